@@ -1,0 +1,51 @@
+// The default order of passes.
+#include "compiler/Pipelines.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+static void simplify(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) {
+  BindOptions options;
+  options.preset = binding.preset;
+  options.set.assign(binding.settings.begin(), binding.settings.end());
+  options.programs.assign(binding.programs.begin(), binding.programs.end());
+  options.batch = binding.batch;
+  options.seq = binding.seq;
+  passes.addPass(createBind(options));
+  passes.addPass(createUnrollLayers());
+  simplify(passes);
+}
+
+void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::string> programs,
+                           int64_t accumulation, bool clip) {
+  if (mode == Mode::Forward)
+    return;
+  DifferentiateOptions differentiate;
+  differentiate.programs.assign(programs.begin(), programs.end());
+  passes.addPass(createDifferentiate(differentiate));
+  if (mode == Mode::Train) {
+    OptimizerOptions optimizer;
+    optimizer.programs.assign(programs.begin(), programs.end());
+    optimizer.accum = accumulation;
+    optimizer.clip = clip;
+    passes.addPass(createOptimizer(optimizer));
+  }
+  simplify(passes);
+}
+
+void registerEverything(DialectRegistry &registry) {
+  registry.insert<HydraDialect>();
+  registerHydraPasses();
+  registerCanonicalizerPass();
+  registerCSEPass();
+}
+
+} // namespace hydra

@@ -1,0 +1,177 @@
+// Evaluation of programs in float64 through the reference interface, and starting values.
+#include "compiler/reference/Interpreter.h"
+
+#include "runtime/support/DType.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/Initializers.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+void roundTo(RefTensor &tensor, Type element) {
+  if (element.isF32())
+    for (double &v : tensor.data)
+      v = static_cast<float>(v);
+  else if (element.isBF16())
+    for (double &v : tensor.data)
+      v = support::bf16ToFloat(support::bf16FromDouble(v));
+}
+
+namespace {
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+class Interpreter {
+public:
+  Interpreter(const TensorMap &values, const InterpreterOptions &options)
+      : values(values), options(options) {}
+
+  FailureOr<TensorMap> run(EntryOp entry) {
+    for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
+                                           entry.getArgNames().getAsValueRange<StringAttr>()))
+      if (failed(bind(argument, name, entry)))
+        return failure();
+    countUses(entry);
+    for (Operation &op : entry.getBody().front().without_terminator())
+      if (failed(evaluate(&op)))
+        return failure();
+    ReturnOp end = entry.getReturn();
+    TensorMap results;
+    for (auto [name, value] :
+         llvm::zip(end.getOutputNames().getAsValueRange<StringAttr>(), end.getOutputs()))
+      results[name] = *tensors[value];
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates()))
+      results[symbol.getValue()] = *tensors[value];
+    return results;
+  }
+
+private:
+  using Shared = std::shared_ptr<const RefTensor>;
+
+  /// Takes a named tensor as the value of an argument or a use.
+  LogicalResult bind(Value value, StringRef name, Operation *op) {
+    if (isUnbound(value.getType()))
+      return op->emitOpError("is not bound; run hydra-bind first");
+    auto it = values.find(name);
+    if (it == values.end())
+      return op->emitOpError() << "needs a value for '" << name << "'";
+    if (ArrayRef<int64_t>(it->second.shape) != typeOf(value).getShape())
+      return op->emitOpError() << "got '" << name << "' of shape " << shapeText(it->second.shape)
+                               << "; expected " << shapeText(typeOf(value).getShape());
+    if (!options.round) {
+      tensors[value] = Shared(&it->second, [](const RefTensor *) {});
+      return success();
+    }
+    auto copy = std::make_shared<RefTensor>(it->second);
+    roundTo(*copy, typeOf(value).getElementType());
+    tensors[value] = std::move(copy);
+    return success();
+  }
+
+  /// Tensors are dropped after their last use.
+  void countUses(EntryOp entry) {
+    for (Operation &op : entry.getBody().front())
+      for (Value v : op.getOperands())
+        ++uses[v];
+  }
+
+  LogicalResult evaluate(Operation *op) {
+    if (auto use = dyn_cast<UseOp>(op))
+      return bind(use.getResult(), use.getVariable(), use);
+    auto reference = dyn_cast<ReferenceOpInterface>(op);
+    if (!reference)
+      return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
+    SmallVector<const RefTensor *> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value v) { return tensors[v].get(); });
+    SmallVector<RefTensor> results;
+    for (Value v : op->getResults())
+      results.emplace_back(typeOf(v).getShape());
+    if (failed(reference.evaluate(operands, results)))
+      return failure();
+    for (auto [value, result] : llvm::zip(op->getResults(), results)) {
+      if (options.round)
+        roundTo(result, typeOf(value).getElementType());
+      tensors[value] = std::make_shared<RefTensor>(std::move(result));
+    }
+    for (Value v : op->getOperands())
+      if (--uses[v] == 0)
+        tensors.erase(v);
+    return success();
+  }
+
+  const TensorMap &values;
+  const InterpreterOptions &options;
+  DenseMap<Value, Shared> tensors;
+  DenseMap<Value, unsigned> uses;
+};
+
+/// The runtime's description of an initialiser for a tensor of `elements`.
+FailureOr<support::Initializer> initializer(Operation *op, InitAttr init, int64_t elements) {
+  StringRef kind = init.getKind();
+  if (kind == "zeros" || kind == "ones")
+    return support::Initializer::constant(kind == "ones" ? 1.0 : 0.0);
+  if (kind == "shuffle") {
+    std::vector<double> table(elements);
+    for (int64_t i = 0; i < elements; ++i) {
+      Environment environment;
+      environment.values[kIndexSymbol] = Builder(op->getContext()).getI64IntegerAttr(i);
+      FailureOr<Attribute> value =
+          evaluate(init.getArgs()[0], environment, [&] { return op->emitOpError(); });
+      if (failed(value))
+        return failure();
+      table[i] = realValue(*value);
+    }
+    return support::Initializer::shuffle(std::move(table));
+  }
+  if (llvm::any_of(init.getArgs(), [](Attribute a) { return !isRealOrExpr(a) || hasExpr(a); }))
+    return op->emitOpError("has an initialiser that is not bound to numbers");
+  double a = realValue(init.getArgs()[0]);
+  if (kind == "constant")
+    return support::Initializer::constant(a);
+  if (kind == "normal")
+    return support::Initializer::normal(a);
+  if (kind == "uniform")
+    return support::Initializer::uniform(a);
+  return support::Initializer::truncNormal(a, realValue(init.getArgs()[1]));
+}
+
+} // namespace
+
+FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
+                               const InterpreterOptions &options) {
+  return Interpreter(values, options).run(entry);
+}
+
+FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
+  TensorMap values;
+  auto initialize = [&](Operation *op, StringRef name, RankedTensorType type,
+                        InitAttr init) -> LogicalResult {
+    FailureOr<support::Initializer> description = initializer(op, init, type.getNumElements());
+    if (failed(description))
+      return failure();
+    RefTensor &tensor = values[name] = RefTensor(type.getShape());
+    try {
+      support::fill(*description, seed, name, tensor.data);
+    } catch (const support::Error &error) {
+      return op->emitOpError() << error.what();
+    }
+    roundTo(tensor, type.getElementType());
+    return success();
+  };
+  for (Operation &op : model.getBody().front()) {
+    if (auto param = dyn_cast<ParamOp>(op)) {
+      if (failed(initialize(param, param.getSymName(), param.getBoundType(), param.getInit())))
+        return failure();
+    } else if (auto state = dyn_cast<StateOp>(op)) {
+      if (failed(initialize(state, state.getSymName(), state.getBoundType(), state.getInit())))
+        return failure();
+    }
+  }
+  return values;
+}
+
+} // namespace hydra

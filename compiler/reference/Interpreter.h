@@ -1,0 +1,31 @@
+// The oracle: evaluates a program of the hydra dialect in float64, operation by operation.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace hydra {
+
+/// Named tensors: parameters and state by name, inputs by argument name, outputs by output name.
+using TensorMap = llvm::StringMap<RefTensor>;
+
+struct InterpreterOptions {
+  /// Rounds every result to its IR type (f32, bf16), as a low-precision run would.
+  bool round = false;
+};
+
+/// Runs one bound program. Every argument and every parameter or state it uses must be in `values`
+/// with its static shape. Returns the outputs by name, and the updated parameters and state under
+/// theirs. Works at any stage of compilation that is still in the dialect.
+llvm::FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
+                                     const InterpreterOptions &options = {});
+
+/// Rounds every element to the type: f32 and bf16 to nearest even, others unchanged.
+void roundTo(RefTensor &tensor, mlir::Type element);
+
+/// The starting values of all parameters and state of a bound model (stacks unrolled), rounded to
+/// their types: models.md initialisers, counter-based by seed and name.
+llvm::FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed);
+
+} // namespace hydra

@@ -1,0 +1,217 @@
+// Attention with grouped heads and causal, chunked and sliding-window masks.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+/// Sizes and mask of an attention, read off either operation.
+struct Form {
+  int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
+  double scale;
+  bool causal;
+  int64_t chunk, window; ///< 0: none
+
+  template <typename Op>
+  Form(Op op, ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v)
+      : batch(q[0]), queries(q[1]), keys(k[1]), heads(q[2]), keyHeads(k[2]), width(q[3]),
+        valueWidth(v[3]), scale(op.getScale()), causal(op.getCausal()),
+        chunk(op.getChunkAttr() ? intValue(op.getChunkAttr()) : 0),
+        window(op.getWindowAttr() ? intValue(op.getWindowAttr()) : 0) {}
+
+  bool sees(int64_t i, int64_t j) const {
+    return !(causal && j > i) && !(chunk && i / chunk != j / chunk) && !(window && i - j >= window);
+  }
+  int64_t queryRow(int64_t b, int64_t i, int64_t h) const { return (b * queries + i) * heads + h; }
+  int64_t keyRow(int64_t b, int64_t j, int64_t h) const {
+    return (b * keys + j) * keyHeads + h / (heads / keyHeads);
+  }
+
+  /// Pairs of query and key that one head computes; a causal triangle counts half its square.
+  double pairs() const {
+    if (!causal)
+      return static_cast<double>(queries) * keys;
+    double reach = chunk ? std::min(chunk, queries) : queries;
+    double all = queries * reach / 2.0;
+    if (window && window < reach)
+      all = queries * static_cast<double>(window) -
+            (chunk ? queries / reach : 1.0) * window * window / 2.0;
+    return all;
+  }
+  int64_t products(int64_t overWidth, int64_t overValueWidth) const {
+    return static_cast<int64_t>(batch * heads * pairs() * 2.0 *
+                                (overWidth * width + overValueWidth * valueWidth));
+  }
+};
+
+/// Calls `visit(b, h, i)` for every query row of every head.
+template <typename Visit> void forEachQuery(const Form &f, Visit visit) {
+  for (int64_t b = 0; b < f.batch; ++b)
+    for (int64_t h = 0; h < f.heads; ++h)
+      for (int64_t i = 0; i < f.queries; ++i)
+        visit(b, h, i);
+}
+
+double dot(const double *a, const double *b, int64_t n) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+} // namespace
+
+template <typename Adaptor>
+static LogicalResult wantAttention(TypeInference &infer, Adaptor op) {
+  Value q = op.getQ(), k = op.getK(), v = op.getV();
+  if (failed(infer.wantFloat(q, "query")) || failed(infer.wantRank(q, "query", 4)) ||
+      failed(infer.wantRank(k, "key", 4)) || failed(infer.wantRank(v, "value", 4)))
+    return failure();
+  ArrayRef<int64_t> qs = infer.shape(q), ks = infer.shape(k), vs = infer.shape(v);
+  if (failed(infer.wantShape(k, "key", {qs[0], ks[1], ks[2], qs[3]})) ||
+      failed(infer.wantShape(v, "value", {qs[0], ks[1], ks[2], vs[3]})))
+    return failure();
+  if (qs[2] % ks[2])
+    return infer.fail(Twine(qs[2]) + " query heads cannot share " + Twine(ks[2]) +
+                      " key heads evenly");
+  if (infer.element(k) != infer.element(q) || infer.element(v) != infer.element(q))
+    return infer.fail("query, key and value have different element types");
+  bool masked = op.getChunkAttr() || op.getWindowAttr();
+  if (masked && !op.getCausal())
+    return infer.fail("chunk and window need causal");
+  if (op.getCausal() && qs[1] != ks[1])
+    return infer.fail(Twine(qs[1]) + " queries but " + Twine(ks[1]) +
+                      " keys; a causal mask expects as many");
+  for (Attribute size : {op.getChunkAttr(), op.getWindowAttr()})
+    if (size && intValue(size) < 1)
+      return infer.fail("chunk and window must be positive");
+  return success();
+}
+
+LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
+                                      SmallVectorImpl<Type> &types) {
+  if (failed(wantAttention(infer, op)))
+    return failure();
+  SmallVector<int64_t> shape(infer.shape(op.getQ()));
+  shape[3] = infer.shape(op.getV())[3];
+  types.push_back(infer.tensor(shape, infer.element(op.getQ())));
+  if (op.getSaving())
+    types.push_back(infer.tensor({shape[0], shape[2], shape[1]}, infer.f32()));
+  return success();
+}
+
+LogicalResult AttentionOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  const RefTensor &q = *in[0], &k = *in[1], &v = *in[2];
+  Form f(*this, q.shape, k.shape, v.shape);
+  std::vector<double> score(f.keys);
+  forEachQuery(f, [&](int64_t b, int64_t h, int64_t i) {
+    double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
+    const double *query = &q.data[f.queryRow(b, i, h) * f.width];
+    for (int64_t j = 0; j < f.keys; ++j)
+      if (f.sees(i, j)) {
+        score[j] = f.scale * dot(query, &k.data[f.keyRow(b, j, h) * f.width], f.width);
+        top = std::max(top, score[j]);
+      }
+    double *o = &out[0].data[f.queryRow(b, i, h) * f.valueWidth];
+    for (int64_t j = 0; j < f.keys; ++j)
+      if (f.sees(i, j)) {
+        double p = std::exp(score[j] - top);
+        const double *value = &v.data[f.keyRow(b, j, h) * f.valueWidth];
+        sum += p;
+        for (int64_t e = 0; e < f.valueWidth; ++e)
+          o[e] += p * value[e];
+      }
+    if (sum > 0.0)
+      for (int64_t e = 0; e < f.valueWidth; ++e)
+        o[e] /= sum;
+    if (getSaving())
+      out[1].data[(b * f.heads + h) * f.queries + i] = top + std::log(sum);
+  });
+  return success();
+}
+
+Operation *AttentionOp::saveForBackward(OpBuilder &b) {
+  if (getSaving())
+    return *this;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(*this);
+  auto saving =
+      AttentionOp::create(b, getLoc(), getQ(), getK(), getV(), getScaleAttr(), getCausalAttr(),
+                          getChunkAttr(), getWindowAttr(), b.getUnitAttr());
+  getO().replaceAllUsesWith(saving.getO());
+  erase();
+  return saving;
+}
+
+void AttentionOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  auto grad = AttentionGradOp::create(b, getLoc(), g[0], getQ(), getK(), getV(), getO(), getLse(),
+                                      getScaleAttr(), getCausalAttr(), getChunkAttr(),
+                                      getWindowAttr());
+  llvm::copy(grad->getResults(), grads.begin());
+}
+
+int64_t AttentionOp::flops() {
+  return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
+      .products(1, 1);
+}
+StringRef AttentionOp::costClass() { return "attention"; }
+Precision AttentionOp::precisionClass() { return Precision::Matmul; }
+OperandLayout AttentionOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+
+LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                          SmallVectorImpl<Type> &types) {
+  if (failed(wantAttention(infer, op)))
+    return failure();
+  ArrayRef<int64_t> q = infer.shape(op.getQ());
+  if (failed(infer.wantSameType(op.getDO(), "gradient", op.getO(), "output")) ||
+      failed(infer.wantShape(op.getO(), "output", {q[0], q[1], q[2], infer.shape(op.getV())[3]})) ||
+      failed(infer.wantShape(op.getLse(), "lse", {q[0], q[2], q[1]})))
+    return failure();
+  types.append({op.getQ().getType(), op.getK().getType(), op.getV().getType()});
+  return success();
+}
+
+LogicalResult AttentionGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                        MutableArrayRef<RefTensor> out) {
+  const RefTensor &dO = *in[0], &q = *in[1], &k = *in[2], &v = *in[3], &o = *in[4], &lse = *in[5];
+  Form f(*this, q.shape, k.shape, v.shape);
+  forEachQuery(f, [&](int64_t b, int64_t h, int64_t i) {
+    int64_t row = f.queryRow(b, i, h);
+    const double *query = &q.data[row * f.width], *go = &dO.data[row * f.valueWidth];
+    double delta = dot(go, &o.data[row * f.valueWidth], f.valueWidth);
+    double normalizer = lse.data[(b * f.heads + h) * f.queries + i];
+    for (int64_t j = 0; j < f.keys; ++j) {
+      if (!f.sees(i, j))
+        continue;
+      int64_t keyRow = f.keyRow(b, j, h);
+      const double *key = &k.data[keyRow * f.width], *value = &v.data[keyRow * f.valueWidth];
+      double p = std::exp(f.scale * dot(query, key, f.width) - normalizer);
+      double ds = f.scale * p * (dot(go, value, f.valueWidth) - delta);
+      for (int64_t e = 0; e < f.width; ++e) {
+        out[0].data[row * f.width + e] += ds * key[e];
+        out[1].data[keyRow * f.width + e] += ds * query[e];
+      }
+      for (int64_t e = 0; e < f.valueWidth; ++e)
+        out[2].data[keyRow * f.valueWidth + e] += p * go[e];
+    }
+  });
+  return success();
+}
+
+int64_t AttentionGradOp::flops() {
+  return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
+      .products(3, 2);
+}
+StringRef AttentionGradOp::costClass() { return "attention"; }
+Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
+OperandLayout AttentionGradOp::operandLayout(unsigned) {
+  return {/*denseInner=*/1, /*alignment=*/16};
+}
+
+} // namespace hydra

@@ -1,0 +1,40 @@
+// Attention with grouped heads and causal, chunked and sliding-window masks.
+#ifndef HYDRA_ATTENTION_OPS_TD
+#define HYDRA_ATTENTION_OPS_TD
+
+include "dialects/hydra/NormOps.td"
+
+class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ValueOp<mnemonic, traits # [
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout"]>,
+        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
+
+def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
+  let summary = "softmax(scale q kᵀ) v per head, under a mask";
+  let description = [{
+    `%o = hydra.attention %q, %k, %v scale = 0.125 causal`: `q [B, S, H, hd]`, `k [B, Sk, Hk, hd]`,
+    `v [B, Sk, Hk, dv]`, `o [B, S, H, dv]`; query head h reads key head `h / (H / Hk)`. Query i sees
+    key j when: `causal`: j <= i; `chunk = c`: also i / c = j / c; `window = w`: also i - j < w.
+    A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
+    the sum of e^score. models.md section 1.3.
+  }];
+  let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Real:$scale,
+                       UnitAttr:$causal, Hydra_Optional<Hydra_Int>:$chunk,
+                       Hydra_Optional<Hydra_Int>:$window, UnitAttr:$saving);
+  let results = (outs Hydra_Value:$o, Optional<Hydra_Value>:$lse);
+}
+
+def AttentionGradOp : Hydra_AttentionLikeOp<"attention_grad"> {
+  let summary = "the derivative of attention, scores recomputed from lse";
+  let description = [{
+    `%dq, %dk, %dv = hydra.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 causal`
+  }];
+  let arguments = (ins Hydra_Value:$d_o, Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v,
+                       Hydra_Value:$o, Hydra_Value:$lse, Hydra_Real:$scale, UnitAttr:$causal,
+                       Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
+  let results = (outs Hydra_Value:$dq, Hydra_Value:$dk, Hydra_Value:$dv);
+  let authoredResults = 3;
+}
+
+#endif // HYDRA_ATTENTION_OPS_TD

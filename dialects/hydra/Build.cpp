@@ -1,0 +1,66 @@
+// Short forms for building operations of the dialect.
+#include "dialects/hydra/Build.h"
+
+using namespace mlir;
+
+namespace hydra::build {
+
+Value constant(OpBuilder &b, Location loc, Type type, double value) {
+  return ConstantOp::create(b, loc, llvm::cast<RankedTensorType>(type), value);
+}
+
+Value scale(OpBuilder &b, Location loc, Value x, double value) {
+  return MulOp::create(b, loc, x, constant(b, loc, x.getType(), value));
+}
+
+Value reshape(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> shape) {
+  if (shapeOf(x) == shape)
+    return x;
+  return ReshapeOp::create(b, loc, x, b.getI64ArrayAttr(shape));
+}
+
+Value broadcast(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> shape) {
+  if (shapeOf(x) == shape)
+    return x;
+  return BroadcastOp::create(b, loc, x, b.getI64ArrayAttr(shape));
+}
+
+Value cast(OpBuilder &b, Location loc, Value x, Type element) {
+  if (typeOf(x).getElementType() == element)
+    return x;
+  return CastOp::create(b, loc, x, TypeAttr::get(element));
+}
+
+Value sum(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> axes) {
+  return SumOp::create(b, loc, x, b.getI64ArrayAttr(axes), UnitAttr());
+}
+
+Value sumTo(OpBuilder &b, Location loc, Value g, ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> from = shapeOf(g);
+  size_t missing = from.size() - shape.size();
+  SmallVector<int64_t> axes;
+  for (size_t i = 0; i < from.size(); ++i)
+    if (i < missing || (shape[i - missing] == 1 && from[i] != 1))
+      axes.push_back(i);
+  if (!axes.empty())
+    g = sum(b, loc, g, axes);
+  return reshape(b, loc, g, shape);
+}
+
+Value flattenRows(OpBuilder &b, Location loc, Value x) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  return reshape(b, loc, x, {RefTensor::elements(shape.drop_back()), shape.back()});
+}
+
+std::optional<double> constantValue(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (auto c = dyn_cast<ConstantOp>(op))
+      return c.getValue();
+    if (!isa<BroadcastOp, ReshapeOp>(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
+} // namespace hydra::build

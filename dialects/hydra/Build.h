@@ -1,0 +1,32 @@
+// Short forms for building operations of the dialect, as derivatives and passes need them.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+namespace hydra::build {
+
+inline mlir::RankedTensorType typeOf(mlir::Value v) {
+  return llvm::cast<mlir::RankedTensorType>(v.getType());
+}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value v) { return typeOf(v).getShape(); }
+
+/// `value` in every element of a tensor of that type.
+mlir::Value constant(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, double value);
+/// x * value, element by element.
+mlir::Value scale(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, double value);
+mlir::Value reshape(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                    llvm::ArrayRef<int64_t> shape);
+mlir::Value broadcast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
+                      llvm::ArrayRef<int64_t> shape);
+mlir::Value cast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Type element);
+mlir::Value sum(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, llvm::ArrayRef<int64_t> axes);
+/// The sum of `g` over all positions that a broadcast from `shape` repeated: its transpose.
+mlir::Value sumTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value g,
+                  llvm::ArrayRef<int64_t> shape);
+/// All leading dimensions as one: `[..., K]` to `[T, K]`.
+mlir::Value flattenRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
+
+/// The value of a `hydra.constant`, also behind broadcasts and reshapes; nullopt for others.
+std::optional<double> constantValue(mlir::Value v);
+
+} // namespace hydra::build

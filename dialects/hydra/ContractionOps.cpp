@@ -1,0 +1,257 @@
+// Matrix products and the embedding lookup.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+//===-- linear ------------------------------------------------------------------------------===//
+
+LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  Value x = op.getX(), w = op.getW();
+  if (failed(infer.wantFloat(x, "input")) || failed(infer.wantRank(w, "weight", 2)))
+    return failure();
+  SmallVector<int64_t> shape(infer.shape(x));
+  if (shape.empty())
+    return infer.fail("input is a scalar; expected [..., K]");
+  if (shape.back() != infer.shape(w)[1])
+    return infer.fail("weight is " + shapeText(infer.shape(w)) + " but the input has " +
+                      Twine(shape.back()) + " columns; expected [N, " + Twine(shape.back()) + "]");
+  if (infer.element(x) != infer.element(w))
+    return infer.fail("input and weight have different element types");
+  shape.back() = infer.shape(w)[0];
+  if (op.getB() && (failed(infer.wantFloat(op.getB(), "bias")) ||
+                    failed(infer.wantShape(op.getB(), "bias", {shape.back()}))))
+    return failure();
+  types.push_back(infer.tensor(shape, infer.element(x)));
+  return success();
+}
+
+LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  const RefTensor &x = *in[0], &w = *in[1];
+  int64_t k = x.cols(), n = w.shape[0];
+  for (int64_t t = 0; t < x.rows(); ++t)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < k; ++i)
+        sum += x.data[t * k + i] * w.data[j * k + i];
+      out[0].data[t * n + j] = in.size() > 2 ? sum + in[2]->data[j] : sum;
+    }
+  return success();
+}
+
+int64_t LinearOp::flops() {
+  return 2 * build::typeOf(getY()).getNumElements() * build::shapeOf(getW())[1];
+}
+StringRef LinearOp::costClass() { return "gemm"; }
+Precision LinearOp::precisionClass() { return Precision::Matmul; }
+OperandLayout LinearOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+
+void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Location loc = getLoc();
+  Value dy = build::flattenRows(b, loc, g[0]), x = build::flattenRows(b, loc, getX());
+  Value dx = MatmulOp::create(b, loc, dy, getW(), UnitAttr(), UnitAttr());
+  grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
+  grads[1] = MatmulOp::create(b, loc, dy, x, b.getUnitAttr(), UnitAttr());
+  if (getB())
+    grads[2] = build::sum(b, loc, dy, {0});
+}
+
+//===-- matmul ------------------------------------------------------------------------------===//
+
+namespace {
+/// Sizes of one product of a batch.
+struct MatmulSizes {
+  int64_t m, n, k;
+};
+} // namespace
+
+static MatmulSizes matmulSizes(ArrayRef<int64_t> a, ArrayRef<int64_t> b, bool ta, bool tb) {
+  size_t ra = a.size(), rb = b.size();
+  return {a[ta ? ra - 1 : ra - 2], b[tb ? rb - 2 : rb - 1], a[ta ? ra - 2 : ra - 1]};
+}
+
+LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  ArrayRef<int64_t> a = infer.shape(op.getA()), b = infer.shape(op.getB());
+  if (failed(infer.wantFloat(op.getA(), "first operand")))
+    return failure();
+  if (a.size() < 2 || b.size() < 2 || a.drop_back(2) != b.drop_back(2))
+    return infer.fail("operands are " + shapeText(a) + " and " + shapeText(b) +
+                      "; expected two matrices or equal batches of them");
+  MatmulSizes s = matmulSizes(a, b, op.getTransposeA(), op.getTransposeB());
+  int64_t kb = b[op.getTransposeB() ? b.size() - 1 : b.size() - 2];
+  if (s.k != kb)
+    return infer.fail("sums over " + Twine(s.k) + " elements of " + shapeText(a) + " but " +
+                      Twine(kb) + " of " + shapeText(b));
+  if (infer.element(op.getA()) != infer.element(op.getB()))
+    return infer.fail("operands have different element types");
+  SmallVector<int64_t> shape(a.drop_back(2));
+  shape.append({s.m, s.n});
+  types.push_back(infer.tensor(shape, infer.element(op.getA())));
+  return success();
+}
+
+LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  const RefTensor &a = *in[0], &b = *in[1];
+  MatmulSizes s = matmulSizes(a.shape, b.shape, getTransposeA(), getTransposeB());
+  int64_t aRow = getTransposeA() ? 1 : s.k, aCol = getTransposeA() ? s.m : 1;
+  int64_t bRow = getTransposeB() ? 1 : s.n, bCol = getTransposeB() ? s.k : 1;
+  int64_t batches = out[0].size() / (s.m * s.n);
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const double *pa = a.data.data() + batch * s.m * s.k, *pb = b.data.data() + batch * s.k * s.n;
+    double *pc = out[0].data.data() + batch * s.m * s.n;
+    for (int64_t i = 0; i < s.m; ++i)
+      for (int64_t l = 0; l < s.k; ++l) {
+        double v = pa[i * aRow + l * aCol];
+        for (int64_t j = 0; j < s.n; ++j)
+          pc[i * s.n + j] += v * pb[l * bRow + j * bCol];
+      }
+  }
+  return success();
+}
+
+int64_t MatmulOp::flops() {
+  MatmulSizes s = matmulSizes(build::shapeOf(getA()), build::shapeOf(getB()), getTransposeA(),
+                              getTransposeB());
+  return 2 * build::typeOf(getC()).getNumElements() * s.k;
+}
+StringRef MatmulOp::costClass() { return "gemm"; }
+Precision MatmulOp::precisionClass() { return Precision::Matmul; }
+OperandLayout MatmulOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+
+void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  // With A = op(a), B = op(b): dA = G Bᵀ, dB = Aᵀ G, transposed back where the operand is stored
+  // transposed.
+  Location loc = getLoc();
+  auto product = [&](Value x, bool tx, Value y, bool ty) {
+    return MatmulOp::create(b, loc, x, y, tx ? b.getUnitAttr() : UnitAttr(),
+                            ty ? b.getUnitAttr() : UnitAttr());
+  };
+  bool ta = getTransposeA(), tb = getTransposeB();
+  grads[0] = ta ? product(getB(), tb, g[0], true) : product(g[0], false, getB(), !tb);
+  grads[1] = tb ? product(g[0], true, getA(), ta) : product(getA(), !ta, g[0], false);
+}
+
+namespace {
+/// A transposition of the last two dimensions becomes a flag.
+struct AbsorbTranspose : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  static Value swapped(Value v) {
+    auto transpose = v.getDefiningOp<TransposeOp>();
+    if (!transpose || isUnbound(v.getType()))
+      return {};
+    SmallVector<int64_t> order = transpose.getOrder();
+    int64_t n = order.size();
+    std::swap(order[n - 1], order[n - 2]);
+    return llvm::equal(order, llvm::seq<int64_t>(0, n)) ? transpose.getX() : Value();
+  }
+
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
+    Value a = swapped(op.getA()), b = swapped(op.getB());
+    if (!a && !b)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      if (a) {
+        op.getAMutable().assign(a);
+        op.setTransposeA(!op.getTransposeA());
+      }
+      if (b) {
+        op.getBMutable().assign(b);
+        op.setTransposeB(!op.getTransposeB());
+      }
+    });
+    return success();
+  }
+};
+} // namespace
+
+void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<AbsorbTranspose>(context);
+}
+
+//===-- embedding ---------------------------------------------------------------------------===//
+
+LogicalResult EmbeddingOp::inferTypes(TypeInference &infer, Adaptor op,
+                                      SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantInteger(op.getTokens(), "token ids")) ||
+      failed(infer.wantFloat(op.getTable(), "table")) ||
+      failed(infer.wantRank(op.getTable(), "table", 2)))
+    return failure();
+  SmallVector<int64_t> shape(infer.shape(op.getTokens()));
+  shape.push_back(infer.shape(op.getTable())[1]);
+  types.push_back(infer.tensor(shape, infer.element(op.getTable())));
+  return success();
+}
+
+/// Reports a token id that is not a row of the table, with its place.
+static LogicalResult checkId(Operation *op, const RefTensor &tokens, int64_t t, int64_t rows) {
+  double id = tokens.data[t];
+  if (id >= 0 && id < rows)
+    return success();
+  return op->emitOpError() << "token id " << static_cast<int64_t>(id) << " at position " << t
+                           << " is not in [0, " << rows << ")";
+}
+
+LogicalResult EmbeddingOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t d = in[1]->cols();
+  for (int64_t t = 0; t < in[0]->size(); ++t) {
+    if (failed(checkId(*this, *in[0], t, in[1]->shape[0])))
+      return failure();
+    const double *row = in[1]->data.data() + static_cast<int64_t>(in[0]->data[t]) * d;
+    std::copy(row, row + d, out[0].data.begin() + t * d);
+  }
+  return success();
+}
+
+static int64_t bytesOf(Value v) {
+  return build::typeOf(v).getNumElements() * build::typeOf(v).getElementTypeBitWidth() / 8;
+}
+
+int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
+StringRef EmbeddingOp::costClass() { return "gather_scatter"; }
+
+void EmbeddingOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value dx = build::cast(b, getLoc(), g[0], b.getF32Type());
+  Value grad = EmbeddingGradOp::create(b, getLoc(), getTokens(), dx,
+                                       b.getI64IntegerAttr(build::shapeOf(getTable())[0]));
+  grads[1] = build::cast(b, getLoc(), grad, build::typeOf(getTable()).getElementType());
+}
+
+LogicalResult EmbeddingGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                          SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantInteger(op.getTokens(), "token ids")) ||
+      failed(infer.wantFloat(op.getDx(), "gradient")))
+    return failure();
+  SmallVector<int64_t> want(infer.shape(op.getTokens()));
+  want.push_back(infer.shape(op.getDx()).empty() ? 1 : infer.shape(op.getDx()).back());
+  if (failed(infer.wantShape(op.getDx(), "gradient", want)))
+    return failure();
+  if (op.getRows() < 1)
+    return infer.fail("table has " + Twine(op.getRows()) + " rows; expected at least 1");
+  types.push_back(infer.tensor({op.getRows(), want.back()}, infer.f32()));
+  return success();
+}
+
+LogicalResult EmbeddingGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                        MutableArrayRef<RefTensor> out) {
+  int64_t d = in[1]->cols();
+  for (int64_t t = 0; t < in[0]->size(); ++t) {
+    if (failed(checkId(*this, *in[0], t, getRows())))
+      return failure();
+    double *row = out[0].data.data() + static_cast<int64_t>(in[0]->data[t]) * d;
+    for (int64_t i = 0; i < d; ++i)
+      row[i] += in[1]->data[t * d + i];
+  }
+  return success();
+}
+
+int64_t EmbeddingGradOp::bytes() {
+  return bytesOf(getTokens()) + bytesOf(getDx()) + bytesOf(getGrad());
+}
+StringRef EmbeddingGradOp::costClass() { return "gather_scatter"; }
+
+} // namespace hydra

@@ -1,0 +1,60 @@
+// Matrix products and the embedding lookup.
+#ifndef HYDRA_CONTRACTION_OPS_TD
+#define HYDRA_CONTRACTION_OPS_TD
+
+include "dialects/hydra/HydraBase.td"
+
+class Hydra_ContractionOp<string mnemonic>
+    : Hydra_ValueOp<mnemonic, [
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout"]>,
+        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
+
+def LinearOp : Hydra_ContractionOp<"linear"> {
+  let summary = "y = x wᵀ + b";
+  let description = [{
+    `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
+    `y [..., N]`.
+  }];
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b);
+  let results = (outs Hydra_Value:$y);
+}
+
+def MatmulOp : Hydra_ContractionOp<"matmul"> {
+  let summary = "batched matrix product";
+  let description = [{
+    `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
+    `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
+    last two dimensions swapped.
+  }];
+  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs Hydra_Value:$c);
+  let hasCanonicalizer = 1;
+}
+
+class Hydra_GatherLikeOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ValueOp<mnemonic, traits # [PrecisionOpInterface, StorageOpInterface,
+        DeclareOpInterfaceMethods<CostOpInterface, ["bytes", "costClass"]>]>;
+
+def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+  let summary = "rows of a table by token id";
+  let description = [{
+    `%x = hydra.embedding %tokens, %table`: `tokens [...] i32`, `table [V, D]`, `x [..., D]`. Ids
+    outside `[0, V)` are an error when the program runs.
+  }];
+  let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$table);
+  let results = (outs Hydra_Value:$x);
+}
+
+def EmbeddingGradOp : Hydra_GatherLikeOp<"embedding_grad"> {
+  let summary = "sums rows into a table by token id";
+  let description = [{
+    `%g = hydra.embedding_grad %tokens, %dx rows = V`: `g[v] = sum over t with tokens[t] = v of
+    dx[t]`, in ascending order of t; `g [V, D]` in f32.
+  }];
+  let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$dx, Hydra_Int:$rows);
+  let results = (outs Hydra_Value:$grad);
+}
+
+#endif // HYDRA_CONTRACTION_OPS_TD

@@ -1,0 +1,80 @@
+// Registration of the dialect, and the defaults of its interfaces.
+#include "dialects/hydra/Hydra.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/hydra/HydraDialect.cpp.inc"
+#include "dialects/hydra/HydraInterfaces.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/hydra/HydraTypes.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/hydra/HydraAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/hydra/HydraOps.cpp.inc"
+
+namespace hydra {
+
+void HydraDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/hydra/HydraTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/hydra/HydraAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/hydra/HydraOps.cpp.inc"
+      >();
+}
+
+int64_t resultElements(Operation *op) {
+  int64_t n = 0;
+  for (Type t : op->getResultTypes())
+    n += cast<RankedTensorType>(t).getNumElements();
+  return n;
+}
+
+static int64_t bytesOf(Type type) {
+  auto t = cast<RankedTensorType>(type);
+  return t.getNumElements() * ((t.getElementTypeBitWidth() + 7) / 8);
+}
+
+int64_t operandAndResultBytes(Operation *op) {
+  int64_t n = 0;
+  for (Type t : op->getOperandTypes())
+    n += bytesOf(t);
+  for (Type t : op->getResultTypes())
+    n += bytesOf(t);
+  return n;
+}
+
+//===-- Locations ---------------------------------------------------------------------------===//
+
+ScopeAttr scopeOf(Location loc) {
+  auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
+  return fused ? fused.getMetadata() : ScopeAttr();
+}
+
+static Location rescope(Location loc, StringRef path, StringRef phase) {
+  auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
+  Location inner = fused ? fused.getLocations().front() : loc;
+  return FusedLoc::get(loc.getContext(), {inner}, ScopeAttr::get(loc.getContext(), path, phase));
+}
+
+Location withLayer(Location loc, StringRef path) {
+  ScopeAttr scope = scopeOf(loc);
+  return rescope(loc, path, scope ? scope.getPhase() : "forward");
+}
+
+Location withPhase(Location loc, StringRef phase) {
+  ScopeAttr scope = scopeOf(loc);
+  return rescope(loc, scope ? scope.getPath() : "", phase);
+}
+
+} // namespace hydra

@@ -1,0 +1,315 @@
+// Elementwise operations, constants and casts.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+//===-- constant, iota ----------------------------------------------------------------------===//
+
+void ConstantOp::build(OpBuilder &b, OperationState &state, RankedTensorType type, double value) {
+  build(b, state, type, b.getF64FloatAttr(value), b.getI64ArrayAttr(type.getShape()),
+        TypeAttr::get(type.getElementType()));
+}
+
+/// The type that `shape` and `dtype` attributes describe, once both are numbers.
+static FailureOr<RankedTensorType> sourceType(Operation *op, ArrayAttr shape, TypeAttr dtype,
+                                              Type defaultElement) {
+  if (shape && hasExpr(shape))
+    return op->emitOpError("has a shape that is not bound");
+  SmallVector<int64_t> dims = shape ? intList(shape) : SmallVector<int64_t>();
+  if (llvm::any_of(dims, [](int64_t d) { return d < 1; }))
+    return op->emitOpError() << "has shape " << shapeText(dims) << "; dimensions must be positive";
+  return RankedTensorType::get(dims, dtype ? dtype.getValue() : defaultElement);
+}
+
+FailureOr<RankedTensorType> ConstantOp::boundType() {
+  if (hasExpr(getValueAttr()))
+    return emitOpError("has a value that is not bound");
+  return sourceType(*this, getShapeAttr(), getDtypeAttr(), Float32Type::get(getContext()));
+}
+
+LogicalResult ConstantOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor> results) {
+  llvm::fill(results[0].data, getValue());
+  return success();
+}
+
+FailureOr<RankedTensorType> IotaOp::boundType() {
+  auto type = sourceType(*this, getShapeAttr(), getDtypeAttr(), IntegerType::get(getContext(), 32));
+  if (failed(type))
+    return failure();
+  if (getAxis() < 0 || getAxis() >= type->getRank())
+    return emitOpError() << "counts along axis " << getAxis() << " of a tensor with "
+                         << type->getRank() << " dimensions";
+  return type;
+}
+
+LogicalResult IotaOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor> results) {
+  double *out = results[0].data.data();
+  forEachIndex(results[0].shape, [&](ArrayRef<int64_t> i) { *out++ = i[getAxis()]; });
+  return success();
+}
+
+//===-- Inference and evaluation ------------------------------------------------------------===//
+
+static LogicalResult inferUnary(TypeInference &infer, Value x, SmallVectorImpl<Type> &types) {
+  types.push_back(x.getType());
+  return infer.wantFloat(x, "operand");
+}
+
+static LogicalResult inferBinary(TypeInference &infer, Value a, Value b,
+                                 SmallVectorImpl<Type> &types) {
+  types.push_back(a.getType());
+  return infer.wantSameType(a, "first operand", b, "second operand");
+}
+
+template <typename F>
+static LogicalResult map1(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out, F f) {
+  for (int64_t i = 0; i < out[0].size(); ++i)
+    out[0].data[i] = f(in[0]->data[i]);
+  return success();
+}
+template <typename F>
+static LogicalResult map2(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out, F f) {
+  for (int64_t i = 0; i < out[0].size(); ++i)
+    out[0].data[i] = f(in[0]->data[i], in[1]->data[i]);
+  return success();
+}
+
+static double logistic(double x) {
+  return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
+}
+
+static constexpr double kGeluScale = 0.7978845608028654; // sqrt(2/pi)
+static constexpr double kGeluCubic = 0.044715;
+
+/// An element of the result needs only the same element of each operand of its type.
+static SmallVector<unsigned> sameTypeOperands(Operation *op) {
+  SmallVector<unsigned> numbers;
+  for (auto [i, type] : llvm::enumerate(op->getOperandTypes()))
+    if (type == op->getResult(0).getType())
+      numbers.push_back(i);
+  return numbers;
+}
+
+/// Any strides between rows; elements of the last dimension lie densely.
+static OperandLayout rowStrided() { return {/*denseInner=*/1, /*alignment=*/4}; }
+
+#define ELEMENTWISE_STORAGE(Op)                                                                    \
+  SmallVector<unsigned> Op::overwritableOperands(unsigned) { return sameTypeOperands(*this); }     \
+  OperandLayout Op::operandLayout(unsigned) { return rowStrided(); }
+
+#define UNARY_OP(Op, formula)                                                                      \
+  LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
+    return inferUnary(infer, op.getX(), types);                                                    \
+  }                                                                                                \
+  LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
+    return map1(in, out, [](double x) { return formula; });                                        \
+  }                                                                                                \
+  ELEMENTWISE_STORAGE(Op)
+
+#define BINARY_OP(Op, formula)                                                                     \
+  LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
+    return inferBinary(infer, op.getA(), op.getB(), types);                                        \
+  }                                                                                                \
+  LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
+    return map2(in, out, [](double a, double b) { return formula; });                              \
+  }                                                                                                \
+  ELEMENTWISE_STORAGE(Op)
+
+UNARY_OP(NegOp, -x)
+UNARY_OP(ExpOp, std::exp(x))
+UNARY_OP(LogOp, std::log(x))
+UNARY_OP(SqrtOp, std::sqrt(x))
+UNARY_OP(RsqrtOp, 1.0 / std::sqrt(x))
+UNARY_OP(TanhOp, std::tanh(x))
+UNARY_OP(SigmoidOp, logistic(x))
+UNARY_OP(SiluOp, x *logistic(x))
+UNARY_OP(GeluOp, 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x))))
+
+BINARY_OP(AddOp, a + b)
+BINARY_OP(SubOp, a - b)
+BINARY_OP(MulOp, a *b)
+BINARY_OP(DivOp, a / b)
+BINARY_OP(MaxOp, a >= b ? a : b)
+BINARY_OP(MinOp, a <= b ? a : b)
+
+ELEMENTWISE_STORAGE(CompareOp)
+ELEMENTWISE_STORAGE(SelectOp)
+ELEMENTWISE_STORAGE(CastOp)
+
+#undef UNARY_OP
+#undef BINARY_OP
+#undef ELEMENTWISE_STORAGE
+
+LogicalResult CompareOp::inferTypes(TypeInference &infer, Adaptor op,
+                                    SmallVectorImpl<Type> &types) {
+  if (!llvm::is_contained({"eq", "ne", "lt", "le", "gt", "ge"}, op.getIs()))
+    return infer.fail("unknown predicate '" + op.getIs() + "'; expected eq, ne, lt, le, gt or ge");
+  types.push_back(infer.tensor(infer.shape(op.getA()), IntegerType::get(infer.context, 1)));
+  return infer.wantSameType(op.getA(), "first operand", op.getB(), "second operand");
+}
+
+LogicalResult CompareOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  StringRef is = getIs();
+  return map2(in, out, [&](double a, double b) {
+    return is == "eq"   ? a == b
+           : is == "ne" ? a != b
+           : is == "lt" ? a < b
+           : is == "le" ? a <= b
+           : is == "gt" ? a > b
+                        : a >= b;
+  });
+}
+
+LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op,
+                                   SmallVectorImpl<Type> &types) {
+  if (!infer.element(op.getC()).isInteger(1))
+    return infer.fail("condition does not hold truth values (i1)");
+  if (failed(infer.wantShape(op.getC(), "condition", infer.shape(op.getA()))))
+    return failure();
+  return inferBinary(infer, op.getA(), op.getB(), types);
+}
+
+LogicalResult SelectOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  for (int64_t i = 0; i < out[0].size(); ++i)
+    out[0].data[i] = in[in[0]->data[i] != 0.0 ? 1 : 2]->data[i];
+  return success();
+}
+
+LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  Type to = op.getTo();
+  if (!to.isF32() && !to.isBF16() && !to.isInteger(32))
+    return infer.fail("cannot cast to this element type; expected f32, bf16 or i32");
+  types.push_back(infer.tensor(infer.shape(op.getX()), to));
+  return success();
+}
+
+LogicalResult CastOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  bool truncate = isa<IntegerType>(getTo());
+  return map1(in, out, [&](double x) { return truncate ? std::trunc(x) : x; });
+}
+
+//===-- Derivatives -------------------------------------------------------------------------===//
+
+void NegOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = NegOp::create(b, getLoc(), g[0]);
+}
+void ExpOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = MulOp::create(b, getLoc(), g[0], getY());
+}
+void LogOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = DivOp::create(b, getLoc(), g[0], getX());
+}
+void SqrtOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value half = build::scale(b, getLoc(), g[0], 0.5);
+  grads[0] = DivOp::create(b, getLoc(), half, getY());
+}
+void RsqrtOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value cube = MulOp::create(b, getLoc(), getY(), MulOp::create(b, getLoc(), getY(), getY()));
+  grads[0] = MulOp::create(b, getLoc(), build::scale(b, getLoc(), g[0], -0.5), cube);
+}
+void TanhOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value one = build::constant(b, getLoc(), getType(), 1.0);
+  Value slope = SubOp::create(b, getLoc(), one, MulOp::create(b, getLoc(), getY(), getY()));
+  grads[0] = MulOp::create(b, getLoc(), g[0], slope);
+}
+void SigmoidOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value one = build::constant(b, getLoc(), getType(), 1.0);
+  Value slope = MulOp::create(b, getLoc(), getY(), SubOp::create(b, getLoc(), one, getY()));
+  grads[0] = MulOp::create(b, getLoc(), g[0], slope);
+}
+void SiluOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  // s (1 + x (1 - s)) with s = sigmoid(x).
+  Location loc = getLoc();
+  Value one = build::constant(b, loc, getType(), 1.0);
+  Value s = SigmoidOp::create(b, loc, getX());
+  Value rest = MulOp::create(b, loc, getX(), SubOp::create(b, loc, one, s));
+  Value slope = MulOp::create(b, loc, s, AddOp::create(b, loc, one, rest));
+  grads[0] = MulOp::create(b, loc, g[0], slope);
+}
+void GeluOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  // With u = k (x + c x³), t = tanh u: (1 + t)/2 + x/2 (1 - t²) k (1 + 3 c x²).
+  Location loc = getLoc();
+  Value x = getX(), one = build::constant(b, loc, getType(), 1.0);
+  Value square = MulOp::create(b, loc, x, x);
+  Value inner = AddOp::create(b, loc, one, build::scale(b, loc, square, kGeluCubic));
+  Value u = build::scale(b, loc, MulOp::create(b, loc, x, inner), kGeluScale);
+  Value t = TanhOp::create(b, loc, u);
+  Value left = build::scale(b, loc, AddOp::create(b, loc, one, t), 0.5);
+  Value du = AddOp::create(b, loc, one, build::scale(b, loc, square, 3.0 * kGeluCubic));
+  Value dt = SubOp::create(b, loc, one, MulOp::create(b, loc, t, t));
+  Value right = MulOp::create(b, loc, build::scale(b, loc, x, 0.5 * kGeluScale),
+                              MulOp::create(b, loc, dt, du));
+  grads[0] = MulOp::create(b, loc, g[0], AddOp::create(b, loc, left, right));
+}
+
+void AddOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = grads[1] = g[0];
+}
+void SubOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = g[0];
+  grads[1] = NegOp::create(b, getLoc(), g[0]);
+}
+void MulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = MulOp::create(b, getLoc(), g[0], getB());
+  grads[1] = MulOp::create(b, getLoc(), g[0], getA());
+}
+void DivOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = DivOp::create(b, getLoc(), g[0], getB());
+  grads[1] = NegOp::create(b, getLoc(), MulOp::create(b, getLoc(), grads[0], getY()));
+}
+
+/// The operand that a comparison picks gets the gradient.
+static void pickedVjp(OpBuilder &b, Location loc, StringRef predicate, Value x, Value y, Value g,
+                      MutableArrayRef<Value> grads) {
+  Value zero = build::constant(b, loc, g.getType(), 0.0);
+  Value first = CompareOp::create(b, loc, x, y, b.getStringAttr(predicate));
+  grads[0] = SelectOp::create(b, loc, first, g, zero);
+  grads[1] = SelectOp::create(b, loc, first, zero, g);
+}
+void MaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  pickedVjp(b, getLoc(), "ge", getA(), getB(), g[0], grads);
+}
+void MinOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  pickedVjp(b, getLoc(), "le", getA(), getB(), g[0], grads);
+}
+void SelectOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value zero = build::constant(b, getLoc(), getType(), 0.0);
+  grads[1] = SelectOp::create(b, getLoc(), getC(), g[0], zero);
+  grads[2] = SelectOp::create(b, getLoc(), getC(), zero, g[0]);
+}
+void CastOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = build::cast(b, getLoc(), g[0], build::typeOf(getX()).getElementType());
+}
+
+//===-- Folders: only what keeps every bit --------------------------------------------------===//
+
+OpFoldResult NegOp::fold(FoldAdaptor) {
+  if (auto inner = getX().getDefiningOp<NegOp>())
+    return inner.getX();
+  return {};
+}
+OpFoldResult SubOp::fold(FoldAdaptor) {
+  // x - (+0) is x for every x; 0 - x is not neg x when x is 0.
+  std::optional<double> b = build::constantValue(getB());
+  return b && *b == 0.0 && !std::signbit(*b) ? OpFoldResult(getA()) : OpFoldResult();
+}
+OpFoldResult MulOp::fold(FoldAdaptor) {
+  if (build::constantValue(getA()) == 1.0)
+    return getB();
+  if (build::constantValue(getB()) == 1.0)
+    return getA();
+  return {};
+}
+OpFoldResult DivOp::fold(FoldAdaptor) {
+  return build::constantValue(getB()) == 1.0 ? OpFoldResult(getA()) : OpFoldResult();
+}
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
+}
+
+} // namespace hydra

@@ -1,0 +1,633 @@
+// Parsing, printing and evaluation of symbol expressions.
+#include "dialects/hydra/Expr.h"
+#include "dialects/hydra/Hydra.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+bool hasExpr(Attribute attribute) {
+  if (isa_and_nonnull<ExprAttr>(attribute))
+    return true;
+  if (auto array = dyn_cast_or_null<ArrayAttr>(attribute))
+    return llvm::any_of(array, hasExpr);
+  return false;
+}
+
+void forEachSymbol(Attribute expr, llvm::function_ref<void(StringRef)> visit) {
+  if (auto e = dyn_cast_or_null<ExprAttr>(expr)) {
+    if (e.getArgs().empty())
+      visit(e.getHead());
+    for (Attribute a : e.getArgs())
+      forEachSymbol(a, visit);
+  } else if (auto array = dyn_cast_or_null<ArrayAttr>(expr)) {
+    for (Attribute a : array)
+      forEachSymbol(a, visit);
+  } else if (auto init = dyn_cast_or_null<InitAttr>(expr)) {
+    for (Attribute a : init.getArgs())
+      forEachSymbol(a, visit);
+  }
+}
+
+static bool isInt(Attribute a) {
+  auto i = dyn_cast_or_null<IntegerAttr>(a);
+  return i && i.getType().isInteger(64);
+}
+
+bool isIntOrExpr(Attribute a) { return isInt(a) || isa<ExprAttr>(a); }
+bool isRealOrExpr(Attribute a) { return isIntOrExpr(a) || isa<FloatAttr>(a); }
+bool isIntListOrExprs(Attribute a) {
+  auto array = dyn_cast<ArrayAttr>(a);
+  return array && llvm::all_of(array, isIntOrExpr);
+}
+
+int64_t intValue(Attribute a) { return cast<IntegerAttr>(a).getInt(); }
+double realValue(Attribute a) {
+  if (auto f = dyn_cast<FloatAttr>(a))
+    return f.getValueAsDouble();
+  return static_cast<double>(intValue(a));
+}
+SmallVector<int64_t> intList(ArrayAttr a) { return llvm::map_to_vector(a, intValue); }
+
+//===-- Evaluation --------------------------------------------------------------------------===//
+
+namespace {
+
+/// Applies operators and functions to evaluated arguments.
+class Evaluator {
+public:
+  Evaluator(MLIRContext *context, const Environment &environment,
+            llvm::function_ref<InFlightDiagnostic()> emitError)
+      : builder(context), environment(environment), emitError(emitError) {}
+
+  FailureOr<Attribute> run(Attribute expr) {
+    auto e = dyn_cast<ExprAttr>(expr);
+    if (!e)
+      return expr;
+    if (e.getArgs().empty())
+      return symbol(e);
+    if (e.getHead() == "==")
+      return equal(e);
+    SmallVector<Attribute> args;
+    for (Attribute a : e.getArgs()) {
+      FailureOr<Attribute> value = run(a);
+      if (failed(value))
+        return failure();
+      args.push_back(*value);
+    }
+    if (llvm::any_of(args, [](Attribute a) { return isa<ExprAttr>(a); }))
+      return Attribute(ExprAttr::get(builder.getContext(), e.getHead(), args));
+    return apply(e, args);
+  }
+
+private:
+  FailureOr<Attribute> symbol(ExprAttr e) {
+    if (environment.deferred.contains(e.getHead()))
+      return Attribute(e);
+    auto it = environment.values.find(e.getHead());
+    if (it == environment.values.end()) {
+      emitError() << "symbol '" << e.getHead() << "' is not declared";
+      return failure();
+    }
+    return it->second;
+  }
+
+  /// `choice == option` or a comparison of numbers.
+  FailureOr<Attribute> equal(ExprAttr e) {
+    for (int side : {0, 1}) {
+      auto choice = dyn_cast<ExprAttr>(e.getArgs()[side]);
+      auto option = dyn_cast<ExprAttr>(e.getArgs()[1 - side]);
+      if (!choice || !choice.getArgs().empty())
+        continue;
+      auto options = environment.options.find(choice.getHead());
+      if (options == environment.options.end())
+        continue;
+      if (!option || !option.getArgs().empty() ||
+          !llvm::is_contained(options->second, option.getHead())) {
+        emitError() << "choice '" << choice.getHead() << "' can only be compared with one of: "
+                    << llvm::join(options->second, ", ");
+        return failure();
+      }
+      FailureOr<Attribute> value = symbol(choice);
+      if (failed(value))
+        return failure();
+      return Attribute(builder.getBoolAttr(cast<StringAttr>(*value) == option.getHead()));
+    }
+    FailureOr<Attribute> a = run(e.getArgs()[0]), b = run(e.getArgs()[1]);
+    if (failed(a) || failed(b))
+      return failure();
+    if (isa<ExprAttr>(*a) || isa<ExprAttr>(*b))
+      return Attribute(ExprAttr::get(builder.getContext(), "==", {*a, *b}));
+    if (isa<BoolAttr>(*a) && isa<BoolAttr>(*b))
+      return Attribute(builder.getBoolAttr(*a == *b));
+    if (failed(numbers(e, {*a, *b})))
+      return failure();
+    return Attribute(builder.getBoolAttr(realValue(*a) == realValue(*b)));
+  }
+
+  LogicalResult numbers(ExprAttr e, ArrayRef<Attribute> args) {
+    for (Attribute a : args)
+      if (!isInt(a) && !isa<FloatAttr>(a)) {
+        emitError() << "'" << e.getHead() << "' wants numbers in '" << text(e) << "'";
+        return failure();
+      }
+    return success();
+  }
+
+  static std::string text(Attribute expr) {
+    std::string out;
+    llvm::raw_string_ostream os(out);
+    expr.print(os);
+    // `#hydra.expr<D / H>` without its wrapping.
+    StringRef s = out;
+    s.consume_front("#hydra.expr<");
+    return s.ends_with(">") ? s.drop_back().str() : s.str();
+  }
+
+  Attribute real(double v) { return builder.getF64FloatAttr(v); }
+  Attribute integer(int64_t v) { return builder.getI64IntegerAttr(v); }
+
+  FailureOr<Attribute> overflow(ExprAttr e) {
+    emitError() << "integer overflow in '" << text(e) << "'";
+    return failure();
+  }
+
+  FailureOr<Attribute> apply(ExprAttr e, ArrayRef<Attribute> args) {
+    StringRef f = e.getHead();
+    if (f == "and" || f == "or" || f == "not" || f == "select") {
+      auto truth = dyn_cast<BoolAttr>(args[0]);
+      bool logical = f != "select";
+      if (!truth || (logical && !llvm::all_of(args, llvm::IsaPred<BoolAttr>))) {
+        emitError() << "'" << f << "' wants truth values in '" << text(e) << "'";
+        return failure();
+      }
+      if (f == "select")
+        return truth.getValue() ? args[1] : args[2];
+      if (f == "not")
+        return Attribute(builder.getBoolAttr(!truth.getValue()));
+      bool a = truth.getValue(), b = cast<BoolAttr>(args[1]).getValue();
+      return Attribute(builder.getBoolAttr(f == "and" ? a && b : a || b));
+    }
+    if (failed(numbers(e, args)))
+      return failure();
+    if (llvm::all_of(args, isInt))
+      if (std::optional<FailureOr<Attribute>> exact = integers(e, args))
+        return *exact;
+    return reals(e, args);
+  }
+
+  /// Operators that keep integers exact; nullopt for functions that are real anyway.
+  std::optional<FailureOr<Attribute>> integers(ExprAttr e, ArrayRef<Attribute> args) {
+    StringRef f = e.getHead();
+    int64_t a = intValue(args[0]), b = args.size() > 1 ? intValue(args[1]) : 0, r = 0;
+    auto truth = [&](bool v) { return FailureOr<Attribute>(Attribute(builder.getBoolAttr(v))); };
+    auto result = [&](bool wrapped) {
+      return wrapped ? overflow(e) : FailureOr<Attribute>(integer(r));
+    };
+    if (f == "+")
+      return result(__builtin_add_overflow(a, b, &r));
+    if (f == "-")
+      return result(args.size() == 1 ? __builtin_sub_overflow(int64_t(0), a, &r)
+                                     : __builtin_sub_overflow(a, b, &r));
+    if (f == "*")
+      return result(__builtin_mul_overflow(a, b, &r));
+    if (f == "/") {
+      if (b == 0 || a % b != 0) {
+        emitError() << "'" << text(e) << "' is not exact: " << a << " / " << b
+                    << (b == 0 ? "" : " leaves a remainder of ")
+                    << (b == 0 ? std::string() : std::to_string(a % b));
+        return FailureOr<Attribute>(failure());
+      }
+      r = a / b;
+      return result(false);
+    }
+    if (f == "<")
+      return truth(a < b);
+    if (f == "<=")
+      return truth(a <= b);
+    if (f == ">")
+      return truth(a > b);
+    if (f == ">=")
+      return truth(a >= b);
+    if (f == "min" || f == "max" || f == "clamp") {
+      SmallVector<int64_t> v = llvm::map_to_vector(args, intValue);
+      r = f == "min"   ? *std::min_element(v.begin(), v.end())
+          : f == "max" ? *std::max_element(v.begin(), v.end())
+                       : std::min(std::max(v[0], v[1]), v[2]);
+      return result(false);
+    }
+    if (f == "ceil" || f == "floor" || f == "round") {
+      r = a;
+      return result(false);
+    }
+    return std::nullopt;
+  }
+
+  FailureOr<Attribute> reals(ExprAttr e, ArrayRef<Attribute> args) {
+    StringRef f = e.getHead();
+    SmallVector<double> v = llvm::map_to_vector(args, realValue);
+    double a = v[0], b = v.size() > 1 ? v[1] : 0.0;
+    if (f == "<" || f == "<=" || f == ">" || f == ">=")
+      return Attribute(
+          builder.getBoolAttr(f == "<" ? a < b : f == "<=" ? a <= b : f == ">" ? a > b : a >= b));
+    if (f == "ceil" || f == "floor" || f == "round") {
+      double r = f == "ceil" ? std::ceil(a) : f == "floor" ? std::floor(a) : std::nearbyint(a);
+      if (!(std::abs(r) < 9.0e15))
+        return overflow(e);
+      return integer(static_cast<int64_t>(r));
+    }
+    double r = f == "+"         ? a + b
+               : f == "-"       ? (v.size() == 1 ? -a : a - b)
+               : f == "*"       ? a * b
+               : f == "/"       ? a / b
+               : f == "sqrt"    ? std::sqrt(a)
+               : f == "exp"     ? std::exp(a)
+               : f == "log"     ? std::log(a)
+               : f == "logit"   ? std::log(a / (1.0 - a))
+               : f == "sigmoid" ? 1.0 / (1.0 + std::exp(-a))
+               : f == "pow"     ? std::pow(a, b)
+               : f == "min"     ? *std::min_element(v.begin(), v.end())
+               : f == "max"     ? *std::max_element(v.begin(), v.end())
+               : f == "clamp"   ? std::min(std::max(a, v[1]), v[2])
+                                : a; // real
+    if (!std::isfinite(r)) {
+      emitError() << "'" << text(e) << "' is not a finite number";
+      return failure();
+    }
+    return real(r);
+  }
+
+  Builder builder;
+  const Environment &environment;
+  llvm::function_ref<InFlightDiagnostic()> emitError;
+};
+
+/// Number of arguments of a function: minimum and maximum; {0, 0} for an unknown name.
+std::pair<unsigned, unsigned> arity(StringRef function) {
+  return llvm::StringSwitch<std::pair<unsigned, unsigned>>(function)
+      .Cases({"ceil", "floor", "round", "real", "sqrt", "exp", "log", "logit", "sigmoid"}, {1, 1})
+      .Case("pow", {2, 2})
+      .Cases({"min", "max"}, {2, ~0u})
+      .Cases({"clamp", "select"}, {3, 3})
+      .Default({0, 0});
+}
+
+//===-- Parsing -----------------------------------------------------------------------------===//
+
+class ExprParser {
+public:
+  explicit ExprParser(AsmParser &parser) : parser(parser) {}
+
+  ParseResult parseOr(Attribute &e) { return parseChain(e, "or", &ExprParser::parseAnd); }
+
+private:
+  Attribute make(StringRef head, ArrayRef<Attribute> args) {
+    return ExprAttr::get(parser.getContext(), head, args);
+  }
+
+  ParseResult parseChain(Attribute &e, StringRef word,
+                         ParseResult (ExprParser::*operand)(Attribute &)) {
+    if ((this->*operand)(e))
+      return failure();
+    while (succeeded(parser.parseOptionalKeyword(word))) {
+      Attribute right;
+      if ((this->*operand)(right))
+        return failure();
+      e = make(word, {e, right});
+    }
+    return success();
+  }
+
+  ParseResult parseAnd(Attribute &e) { return parseChain(e, "and", &ExprParser::parseNot); }
+
+  ParseResult parseNot(Attribute &e) {
+    if (failed(parser.parseOptionalKeyword("not")))
+      return parseComparison(e);
+    if (parseNot(e))
+      return failure();
+    e = make("not", {e});
+    return success();
+  }
+
+  ParseResult parseComparison(Attribute &e) {
+    if (parseSum(e))
+      return failure();
+    StringRef op;
+    if (succeeded(parser.parseOptionalEqual())) {
+      if (parser.parseEqual())
+        return failure();
+      op = "==";
+    } else if (succeeded(parser.parseOptionalLess())) {
+      op = succeeded(parser.parseOptionalEqual()) ? "<=" : "<";
+    } else if (!inAngles && succeeded(parser.parseOptionalGreater())) {
+      op = succeeded(parser.parseOptionalEqual()) ? ">=" : ">";
+    } else {
+      return success();
+    }
+    Attribute right;
+    if (parseSum(right))
+      return failure();
+    e = make(op, {e, right});
+    return success();
+  }
+
+  ParseResult parseSum(Attribute &e) {
+    if (parseTerm(e))
+      return failure();
+    while (true) {
+      StringRef op = succeeded(parser.parseOptionalPlus())    ? "+"
+                     : succeeded(parser.parseOptionalMinus()) ? "-"
+                                                              : "";
+      if (op.empty())
+        return success();
+      Attribute right;
+      if (parseTerm(right))
+        return failure();
+      e = make(op, {e, right});
+    }
+  }
+
+  ParseResult parseTerm(Attribute &e) {
+    if (parseUnary(e))
+      return failure();
+    while (true) {
+      StringRef op = succeeded(parser.parseOptionalStar())    ? "*"
+                     : succeeded(parser.parseOptionalSlash()) ? "/"
+                                                              : "";
+      if (op.empty())
+        return success();
+      Attribute right;
+      if (parseUnary(right))
+        return failure();
+      e = make(op, {e, right});
+    }
+  }
+
+  ParseResult parseUnary(Attribute &e) {
+    if (succeeded(parser.parseOptionalMinus())) {
+      if (parseUnary(e))
+        return failure();
+      Builder b(parser.getContext());
+      if (isInt(e))
+        e = b.getI64IntegerAttr(-intValue(e));
+      else if (auto f = dyn_cast<FloatAttr>(e))
+        e = b.getF64FloatAttr(-f.getValueAsDouble());
+      else
+        e = make("-", {e});
+      return success();
+    }
+    return parsePrimary(e);
+  }
+
+  ParseResult parsePrimary(Attribute &e) {
+    Builder b(parser.getContext());
+    if (succeeded(parser.parseOptionalLParen())) {
+      bool outer = std::exchange(inAngles, false);
+      if (parseOr(e) || parser.parseRParen())
+        return failure();
+      inAngles = outer;
+      return success();
+    }
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (succeeded(parser.parseOptionalKeyword(&name))) {
+      if (name == "true" || name == "false") {
+        e = b.getBoolAttr(name == "true");
+        return success();
+      }
+      if (failed(parser.parseOptionalLParen())) {
+        e = make(name, {});
+        return success();
+      }
+      bool outer = std::exchange(inAngles, false);
+      auto [low, high] = arity(name);
+      if (low == 0)
+        return parser.emitError(loc) << "unknown function '" << name << "'";
+      SmallVector<Attribute> args;
+      auto argument = [&] { return parseOr(args.emplace_back()); };
+      if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
+        return failure();
+      inAngles = outer;
+      if (args.size() < low || args.size() > high)
+        return parser.emitError(loc) << "'" << name << "' has " << args.size()
+                                     << " arguments; expected " << low;
+      e = make(name, args);
+      return success();
+    }
+    int64_t integer;
+    OptionalParseResult parsed = parser.parseOptionalInteger(integer);
+    if (parsed.has_value()) {
+      if (failed(*parsed))
+        return failure();
+      e = b.getI64IntegerAttr(integer);
+      return success();
+    }
+    double real;
+    if (parser.parseFloat(real))
+      return failure();
+    e = b.getF64FloatAttr(real);
+    return success();
+  }
+
+public:
+  /// Inside `#hydra.expr<…>`, where `>` ends the attribute unless it stands in parentheses.
+  bool inAngles = false;
+
+private:
+  AsmParser &parser;
+};
+
+/// Binding strength, as in the grammar above; functions and leaves bind tightest.
+int strength(StringRef head, unsigned args) {
+  if (args == 1 && head == "-")
+    return 6;
+  return llvm::StringSwitch<int>(head)
+      .Case("or", 0)
+      .Case("and", 1)
+      .Case("not", 2)
+      .Cases({"==", "<", "<=", ">", ">="}, 3)
+      .Cases({"+", "-"}, 4)
+      .Cases({"*", "/"}, 5)
+      .Default(7);
+}
+
+void print(AsmPrinter &p, Attribute expr, int outer) {
+  auto e = dyn_cast<ExprAttr>(expr);
+  if (!e) {
+    if (auto f = dyn_cast<FloatAttr>(expr))
+      p << f.getValue();
+    else if (auto b = dyn_cast<BoolAttr>(expr))
+      p << (b.getValue() ? "true" : "false");
+    else
+      p << intValue(expr);
+    return;
+  }
+  ArrayRef<Attribute> args = e.getArgs();
+  if (args.empty()) {
+    p << e.getHead();
+    return;
+  }
+  int own = strength(e.getHead(), args.size());
+  if (own == 7) {
+    p << e.getHead() << '(';
+    llvm::interleaveComma(args, p, [&](Attribute a) { print(p, a, 0); });
+    p << ')';
+    return;
+  }
+  if (own < outer)
+    p << '(';
+  if (args.size() == 1) {
+    p << e.getHead() << (e.getHead() == "not" ? " " : "");
+    print(p, args[0], own);
+  } else {
+    print(p, args[0], own == 3 ? own + 1 : own);
+    p << ' ' << e.getHead() << ' ';
+    print(p, args[1], own + 1);
+  }
+  if (own < outer)
+    p << ')';
+}
+
+} // namespace
+
+FailureOr<Attribute> evaluate(Attribute expr, const Environment &environment,
+                              llvm::function_ref<InFlightDiagnostic()> emitError) {
+  if (auto array = dyn_cast<ArrayAttr>(expr)) {
+    SmallVector<Attribute> values;
+    for (Attribute a : array) {
+      FailureOr<Attribute> value = evaluate(a, environment, emitError);
+      if (failed(value))
+        return failure();
+      values.push_back(*value);
+    }
+    return Attribute(ArrayAttr::get(expr.getContext(), values));
+  }
+  if (auto init = dyn_cast<InitAttr>(expr)) {
+    FailureOr<Attribute> args =
+        evaluate(ArrayAttr::get(expr.getContext(), init.getArgs()), environment, emitError);
+    if (failed(args))
+      return failure();
+    return Attribute(
+        InitAttr::get(expr.getContext(), init.getKind(), cast<ArrayAttr>(*args).getValue()));
+  }
+  return Evaluator(expr.getContext(), environment, emitError).run(expr);
+}
+
+ParseResult parseExpr(AsmParser &parser, Attribute &expr) {
+  return ExprParser(parser).parseOr(expr);
+}
+void printExpr(AsmPrinter &printer, Attribute expr) { print(printer, expr, 0); }
+
+ParseResult parseExprList(AsmParser &parser, ArrayAttr &list) {
+  SmallVector<Attribute> values;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     [&] { return parseExpr(parser, values.emplace_back()); }))
+    return failure();
+  list = ArrayAttr::get(parser.getContext(), values);
+  return success();
+}
+void printExprList(AsmPrinter &printer, ArrayAttr list) {
+  printer << '[';
+  llvm::interleaveComma(list, printer, [&](Attribute a) { printExpr(printer, a); });
+  printer << ']';
+}
+
+Attribute parseLiteral(MLIRContext *context, StringRef text) {
+  Builder b(context);
+  int64_t integer;
+  double real;
+  if (text == "true" || text == "false")
+    return b.getBoolAttr(text == "true");
+  if (!text.getAsInteger(10, integer))
+    return b.getI64IntegerAttr(integer);
+  if (!text.empty() && (isdigit(text[0]) || text[0] == '-' || text[0] == '.'))
+    return !text.getAsDouble(real) && std::isfinite(real) ? Attribute(b.getF64FloatAttr(real))
+                                                          : Attribute();
+  bool identifier = !text.empty() && llvm::all_of(text, [](char c) {
+    return isalnum(static_cast<unsigned char>(c)) || c == '_';
+  });
+  return identifier ? Attribute(b.getStringAttr(text)) : Attribute();
+}
+
+//===-- The attribute classes ---------------------------------------------------------------===//
+
+Attribute ExprAttr::parse(AsmParser &parser, Type) {
+  Attribute e;
+  ExprParser expr(parser);
+  expr.inAngles = true;
+  if (parser.parseLess() || expr.parseOr(e) || parser.parseGreater())
+    return {};
+  if (!isa<ExprAttr>(e)) {
+    parser.emitError(parser.getNameLoc(), "expected an expression over symbols");
+    return {};
+  }
+  return e;
+}
+
+void ExprAttr::print(AsmPrinter &printer) const {
+  // `>` would end the attribute: such comparisons are wrapped in parentheses.
+  printer << '<';
+  bool wrap = strength(getHead(), getArgs().size()) <= 3 && !getArgs().empty();
+  hydra::print(printer, *this, wrap ? 7 : 0);
+  printer << '>';
+}
+
+ParseResult parseInit(AsmParser &parser, InitAttr &init) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef kind;
+  SmallVector<Attribute> args;
+  if (parser.parseKeyword(&kind))
+    return failure();
+  if (succeeded(parser.parseOptionalLParen()))
+    if (parser.parseCommaSeparatedList([&] { return parseExpr(parser, args.emplace_back()); }) ||
+        parser.parseRParen())
+      return failure();
+  init = InitAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), kind,
+                              ArrayRef<Attribute>(args));
+  return success(static_cast<bool>(init));
+}
+void printInit(AsmPrinter &printer, InitAttr init) {
+  printer << init.getKind();
+  if (!init.getArgs().empty()) {
+    printer << '(';
+    llvm::interleaveComma(init.getArgs(), printer, [&](Attribute a) { printExpr(printer, a); });
+    printer << ')';
+  }
+}
+
+Attribute InitAttr::parse(AsmParser &parser, Type) {
+  InitAttr init;
+  if (parser.parseLess() || parseInit(parser, init) || parser.parseGreater())
+    return {};
+  return init;
+}
+void InitAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printInit(printer, *this);
+  printer << '>';
+}
+
+LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef kind,
+                               ArrayRef<Attribute> args) {
+  int expected = llvm::StringSwitch<int>(kind)
+                     .Cases({"zeros", "ones"}, 0)
+                     .Cases({"constant", "normal", "uniform", "shuffle"}, 1)
+                     .Case("trunc_normal", 2)
+                     .Default(-1);
+  if (expected < 0)
+    return emitError() << "unknown initialiser '" << kind
+                       << "'; expected zeros, ones, constant, normal, trunc_normal, uniform or "
+                          "shuffle";
+  if (static_cast<int>(args.size()) != expected)
+    return emitError() << "initialiser '" << kind << "' has " << args.size()
+                       << " arguments; expected " << expected;
+  return success();
+}
+
+} // namespace hydra

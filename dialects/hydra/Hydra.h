@@ -1,0 +1,128 @@
+// The hydra dialect: its types, attributes, operations and helpers to build them.
+#pragma once
+
+#include "dialects/hydra/Expr.h"
+#include "dialects/hydra/Interfaces.h"
+#include "dialects/hydra/ValueSyntax.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/hydra/HydraDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/hydra/HydraTypes.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/hydra/HydraAttributes.h.inc"
+
+namespace hydra {
+
+bool isUnbound(mlir::Type type);
+
+/// Says what a value for a symbol of that kind (`dim`, `real`, `flag`, `choice`) should be; empty when
+/// it is.
+std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
+
+/// The checks behind ValueOpTrait; see HydraBase.td.
+llvm::LogicalResult verifyValueOp(mlir::Operation *op);
+
+template <typename ConcreteOp>
+class ValueOp : public mlir::OpTrait::TraitBase<ConcreteOp, ValueOp> {
+public:
+  static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifyValueOp(op); }
+};
+
+template <typename ConcreteOp>
+class Elementwise : public mlir::OpTrait::TraitBase<ConcreteOp, Elementwise> {};
+
+class ReturnOp;
+
+/// The number of operands an operation has at least, from its traits.
+template <typename Op, size_t... N> constexpr unsigned leastOperands(std::index_sequence<N...>) {
+  unsigned least = Op::template hasTrait<mlir::OpTrait::OneOperand>() ? 1 : 0;
+  ((Op::template hasTrait<mlir::OpTrait::NOperands<N + 2>::template Impl>() ||
+            Op::template hasTrait<mlir::OpTrait::AtLeastNOperands<N + 1>::template Impl>()
+        ? (void)(least = Op::template hasTrait<mlir::OpTrait::NOperands<N + 2>::template Impl>()
+                             ? N + 2
+                             : N + 1)
+        : (void)0),
+   ...);
+  return least;
+}
+template <typename Op> constexpr unsigned leastOperands() {
+  return leastOperands<Op>(std::make_index_sequence<8>());
+}
+
+/// `Op::inferReturnTypes` of every value operation: `results` unbound results when an operand is
+/// unbound, else the operation's own `inferTypes` once its operands and attributes are complete.
+template <typename Op>
+llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
+                                    std::optional<mlir::Location> location,
+                                    mlir::ValueRange operands, mlir::DictionaryAttr attributes,
+                                    mlir::OpaqueProperties properties, mlir::RegionRange regions,
+                                    unsigned results, llvm::SmallVectorImpl<mlir::Type> &types) {
+  TypeInference infer(context, location, Op::getOperationName(), operands);
+  if (infer.anyUnbound()) {
+    types.assign(results, AnyType::get(context));
+    return llvm::success();
+  }
+  typename Op::Adaptor op(operands, attributes, properties, regions);
+  if (failed(infer.checkOperandCount(leastOperands<Op>())) ||
+      failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))) ||
+      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))))
+    return llvm::failure();
+  return Op::inferTypes(infer, op, types);
+}
+
+/// `Op::parse` of every value operation: its text, then the types of its results.
+template <typename Op>
+mlir::ParseResult parseInferredOp(mlir::OpAsmParser &parser, mlir::OperationState &state) {
+  mlir::Location location = parser.getEncodedSourceLoc(parser.getNameLoc());
+  if (parseValueOp(parser, state, Op::getAttributeNames()))
+    return mlir::failure();
+  auto &properties = state.getOrAddProperties<typename Op::Properties>();
+  auto emitError = [&] { return parser.emitError(parser.getNameLoc()); };
+  llvm::SmallVector<mlir::Type> types;
+  if (failed(Op::setPropertiesFromAttr(
+          properties, state.attributes.getDictionary(state.getContext()), emitError)) ||
+      failed(Op::inferReturnTypes(state.getContext(), location, state.operands,
+                                  state.attributes.getDictionary(state.getContext()),
+                                  state.getRawProperties(), state.regions, types)))
+    return mlir::failure();
+  for (llvm::StringRef name : Op::getAttributeNames())
+    state.attributes.erase(name);
+  state.addTypes(types);
+  return mlir::success();
+}
+
+mlir::ParseResult parseInit(mlir::AsmParser &parser, InitAttr &init);
+void printInit(mlir::AsmPrinter &printer, InitAttr init);
+
+} // namespace hydra
+
+#define GET_OP_CLASSES
+#include "dialects/hydra/HydraOps.h.inc"
+
+namespace hydra {
+
+/// The symbol that counts the elements of a stack, and the one that counts the elements of a tensor
+/// in `shuffle`.
+inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
+inline constexpr llvm::StringLiteral kIndexSymbol = "index";
+
+/// `loc` tagged with a stack element or a phase for reports (see ScopeAttr); tags that are there
+/// already stay unless replaced.
+mlir::Location withLayer(mlir::Location loc, llvm::StringRef path);
+mlir::Location withPhase(mlir::Location loc, llvm::StringRef phase);
+/// The tags of a location; null if it has none.
+ScopeAttr scopeOf(mlir::Location loc);
+
+} // namespace hydra

@@ -1,0 +1,159 @@
+// The dialect itself, its placeholder type, its attributes and the base classes of its operations.
+#ifndef HYDRA_BASE_TD
+#define HYDRA_BASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/hydra/HydraInterfaces.td"
+
+def Hydra_Dialect : Dialect {
+  let name = "hydra";
+  let cppNamespace = "::hydra";
+  let summary = "Models and training steps as static programs over tensor values";
+  let description = [{
+    ```
+     model.mlir ──► hydra (template) ──hydra-bind──► hydra (static) ──passes──► plan ──► plan.fb
+                    symbols, presets                 forward, backward,
+                    no types                         update as one SSA graph
+    ```
+
+    A model is a *template* over symbols (dimensions, reals, flags, choices). Before binding every
+    value has the type `!hydra.any` and no type is written. `hydra-bind` substitutes the symbols and
+    infers static tensor types; all shape checks live in the type inference of the operations.
+    Operations take and return values only: nothing aliases, nothing is written in place.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===-- Types -------------------------------------------------------------------------------===//
+
+def Hydra_AnyType : TypeDef<Hydra_Dialect, "Any"> {
+  let mnemonic = "any";
+  let summary = "the type of every value before binding";
+}
+
+/// A value of the dialect: untyped before binding, a static tensor after.
+def Hydra_Value : AnyTypeOf<[Hydra_AnyType, AnyStaticShapeTensor],
+                            "unbound value or static tensor">;
+
+//===-- Attributes --------------------------------------------------------------------------===//
+
+def Hydra_ExprAttr : AttrDef<Hydra_Dialect, "Expr"> {
+  let mnemonic = "expr";
+  let summary = "an expression over the symbols of a model";
+  let description = [{
+    Without arguments: the symbol `head`. With arguments: the operator or function `head` applied to
+    them. Arguments are expressions, integers (i64), reals (f64) or booleans. Written as usual
+    arithmetic: `#hydra.expr<256 * ceil(D * ratio / 256)>`. See Expr.h for grammar and evaluation.
+  }];
+  let parameters = (ins StringRefParameter<>:$head, OptionalArrayRefParameter<"::mlir::Attribute">:$args);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Hydra_InitAttr : AttrDef<Hydra_Dialect, "Init"> {
+  let mnemonic = "init";
+  let summary = "how a parameter or state starts";
+  let description = [{
+    `zeros`, `ones`, `constant(v)`, `normal(std)`, `trunc_normal(std, cut)` (cut in units of std),
+    `uniform(limit)`, and `shuffle(f)`: the values of `f`, an expression of `index`, in an order
+    drawn at random. Arguments are expressions and may use `layer` inside a stack.
+  }];
+  let parameters = (ins StringRefParameter<>:$kind, OptionalArrayRefParameter<"::mlir::Attribute">:$args);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
+  let mnemonic = "scope";
+  let summary = "where in the model and the step an operation came from; for reports only";
+  let description = [{
+    Carried as the metadata of a fused location. `path` is the unrolled stack element, such as
+    `layers.3`, or empty; `phase` is `forward`, `backward` or `optimizer`.
+  }];
+  let parameters = (ins StringRefParameter<>:$path, StringRefParameter<>:$phase);
+  let assemblyFormat = "`<` $path `,` $phase `>`";
+}
+
+// Numbers that may still be expressions. The accessors are for bound operations.
+def Hydra_Int : Attr<CPred<"::hydra::isIntOrExpr($_self)">, "integer or expression"> {
+  let storageType = "::mlir::Attribute";
+  let returnType = "int64_t";
+  let convertFromStorage = "::hydra::intValue($_self)";
+  let constBuilderCall = "$_builder.getI64IntegerAttr($0)";
+}
+def Hydra_Real : Attr<CPred<"::hydra::isRealOrExpr($_self)">, "number or expression"> {
+  let storageType = "::mlir::Attribute";
+  let returnType = "double";
+  let convertFromStorage = "::hydra::realValue($_self)";
+  let constBuilderCall = "$_builder.getF64FloatAttr($0)";
+}
+def Hydra_IntList : Attr<CPred<"::hydra::isIntListOrExprs($_self)">,
+                         "list of integers or expressions"> {
+  let storageType = "::mlir::ArrayAttr";
+  let returnType = "::llvm::SmallVector<int64_t>";
+  let convertFromStorage = "::hydra::intList($_self)";
+  let constBuilderCall = "$_builder.getI64ArrayAttr($0)";
+}
+/// Optional numbers keep the null attribute visible: use get<Name>Attr().
+class Hydra_Optional<Attr a> : OptionalAttr<a> {
+  let storageType = a.storageType;
+  let returnType = a.storageType;
+  let convertFromStorage = "$_self";
+}
+
+//===-- Operations --------------------------------------------------------------------------===//
+
+/// Checks common to all value operations: operands and results all unbound or all bound, no
+/// unknown attribute, no expression left in a bound operation.
+def ValueOpTrait : NativeOpTrait<"ValueOp"> { let cppNamespace = "::hydra"; }
+
+/// Binding makes the operands of such an operation one shape by explicit broadcasts.
+def ElementwiseTrait : NativeOpTrait<"Elementwise"> { let cppNamespace = "::hydra"; }
+
+class Hydra_Op<string mnemonic, list<Trait> traits = []> : Op<Hydra_Dialect, mnemonic, traits>;
+
+/// An operation on values. Its text is `name operands attribute = value… [: operand types]`; see
+/// ValueSyntax.h. Each defines `inferTypes`, which holds its shape checks.
+class Hydra_ValueOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_Op<mnemonic, traits # [Pure, ValueOpTrait,
+                                   DeclareOpInterfaceMethods<InferTypeOpInterface>,
+                                   DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
+  let hasCustomAssemblyFormat = 1;
+  /// Results that the operation has when a person writes it (before binding).
+  int authoredResults = 1;
+  code inferDeclaration = [{
+    static ::llvm::LogicalResult inferTypes(::hydra::TypeInference &infer, Adaptor op,
+                                            ::llvm::SmallVectorImpl<::mlir::Type> &types);
+  }];
+  let extraClassDeclaration = inferDeclaration;
+  let extraClassDefinition = [{
+    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser,
+                                         ::mlir::OperationState &state) {
+      return ::hydra::parseInferredOp<$cppClass>(parser, state);
+    }
+    void $cppClass::print(::mlir::OpAsmPrinter &printer) {
+      ::hydra::printValueOp(printer, *this);
+    }
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *context, std::optional<::mlir::Location> location,
+        ::mlir::ValueRange operands, ::mlir::DictionaryAttr attributes,
+        ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      return ::hydra::inferValueTypes<$cppClass>(context, location, operands, attributes,
+                                                 properties, regions, }] # !cast<string>(authoredResults) # [{, types);
+    }
+  }];
+}
+
+/// A value operation without operands: its type is not inferred but written once bound.
+class Hydra_LeafOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_Op<mnemonic, traits # [Pure, ValueOpTrait,
+                                   DeclareOpInterfaceMethods<LeafOpInterface>]>;
+
+#endif // HYDRA_BASE_TD

@@ -1,0 +1,105 @@
+// The interfaces through which passes, the planner and the oracle know operations.
+#ifndef HYDRA_INTERFACES_TD
+#define HYDRA_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Builds its own vector-Jacobian product from operations of the dialect.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Returns the form of this operation that also yields what its derivative wants to reuse
+        (row statistics, log-sum-exp, …), built in place of it; this operation is then replaced and
+        erased. The default needs nothing.
+      }],
+      "::mlir::Operation *", "saveForBackward", (ins "::mlir::OpBuilder &":$builder), "",
+      [{ (void)builder; return $_op.getOperation(); }]>,
+    InterfaceMethod<[{
+        Given the gradient of each result (null where none flows), sets the gradient of each
+        operand that has one. Gradients have the type of the value they belong to.
+      }],
+      "void", "vjp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGrads,
+           "::llvm::MutableArrayRef<::mlir::Value>":$operandGrads)>,
+  ];
+}
+
+def ReferenceOpInterface : OpInterface<"ReferenceOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ Evaluates itself in float64, as simply as possible: the oracle. }];
+  let methods = [
+    InterfaceMethod<[{
+        Computes the results from the operands. Results arrive with their shape and zeros. Bad data
+        (a token id out of range) is reported as an error of the operation.
+      }],
+      "::llvm::LogicalResult", "evaluate",
+      (ins "::llvm::ArrayRef<const ::hydra::RefTensor *>":$operands,
+           "::llvm::MutableArrayRef<::hydra::RefTensor>":$results)>,
+  ];
+}
+
+def LeafOpInterface : OpInterface<"LeafOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ An operation without operands, whose type comes from its attributes. }];
+  let methods = [
+    InterfaceMethod<"The static type, once all attributes are numbers; reports what is wrong.",
+      "::llvm::FailureOr<::mlir::RankedTensorType>", "boundType", (ins)>,
+  ];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ Predicts work: the base of every roofline figure that is printed. }];
+  let methods = [
+    InterfaceMethod<"Arithmetic operations of one execution; a multiply-add counts 2.",
+      "int64_t", "flops", (ins), "", [{ return ::hydra::resultElements($_op); }]>,
+    InterfaceMethod<"Bytes read and written by one execution that starts and ends in memory.",
+      "int64_t", "bytes", (ins), "", [{ return ::hydra::operandAndResultBytes($_op); }]>,
+    InterfaceMethod<"The class of models.md section 7 under which reports count it.",
+      "::llvm::StringRef", "costClass", (ins), "", [{ return "elementwise"; }]>,
+  ];
+}
+
+def StorageOpInterface : OpInterface<"StorageOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    What an operation accepts and offers when values become buffers. The default is dense operands,
+    fresh results.
+  }];
+  let methods = [
+    InterfaceMethod<"The layouts of the operand that need no copy before this operation.",
+      "::hydra::OperandLayout", "operandLayout", (ins "unsigned":$operand), "",
+      [{ (void)operand; return ::hydra::OperandLayout{}; }]>,
+    InterfaceMethod<[{
+        If the first result can be a strided view of an operand: that operand's number.
+      }],
+      "std::optional<unsigned>", "viewedOperand", (ins), "", [{ return std::nullopt; }]>,
+    InterfaceMethod<[{
+        The view of `viewedOperand` that is the result, given the strides (in elements) of that
+        operand; fails when these strides allow none.
+      }],
+      "::llvm::FailureOr<::hydra::StridedView>", "view",
+      (ins "::llvm::ArrayRef<int64_t>":$strides), "",
+      [{ (void)strides; return ::mlir::failure(); }]>,
+    InterfaceMethod<[{
+        The operands whose buffer the result may take over when this is their last use: element i
+        of the result depends on no other element of that operand.
+      }],
+      "::llvm::SmallVector<unsigned>", "overwritableOperands", (ins "unsigned":$result), "",
+      [{ (void)result; return {}; }]>,
+  ];
+}
+
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ What mixed precision may do with an operation. }];
+  let methods = [
+    InterfaceMethod<"The precision class.", "::hydra::Precision", "precisionClass", (ins), "",
+      [{ return ::hydra::Precision::Follow; }]>,
+  ];
+}
+
+#endif // HYDRA_INTERFACES_TD

@@ -1,0 +1,15 @@
+// All operations of the dialect.
+#ifndef HYDRA_OPS_TD
+#define HYDRA_OPS_TD
+
+include "dialects/hydra/ModelOps.td"
+include "dialects/hydra/ElementwiseOps.td"
+include "dialects/hydra/ShapeOps.td"
+include "dialects/hydra/ReductionOps.td"
+include "dialects/hydra/ContractionOps.td"
+include "dialects/hydra/NormOps.td"
+include "dialects/hydra/AttentionOps.td"
+include "dialects/hydra/LossOps.td"
+include "dialects/hydra/OptimizerOps.td"
+
+#endif // HYDRA_OPS_TD

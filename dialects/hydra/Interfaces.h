@@ -1,0 +1,62 @@
+// The plain types that the interfaces of the dialect speak in, and the interfaces themselves.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+#include <vector>
+
+namespace hydra {
+
+/// A dense row-major tensor of the oracle. Integers and truth values are held as doubles (exact to
+/// 2^53).
+struct RefTensor {
+  llvm::SmallVector<int64_t> shape;
+  std::vector<double> data;
+
+  RefTensor() = default;
+  explicit RefTensor(llvm::ArrayRef<int64_t> shape, double value = 0.0)
+      : shape(shape), data(elements(shape), value) {}
+
+  static int64_t elements(llvm::ArrayRef<int64_t> shape) {
+    int64_t n = 1;
+    for (int64_t d : shape)
+      n *= d;
+    return n;
+  }
+  int64_t size() const { return static_cast<int64_t>(data.size()); }
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  /// Width of the last dimension (1 for a scalar), and the number of such rows.
+  int64_t cols() const { return shape.empty() ? 1 : shape.back(); }
+  int64_t rows() const { return cols() ? size() / cols() : 0; }
+};
+
+/// Which layouts of an operand an operation takes as they are.
+struct OperandLayout {
+  /// Trailing dimensions that must lie densely; std::nullopt: all of them.
+  std::optional<unsigned> denseInner;
+  /// Alignment of the first element, in bytes.
+  unsigned alignment = 16;
+};
+
+/// A view of a buffer, in elements of it.
+struct StridedView {
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> strides;
+};
+
+enum class Precision {
+  Follow, ///< computes in the type of its operands (data movement, elementwise)
+  Matmul, ///< bf16 operands, fp32 accumulation
+  Full,   ///< must stay fp32 (norm statistics, softmax, losses, state, optimizer)
+};
+
+/// Defaults of the cost interface.
+int64_t resultElements(mlir::Operation *op);
+int64_t operandAndResultBytes(mlir::Operation *op);
+
+} // namespace hydra
+
+#include "dialects/hydra/HydraInterfaces.h.inc"

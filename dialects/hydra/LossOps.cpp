@@ -1,0 +1,217 @@
+// Cross entropy over logits, and fused with the output projection.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+static constexpr double kIgnored = -100.0;
+
+static LogicalResult wantLabels(TypeInference &infer, Value rows, Value labels) {
+  if (failed(infer.wantFloat(rows, "input")) || failed(infer.wantInteger(labels, "labels")))
+    return failure();
+  if (infer.shape(rows).empty())
+    return infer.fail("input is a scalar; expected [..., V]");
+  return infer.wantShape(labels, "labels", infer.shape(rows).drop_back());
+}
+
+namespace {
+
+/// Labels with the number of rows that count; `check` reports the first label out of range.
+struct Labels {
+  const RefTensor &tensor;
+  int64_t valid = 0;
+
+  explicit Labels(const RefTensor &labels) : tensor(labels) {
+    for (double l : labels.data)
+      valid += l != kIgnored;
+  }
+  LogicalResult check(Operation *op, int64_t classes) const {
+    for (auto [i, l] : llvm::enumerate(tensor.data))
+      if (l != kIgnored && !(l >= 0 && l < classes))
+        return op->emitOpError() << "label " << static_cast<int64_t>(l) << " at position " << i
+                                 << " is not in [0, " << classes << ") or -100";
+    return success();
+  }
+  bool ignored(int64_t t) const { return tensor.data[t] == kIgnored; }
+  int64_t operator[](int64_t t) const { return static_cast<int64_t>(tensor.data[t]); }
+};
+
+double logSumExp(const double *z, int64_t n) {
+  double top = *std::max_element(z, z + n), sum = 0.0;
+  for (int64_t i = 0; i < n; ++i)
+    sum += std::exp(z[i] - top);
+  return top + std::log(sum);
+}
+
+} // namespace
+
+#define LOSS_OP(Op)                                                                                \
+  StringRef Op::costClass() { return "loss"; }                                                     \
+  Precision Op::precisionClass() { return Precision::Full; }
+LOSS_OP(CrossEntropyOp)
+LOSS_OP(CrossEntropyGradOp)
+LOSS_OP(LinearCrossEntropyOp)
+#undef LOSS_OP
+
+//===-- cross_entropy -----------------------------------------------------------------------===//
+
+LogicalResult CrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
+                                         SmallVectorImpl<Type> &types) {
+  if (failed(wantLabels(infer, op.getLogits(), op.getLabels())))
+    return failure();
+  types.push_back(infer.tensor({}, infer.f32()));
+  if (op.getSaving())
+    types.push_back(infer.tensor(infer.shape(op.getLabels()), infer.f32()));
+  return success();
+}
+
+LogicalResult CrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
+                                       MutableArrayRef<RefTensor> out) {
+  Labels labels(*in[1]);
+  int64_t n = in[0]->cols();
+  if (failed(labels.check(*this, n)))
+    return failure();
+  double sum = 0.0;
+  for (int64_t t = 0; t < in[0]->rows(); ++t) {
+    const double *z = in[0]->data.data() + t * n;
+    double lse = logSumExp(z, n);
+    if (!labels.ignored(t))
+      sum += lse - z[labels[t]];
+    if (getSaving())
+      out[1].data[t] = lse;
+  }
+  out[0].data[0] = labels.valid ? sum / labels.valid : 0.0;
+  return success();
+}
+
+int64_t CrossEntropyOp::flops() { return 4 * build::typeOf(getLogits()).getNumElements(); }
+
+Operation *CrossEntropyOp::saveForBackward(OpBuilder &b) {
+  if (getSaving())
+    return *this;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(*this);
+  auto saving = CrossEntropyOp::create(b, getLoc(), getLogits(), getLabels(), b.getUnitAttr());
+  getLoss().replaceAllUsesWith(saving.getLoss());
+  erase();
+  return saving;
+}
+
+void CrossEntropyOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = CrossEntropyGradOp::create(b, getLoc(), g[0], getLogits(), getLabels(), getLse());
+}
+
+LogicalResult CrossEntropyGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                             SmallVectorImpl<Type> &types) {
+  if (failed(wantLabels(infer, op.getLogits(), op.getLabels())) ||
+      failed(infer.wantShape(op.getDloss(), "gradient of the loss", {})) ||
+      failed(infer.wantShape(op.getLse(), "lse", infer.shape(op.getLabels()))))
+    return failure();
+  types.push_back(op.getLogits().getType());
+  return success();
+}
+
+LogicalResult CrossEntropyGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                           MutableArrayRef<RefTensor> out) {
+  Labels labels(*in[2]);
+  int64_t n = in[1]->cols();
+  if (failed(labels.check(*this, n)))
+    return failure();
+  for (int64_t t = 0; t < in[1]->rows(); ++t) {
+    if (labels.ignored(t))
+      continue;
+    for (int64_t i = 0; i < n; ++i) {
+      double p = std::exp(in[1]->data[t * n + i] - in[3]->data[t]);
+      out[0].data[t * n + i] = in[0]->data[0] * (p - (i == labels[t])) / labels.valid;
+    }
+  }
+  return success();
+}
+
+int64_t CrossEntropyGradOp::flops() { return 4 * build::typeOf(getLogits()).getNumElements(); }
+
+//===-- linear_cross_entropy ----------------------------------------------------------------===//
+
+LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
+                                               SmallVectorImpl<Type> &types) {
+  if (failed(wantLabels(infer, op.getX(), op.getLabels())) ||
+      failed(infer.wantRank(op.getW(), "weight", 2)))
+    return failure();
+  int64_t k = infer.shape(op.getX()).back();
+  if (infer.shape(op.getW())[1] != k)
+    return infer.fail("weight is " + shapeText(infer.shape(op.getW())) + " but the input has " +
+                      Twine(k) + " columns; expected [V, " + Twine(k) + "]");
+  if (infer.element(op.getX()) != infer.element(op.getW()))
+    return infer.fail("input and weight have different element types");
+  types.push_back(infer.tensor({}, infer.f32()));
+  if (op.getSaving())
+    types.append({op.getX().getType(), infer.tensor(infer.shape(op.getW()), infer.f32())});
+  return success();
+}
+
+LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
+                                             MutableArrayRef<RefTensor> out) {
+  const RefTensor &x = *in[0], &w = *in[1];
+  Labels labels(*in[2]);
+  int64_t d = x.cols(), n = w.shape[0];
+  if (failed(labels.check(*this, n)))
+    return failure();
+  double sum = 0.0;
+  std::vector<double> z(n);
+  for (int64_t t = 0; t < x.rows(); ++t) {
+    if (labels.ignored(t))
+      continue;
+    const double *row = x.data.data() + t * d;
+    for (int64_t j = 0; j < n; ++j)
+      z[j] = std::inner_product(row, row + d, w.data.data() + j * d, 0.0);
+    double lse = logSumExp(z.data(), n);
+    sum += lse - z[labels[t]];
+    if (!getSaving())
+      continue;
+    for (int64_t j = 0; j < n; ++j) {
+      double dz = (std::exp(z[j] - lse) - (j == labels[t])) / labels.valid;
+      for (int64_t i = 0; i < d; ++i) {
+        out[1].data[t * d + i] += dz * w.data[j * d + i];
+        out[2].data[j * d + i] += dz * row[i];
+      }
+    }
+  }
+  out[0].data[0] = labels.valid ? sum / labels.valid : 0.0;
+  return success();
+}
+
+int64_t LinearCrossEntropyOp::flops() {
+  int64_t rows = build::typeOf(getLabels()).getNumElements();
+  int64_t product = 2 * rows * build::typeOf(getW()).getNumElements();
+  return (getSaving() ? 3 * product : product) + 4 * rows * build::shapeOf(getW())[0];
+}
+
+Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
+  if (getSaving())
+    return *this;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(*this);
+  auto saving =
+      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), b.getUnitAttr());
+  getLoss().replaceAllUsesWith(saving.getLoss());
+  erase();
+  return saving;
+}
+
+void LinearCrossEntropyOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Location loc = getLoc();
+  for (int i : {0, 1}) {
+    Value saved = getSaved()[i];
+    Type element = build::typeOf(saved).getElementType();
+    Value factor = build::broadcast(b, loc, build::cast(b, loc, g[0], element),
+                                    build::shapeOf(saved));
+    Value grad = MulOp::create(b, loc, factor, saved);
+    grads[i] = build::cast(b, loc, grad, build::typeOf(getOperand(i)).getElementType());
+  }
+}
+
+} // namespace hydra

@@ -1,0 +1,43 @@
+// Cross entropy over logits, and fused with the output projection.
+#ifndef HYDRA_LOSS_OPS_TD
+#define HYDRA_LOSS_OPS_TD
+
+include "dialects/hydra/NormOps.td"
+
+class Hydra_LossOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
+
+def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {
+  let summary = "mean of lse(z) - z[label] over the rows whose label is not -100";
+  let description = [{
+    `%loss = hydra.cross_entropy %logits, %labels`: `logits [..., V]`, `labels [...] i32`, `loss []`
+    (f32). No valid row: 0. With `saving`, also `lse [...]` (f32). Labels outside `[0, V)` other
+    than -100 are an error when the program runs. models.md section 1.3.
+  }];
+  let arguments = (ins Hydra_Value:$logits, Hydra_Value:$labels, UnitAttr:$saving);
+  let results = (outs Hydra_Value:$loss, Optional<Hydra_Value>:$lse);
+}
+
+def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad"> {
+  let summary = "dlogits = dloss (softmax(z) - onehot(label)) / valid rows, 0 on ignored rows";
+  let description = [{ `%dz = hydra.cross_entropy_grad %dloss, %logits, %labels, %lse` }];
+  let arguments = (ins Hydra_Value:$dloss, Hydra_Value:$logits, Hydra_Value:$labels,
+                       Hydra_Value:$lse);
+  let results = (outs Hydra_Value:$dlogits);
+}
+
+def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP]> {
+  let summary = "cross entropy of x wᵀ without logits in memory";
+  let description = [{
+    `%loss = hydra.linear_cross_entropy %x, %w, %labels`: `x [..., D]`, `w [V, D]`,
+    `labels [...] i32`, `loss []` (f32). Computed over chunks of rows. Because the loss ends the
+    forward pass, `saving` also yields its gradients with respect to x (f32 or the type of x) and w
+    (f32) from the same sweep. models.md section 1.3.
+  }];
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$saving);
+  let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$saved);
+}
+
+#endif // HYDRA_LOSS_OPS_TD

@@ -1,0 +1,901 @@
+// Text, verification and lookups of the operations that make up a model file.
+#include "dialects/hydra/Hydra.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+//===-- model -------------------------------------------------------------------------------===//
+
+Attribute ModelOp::getSymbolValue(StringRef name) {
+  auto symbols = getBoundAttr() ? getBoundAttr().getAs<DictionaryAttr>("symbols") : DictionaryAttr();
+  return symbols ? symbols.get(name) : Attribute();
+}
+
+LogicalResult ModelOp::verify() {
+  for (Operation &op : getBody().front())
+    if (!isa<SymbolsOp, DeriveOp, PresetOp, GroupOp, ParamOp, StateOp, StackOp, DefOp, EntryOp>(op))
+      return op.emitOpError("does not belong directly into a model");
+  return success();
+}
+
+namespace {
+
+/// Names and where they were declared, to report what nothing uses.
+class Usage {
+public:
+  LogicalResult declare(StringRef name, Operation *op, StringRef what) {
+    auto [it, fresh] = declared.insert({name, {op, what}});
+    if (fresh)
+      return success();
+    return op->emitOpError() << what << " '" << name << "' is declared twice";
+  }
+  void use(StringRef name) { used.insert(name); }
+  void use(Attribute expr) {
+    forEachSymbol(expr, [&](StringRef name) { use(name); });
+  }
+  bool knows(StringRef name) const { return declared.count(name) || used.contains(name); }
+
+  LogicalResult verify() const {
+    for (auto &[name, where] : declared)
+      if (!used.contains(name))
+        return where.first->emitOpError() << where.second << " '" << name << "' is never used";
+    return success();
+  }
+
+private:
+  llvm::MapVector<StringRef, std::pair<Operation *, StringRef>> declared;
+  llvm::StringSet<> used;
+};
+
+} // namespace
+
+/// In a file with entries, every symbol and parameter must serve some configuration.
+LogicalResult ModelOp::verifyRegions() {
+  Block &body = getBody().front();
+  Usage symbols;
+  DenseSet<Operation *> usedVariables;
+  DenseSet<Attribute> called;
+  StringSet<> groups;
+  bool hasEntries = !body.getOps<EntryOp>().empty();
+  for (Operation &op : body) {
+    if (auto declaration = dyn_cast<SymbolsOp>(op)) {
+      for (auto [name, kind] : llvm::zip(declaration.getNames(), declaration.getKinds()))
+        if (failed(symbols.declare(cast<StringAttr>(name), declaration, "symbol")))
+          return failure();
+    } else if (auto derive = dyn_cast<DeriveOp>(op)) {
+      if (failed(symbols.declare(derive.getSymbol(), derive, "derived value")))
+        return failure();
+    } else if (auto group = dyn_cast<GroupOp>(op)) {
+      if (!groups.insert(group.getGroup()).second)
+        return group.emitOpError() << "group '" << group.getGroup() << "' is declared twice";
+    }
+  }
+  WalkResult result = walk([&](Operation *op) {
+    for (NamedAttribute a : op->getAttrs())
+      if (!isa<PresetOp>(op))
+        symbols.use(a.getValue());
+    if (auto use = dyn_cast<UseOp>(op)) {
+      Operation *variable = use.lookup();
+      if (!variable) {
+        use.emitOpError() << "parameter or state @" << use.getVariable() << " is not declared";
+        return WalkResult::interrupt();
+      }
+      usedVariables.insert(variable);
+    }
+    if (auto call = dyn_cast<CallOp>(op))
+      called.insert(call.getCalleeAttr().getAttr());
+    StringAttr group = isa<ParamOp>(op)   ? cast<ParamOp>(op).getGroupAttr()
+                       : isa<StateOp>(op) ? cast<StateOp>(op).getGroupAttr()
+                                          : StringAttr();
+    if (group && !groups.contains(group)) {
+      op->emitOpError() << "group @" << group.getValue() << " is not declared";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  for (PresetOp preset : body.getOps<PresetOp>())
+    for (NamedAttribute a : preset.getValues())
+      if (!symbols.knows(a.getName()))
+        return preset.emitOpError() << "symbol '" << a.getName().strref() << "' of preset @"
+                                    << preset.getPreset() << " is not declared";
+  if (!hasEntries || isBound())
+    return success();
+  if (failed(symbols.verify()))
+    return failure();
+  for (DefOp definition : body.getOps<DefOp>())
+    if (!called.contains(definition.getSymNameAttr()))
+      return definition.emitOpError() << "definition @" << definition.getSymName()
+                                      << " is never called";
+  result = walk([&](ParamOp param) {
+    if (usedVariables.contains(param))
+      return WalkResult::advance();
+    param.emitOpError() << "parameter @" << param.getSymName() << " is never used";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===-- symbols, derive, preset, group ------------------------------------------------------===//
+
+static ParseResult parseAssignment(OpAsmParser &parser, std::string &name, Attribute &value,
+                                   bool required) {
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  name = keyword.str();
+  if (required ? failed(parser.parseEqual()) : failed(parser.parseOptionalEqual()))
+    return failure(required);
+  return parseExpr(parser, value);
+}
+
+/// A literal from an expression that is one: a lone identifier is the option of a choice.
+static Attribute literal(Attribute expr) {
+  if (auto e = dyn_cast<ExprAttr>(expr))
+    return e.getArgs().empty() ? StringAttr::get(expr.getContext(), e.getHead()) : Attribute();
+  return expr;
+}
+
+static void printLiteral(OpAsmPrinter &p, Attribute value) {
+  if (auto option = dyn_cast<StringAttr>(value))
+    p << option.getValue();
+  else
+    printExpr(p, value);
+}
+
+ParseResult SymbolsOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  SmallVector<Attribute> names, kinds, defaults, options;
+  StringRef list;
+  while (!atOperation(parser) &&
+         succeeded(parser.parseOptionalKeyword(&list))) {
+    StringRef kind = llvm::StringSwitch<StringRef>(list)
+                         .Case("dims", "dim")
+                         .Case("reals", "real")
+                         .Case("flags", "flag")
+                         .Case("choices", "choice")
+                         .Default("");
+    if (kind.empty())
+      return parser.emitError(parser.getNameLoc())
+             << "unknown kind of symbols '" << list << "'; expected dims, reals, flags or choices";
+    auto one = [&]() -> ParseResult {
+      SMLoc loc = parser.getCurrentLocation();
+      std::string name;
+      Attribute value;
+      if (parseAssignment(parser, name, value, /*required=*/false))
+        return failure();
+      value = value ? literal(value) : b.getUnitAttr();
+      if (!value)
+        return parser.emitError(loc) << "the default of '" << name << "' is not a literal";
+      SmallVector<Attribute> choices;
+      if (kind == "choice") {
+        auto option = [&]() -> ParseResult {
+          StringRef word;
+          if (parser.parseKeyword(&word))
+            return failure();
+          choices.push_back(b.getStringAttr(word));
+          return success();
+        };
+        if (parser.parseKeyword("of") ||
+            parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, option))
+          return failure();
+      }
+      names.push_back(b.getStringAttr(name));
+      kinds.push_back(b.getStringAttr(kind));
+      defaults.push_back(value);
+      options.push_back(b.getArrayAttr(choices));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
+      return failure();
+  }
+  state.addAttribute("names", b.getArrayAttr(names));
+  state.addAttribute("kinds", b.getArrayAttr(kinds));
+  state.addAttribute("defaults", b.getArrayAttr(defaults));
+  state.addAttribute("options", b.getArrayAttr(options));
+  return success();
+}
+
+void SymbolsOp::print(OpAsmPrinter &p) {
+  for (size_t i = 0; i < getNames().size();) {
+    StringRef kind = cast<StringAttr>(getKinds()[i]);
+    p << ' ' << kind << "s(";
+    for (bool first = true;
+         i < getNames().size() && cast<StringAttr>(getKinds()[i]).getValue() == kind;
+         ++i, first = false) {
+      p << (first ? "" : ", ") << cast<StringAttr>(getNames()[i]).getValue();
+      if (!isa<UnitAttr>(getDefaults()[i])) {
+        p << " = ";
+        printLiteral(p, getDefaults()[i]);
+      }
+      if (kind == "choice") {
+        p << " of (";
+        llvm::interleaveComma(cast<ArrayAttr>(getOptions()[i]), p, [&](Attribute option) {
+          p << cast<StringAttr>(option).getValue();
+        });
+        p << ')';
+      }
+    }
+    p << ')';
+  }
+}
+
+/// Says what is wrong with `value` for a symbol of that kind; empty when nothing is.
+std::string checkSymbolValue(Attribute value, StringRef kind, ArrayAttr options) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  bool isFlag = isa<BoolAttr>(value);
+  if (kind == "dim")
+    return integer && !isFlag && integer.getInt() >= 0 ? "" : "a non-negative integer";
+  if (kind == "real")
+    return isa<FloatAttr>(value) || (integer && !isFlag) ? "" : "a number";
+  if (kind == "flag")
+    return isFlag ? "" : "true or false";
+  if (llvm::is_contained(options, value))
+    return "";
+  return "one of " + llvm::join(llvm::map_range(options.getAsValueRange<StringAttr>(),
+                                                [](StringRef s) { return s.str(); }),
+                                ", ");
+}
+
+LogicalResult SymbolsOp::verify() {
+  for (auto [name, kind, value, options] :
+       llvm::zip(getNames(), getKinds(), getDefaults(), getOptions())) {
+    StringRef n = cast<StringAttr>(name);
+    if (n == kLayerSymbol || n == kIndexSymbol)
+      return emitOpError() << "'" << n << "' is reserved";
+    if (isa<UnitAttr>(value))
+      continue;
+    std::string want =
+        checkSymbolValue(value, cast<StringAttr>(kind), cast<ArrayAttr>(options));
+    if (!want.empty())
+      return emitOpError() << "the default of '" << n << "' is not " << want;
+  }
+  return success();
+}
+
+ParseResult DeriveOp::parse(OpAsmParser &parser, OperationState &state) {
+  std::string name;
+  Attribute value;
+  if (parseAssignment(parser, name, value, /*required=*/true))
+    return failure();
+  state.addAttribute("symbol", parser.getBuilder().getStringAttr(name));
+  state.addAttribute("value", value);
+  return success();
+}
+void DeriveOp::print(OpAsmPrinter &p) {
+  p << ' ' << getSymbol() << " = ";
+  printExpr(p, getValue());
+}
+
+ParseResult PresetOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  NamedAttrList values;
+  auto one = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    std::string symbol;
+    Attribute value;
+    if (parseAssignment(parser, symbol, value, /*required=*/true))
+      return failure();
+    value = literal(value);
+    if (!value)
+      return parser.emitError(loc) << "the value of '" << symbol << "' is not a literal";
+    if (values.get(symbol))
+      return parser.emitError(loc) << "'" << symbol << "' is given twice";
+    values.append(symbol, value);
+    return success();
+  };
+  if (parser.parseSymbolName(name) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, one))
+    return failure();
+  state.addAttribute("preset", name);
+  state.addAttribute("values", values.getDictionary(parser.getContext()));
+  return success();
+}
+void PresetOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getPreset());
+  p << " {";
+  llvm::interleaveComma(getValues(), p, [&](NamedAttribute a) {
+    p << a.getName().getValue() << " = ";
+    printLiteral(p, a.getValue());
+  });
+  p << '}';
+}
+
+ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  NamedAttrList &values = state.attributes;
+  auto one = [&]() -> ParseResult {
+    SMLoc loc = parser.getCurrentLocation();
+    std::string key;
+    Attribute value;
+    if (parseAssignment(parser, key, value, /*required=*/true))
+      return failure();
+    if (!llvm::is_contained({"beta1", "beta2", "eps", "wd", "lr_scale"}, key))
+      return parser.emitError(loc) << "unknown attribute '" << key
+                                   << "' of adamw; it has: beta1, beta2, eps, wd, lr_scale";
+    values.set(key, value);
+    return success();
+  };
+  if (parser.parseSymbolName(name) || parser.parseKeyword("adamw") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
+    return failure();
+  if (!values.get("lr_scale"))
+    values.set("lr_scale", parser.getBuilder().getF64FloatAttr(1.0));
+  values.set("group", name);
+  return success();
+}
+void GroupOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getGroup());
+  p << " adamw(beta1 = ";
+  printExpr(p, getBeta1Attr());
+  p << ", beta2 = ";
+  printExpr(p, getBeta2Attr());
+  p << ", eps = ";
+  printExpr(p, getEpsAttr());
+  p << ", wd = ";
+  printExpr(p, getWdAttr());
+  p << ", lr_scale = ";
+  printExpr(p, getLrScaleAttr());
+  p << ')';
+}
+
+//===-- param, state, stack -----------------------------------------------------------------===//
+
+static Type defaultElementType(Builder &b) { return b.getF32Type(); }
+
+static ParseResult parseVariable(OpAsmParser &parser, OperationState &state) {
+  StringAttr name, group;
+  ArrayAttr shape;
+  InitAttr init;
+  Type dtype;
+  if (parser.parseSymbolName(name) || parseExprList(parser, shape))
+    return failure();
+  OptionalParseResult typed = parser.parseOptionalType(dtype);
+  if (typed.has_value() && failed(*typed))
+    return failure();
+  if (!dtype)
+    dtype = defaultElementType(parser.getBuilder());
+  if (parser.parseKeyword("init") || parser.parseEqual() || parseInit(parser, init))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("group"))) {
+    if (parser.parseEqual() || parser.parseSymbolName(group))
+      return failure();
+    state.addAttribute("group", group);
+  }
+  if (succeeded(parser.parseOptionalKeyword("when"))) {
+    Attribute condition;
+    if (parseExpr(parser, condition))
+      return failure();
+    state.addAttribute("condition", condition);
+  }
+  state.addAttribute("sym_name", name);
+  state.addAttribute("shape", shape);
+  state.addAttribute("dtype", TypeAttr::get(dtype));
+  state.addAttribute("init", init);
+  return success();
+}
+
+template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
+  p << ' ';
+  p.printSymbolName(op.getSymName());
+  p << ' ';
+  printExprList(p, op.getShape());
+  if (!op.getDtype().isF32())
+    p << ' ' << op.getDtype();
+  p << " init = ";
+  printInit(p, op.getInit());
+  if (op.getGroupAttr()) {
+    p << " group = ";
+    p.printSymbolName(*op.getGroup());
+  }
+  if (op.getConditionAttr()) {
+    p << " when ";
+    printExpr(p, op.getConditionAttr());
+  }
+}
+
+template <typename Op> static LogicalResult verifyVariable(Op op) {
+  if (!isa<ModelOp, StackOp>(op->getParentOp()))
+    return op.emitOpError("belongs into a model or a stack");
+  Type dtype = op.getDtype();
+  if (!dtype.isF32() && !dtype.isBF16() && !dtype.isInteger(32))
+    return op.emitOpError() << "has elements of " << dtype << "; expected f32, bf16 or i32";
+  for (Attribute d : op.getShape())
+    if (!isIntOrExpr(d) || (isa<IntegerAttr>(d) && intValue(d) < 1))
+      return op.emitOpError() << "dimensions must be positive";
+  return success();
+}
+
+template <typename Op> static RankedTensorType boundTypeOf(Op op) {
+  return hasExpr(op.getShape()) ? RankedTensorType()
+                                : RankedTensorType::get(intList(op.getShape()), op.getDtype());
+}
+
+ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
+void ParamOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
+LogicalResult ParamOp::verify() { return verifyVariable(*this); }
+RankedTensorType ParamOp::getBoundType() { return boundTypeOf(*this); }
+
+ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
+void StateOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
+LogicalResult StateOp::verify() { return verifyVariable(*this); }
+RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }
+
+ParseResult StackOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  Attribute count;
+  Region *body = state.addRegion();
+  if (parser.parseSymbolName(name) || parser.parseLSquare() || parseExpr(parser, count) ||
+      parser.parseRSquare() || parser.parseRegion(*body))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  state.addAttribute("sym_name", name);
+  state.addAttribute("count", count);
+  return success();
+}
+void StackOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  p << '[';
+  printExpr(p, getCountAttr());
+  p << "] ";
+  p.printRegion(getBody());
+}
+LogicalResult StackOp::verify() {
+  for (Operation &op : getBody().front())
+    if (!isa<ParamOp, StateOp>(op))
+      return op.emitOpError("does not belong into a stack");
+  return success();
+}
+
+//===-- entry and return --------------------------------------------------------------------===//
+
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  StringAttr name;
+  SmallVector<Attribute> names, shapes, dtypes, dims;
+  SmallVector<OpAsmParser::Argument> arguments;
+  auto argument = [&]() -> ParseResult {
+    OpAsmParser::Argument &a = arguments.emplace_back();
+    if (parser.parseArgument(a) || parser.parseColon())
+      return failure();
+    names.push_back(b.getStringAttr(a.ssaName.name.drop_front()));
+    SMLoc loc = parser.getCurrentLocation();
+    Type type;
+    OptionalParseResult bound = parser.parseOptionalType(type);
+    if (bound.has_value()) {
+      if (failed(*bound))
+        return failure();
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape())
+        return parser.emitError(loc) << "expected a shape like [B, S] or a static tensor type";
+      a.type = type;
+      shapes.push_back(b.getI64ArrayAttr(tensor.getShape()));
+      dtypes.push_back(TypeAttr::get(tensor.getElementType()));
+      return success();
+    }
+    ArrayAttr shape;
+    if (parseExprList(parser, shape) || parser.parseType(type))
+      return failure();
+    a.type = AnyType::get(parser.getContext());
+    shapes.push_back(shape);
+    dtypes.push_back(TypeAttr::get(type));
+    return success();
+  };
+  auto dim = [&]() -> ParseResult {
+    StringRef word;
+    if (parser.parseKeyword(&word))
+      return failure();
+    dims.push_back(b.getStringAttr(word));
+    return success();
+  };
+  if (parser.parseSymbolName(name) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, argument))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("dims")) &&
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, dim))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("stage"))) {
+    StringRef stage;
+    if (parser.parseLParen() || parser.parseKeyword(&stage) || parser.parseRParen())
+      return failure();
+    state.addAttribute("stage", b.getStringAttr(stage));
+  }
+  Region *body = state.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  if (body->front().empty() || !isa<ReturnOp>(body->front().back()))
+    return parser.emitError(parser.getNameLoc())
+           << "hydra.entry: @" << name.getValue() << " does not end in hydra.return";
+  state.addAttribute("sym_name", name);
+  state.addAttribute("arg_names", b.getArrayAttr(names));
+  state.addAttribute("arg_shapes", b.getArrayAttr(shapes));
+  state.addAttribute("arg_dtypes", b.getArrayAttr(dtypes));
+  state.addAttribute("dims", b.getArrayAttr(dims));
+  return success();
+}
+
+void EntryOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  p << '(';
+  for (auto [i, argument] : llvm::enumerate(getBody().getArguments())) {
+    p << (i ? ", " : "") << argument << ": ";
+    if (isUnbound(argument.getType())) {
+      printExprList(p, cast<ArrayAttr>(getArgShapes()[i]));
+      p << ' ' << cast<TypeAttr>(getArgDtypes()[i]).getValue();
+    } else {
+      p << argument.getType();
+    }
+  }
+  p << ')';
+  if (!getDims().empty()) {
+    p << " dims(";
+    llvm::interleaveComma(getDims().getAsValueRange<StringAttr>(), p);
+    p << ')';
+  }
+  if (getStage())
+    p << " stage(" << *getStage() << ')';
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult EntryOp::verify() {
+  size_t n = getBody().getNumArguments();
+  if (getArgNames().size() != n || getArgShapes().size() != n || getArgDtypes().size() != n)
+    return emitOpError() << "has " << n << " arguments but names, shapes or types for "
+                         << getArgNames().size();
+  StringSet<> names;
+  for (StringRef name : getArgNames().getAsValueRange<StringAttr>())
+    if (!names.insert(name).second)
+      return emitOpError() << "argument '" << name << "' is declared twice";
+  for (Attribute dtype : getArgDtypes()) {
+    Type t = cast<TypeAttr>(dtype).getValue();
+    if (!t.isF32() && !t.isBF16() && !t.isInteger(32))
+      return emitOpError() << "argument of element type " << t << "; expected f32, bf16 or i32";
+  }
+  if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
+    return emitOpError() << "unknown stage '" << *getStage() << "'";
+  return success();
+}
+
+void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (auto [argument, name] :
+       llvm::zip(region.getArguments(), getArgNames().getAsValueRange<StringAttr>()))
+    setName(argument, name);
+}
+
+ReturnOp EntryOp::getReturn() { return cast<ReturnOp>(getBody().front().getTerminator()); }
+
+BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Location loc) {
+  Builder b(getContext());
+  auto append = [](ArrayAttr list, Attribute value) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values.push_back(value);
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgNamesAttr(append(getArgNames(), b.getStringAttr(name)));
+  setArgShapesAttr(append(getArgShapes(), b.getI64ArrayAttr(type.getShape())));
+  setArgDtypesAttr(append(getArgDtypes(), TypeAttr::get(type.getElementType())));
+  return getBody().addArgument(type, loc);
+}
+
+ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Attribute> names, updated;
+  SMLoc loc = parser.getCurrentLocation();
+  std::string name;
+  if (succeeded(parser.parseOptionalKeywordOrString(&name)) && name != "updates") {
+    do {
+      names.push_back(b.getStringAttr(name));
+      if (parser.parseEqual() || parser.parseOperand(operands.emplace_back()))
+        return failure();
+    } while (succeeded(parser.parseOptionalComma()) &&
+             succeeded(parser.parseKeywordOrString(&name)));
+    name.clear();
+    (void)parser.parseOptionalKeywordOrString(&name);
+  }
+  if (name == "updates") {
+    auto update = [&]() -> ParseResult {
+      StringAttr symbol;
+      if (parser.parseSymbolName(symbol) || parser.parseEqual() ||
+          parser.parseOperand(operands.emplace_back()))
+        return failure();
+      updated.push_back(FlatSymbolRefAttr::get(symbol));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, update))
+      return failure();
+  } else if (!name.empty()) {
+    return parser.emitError(loc) << "expected 'updates', found '" << name << "'";
+  }
+  SmallVector<Type> types;
+  if (parseOperandTypes(parser, operands.size(), types) ||
+      parser.resolveOperands(operands, types, loc, state.operands))
+    return failure();
+  state.addAttribute("output_names", b.getArrayAttr(names));
+  state.addAttribute("updated", b.getArrayAttr(updated));
+  return success();
+}
+
+void ReturnOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  for (auto [i, name] : llvm::enumerate(getOutputNames().getAsValueRange<StringAttr>())) {
+    p << (i ? ", " : "");
+    p.printKeywordOrString(name);
+    p << " = " << getValues()[i];
+  }
+  if (!getUpdated().empty()) {
+    p << (getOutputNames().empty() ? "" : " ") << "updates(";
+    for (auto [i, symbol] : llvm::enumerate(getUpdated())) {
+      p << (i ? ", " : "") << symbol << " = " << getUpdates()[i];
+    }
+    p << ')';
+  }
+  printOperandTypes(p, getValues().getTypes());
+}
+
+LogicalResult ReturnOp::verify() {
+  if (getValues().size() != getOutputNames().size() + getUpdated().size())
+    return emitOpError() << "has " << getValues().size() << " values for "
+                         << getOutputNames().size() + getUpdated().size() << " names";
+  StringSet<> names;
+  for (StringRef name : getOutputNames().getAsValueRange<StringAttr>())
+    if (!names.insert(name).second)
+      return emitOpError() << "output '" << name << "' is named twice";
+  auto model = (*this)->getParentOfType<ModelOp>();
+  DenseSet<Attribute> targets;
+  for (auto [symbol, value] : llvm::zip(getUpdated().getAsRange<FlatSymbolRefAttr>(), getUpdates())) {
+    Operation *variable = model ? model.lookupSymbol(symbol) : nullptr;
+    if (!isa_and_nonnull<ParamOp, StateOp>(variable))
+      return emitOpError() << "updates " << symbol << ", which is neither parameter nor state";
+    if (!targets.insert(symbol).second)
+      return emitOpError() << "updates " << symbol << " twice";
+    RankedTensorType type = isa<ParamOp>(variable) ? cast<ParamOp>(variable).getBoundType()
+                                                   : cast<StateOp>(variable).getBoundType();
+    if (type && !isUnbound(value.getType()) && value.getType() != type)
+      return emitOpError() << "gives " << symbol << " a value of " << value.getType()
+                           << "; expected " << type;
+  }
+  return success();
+}
+
+Value ReturnOp::getOutput(StringRef name) {
+  for (auto [candidate, value] :
+       llvm::zip(getOutputNames().getAsValueRange<StringAttr>(), getOutputs()))
+    if (candidate == name)
+      return value;
+  return {};
+}
+
+//===-- use ---------------------------------------------------------------------------------===//
+
+ParseResult UseOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  SmallVector<Type> types;
+  if (parser.parseSymbolName(name) || parseOperandTypes(parser, 1, types))
+    return failure();
+  state.addAttribute("variable", FlatSymbolRefAttr::get(name));
+  state.addTypes(types);
+  return success();
+}
+void UseOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getVariable());
+  printOperandTypes(p, getType());
+}
+
+Operation *UseOp::lookup() {
+  auto model = (*this)->getParentOfType<ModelOp>();
+  if (!model)
+    return nullptr;
+  for (auto loop = (*this)->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
+    if (auto stack = model.lookupSymbol<StackOp>(loop.getStackAttr()))
+      if (Operation *found = stack.lookupSymbol(getVariableAttr()))
+        return found;
+  Operation *found = model.lookupSymbol(getVariableAttr());
+  return isa_and_nonnull<ParamOp, StateOp>(found) ? found : nullptr;
+}
+
+FailureOr<RankedTensorType> UseOp::boundType() {
+  Operation *variable = lookup();
+  RankedTensorType type;
+  if (auto param = dyn_cast_or_null<ParamOp>(variable))
+    type = param.getBoundType();
+  else if (auto state = dyn_cast_or_null<StateOp>(variable))
+    type = state.getBoundType();
+  if (!type)
+    return emitOpError() << "parameter or state @" << getVariable()
+                         << " does not exist in this configuration";
+  return type;
+}
+
+//===-- for, when, yield --------------------------------------------------------------------===//
+
+ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr stack;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> inits;
+  SmallVector<Type> types;
+  if (parser.parseSymbolName(stack))
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("carry"))) {
+    auto carried = [&]() -> ParseResult {
+      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                     parser.parseOperand(inits.emplace_back()));
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, carried))
+      return failure();
+  }
+  if (parseOperandTypes(parser, inits.size(), types) ||
+      parser.resolveOperands(inits, types, loc, state.operands))
+    return failure();
+  for (auto [argument, type] : llvm::zip(arguments, types))
+    argument.type = type;
+  Region *body = state.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  ForOp::ensureTerminator(*body, parser.getBuilder(), state.location);
+  state.addAttribute("stack", FlatSymbolRefAttr::get(stack));
+  state.addTypes(types);
+  return success();
+}
+
+void ForOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getStack());
+  if (!getInits().empty()) {
+    p << " carry(";
+    for (auto [i, init] : llvm::enumerate(getInits()))
+      p << (i ? ", " : "") << getBody().getArgument(i) << " = " << init;
+    p << ')';
+  }
+  printOperandTypes(p, getInits().getTypes());
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
+}
+
+LogicalResult ForOp::verify() {
+  auto model = (*this)->getParentOfType<ModelOp>();
+  if (!model || !model.lookupSymbol<StackOp>(getStackAttr()))
+    return emitOpError() << "there is no stack @" << getStack();
+  Operation *yield = getBody().front().getTerminator();
+  if (yield->getNumOperands() != getInits().size() || getNumResults() != getInits().size())
+    return emitOpError() << "carries " << getInits().size() << " values but yields "
+                         << yield->getNumOperands();
+  for (auto [i, init, argument, yielded, result] :
+       llvm::enumerate(getInits().getTypes(), getBody().getArgumentTypes(),
+                       yield->getOperandTypes(), getResultTypes())) {
+    if (init != argument || init != result)
+      return emitOpError() << "carried value " << i << " starts as " << init << " but is "
+                           << argument << " inside and " << result << " after";
+    if (init != yielded)
+      return yield->emitOpError() << "carried value " << i << " changes type from " << init
+                                  << " to " << yielded;
+  }
+  return success();
+}
+
+ParseResult WhenOp::parse(OpAsmParser &parser, OperationState &state) {
+  Attribute condition;
+  Region *thenRegion = state.addRegion(), *elseRegion = state.addRegion();
+  SmallVector<Type> types;
+  if (parseExpr(parser, condition) || parseOperandTypes(parser, parser.getNumResults(), types) ||
+      parser.parseRegion(*thenRegion))
+    return failure();
+  WhenOp::ensureTerminator(*thenRegion, parser.getBuilder(), state.location);
+  if (succeeded(parser.parseOptionalKeyword("else"))) {
+    if (parser.parseRegion(*elseRegion))
+      return failure();
+    WhenOp::ensureTerminator(*elseRegion, parser.getBuilder(), state.location);
+  }
+  state.addAttribute("condition", condition);
+  state.addTypes(types);
+  return success();
+}
+
+void WhenOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  printExpr(p, getCondition());
+  printOperandTypes(p, getResultTypes());
+  p << ' ';
+  p.printRegion(getThenRegion(), false, true);
+  if (!getElseRegion().empty()) {
+    p << " else ";
+    p.printRegion(getElseRegion(), false, true);
+  }
+}
+
+LogicalResult WhenOp::verify() {
+  if (getElseRegion().empty() && getNumResults() > 0)
+    return emitOpError("has results but no else");
+  for (Region *region : getRegions()) {
+    if (region->empty())
+      continue;
+    Operation *yield = region->front().getTerminator();
+    if (yield->getNumOperands() != getNumResults())
+      return yield->emitOpError() << "yields " << yield->getNumOperands() << " values; expected "
+                                  << getNumResults();
+    for (auto [yielded, result] : llvm::zip(yield->getOperandTypes(), getResultTypes()))
+      if (yielded != result)
+        return yield->emitOpError() << "yields " << yielded << "; expected " << result;
+  }
+  return success();
+}
+
+//===-- def, call ---------------------------------------------------------------------------===//
+
+ParseResult DefOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name) ||
+      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren))
+    return failure();
+  for (OpAsmParser::Argument &argument : arguments)
+    argument.type = AnyType::get(parser.getContext());
+  Region *body = state.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  DefOp::ensureTerminator(*body, parser.getBuilder(), state.location);
+  state.addAttribute("sym_name", name);
+  return success();
+}
+void DefOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  p << '(';
+  llvm::interleaveComma(getBody().getArguments(), p);
+  p << ") ";
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+ParseResult CallOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr callee;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  if (parser.parseSymbolName(callee) ||
+      parser.parseOperandList(operands, AsmParser::Delimiter::Paren) ||
+      parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
+    return failure();
+  state.addAttribute("callee", FlatSymbolRefAttr::get(callee));
+  state.addTypes(SmallVector<Type>(parser.getNumResults(), AnyType::get(parser.getContext())));
+  return success();
+}
+void CallOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getCallee());
+  p << '(';
+  p.printOperands(getArguments());
+  p << ')';
+}
+LogicalResult CallOp::verify() {
+  auto model = (*this)->getParentOfType<ModelOp>();
+  auto callee = model ? model.lookupSymbol<DefOp>(getCalleeAttr()) : DefOp();
+  if (!callee)
+    return emitOpError() << "there is no definition @" << getCallee();
+  size_t arguments = callee.getBody().getNumArguments();
+  size_t results = callee.getBody().front().getTerminator()->getNumOperands();
+  if (getArguments().size() != arguments || getNumResults() != results)
+    return emitOpError() << "has " << getArguments().size() << " operands and " << getNumResults()
+                         << " results; @" << getCallee() << " takes " << arguments
+                         << " and gives " << results;
+  return success();
+}
+
+ParseResult YieldOp::parse(OpAsmParser &parser, OperationState &state) {
+  return parseValueOp(parser, state, {});
+}
+void YieldOp::print(OpAsmPrinter &p) { printValueOp(p, *this); }
+
+} // namespace hydra

@@ -1,0 +1,238 @@
+// Operations that make up a model file: symbols, parameters, stacks, entries and their control.
+#ifndef HYDRA_MODEL_OPS_TD
+#define HYDRA_MODEL_OPS_TD
+
+include "dialects/hydra/HydraBase.td"
+
+def ModelOp : Hydra_Op<"model", [IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock,
+                                 NoRegionArguments]> {
+  let summary = "a model: template before binding, static program after";
+  let description = [{
+    `bound`, set by `hydra-bind`, holds the value of every symbol (`symbols`) and the name of the
+    preset, if one was chosen (`preset`).
+
+    ```mlir
+    hydra.model @cs336 version 1 {
+      hydra.symbols dims(D, L) reals(eps = 1.0e-5)
+      hydra.preset @small {D = 768, L = 12}
+      …
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$version,
+                       OptionalAttr<DictionaryAttr>:$bound);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `version` $version (`bound` $bound^)? $body attr-dict";
+  let extraClassDeclaration = [{
+    bool isBound() { return static_cast<bool>(getBoundAttr()); }
+    /// The symbol's bound value; null before binding or when there is no such symbol.
+    ::mlir::Attribute getSymbolValue(::llvm::StringRef name);
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def SymbolsOp : Hydra_Op<"symbols", [HasParent<"ModelOp">]> {
+  let summary = "declares the symbols of a model, some with defaults";
+  let description = [{
+    ```mlir
+    hydra.symbols dims(D, F, C = 4) reals(eps = 1.0e-5) flags(tied = false)
+                  choices(mor = dynamic of (fixed, dynamic, static))
+    ```
+    `kinds[i]` is `dim`, `real`, `flag` or `choice`; `defaults[i]` is a unit attribute where a
+    preset or `--set` must give the value; `options[i]` lists what a choice can be.
+  }];
+  let arguments = (ins StrArrayAttr:$names, StrArrayAttr:$kinds, ArrayAttr:$defaults,
+                       ArrayAttr:$options);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def DeriveOp : Hydra_Op<"derive", [HasParent<"ModelOp">]> {
+  let summary = "a value computed from symbols, exact in the integers";
+  let description = [{
+    `hydra.derive hd = D / H`: a division of integers must leave no remainder.
+  }];
+  let arguments = (ins StrAttr:$symbol, AnyAttr:$value);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def PresetOp : Hydra_Op<"preset", [HasParent<"ModelOp">]> {
+  let summary = "named values for symbols";
+  let description = [{ `hydra.preset @small {D = 768, L = 12, mor = static}` }];
+  let arguments = (ins StrAttr:$preset, DictionaryAttr:$values);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def GroupOp : Hydra_Op<"group", [HasParent<"ModelOp">]> {
+  let summary = "an optimizer group: AdamW's numbers for the parameters that name it";
+  let description = [{
+    `hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = wd, lr_scale = 0.1)`.
+    A parameter without a group belongs to `@default`. `lr_scale` (default 1) multiplies the
+    run-time learning rate.
+  }];
+  let arguments = (ins StrAttr:$group, Hydra_Real:$beta1, Hydra_Real:$beta2, Hydra_Real:$eps,
+                       Hydra_Real:$wd, Hydra_Real:$lr_scale);
+  let hasCustomAssemblyFormat = 1;
+}
+
+class Hydra_VariableOp<string mnemonic> : Hydra_Op<mnemonic, [Symbol]> {
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
+                       Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
+                       OptionalAttr<AnyAttr>:$condition);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The static type once bound; null while the shape holds expressions.
+    ::mlir::RankedTensorType getBoundType();
+  }];
+}
+
+def ParamOp : Hydra_VariableOp<"param"> {
+  let summary = "a trained parameter";
+  let description = [{
+    `hydra.param @wq [D, D] init = normal(0.02) group = @decay when layer >= 1`. The element type
+    (default f32) follows the shape. `when` drops the parameter where the condition is false.
+  }];
+}
+
+def StateOp : Hydra_VariableOp<"state"> {
+  let summary = "a tensor that lives across steps, checkpointed but not differentiated";
+  let description = [{ `hydra.state @ema [] f32 init = zeros` }];
+}
+
+def StackOp : Hydra_Op<"stack", [HasParent<"ModelOp">, Symbol, SymbolTable, NoTerminator,
+                                 SingleBlock, NoRegionArguments]> {
+  let summary = "parameters that every element of a stack of layers has its own copy of";
+  let description = [{
+    `hydra.stack @layers[L] { hydra.param @ln1 [D] init = ones … }`. Expressions inside may use
+    `layer`, the number of the element from 0. Element i of `@ln1` is the tensor `layers.i.ln1`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Hydra_Int:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,
+                                 SingleBlockImplicitTerminator<"ReturnOp">,
+                                 DeclareOpInterfaceMethods<OpAsmOpInterface,
+                                                           ["getAsmBlockArgumentNames"]>]> {
+  let summary = "something a model can be asked to compute";
+  let description = [{
+    `hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) { … }`. `dims` are
+    symbols of the entry alone, bound per program. Bound arguments show their tensor type. All
+    parameters and state are read at entry; `hydra.return` names new values for them. `stage` is
+    set by the passes that turn a forward entry into a `grad`, `train`, `accumulate` or `apply`
+    program.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
+                       TypeArrayAttr:$arg_dtypes, StrArrayAttr:$dims,
+                       OptionalAttr<StrAttr>:$stage);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ReturnOp getReturn();
+    /// Adds an argument with a bound type; returns its value.
+    ::mlir::BlockArgument addArgument(::llvm::StringRef name, ::mlir::RankedTensorType type,
+                                      ::mlir::Location loc);
+  }];
+}
+
+def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {
+  let summary = "names the results of an entry and the new values of parameters and state";
+  let description = [{
+    `hydra.return loss = %loss updates(@ema = %new)`. The first `output_names.size()` operands are
+    outputs, the rest updates.
+  }];
+  let arguments = (ins Variadic<Hydra_Value>:$values, StrArrayAttr:$output_names,
+                       TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">:$updated);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::OperandRange getOutputs() { return getValues().take_front(getOutputNames().size()); }
+    ::mlir::OperandRange getUpdates() { return getValues().drop_front(getOutputNames().size()); }
+    /// The output of that name, or null.
+    ::mlir::Value getOutput(::llvm::StringRef name);
+  }];
+}
+
+def UseOp : Hydra_LeafOp<"use"> {
+  let summary = "the value of a parameter or state";
+  let description = [{
+    `%w = hydra.use @wq`. Inside `hydra.for` over a stack, the parameters of the stack come first.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$variable);
+  let results = (outs Hydra_Value:$value);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The parameter or state meant, or null.
+    ::mlir::Operation *lookup();
+  }];
+}
+
+def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects,
+                             SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "repeats its body over the elements of a stack";
+  let description = [{
+    ```mlir
+    %y = hydra.for @layers carry(%h = %x) {
+      %g = hydra.use @ln1
+      …
+      hydra.yield %out
+    }
+    ```
+    Carried values keep their type from one element to the next.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$stack, Variadic<Hydra_Value>:$inits);
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def WhenOp : Hydra_Op<"when", [ValueOpTrait, Pure, RecursiveMemoryEffects,
+                               SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments]> {
+  let summary = "code that a configuration has or has not";
+  let description = [{
+    `%u = hydra.when swiglu { … hydra.yield %a } else { … hydra.yield %b }`. Resolved by
+    `hydra-bind`, or by `hydra-unroll-layers` when the condition uses `layer`.
+  }];
+  let arguments = (ins AnyAttr:$condition);
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let regions = (region SizedRegion<1>:$then_region, MaxSizedRegion<1>:$else_region);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def DefOp : Hydra_Op<"def", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,
+                             SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a piece of model that several places call";
+  let description = [{
+    `hydra.def @trunk(%tokens) { … hydra.yield %hidden }`. Exists only before binding: `hydra-bind`
+    writes its body in place of every call. Symbols mean what they mean to the caller's entry.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def CallOp : Hydra_Op<"call", [ValueOpTrait, Pure]> {
+  let summary = "the results of a definition";
+  let description = [{ `%hidden = hydra.call @trunk(%tokens)` }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Hydra_Value>:$arguments);
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def YieldOp : Hydra_Op<"yield", [Terminator, ValueOpTrait, Pure,
+                                 ParentOneOf<["DefOp", "ForOp", "WhenOp"]>]> {
+  let summary = "ends a region with its values";
+  let arguments = (ins Variadic<Hydra_Value>:$values);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [OpBuilder<(ins), [{ }]>];
+}
+
+#endif // HYDRA_MODEL_OPS_TD

@@ -1,0 +1,297 @@
+// Row-wise operations with a reduction inside: norms, softmax, rotary embedding.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace hydra {
+
+/// Operations of one row element; multiplied by the elements of the row operand.
+#define ROW_OP(Op, perElement, cost)                                                               \
+  int64_t Op::flops() {                                                                            \
+    return perElement * build::typeOf(getOperation()->getOperand(0)).getNumElements();                             \
+  }                                                                                                \
+  StringRef Op::costClass() { return cost; }                                                       \
+  Precision Op::precisionClass() { return Precision::Full; }                                       \
+  SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
+    SmallVector<unsigned> numbers;                                                                 \
+    for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                                      \
+      if (result == 0 && type == getOperation()->getResult(0).getType())                           \
+        numbers.push_back(i);                                                                      \
+    return numbers;                                                                                \
+  }
+
+ROW_OP(RmsNormOp, 4, "norm")
+ROW_OP(RmsNormGradOp, 8, "norm")
+ROW_OP(LayerNormOp, 7, "norm")
+ROW_OP(LayerNormGradOp, 11, "norm")
+ROW_OP(SoftmaxOp, 4, "softmax")
+ROW_OP(SoftmaxGradOp, 4, "softmax")
+ROW_OP(RopeOp, 3, "elementwise")
+#undef ROW_OP
+
+/// `x [..., D]` with D at least 1, and `w [D]` of the same element type.
+static LogicalResult wantRowsAndScale(TypeInference &infer, Value x, Value w, StringRef what) {
+  if (failed(infer.wantFloat(x, "input")) || failed(infer.wantFloat(w, what)))
+    return failure();
+  if (infer.shape(x).empty())
+    return infer.fail("input is a scalar; expected [..., D]");
+  return infer.wantShape(w, what, {infer.shape(x).back()});
+}
+
+static RankedTensorType rowStatistic(TypeInference &infer, Value x) {
+  return infer.tensor(infer.shape(x).drop_back(), infer.f32());
+}
+
+/// The forward operation again, with its statistics; replaces `op`.
+template <typename Op, typename... Extra>
+static Operation *replaceSaving(OpBuilder &b, Op op, Extra... extra) {
+  if (op.getSaving())
+    return op;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(op);
+  Operation *saving = Op::create(b, op.getLoc(), extra..., op.getEpsAttr(), b.getUnitAttr());
+  op->getResult(0).replaceAllUsesWith(saving->getResult(0));
+  op->erase();
+  return saving;
+}
+
+//===-- rms_norm ----------------------------------------------------------------------------===//
+
+LogicalResult RmsNormOp::inferTypes(TypeInference &infer, Adaptor op,
+                                    SmallVectorImpl<Type> &types) {
+  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")))
+    return failure();
+  types.push_back(op.getX().getType());
+  if (op.getSaving())
+    types.push_back(rowStatistic(infer, op.getX()));
+  return success();
+}
+
+LogicalResult RmsNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t d = in[0]->cols();
+  for (int64_t t = 0; t < in[0]->rows(); ++t) {
+    const double *x = in[0]->data.data() + t * d;
+    double square = 0.0;
+    for (int64_t i = 0; i < d; ++i)
+      square += x[i] * x[i];
+    double r = 1.0 / std::sqrt(square / d + getEps());
+    for (int64_t i = 0; i < d; ++i)
+      out[0].data[t * d + i] = x[i] * r * in[1]->data[i];
+    if (getSaving())
+      out[1].data[t] = r;
+  }
+  return success();
+}
+
+Operation *RmsNormOp::saveForBackward(OpBuilder &b) {
+  return replaceSaving(b, *this, getX(), getW());
+}
+
+void RmsNormOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  auto grad = RmsNormGradOp::create(b, getLoc(), g[0], getX(), getW(), getR());
+  grads[0] = grad.getDx();
+  grads[1] = grad.getDw();
+}
+
+LogicalResult RmsNormGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                        SmallVectorImpl<Type> &types) {
+  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
+      failed(infer.wantSameType(op.getDy(), "gradient", op.getX(), "input")) ||
+      failed(infer.wantShape(op.getR(), "row statistic", infer.shape(op.getX()).drop_back())))
+    return failure();
+  types.append({op.getX().getType(), op.getW().getType()});
+  return success();
+}
+
+LogicalResult RmsNormGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                      MutableArrayRef<RefTensor> out) {
+  int64_t d = in[1]->cols();
+  const double *w = in[2]->data.data();
+  for (int64_t t = 0; t < in[1]->rows(); ++t) {
+    const double *dy = in[0]->data.data() + t * d, *x = in[1]->data.data() + t * d;
+    double r = in[3]->data[t], dot = 0.0;
+    for (int64_t i = 0; i < d; ++i)
+      dot += dy[i] * w[i] * x[i] * r;
+    for (int64_t i = 0; i < d; ++i) {
+      double n = x[i] * r;
+      out[0].data[t * d + i] = r * (dy[i] * w[i] - n * dot / d);
+      out[1].data[i] += dy[i] * n;
+    }
+  }
+  return success();
+}
+
+//===-- layer_norm --------------------------------------------------------------------------===//
+
+LogicalResult LayerNormOp::inferTypes(TypeInference &infer, Adaptor op,
+                                      SmallVectorImpl<Type> &types) {
+  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
+      failed(infer.wantSameType(op.getB(), "bias", op.getW(), "weight")))
+    return failure();
+  types.push_back(op.getX().getType());
+  if (op.getSaving())
+    types.append(2, rowStatistic(infer, op.getX()));
+  return success();
+}
+
+LogicalResult LayerNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t d = in[0]->cols();
+  for (int64_t t = 0; t < in[0]->rows(); ++t) {
+    const double *x = in[0]->data.data() + t * d;
+    double mean = 0.0, var = 0.0;
+    for (int64_t i = 0; i < d; ++i)
+      mean += x[i] / d;
+    for (int64_t i = 0; i < d; ++i)
+      var += (x[i] - mean) * (x[i] - mean) / d;
+    double r = 1.0 / std::sqrt(var + getEps());
+    for (int64_t i = 0; i < d; ++i)
+      out[0].data[t * d + i] = (x[i] - mean) * r * in[1]->data[i] + in[2]->data[i];
+    if (getSaving()) {
+      out[1].data[t] = mean;
+      out[2].data[t] = r;
+    }
+  }
+  return success();
+}
+
+Operation *LayerNormOp::saveForBackward(OpBuilder &b) {
+  return replaceSaving(b, *this, getX(), getW(), getB());
+}
+
+void LayerNormOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  auto grad = LayerNormGradOp::create(b, getLoc(), g[0], getX(), getW(), getSaved()[0],
+                                      getSaved()[1]);
+  grads[0] = grad.getDx();
+  grads[1] = grad.getDw();
+  grads[2] = grad.getDb();
+}
+
+LogicalResult LayerNormGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                          SmallVectorImpl<Type> &types) {
+  ArrayRef<int64_t> rows = infer.shape(op.getX()).drop_back(infer.shape(op.getX()).empty() ? 0 : 1);
+  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
+      failed(infer.wantSameType(op.getDy(), "gradient", op.getX(), "input")) ||
+      failed(infer.wantShape(op.getMean(), "mean", rows)) ||
+      failed(infer.wantShape(op.getR(), "row statistic", rows)))
+    return failure();
+  types.append({op.getX().getType(), op.getW().getType(), op.getW().getType()});
+  return success();
+}
+
+LogicalResult LayerNormGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                        MutableArrayRef<RefTensor> out) {
+  int64_t d = in[1]->cols();
+  const double *w = in[2]->data.data();
+  for (int64_t t = 0; t < in[1]->rows(); ++t) {
+    const double *dy = in[0]->data.data() + t * d, *x = in[1]->data.data() + t * d;
+    double mean = in[3]->data[t], r = in[4]->data[t], hMean = 0.0, hnMean = 0.0;
+    for (int64_t i = 0; i < d; ++i) {
+      hMean += dy[i] * w[i] / d;
+      hnMean += dy[i] * w[i] * (x[i] - mean) * r / d;
+    }
+    for (int64_t i = 0; i < d; ++i) {
+      double n = (x[i] - mean) * r;
+      out[0].data[t * d + i] = r * (dy[i] * w[i] - hMean - n * hnMean);
+      out[1].data[i] += dy[i] * n;
+      out[2].data[i] += dy[i];
+    }
+  }
+  return success();
+}
+
+//===-- softmax -----------------------------------------------------------------------------===//
+
+LogicalResult SoftmaxOp::inferTypes(TypeInference &infer, Adaptor op,
+                                    SmallVectorImpl<Type> &types) {
+  if (infer.shape(op.getX()).empty())
+    return infer.fail("input is a scalar; expected [..., D]");
+  types.push_back(op.getX().getType());
+  return infer.wantFloat(op.getX(), "input");
+}
+
+LogicalResult SoftmaxOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t d = in[0]->cols();
+  for (int64_t t = 0; t < in[0]->rows(); ++t) {
+    const double *x = in[0]->data.data() + t * d;
+    double *y = out[0].data.data() + t * d;
+    double top = *std::max_element(x, x + d), sum = 0.0;
+    if (top == -std::numeric_limits<double>::infinity())
+      continue;
+    for (int64_t i = 0; i < d; ++i)
+      sum += y[i] = std::exp(x[i] - top);
+    for (int64_t i = 0; i < d; ++i)
+      y[i] /= sum;
+  }
+  return success();
+}
+
+void SoftmaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = SoftmaxGradOp::create(b, getLoc(), g[0], getY());
+}
+
+LogicalResult SoftmaxGradOp::inferTypes(TypeInference &infer, Adaptor op,
+                                        SmallVectorImpl<Type> &types) {
+  if (infer.shape(op.getY()).empty())
+    return infer.fail("input is a scalar; expected [..., D]");
+  types.push_back(op.getY().getType());
+  return infer.wantSameType(op.getDy(), "gradient", op.getY(), "softmax");
+}
+
+LogicalResult SoftmaxGradOp::evaluate(ArrayRef<const RefTensor *> in,
+                                      MutableArrayRef<RefTensor> out) {
+  int64_t d = in[0]->cols();
+  for (int64_t t = 0; t < in[0]->rows(); ++t) {
+    const double *dy = in[0]->data.data() + t * d, *y = in[1]->data.data() + t * d;
+    double dot = 0.0;
+    for (int64_t i = 0; i < d; ++i)
+      dot += dy[i] * y[i];
+    for (int64_t i = 0; i < d; ++i)
+      out[0].data[t * d + i] = y[i] * (dy[i] - dot);
+  }
+  return success();
+}
+
+//===-- rope --------------------------------------------------------------------------------===//
+
+LogicalResult RopeOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantFloat(op.getX(), "input")) || failed(infer.wantRank(op.getX(), "input", 4)))
+    return failure();
+  int64_t hd = infer.shape(op.getX())[3];
+  if (hd % 2)
+    return infer.fail("head width " + Twine(hd) + " is odd; expected pairs of channels");
+  if (!(op.getBase() > 0.0))
+    return infer.fail("base must be positive");
+  if (op.getPeriodAttr() && intValue(op.getPeriodAttr()) < 1)
+    return infer.fail("period must be positive");
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+LogicalResult RopeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  const RefTensor &x = *in[0];
+  int64_t hd = x.cols(), pairs = hd / 2, heads = x.shape[2], length = x.shape[1];
+  int64_t period = getPeriodAttr() ? intValue(getPeriodAttr()) : length;
+  for (int64_t row = 0; row < x.rows(); ++row) {
+    int64_t position = row / heads % length % period;
+    for (int64_t i = 0; i < pairs; ++i) {
+      double angle = position * std::pow(getBase(), -2.0 * i / hd) * (getInverse() ? -1.0 : 1.0);
+      int64_t first = row * hd + (getHalfSplit() ? i : 2 * i);
+      int64_t second = first + (getHalfSplit() ? pairs : 1);
+      double a = x.data[first], b = x.data[second];
+      out[0].data[first] = a * std::cos(angle) - b * std::sin(angle);
+      out[0].data[second] = a * std::sin(angle) + b * std::cos(angle);
+    }
+  }
+  return success();
+}
+
+void RopeOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = RopeOp::create(b, getLoc(), g[0], getBaseAttr(), getHalfSplitAttr(),
+                            getInverse() ? UnitAttr() : b.getUnitAttr(), getPeriodAttr());
+}
+
+} // namespace hydra

@@ -1,0 +1,77 @@
+// The parameter update.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+LogicalResult AdamWOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantFloat(op.getP(), "parameter")) ||
+      failed(infer.wantShape(op.getM(), "first moment", infer.shape(op.getP()))) ||
+      failed(infer.wantShape(op.getV(), "second moment", infer.shape(op.getP()))) ||
+      failed(infer.wantShape(op.getG(), "gradient", infer.shape(op.getP()))) ||
+      failed(infer.wantShape(op.getLr(), "learning rate", {})) ||
+      failed(infer.wantShape(op.getStep(), "step", {})) ||
+      failed(infer.wantInteger(op.getStep(), "step")))
+    return failure();
+  if (op.getScale() && failed(infer.wantShape(op.getScale(), "scale", {})))
+    return failure();
+  types.append({op.getP().getType(), op.getM().getType(), op.getV().getType()});
+  return success();
+}
+
+LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  double rate = realValue(getLrScaleAttr()) * in[4]->data[0], t = in[5]->data[0];
+  double scale = in.size() > 6 ? in[6]->data[0] : 1.0;
+  double c1 = 1.0 - std::pow(getBeta1(), t), c2 = 1.0 - std::pow(getBeta2(), t);
+  for (int64_t i = 0; i < in[0]->size(); ++i) {
+    double g = scale * in[3]->data[i], p = in[0]->data[i];
+    double m = getBeta1() * in[1]->data[i] + (1.0 - getBeta1()) * g;
+    double v = getBeta2() * in[2]->data[i] + (1.0 - getBeta2()) * g * g;
+    p -= rate * getWd() * p;
+    out[0].data[i] = p - rate * (m / c1) / (std::sqrt(v / c2) + getEps());
+    out[1].data[i] = m;
+    out[2].data[i] = v;
+  }
+  return success();
+}
+
+int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
+StringRef AdamWOp::costClass() { return "optimizer"; }
+Precision AdamWOp::precisionClass() { return Precision::Full; }
+SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
+
+LogicalResult GlobalNormOp::inferTypes(TypeInference &infer, Adaptor op,
+                                       SmallVectorImpl<Type> &types) {
+  if (op.getTensors().empty())
+    return infer.fail("has no operands; expected at least 1");
+  for (Value v : op.getTensors())
+    if (failed(infer.wantFloat(v, "operand")))
+      return failure();
+  types.push_back(infer.tensor({}, infer.f32()));
+  return success();
+}
+
+LogicalResult GlobalNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  double sum = 0.0;
+  for (const RefTensor *tensor : in)
+    for (double v : tensor->data)
+      sum += v * v;
+  out[0].data[0] = std::sqrt(sum);
+  return success();
+}
+
+int64_t GlobalNormOp::flops() {
+  int64_t n = 0;
+  for (Value v : getTensors())
+    n += 2 * build::typeOf(v).getNumElements();
+  return n;
+}
+StringRef GlobalNormOp::costClass() { return "optimizer"; }
+Precision GlobalNormOp::precisionClass() { return Precision::Full; }
+SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }
+
+} // namespace hydra

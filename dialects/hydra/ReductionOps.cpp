@@ -1,0 +1,126 @@
+// Reductions over axes.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace hydra {
+
+/// The axes without negative numbers, as a mask over the dimensions.
+static SmallVector<bool> reducedMask(ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<bool> mask(rank, false);
+  for (int64_t axis : axes)
+    mask[axis < 0 ? axis + rank : axis] = true;
+  return mask;
+}
+
+/// The shape of the operand with every reduced dimension 1.
+static SmallVector<int64_t> keptShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> kept(shape);
+  for (auto [i, reduced] : llvm::enumerate(reducedMask(axes, shape.size())))
+    if (reduced)
+      kept[i] = 1;
+  return kept;
+}
+
+static LogicalResult inferReduction(TypeInference &infer, Value x, ArrayRef<int64_t> axes,
+                                    bool keep, SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantFloat(x, "operand")))
+    return failure();
+  ArrayRef<int64_t> shape = infer.shape(x);
+  if (axes.empty())
+    return infer.fail("reduces no axis");
+  SmallVector<bool> seen(shape.size(), false);
+  for (int64_t axis : axes) {
+    if (failed(infer.wantAxis(axis, shape.size())))
+      return failure();
+    if (std::exchange(seen[axis], true))
+      return infer.fail("reduces axis " + Twine(axis) + " twice");
+  }
+  SmallVector<int64_t> out;
+  for (auto [d, reduced] : llvm::zip(shape, seen))
+    if (!reduced || keep)
+      out.push_back(reduced ? 1 : d);
+  types.push_back(infer.tensor(out, infer.element(x)));
+  return success();
+}
+
+/// Folds every element into its place of the result, in row-major order.
+template <typename F>
+static void reduce(const RefTensor &in, ArrayRef<int64_t> axes, RefTensor &out, F fold) {
+  SmallVector<int64_t> kept = keptShape(in.shape, axes), strides = denseStrides(kept);
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i] == 1)
+      strides[i] = 0;
+  const double *from = in.data.data();
+  forEachIndex(in.shape, [&](ArrayRef<int64_t> i) {
+    double &to = out.data[at(i, strides)];
+    to = fold(to, *from++);
+  });
+}
+
+static double plus(double a, double b) { return a + b; }
+
+#define REDUCTION_OP(Op)                                                                           \
+  LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
+    return inferReduction(infer, op.getX(), op.getAxes(), op.getKeep(), types);                    \
+  }                                                                                                \
+  int64_t Op::flops() { return build::typeOf(getX()).getNumElements(); }                           \
+  StringRef Op::costClass() { return "reduce"; }                                                   \
+  Precision Op::precisionClass() { return Precision::Full; }
+
+REDUCTION_OP(SumOp)
+REDUCTION_OP(MeanOp)
+REDUCTION_OP(ReduceMaxOp)
+#undef REDUCTION_OP
+
+LogicalResult SumOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  reduce(*in[0], getAxes(), out[0], plus);
+  return success();
+}
+
+LogicalResult MeanOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  reduce(*in[0], getAxes(), out[0], plus);
+  double count = static_cast<double>(in[0]->size()) / out[0].size();
+  for (double &v : out[0].data)
+    v /= count;
+  return success();
+}
+
+LogicalResult ReduceMaxOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  llvm::fill(out[0].data, -std::numeric_limits<double>::infinity());
+  reduce(*in[0], getAxes(), out[0], [](double a, double b) { return a >= b ? a : b; });
+  return success();
+}
+
+/// A gradient of the result, repeated over what was reduced.
+static Value spread(OpBuilder &b, Location loc, Value g, Value x, ArrayRef<int64_t> axes) {
+  ArrayRef<int64_t> shape = build::shapeOf(x);
+  return build::broadcast(b, loc, build::reshape(b, loc, g, keptShape(shape, axes)), shape);
+}
+
+void SumOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = spread(b, getLoc(), g[0], getX(), getAxes());
+}
+
+void MeanOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  double count = static_cast<double>(build::typeOf(getX()).getNumElements()) /
+                 build::typeOf(getY()).getNumElements();
+  Value scaled = build::scale(b, getLoc(), g[0], 1.0 / count);
+  grads[0] = spread(b, getLoc(), scaled, getX(), getAxes());
+}
+
+void ReduceMaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Location loc = getLoc();
+  Value isMax = CompareOp::create(b, loc, getX(), spread(b, loc, getY(), getX(), getAxes()),
+                                  b.getStringAttr("eq"));
+  Value ones = SelectOp::create(b, loc, isMax, build::constant(b, loc, getX().getType(), 1.0),
+                                build::constant(b, loc, getX().getType(), 0.0));
+  Value count = SumOp::create(b, loc, ones, getAxesAttr(), getKeepAttr());
+  Value share = DivOp::create(b, loc, g[0], count);
+  grads[0] = MulOp::create(b, loc, ones, spread(b, loc, share, getX(), getAxes()));
+}
+
+} // namespace hydra

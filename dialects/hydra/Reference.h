@@ -1,0 +1,37 @@
+// Index arithmetic for the reference evaluations.
+#pragma once
+
+#include "dialects/hydra/Interfaces.h"
+
+namespace hydra {
+
+/// Row-major strides of a dense tensor, in elements.
+inline llvm::SmallVector<int64_t> denseStrides(llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+/// Visits all indices of `shape` in row-major order.
+template <typename Visit> void forEachIndex(llvm::ArrayRef<int64_t> shape, Visit visit) {
+  llvm::SmallVector<int64_t> index(shape.size(), 0);
+  for (int64_t n = RefTensor::elements(shape); n > 0; --n) {
+    visit(llvm::ArrayRef<int64_t>(index));
+    for (size_t i = shape.size(); i-- > 0;) {
+      if (++index[i] < shape[i])
+        break;
+      index[i] = 0;
+    }
+  }
+}
+
+/// The position of an index under strides.
+inline int64_t at(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides) {
+  int64_t position = 0;
+  for (size_t i = 0; i < index.size(); ++i)
+    position += index[i] * strides[i];
+  return position;
+}
+
+} // namespace hydra

@@ -1,0 +1,241 @@
+// Parsing and printing of value operations, their common verifier, and type inference helpers.
+#include "dialects/hydra/ValueSyntax.h"
+#include "dialects/hydra/Hydra.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+std::string shapeText(ArrayRef<int64_t> shape) {
+  return "[" + llvm::join(llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), ", ") +
+         "]";
+}
+
+bool isUnbound(Type type) { return isa<AnyType>(type); }
+
+//===-- Text --------------------------------------------------------------------------------===//
+
+static Type parseElementType(AsmParser &parser, StringRef word) {
+  return llvm::StringSwitch<Type>(word)
+      .Case("f32", Float32Type::get(parser.getContext()))
+      .Case("bf16", BFloat16Type::get(parser.getContext()))
+      .Case("i32", IntegerType::get(parser.getContext(), 32))
+      .Case("i1", IntegerType::get(parser.getContext(), 1))
+      .Default(Type());
+}
+
+bool atOperation(OpAsmParser &parser) {
+  // The lexer's buffer ends with a zero byte, which ends this loop too.
+  for (const char *c = parser.getCurrentLocation().getPointer();
+       isalnum(static_cast<unsigned char>(*c)) || *c == '_' || *c == '.'; ++c)
+    if (*c == '.')
+      return true;
+  return false;
+}
+
+ParseResult parseAttributes(OpAsmParser &parser, OperationState &state,
+                            ArrayRef<StringRef> attributeNames) {
+  StringRef name;
+  while (true) {
+    SMLoc loc = parser.getCurrentLocation();
+    if (atOperation(parser) || failed(parser.parseOptionalKeyword(&name)))
+      return success();
+    if (!llvm::is_contained(attributeNames, name)) {
+      auto known = attributeNames.empty() ? std::string("none")
+                                          : llvm::join(attributeNames, ", ");
+      return parser.emitError(loc) << "unknown attribute '" << name << "' of " << state.name
+                                   << "; it has: " << known;
+    }
+    if (state.attributes.get(name))
+      return parser.emitError(loc) << "attribute '" << name << "' is given twice";
+    Attribute value;
+    if (failed(parser.parseOptionalEqual())) {
+      value = parser.getBuilder().getUnitAttr();
+    } else {
+      std::string text;
+      if (succeeded(parser.parseOptionalString(&text))) {
+        value = parser.getBuilder().getStringAttr(text);
+      } else if (succeeded(parser.parseOptionalLSquare())) {
+        SmallVector<Attribute> values;
+        if (failed(parser.parseOptionalRSquare()))
+          if (parser.parseCommaSeparatedList(
+                  [&] { return parseExpr(parser, values.emplace_back()); }) ||
+              parser.parseRSquare())
+            return failure();
+        value = parser.getBuilder().getArrayAttr(values);
+      } else if (parseExpr(parser, value)) {
+        return failure();
+      }
+      // Element types read as symbols of that name.
+      if (auto e = dyn_cast<ExprAttr>(value))
+        if (Type type = parseElementType(parser, e.getHead()))
+          value = TypeAttr::get(type);
+    }
+    state.addAttribute(name, value);
+  }
+}
+
+static void printAttributes(OpAsmPrinter &p, Operation *op) {
+  for (StringAttr name : op->getRegisteredInfo()->getAttributeNames()) {
+    Attribute value = op->getAttr(name);
+    if (!value)
+      continue;
+    p << ' ' << name.getValue();
+    if (isa<UnitAttr>(value))
+      continue;
+    p << " = ";
+    if (auto list = dyn_cast<ArrayAttr>(value))
+      printExprList(p, list);
+    else if (auto type = dyn_cast<TypeAttr>(value))
+      p << type.getValue();
+    else if (auto string = dyn_cast<StringAttr>(value))
+      p << string;
+    else
+      printExpr(p, value);
+  }
+}
+
+ParseResult parseOperandTypes(OpAsmParser &parser, size_t count, SmallVectorImpl<Type> &types) {
+  if (failed(parser.parseOptionalColon())) {
+    types.assign(count, AnyType::get(parser.getContext()));
+    return success();
+  }
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseTypeList(types))
+    return failure();
+  if (types.size() != count)
+    return parser.emitError(loc) << types.size() << " types for " << count << " operands";
+  return success();
+}
+
+void printOperandTypes(OpAsmPrinter &p, TypeRange types) {
+  if (types.empty() || llvm::any_of(types, isUnbound))
+    return;
+  p << " : ";
+  llvm::interleaveComma(types, p);
+}
+
+ParseResult parseValueOp(OpAsmParser &parser, OperationState &state,
+                         ArrayRef<StringRef> attributeNames) {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types;
+  SMLoc loc = parser.getCurrentLocation();
+  return failure(parser.parseOperandList(operands) ||
+                 parseAttributes(parser, state, attributeNames) ||
+                 parseOperandTypes(parser, operands.size(), types) ||
+                 parser.resolveOperands(operands, types, loc, state.operands));
+}
+
+void printValueOp(OpAsmPrinter &p, Operation *op) {
+  p << ' ';
+  p.printOperands(op->getOperands());
+  printAttributes(p, op);
+  printOperandTypes(p, op->getOperandTypes());
+}
+
+ParseResult parseLeafOp(OpAsmParser &parser, OperationState &state,
+                        ArrayRef<StringRef> attributeNames) {
+  SmallVector<Type> types;
+  if (parseAttributes(parser, state, attributeNames) || parseOperandTypes(parser, 1, types))
+    return failure();
+  state.addTypes(types);
+  return success();
+}
+
+void printLeafOp(OpAsmPrinter &p, Operation *op) {
+  printAttributes(p, op);
+  printOperandTypes(p, op->getResultTypes());
+}
+
+//===-- The common verifier -----------------------------------------------------------------===//
+
+LogicalResult verifyValueOp(Operation *op) {
+  for (NamedAttribute a : op->getDiscardableAttrs())
+    if (!a.getName().strref().contains('.'))
+      return op->emitOpError("has no attribute '") << a.getName().strref() << "'";
+  bool unbound = llvm::any_of(op->getOperandTypes(), isUnbound) ||
+                 llvm::any_of(op->getResultTypes(), isUnbound);
+  if (!unbound)
+    return success();
+  bool bound = llvm::any_of(op->getOperandTypes(), [](Type t) { return !isUnbound(t); }) ||
+               llvm::any_of(op->getResultTypes(), [](Type t) { return !isUnbound(t); });
+  if (bound)
+    return op->emitOpError("mixes bound and unbound values");
+  return success();
+}
+
+//===-- Type inference ----------------------------------------------------------------------===//
+
+bool TypeInference::anyUnbound() const {
+  return llvm::any_of(operands.getTypes(), isUnbound);
+}
+
+LogicalResult TypeInference::checkAttributes(Attribute properties) const {
+  for (NamedAttribute a : cast<DictionaryAttr>(properties))
+    if (hasExpr(a.getValue()))
+      return fail("attribute '" + a.getName().strref() + "' is an expression in a bound operation");
+  return success();
+}
+
+LogicalResult TypeInference::checkOperandCount(unsigned least) const {
+  if (operands.size() >= least)
+    return success();
+  return fail("has " + Twine(operands.size()) + " operands; expected at least " + Twine(least));
+}
+
+LogicalResult TypeInference::fail(const Twine &message) const {
+  return emitOptionalError(location, opName, ": ", message);
+}
+
+static std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+LogicalResult TypeInference::wantFloat(Value v, StringRef what) const {
+  if (isa<FloatType>(element(v)))
+    return success();
+  return fail(what + " has elements of " + typeText(element(v)) +
+              "; expected a floating-point type");
+}
+
+LogicalResult TypeInference::wantInteger(Value v, StringRef what) const {
+  if (element(v).isInteger(32))
+    return success();
+  return fail(what + " has elements of " + typeText(element(v)) + "; expected i32");
+}
+
+LogicalResult TypeInference::wantRank(Value v, StringRef what, int64_t rank) const {
+  if (type(v).getRank() == rank)
+    return success();
+  return fail(what + " is " + shapeText(shape(v)) + "; expected " + Twine(rank) + " dimensions");
+}
+
+LogicalResult TypeInference::wantShape(Value v, StringRef what, ArrayRef<int64_t> want) const {
+  if (shape(v) == want)
+    return success();
+  return fail(what + " is " + shapeText(shape(v)) + "; expected " + shapeText(want));
+}
+
+LogicalResult TypeInference::wantSameType(Value a, StringRef aName, Value b,
+                                          StringRef bName) const {
+  if (a.getType() == b.getType())
+    return success();
+  return fail(aName + " is " + typeText(a.getType()) + " but " + bName + " is " +
+              typeText(b.getType()));
+}
+
+LogicalResult TypeInference::wantAxis(int64_t &axis, int64_t rank) const {
+  int64_t given = axis;
+  if (axis < 0)
+    axis += rank;
+  if (axis >= 0 && axis < rank)
+    return success();
+  return fail("axis " + Twine(given) + " of a tensor with " + Twine(rank) + " dimensions");
+}
+
+} // namespace hydra

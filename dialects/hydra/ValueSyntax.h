@@ -1,0 +1,85 @@
+// The one text form of value operations, and what their type inference is given.
+//
+//   hydra.rms_norm %x, %w eps = 1.0e-5 saving            before binding (or without operands)
+//   hydra.rms_norm %x, %w eps = 1.0e-5 : tensor<…>, …    after: the types of the operands
+//
+// An attribute is `name = value` (an expression, a list of expressions, a string or a type) or,
+// for a flag, its name alone.
+#pragma once
+
+#include "dialects/hydra/Interfaces.h"
+#include "mlir/IR/OpImplementation.h"
+
+namespace hydra {
+
+mlir::ParseResult parseValueOp(mlir::OpAsmParser &parser, mlir::OperationState &state,
+                               llvm::ArrayRef<llvm::StringRef> attributeNames);
+void printValueOp(mlir::OpAsmPrinter &printer, mlir::Operation *op);
+
+/// The same for operations without operands; a type, once bound, is that of the result.
+mlir::ParseResult parseLeafOp(mlir::OpAsmParser &parser, mlir::OperationState &state,
+                              llvm::ArrayRef<llvm::StringRef> attributeNames);
+void printLeafOp(mlir::OpAsmPrinter &printer, mlir::Operation *op);
+
+/// Whether the next word is the name of an operation (`hydra.yield`), which ends the attributes of
+/// the one before it.
+bool atOperation(mlir::OpAsmParser &parser);
+
+/// Attributes of an operation in the form above.
+mlir::ParseResult parseAttributes(mlir::OpAsmParser &parser, mlir::OperationState &state,
+                                  llvm::ArrayRef<llvm::StringRef> attributeNames);
+
+/// `: type, type` when present; all `!hydra.any` when not.
+mlir::ParseResult parseOperandTypes(mlir::OpAsmParser &parser, size_t count,
+                                    llvm::SmallVectorImpl<mlir::Type> &types);
+/// Prints nothing when a type is `!hydra.any`.
+void printOperandTypes(mlir::OpAsmPrinter &printer, mlir::TypeRange types);
+
+/// `[4, 16, 64]`, for messages.
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+/// What an operation's `inferTypes` sees: bound operand types and a place for errors.
+class TypeInference {
+public:
+  TypeInference(mlir::MLIRContext *context, std::optional<mlir::Location> location,
+                llvm::StringRef opName, mlir::ValueRange operands)
+      : context(context), location(location), opName(opName), operands(operands) {}
+
+  bool anyUnbound() const;
+  /// Fails with a message if an attribute of the dictionary still is an expression.
+  llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
+  llvm::LogicalResult checkOperandCount(unsigned least) const;
+
+  mlir::RankedTensorType type(mlir::Value v) const {
+    return llvm::cast<mlir::RankedTensorType>(v.getType());
+  }
+  llvm::ArrayRef<int64_t> shape(mlir::Value v) const { return type(v).getShape(); }
+  mlir::Type element(mlir::Value v) const { return type(v).getElementType(); }
+  mlir::Type f32() const { return mlir::Float32Type::get(context); }
+
+  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape, mlir::Type element) const {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+
+  /// Reports `message` at the operation, prefixed with its name; always fails.
+  llvm::LogicalResult fail(const llvm::Twine &message) const;
+  /// Each checks one thing and says what was found and expected.
+  llvm::LogicalResult wantFloat(mlir::Value v, llvm::StringRef what) const;
+  llvm::LogicalResult wantInteger(mlir::Value v, llvm::StringRef what) const;
+  llvm::LogicalResult wantRank(mlir::Value v, llvm::StringRef what, int64_t rank) const;
+  llvm::LogicalResult wantShape(mlir::Value v, llvm::StringRef what,
+                                llvm::ArrayRef<int64_t> shape) const;
+  llvm::LogicalResult wantSameType(mlir::Value a, llvm::StringRef aName, mlir::Value b,
+                                   llvm::StringRef bName) const;
+  /// 0 <= axis < rank, counting negative axes from the end; sets the normalised axis.
+  llvm::LogicalResult wantAxis(int64_t &axis, int64_t rank) const;
+
+  mlir::MLIRContext *context;
+
+private:
+  std::optional<mlir::Location> location;
+  llvm::StringRef opName;
+  mlir::ValueRange operands;
+};
+
+} // namespace hydra

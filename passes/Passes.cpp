@@ -1,0 +1,37 @@
+// Look-ups that several passes start with.
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+ModelOp findModel(ModuleOp module) {
+  auto models = module.getOps<ModelOp>();
+  if (llvm::hasSingleElement(models))
+    return *models.begin();
+  module.emitError() << "found " << llvm::range_size(models) << " hydra.model operations; expected 1";
+  return {};
+}
+
+ModelOp findBoundModel(ModuleOp module) {
+  ModelOp model = findModel(module);
+  if (model && !model.isBound()) {
+    model.emitOpError() << "@" << model.getSymName() << " is not bound; run hydra-bind first";
+    return {};
+  }
+  return model;
+}
+
+FailureOr<SmallVector<EntryOp>> findPrograms(ModelOp model, ArrayRef<std::string> names) {
+  static const std::string standard = "loss";
+  SmallVector<EntryOp> programs;
+  for (const std::string &name : names.empty() ? ArrayRef<std::string>(standard) : names) {
+    auto entry = model.lookupSymbol<EntryOp>(name);
+    if (!entry)
+      return model.emitOpError() << "@" << model.getSymName() << " has no program @" << name;
+    programs.push_back(entry);
+  }
+  return programs;
+}
+
+} // namespace hydra

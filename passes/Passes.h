@@ -1,0 +1,25 @@
+// Creation and registration of all passes.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace hydra {
+
+#define GEN_PASS_DECL
+#include "passes/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Passes.h.inc"
+
+/// The only model of a module; reports an error and returns null when there is not exactly one.
+ModelOp findModel(mlir::ModuleOp module);
+/// The same, refusing a model that `hydra-bind` has not seen.
+ModelOp findBoundModel(mlir::ModuleOp module);
+/// The programs named (or `loss`), each of which must exist.
+llvm::FailureOr<llvm::SmallVector<EntryOp>> findPrograms(ModelOp model,
+                                                         llvm::ArrayRef<std::string> names);
+
+} // namespace hydra

@@ -1,0 +1,446 @@
+// hydra-bind: symbols become numbers, types become static.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_BIND
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct Bind : impl::BindBase<Bind> {
+  using BindBase::BindBase;
+
+  void runOnOperation() override {
+    model = findModel(getOperation());
+    if (!model || failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run() {
+    if (model.isBound())
+      return model.emitOpError() << "@" << model.getSymName() << " is bound already";
+    if (failed(declareSymbols()) || failed(applyPreset()) || failed(applySettings()) ||
+        failed(checkComplete()) || failed(derive()))
+      return failure();
+    for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
+      if (failed(bindDeclaration(op)))
+        return failure();
+    if (failed(selectPrograms()))
+      return failure();
+    for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
+      if (failed(bindEntry(entry)))
+        return failure();
+    finish();
+    return success();
+  }
+
+  //===-- Symbols ---------------------------------------------------------------------------===//
+
+  struct Symbol {
+    StringRef kind;
+    ArrayAttr options;
+  };
+
+  LogicalResult declareSymbols() {
+    for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+      for (auto [name, kind, value, options] :
+           llvm::zip(op.getNames(), op.getKinds(), op.getDefaults(), op.getOptions())) {
+        StringRef n = cast<StringAttr>(name);
+        symbols[n] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
+        if (cast<StringAttr>(kind).getValue() == "choice")
+          for (StringRef option : cast<ArrayAttr>(options).getAsValueRange<StringAttr>())
+            environment.options[n].push_back(option.str());
+        if (!isa<UnitAttr>(value) && failed(give(n, value, op, "default")))
+          return failure();
+      }
+    return success();
+  }
+
+  LogicalResult give(StringRef name, Attribute value, Operation *where, StringRef source) {
+    auto it = symbols.find(name);
+    if (it == symbols.end())
+      return where->emitOpError() << source << " gives '" << name << "', but @"
+                                  << model.getSymName() << " has no such symbol; it has: "
+                                  << llvm::join(llvm::map_range(symbols,
+                                                                [](auto &s) { return s.first.str(); }),
+                                                ", ");
+    std::string want = checkSymbolValue(value, it->second.kind, it->second.options);
+    if (!want.empty()) {
+      InFlightDiagnostic error = where->emitOpError() << source << " gives '" << name << "' the value ";
+      if (auto text = dyn_cast<StringAttr>(value))
+        error << text.getValue();
+      else
+        error << value;
+      return error << "; expected " << want;
+    }
+    if (it->second.kind == "real")
+      value = Builder(&getContext()).getF64FloatAttr(realValue(value));
+    environment.values[name] = value;
+    return success();
+  }
+
+  LogicalResult applyPreset() {
+    if (preset.empty())
+      return success();
+    SmallVector<std::string> names;
+    for (PresetOp op : model.getBody().getOps<PresetOp>()) {
+      names.push_back(op.getPreset().str());
+      if (op.getPreset() != preset)
+        continue;
+      for (NamedAttribute a : op.getValues())
+        if (failed(give(a.getName(), a.getValue(), op, "preset")))
+          return failure();
+      return success();
+    }
+    return model.emitOpError() << "@" << model.getSymName() << " has no preset '" << preset
+                               << "'; it has: " << llvm::join(names, ", ");
+  }
+
+  LogicalResult applySettings() {
+    SmallVector<std::string> settings(set.begin(), set.end());
+    if (batch != 0)
+      settings.push_back("B=" + std::to_string(batch));
+    if (seq != 0)
+      settings.push_back("S=" + std::to_string(seq));
+    StringSet<> dims;
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+        dims.insert(dim);
+    for (StringRef setting : settings) {
+      auto [name, text] = setting.split('=');
+      Attribute value = parseLiteral(&getContext(), text.trim());
+      name = name.trim();
+      if (name.empty() || !value)
+        return model.emitOpError() << "cannot read the setting '" << setting
+                                   << "'; expected NAME=VALUE with a number, true, false or a choice";
+      if (!dims.contains(name)) {
+        if (failed(give(name, value, model, "setting")))
+          return failure();
+        continue;
+      }
+      auto size = dyn_cast<IntegerAttr>(value);
+      if (!size || isa<BoolAttr>(value) || size.getInt() < 1)
+        return model.emitOpError() << "setting gives '" << name << "' the value " << text
+                                   << "; expected a positive integer";
+      entryDims[name] = value;
+    }
+    return success();
+  }
+
+  LogicalResult checkComplete() {
+    for (auto &[name, symbol] : symbols)
+      if (!environment.values.contains(name)) {
+        SmallVector<std::string> names;
+        for (PresetOp op : model.getBody().getOps<PresetOp>())
+          names.push_back(op.getPreset().str());
+        return model.emitOpError() << "symbol '" << name << "' of @" << model.getSymName()
+                                   << " has no value; choose a preset ("
+                                   << llvm::join(names, ", ") << ") or set " << name << "=VALUE";
+      }
+    return success();
+  }
+
+  LogicalResult derive() {
+    for (DeriveOp op : model.getBody().getOps<DeriveOp>()) {
+      FailureOr<Attribute> value = evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
+      if (failed(value))
+        return failure();
+      environment.values[op.getSymbol()] = *value;
+      if (auto choice = dyn_cast<StringAttr>(*value))
+        environment.options[op.getSymbol()] = {choice.getValue().str()};
+    }
+    return success();
+  }
+
+  //===-- Declarations ----------------------------------------------------------------------===//
+
+  /// Evaluates every expression among the attributes of an operation.
+  LogicalResult evaluateAttributes(Operation *op) {
+    for (NamedAttribute a : op->getAttrs()) {
+      if (!hasExpr(a.getValue()) && !isa<InitAttr>(a.getValue()))
+        continue;
+      FailureOr<Attribute> value =
+          evaluate(a.getValue(), environment, [&] { return op->emitOpError(); });
+      if (failed(value))
+        return failure();
+      op->setAttr(a.getName(), *value);
+    }
+    return success();
+  }
+
+  LogicalResult bindDeclaration(Operation &op) {
+    if (isa<GroupOp>(op))
+      return evaluateAttributes(&op);
+    if (auto stack = dyn_cast<StackOp>(op)) {
+      if (failed(evaluateAttributes(stack)))
+        return failure();
+      auto count = dyn_cast<IntegerAttr>(stack.getCountAttr());
+      if (!count)
+        return stack.emitOpError("has a size that is not an integer");
+      DeferredLayer deferred(environment);
+      for (Operation &inner : llvm::make_early_inc_range(stack.getBody().front()))
+        if (failed(bindVariable(inner)))
+          return failure();
+      return success();
+    }
+    return isa<ParamOp, StateOp>(op) ? bindVariable(op) : success();
+  }
+
+  LogicalResult bindVariable(Operation &op) {
+    environment.deferred.insert(kIndexSymbol);
+    LogicalResult evaluated = evaluateAttributes(&op);
+    environment.deferred.erase(kIndexSymbol);
+    if (failed(evaluated))
+      return failure();
+    if (hasExpr(op.getAttr("shape")))
+      return op.emitOpError("has a shape that depends on the layer");
+    for (Attribute d : op.getAttrOfType<ArrayAttr>("shape"))
+      if (!isIntOrExpr(d) || intValue(d) < 1)
+        return op.emitOpError() << "has dimension " << d << "; expected positive integers";
+    Attribute condition = op.getAttr("condition");
+    if (!condition || isa<ExprAttr>(condition))
+      return success();
+    auto truth = dyn_cast<BoolAttr>(condition);
+    if (!truth)
+      return op.emitOpError("has a condition that is neither true nor false");
+    if (truth.getValue())
+      op.removeAttr("condition");
+    else
+      op.erase();
+    return success();
+  }
+
+  //===-- Programs --------------------------------------------------------------------------===//
+
+  LogicalResult selectPrograms() {
+    if (programs.empty())
+      return success();
+    SmallVector<EntryOp> originals(model.getBody().getOps<EntryOp>()), chosen;
+    OpBuilder b(&getContext());
+    for (const std::string &text : programs) {
+      auto [name, entryName] = StringRef(text).split(':');
+      auto entry = model.lookupSymbol<EntryOp>(entryName);
+      if (!entry)
+        return model.emitOpError() << "@" << model.getSymName() << " has no entry '" << entryName
+                                   << "' for the program '" << name << "'";
+      b.setInsertionPointToEnd(&model.getBody().front());
+      auto program = cast<EntryOp>(b.clone(*entry));
+      program.setSymName(name);
+      program->remove();
+      chosen.push_back(program);
+    }
+    for (EntryOp entry : originals)
+      entry.erase();
+    for (EntryOp program : chosen)
+      model.getBody().front().push_back(program);
+    return success();
+  }
+
+  LogicalResult bindEntry(EntryOp entry) {
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>()) {
+      if (symbols.contains(dim))
+        return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
+      auto it = entryDims.find(dim);
+      if (it == entryDims.end())
+        return entry.emitOpError() << "dimension '" << dim << "' of @" << entry.getSymName()
+                                   << " has no value; set " << dim << "=VALUE";
+      environment.values[dim] = it->second;
+    }
+    if (failed(evaluateAttributes(entry)))
+      return failure();
+    for (auto [argument, shape, dtype] :
+         llvm::zip(entry.getBody().getArguments(), entry.getArgShapes(), entry.getArgDtypes())) {
+      for (Attribute d : cast<ArrayAttr>(shape))
+        if (!isa<IntegerAttr>(d) || intValue(d) < 1)
+          return entry.emitOpError("has an argument whose dimensions are not positive integers");
+      argument.setType(RankedTensorType::get(intList(cast<ArrayAttr>(shape)),
+                                             cast<TypeAttr>(dtype).getValue()));
+    }
+    LogicalResult result = bindBlock(entry.getBody().front());
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      environment.values.erase(dim);
+    entry.setDimsAttr(ArrayAttr::get(&getContext(), {}));
+    return result;
+  }
+
+  LogicalResult bindBlock(Block &block) {
+    if (failed(inlineCalls(block)))
+      return failure();
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (failed(evaluateAttributes(&op)))
+        return failure();
+      LogicalResult bound = success();
+      if (auto when = dyn_cast<WhenOp>(op))
+        bound = bindWhen(when);
+      else if (auto loop = dyn_cast<ForOp>(op))
+        bound = bindFor(loop);
+      else if (auto leaf = dyn_cast<LeafOpInterface>(op))
+        bound = bindLeaf(leaf);
+      else if (auto value = dyn_cast<InferTypeOpInterface>(op))
+        bound = bindValue(value);
+      if (failed(bound))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Writes the bodies of definitions in place of the calls of a block. A definition is inlined
+  /// while it is not itself being inlined, so recursion is found.
+  LogicalResult inlineCalls(Block &block) {
+    for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
+      auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
+      if (!inlining.insert(callee).second)
+        return call.emitOpError() << "definition @" << call.getCallee() << " calls itself";
+      Region copy;
+      IRMapping mapping;
+      callee.getBody().cloneInto(&copy, mapping);
+      Block &body = copy.front();
+      if (failed(inlineCalls(body)))
+        return failure();
+      for (auto [argument, value] : llvm::zip(body.getArguments(), call.getArguments()))
+        argument.replaceAllUsesWith(value);
+      Operation *yield = body.getTerminator();
+      call->replaceAllUsesWith(yield->getOperands());
+      yield->erase();
+      block.getOperations().splice(call->getIterator(), body.getOperations());
+      call.erase();
+      inlining.erase(callee);
+    }
+    return success();
+  }
+
+  LogicalResult bindLeaf(LeafOpInterface op) {
+    FailureOr<RankedTensorType> type = op.boundType();
+    if (failed(type))
+      return failure();
+    op->getResult(0).setType(*type);
+    ++boundValues;
+    return success();
+  }
+
+  LogicalResult bindValue(InferTypeOpInterface op) {
+    if (op->hasTrait<Elementwise>() && failed(broadcastOperands(op)))
+      return failure();
+    SmallVector<Type> types;
+    if (failed(op.inferReturnTypes(&getContext(), op.getLoc(), op->getOperands(),
+                                   op->getDiscardableAttrDictionary(), op->getPropertiesStorage(),
+                                   op->getRegions(), types)))
+      return failure();
+    for (auto [result, type] : llvm::zip(op->getResults(), types))
+      result.setType(type);
+    boundValues += types.size();
+    return success();
+  }
+
+  /// Gives all operands of an elementwise operation their common shape, as NumPy would.
+  LogicalResult broadcastOperands(Operation *op) {
+    SmallVector<int64_t> shape;
+    for (Value v : op->getOperands()) {
+      ArrayRef<int64_t> own = build::shapeOf(v);
+      if (own.size() > shape.size())
+        shape.insert(shape.begin(), own.size() - shape.size(), 1);
+      for (size_t i = 0; i < own.size(); ++i) {
+        int64_t &d = shape[shape.size() - own.size() + i];
+        if (d != 1 && own[i] != 1 && d != own[i])
+          return op->emitOpError() << "operands have the shapes "
+                                   << shapeText(build::shapeOf(op->getOperand(0))) << " and "
+                                   << shapeText(own) << ", which do not broadcast";
+        d = std::max(d, own[i]);
+      }
+    }
+    OpBuilder b(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (build::shapeOf(operand.get()) != ArrayRef<int64_t>(shape)) {
+        operand.set(build::broadcast(b, op->getLoc(), operand.get(), shape));
+        ++broadcasts;
+      }
+    return success();
+  }
+
+  LogicalResult bindWhen(WhenOp when) {
+    for (Region *region : when.getRegions())
+      if (isa<ExprAttr>(when.getCondition()) && !region->empty() &&
+          failed(bindBlock(region->front())))
+        return failure();
+    if (isa<ExprAttr>(when.getCondition())) { // depends on the layer
+      Operation *yield = when.getThenRegion().front().getTerminator();
+      for (auto [result, value] : llvm::zip(when.getResults(), yield->getOperands()))
+        result.setType(value.getType());
+      return success();
+    }
+    auto truth = dyn_cast<BoolAttr>(when.getCondition());
+    if (!truth)
+      return when.emitOpError("has a condition that is neither true nor false");
+    Region &taken = truth.getValue() ? when.getThenRegion() : when.getElseRegion();
+    if (!taken.empty()) {
+      if (failed(bindBlock(taken.front())))
+        return failure();
+      Operation *yield = taken.front().getTerminator();
+      when->replaceAllUsesWith(yield->getOperands());
+      yield->erase();
+      when->getBlock()->getOperations().splice(when->getIterator(), taken.front().getOperations());
+    }
+    when.erase();
+    return success();
+  }
+
+  LogicalResult bindFor(ForOp loop) {
+    for (auto [argument, result, init] :
+         llvm::zip(loop.getBody().getArguments(), loop.getResults(), loop.getInits())) {
+      argument.setType(init.getType());
+      result.setType(init.getType());
+    }
+    DeferredLayer deferred(environment);
+    if (failed(bindBlock(loop.getBody().front())))
+      return failure();
+    Operation *yield = loop.getBody().front().getTerminator();
+    for (auto [i, init, yielded] : llvm::enumerate(loop.getInits(), yield->getOperands()))
+      if (init.getType() != yielded.getType())
+        return yield->emitOpError() << "carried value " << i << " changes type from "
+                                    << init.getType() << " to " << yielded.getType();
+    return success();
+  }
+
+  void finish() {
+    Builder b(&getContext());
+    NamedAttrList values, bound;
+    for (auto &[name, value] : environment.values)
+      values.set(name, value);
+    bound.set("symbols", values.getDictionary(&getContext()));
+    if (!preset.empty())
+      bound.set("preset", b.getStringAttr(preset));
+    model.setBoundAttr(bound.getDictionary(&getContext()));
+    for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
+      if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp>(op))
+        op.erase();
+  }
+
+  /// While alive, `layer` stays symbolic.
+  struct DeferredLayer {
+    explicit DeferredLayer(Environment &environment)
+        : environment(environment), outermost(environment.deferred.insert(kLayerSymbol).second) {}
+    ~DeferredLayer() {
+      if (outermost)
+        environment.deferred.erase(kLayerSymbol);
+    }
+    Environment &environment;
+    bool outermost;
+  };
+
+  ModelOp model;
+  Environment environment;
+  llvm::MapVector<StringRef, Symbol> symbols;
+  llvm::StringMap<Attribute> entryDims;
+  DenseSet<Operation *> inlining;
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,145 @@
+// hydra-unroll-layers: layers become straight-line code.
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_UNROLLLAYERS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    SmallVector<ForOp> loops; // inner ones first
+    model.walk([&](ForOp loop) { loops.push_back(loop); });
+    for (ForOp loop : loops)
+      if (failed(unroll(loop, model.lookupSymbol<StackOp>(loop.getStackAttr()))))
+        return signalPassFailure();
+    for (StackOp stack : llvm::make_early_inc_range(model.getBody().getOps<StackOp>()))
+      if (failed(expand(stack)))
+        return signalPassFailure();
+  }
+
+private:
+  static std::string elementPath(StackOp stack, int64_t layer) {
+    return (stack.getSymName() + "." + Twine(layer)).str();
+  }
+
+  Environment layerEnvironment(int64_t layer) {
+    Environment environment;
+    environment.values[kLayerSymbol] = Builder(&getContext()).getI64IntegerAttr(layer);
+    environment.deferred.insert(kIndexSymbol);
+    return environment;
+  }
+
+  LogicalResult evaluateAttributes(Operation *op, const Environment &environment) {
+    for (NamedAttribute a : op->getAttrs()) {
+      if (!hasExpr(a.getValue()) && !isa<InitAttr>(a.getValue()))
+        continue;
+      FailureOr<Attribute> value =
+          evaluate(a.getValue(), environment, [&] { return op->emitOpError(); });
+      if (failed(value))
+        return failure();
+      op->setAttr(a.getName(), *value);
+    }
+    return success();
+  }
+
+  LogicalResult unroll(ForOp loop, StackOp stack) {
+    OpBuilder b(loop);
+    SmallVector<Value> carried(loop.getInits());
+    for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
+      std::string path = elementPath(stack, layer);
+      Environment environment = layerEnvironment(layer);
+      IRMapping mapping;
+      mapping.map(loop.getBody().getArguments(), carried);
+      FailureOr<SmallVector<Value>> yielded =
+          cloneBlock(b, loop.getBody().front(), mapping, stack, path, environment);
+      if (failed(yielded))
+        return failure();
+      carried = *yielded;
+      ++unrolled;
+    }
+    loop.replaceAllUsesWith(carried);
+    loop.erase();
+    return success();
+  }
+
+  /// Clones the operations of a block for one layer; returns what it yields.
+  FailureOr<SmallVector<Value>> cloneBlock(OpBuilder &b, Block &block, IRMapping &mapping,
+                                           StackOp stack, StringRef path,
+                                           const Environment &environment) {
+    for (Operation &op : block.without_terminator()) {
+      if (auto when = dyn_cast<WhenOp>(op)) {
+        FailureOr<Attribute> condition =
+            evaluate(when.getCondition(), environment, [&] { return when.emitOpError(); });
+        if (failed(condition))
+          return failure();
+        auto truth = dyn_cast<BoolAttr>(*condition);
+        if (!truth)
+          return when.emitOpError("has a condition that is neither true nor false");
+        Region &taken = truth.getValue() ? when.getThenRegion() : when.getElseRegion();
+        if (taken.empty())
+          continue;
+        FailureOr<SmallVector<Value>> values =
+            cloneBlock(b, taken.front(), mapping, stack, path, environment);
+        if (failed(values))
+          return failure();
+        mapping.map(when.getResults(), *values);
+        continue;
+      }
+      Operation *clone = b.clone(op, mapping);
+      clone->setLoc(withLayer(op.getLoc(), path));
+      if (failed(evaluateAttributes(clone, environment)))
+        return failure();
+      auto use = dyn_cast<UseOp>(clone);
+      if (Operation *variable = use ? stack.lookupSymbol(use.getVariableAttr()) : nullptr) {
+        Attribute condition = variable->getAttr("condition");
+        if (condition) {
+          FailureOr<Attribute> present =
+              evaluate(condition, environment, [&] { return use.emitOpError(); });
+          if (failed(present) || *present == BoolAttr::get(&getContext(), false))
+            return use.emitOpError() << "parameter or state @" << use.getVariable()
+                                     << " does not exist in " << path;
+        }
+        use.setVariable((path + "." + use.getVariable()).str());
+      }
+    }
+    return llvm::map_to_vector(block.getTerminator()->getOperands(),
+                               [&](Value v) { return mapping.lookupOrDefault(v); });
+  }
+
+  /// Replaces a stack by the variables of its elements.
+  LogicalResult expand(StackOp stack) {
+    OpBuilder b(stack);
+    for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
+      std::string path = elementPath(stack, layer);
+      Environment environment = layerEnvironment(layer);
+      for (Operation &variable : stack.getBody().front()) {
+        Operation *clone = b.clone(variable);
+        clone->setLoc(withLayer(variable.getLoc(), path));
+        if (failed(evaluateAttributes(clone, environment)))
+          return failure();
+        if (clone->getAttr("condition") == BoolAttr::get(&getContext(), false)) {
+          clone->erase();
+          continue;
+        }
+        clone->removeAttr("condition");
+        StringRef name = SymbolTable::getSymbolName(&variable);
+        SymbolTable::setSymbolName(clone, (path + "." + name).str());
+      }
+    }
+    stack.erase();
+    return success();
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,138 @@
+// hydra-differentiate: adds the backward pass to programs.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Marks everything that is built as belonging to the backward phase.
+struct BackwardPhase : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    op->setLoc(withPhase(op->getLoc(), "backward"));
+  }
+};
+
+struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    FailureOr<SmallVector<EntryOp>> entries =
+        findPrograms(model, SmallVector<std::string>(programs.begin(), programs.end()));
+    if (failed(entries))
+      return signalPassFailure();
+    for (EntryOp entry : *entries)
+      if (failed(differentiate(model, entry)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult differentiate(ModelOp model, EntryOp entry) {
+    if (entry.getStage())
+      return entry.emitOpError() << "@" << entry.getSymName() << " is a " << *entry.getStage()
+                                 << " program already";
+    Block &body = entry.getBody().front();
+    ReturnOp end = entry.getReturn();
+    Value loss = end.getOutput("loss");
+    if (!loss || !build::shapeOf(loss).empty() || !build::typeOf(loss).getElementType().isF32())
+      return entry.emitOpError() << "@" << entry.getSymName()
+                                 << " has no scalar f32 output 'loss' to differentiate";
+    if (failed(findActive(body)))
+      return failure();
+
+    gradients.clear();
+    BackwardPhase phase;
+    OpBuilder b(end);
+    b.setListener(&phase);
+    gradients[loss] = build::constant(b, loss.getLoc(), loss.getType(), 1.0);
+    SmallVector<Operation *> forward;
+    for (Operation &op : body)
+      if (!llvm::is_contained({end.getOperation(), gradients[loss].getDefiningOp()}, &op))
+        forward.push_back(&op);
+    DenseMap<Attribute, Value> parameterGradients;
+    for (Operation *op : llvm::reverse(forward))
+      if (failed(pullBack(b, op, parameterGradients)))
+        return failure();
+
+    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
+    SmallVector<Value> values(end.getOutputs());
+    for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+      Value gradient = parameterGradients.lookup(param.getSymNameAttr());
+      if (!gradient)
+        gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
+      names.push_back(b.getStringAttr("grad." + param.getSymName()));
+      values.push_back(gradient);
+    }
+    values.append(end.getUpdates().begin(), end.getUpdates().end());
+    end.getValuesMutable().assign(values);
+    end.setOutputNamesAttr(b.getArrayAttr(names));
+    entry.setStage("grad");
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    return success();
+  }
+
+  /// Finds the values that depend on a parameter.
+  LogicalResult findActive(Block &body) {
+    active.clear();
+    for (Operation &op : body) {
+      if (isa<ForOp, WhenOp>(op))
+        return op.emitOpError("cannot be differentiated; run hydra-unroll-layers first");
+      auto use = dyn_cast<UseOp>(op);
+      bool depends = use ? isa<ParamOp>(use.lookup())
+                         : llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
+      if (!depends)
+        continue;
+      for (Value result : op.getResults())
+        if (isa<FloatType>(build::typeOf(result).getElementType()))
+          active.insert(result);
+    }
+    return success();
+  }
+
+  void accumulate(OpBuilder &b, Value &sum, Value gradient) {
+    sum = sum ? AddOp::create(b, gradient.getLoc(), sum, gradient) : gradient;
+  }
+
+  /// Hands the gradients of an operation's results on to its operands.
+  LogicalResult pullBack(OpBuilder &b, Operation *op,
+                         DenseMap<Attribute, Value> &parameterGradients) {
+    SmallVector<Value> incoming =
+        llvm::map_to_vector(op->getResults(), [&](Value v) { return gradients.lookup(v); });
+    if (llvm::none_of(incoming, [](Value v) { return static_cast<bool>(v); }) ||
+        llvm::none_of(op->getResults(), [&](Value v) { return active.contains(v); }))
+      return success();
+    if (auto use = dyn_cast<UseOp>(op)) {
+      accumulate(b, parameterGradients[use.getVariableAttr().getAttr()], incoming[0]);
+      return success();
+    }
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError("lies between a parameter and the loss but has no derivative");
+    OpBuilder forwardBuilder(op);
+    Operation *saving = differentiable.saveForBackward(forwardBuilder);
+    incoming.resize(saving->getNumResults());
+    SmallVector<Value> outgoing(saving->getNumOperands());
+    cast<DifferentiableOpInterface>(saving).vjp(b, incoming, outgoing);
+    for (auto [operand, gradient] : llvm::zip(saving->getOperands(), outgoing))
+      if (gradient && active.contains(operand))
+        accumulate(b, gradients[operand], gradient);
+    ++products;
+    return success();
+  }
+
+  DenseSet<Value> active;
+  DenseMap<Value, Value> gradients;
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,110 @@
+// Cuts attention into tasks by shape, and picks the build of the kernels for this CPU.
+#include "runtime/cpu/Attention.h"
+
+#include "runtime/cpu/AttentionKernels.h"
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace hydra::runtime;
+using hydra::support::fail;
+
+namespace {
+
+const AttentionKernels &kernels() {
+  static const AttentionKernels &best = []() -> const AttentionKernels & {
+    if (__builtin_cpu_supports("x86-64-v4"))
+      return v4::attentionKernels;
+    if (__builtin_cpu_supports("x86-64-v3"))
+      return v3::attentionKernels;
+    return baseline::attentionKernels;
+  }();
+  return best;
+}
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
+
+bool partsWriteDq(const AttentionShape &shape) {
+  return attentionBackwardParts(shape) == 1 && shape.headDim % 16 == 0;
+}
+
+/// Calls fn(batch, head, block, worker) for all blocks of query rows. Blocks of one head alternate
+/// between its ends, because the work of a causal block grows with its number.
+template <typename Fn> void forQueryBlocks(const AttentionShape &shape, ThreadPool &pool, Fn fn) {
+  const int64_t blocks = ceilDiv(shape.queries, attentionBlock(shape));
+  pool.parallelFor(shape.batch * shape.heads * blocks, [&](int64_t task, unsigned worker) {
+    const int64_t turn = task % blocks, headOfBatch = task / blocks;
+    const int64_t block = turn % 2 == 0 ? turn / 2 : blocks - 1 - turn / 2;
+    fn(headOfBatch / shape.heads, headOfBatch % shape.heads, block, worker);
+  });
+}
+
+float *floats(const WorkerScratch &scratch, unsigned worker) {
+  return reinterpret_cast<float *>(scratch.of(worker));
+}
+
+} // namespace
+
+void hydra::runtime::checkAttentionShape(const AttentionShape &shape) {
+  constexpr int64_t widest = 4096;
+  if (shape.batch < 1 || shape.queries < 1 || shape.keys < 1)
+    fail("attention: batch {}, {} queries, {} keys; expected at least 1 of each", shape.batch,
+         shape.queries, shape.keys);
+  if (shape.kvHeads < 1 || shape.heads < 1 || shape.heads % shape.kvHeads != 0)
+    fail("attention: {} heads on {} key heads; expected a multiple", shape.heads, shape.kvHeads);
+  if (shape.headDim < 1 || shape.valueDim < 1 || shape.headDim > widest || shape.valueDim > widest)
+    fail("attention: widths {} and {}; expected 1 to {}", shape.headDim, shape.valueDim, widest);
+  if (!(shape.scale > 0) || !std::isfinite(static_cast<float>(shape.scale)))
+    fail("attention: scale {}; expected a positive number", shape.scale);
+  const bool sized = shape.mask == AttentionMask::Chunked || shape.mask == AttentionMask::Window;
+  if (sized && shape.maskSize < 1)
+    fail("attention: a mask of size {}; expected at least 1", shape.maskSize);
+}
+
+size_t hydra::runtime::attentionScratchBytes(const AttentionShape &shape) {
+  // The backward's tiles; the forward's are fewer. Every piece is rounded to a cache line.
+  const int64_t side = attentionBlock(shape), q = roundUp(shape.headDim, 16),
+                v = roundUp(shape.valueDim, 16);
+  return static_cast<size_t>(4 * side * (4 * q + 4 * v + 2 * side + 4));
+}
+
+int64_t hydra::runtime::attentionBackwardParts(const AttentionShape &shape) {
+  constexpr int64_t wantedTasks = 8;
+  return std::min(ceilDiv(wantedTasks, shape.batch * shape.kvHeads),
+                  ceilDiv(shape.keys, attentionBlock(shape)));
+}
+
+size_t hydra::runtime::attentionWorkspaceBytes(const AttentionShape &shape) {
+  const int64_t rows = shape.batch * shape.heads * shape.queries;
+  const int64_t parts = partsWriteDq(shape) ? 0 : attentionBackwardParts(shape);
+  return static_cast<size_t>(roundUp(4 * rows, 64) + 4 * parts * rows * roundUp(shape.headDim, 16));
+}
+
+void hydra::runtime::attentionForward(const AttentionShape &shape, const AttentionForward &tensors,
+                                      ThreadPool &pool, const WorkerScratch &scratch) {
+  forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned worker) {
+    kernels().forward(shape, tensors, batch, head, block, floats(scratch, worker));
+  });
+}
+
+void hydra::runtime::attentionBackward(const AttentionShape &shape,
+                                       const AttentionBackward &tensors, ThreadPool &pool,
+                                       const WorkerScratch &scratch) {
+  forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
+    kernels().delta(shape, tensors, batch, head, block);
+  });
+  const int64_t parts = attentionBackwardParts(shape);
+  pool.parallelFor(shape.batch * shape.kvHeads * parts, [&](int64_t task, unsigned worker) {
+    const int64_t head = task / parts;
+    kernels().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
+                       floats(scratch, worker));
+  });
+  if (!partsWriteDq(shape))
+    forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
+      kernels().gather(shape, tensors, batch, head, block);
+    });
+}
+
+const char *hydra::runtime::attentionLevel() { return kernels().level; }

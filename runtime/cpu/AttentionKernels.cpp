@@ -1,0 +1,452 @@
+// Attention on tiles, built once for each CPU level (see CMakeLists.txt).
+//
+// Computes o = softmax(scale q k^T + mask) v with lse, and dq, dk, dv, as in Dao,
+// "FlashAttention-2" (2023), models.md section 1.3. Forward: for 64 queries, over all key tiles
+// they see, with a running maximum. Backward: for 64 keys, over all query tiles that see them; p =
+// exp(s - lse) is recomputed.
+//
+// Traffic: forward reads k and v once for every 64 queries, backward reads q, dO and reads and
+// writes dq once for every 64 keys: tiles of one head stay in the L2 cache, so memory sees each
+// tensor about once. Arithmetic: 4 S Sk hd (half of it when causal) forward, 10 backward, plus an
+// exp2 each (15 operations against 2 hd multiply-adds). Limit: the rate of multiply-adds.
+//
+// Layout: tiles are packed row-major, padded to 16 columns. Forward keeps scores transposed, [key]
+// [query], so that maximum and sum over keys need nothing across lanes and only q, once for many
+// key tiles, is transposed. Backward keeps [query][key] with k and v transposed once for many query
+// tiles.
+//
+// Assumes checkAttentionShape, no overlap of outputs and inputs, and what the masks have in common:
+// the keys that query i sees are a range [begin(i), end(i)) neither end of which falls as i rises.
+#include "runtime/cpu/AttentionKernels.h"
+
+#include "runtime/cpu/TileMath.h"
+
+namespace hydra::runtime::HYDRA_CPU_LEVEL {
+namespace {
+
+constexpr float log2e = 1.44269504f;
+
+HYDRA_INLINE int64_t firstKey(const AttentionShape &shape, int64_t query) {
+  switch (shape.mask) {
+  case AttentionMask::Chunked:
+    return smaller(query / shape.maskSize * shape.maskSize, shape.keys);
+  case AttentionMask::Window:
+    return smaller(larger<int64_t>(0, query - shape.maskSize + 1), shape.keys);
+  default:
+    return 0;
+  }
+}
+
+HYDRA_INLINE int64_t endKey(const AttentionShape &shape, int64_t query) {
+  return shape.mask == AttentionMask::None ? shape.keys : smaller(query + 1, shape.keys);
+}
+
+/// Rows and keys of one tile: queries [query, query + rows), keys [key, key + columns).
+struct Tile {
+  int64_t query, rows, key, columns;
+  Bounds keys;    // of each query, relative to `key`; also for the lanes beyond the last query
+  Bounds queries; // of each key, relative to `query`
+  bool partial;   // some query of the tile does not see some key of it
+};
+
+void describeTile(const AttentionShape &shape, Tile &tile) {
+  tile.partial = false;
+  const auto within = [&](int64_t key) {
+    return static_cast<int32_t>(smaller(larger<int64_t>(0, key - tile.key), tile.columns));
+  };
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    tile.keys.begin[i] = within(firstKey(shape, tile.query + i));
+    tile.keys.end[i] = within(endKey(shape, tile.query + i));
+    tile.partial |= tile.keys.begin[i] > 0 || tile.keys.end[i] < tile.columns;
+  }
+  for (int64_t i = tile.rows; i < roundUp(tile.rows, lanes); ++i) {
+    tile.keys.begin[i] = tile.keys.begin[tile.rows - 1];
+    tile.keys.end[i] = tile.keys.end[tile.rows - 1];
+  }
+  int32_t begin = 0, end = 0; // queries with end > key, queries with begin <= key
+  for (int64_t j = 0; j < tile.columns; ++j) {
+    while (begin < tile.rows && tile.keys.end[begin] <= j)
+      ++begin;
+    while (end < tile.rows && tile.keys.begin[end] <= j)
+      ++end;
+    tile.queries.begin[j] = begin;
+    tile.queries.end[j] = end;
+  }
+}
+
+HYDRA_INLINE IntVec loadInts(const int32_t *from) {
+  IntVec v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+HYDRA_INLINE void fill(float *to, int64_t count, float value) {
+  for (int64_t i = 0; i < count; i += lanes)
+    store(to + i, splat(value));
+}
+
+/// Copies rows of `width` into rows of `padded` floats, zeros behind.
+template <typename T>
+void packRows(const T *from, int64_t stride, int64_t rows, int64_t width, int64_t padded,
+              float *to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t e = 0; e < width; ++e)
+      to[r * padded + e] = from[r * stride + e];
+    for (int64_t e = width; e < padded; ++e)
+      to[r * padded + e] = 0.0f;
+  }
+}
+
+/// Transposes 16 x 16 numbers: in step `distance` of 8, 4, 2, 1, row i and row i + distance swap
+/// the blocks of `distance` lanes beside the diagonal.
+HYDRA_INLINE void transposeLanes(Vec (&rows)[lanes]) {
+#define HYDRA_SWAP_BLOCKS(distance, low, high)                                                     \
+  for (int64_t i = 0; i < lanes; ++i)                                                              \
+    if ((i & (distance)) == 0) {                                                                   \
+      const Vec x = rows[i], y = rows[i + (distance)];                                             \
+      rows[i] = __builtin_shufflevector low;                                                       \
+      rows[i + (distance)] = __builtin_shufflevector high;                                         \
+    }
+  HYDRA_SWAP_BLOCKS(8, (x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                    (x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+  HYDRA_SWAP_BLOCKS(4, (x, y, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),
+                    (x, y, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
+  HYDRA_SWAP_BLOCKS(2, (x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),
+                    (x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+  HYDRA_SWAP_BLOCKS(1, (x, y, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),
+                    (x, y, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+#undef HYDRA_SWAP_BLOCKS
+}
+
+/// to[e][r] = from[r][e], for r up to a multiple of 16 (zeros behind `rows`).
+template <typename T>
+void packTransposed(const T *from, int64_t stride, int64_t rows, int64_t width, float *to,
+                    int64_t ld) {
+  for (int64_t r = 0; r < rows; r += lanes) {
+    int64_t e = 0;
+    for (; r + lanes <= rows && e + lanes <= width; e += lanes) {
+      Vec block[lanes];
+      for (int64_t i = 0; i < lanes; ++i)
+        block[i] = load(from + (r + i) * stride + e);
+      transposeLanes(block);
+      for (int64_t i = 0; i < lanes; ++i)
+        store(to + (e + i) * ld + r, block[i]);
+    }
+    for (; e < width; ++e)
+      for (int64_t i = r; i < r + lanes; ++i)
+        to[e * ld + i] = i < rows ? from[i * stride + e] : 0.0f;
+  }
+}
+
+/// Takes pieces of the scratch, each aligned to a cache line.
+struct Pieces {
+  float *next;
+  float *take(int64_t floats) {
+    float *piece = next;
+    next += roundUp(floats, lanes);
+    return piece;
+  }
+};
+
+template <typename T>
+HYDRA_INLINE T *at(const AttentionTensor<T> &t, int64_t b, int64_t row, int64_t head) {
+  return t.data + b * t.batchStride + row * t.rowStride + head * t.headStride;
+}
+
+//---- Forward -----------------------------------------------------------------------------------
+
+/// One tile of scores [key][query]: new maxima, p in place, sums, and by what the old sums shrink.
+/// Scores are as in gradientTile, <q, k> to the bit and scaled in one operation with the
+/// difference: then their rounding is in lse too and cancels there.
+void softmaxTile(const Tile &tile, int64_t ld, Vec scale, float *scores, float *maxima, float *sums,
+                 float *shrink) {
+  for (int64_t lane = 0; lane < tile.rows; lane += lanes) {
+    if (tile.partial) {
+      const IntVec begin = loadInts(tile.keys.begin + lane), end = loadInts(tile.keys.end + lane);
+      for (int64_t j = 0; j < tile.columns; ++j) {
+        const IntVec key = splat(static_cast<int32_t>(j));
+        float *row = scores + j * ld + lane;
+        store(row, ((key >= begin) & (key < end)) ? load(row) : splat(-__builtin_inff()));
+      }
+    }
+    Vec best[4];
+    for (Vec &b : best)
+      b = splat(-__builtin_inff());
+    int64_t j = 0;
+    for (; j + 4 <= tile.columns; j += 4)
+      for (int64_t u = 0; u < 4; ++u)
+        best[u] = vectorMax(best[u], scale * load(scores + (j + u) * ld + lane));
+    for (; j < tile.columns; ++j)
+      best[0] = vectorMax(best[0], scale * load(scores + j * ld + lane));
+    const Vec old = load(maxima + lane);
+    const Vec highest =
+        vectorMax(vectorMax(vectorMax(best[0], best[1]), vectorMax(best[2], best[3])), old);
+    // A query that has seen no key yet: every score is -inf, and so is the maximum.
+    const Vec base = highest == splat(-__builtin_inff()) ? Vec{} : highest;
+    const Vec factor = exp2((old - base) * splat(log2e));
+    Vec sum = load(sums + lane) * factor;
+    for (j = 0; j < tile.columns; ++j) {
+      const Vec p = exp2((load(scores + j * ld + lane) * scale - base) * splat(log2e));
+      store(scores + j * ld + lane, p);
+      sum += p;
+    }
+    store(maxima + lane, highest);
+    store(sums + lane, sum);
+    store(shrink + lane, factor);
+  }
+}
+
+void forward(const AttentionShape &shape, const AttentionForward &t, int64_t batch, int64_t head,
+             int64_t block, float *scratch) {
+  const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
+  const int64_t width = roundUp(dv, lanes), kvHead = head / (shape.heads / shape.kvHeads);
+  Tile tile;
+  tile.query = block * side;
+  tile.rows = smaller(side, shape.queries - tile.query);
+
+  Pieces pieces{scratch};
+  float *q = pieces.take(hd * side), *k = pieces.take(side * hd), *v = pieces.take(side * width);
+  float *scores = pieces.take(side * side), *o = pieces.take(side * width);
+  float *maxima = pieces.take(side), *sums = pieces.take(side), *shrink = pieces.take(side);
+  packTransposed(at(t.q, batch, tile.query, head), t.q.rowStride, tile.rows, hd, q, side);
+  fill(o, tile.rows * width, 0.0f);
+  fill(maxima, roundUp(tile.rows, lanes), -__builtin_inff());
+  fill(sums, roundUp(tile.rows, lanes), 0.0f);
+
+  const int64_t keysEnd = endKey(shape, tile.query + tile.rows - 1);
+  tile.key = firstKey(shape, tile.query) / side * side;
+  for (; tile.key < keysEnd; tile.key += side) {
+    tile.columns = smaller(side, shape.keys - tile.key);
+    describeTile(shape, tile);
+    packRows(at(t.k, batch, tile.key, kvHead), t.k.rowStride, tile.columns, hd, hd, k);
+    packRows(at(t.v, batch, tile.key, kvHead), t.v.rowStride, tile.columns, dv, width, v);
+    if (tile.partial)
+      fill(scores, tile.columns * side, 0.0f); // what product leaves out is masked anyway
+    product<Limit::Columns, false>(tile.columns, roundUp(tile.rows, lanes), hd, k, hd, q, side,
+                                   scores, side, tile.queries);
+    softmaxTile(tile, side, splat(static_cast<float>(shape.scale)), scores, maxima, sums, shrink);
+    for (int64_t i = 0; i < tile.rows; ++i)
+      if (shrink[i] != 1.0f)
+        for (int64_t e = 0; e < width; e += lanes)
+          store(o + i * width + e, load(o + i * width + e) * splat(shrink[i]));
+    product<Limit::K, true>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
+                            tile.keys);
+  }
+
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const float inverse = sums[i] > 0.0f ? 1.0f / sums[i] : 0.0f;
+    float *row = at(t.o, batch, tile.query + i, head);
+    for (int64_t e = 0; e < dv; ++e)
+      row[e] = o[i * width + e] * inverse;
+  }
+  if (t.lse)
+    for (int64_t i = 0; i < tile.rows; ++i)
+      t.lse[(batch * shape.heads + head) * shape.queries + tile.query + i] =
+          sums[i] > 0.0f ? static_cast<float>(double(maxima[i]) + __builtin_log(double(sums[i])))
+                         : -__builtin_inff();
+}
+
+//---- Backward ----------------------------------------------------------------------------------
+
+/// Where a part adds to dq: rows of `width` floats.
+struct QueryGradient {
+  float *rows;
+  int64_t stride;
+};
+
+HYDRA_INLINE bool partsWriteDq(const AttentionShape &shape) {
+  return attentionBackwardParts(shape) == 1 && shape.headDim % lanes == 0;
+}
+
+HYDRA_INLINE int64_t headRows(const AttentionShape &shape) {
+  return shape.batch * shape.heads * shape.queries;
+}
+
+/// The sums of one part and head in the workspace, behind delta.
+float *partSums(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+                int64_t head, int64_t part) {
+  const int64_t width = roundUp(shape.headDim, lanes);
+  return static_cast<float *>(t.workspace) + roundUp(headRows(shape), lanes) +
+         (part * headRows(shape) + (batch * shape.heads + head) * shape.queries) * width;
+}
+
+QueryGradient queryGradient(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+                            int64_t head, int64_t part) {
+  if (partsWriteDq(shape))
+    return {at(t.dq, batch, 0, head), t.dq.rowStride};
+  return {partSums(shape, t, batch, head, part), roundUp(shape.headDim, lanes)};
+}
+
+void delta(const AttentionShape &shape, const AttentionBackward &t, int64_t batch, int64_t head,
+           int64_t block) {
+  const int64_t side = attentionBlock(shape), dv = shape.valueDim, whole = dv / lanes * lanes;
+  const int64_t last = smaller(shape.queries, (block + 1) * side);
+  float *out = static_cast<float *>(t.workspace) + (batch * shape.heads + head) * shape.queries;
+  for (int64_t i = block * side; i < last; ++i) {
+    const float *dO = at(t.dO, batch, i, head), *o = at(t.o, batch, i, head);
+    Vec sum = Vec{};
+    for (int64_t e = 0; e < whole; e += lanes)
+      sum += load(dO + e) * load(o + e);
+    float rest = 0.0f;
+    for (int64_t e = whole; e < dv; ++e)
+      rest += dO[e] * o[e];
+    out[i] = sumLanes(sum) + rest;
+  }
+}
+
+/// From scores and dP, [query][key]: p in place of the scores, and dS = scale p (dP - delta) in
+/// place of dP.
+void gradientTile(const AttentionShape &shape, const Tile &tile, int64_t ld, const float *lse,
+                  const float *delta, float *scores, float *dP) {
+  const Vec scale = splat(static_cast<float>(shape.scale));
+  IntVec laneNumber;
+  for (int32_t l = 0; l < lanes; ++l)
+    laneNumber[l] = l;
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    const Vec rowLse = splat(lse[i]), rowDelta = splat(delta[i]);
+    const IntVec begin = splat(tile.keys.begin[i]), end = splat(tile.keys.end[i]);
+    for (int64_t j = 0; j < tile.columns; j += lanes) {
+      float *s = scores + i * ld + j, *d = dP + i * ld + j;
+      Vec p = exp2((load(s) * scale - rowLse) * splat(log2e));
+      if (tile.partial) {
+        const IntVec key = laneNumber + splat(static_cast<int32_t>(j));
+        p = ((key >= begin) & (key < end)) ? p : Vec{};
+      }
+      store(s, p);
+      store(d, p * (load(d) - rowDelta) * scale);
+    }
+  }
+}
+
+/// Scratch of one worker in the backward.
+struct BackwardTiles {
+  float *kT, *vT; // [width][key]
+  float *k;       // [key][width]
+  float *q, *dO;  // [query][width]
+  float *p, *dS;  // [query][key]
+  float *dk, *dv; // [key][width]
+};
+
+/// What the queries of one tile add to dk, dv and dq.
+void backwardTile(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+                  int64_t head, const Tile &tile, const QueryGradient &dq,
+                  const BackwardTiles &tiles) {
+  const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
+  const int64_t qWidth = roundUp(hd, lanes), vWidth = roundUp(dv, lanes);
+  const int64_t firstRow = (batch * shape.heads + head) * shape.queries + tile.query;
+  packRows(at(t.q, batch, tile.query, head), t.q.rowStride, tile.rows, hd, qWidth, tiles.q);
+  packRows(at(t.dO, batch, tile.query, head), t.dO.rowStride, tile.rows, dv, vWidth, tiles.dO);
+  if (tile.partial) {
+    fill(tiles.p, tile.rows * side, 0.0f);
+    fill(tiles.dS, tile.rows * side, 0.0f);
+  }
+  const int64_t columns = roundUp(tile.columns, lanes);
+  product<Limit::Columns, false>(tile.rows, columns, hd, tiles.q, qWidth, tiles.kT, side, tiles.p,
+                                 side, tile.keys);
+  product<Limit::Columns, false>(tile.rows, columns, dv, tiles.dO, vWidth, tiles.vT, side, tiles.dS,
+                                 side, tile.keys);
+  gradientTile(shape, tile, side, t.lse + firstRow,
+               static_cast<const float *>(t.workspace) + firstRow, tiles.p, tiles.dS);
+  product<Limit::K, true>(tile.columns, vWidth, tile.rows, tiles.p, side, tiles.dO, vWidth,
+                          tiles.dv, vWidth, tile.queries);
+  product<Limit::K, true>(tile.columns, qWidth, tile.rows, tiles.dS, side, tiles.q, qWidth,
+                          tiles.dk, qWidth, tile.queries);
+  product<Limit::K, false>(tile.rows, qWidth, tile.columns, tiles.dS, side, tiles.k, qWidth,
+                           dq.rows + tile.query * dq.stride, dq.stride, tile.keys);
+}
+
+/// First query that sees `key` or a later key, and the end of those that see `lastKey` or an
+/// earlier one, by bisection over the bounds' monotony.
+template <typename Predicate> int64_t firstQuery(int64_t queries, Predicate reached) {
+  int64_t low = 0, high = queries;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (reached(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+void backward(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+              int64_t kvHead, int64_t part, float *scratch) {
+  const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
+  const int64_t qWidth = roundUp(hd, lanes), vWidth = roundUp(dv, lanes);
+  const int64_t group = shape.heads / shape.kvHeads, parts = attentionBackwardParts(shape);
+  const int64_t blocks = (shape.keys + side - 1) / side;
+  Pieces pieces{scratch};
+  BackwardTiles tiles;
+  tiles.kT = pieces.take(hd * side);
+  tiles.vT = pieces.take(dv * side);
+  tiles.k = pieces.take(side * qWidth);
+  tiles.q = pieces.take(side * qWidth);
+  tiles.dO = pieces.take(side * vWidth);
+  tiles.p = pieces.take(side * side);
+  tiles.dS = pieces.take(side * side);
+  tiles.dk = pieces.take(side * qWidth);
+  tiles.dv = pieces.take(side * vWidth);
+
+  for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
+    const QueryGradient dq = queryGradient(shape, t, batch, head, part);
+    for (int64_t i = 0; i < shape.queries; ++i)
+      fill(dq.rows + i * dq.stride, qWidth, 0.0f);
+  }
+  // Parts take blocks in turn, forth and back, since causal blocks shrink towards the last.
+  for (int64_t round = 0; round * parts < blocks; ++round) {
+    const int64_t block = round * parts + (round % 2 == 0 ? part : parts - 1 - part);
+    if (block >= blocks)
+      continue;
+    Tile tile;
+    tile.key = block * side;
+    tile.columns = smaller(side, shape.keys - tile.key);
+    const float *k = at(t.k, batch, tile.key, kvHead), *v = at(t.v, batch, tile.key, kvHead);
+    packTransposed(k, t.k.rowStride, tile.columns, hd, tiles.kT, side);
+    packTransposed(v, t.v.rowStride, tile.columns, dv, tiles.vT, side);
+    packRows(k, t.k.rowStride, tile.columns, hd, qWidth, tiles.k);
+    fill(tiles.dk, tile.columns * qWidth, 0.0f);
+    fill(tiles.dv, tile.columns * vWidth, 0.0f);
+
+    const int64_t queriesBegin =
+        firstQuery(shape.queries, [&](int64_t i) { return endKey(shape, i) > tile.key; });
+    const int64_t queriesEnd = firstQuery(
+        shape.queries, [&](int64_t i) { return firstKey(shape, i) >= tile.key + tile.columns; });
+    for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
+      const QueryGradient dq = queryGradient(shape, t, batch, head, part);
+      for (tile.query = queriesBegin / side * side; tile.query < queriesEnd; tile.query += side) {
+        tile.rows = smaller(side, shape.queries - tile.query);
+        describeTile(shape, tile);
+        backwardTile(shape, t, batch, head, tile, dq, tiles);
+      }
+    }
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      float *dk = at(t.dk, batch, tile.key + j, kvHead),
+            *dvRow = at(t.dv, batch, tile.key + j, kvHead);
+      for (int64_t e = 0; e < hd; ++e)
+        dk[e] = tiles.dk[j * qWidth + e];
+      for (int64_t e = 0; e < dv; ++e)
+        dvRow[e] = tiles.dv[j * vWidth + e];
+    }
+  }
+}
+
+void gather(const AttentionShape &shape, const AttentionBackward &t, int64_t batch, int64_t head,
+            int64_t block) {
+  const int64_t side = attentionBlock(shape), width = roundUp(shape.headDim, lanes);
+  const int64_t parts = attentionBackwardParts(shape);
+  const int64_t last = smaller(shape.queries, (block + 1) * side);
+  for (int64_t i = block * side; i < last; ++i) {
+    float *dq = at(t.dq, batch, i, head);
+    for (int64_t part = 0; part < parts; ++part) {
+      const float *sums = partSums(shape, t, batch, head, part) + i * width;
+      for (int64_t e = 0; e < shape.headDim; ++e)
+        dq[e] = part == 0 ? sums[e] : dq[e] + sums[e];
+    }
+  }
+}
+
+} // namespace
+
+const AttentionKernels attentionKernels = {HYDRA_CPU_LEVEL_NAME, forward, delta, backward, gather};
+
+} // namespace hydra::runtime::HYDRA_CPU_LEVEL

@@ -1,0 +1,72 @@
+// Lookup of attributes, with errors that name the step.
+#include "runtime/plan/Attributes.h"
+
+#include "runtime/support/Error.h"
+
+namespace hydra::runtime {
+
+using planfile::Attr;
+using planfile::AttrKind;
+using support::fail;
+
+namespace {
+
+using AttrList = flatbuffers::Vector<flatbuffers::Offset<Attr>>;
+
+const planfile::LibraryCall &callOf(const planfile::Step &step) {
+  const planfile::LibraryCall *call = step.action_as_LibraryCall();
+  if (!call)
+    fail("step {} is no library call, so it has no attributes", step.name()->string_view());
+  return *call;
+}
+
+const Attr *findIn(const AttrList &list, std::string_view name) {
+  for (const Attr *attr : list)
+    if (attr->name()->string_view() == name)
+      return attr;
+  return nullptr;
+}
+
+} // namespace
+
+Attributes::Attributes(const planfile::Step &step) : step(step), call(callOf(step)) {}
+
+std::string_view Attributes::function() const { return call.function()->string_view(); }
+
+const Attr *Attributes::find(std::string_view name, AttrKind kind, bool required) const {
+  const Attr *found = nullptr;
+  if (step.alternatives() && step.alternatives()->size() > 0)
+    found = findIn(*step.alternatives()->Get(step.chosen())->attrs(), name);
+  if (!found)
+    found = findIn(*call.attrs(), name);
+  if (!found && required)
+    fail("step {}: {} needs the attribute {}", step.name()->string_view(), function(), name);
+  if (found && found->kind() != kind)
+    fail("step {}: attribute {} of {} is of kind {}; expected {}", step.name()->string_view(), name,
+         function(), EnumNameAttrKind(found->kind()), EnumNameAttrKind(kind));
+  return found;
+}
+
+bool Attributes::flag(std::string_view name, std::optional<bool> otherwise) const {
+  const Attr *attr = find(name, AttrKind::flag, !otherwise);
+  return attr ? attr->flag() : *otherwise;
+}
+
+int64_t Attributes::integer(std::string_view name, std::optional<int64_t> otherwise) const {
+  const Attr *attr = find(name, AttrKind::integer, !otherwise);
+  return attr ? attr->integer() : *otherwise;
+}
+
+double Attributes::real(std::string_view name, std::optional<double> otherwise) const {
+  const Attr *attr = find(name, AttrKind::real, !otherwise);
+  return attr ? attr->real() : *otherwise;
+}
+
+std::string_view Attributes::text(std::string_view name,
+                                  std::optional<std::string_view> otherwise) const {
+  const Attr *attr = find(name, AttrKind::text, !otherwise);
+  // FlatBuffers leaves empty strings out.
+  return attr ? flatbuffers::GetStringView(attr->text()) : *otherwise;
+}
+
+} // namespace hydra::runtime

@@ -1,0 +1,57 @@
+// Plan files in memory and on disk: reading with every check, and writing.
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+#include "runtime/support/DType.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// The format written, and the only one read.
+inline constexpr uint32_t kPlanVersion = 1;
+
+/// A plan that passed every check, and the bytes it lives in. What plan() gives stays valid for as
+/// long as this object or one it was moved to.
+class PlanFile {
+public:
+  /// Reads and checks a file, in this order: size, identifier, version, checksum, FlatBuffers
+  /// structure, then the rules of PlanVerifier.h. Throws Error with one line that names the file
+  /// and, for the rules, the field.
+  static PlanFile read(const std::filesystem::path &path);
+
+  /// The same checks on bytes in memory; `origin` stands for the file's name in errors.
+  static PlanFile parse(std::vector<std::byte> bytes, std::string origin);
+
+  const planfile::Plan &plan() const { return *planfile::GetPlan(contents.data()); }
+  std::span<const std::byte> bytes() const { return contents; }
+  const std::string &origin() const { return name; }
+
+private:
+  PlanFile(std::vector<std::byte> bytes, std::string origin)
+      : contents(std::move(bytes)), name(std::move(origin)) {}
+
+  std::vector<std::byte> contents; // malloc aligns it to 16, the largest alignment in the schema
+  std::string name;
+};
+
+/// The bytes of a plan file: equal plans give equal bytes. Required fields must be set.
+std::vector<std::byte> encodePlan(const planfile::PlanT &plan);
+
+/// Writes size and checksum into the prologue of a plan that was changed in place. There must be
+/// at least a prologue.
+void sealPlan(std::span<std::byte> file);
+
+/// Encodes, checks like PlanFile::read, and writes the file so that it appears complete or not at
+/// all. Throws Error, also for a plan that breaks a rule.
+void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan);
+
+/// The same type in the runtime's terms.
+support::DType dtypeOf(const planfile::Tensor &tensor);
+
+} // namespace hydra::runtime

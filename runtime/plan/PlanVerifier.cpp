@@ -1,0 +1,331 @@
+// The rules for everything in a plan but its programs.
+#include "runtime/plan/PlanVerifier.h"
+
+#include "runtime/plan/ByteRange.h"
+#include "runtime/plan/ProgramVerifier.h"
+#include "runtime/plan/VerifyPath.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+namespace hydra::runtime {
+
+using namespace planfile;
+
+namespace {
+
+constexpr uint64_t kMaxAlignment = uint64_t{2} << 20;
+constexpr uint64_t kMaxElements = uint64_t{1} << 48;
+constexpr uint64_t kMaxSegmentSize = uint64_t{1} << 48;
+constexpr size_t kMaxRank = 8;
+
+void checkFinite(const Path &owner, const char *field, double value) {
+  if (!std::isfinite(value))
+    failAt(Path(owner, field), "{} is not finite", value);
+}
+
+void checkNotNegative(const Path &owner, const char *field, double value) {
+  checkFinite(owner, field, value);
+  if (value < 0)
+    failAt(Path(owner, field), "{} is negative", value);
+}
+
+void checkStepCount(const Path &owner, const char *field, int64_t value) {
+  // So that sums of two do not overflow and doubles count exactly.
+  constexpr int64_t largest = int64_t{1} << 52;
+  if (value < 0 || value > largest)
+    failAt(Path(owner, field), "{} is no number of steps; expected 0 to {}", value, largest);
+}
+
+class PlanVerifier {
+public:
+  PlanVerifier(const Plan &plan, std::string_view origin) : plan(plan), root(origin) {}
+
+  void verify() {
+    checkTarget();
+    checkSegments();
+    checkLocations();
+    for (flatbuffers::uoffset_t i = 0; i < plan.tensors()->size(); ++i)
+      checkTensor(Path(root, "tensors", i), *plan.tensors()->Get(i));
+    checkVariables();
+    checkScalars();
+    checkDisjointVariables();
+    checkBlobs();
+    checkKernels();
+    checkPrograms();
+  }
+
+private:
+  bool onCPU() const { return plan.target()->kind() == TargetKind::cpu; }
+
+  void checkTarget() {
+    const Path path(root, "target");
+    checkEnum(path, "kind", plan.target()->kind());
+    const flatbuffers::String *arch = plan.target()->sm_arch();
+    if (!onCPU() && (!arch || arch->string_view().substr(0, 3) != "sm_"))
+      failAt(Path(path, "sm_arch"), "{} is no GPU architecture; expected one such as sm_90a",
+             arch ? arch->string_view() : "(nothing)");
+  }
+
+  void checkSegments() {
+    const auto &segments = *plan.segments();
+    constexpr size_t expected = static_cast<size_t>(SegmentKind::MAX) + 1;
+    if (segments.size() != expected)
+      failAt(Path(root, "segments"), "has {} entries; expected {}: persistent, transient",
+             segments.size(), expected);
+    for (flatbuffers::uoffset_t i = 0; i < segments.size(); ++i) {
+      const Path path(root, "segments", i);
+      const uint64_t alignment = segments.Get(i)->alignment();
+      if (!std::has_single_bit(alignment) || alignment > kMaxAlignment)
+        failAt(Path(path, "alignment"), "{} is no power of two of at most {}", alignment,
+               kMaxAlignment);
+      if (segments.Get(i)->size() > kMaxSegmentSize)
+        failAt(Path(path, "size"), "{} bytes are more than {}", segments.Get(i)->size(),
+               kMaxSegmentSize);
+    }
+  }
+
+  void checkLocations() {
+    const auto &locations = *plan.locations();
+    for (flatbuffers::uoffset_t i = 0; i < locations.size(); ++i) {
+      const Path path(root, "locations", i);
+      const Location &location = *locations.Get(i);
+      checkIndex(Path(path, "file"), "file", location.file(), *plan.files());
+      if (location.line() == 0 || location.column() == 0)
+        failAt(path, "{}:{} is no place in a file; lines and columns count from 1", location.line(),
+               location.column());
+    }
+  }
+
+  void checkTensor(const Path &path, const Tensor &tensor) {
+    if (tensor.name()->size() == 0)
+      failAt(Path(path, "name"), "is empty");
+    checkEnum(path, "dtype", tensor.dtype());
+    checkEnum(path, "segment", tensor.segment());
+    checkEnum(path, "category", tensor.category());
+    checkIndex(Path(path, "location"), "location", tensor.location(), *plan.locations());
+    if (tensor.layer() < -1)
+      failAt(Path(path, "layer"), "{} is no layer; expected -1 or more", tensor.layer());
+    const auto &shape = *tensor.shape();
+    const auto &strides = *tensor.strides();
+    if (shape.size() > kMaxRank)
+      failAt(Path(path, "shape"), "has rank {}; the largest is {}", shape.size(), kMaxRank);
+    if (strides.size() != shape.size())
+      failAt(Path(path, "strides"), "has {} entries for a shape with {}", strides.size(),
+             shape.size());
+    uint64_t elements = 1;
+    for (flatbuffers::uoffset_t i = 0; i < shape.size(); ++i) {
+      const int64_t size = shape.Get(i);
+      if (size < 1 || static_cast<uint64_t>(size) > kMaxElements / elements)
+        failAt(Path(path, "shape", i),
+               "{} is no valid dimension; expected 1 or more, and at most "
+               "{} elements in all",
+               size, kMaxElements);
+      elements *= size;
+      const int64_t stride = strides.Get(i);
+      if (stride < 0 || static_cast<uint64_t>(stride) > kMaxElements)
+        failAt(Path(path, "strides", i), "{} is no valid stride; expected 0 to {}", stride,
+               kMaxElements);
+    }
+    if (tensor.offset() % elementSize(tensor) != 0)
+      failAt(Path(path, "offset"), "{} is no multiple of the element size {}", tensor.offset(),
+             elementSize(tensor));
+    const Segment &segment = *plan.segments()->Get(static_cast<uint32_t>(tensor.segment()));
+    if (tensor.offset() > segment.size())
+      failAt(Path(path, "offset"), "{} is outside the {} segment of {} bytes", tensor.offset(),
+             EnumNameSegmentKind(tensor.segment()), segment.size());
+    const auto range = byteRange(tensor, {});
+    if (!range || range->end > segment.size())
+      failAt(path, "{} reaches beyond the {} segment of {} bytes", tensor.name()->string_view(),
+             EnumNameSegmentKind(tensor.segment()), segment.size());
+  }
+
+  /// The tensor of a variable or scalar.
+  const Tensor &persistentTensor(const Path &owner, uint32_t index) {
+    const Path path(owner, "tensor");
+    checkIndex(path, "tensor", index, *plan.tensors());
+    const Tensor &tensor = *plan.tensors()->Get(index);
+    if (tensor.segment() != SegmentKind::persistent)
+      failAt(path, "{} is in the transient segment; expected the persistent one",
+             tensor.name()->string_view());
+    return tensor;
+  }
+
+  void checkInitializer(const Path &path, const Initializer &init, const Tensor &tensor) {
+    checkEnum(path, "kind", init.kind());
+    checkFinite(path, "value", init.value());
+    checkNotNegative(path, "std", init.std());
+    checkNotNegative(path, "cut", init.cut());
+    checkNotNegative(path, "limit", init.limit());
+    if (init.kind() == InitKind::trunc_normal && init.cut() == 0)
+      failAt(Path(path, "cut"), "0 leaves no values; expected more");
+    uint64_t elements = 1;
+    for (const int64_t size : *tensor.shape())
+      elements *= size;
+    const uint64_t entries = init.table() ? init.table()->size() : 0;
+    if (init.kind() == InitKind::shuffle && entries != elements)
+      failAt(Path(path, "table"), "has {} values for a tensor with {} elements", entries, elements);
+  }
+
+  void checkVariables() {
+    const auto &variables = *plan.variables();
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < variables.size(); ++i) {
+      const Path path(root, "variables", i);
+      const Variable &variable = *variables.Get(i);
+      names.add(path, "name", *variable.name());
+      checkEnum(path, "kind", variable.kind());
+      checkInitializer(Path(path, "initializer"), *variable.initializer(),
+                       persistentTensor(path, variable.tensor()));
+      const bool isParam = variable.kind() == VariableKind::param;
+      if (variable.group() && !isParam)
+        failAt(Path(path, "group"), "belongs to a state; only parameters have one");
+      const Path momentPath(path, "moment_of");
+      checkOptionalIndex(momentPath, "variable", variable.moment_of(), variables);
+      if (variable.moment_of() < 0)
+        continue;
+      if (isParam)
+        failAt(momentPath, "belongs to a parameter; only states are moments");
+      if (variables.Get(variable.moment_of())->kind() != VariableKind::param)
+        failAt(momentPath, "variable {} is no parameter", variable.moment_of());
+    }
+  }
+
+  void checkSchedule(const Path &path, const Schedule &schedule) {
+    checkEnum(path, "kind", schedule.kind());
+    checkFinite(path, "peak", schedule.peak());
+    checkFinite(path, "floor", schedule.floor());
+    checkStepCount(path, "warmup_steps", schedule.warmup_steps());
+    checkStepCount(path, "stable_steps", schedule.stable_steps());
+    checkStepCount(path, "total_steps", schedule.total_steps());
+    if (schedule.first() != 0 && schedule.first() != 1)
+      failAt(Path(path, "first"), "{} is neither 0 nor 1", schedule.first());
+    const bool decays =
+        schedule.kind() == ScheduleKind::cosine || schedule.kind() == ScheduleKind::wsd;
+    const int64_t before = schedule.warmup_steps() +
+                           (schedule.kind() == ScheduleKind::wsd ? schedule.stable_steps() : 0);
+    if (decays && schedule.total_steps() < before)
+      failAt(Path(path, "total_steps"), "{} steps are fewer than the {} before the decay",
+             schedule.total_steps(), before);
+  }
+
+  void checkScalars() {
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < plan.scalars()->size(); ++i) {
+      const Path path(root, "scalars", i);
+      const Scalar &scalar = *plan.scalars()->Get(i);
+      names.add(path, "name", *scalar.name());
+      const Tensor &tensor = persistentTensor(path, scalar.tensor());
+      if (tensor.shape()->size() != 0)
+        failAt(Path(path, "tensor"), "{} has rank {}; expected 0", tensor.name()->string_view(),
+               tensor.shape()->size());
+      checkSchedule(Path(path, "schedule"), *scalar.schedule());
+    }
+  }
+
+  void checkDisjointVariables() {
+    const auto &variables = *plan.variables();
+    std::vector<ByteRange> ranges;
+    for (const Variable *variable : variables)
+      ranges.push_back(*byteRange(*plan.tensors()->Get(variable->tensor()), {}));
+    for (const Scalar *scalar : *plan.scalars())
+      ranges.push_back(*byteRange(*plan.tensors()->Get(scalar->tensor()), {}));
+    const auto found = findOverlap(ranges);
+    if (!found)
+      return;
+    const auto nameOf = [&](size_t i) {
+      return i < variables.size()
+                 ? variables.Get(i)->name()->string_view()
+                 : plan.scalars()->Get(i - variables.size())->name()->string_view();
+    };
+    const auto [first, second] = *found;
+    const bool isVariable = second < variables.size();
+    failAt(Path(root, isVariable ? "variables" : "scalars",
+                isVariable ? second : second - variables.size()),
+           "{} shares bytes with {}", nameOf(second), nameOf(first));
+  }
+
+  void checkBlobs() {
+    for (flatbuffers::uoffset_t i = 0; i < plan.blobs()->size(); ++i) {
+      const Path path(root, "blobs", i);
+      const Blob &blob = *plan.blobs()->Get(i);
+      checkEnum(path, "kind", blob.kind());
+      if ((blob.kind() == BlobKind::native) != onCPU())
+        failAt(Path(path, "kind"), "{} code does not run on target {}",
+               EnumNameBlobKind(blob.kind()), EnumNameTargetKind(plan.target()->kind()));
+      if (blob.data()->size() == 0)
+        failAt(Path(path, "data"), "is empty");
+    }
+  }
+
+  void checkGrid(const Path &path, const Kernel &kernel) {
+    const Dim3 &grid = *kernel.grid();
+    const Dim3 &block = *kernel.block();
+    const uint64_t threads = uint64_t{block.x()} * block.y() * block.z();
+    if (onCPU()) {
+      if (grid.x() | grid.y() | grid.z() | block.x() | block.y() | block.z() |
+          kernel.shared_bytes())
+        failAt(path, "has a grid, but the target is the CPU");
+      return;
+    }
+    // The limits of every architecture since sm_30; the shared memory of sm_90.
+    constexpr uint32_t maxX = 0x7fffffff, maxYZ = 0xffff, maxShared = 227 * 1024;
+    if (grid.x() < 1 || grid.x() > maxX || grid.y() < 1 || grid.y() > maxYZ || grid.z() < 1 ||
+        grid.z() > maxYZ)
+      failAt(Path(path, "grid"), "[{}, {}, {}] is no grid; expected 1 to [{}, {}, {}]", grid.x(),
+             grid.y(), grid.z(), maxX, maxYZ, maxYZ);
+    if (block.x() < 1 || block.x() > 1024 || block.y() < 1 || block.y() > 1024 || block.z() < 1 ||
+        block.z() > 64 || threads > 1024)
+      failAt(Path(path, "block"),
+             "[{}, {}, {}] is no thread block; expected 1 to [1024, 1024, 64] "
+             "and at most 1024 threads",
+             block.x(), block.y(), block.z());
+    if (kernel.shared_bytes() > maxShared)
+      failAt(Path(path, "shared_bytes"), "{} is more than {}", kernel.shared_bytes(), maxShared);
+  }
+
+  void checkKernels() {
+    const auto &blobs = *plan.blobs();
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < plan.kernels()->size(); ++i) {
+      const Path path(root, "kernels", i);
+      const Kernel &kernel = *plan.kernels()->Get(i);
+      names.add(path, "name", *kernel.name());
+      if (kernel.symbol()->size() == 0)
+        failAt(Path(path, "symbol"), "is empty");
+      checkIndex(Path(path, "blob"), "blob", kernel.blob(), blobs);
+      checkOptionalIndex(Path(path, "ptx"), "blob", kernel.ptx(), blobs);
+      if (kernel.ptx() >= 0 && blobs.Get(kernel.ptx())->kind() != BlobKind::ptx)
+        failAt(Path(path, "ptx"), "blob {} is no ptx", kernel.ptx());
+      checkGrid(path, kernel);
+    }
+  }
+
+  void checkPrograms() {
+    const auto &programs = *plan.programs();
+    if (programs.size() == 0)
+      failAt(Path(root, "programs"), "is empty; expected at least one program");
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i) {
+      const Path path(root, "programs", i);
+      names.add(path, "name", *programs.Get(i)->name());
+      verifyProgram(plan, *programs.Get(i), path);
+    }
+    const Path path(root, "accumulation");
+    if (plan.accumulation() < 1)
+      failAt(path, "0 runs make no step; expected 1 or more");
+    if (plan.accumulation() > 1 && !(names.contains("accumulate") && names.contains("apply")))
+      failAt(path, "{} needs the programs accumulate and apply", plan.accumulation());
+  }
+
+  const Plan &plan;
+  const Path root;
+};
+
+} // namespace
+
+void verifyPlan(const Plan &plan, std::string_view origin) { PlanVerifier(plan, origin).verify(); }
+
+} // namespace hydra::runtime

@@ -1,0 +1,50 @@
+// The rules that a plan keeps beyond the structure of its tables.
+//
+// Every index names an entry that exists, every enum is one of its values, and names are not empty.
+//
+// Data
+// * There are two segments, persistent and transient, aligned to a power of two of at most 2 MiB.
+// * Dimensions are at least 1, strides not negative, elements fewer than 2^48, rank at most 8;
+//   offsets are multiples of the element size; all bytes of a tensor are inside its segment.
+// * Variables and scalars are persistent and share no byte; their names are unique. Numbers of
+//   initializers are finite and in range; the table of a shuffle has one value per element. Only
+//   parameters have a group; only states are moments, and of parameters.
+// * Scalars have rank 0. Step counts of schedules are not negative and in order.
+// Code
+// * Blobs are native on the CPU, cubin or ptx on CUDA, and not empty. Kernel names are unique.
+// * CUDA launches are within the limits of every device; CPU kernels have no grid.
+// Programs
+// * There is at least one; names of programs, and of inputs and outputs within one, are unique.
+//   Accumulation above 1 needs the programs accumulate and apply.
+// * Inputs share no byte; tokens and labels are integers with a limit of at least 1; an ignored
+//   label is none of the valid ones.
+// * Blocks are nested at most kMaxBlockDepth deep. Loops run at least once, have a body, and name
+//   the tensors they shift in increasing order. Switches have a case and select by a rank-0 i32.
+// * Streams and events are within the numbers the program declares (at most 64 streams); an event
+//   is signalled by one block, earlier in the same list than every block that waits for it.
+// * Launches pass as many arguments as the kernel has; on the CPU rows and grain are at least 1, on
+//   CUDA they are 0. Constants and scalars are read only; constants fit their dtype.
+// * A tensor that is written gives each element bytes of its own.
+// * A tensor shifted by loops stays inside its segment in all iterations; what a program touches of
+//   the transient segment is inside its transient_bytes, which are inside the segment.
+// * Alternatives belong to library calls, one of them is chosen, and the step's workspace is a
+//   written buffer with room for each.
+// * Ordering: two blocks of one list that touch overlapping bytes, one of them writing, are ordered
+//   by their stream or by events. Loop and switch touch what anything inside touches, in all
+//   iterations and cases. Slices of columns with the same pitch count as disjoint when they are.
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+
+#include <string_view>
+
+namespace hydra::runtime {
+
+/// How deep blocks may be nested: 1 is a program without loops and switches.
+inline constexpr unsigned kMaxBlockDepth = 16;
+
+/// Throws Error, naming `origin` (the file) and the field, at the first broken rule. The structure
+/// must have passed the FlatBuffers verifier.
+void verifyPlan(const planfile::Plan &plan, std::string_view origin);
+
+} // namespace hydra::runtime

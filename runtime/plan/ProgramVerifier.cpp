@@ -1,0 +1,347 @@
+// The recursive walk over the blocks of a program.
+#include "runtime/plan/ProgramVerifier.h"
+
+#include "runtime/plan/Accesses.h"
+#include "runtime/plan/OrderVerifier.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/plan/PlanVerifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <vector>
+
+namespace hydra::runtime {
+
+using namespace planfile;
+
+namespace {
+
+constexpr uint32_t kMaxStreams = 64;
+constexpr uint64_t kMaxLoopCount = uint64_t{1} << 32;
+constexpr int64_t kMaxLoopStride = int64_t{1} << 48;
+
+using AttrList = flatbuffers::Vector<flatbuffers::Offset<Attr>>;
+
+bool isInteger(support::DType dtype) {
+  using support::DType;
+  return dtype >= DType::I64 && dtype <= DType::U32;
+}
+
+/// Whether two elements of a tensor may have the same address. Strides that nest are the only ones
+/// it knows to be free of that.
+bool elementsOverlap(const Tensor &tensor) {
+  std::vector<std::pair<uint64_t, uint64_t>> dims; // stride, size
+  for (flatbuffers::uoffset_t i = 0; i < tensor.shape()->size(); ++i)
+    if (tensor.shape()->Get(i) > 1)
+      dims.emplace_back(tensor.strides()->Get(i), tensor.shape()->Get(i));
+  std::sort(dims.begin(), dims.end());
+  uint64_t reach = 1;
+  for (const auto &[stride, size] : dims) {
+    if (stride < reach)
+      return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+class ProgramVerifier {
+public:
+  ProgramVerifier(const Plan &plan, const Program &program, const Path &path)
+      : plan(plan), program(program), path(path) {}
+
+  void verify() {
+    checkCost(path, *program.cost());
+    checkSizes();
+    checkInputs();
+    checkOutputs();
+    if (program.streams() < 1 || program.streams() > kMaxStreams)
+      failAt(Path(path, "streams"), "{} is no number of streams; expected 1 to {}",
+             program.streams(), kMaxStreams);
+    checkBlocks(path, *program.blocks(), 1);
+  }
+
+private:
+  void checkCost(const Path &owner, const Cost &cost) {
+    if (!std::isfinite(cost.microseconds()) || cost.microseconds() < 0)
+      failAt(Path(owner, "cost"), "{} us is no time", cost.microseconds());
+  }
+
+  void checkSizes() {
+    const uint64_t segment =
+        plan.segments()->Get(static_cast<uint32_t>(SegmentKind::transient))->size();
+    if (program.transient_bytes() > segment)
+      failAt(Path(path, "transient_bytes"), "{} bytes are more than the transient segment has ({})",
+             program.transient_bytes(), segment);
+    if (program.live_bytes() > program.transient_bytes())
+      failAt(Path(path, "live_bytes"), "{} bytes are more than transient_bytes ({})",
+             program.live_bytes(), program.transient_bytes());
+  }
+
+  const Tensor &tensorAt(const Path &at, uint32_t index) {
+    checkIndex(at, "tensor", index, *plan.tensors());
+    return *plan.tensors()->Get(index);
+  }
+
+  /// Checks a tensor that the program touches under the present loops, and gives its bytes.
+  ByteRange touch(const Path &at, uint32_t index, Access access) {
+    const Tensor &tensor = tensorAt(at, index);
+    const auto name = tensor.name()->string_view();
+    if (access != Access::read && elementsOverlap(tensor))
+      failAt(at, "{} is written, but its strides give two elements the same bytes", name);
+    const auto range = byteRange(tensor, shiftsOf(index, loops));
+    const Segment &segment = *plan.segments()->Get(static_cast<uint32_t>(tensor.segment()));
+    if (!range || range->end > segment.size())
+      failAt(at, "{} leaves the {} segment of {} bytes in some iteration of its loops", name,
+             EnumNameSegmentKind(tensor.segment()), segment.size());
+    if (tensor.segment() == SegmentKind::transient && range->end > program.transient_bytes())
+      failAt(at, "{} reaches beyond transient_bytes ({}) of the program", name,
+             program.transient_bytes());
+    return *range;
+  }
+
+  void checkIds(const Path &at, const Input &input) {
+    const Tensor &tensor = *plan.tensors()->Get(input.tensor());
+    if (!isInteger(dtypeOf(tensor)))
+      failAt(Path(at, "tensor"), "{} holds {} elements; expected an integer type",
+             tensor.name()->string_view(), EnumNameDType(tensor.dtype()));
+    if (input.limit() < 1)
+      failAt(Path(at, "limit"), "{} leaves no valid id; expected 1 or more", input.limit());
+    if (input.kind() == InputKind::labels && input.ignored() >= 0 &&
+        input.ignored() < input.limit())
+      failAt(Path(at, "ignored"), "{} is a valid label as well (limit {})", input.ignored(),
+             input.limit());
+  }
+
+  void checkInputs() {
+    const auto &inputs = *program.inputs();
+    Names names;
+    std::vector<ByteRange> ranges[2];
+    std::vector<flatbuffers::uoffset_t> positions[2];
+    for (flatbuffers::uoffset_t i = 0; i < inputs.size(); ++i) {
+      const Path at(path, "inputs", i);
+      const Input &input = *inputs.Get(i);
+      names.add(at, "name", *input.name());
+      checkEnum(at, "kind", input.kind());
+      const ByteRange range = touch(Path(at, "tensor"), input.tensor(), Access::write);
+      if (input.kind() != InputKind::values)
+        checkIds(at, input);
+      const auto segment = static_cast<size_t>(plan.tensors()->Get(input.tensor())->segment());
+      ranges[segment].push_back(range);
+      positions[segment].push_back(i);
+    }
+    for (size_t segment = 0; segment < 2; ++segment)
+      if (const auto found = findOverlap(ranges[segment]))
+        failAt(Path(path, "inputs", positions[segment][found->second]),
+               "shares bytes with inputs[{}]", positions[segment][found->first]);
+  }
+
+  void checkOutputs() {
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < program.outputs()->size(); ++i) {
+      const Path at(path, "outputs", i);
+      const Output &output = *program.outputs()->Get(i);
+      names.add(at, "name", *output.name());
+      touch(Path(at, "tensor"), output.tensor(), Access::read);
+    }
+  }
+
+  void checkBlocks(const Path &owner, const BlockList &blocks, unsigned depth) {
+    if (depth > kMaxBlockDepth)
+      failAt(Path(owner, "blocks"), "are nested deeper than {}", kMaxBlockDepth);
+    const uint32_t list = ++lists;
+    for (flatbuffers::uoffset_t i = 0; i < blocks.size(); ++i) {
+      const Path at(owner, "blocks", i);
+      const Block &block = *blocks.Get(i);
+      checkWaits(at, block, list);
+      if (const Step *step = block.node_as_Step())
+        checkStep(Path(at, "step"), *step);
+      else if (const Loop *loop = block.node_as_Loop())
+        checkLoop(Path(at, "loop"), *loop, depth);
+      else
+        checkSwitch(Path(at, "switch"), *block.node_as_Switch(), depth);
+      checkSignal(at, block, list);
+    }
+    verifyOrder(plan, blocks, loops, owner);
+  }
+
+  void checkWaits(const Path &at, const Block &block, uint32_t list) {
+    if (block.stream() >= program.streams())
+      failAt(Path(at, "stream"), "{} is out of range (program has {})", block.stream(),
+             program.streams());
+    const flatbuffers::uoffset_t count = block.waits() ? block.waits()->size() : 0;
+    for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
+      const auto found = signalledIn.find(block.waits()->Get(i));
+      if (found == signalledIn.end() || found->second != list)
+        failAt(Path(at, "waits", i), "event {} is not signalled earlier in the same list",
+               block.waits()->Get(i));
+    }
+  }
+
+  void checkSignal(const Path &at, const Block &block, uint32_t list) {
+    const int64_t event = block.signals();
+    if (event == -1)
+      return;
+    if (event < 0 || event >= program.events())
+      failAt(Path(at, "signals"), "event {} is out of range (program has {})", event,
+             program.events());
+    if (!signalledIn.emplace(event, list).second)
+      failAt(Path(at, "signals"), "event {} is signalled by another block already", event);
+  }
+
+  void checkLoop(const Path &at, const Loop &loop, unsigned depth) {
+    if (loop.count() < 1 || loop.count() > kMaxLoopCount)
+      failAt(Path(at, "count"), "{} is no number of iterations; expected 1 to {}", loop.count(),
+             kMaxLoopCount);
+    const auto &strides = *loop.strides();
+    for (flatbuffers::uoffset_t i = 0; i < strides.size(); ++i) {
+      const Path stridePath(at, "strides", i);
+      const LoopStride &stride = *strides.Get(i);
+      const Tensor &tensor = tensorAt(Path(stridePath, "tensor"), stride.tensor());
+      if (i > 0 && stride.tensor() <= strides.Get(i - 1)->tensor())
+        failAt(Path(stridePath, "tensor"), "{} does not come after {}", stride.tensor(),
+               strides.Get(i - 1)->tensor());
+      if (stride.bytes() < -kMaxLoopStride || stride.bytes() > kMaxLoopStride ||
+          stride.bytes() % static_cast<int64_t>(elementSize(tensor)) != 0)
+        failAt(Path(stridePath, "bytes"), "{} is no multiple of the element size {}, or too large",
+               stride.bytes(), elementSize(tensor));
+    }
+    if (loop.blocks()->size() == 0)
+      failAt(Path(at, "blocks"), "is empty; expected a body");
+    loops.push_back(&loop);
+    checkBlocks(at, *loop.blocks(), depth + 1);
+    loops.pop_back();
+  }
+
+  void checkSwitch(const Path &at, const Switch &choice, unsigned depth) {
+    const Path selectorPath(at, "selector");
+    touch(selectorPath, choice.selector(), Access::read);
+    const Tensor &selector = *plan.tensors()->Get(choice.selector());
+    if (selector.shape()->size() != 0 || selector.dtype() != DType::i32)
+      failAt(selectorPath, "{} is {} of rank {}; expected i32 of rank 0",
+             selector.name()->string_view(), EnumNameDType(selector.dtype()),
+             selector.shape()->size());
+    const auto &cases = *choice.cases();
+    if (cases.size() == 0)
+      failAt(Path(at, "cases"), "is empty; expected at least one case");
+    for (flatbuffers::uoffset_t i = 0; i < cases.size(); ++i)
+      checkBlocks(Path(at, "cases", i), *cases.Get(i)->blocks(), depth + 1);
+  }
+
+  void checkStep(const Path &at, const Step &step) {
+    checkEnum(at, "phase", step.phase());
+    checkEnum(at, "op_class", step.op_class());
+    checkIndex(Path(at, "location"), "location", step.location(), *plan.locations());
+    if (step.layer() < -1)
+      failAt(Path(at, "layer"), "{} is no layer; expected -1 or more", step.layer());
+    checkCost(at, *step.cost());
+    for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
+      checkArg(Path(at, "args", i), *step.args()->Get(i));
+    if (const Launch *launch = step.action_as_Launch()) {
+      checkLaunch(Path(at, "launch"), *launch, step.args()->size());
+    } else {
+      const Path callPath(at, "library_call");
+      const LibraryCall &call = *step.action_as_LibraryCall();
+      if (call.function()->size() == 0)
+        failAt(Path(callPath, "function"), "is empty");
+      checkAttrs(callPath, *call.attrs());
+    }
+    checkAlternatives(at, step);
+  }
+
+  void checkLaunch(const Path &at, const Launch &launch, size_t argCount) {
+    const Path kernelPath(at, "kernel");
+    checkIndex(kernelPath, "kernel", launch.kernel(), *plan.kernels());
+    const Kernel &kernel = *plan.kernels()->Get(launch.kernel());
+    if (kernel.arg_count() != argCount)
+      failAt(kernelPath, "{} takes {} arguments, but the step has {}", kernel.name()->string_view(),
+             kernel.arg_count(), argCount);
+    const int64_t least = plan.target()->kind() == TargetKind::cpu ? 1 : 0;
+    const int64_t most = least == 1 ? INT64_MAX : 0;
+    if (launch.rows() < least || launch.rows() > most)
+      failAt(Path(at, "rows"), "{} is out of range; expected {} to {}", launch.rows(), least, most);
+    if (launch.grain() < least || launch.grain() > most)
+      failAt(Path(at, "grain"), "{} is out of range; expected {} to {}", launch.grain(), least,
+             most);
+  }
+
+  void checkArg(const Path &at, const Arg &arg) {
+    checkEnum(at, "kind", arg.kind());
+    checkEnum(at, "access", arg.access());
+    checkEnum(at, "dtype", arg.dtype());
+    if (arg.kind() == ArgKind::buffer) {
+      touch(at, arg.index(), arg.access());
+      return;
+    }
+    if (arg.access() != Access::read)
+      failAt(Path(at, "access"), "{}, but a {} is read only", EnumNameAccess(arg.access()),
+             EnumNameArgKind(arg.kind()));
+    if (arg.kind() == ArgKind::scalar) {
+      checkIndex(at, "scalar", arg.index(), *plan.scalars());
+      return;
+    }
+    const uint64_t size = support::byteSize(static_cast<support::DType>(arg.dtype()));
+    if (size < sizeof(arg.value()) && arg.value() >> (8 * size) != 0)
+      failAt(Path(at, "value"), "{:#x} has more bytes than {}", arg.value(),
+             EnumNameDType(arg.dtype()));
+  }
+
+  void checkAttrs(const Path &owner, const AttrList &attrs) {
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < attrs.size(); ++i) {
+      const Path at(owner, "attrs", i);
+      const Attr &attr = *attrs.Get(i);
+      names.add(at, "name", *attr.name());
+      checkEnum(at, "kind", attr.kind());
+    }
+  }
+
+  void checkAlternatives(const Path &at, const Step &step) {
+    const flatbuffers::uoffset_t count = step.alternatives() ? step.alternatives()->size() : 0;
+    if (count > 0 && !step.action_as_LibraryCall())
+      failAt(Path(at, "alternatives"), "belong to a launch; only library calls have them");
+    if (step.chosen() >= std::max<uint32_t>(1, count))
+      failAt(Path(at, "chosen"), "{} is out of range (step has {} alternatives)", step.chosen(),
+             count);
+    uint64_t room = 0;
+    if (step.workspace() != -1) {
+      const Path workspacePath(at, "workspace");
+      if (step.workspace() < 0 || static_cast<uint32_t>(step.workspace()) >= step.args()->size())
+        failAt(workspacePath, "argument {} is out of range (step has {})", step.workspace(),
+               step.args()->size());
+      const Arg &arg = *step.args()->Get(step.workspace());
+      if (arg.kind() != ArgKind::buffer || arg.access() == Access::read)
+        failAt(workspacePath, "argument {} is no buffer that is written", step.workspace());
+      const ByteRange range = *byteRange(*plan.tensors()->Get(arg.index()), {});
+      room = range.end - range.begin;
+    }
+    for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
+      const Path alternativePath(at, "alternatives", i);
+      const Alternative &alternative = *step.alternatives()->Get(i);
+      checkAttrs(alternativePath, *alternative.attrs());
+      if (!std::isfinite(alternative.microseconds()))
+        failAt(Path(alternativePath, "microseconds"), "{} is not finite",
+               alternative.microseconds());
+      if (alternative.workspace_bytes() > room)
+        failAt(Path(alternativePath, "workspace_bytes"),
+               "{} bytes are more than the step's "
+               "workspace has ({})",
+               alternative.workspace_bytes(), room);
+    }
+  }
+
+  const Plan &plan;
+  const Program &program;
+  const Path &path;
+  LoopNest loops;
+  uint32_t lists = 0;                                // numbers block lists, to tell them apart
+  std::unordered_map<int64_t, uint32_t> signalledIn; // event -> list
+};
+
+} // namespace
+
+void verifyProgram(const Plan &plan, const Program &program, const Path &path) {
+  ProgramVerifier(plan, program, path).verify();
+}
+
+} // namespace hydra::runtime

@@ -1,0 +1,84 @@
+// Naming the field at which a check of a plan fails.
+#pragma once
+
+#include "runtime/support/Error.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+namespace hydra::runtime {
+
+/// A field of the plan, as a chain of objects on the stack: costs nothing until it is printed.
+class Path {
+public:
+  /// The plan itself, printed as the name of its file.
+  explicit Path(std::string_view origin) : name(origin) {}
+  /// A field of `parent`, or entry `index` of it.
+  Path(const Path &parent, std::string_view field, int64_t index = -1)
+      : parent(&parent), name(field), index(index) {}
+
+  /// Such as `plan.fb: programs[0].blocks[12].step.args[2]`.
+  std::string text() const {
+    if (!parent)
+      return std::string(name);
+    std::string result = parent->text() + (parent->parent ? "." : ": ") + std::string(name);
+    if (index >= 0)
+      result += fmt::format("[{}]", index);
+    return result;
+  }
+
+private:
+  const Path *parent = nullptr;
+  std::string_view name;
+  int64_t index = -1;
+};
+
+/// Throws Error: the path, then a message in fmt syntax.
+template <typename... Args>
+[[noreturn]] void failAt(const Path &path, fmt::format_string<Args...> format, Args &&...args) {
+  throw support::Error(path.text() + ": " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Whether a number from a file is a value of a generated enum. (Those of unions need no check: the
+/// structure does not hold with an unknown one.)
+template <typename Enum> void checkEnum(const Path &owner, const char *field, Enum value) {
+  if (value > Enum::MAX)
+    failAt(Path(owner, field), "{} is no value of this enum; the largest is {}",
+           static_cast<int>(value), static_cast<int>(Enum::MAX));
+}
+
+/// Whether `index` names an entry of `list`, whose entries are called `what`.
+template <typename List>
+void checkIndex(const Path &path, const char *what, uint64_t index, const List &list) {
+  if (index >= list.size())
+    failAt(path, "{} index {} is out of range (plan has {} {}s)", what, index, list.size(), what);
+}
+
+/// The same where -1 stands for none.
+template <typename List>
+void checkOptionalIndex(const Path &path, const char *what, int64_t index, const List &list) {
+  if (index < -1 || index >= static_cast<int64_t>(list.size()))
+    failAt(path, "{} index {} is out of range (plan has {} {}s)", what, index, list.size(), what);
+}
+
+/// Names given so far, each of which must be there and be new.
+class Names {
+public:
+  void add(const Path &owner, const char *field, const flatbuffers::String &name) {
+    if (name.size() == 0)
+      failAt(Path(owner, field), "is empty");
+    if (!seen.insert(name.string_view()).second)
+      failAt(Path(owner, field), "{} is given twice", name.string_view());
+  }
+  bool contains(std::string_view name) const { return seen.count(name) != 0; }
+
+private:
+  std::unordered_set<std::string_view> seen;
+};
+
+} // namespace hydra::runtime

@@ -1,0 +1,35 @@
+// A file that appears complete or not at all: written under a temporary name, synced, renamed.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+namespace hydra::support {
+
+/// Writes to a temporary in the directory of `path`; commit() puts it in the place of `path`. If
+/// commit() is never reached, or fails before the rename, the temporary is removed and whatever
+/// stood at `path` is untouched. A symbolic link is followed. Every Error names the path and the
+/// system's reason; `path` must not exist or be a regular file.
+class AtomicFile {
+public:
+  explicit AtomicFile(const std::filesystem::path &path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+
+  void write(std::span<const std::byte> bytes);
+
+  /// Syncs the file, renames it, syncs the directory. Once, after the last write.
+  void commit();
+
+private:
+  [[noreturn]] void failWith(const char *action, int code) const;
+
+  std::filesystem::path shownPath; // as the caller wrote it
+  std::filesystem::path target;
+  std::filesystem::path temporary;
+  int descriptor = -1; // -1 once committed
+};
+
+} // namespace hydra::support

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Fails if a folder includes what its layer may not know (docs/architecture.md), or if an include of
+# the project is not written from the root.
+# Usage: layering.sh ROOT
+set -euo pipefail
+cd "$1"
+
+# check FOLDER ALLOWED FORBIDDEN: of the project, FOLDER may include only what the regular
+# expression ALLOWED matches; of other libraries, nothing that FORBIDDEN matches.
+check() {
+  [ -d "$1" ] || return 0
+  find "$1" -type f \( -name '*.h' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.c' -o -name '*.inc' \
+    -o -name '*.td' -o -name '*.fbs' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
+    xargs -0 --no-run-if-empty awk -v folder="$1" -v allowed="$2" -v forbidden="$3" '
+      match($0, /^[ \t]*#?[ \t]*include[ \t]+["<][^">]+[">]/) {
+        text = substr($0, RSTART, RLENGTH)
+        quoted = text ~ /"$/
+        sub(/^[^"<]*["<]/, "", text)
+        path = substr(text, 1, length(text) - 1)
+        ours = path ~ /^(dialects|passes|compiler|runtime|frontend|models|tools|test)\//
+        if (ours && path !~ allowed)
+          problem = folder "/ may not include \"" path "\""
+        else if (!ours && forbidden != "" && path ~ forbidden)
+          problem = folder "/ may not include \"" path "\""
+        else if (quoted && (path !~ /\// || path ~ /(^|\/)\.\.?\//))
+          problem = "\"" path "\" must be written from the root of the repository"
+        else
+          next
+        print FILENAME ":" FNR ": " problem
+        bad = 1
+      }
+      END { exit bad }' || failed=1
+}
+
+failed=0
+compiler_libraries='^(mlir|llvm|mlir-c|llvm-c|clang|lld)/'
+
+check runtime         '^runtime/'                                        "$compiler_libraries"
+check runtime/support '^runtime/support/'                                "$compiler_libraries"
+check dialects        '^(dialects|runtime/support)/'                     ''
+check passes          '^(passes|dialects)/'                              ''
+check compiler        '^((compiler|passes|dialects|runtime/support)/|runtime/plan/[^/]*_generated\.h$)' ''
+check frontend        '^(frontend|dialects|runtime/support)/'            ''
+check tools           '^(tools|compiler|passes|dialects|frontend|runtime)/' ''
+exit $failed

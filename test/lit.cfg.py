@@ -1,0 +1,24 @@
+# The lit suite: files with RUN lines, checked with FileCheck. Configured by lit.site.cfg.py.
+import os
+import shutil
+
+import lit.formats
+
+config.name = "hydra"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["unit", "fuzz", "support", "Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.hydra_build_test_dir
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.hydra_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+)
+
+config.substitutions.append(("%models", os.path.join(config.hydra_source_dir, "models")))
+if config.python:
+    config.available_features.add("python")
+    config.substitutions.append(("%python", config.python))
+
+if shutil.which("ptxas", path=config.environment["PATH"] + os.pathsep + "/usr/local/cuda/bin"):
+    config.available_features.add("ptxas")

@@ -1,0 +1,44 @@
+// One broken rule: what to do to the sample plan, and what the loader must say about it.
+#pragma once
+
+#include "runtime/support/Error.h"
+#include "test/support/SamplePlan.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+namespace hydra::test {
+
+struct DamageCase {
+  std::string name;
+  std::function<void(planfile::PlanT &)> damage;
+  std::string message;
+
+  friend void PrintTo(const DamageCase &one, std::ostream *out) { *out << one.name; }
+};
+
+inline std::string nameOfCase(const testing::TestParamInfo<DamageCase> &info) {
+  return info.param.name;
+}
+
+/// What the loader says; nothing if it accepts the plan.
+inline std::string errorOf(const PlanBuilder &builder) {
+  try {
+    builder.load();
+  } catch (const support::Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The error is the file's name and exactly the message.
+inline void expectError(const DamageCase &one) {
+  PlanBuilder builder = samplePlan();
+  one.damage(builder.plan);
+  EXPECT_EQ(errorOf(builder), "plan.fb: " + one.message);
+}
+
+} // namespace hydra::test

@@ -1,0 +1,96 @@
+// Run-time scalars against the formulas of the models that use them.
+#include "runtime/plan/Schedule.h"
+#include "test/support/PlanBuilder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+using namespace hydra;
+using namespace hydra::planfile;
+
+namespace {
+
+/// The schedule as the executor sees it.
+class Value {
+public:
+  explicit Value(const ScheduleT &schedule) { builder.Finish(Schedule::Pack(builder, &schedule)); }
+  double operator()(int64_t step) const {
+    return runtime::scheduleValue(*flatbuffers::GetRoot<Schedule>(builder.GetBufferPointer()),
+                                  step);
+  }
+
+private:
+  flatbuffers::FlatBufferBuilder builder;
+};
+
+ScheduleT of(ScheduleKind kind, double peak) {
+  ScheduleT schedule;
+  schedule.kind = kind;
+  schedule.peak = peak;
+  return schedule;
+}
+
+} // namespace
+
+TEST(Schedule, ConstantAndStep) {
+  EXPECT_EQ(Value(of(ScheduleKind::constant, 0.25))(12), 0.25);
+  ScheduleT step = of(ScheduleKind::step, 7);
+  EXPECT_EQ(Value(step)(0), 0);
+  step.first = 1;
+  EXPECT_EQ(Value(step)(41), 42);
+}
+
+TEST(Schedule, LinearWarmUp) {
+  ScheduleT schedule = of(ScheduleKind::linear, 2.0);
+  EXPECT_EQ(Value(schedule)(0), 2.0);
+  schedule.warmup_steps = 8;
+  EXPECT_EQ(Value(schedule)(0), 0.0);
+  EXPECT_EQ(Value(schedule)(4), 1.0);
+  EXPECT_EQ(Value(schedule)(8), 2.0);
+  EXPECT_EQ(Value(schedule)(1000), 2.0);
+  schedule.first = 1;
+  EXPECT_EQ(Value(schedule)(0), 0.25);
+  EXPECT_EQ(Value(schedule)(7), 2.0);
+}
+
+TEST(Schedule, CosineOfTheTTTTrainer) { // models.md 4.9
+  ScheduleT schedule = of(ScheduleKind::cosine, 3e-4);
+  schedule.warmup_steps = 100;
+  schedule.total_steps = 1000;
+  const Value value(schedule);
+  for (int64_t s = 0; s <= 1000; ++s) {
+    const double expected =
+        s < 100 ? s / 100.0 : 0.5 * (1 + std::cos(std::numbers::pi * (s - 100) / 900.0));
+    EXPECT_NEAR(value(s), 3e-4 * expected, 1e-18);
+  }
+  EXPECT_NEAR(value(5000), 0, 1e-18);
+}
+
+TEST(Schedule, WarmUpStableDecayOfTheHydraTrainer) { // models.md 3.10
+  ScheduleT schedule = of(ScheduleKind::wsd, 1e-4);
+  schedule.floor = 0.3e-4;
+  schedule.first = 1;
+  schedule.warmup_steps = 100;
+  schedule.stable_steps = 4165;
+  schedule.total_steps = 5000;
+  schedule.clamp = true;
+  const Value value(schedule);
+  EXPECT_EQ(value(0), 0.3e-4); // one hundredth of the peak without the clamp
+  EXPECT_NEAR(value(49), 0.5e-4, 1e-18);
+  EXPECT_EQ(value(100), 1e-4);
+  EXPECT_EQ(value(4264), 1e-4);
+  for (int64_t s = 4265; s < 5000; ++s) {
+    const double progress = (s - 4265) / 735.0;
+    EXPECT_NEAR(value(s), 1e-4 - 0.7e-4 * 0.5 * (1 - std::cos(std::numbers::pi * progress)), 1e-18);
+  }
+  EXPECT_NEAR(value(5000), 0.3e-4, 1e-18);
+}
+
+TEST(Schedule, DecayWithoutLength) {
+  ScheduleT schedule = of(ScheduleKind::cosine, 1.0);
+  schedule.warmup_steps = schedule.total_steps = 10;
+  EXPECT_EQ(Value(schedule)(10), 1.0);
+  EXPECT_EQ(Value(schedule)(11), 0.0);
+}

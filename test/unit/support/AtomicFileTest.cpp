@@ -1,0 +1,171 @@
+// Files that appear complete or not at all: full disks, unwritable places, abandoned writes.
+#include "runtime/support/AtomicFile.h"
+#include "runtime/support/Error.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace hydra::support;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class AtomicFiles : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "hydra-atomic-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory = pattern;
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  static std::string write(const fs::path &path, size_t bytes = 3) {
+    const std::vector<std::byte> content(bytes, std::byte{'x'});
+    try {
+      AtomicFile file(path);
+      file.write(content);
+      file.commit();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "written";
+  }
+
+  static std::string contentsOf(const fs::path &path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  size_t filesInDirectory() const {
+    return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
+  }
+
+  fs::path directory;
+};
+
+} // namespace
+
+TEST_F(AtomicFiles, AppearsAtCommitAndReplacesTheOldFile) {
+  const fs::path path = directory / "out";
+  std::ofstream(path) << "old";
+  {
+    AtomicFile file(path);
+    file.write(std::as_bytes(std::span("new", 3)));
+    EXPECT_EQ(contentsOf(path), "old");
+    file.commit();
+    EXPECT_EQ(contentsOf(path), "new");
+  }
+  EXPECT_EQ(contentsOf(path), "new");
+  EXPECT_EQ(filesInDirectory(), 1u);
+}
+
+TEST_F(AtomicFiles, NothingRemainsWithoutCommit) {
+  const fs::path path = directory / "out";
+  std::ofstream(path) << "old";
+  {
+    AtomicFile first(path), second(path); // two at once do not meet
+    first.write(std::as_bytes(std::span("new", 3)));
+    EXPECT_EQ(filesInDirectory(), 3u);
+  }
+  EXPECT_EQ(contentsOf(path), "old");
+  EXPECT_EQ(filesInDirectory(), 1u);
+}
+
+TEST_F(AtomicFiles, RelativePathsAndLongNames) {
+  const fs::path before = fs::current_path();
+  fs::current_path(directory);
+  EXPECT_EQ(write("plain"), "written");
+  EXPECT_EQ(write(std::string(255, 'n')), "written");
+  fs::current_path(before);
+  EXPECT_EQ(contentsOf(directory / "plain"), "xxx");
+  EXPECT_EQ(contentsOf(directory / std::string(255, 'n')), "xxx");
+}
+
+TEST_F(AtomicFiles, FollowsLinks) {
+  fs::create_directory(directory / "real");
+  std::ofstream(directory / "real" / "file") << "old";
+  fs::create_symlink("real/file", directory / "link");
+  EXPECT_EQ(write(directory / "link"), "written");
+  EXPECT_TRUE(fs::is_symlink(directory / "link"));
+  EXPECT_EQ(contentsOf(directory / "real" / "file"), "xxx");
+  fs::create_symlink("nowhere", directory / "dangling");
+  EXPECT_NE(write(directory / "dangling").find("No such file"), std::string::npos);
+}
+
+// The tests may run as root, whom permissions do not stop; a path through a file stops everyone.
+TEST_F(AtomicFiles, UnwritablePlaces) {
+  std::ofstream(directory / "file") << "old";
+  const fs::path through = directory / "file" / "out";
+  EXPECT_EQ(write(through), "cannot write " + through.string() +
+                                ": failed to create a file in its directory: Not a directory");
+  const fs::path missing = directory / "none" / "out";
+  EXPECT_EQ(write(missing),
+            "cannot write " + missing.string() +
+                ": failed to create a file in its directory: No such file or directory");
+  EXPECT_EQ(write(directory), "cannot write " + directory.string() +
+                                  ": it exists and is no regular file; expected a new or regular "
+                                  "file");
+  EXPECT_EQ(write(""), "cannot write '': expected the name of a file");
+  EXPECT_EQ(write(directory / "none/"),
+            "cannot write '" + (directory / "none/").string() + "': expected the name of a file");
+  EXPECT_EQ(filesInDirectory(), 1u);
+}
+
+TEST_F(AtomicFiles, DevicesAreNotReplaced) {
+  EXPECT_EQ(write("/dev/full"),
+            "cannot write /dev/full: it exists and is no regular file; expected a new or regular "
+            "file");
+  struct stat status;
+  ASSERT_EQ(::stat("/dev/full", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+}
+
+TEST_F(AtomicFiles, FileSizeLimit) {
+  const fs::path path = directory / "out";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto oldHandler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limited{10'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limited), 0);
+  const std::string message = write(path, 20'000);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, oldHandler);
+  EXPECT_EQ(message, "cannot write " + path.string() + ": failed to write: File too large");
+  EXPECT_EQ(filesInDirectory(), 0u);
+}
+
+// A 64 KiB file system of its own, in a child process with its own mounts.
+TEST_F(AtomicFiles, FullDisk) {
+  enum ChildResult { Good, WrongMessage, FileRemains, CannotMount };
+  const fs::path path = directory / "out";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool own = ::unshare(CLONE_NEWNS) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
+    if (!own || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=64k") != 0)
+      ::_exit(CannotMount);
+    if (write(path, 1'000'000) !=
+        "cannot write " + path.string() + ": failed to write: No space left on device")
+      ::_exit(WrongMessage);
+    ::_exit(filesInDirectory() == 0 ? Good : FileRemains);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == CannotMount)
+    GTEST_SKIP() << "mounting a tmpfs is not permitted here";
+  EXPECT_EQ(WEXITSTATUS(status), Good);
+}
