@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
+#include "dialects/plan/Plan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -67,4 +67,54 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }
 
+def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "reshapes, transposes, slices and broadcasts become views or explicit copies";
+  let description = [{
+    Marks shape operations as views (`hydra.view`) of the buffer of their operand, and puts a
+    `hydra.copy` where strides allow no view or a consumer does not take the one it would get. Saves
+    one pass over memory for every reshape and transposition: 8 B S D bytes a layer for the heads of
+    each of q, k and v. Each remaining copy is in the program to be seen. Without this pass every
+    shape operation copies. *Exact.*
+  }];
+  let statistics = [Statistic<"views", "views", "results that need no bytes">,
+                    Statistic<"copies", "copies", "copies that remain">];
+}
+
+def Schedule : Pass<"hydra-schedule", "::mlir::ModuleOp"> {
+  let summary = "an order of operations with a low peak of live bytes";
+  let description = [{
+    Keeps the given order, but runs an operation as soon as it can where that frees more bytes than
+    it makes (weight gradients, updates); kept only if the peak falls. *Exact.*
+  }];
+  let statistics = [Statistic<"reordered", "reordered", "programs put into another order">];
+}
+
+def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
+  let summary = "values become buffers, operations become steps";
+  let description = [{
+    Replaces the model by a `plan.module`: a persistent buffer for every parameter and state,
+    transient ones for other values, a program per entry. Operations lower themselves through the
+    plan-lowering interface of the target. An operation writes its result directly into the bytes
+    of the variable it updates, of the concatenation it is a part of, or of an operand that dies
+    there, where that is proven to change nothing that is still read. Equal groups share a kernel.
+    *Exact.*
+  }];
+  let dependentDialects = ["::hydra::plan::PlanDialect"];
+  let statistics = [Statistic<"steps", "steps", "steps written">,
+                    Statistic<"inPlace", "in-place", "results written over an operand">,
+                    Statistic<"kernels", "kernels", "different kernels">];
+}
+
+def PlanMemory : Pass<"hydra-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "offsets of all buffers in the segments of the arena";
+  let description = [{
+    Two transient buffers may share bytes when streams and events order all uses of one before all
+    uses of the other. Several placement heuristics (by size, by length of life, by both, in
+    program order) run and the smallest peak is kept. Reports the peak and the largest sum of live
+    bytes: the difference is fragmentation. *Exact.*
+  }];
+  let options = [Option<"reuse", "reuse", "bool", "true",
+                        "let buffers share bytes; without, each has its own">];
+}
+
 #endif // HYDRA_PASSES_TD

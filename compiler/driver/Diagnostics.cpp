@@ -27,9 +27,12 @@ LineDiagnostics::LineDiagnostics(MLIRContext *context)
         if ((error && errorCount++ > 0) || diagnostic.getSeverity() == DiagnosticSeverity::Note ||
             diagnostic.getSeverity() == DiagnosticSeverity::Remark)
           return success();
-        if (auto place = placeOf(diagnostic.getLocation()))
-          llvm::errs() << place->getFilename().getValue() << ':' << place->getLine() << ':'
-                       << place->getColumn() << ": ";
+        if (auto place = placeOf(diagnostic.getLocation())) {
+          llvm::errs() << place->getFilename().getValue() << ':';
+          if (place->getLine() > 0) // 0: the whole file is meant
+            llvm::errs() << place->getLine() << ':' << place->getColumn() << ':';
+          llvm::errs() << ' ';
+        }
         std::string text = diagnostic.str();
         llvm::replace(text, '\n', ' ');
         llvm::errs() << (error ? "error: " : "warning: ") << text << '\n';

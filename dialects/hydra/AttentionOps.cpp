@@ -162,7 +162,7 @@ int64_t AttentionOp::flops() {
 }
 StringRef AttentionOp::costClass() { return "attention"; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
-OperandLayout AttentionOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+OperandLayout AttentionOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16}; }
 
 LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                           SmallVectorImpl<Type> &types) {
@@ -211,7 +211,7 @@ int64_t AttentionGradOp::flops() {
 StringRef AttentionGradOp::costClass() { return "attention"; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
 OperandLayout AttentionGradOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 
 } // namespace hydra

@@ -48,7 +48,9 @@ int64_t LinearOp::flops() {
 }
 StringRef LinearOp::costClass() { return "gemm"; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
-OperandLayout LinearOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+OperandLayout LinearOp::operandLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
+}
 
 void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
@@ -120,7 +122,9 @@ int64_t MatmulOp::flops() {
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() { return Precision::Matmul; }
-OperandLayout MatmulOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*alignment=*/16}; }
+OperandLayout MatmulOp::operandLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+}
 
 void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   // With A = op(a), B = op(b): dA = G Bᵀ, dB = Aᵀ G, transposed back where the operand is stored
@@ -207,12 +211,33 @@ LogicalResult EmbeddingOp::evaluate(ArrayRef<const RefTensor *> in, MutableArray
   return success();
 }
 
+std::optional<IdRange> EmbeddingOp::idRange(unsigned operand) {
+  return operand == 0 ? std::optional(IdRange{build::shapeOf(getTable())[0]}) : std::nullopt;
+}
+std::optional<IdRange> EmbeddingGradOp::idRange(unsigned operand) {
+  return operand == 0 ? std::optional(IdRange{getRows()}) : std::nullopt;
+}
+
 static int64_t bytesOf(Value v) {
   return build::typeOf(v).getNumElements() * build::typeOf(v).getElementTypeBitWidth() / 8;
 }
 
 int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
 StringRef EmbeddingOp::costClass() { return "gather_scatter"; }
+
+SmallVector<int64_t> EmbeddingOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getX()));
+}
+std::optional<unsigned> EmbeddingOp::rowDimensions() { return rowWiseShape().size() - 1; }
+RowForm EmbeddingOp::operandForm(unsigned operand) {
+  return operand == 0 ? RowForm::Row : RowForm::Tile;
+}
+bool EmbeddingOp::needsOuterOperand(unsigned operand) { return operand == 1; }
+
+void EmbeddingOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> outer,
+                           MutableArrayRef<RowValue> out) {
+  out[0] = e.gather(outer[1], in[0]);
+}
 
 void EmbeddingOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value dx = build::cast(b, getLoc(), g[0], b.getF32Type());

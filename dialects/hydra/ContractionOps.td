@@ -35,9 +35,13 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
 
 class Hydra_GatherLikeOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [PrecisionOpInterface, StorageOpInterface,
+        DeclareOpInterfaceMethods<IdOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["bytes", "costClass"]>]>;
 
-def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+def EmbeddingOp : Hydra_GatherLikeOp<"embedding", [
+    DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>,
+    DeclareOpInterfaceMethods<RowWiseOpInterface,
+                              ["rowDimensions", "operandForm", "needsOuterOperand"]>]> {
   let summary = "rows of a table by token id";
   let description = [{
     `%x = hydra.embedding %tokens, %table`: `tokens [...] i32`, `table [V, D]`, `x [..., D]`. Ids

@@ -1,6 +1,10 @@
 // Elementwise operations, constants and casts.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/hydra/RowForms.h"
+#include "dialects/hydra/RowMath.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
 
@@ -37,6 +41,15 @@ LogicalResult ConstantOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<
   return success();
 }
 
+SmallVector<int64_t> ConstantOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getResult()));
+}
+
+void ConstantOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned>,
+                          MutableArrayRef<RowValue> out) {
+  out[0] = e.constant(getValue(), build::typeOf(getResult()).getElementType());
+}
+
 FailureOr<RankedTensorType> IotaOp::boundType() {
   auto type = sourceType(*this, getShapeAttr(), getDtypeAttr(), IntegerType::get(getContext(), 32));
   if (failed(type))
@@ -51,6 +64,22 @@ LogicalResult IotaOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefT
   double *out = results[0].data.data();
   forEachIndex(results[0].shape, [&](ArrayRef<int64_t> i) { *out++ = i[getAxis()]; });
   return success();
+}
+
+SmallVector<int64_t> IotaOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getResult()));
+}
+
+void IotaOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned>,
+                      MutableArrayRef<RowValue> out) {
+  const RowDomain &domain = e.domain();
+  unsigned rowRank = domain.rowShape.size(), axis = getAxis();
+  RowForm form = *formOfShape(domain, build::shapeOf(getResult()));
+  Type element = build::typeOf(getResult()).getElementType();
+  if (form == RowForm::Row && axis >= rowRank) // a dimension of 1
+    out[0] = e.constant(0.0, element);
+  else
+    out[0] = e.cast(e.index(form == RowForm::Column ? rowRank + axis : axis), element);
 }
 
 //===-- Inference and evaluation ------------------------------------------------------------===//
@@ -96,54 +125,67 @@ static SmallVector<unsigned> sameTypeOperands(Operation *op) {
 }
 
 /// Any strides between rows; elements of the last dimension lie densely.
-static OperandLayout rowStrided() { return {/*denseInner=*/1, /*alignment=*/4}; }
+static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4}; }
 
-#define ELEMENTWISE_STORAGE(Op)                                                                    \
+#define ELEMENTWISE_OP(Op)                                                                         \
   SmallVector<unsigned> Op::overwritableOperands(unsigned) { return sameTypeOperands(*this); }     \
-  OperandLayout Op::operandLayout(unsigned) { return rowStrided(); }
+  OperandLayout Op::operandLayout(unsigned) { return rowStrided(); }                               \
+  SmallVector<int64_t> Op::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(getY())); }
 
-#define UNARY_OP(Op, formula)                                                                      \
+/// `formula` in float64, `rows` over the values of a group.
+#define UNARY_OP(Op, formula, rows)                                                                    \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferUnary(infer, op.getX(), types);                                                    \
   }                                                                                                \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
     return map1(in, out, [](double x) { return formula; });                                        \
   }                                                                                                \
-  ELEMENTWISE_STORAGE(Op)
+  void Op::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,                      \
+                    MutableArrayRef<RowValue> out) {                                               \
+    RowTerm x{&e, in[0]};                                                                          \
+    out[0] = rows;                                                                                 \
+  }                                                                                                \
+  ELEMENTWISE_OP(Op)
 
-#define BINARY_OP(Op, formula)                                                                     \
+#define BINARY_OP(Op, formula, rows)                                                                   \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferBinary(infer, op.getA(), op.getB(), types);                                        \
   }                                                                                                \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
     return map2(in, out, [](double a, double b) { return formula; });                              \
   }                                                                                                \
-  ELEMENTWISE_STORAGE(Op)
+  void Op::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,                      \
+                    MutableArrayRef<RowValue> out) {                                               \
+    RowTerm a{&e, in[0]}, b{&e, in[1]};                                                            \
+    out[0] = rows;                                                                                 \
+  }                                                                                                \
+  ELEMENTWISE_OP(Op)
 
-UNARY_OP(NegOp, -x)
-UNARY_OP(ExpOp, std::exp(x))
-UNARY_OP(LogOp, std::log(x))
-UNARY_OP(SqrtOp, std::sqrt(x))
-UNARY_OP(RsqrtOp, 1.0 / std::sqrt(x))
-UNARY_OP(TanhOp, std::tanh(x))
-UNARY_OP(SigmoidOp, logistic(x))
-UNARY_OP(SiluOp, x *logistic(x))
-UNARY_OP(GeluOp, 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x))))
+UNARY_OP(NegOp, -x, -x)
+UNARY_OP(ExpOp, std::exp(x), exp(x))
+UNARY_OP(LogOp, std::log(x), apply(RowUnary::Log, x))
+UNARY_OP(SqrtOp, std::sqrt(x), sqrt(x))
+UNARY_OP(RsqrtOp, 1.0 / std::sqrt(x), rsqrt(x))
+UNARY_OP(TanhOp, std::tanh(x), tanh(x))
+UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
+UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
+UNARY_OP(GeluOp, 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x))),
+         x * 0.5 * (tanh((x + x * x * x * kGeluCubic) * kGeluScale) + 1.0))
 
-BINARY_OP(AddOp, a + b)
-BINARY_OP(SubOp, a - b)
-BINARY_OP(MulOp, a *b)
-BINARY_OP(DivOp, a / b)
-BINARY_OP(MaxOp, a >= b ? a : b)
-BINARY_OP(MinOp, a <= b ? a : b)
+BINARY_OP(AddOp, a + b, a + b)
+BINARY_OP(SubOp, a - b, a - b)
+BINARY_OP(MulOp, a *b, a *b)
+BINARY_OP(DivOp, a / b, a / b)
+BINARY_OP(MaxOp, a >= b ? a : b, apply(RowBinary::Max, a, b))
+BINARY_OP(MinOp, a <= b ? a : b, apply(RowBinary::Min, a, b))
 
-ELEMENTWISE_STORAGE(CompareOp)
-ELEMENTWISE_STORAGE(SelectOp)
-ELEMENTWISE_STORAGE(CastOp)
+ELEMENTWISE_OP(CompareOp)
+ELEMENTWISE_OP(SelectOp)
+ELEMENTWISE_OP(CastOp)
 
 #undef UNARY_OP
 #undef BINARY_OP
-#undef ELEMENTWISE_STORAGE
+#undef ELEMENTWISE_OP
 
 LogicalResult CompareOp::inferTypes(TypeInference &infer, Adaptor op,
                                     SmallVectorImpl<Type> &types) {
@@ -165,6 +207,18 @@ LogicalResult CompareOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRe
   });
 }
 
+void CompareOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                         MutableArrayRef<RowValue> out) {
+  auto predicate = llvm::StringSwitch<RowPredicate>(getIs())
+                       .Case("eq", RowPredicate::Eq)
+                       .Case("ne", RowPredicate::Ne)
+                       .Case("lt", RowPredicate::Lt)
+                       .Case("le", RowPredicate::Le)
+                       .Case("gt", RowPredicate::Gt)
+                       .Default(RowPredicate::Ge);
+  out[0] = e.compare(predicate, in[0], in[1]);
+}
+
 LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op,
                                    SmallVectorImpl<Type> &types) {
   if (!infer.element(op.getC()).isInteger(1))
@@ -180,6 +234,11 @@ LogicalResult SelectOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
   return success();
 }
 
+void SelectOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                        MutableArrayRef<RowValue> out) {
+  out[0] = e.select(in[0], in[1], in[2]);
+}
+
 LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   Type to = op.getTo();
   if (!to.isF32() && !to.isBF16() && !to.isInteger(32))
@@ -191,6 +250,11 @@ LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorIm
 LogicalResult CastOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
   bool truncate = isa<IntegerType>(getTo());
   return map1(in, out, [&](double x) { return truncate ? std::trunc(x) : x; });
+}
+
+void CastOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                      MutableArrayRef<RowValue> out) {
+  out[0] = e.cast(in[0], getTo());
 }
 
 //===-- Derivatives -------------------------------------------------------------------------===//

@@ -6,7 +6,8 @@ include "dialects/hydra/HydraBase.td"
 
 class Hydra_SourceOp<string mnemonic>
     : Hydra_LeafOp<mnemonic, [DeclareOpInterfaceMethods<ReferenceOpInterface>, CostOpInterface,
-                              StorageOpInterface, PrecisionOpInterface]> {
+                              StorageOpInterface, PrecisionOpInterface,
+                              DeclareOpInterfaceMethods<RowWiseOpInterface>]> {
   let results = (outs Hydra_Value:$result);
   let hasCustomAssemblyFormat = 1;
   let extraClassDefinition = [{
@@ -37,6 +38,7 @@ def IotaOp : Hydra_SourceOp<"iota"> {
 
 class Hydra_ElementwiseOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [ElementwiseTrait, CostOpInterface, PrecisionOpInterface,
+        DeclareOpInterfaceMethods<RowWiseOpInterface>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands", "operandLayout"]>]>;
 
 class Hydra_UnaryOp<string mnemonic, string text>

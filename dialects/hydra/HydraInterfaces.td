@@ -102,4 +102,65 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   ];
 }
 
+def IdOpInterface : OpInterface<"IdOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ Uses integers as rows of a table or classes; bounds inputs of programs. }];
+  let methods = [
+    InterfaceMethod<"The range that the ids in an operand must keep; nullopt for other operands.",
+      "std::optional<::hydra::IdRange>", "idRange", (ins "unsigned":$operand)>,
+  ];
+}
+
+def RowWiseOpInterface : OpInterface<"RowWiseOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Can be part of a group of row-wise operations (`hydra.fused`), which becomes one generated
+    kernel. See RowEmitter.h.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Whether this very operation can be part of a group: a reduction over dimensions in the
+        middle cannot.
+      }],
+      "bool", "isRowWise", (ins), "", [{ return true; }]>,
+    InterfaceMethod<[{
+        The shape over which the operation works.
+      }],
+      "::llvm::SmallVector<int64_t>", "rowWiseShape", (ins)>,
+    InterfaceMethod<[{
+        How many leading dimensions of that shape are rows; nullopt when any split does
+        (elementwise operations).
+      }],
+      "std::optional<unsigned>", "rowDimensions", (ins), "", [{ return std::nullopt; }]>,
+    InterfaceMethod<[{
+        How an operand lies in rows × inner dimensions. The default: a tile, or a scalar when it has
+        no dimensions.
+      }],
+      "::hydra::RowForm", "operandForm", (ins "unsigned":$operand), "",
+      [{ return ::hydra::formByRank($_op->getOperand(operand)); }]>,
+    InterfaceMethod<"The same for a result.",
+      "::hydra::RowForm", "resultForm", (ins "unsigned":$result), "",
+      [{ return ::hydra::formByRank($_op->getResult(result)); }]>,
+    InterfaceMethod<[{
+        Whether an operand must come from outside the group: a table whose rows are gathered, a
+        tile of which other columns are read.
+      }],
+      "bool", "needsOuterOperand", (ins "unsigned":$operand), "",
+      [{ (void)operand; return false; }]>,
+    InterfaceMethod<[{
+        Whether a result sums over rows and so can only be used outside the group.
+      }],
+      "bool", "sumsOverRows", (ins "unsigned":$result), "",
+      [{ (void)result; return false; }]>,
+    InterfaceMethod<[{
+        Emits the results from the operands. `outer[i]` is the number of the group's operand that
+        operand i is, where `needsOuterOperand(i)`.
+      }],
+      "void", "emitRows",
+      (ins "::hydra::RowEmitter &":$emitter, "::llvm::ArrayRef<::hydra::RowValue>":$operands,
+           "::llvm::ArrayRef<unsigned>":$outer,
+           "::llvm::MutableArrayRef<::hydra::RowValue>":$results)>,
+  ];
+}
+
 #endif // HYDRA_INTERFACES_TD

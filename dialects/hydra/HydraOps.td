@@ -11,5 +11,6 @@ include "dialects/hydra/NormOps.td"
 include "dialects/hydra/AttentionOps.td"
 include "dialects/hydra/LossOps.td"
 include "dialects/hydra/OptimizerOps.td"
+include "dialects/hydra/FusionOps.td"
 
 #endif // HYDRA_OPS_TD

@@ -1,6 +1,8 @@
 // The plain types that the interfaces of the dialect speak in, and the interfaces themselves.
 #pragma once
 
+#include "dialects/hydra/RowEmitter.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,8 +39,16 @@ struct RefTensor {
 struct OperandLayout {
   /// Trailing dimensions that must lie densely; std::nullopt: all of them.
   std::optional<unsigned> denseInner;
+  /// The dimensions before the last must merge into one with a single stride (rows of a matrix).
+  bool mergedRows = false;
   /// Alignment of the first element, in bytes.
   unsigned alignment = 16;
+};
+
+/// Ids that index a table: 0 <= id < limit, or for labels also -100.
+struct IdRange {
+  int64_t limit = 0;
+  bool labels = false;
 };
 
 /// A view of a buffer, in elements of it.
@@ -56,6 +66,9 @@ enum class Precision {
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);
 int64_t operandAndResultBytes(mlir::Operation *op);
+
+/// Default of the row-wise interface: a rank-0 tensor is a scalar, others are tiles.
+RowForm formByRank(mlir::Value v);
 
 } // namespace hydra
 

@@ -57,6 +57,18 @@ LOSS_OP(CrossEntropyGradOp)
 LOSS_OP(LinearCrossEntropyOp)
 #undef LOSS_OP
 
+std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
+  return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
+                      : std::nullopt;
+}
+std::optional<IdRange> CrossEntropyGradOp::idRange(unsigned operand) {
+  return operand == 2 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
+                      : std::nullopt;
+}
+std::optional<IdRange> LinearCrossEntropyOp::idRange(unsigned operand) {
+  return operand == 2 ? std::optional(IdRange{build::shapeOf(getW())[0], true}) : std::nullopt;
+}
+
 //===-- cross_entropy -----------------------------------------------------------------------===//
 
 LogicalResult CrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,

@@ -6,6 +6,7 @@ include "dialects/hydra/NormOps.td"
 
 class Hydra_LossOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
+        DeclareOpInterfaceMethods<IdOpInterface>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 

@@ -509,6 +509,13 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute("stage", b.getStringAttr(stage));
   }
+  if (succeeded(parser.parseOptionalKeyword("ids"))) {
+    SmallVector<int64_t> ids;
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                       [&] { return parser.parseInteger(ids.emplace_back()); }))
+      return failure();
+    state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
+  }
   Region *body = state.addRegion();
   if (parser.parseRegion(*body, arguments))
     return failure();
@@ -546,6 +553,11 @@ void EntryOp::print(OpAsmPrinter &p) {
   }
   if (getStage())
     p << " stage(" << *getStage() << ')';
+  if (getIds()) {
+    p << " ids(";
+    llvm::interleaveComma(*getIds(), p);
+    p << ')';
+  }
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -564,6 +576,8 @@ LogicalResult EntryOp::verify() {
     if (!t.isF32() && !t.isBF16() && !t.isInteger(32))
       return emitOpError() << "argument of element type " << t << "; expected f32, bf16 or i32";
   }
+  if (getIds() && getIds()->size() != n)
+    return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
   if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
     return emitOpError() << "unknown stage '" << *getStage() << "'";
   return success();
@@ -587,6 +601,11 @@ BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Locati
   setArgNamesAttr(append(getArgNames(), b.getStringAttr(name)));
   setArgShapesAttr(append(getArgShapes(), b.getI64ArrayAttr(type.getShape())));
   setArgDtypesAttr(append(getArgDtypes(), TypeAttr::get(type.getElementType())));
+  if (getIds()) {
+    SmallVector<int64_t> ids(*getIds());
+    ids.push_back(0);
+    setIds(ids);
+  }
   return getBody().addArgument(type, loc);
 }
 
@@ -695,6 +714,8 @@ void UseOp::print(OpAsmPrinter &p) {
   p.printSymbolName(getVariable());
   printOperandTypes(p, getType());
 }
+
+void UseOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getValue(), getVariable()); }
 
 Operation *UseOp::lookup() {
   auto model = (*this)->getParentOfType<ModelOp>();

@@ -124,11 +124,13 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     symbols of the entry alone, bound per program. Bound arguments show their tensor type. All
     parameters and state are read at entry; `hydra.return` names new values for them. `stage` is
     set by the passes that turn a forward entry into a `grad`, `train`, `accumulate` or `apply`
-    program.
+    program. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
+    are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
                        TypeArrayAttr:$arg_dtypes, StrArrayAttr:$dims,
-                       OptionalAttr<StrAttr>:$stage);
+                       OptionalAttr<StrAttr>:$stage,
+                       OptionalAttr<DenseI64ArrayAttr>:$ids);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -158,10 +160,12 @@ def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrai
   }];
 }
 
-def UseOp : Hydra_LeafOp<"use"> {
+def UseOp : Hydra_LeafOp<"use", [DeclareOpInterfaceMethods<OpAsmOpInterface,
+                                                           ["getAsmResultNames"]>]> {
   let summary = "the value of a parameter or state";
   let description = [{
     `%w = hydra.use @wq`. Inside `hydra.for` over a stack, the parameters of the stack come first.
+    Printed, the value has the name of the parameter.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable);
   let results = (outs Hydra_Value:$value);
@@ -228,7 +232,7 @@ def CallOp : Hydra_Op<"call", [ValueOpTrait, Pure]> {
 }
 
 def YieldOp : Hydra_Op<"yield", [Terminator, ValueOpTrait, Pure,
-                                 ParentOneOf<["DefOp", "ForOp", "WhenOp"]>]> {
+                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "WhenOp"]>]> {
   let summary = "ends a region with its values";
   let arguments = (ins Variadic<Hydra_Value>:$values);
   let hasCustomAssemblyFormat = 1;

@@ -1,6 +1,7 @@
 // Row-wise operations with a reduction inside: norms, softmax, rotary embedding.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/hydra/RowMath.h"
 
 #include <cmath>
 #include <limits>
@@ -9,29 +10,51 @@ using namespace mlir;
 
 namespace hydra {
 
-/// Operations of one row element; multiplied by the elements of the row operand.
-#define ROW_OP(Op, perElement, cost)                                                               \
+/// The form that a letter stands for: (t)ile, (r)ow value, (c)olumn value.
+static RowForm formOfLetter(char letter) {
+  return letter == 't' ? RowForm::Tile : letter == 'r' ? RowForm::Row : RowForm::Column;
+}
+
+/// `perElement`: operations of one row element; multiplied by the elements of the row operand.
+/// `forms`: a letter for each operand, then for each result; column results are sums over rows.
+#define ROW_OP(Op, perElement, cost, inner, operandForms, resultForms)                                                             \
   int64_t Op::flops() {                                                                            \
-    return perElement * build::typeOf(getOperation()->getOperand(0)).getNumElements();                             \
+    return perElement * build::typeOf(getOperation()->getOperand(0)).getNumElements();             \
   }                                                                                                \
   StringRef Op::costClass() { return cost; }                                                       \
   Precision Op::precisionClass() { return Precision::Full; }                                       \
   SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
     SmallVector<unsigned> numbers;                                                                 \
-    for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                                      \
+    for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                      \
       if (result == 0 && type == getOperation()->getResult(0).getType())                           \
         numbers.push_back(i);                                                                      \
     return numbers;                                                                                \
-  }
+  }                                                                                                \
+  SmallVector<int64_t> Op::rowWiseShape() {                                                        \
+    return SmallVector<int64_t>(build::shapeOf(getOperation()->getOperand(0)));                    \
+  }                                                                                                \
+  std::optional<unsigned> Op::rowDimensions() { return rowWiseShape().size() - inner; }            \
+  RowForm Op::operandForm(unsigned operand) { return formOfLetter(operandForms[operand]); }        \
+  RowForm Op::resultForm(unsigned result) { return formOfLetter(resultForms[result]); }            \
+  bool Op::sumsOverRows(unsigned result) { return resultForm(result) == RowForm::Column; }
 
-ROW_OP(RmsNormOp, 4, "norm")
-ROW_OP(RmsNormGradOp, 8, "norm")
-ROW_OP(LayerNormOp, 7, "norm")
-ROW_OP(LayerNormGradOp, 11, "norm")
-ROW_OP(SoftmaxOp, 4, "softmax")
-ROW_OP(SoftmaxGradOp, 4, "softmax")
-ROW_OP(RopeOp, 3, "elementwise")
+ROW_OP(RmsNormOp, 4, "norm", 1, "tc", "tr")
+ROW_OP(RmsNormGradOp, 8, "norm", 1, "ttcr", "tc")
+ROW_OP(LayerNormOp, 7, "norm", 1, "tcc", "trr")
+ROW_OP(LayerNormGradOp, 11, "norm", 1, "ttcrr", "tcc")
+ROW_OP(SoftmaxOp, 4, "softmax", 1, "t", "t")
+ROW_OP(SoftmaxGradOp, 4, "softmax", 1, "tt", "t")
+ROW_OP(RopeOp, 3, "elementwise", 2, "t", "t")
 #undef ROW_OP
+
+// Only the rotation reads other columns than its own.
+bool RmsNormOp::needsOuterOperand(unsigned) { return false; }
+bool RmsNormGradOp::needsOuterOperand(unsigned) { return false; }
+bool LayerNormOp::needsOuterOperand(unsigned) { return false; }
+bool LayerNormGradOp::needsOuterOperand(unsigned) { return false; }
+bool SoftmaxOp::needsOuterOperand(unsigned) { return false; }
+bool SoftmaxGradOp::needsOuterOperand(unsigned) { return false; }
+bool RopeOp::needsOuterOperand(unsigned) { return true; }
 
 /// `x [..., D]` with D at least 1, and `w [D]` of the same element type.
 static LogicalResult wantRowsAndScale(TypeInference &infer, Value x, Value w, StringRef what) {
@@ -87,6 +110,15 @@ LogicalResult RmsNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRe
   return success();
 }
 
+void RmsNormOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                         MutableArrayRef<RowValue> out) {
+  RowTerm x{&e, in[0]}, w{&e, in[1]};
+  RowTerm r = rsqrt(mean(x * x) + getEps());
+  out[0] = x * r * w;
+  if (getSaving())
+    out[1] = r;
+}
+
 Operation *RmsNormOp::saveForBackward(OpBuilder &b) {
   return replaceSaving(b, *this, getX(), getW());
 }
@@ -125,6 +157,14 @@ LogicalResult RmsNormGradOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
+void RmsNormGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                             MutableArrayRef<RowValue> out) {
+  RowTerm dy{&e, in[0]}, x{&e, in[1]}, w{&e, in[2]}, r{&e, in[3]};
+  RowTerm n = x * r, h = dy * w;
+  out[0] = r * (h - n * mean(h * n));
+  out[1] = sumRows(dy * n);
+}
+
 //===-- layer_norm --------------------------------------------------------------------------===//
 
 LogicalResult LayerNormOp::inferTypes(TypeInference &infer, Adaptor op,
@@ -156,6 +196,18 @@ LogicalResult LayerNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArray
     }
   }
   return success();
+}
+
+void LayerNormOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                           MutableArrayRef<RowValue> out) {
+  RowTerm x{&e, in[0]}, w{&e, in[1]}, b{&e, in[2]};
+  RowTerm average = mean(x), centred = x - average;
+  RowTerm r = rsqrt(mean(centred * centred) + getEps());
+  out[0] = centred * r * w + b;
+  if (getSaving()) {
+    out[1] = average;
+    out[2] = r;
+  }
 }
 
 Operation *LayerNormOp::saveForBackward(OpBuilder &b) {
@@ -203,6 +255,15 @@ LogicalResult LayerNormGradOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
+void LayerNormGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                               MutableArrayRef<RowValue> out) {
+  RowTerm dy{&e, in[0]}, x{&e, in[1]}, w{&e, in[2]}, average{&e, in[3]}, r{&e, in[4]};
+  RowTerm n = (x - average) * r, h = dy * w;
+  out[0] = r * (h - mean(h) - n * mean(h * n));
+  out[1] = sumRows(dy * n);
+  out[2] = sumRows(dy);
+}
+
 //===-- softmax -----------------------------------------------------------------------------===//
 
 LogicalResult SoftmaxOp::inferTypes(TypeInference &infer, Adaptor op,
@@ -229,6 +290,16 @@ LogicalResult SoftmaxOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRe
   return success();
 }
 
+void SoftmaxOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                         MutableArrayRef<RowValue> out) {
+  // A finite maximum keeps rows of minus infinities apart from NaN. A row with any other element
+  // sums to at least 1, because its maximum adds e^0.
+  RowTerm x{&e, in[0]};
+  RowTerm top = max(max(x), std::numeric_limits<float>::lowest());
+  RowTerm p = exp(x - top);
+  out[0] = p * (1.0 / max(sum(p), 1.0));
+}
+
 void SoftmaxOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = SoftmaxGradOp::create(b, getLoc(), g[0], getY());
 }
@@ -253,6 +324,12 @@ LogicalResult SoftmaxGradOp::evaluate(ArrayRef<const RefTensor *> in,
       out[0].data[t * d + i] = y[i] * (dy[i] - dot);
   }
   return success();
+}
+
+void SoftmaxGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                             MutableArrayRef<RowValue> out) {
+  RowTerm dy{&e, in[0]}, y{&e, in[1]};
+  out[0] = y * (dy - sum(dy * y));
 }
 
 //===-- rope --------------------------------------------------------------------------------===//
@@ -287,6 +364,17 @@ LogicalResult RopeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
     }
   }
   return success();
+}
+
+void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned> outer,
+                      MutableArrayRef<RowValue> out) {
+  Rotation rotation;
+  rotation.base = getBase();
+  rotation.halfSplit = getHalfSplit();
+  rotation.inverse = getInverse();
+  rotation.length = build::shapeOf(getX())[1];
+  rotation.period = getPeriodAttr() ? intValue(getPeriodAttr()) : 0;
+  out[0] = e.rotate(outer[0], rotation);
 }
 
 void RopeOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {

@@ -8,6 +8,8 @@ class Hydra_RowOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands"]>,
+        DeclareOpInterfaceMethods<RowWiseOpInterface,
+          ["rowDimensions", "operandForm", "resultForm", "needsOuterOperand", "sumsOverRows"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 defvar Hydra_VJP = DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>;
 defvar Hydra_SavingVJP = DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp", "saveForBackward"]>;

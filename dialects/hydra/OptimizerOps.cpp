@@ -1,6 +1,7 @@
 // The parameter update.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/hydra/RowMath.h"
 
 #include <cmath>
 
@@ -43,6 +44,40 @@ int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
 StringRef AdamWOp::costClass() { return "optimizer"; }
 Precision AdamWOp::precisionClass() { return Precision::Full; }
 SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
+
+SmallVector<int64_t> AdamWOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getP()));
+}
+RowForm AdamWOp::operandForm(unsigned operand) {
+  return operand < 4 ? RowForm::Tile : RowForm::Scalar;
+}
+
+/// 1 - beta^t. Near t = 0 the difference of 1 and the power would lose most digits of f32; the form
+/// 1 - e^x = -2 tanh(x/2) / (1 - tanh(x/2)) with x = t ln beta keeps them.
+static RowTerm biasCorrection(double beta, RowTerm t) {
+  if (beta == 0.0)
+    return t.constant(1.0);
+  RowTerm h = tanh(t * (0.5 * std::log(beta)));
+  return h * -2.0 / (1.0 - h);
+}
+
+void AdamWOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                       MutableArrayRef<RowValue> out) {
+  RowTerm p{&e, in[0]}, m{&e, in[1]}, v{&e, in[2]}, g{&e, in[3]}, lr{&e, in[4]};
+  RowTerm t{&e, e.cast(in[5], Float32Type::get(getContext()))};
+  if (in.size() > 6)
+    g = RowTerm{&e, in[6]} * g;
+  RowTerm rate = lr * realValue(getLrScaleAttr());
+  RowTerm m1 = m * getBeta1() + g * (1.0 - getBeta1());
+  RowTerm v1 = v * getBeta2() + g * g * (1.0 - getBeta2());
+  // The divisions by the corrections are two for the tensor instead of two for each element.
+  RowTerm pace = rate / biasCorrection(getBeta1(), t);
+  RowTerm unbias = 1.0 / biasCorrection(getBeta2(), t);
+  RowTerm decayed = p - p * (rate * getWd());
+  out[0] = decayed - pace * m1 / (sqrt(v1 * unbias) + getEps());
+  out[1] = m1;
+  out[2] = v1;
+}
 
 LogicalResult GlobalNormOp::inferTypes(TypeInference &infer, Adaptor op,
                                        SmallVectorImpl<Type> &types) {

@@ -4,13 +4,14 @@
 
 include "dialects/hydra/HydraBase.td"
 
-class Hydra_OptimizerOp<string mnemonic>
-    : Hydra_ValueOp<mnemonic, [
+class Hydra_OptimizerOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
-def AdamWOp : Hydra_OptimizerOp<"adamw"> {
+def AdamWOp : Hydra_OptimizerOp<"adamw", [DeclareOpInterfaceMethods<RowWiseOpInterface,
+                                                                     ["operandForm"]>]> {
   let summary = "decoupled AdamW on one tensor";
   let description = [{
     `%p1, %m1, %v1 = hydra.adamw %p, %m, %v, %g, %lr, %step, %scale beta1 = … beta2 = … eps = …

@@ -1,6 +1,7 @@
 // Reductions over axes.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/hydra/RowMath.h"
 
 #include <limits>
 
@@ -61,9 +62,89 @@ static void reduce(const RefTensor &in, ArrayRef<int64_t> axes, RefTensor &out, 
   });
 }
 
+//===-- Row-wise form -----------------------------------------------------------------------===//
+
+namespace {
+
+/// How a reduction divides the dimensions of its operand into rows and columns, and over which of
+/// the two it goes. Dimensions of 1 count as either.
+struct Extent {
+  enum Kind { Columns, Rows, Both, Neither } kind = Neither;
+  unsigned split = 0; ///< dimensions that are rows
+};
+
+} // namespace
+
+static Extent extentOf(Value x, ArrayRef<int64_t> axes) {
+  ArrayRef<int64_t> shape = build::shapeOf(x);
+  SmallVector<bool> mask = reducedMask(axes, shape.size());
+  unsigned rank = shape.size();
+  auto all = [&](unsigned begin, unsigned end, bool reduced) {
+    return llvm::all_of(llvm::seq(begin, end),
+                        [&](unsigned i) { return shape[i] == 1 || mask[i] == reduced; });
+  };
+  // A whole vector is a column; of more dimensions the last one lies in the columns.
+  if (all(0, rank, true))
+    return rank == 1 ? Extent{Extent::Rows, 1} : Extent{Extent::Both, rank - 1};
+  for (unsigned split = 0; split <= rank; ++split) {
+    if (rank - split > kMaxInnerDimensions)
+      continue;
+    if (all(0, split, false) && all(split, rank, true))
+      return {Extent::Columns, split};
+    if (all(0, split, true) && all(split, rank, false))
+      return {Extent::Rows, split};
+  }
+  return {};
+}
+
+/// A maximum of everything goes over columns, because only sums can go over rows.
+static Extent extentOfMax(Value x, ArrayRef<int64_t> axes) {
+  Extent extent = extentOf(x, axes);
+  if (extent.kind == Extent::Columns)
+    return extent;
+  bool everything = axes.size() == build::shapeOf(x).size();
+  return everything && axes.size() <= kMaxInnerDimensions ? Extent{Extent::Columns, 0} : Extent{};
+}
+
+static RowForm reducedForm(Extent extent, unsigned rank) {
+  switch (extent.kind) {
+  case Extent::Columns:
+    return RowForm::Row;
+  case Extent::Rows:
+    return extent.split == rank ? RowForm::Scalar : RowForm::Column;
+  default:
+    return RowForm::Scalar;
+  }
+}
+
+/// The sum of `x * factor`.
+static RowTerm emitSum(RowTerm x, double factor, Extent extent) {
+  auto scaled = [&](RowTerm v) { return factor == 1.0 ? v : v * factor; };
+  switch (extent.kind) {
+  case Extent::Columns:
+    return scaled(sum(x));
+  case Extent::Rows:
+    return sumRows(scaled(x));
+  default:
+    return sumRows(scaled(sum(x)));
+  }
+}
+
+//===-- Inference and evaluation ------------------------------------------------------------===//
+
 static double plus(double a, double b) { return a + b; }
 
-#define REDUCTION_OP(Op)                                                                           \
+#define REDUCTION_OP(Op, extentOf)                                                                 \
+  bool Op::isRowWise() { return extentOf(getX(), getAxes()).kind != Extent::Neither; }             \
+  SmallVector<int64_t> Op::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(getX())); } \
+  std::optional<unsigned> Op::rowDimensions() { return extentOf(getX(), getAxes()).split; }        \
+  RowForm Op::operandForm(unsigned) { return RowForm::Tile; }                                      \
+  RowForm Op::resultForm(unsigned) {                                                               \
+    return reducedForm(extentOf(getX(), getAxes()), build::typeOf(getX()).getRank());              \
+  }                                                                                                \
+  bool Op::sumsOverRows(unsigned) {                                                                \
+    return extentOf(getX(), getAxes()).kind != Extent::Columns;                                    \
+  }                                                                                                \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferReduction(infer, op.getX(), op.getAxes(), op.getKeep(), types);                    \
   }                                                                                                \
@@ -71,10 +152,27 @@ static double plus(double a, double b) { return a + b; }
   StringRef Op::costClass() { return "reduce"; }                                                   \
   Precision Op::precisionClass() { return Precision::Full; }
 
-REDUCTION_OP(SumOp)
-REDUCTION_OP(MeanOp)
-REDUCTION_OP(ReduceMaxOp)
+REDUCTION_OP(SumOp, extentOf)
+REDUCTION_OP(MeanOp, extentOf)
+REDUCTION_OP(ReduceMaxOp, extentOfMax)
 #undef REDUCTION_OP
+
+void SumOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                     MutableArrayRef<RowValue> out) {
+  out[0] = emitSum({&e, in[0]}, 1.0, extentOf(getX(), getAxes()));
+}
+
+void MeanOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                      MutableArrayRef<RowValue> out) {
+  double count = static_cast<double>(build::typeOf(getX()).getNumElements()) /
+                 build::typeOf(getY()).getNumElements();
+  out[0] = emitSum({&e, in[0]}, 1.0 / count, extentOf(getX(), getAxes()));
+}
+
+void ReduceMaxOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                           MutableArrayRef<RowValue> out) {
+  out[0] = max(RowTerm{&e, in[0]});
+}
 
 LogicalResult SumOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
   reduce(*in[0], getAxes(), out[0], plus);

@@ -6,6 +6,8 @@ include "dialects/hydra/HydraBase.td"
 
 class Hydra_ReductionOp<string mnemonic, string what>
     : Hydra_ValueOp<mnemonic, [StorageOpInterface,
+        DeclareOpInterfaceMethods<RowWiseOpInterface,
+          ["isRowWise", "rowDimensions", "operandForm", "resultForm", "sumsOverRows"]>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {

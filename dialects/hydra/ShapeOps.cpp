@@ -15,7 +15,7 @@ namespace hydra {
 #define VIEW_OF_FIRST(Op)                                                                          \
   SHAPE_COST(Op)                                                                                   \
   std::optional<unsigned> Op::viewedOperand() { return 0; }                                        \
-  OperandLayout Op::operandLayout(unsigned) { return {/*denseInner=*/0, /*alignment=*/1}; }
+  OperandLayout Op::operandLayout(unsigned) { return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1}; }
 
 VIEW_OF_FIRST(BroadcastOp)
 VIEW_OF_FIRST(ReshapeOp)
@@ -23,6 +23,7 @@ VIEW_OF_FIRST(TransposeOp)
 VIEW_OF_FIRST(SliceOp)
 SHAPE_COST(ConcatOp)
 SHAPE_COST(PadOp)
+SHAPE_COST(CopyOp)
 
 #undef VIEW_OF_FIRST
 #undef SHAPE_COST
@@ -250,6 +251,24 @@ void SliceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 OpFoldResult SliceOp::fold(FoldAdaptor) {
   return !isUnbound(getType()) && getX().getType() == getType() ? OpFoldResult(getX())
                                                                 : OpFoldResult();
+}
+
+//===-- copy --------------------------------------------------------------------------------===//
+
+LogicalResult CopyOp::inferTypes(TypeInference &, Adaptor op, SmallVectorImpl<Type> &types) {
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+LogicalResult CopyOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  out[0].data = in[0]->data;
+  return success();
+}
+
+void CopyOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
+
+OperandLayout CopyOp::operandLayout(unsigned) {
+  return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};
 }
 
 //===-- concat, pad -------------------------------------------------------------------------===//

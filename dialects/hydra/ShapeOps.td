@@ -51,6 +51,16 @@ def SliceOp : Hydra_ViewOp<"slice"> {
   let hasFolder = 1;
 }
 
+def CopyOp : Hydra_ShapeOp<"copy", [DeclareOpInterfaceMethods<StorageOpInterface,
+                                                              ["operandLayout"]>]> {
+  let summary = "the same tensor in a dense buffer of its own";
+  let description = [{
+    `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view.
+  }];
+  let arguments = (ins Hydra_Value:$x);
+  let results = (outs Hydra_Value:$y);
+}
+
 def ConcatOp : Hydra_ShapeOp<"concat", [StorageOpInterface]> {
   let summary = "joins tensors along one axis";
   let description = [{ `%y = hydra.concat %a, %b, %c axis = 0` }];

@@ -174,6 +174,8 @@ bool TypeInference::anyUnbound() const {
 }
 
 LogicalResult TypeInference::checkAttributes(Attribute properties) const {
+  if (!properties) // an operation without attributes
+    return success();
   for (NamedAttribute a : cast<DictionaryAttr>(properties))
     if (hasExpr(a.getValue()))
       return fail("attribute '" + a.getName().strref() + "' is an expression in a bound operation");

@@ -265,10 +265,26 @@ private:
                                              cast<TypeAttr>(dtype).getValue()));
     }
     LogicalResult result = bindBlock(entry.getBody().front());
+    if (succeeded(result))
+      boundIds(entry);
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
       environment.values.erase(dim);
     entry.setDimsAttr(ArrayAttr::get(&getContext(), {}));
     return result;
+  }
+
+  /// Notes which arguments are ids of what, from their direct users.
+  void boundIds(EntryOp entry) {
+    SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
+    for (BlockArgument argument : entry.getBody().getArguments())
+      for (OpOperand &use : argument.getUses())
+        if (auto user = dyn_cast<IdOpInterface>(use.getOwner()))
+          if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
+            int64_t &bound = ids[argument.getArgNumber()];
+            int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
+            bound = range->labels && bound <= 0 ? -limit : limit;
+          }
+    entry.setIds(ids);
   }
 
   LogicalResult bindBlock(Block &block) {

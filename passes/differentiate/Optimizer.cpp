@@ -179,7 +179,8 @@ private:
     b.setInsertionPointAfter(entry);
     auto none = b.getArrayAttr({});
     auto apply = EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none,
-                                 none, b.getStringAttr("apply"));
+                                 none, b.getStringAttr("apply"),
+                                 b.getDenseI64ArrayAttr({}));
     b.setInsertionPointToEnd(&apply.getBody().emplaceBlock());
     auto applyEnd = ReturnOp::create(b, entry.getLoc(), ValueRange(), none, none);
     b.setInsertionPoint(applyEnd);

@@ -58,9 +58,8 @@ void hydra::runtime::checkAttentionShape(const AttentionShape &shape) {
     fail("attention: widths {} and {}; expected 1 to {}", shape.headDim, shape.valueDim, widest);
   if (!(shape.scale > 0) || !std::isfinite(static_cast<float>(shape.scale)))
     fail("attention: scale {}; expected a positive number", shape.scale);
-  const bool sized = shape.mask == AttentionMask::Chunked || shape.mask == AttentionMask::Window;
-  if (sized && shape.maskSize < 1)
-    fail("attention: a mask of size {}; expected at least 1", shape.maskSize);
+  if (shape.chunk < 0 || shape.window < 0)
+    fail("attention: chunk {}, window {}; expected 0 (none) or more", shape.chunk, shape.window);
 }
 
 size_t hydra::runtime::attentionScratchBytes(const AttentionShape &shape) {

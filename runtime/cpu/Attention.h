@@ -9,24 +9,18 @@
 
 namespace hydra::runtime {
 
-/// Which keys j a query i sees, out of [0, keys).
-enum class AttentionMask : uint8_t {
-  None,    ///< all
-  Causal,  ///< j <= i
-  Chunked, ///< j <= i and i / maskSize == j / maskSize
-  Window,  ///< j <= i and i - j < maskSize
-};
-
-/// Query head h reads key head h / (heads / kvHeads). Scores are scale * <q, k>. A query that sees
-/// no key gives 0, and an lse of minus infinity.
+/// Query head h reads key head h / (heads / kvHeads). Scores are scale * <q, k>. Query i sees key j
+/// if every rule that is on allows it; a query that sees none gives 0, and an lse of minus
+/// infinity.
 struct AttentionShape {
   int64_t batch = 1;
   int64_t queries = 0, keys = 0;     // S and Sk
   int64_t heads = 1, kvHeads = 1;    // H and Hk
   int64_t headDim = 0, valueDim = 0; // widths of q and k, and of v and o
   double scale = 1.0;
-  AttentionMask mask = AttentionMask::None;
-  int64_t maskSize = 0; // of Chunked and Window
+  bool causal = false; // j <= i
+  int64_t chunk = 0;   // when not 0: i / chunk == j / chunk
+  int64_t window = 0;  // when not 0: i - j < window
 };
 
 /// A [batch, row, head, width] tensor: strides in elements, the width dense.
@@ -51,7 +45,7 @@ struct AttentionBackward {
 };
 
 /// Throws Error naming the first rule that the shape breaks: sizes of at least 1, heads a multiple
-/// of kvHeads, widths up to 4096, a positive scale, a positive maskSize where the mask has one.
+/// of kvHeads, widths up to 4096, a positive scale, chunk and window not negative.
 void checkAttentionShape(const AttentionShape &shape);
 
 /// Scratch for each worker, either direction.

@@ -27,18 +27,14 @@ namespace {
 constexpr float log2e = 1.44269504f;
 
 HYDRA_INLINE int64_t firstKey(const AttentionShape &shape, int64_t query) {
-  switch (shape.mask) {
-  case AttentionMask::Chunked:
-    return smaller(query / shape.maskSize * shape.maskSize, shape.keys);
-  case AttentionMask::Window:
-    return smaller(larger<int64_t>(0, query - shape.maskSize + 1), shape.keys);
-  default:
-    return 0;
-  }
+  const int64_t ofChunk = shape.chunk > 0 ? query / shape.chunk * shape.chunk : 0;
+  const int64_t ofWindow = shape.window > 0 ? query - shape.window + 1 : 0;
+  return smaller(larger(ofChunk, ofWindow), shape.keys);
 }
 
 HYDRA_INLINE int64_t endKey(const AttentionShape &shape, int64_t query) {
-  return shape.mask == AttentionMask::None ? shape.keys : smaller(query + 1, shape.keys);
+  const int64_t ofChunk = shape.chunk > 0 ? (query / shape.chunk + 1) * shape.chunk : shape.keys;
+  return smaller(shape.causal ? query + 1 : ofChunk, shape.keys);
 }
 
 /// Rows and keys of one tile: queries [query, query + rows), keys [key, key + columns).

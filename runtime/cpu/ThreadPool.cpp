@@ -1,7 +1,10 @@
 // The pool's protocol: publish the loop, count up `generation`, run a share, wait for `pending`.
 #include "runtime/cpu/ThreadPool.h"
 
+#include "runtime/cpu/Affinity.h"
 #include "runtime/support/Error.h"
+
+#include <sched.h>
 
 #include <chrono>
 #include <system_error>
@@ -17,31 +20,35 @@ void relax() {
 #endif
 }
 
+} // namespace
+
 /// Returns once `word` differs from `old`. A loop of one step of a plan takes some ten
 /// microseconds, waking a sleeping thread about as long: spinning longer would only burn cores.
-void waitWhileEqual(const std::atomic<uint32_t> &word, uint32_t old) {
+void ThreadPool::waitWhileEqual(const std::atomic<uint32_t> &word, uint32_t old) const {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds spinTime{50};
-  constexpr int checksPerClock = 32;
+  constexpr int checksPerRound = 32;
   const Clock::time_point end = Clock::now() + spinTime;
   do {
-    for (int i = 0; i < checksPerClock; ++i) {
+    for (int i = 0; i < checksPerRound; ++i) {
       if (word.load(std::memory_order_acquire) != old)
         return;
       relax();
     }
+    if (!bound)
+      ::sched_yield();
   } while (Clock::now() < end);
   while (word.load(std::memory_order_acquire) == old)
     word.wait(old, std::memory_order_acquire);
 }
 
-} // namespace
-
-ThreadPool::ThreadPool(unsigned threads) {
+ThreadPool::ThreadPool(unsigned threads) : bound(threads > 1 && threads == usableProcessors()) {
   if (threads < 1 || threads > maxThreads)
     fail("{} threads asked for; expected 1 to {}", threads, maxThreads);
   errors.resize(threads);
   workers.reserve(threads - 1);
+  if (bound)
+    bindToProcessor(0);
   for (unsigned worker = 1; worker < threads; ++worker) {
     try {
       workers.emplace_back([this, worker] { workerLoop(worker); });
@@ -61,6 +68,8 @@ void ThreadPool::stop() {
   for (std::thread &worker : workers)
     worker.join();
   workers.clear();
+  if (bound)
+    bindToAllProcessors();
 }
 
 void ThreadPool::parallelFor(int64_t tasks, FunctionRef<void(int64_t, unsigned)> fn) {
@@ -102,6 +111,10 @@ void ThreadPool::runShare(unsigned worker) noexcept {
 }
 
 void ThreadPool::workerLoop(unsigned worker) {
+  if (bound)
+    bindToProcessor(worker);
+  else
+    bindToAllProcessors(); // the starter may be bound by another pool
   // threads() is read only after the first change of `generation`, when the vector is complete.
   for (uint32_t seen = 0;;) {
     waitWhileEqual(generation, seen);

@@ -110,7 +110,8 @@ bool covers(const ByteRange &a, const ByteRange &b) {
     return false;
   const auto columnsA = columnsOf(a, a.pitch);
   const auto columnsB = columnsOf(b, b.pitch);
-  return columnsA->begin <= columnsB->begin && columnsB->end <= columnsA->end;
+  return columnsA && columnsB && columnsA->begin <= columnsB->begin &&
+         columnsB->end <= columnsA->end;
 }
 
 std::optional<std::pair<size_t, size_t>> findOverlap(std::span<const ByteRange> ranges) {

@@ -66,10 +66,11 @@ void checkPrologue(std::span<const std::byte> file, const std::string &origin) {
   if (!planfile::PlanBufferHasIdentifier(file.data()))
     fail("{}: no plan: expected the identifier {} at byte 4", origin, planfile::PlanIdentifier());
   const auto version = load<uint32_t>(file, kVersionOffset);
-  if (version != kPlanVersion)
+  if (version != kPlanVersion) {
     fail("{}: plan format version {}; this program reads version {} (compile the model again with "
          "the hydrac that belongs to it)",
          origin, version, kPlanVersion);
+  }
   const auto size = load<uint64_t>(file, kSizeOffset);
   if (size != file.size())
     fail("{}: the file has {} bytes, but was written with {}: truncated or damaged", origin,

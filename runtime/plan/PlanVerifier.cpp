@@ -71,6 +71,7 @@ private:
 
   void checkSegments() {
     const auto &segments = *plan.segments();
+    checkAligned(Path(root, "segments"), segments);
     constexpr size_t expected = static_cast<size_t>(SegmentKind::MAX) + 1;
     if (segments.size() != expected)
       failAt(Path(root, "segments"), "has {} entries; expected {}: persistent, transient",
@@ -110,6 +111,8 @@ private:
       failAt(Path(path, "layer"), "{} is no layer; expected -1 or more", tensor.layer());
     const auto &shape = *tensor.shape();
     const auto &strides = *tensor.strides();
+    checkAligned(Path(path, "shape"), shape);
+    checkAligned(Path(path, "strides"), strides);
     if (shape.size() > kMaxRank)
       failAt(Path(path, "shape"), "has rank {}; the largest is {}", shape.size(), kMaxRank);
     if (strides.size() != shape.size())
@@ -118,11 +121,12 @@ private:
     uint64_t elements = 1;
     for (flatbuffers::uoffset_t i = 0; i < shape.size(); ++i) {
       const int64_t size = shape.Get(i);
-      if (size < 1 || static_cast<uint64_t>(size) > kMaxElements / elements)
+      if (size < 1 || static_cast<uint64_t>(size) > kMaxElements / elements) {
         failAt(Path(path, "shape", i),
                "{} is no valid dimension; expected 1 or more, and at most "
                "{} elements in all",
                size, kMaxElements);
+      }
       elements *= size;
       const int64_t stride = strides.Get(i);
       if (stride < 0 || static_cast<uint64_t>(stride) > kMaxElements)
@@ -164,6 +168,8 @@ private:
     uint64_t elements = 1;
     for (const int64_t size : *tensor.shape())
       elements *= size;
+    if (init.table())
+      checkAligned(Path(path, "table"), *init.table());
     const uint64_t entries = init.table() ? init.table()->size() : 0;
     if (init.kind() == InitKind::shuffle && entries != elements)
       failAt(Path(path, "table"), "has {} values for a tensor with {} elements", entries, elements);
@@ -277,11 +283,12 @@ private:
       failAt(Path(path, "grid"), "[{}, {}, {}] is no grid; expected 1 to [{}, {}, {}]", grid.x(),
              grid.y(), grid.z(), maxX, maxYZ, maxYZ);
     if (block.x() < 1 || block.x() > 1024 || block.y() < 1 || block.y() > 1024 || block.z() < 1 ||
-        block.z() > 64 || threads > 1024)
+        block.z() > 64 || threads > 1024) {
       failAt(Path(path, "block"),
              "[{}, {}, {}] is no thread block; expected 1 to [1024, 1024, 64] "
              "and at most 1024 threads",
              block.x(), block.y(), block.z());
+    }
     if (kernel.shared_bytes() > maxShared)
       failAt(Path(path, "shared_bytes"), "{} is more than {}", kernel.shared_bytes(), maxShared);
   }

@@ -130,10 +130,11 @@ private:
       ranges[segment].push_back(range);
       positions[segment].push_back(i);
     }
-    for (size_t segment = 0; segment < 2; ++segment)
+    for (size_t segment = 0; segment < 2; ++segment) {
       if (const auto found = findOverlap(ranges[segment]))
         failAt(Path(path, "inputs", positions[segment][found->second]),
                "shares bytes with inputs[{}]", positions[segment][found->first]);
+    }
   }
 
   void checkOutputs() {
@@ -154,6 +155,7 @@ private:
       const Path at(owner, "blocks", i);
       const Block &block = *blocks.Get(i);
       checkWaits(at, block, list);
+      checkUnion(at, "node", block.node_type());
       if (const Step *step = block.node_as_Step())
         checkStep(Path(at, "step"), *step);
       else if (const Loop *loop = block.node_as_Loop())
@@ -194,6 +196,7 @@ private:
       failAt(Path(at, "count"), "{} is no number of iterations; expected 1 to {}", loop.count(),
              kMaxLoopCount);
     const auto &strides = *loop.strides();
+    checkAligned(Path(at, "strides"), strides);
     for (flatbuffers::uoffset_t i = 0; i < strides.size(); ++i) {
       const Path stridePath(at, "strides", i);
       const LoopStride &stride = *strides.Get(i);
@@ -217,10 +220,11 @@ private:
     const Path selectorPath(at, "selector");
     touch(selectorPath, choice.selector(), Access::read);
     const Tensor &selector = *plan.tensors()->Get(choice.selector());
-    if (selector.shape()->size() != 0 || selector.dtype() != DType::i32)
+    if (selector.shape()->size() != 0 || selector.dtype() != DType::i32) {
       failAt(selectorPath, "{} is {} of rank {}; expected i32 of rank 0",
              selector.name()->string_view(), EnumNameDType(selector.dtype()),
              selector.shape()->size());
+    }
     const auto &cases = *choice.cases();
     if (cases.size() == 0)
       failAt(Path(at, "cases"), "is empty; expected at least one case");
@@ -235,8 +239,10 @@ private:
     if (step.layer() < -1)
       failAt(Path(at, "layer"), "{} is no layer; expected -1 or more", step.layer());
     checkCost(at, *step.cost());
+    checkAligned(Path(at, "args"), *step.args());
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
       checkArg(Path(at, "args", i), *step.args()->Get(i));
+    checkUnion(at, "action", step.action_type());
     if (const Launch *launch = step.action_as_Launch()) {
       checkLaunch(Path(at, "launch"), *launch, step.args()->size());
     } else {
@@ -322,11 +328,12 @@ private:
       if (!std::isfinite(alternative.microseconds()))
         failAt(Path(alternativePath, "microseconds"), "{} is not finite",
                alternative.microseconds());
-      if (alternative.workspace_bytes() > room)
+      if (alternative.workspace_bytes() > room) {
         failAt(Path(alternativePath, "workspace_bytes"),
                "{} bytes are more than the step's "
                "workspace has ({})",
                alternative.workspace_bytes(), room);
+      }
     }
   }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 
@@ -44,12 +45,27 @@ template <typename... Args>
   throw support::Error(path.text() + ": " + fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Whether a number from a file is a value of a generated enum. (Those of unions need no check: the
-/// structure does not hold with an unknown one.)
+/// Whether a number from a file is a value of a generated enum.
 template <typename Enum> void checkEnum(const Path &owner, const char *field, Enum value) {
   if (value > Enum::MAX)
     failAt(Path(owner, field), "{} is no value of this enum; the largest is {}",
            static_cast<int>(value), static_cast<int>(Enum::MAX));
+}
+
+/// Whether the field is one of the tables of a generated union. (The FlatBuffers verifier lets
+/// unknown ones pass.)
+template <typename Union> void checkUnion(const Path &owner, const char *field, Union type) {
+  if (type == Union::NONE || type > Union::MAX)
+    failAt(Path(owner, field), "is of no known type ({})", static_cast<int>(type));
+}
+
+/// Whether elements may be referred to where they stand. (The FlatBuffers verifier checks the
+/// alignment of a vector's length only.)
+template <typename Element>
+void checkAligned(const Path &path, const flatbuffers::Vector<Element> &vector) {
+  constexpr size_t alignment = alignof(std::remove_pointer_t<Element>);
+  if (vector.size() > 0 && reinterpret_cast<uintptr_t>(vector.Data()) % alignment != 0)
+    failAt(path, "does not begin at a multiple of {} bytes", alignment);
 }
 
 /// Whether `index` names an entry of `list`, whose entries are called `what`.

@@ -1,1 +1,310 @@
-int main(){}
+// hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
+#include "compiler/driver/Driver.h"
+#include "runtime/support/Error.h"
+#include "tools/hydra-interpret/Values.h"
+
+using namespace mlir;
+using namespace hydra;
+namespace cl = llvm::cl;
+
+namespace {
+
+constexpr llvm::StringLiteral kOverview =
+    "Hydra's oracle: evaluates a program of a model in float64, operation by operation.\n\n"
+    "  hydra-interpret models/cs336.mlir --preset=tiny --batch=2 --seq=32 --mode=grad \\\n"
+    "      --inputs in.safetensors --outputs out.safetensors\n\n"
+    "--inputs holds the inputs of the entry (tokens, labels: I32 or I64), all parameters or none,\n"
+    "and any state (F32 or F64). What it lacks starts from its initialiser; without --inputs the\n"
+    "tokens are synthetic. --outputs receives, as F64:\n"
+    "  --mode=forward  what the entry returns\n"
+    "  --mode=grad     loss and grad.<parameter>\n"
+    "  --mode=train    losses [N+1] (before each of N updates on the same batch, and after the\n"
+    "                  last), all parameters and all state\n"
+    "Without --outputs the losses, or one line a tensor, are printed. A model may be a template or\n"
+    "the text after any pass (--dump-passes): what was done to it is not done again.\n";
+
+struct Options : ModelOptions {
+  cl::OptionCategory own{"Evaluation"};
+  cl::opt<std::string> entry{"entry", cl::value_desc("NAME"), cl::cat(own),
+                             cl::desc("what to evaluate (default: loss, or the first entry)")};
+  cl::opt<std::string> inputs{"inputs", cl::value_desc("FILE"), cl::cat(own),
+                              cl::desc("a safetensors file to start from (default: none)")};
+  cl::opt<std::string> outputs{"outputs", cl::value_desc("FILE"), cl::cat(own),
+                               cl::desc("the safetensors file to write (default: print)")};
+  cl::opt<bool> round{
+      "round", cl::cat(own),
+      cl::desc("round each result to its type, as a low-precision run would (default: off)")};
+  SeedOption seed{"seed", cl::value_desc("N"), cl::cat(own), cl::init(0),
+                  cl::desc("of initialisers and synthetic tokens (default: 0)")};
+  IntegerOption<0> steps{"steps", cl::value_desc("N"), cl::cat(own), cl::init(1),
+                         cl::desc("updates in --mode=train (default: 1)")};
+  MagnitudeOption lr{"lr", cl::value_desc("X"), cl::cat(own), cl::init(1e-3),
+                     cl::desc("learning rate in --mode=train (default: 0.001)")};
+  MagnitudeOption clip{
+      "clip", cl::value_desc("X"), cl::cat(own), cl::init(0.0),
+      cl::desc("gradient norm to clip to in --mode=train (default: 0, which is none)")};
+
+  Options() : ModelOptions("forward, or what passes have made of the entry") {}
+
+  /// The first given flag that has a meaning in training only; null if there is none.
+  const cl::Option *trainingFlag() const {
+    for (const cl::Option *o : {static_cast<const cl::Option *>(&steps),
+                                static_cast<const cl::Option *>(&lr),
+                                static_cast<const cl::Option *>(&clip),
+                                static_cast<const cl::Option *>(&accum)})
+      if (o->getNumOccurrences() > 0)
+        return o;
+    return nullptr;
+  }
+};
+
+/// One run of the tool, from the model file to the results.
+class Interpretation {
+public:
+  explicit Interpretation(const Options &options) : options(options), driver(options) {}
+
+  LogicalResult run() {
+    if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
+        failed(compile()) || failed(giveValues()))
+      return failure();
+    {
+      TimingScope scope = driver.time("Interpreter");
+      if (failed(mode == Mode::Train ? train() : evaluateOnce()))
+        return failure();
+    }
+    if (options.outputs.empty())
+      printTensors(results());
+    else
+      writeTensors(options.outputs, results());
+    return success();
+  }
+
+private:
+  LogicalResult chooseEntry() {
+    ModelOp model = driver.model();
+    SmallVector<EntryOp> entries(model.getBody().getOps<EntryOp>());
+    std::string names;
+    for (EntryOp e : entries)
+      names += (names.empty() ? "" : ", ") + e.getSymName().str();
+    bool given = options.entry.getNumOccurrences() > 0;
+    StringRef name = given ? StringRef(options.entry) : "loss";
+    entry = model.lookupSymbol<EntryOp>(name);
+    if (!entry && !given && !entries.empty())
+      entry = entries.front();
+    if (entry)
+      return success();
+    return model.emitError() << "model @" << model.getSymName() << " has no entry '" << name
+                             << "'; it has: " << (names.empty() ? "none" : names);
+  }
+
+  /// What the entry is already, if it is no longer a forward program.
+  std::optional<Mode> stageMode() {
+    if (!entry.getStage())
+      return std::nullopt;
+    return *entry.getStage() == "grad" ? Mode::Grad : Mode::Train;
+  }
+
+  LogicalResult chooseMode() {
+    std::optional<Mode> given = options.givenMode(), stage = stageMode();
+    mode = given ? *given : stage.value_or(Mode::Forward);
+    StringRef name = entry.getSymName();
+    if (stage && mode < *stage)
+      return entry.emitError() << "entry @" << name << " is a " << *entry.getStage()
+                               << " program already; --mode is " << modeName(mode)
+                               << ", expected " << modeName(*stage);
+    if (const cl::Option *flag = options.trainingFlag(); flag && mode != Mode::Train)
+      support::fail("--{} is for --mode=train; the mode is {}", flag->ArgStr.str(),
+                    modeName(mode).str());
+    if (entry.getStage() == "apply")
+      return entry.emitError() << "entry @" << name
+                               << " is the second half of a training step; expected the first, "
+                                  "an accumulate program";
+    if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0)
+      return entry.emitError() << "entry @" << name << " is a part of an update; say with "
+                                  "--accum=N how many micro-batches it was made for";
+    if (entry.getStage() == "train" && options.accum > 1)
+      return entry.emitError() << "entry @" << name
+                               << " updates after every batch; expected --accum=1";
+    if (driver.model().isBound() && options.bindingGiven())
+      return driver.model().emitError()
+             << "model @" << driver.model().getSymName()
+             << " is bound already; --preset, --set, --batch and --seq are for templates";
+    return success();
+  }
+
+  /// Runs the passes that are missing between the file and what the mode asks for.
+  LogicalResult compile() {
+    std::string name = entry.getSymName().str();
+    auto stage = entry.getStage();
+    LogicalResult compiled = driver.run([&](OpPassManager &passes) {
+      if (!driver.model().isBound()) {
+        BindingOptions binding = options.binding();
+        binding.programs = {name + ":" + name};
+        buildForwardPipeline(passes, binding);
+      } else if (!driver.model().getBody().getOps<StackOp>().empty()) {
+        passes.addPass(createUnrollLayers());
+      }
+      if (!stage) {
+        buildTrainingPipeline(passes, mode, {name}, options.accum, /*clip=*/true);
+      } else if (*stage == "grad" && mode == Mode::Train) {
+        OptimizerOptions optimizer;
+        optimizer.programs = {name};
+        optimizer.accum = options.accum;
+        passes.addPass(createOptimizer(optimizer));
+      }
+    });
+    if (failed(compiled))
+      return failure();
+    ModelOp model = driver.model();
+    EntryOp first = model.lookupSymbol<EntryOp>(name);
+    if (!first) // the optimizer has split it
+      first = model.lookupSymbol<EntryOp>("accumulate");
+    programs = {first};
+    if (first.getStage() != "accumulate")
+      return success();
+    auto apply = model.lookupSymbol<EntryOp>("apply");
+    if (!apply)
+      return first.emitError() << "model @" << model.getSymName()
+                               << " has no program 'apply' that uses what @" << first.getSymName()
+                               << " accumulates";
+    programs.push_back(apply);
+    return success();
+  }
+
+  LogicalResult giveValues() {
+    slots = slotsOf(programs);
+    bool fromFile = !options.inputs.empty();
+    values = fromFile ? readTensors(options.inputs, slots) : syntheticInputs(slots, vocabulary(), options.seed);
+    if (llvm::any_of(slots, [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
+      FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
+      if (failed(initial))
+        return failure();
+      announceInitialisers(fromFile);
+      for (auto &item : *initial)
+        values.try_emplace(item.getKey(), std::move(item.getValue()));
+    }
+    giveScalar("lr", options.lr.getNumOccurrences() > 0, options.lr);
+    giveScalar("clip", options.clip.getNumOccurrences() > 0, options.clip);
+    giveScalar("step", false, 1.0);
+    return success();
+  }
+
+  LogicalResult evaluateOnce() {
+    EntryOp program = programs.front();
+    FailureOr<TensorMap> computed = interpret(program, values, {options.round});
+    if (failed(computed))
+      return failure();
+    outputs = std::move(*computed);
+    for (StringRef name : program.getReturn().getOutputNames().getAsValueRange<StringAttr>())
+      shown.push_back(name.str());
+    for (auto symbol : program.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+      shown.push_back(symbol.getValue().str());
+    return success();
+  }
+
+  LogicalResult train() {
+    RefTensor losses({options.steps + 1});
+    for (int64_t n = 0; n <= options.steps; ++n) {
+      const bool last = n == options.steps; // evaluated only
+      const int64_t batches = last ? 1 : options.accum;
+      for (int64_t i = 0; i < batches; ++i) {
+        FailureOr<TensorMap> step = interpret(programs.front(), values, {options.round});
+        if (failed(step))
+          return failure();
+        losses.data[n] += (*step)["loss"].data[0] / static_cast<double>(batches);
+        if (!last)
+          takeUpdates(programs.front(), *step);
+      }
+      if (!last && programs.size() > 1) {
+        FailureOr<TensorMap> step = interpret(programs.back(), values, {options.round});
+        if (failed(step))
+          return failure();
+        takeUpdates(programs.back(), *step);
+      }
+      values["step"].data[0] += 1.0;
+    }
+    outputs = std::move(values);
+    outputs["losses"] = std::move(losses);
+    shown.push_back("losses");
+    if (!options.outputs.empty())
+      for (const Slot &slot : slots)
+        if (isVariable(slot))
+          shown.push_back(slot.name);
+    return success();
+  }
+
+  void takeUpdates(EntryOp program, TensorMap &results) {
+    for (auto symbol : program.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+      values[symbol.getValue()] = std::move(results[symbol.getValue()]);
+  }
+
+  static bool isVariable(const Slot &slot) {
+    return slot.kind == Slot::Kind::Parameter || slot.kind == Slot::Kind::State;
+  }
+
+  /// A run-time scalar, from the flag or from the file.
+  void giveScalar(StringRef name, bool flagGiven, double value) {
+    if (llvm::none_of(slots, [&](const Slot &s) { return s.name == name; }))
+      return;
+    if (flagGiven && values.contains(name))
+      support::fail("{}: tensor '{}' is also given as --{}; expected one of them",
+                    options.inputs.getValue(), name.str(), name.str());
+    values.try_emplace(name, ArrayRef<int64_t>(), value);
+  }
+
+  /// How many different tokens there are: the symbol V of every model.
+  int64_t vocabulary() {
+    auto size = dyn_cast_or_null<IntegerAttr>(driver.model().getSymbolValue("V"));
+    if (!size)
+      support::fail("model @{} has no symbol V, below which synthetic tokens could lie; give "
+                    "tokens with --inputs",
+                    driver.model().getSymName().str());
+    return size.getInt();
+  }
+
+  void announceInitialisers(bool fromFile) {
+    if (!fromFile)
+      printProblem(llvm::Twine("no --inputs: synthetic tokens and initial parameters of seed ") +
+                   llvm::Twine(options.seed));
+    else if (llvm::any_of(slots, [&](const Slot &s) {
+               return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
+             }))
+      printProblem(llvm::Twine(options.inputs) + " has no parameters: initial ones of seed " +
+                   llvm::Twine(options.seed));
+  }
+
+  NamedTensors results() const {
+    NamedTensors list;
+    for (const std::string &name : shown)
+      list.emplace_back(name, &outputs.find(name)->second);
+    return list;
+  }
+
+  const Options &options;
+  Driver driver;
+  EntryOp entry;
+  Mode mode = Mode::Forward;
+  SmallVector<EntryOp> programs; ///< the one, or accumulate and apply
+  std::vector<Slot> slots;
+  TensorMap values;
+  TensorMap outputs;
+  std::vector<std::string> shown; ///< names of results, in their order
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  static Options options;
+  if (!parseCommandLine(argc, argv, kOverview, {&options.category, &options.own}))
+    return 1;
+  if (options.file.empty()) {
+    printProblem("no model is given; expected MODEL.mlir [flags], see --help");
+    return 1;
+  }
+  try {
+    return succeeded(Interpretation(options).run()) ? 0 : 1;
+  } catch (const support::Error &error) {
+    printProblem(error.what());
+    return 1;
+  }
+}

@@ -23,9 +23,9 @@ const DamageCase cases[] = {
     {"Cost", [](PlanT &p) { train(p).cost = Cost(0, 0, -1); },
      "programs[0].cost: -1 us is no time"},
     {"TransientBytes", [](PlanT &p) { train(p).transient_bytes = 1 << 20; },
-     "programs[0].transient_bytes: 1048576 bytes are more than the transient segment has (1344)"},
-    {"LiveBytes", [](PlanT &p) { train(p).live_bytes = 1345; },
-     "programs[0].live_bytes: 1345 bytes are more than transient_bytes (1344)"},
+     "programs[0].transient_bytes: 1048576 bytes are more than the transient segment has (1280)"},
+    {"LiveBytes", [](PlanT &p) { train(p).live_bytes = 1281; },
+     "programs[0].live_bytes: 1281 bytes are more than transient_bytes (1280)"},
     {"InputNameTwice", [](PlanT &p) { train(p).inputs[1]->name = "tokens"; },
      "programs[0].inputs[1].name: tokens is given twice"},
     {"InputKind", [](PlanT &p) { train(p).inputs[1]->kind = InputKind(3); },
@@ -98,24 +98,24 @@ const DamageCase cases[] = {
     {"StrideHuge", [](PlanT &p) { outerLoop(p).strides[0] = LoopStride(12, INT64_MIN); },
      "programs[0].blocks[1].loop.strides[0].bytes: -9223372036854775808 is no multiple of the "
      "element size 4, or too large"},
-    {"StrideLeavesForwards", [](PlanT &p) { outerLoop(p).count = 12; },
+    {"StrideLeavesForwards", [](PlanT &p) { outerLoop(p).count = 13; },
      "programs[0].blocks[1].loop.blocks[0].step.args[0]: x.slice leaves the transient segment of "
-     "1344 bytes in some iteration of its loops"},
+     "1280 bytes in some iteration of its loops"},
     {"StrideLeavesBackwards", [](PlanT &p) { outerLoop(p).strides[0] = LoopStride(12, -96); },
      "programs[0].blocks[1].loop.blocks[0].step.args[0]: x.slice leaves the transient segment of "
-     "1344 bytes in some iteration of its loops"},
+     "1280 bytes in some iteration of its loops"},
     {"StridesAddUp", [](PlanT &p) { innerLoop(p).count = 256; },
      "programs[0].blocks[1].loop.blocks[1].loop.blocks[0].switch.cases[0].blocks[0].step.args[0]: "
-     "x.column leaves the transient segment of 1344 bytes in some iteration of its loops"},
+     "x.column leaves the transient segment of 1280 bytes in some iteration of its loops"},
     {"StrideOverflow",
      [](PlanT &p) {
        outerLoop(p).count = uint64_t{1} << 32;
        outerLoop(p).strides[0] = LoopStride(12, int64_t{1} << 48);
      },
      "programs[0].blocks[1].loop.blocks[0].step.args[0]: x.slice leaves the transient segment of "
-     "1344 bytes in some iteration of its loops"},
-    {"BeyondTransientBytes", [](PlanT &p) { train(p).transient_bytes = 1343; },
-     "programs[0].blocks[3].step.args[3]: workspace reaches beyond transient_bytes (1343) of the "
+     "1280 bytes in some iteration of its loops"},
+    {"BeyondTransientBytes", [](PlanT &p) { train(p).transient_bytes = 1279; },
+     "programs[0].blocks[3].step.args[3]: workspace reaches beyond transient_bytes (1279) of the "
      "program"},
     {"Depth",
      [](PlanT &p) {
@@ -236,6 +236,29 @@ const DamageCase cases[] = {
 
 TEST_P(ProgramRules, BrokenIsRejected) { expectError(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Programs, ProgramRules, testing::ValuesIn(cases), nameOfCase);
+
+TEST(ProgramVerifier, KnowsWhatItCanRun) {
+  const runtime::PlanFile file = samplePlan().load();
+  const Block &block = *file.plan().programs()->Get(0)->blocks()->Get(kMatmul);
+  const auto errorWith = [&](const uint8_t *type) {
+    std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+    bytes[type - reinterpret_cast<const uint8_t *>(file.bytes().data())] = std::byte{9};
+    runtime::sealPlan(bytes);
+    try {
+      runtime::PlanFile::parse(std::move(bytes), "plan.fb");
+    } catch (const support::Error &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto typeOf = [](const auto &table, flatbuffers::voffset_t field) {
+    return reinterpret_cast<const flatbuffers::Table &>(table).GetAddressOf(field);
+  };
+  EXPECT_EQ(errorWith(typeOf(block, Block::VT_NODE_TYPE)),
+            "plan.fb: programs[0].blocks[3].node: is of no known type (9)");
+  EXPECT_EQ(errorWith(typeOf(*block.node_as_Step(), Step::VT_ACTION_TYPE)),
+            "plan.fb: programs[0].blocks[3].step.action: is of no known type (9)");
+}
 
 TEST(ProgramVerifier, AcceptsTheDeepestNesting) {
   PlanBuilder builder = samplePlan();

@@ -1,0 +1,279 @@
+// Records row-wise operations as a graph of numbers.
+#include "compiler/codegen/RowProgram.h"
+
+#include "dialects/hydra/Hydra.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+std::optional<RowType> rowTypeOf(Type element) {
+  if (element.isF32())
+    return RowType::F32;
+  if (element.isBF16())
+    return RowType::BF16;
+  if (element.isInteger(32))
+    return RowType::I32;
+  if (element.isInteger(1))
+    return RowType::I1;
+  return std::nullopt;
+}
+
+unsigned storageBytes(RowType type) {
+  switch (type) {
+  case RowType::F32:
+  case RowType::I32:
+    return 4;
+  case RowType::BF16:
+    return 2;
+  case RowType::I1:
+    return 1;
+  }
+  llvm_unreachable("four types");
+}
+
+//===-- Text --------------------------------------------------------------------------------===//
+
+static void printNode(llvm::raw_ostream &os, const RowNode &node) {
+  os << static_cast<int>(node.kind) << ' ' << static_cast<int>(node.form) << ' '
+     << static_cast<int>(node.type) << ' ' << node.code;
+  for (unsigned input : node.inputs)
+    os << " %" << input;
+  if (node.kind == RowNode::Kind::Constant)
+    os << ' ' << llvm::format_hex(llvm::bit_cast<uint64_t>(node.value), 18);
+  const Rotation &r = node.rotation;
+  if (node.kind == RowNode::Kind::Rotate)
+    os << ' ' << llvm::format_hex(llvm::bit_cast<uint64_t>(r.base), 18) << ' ' << r.halfSplit
+       << ' ' << r.inverse << ' ' << r.length << ' ' << r.period;
+}
+
+static void printShape(llvm::raw_ostream &os, ArrayRef<int64_t> shape) {
+  os << '[';
+  llvm::interleaveComma(shape, os);
+  os << ']';
+}
+
+std::string RowProgram::key() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printShape(os, domain.rowShape);
+  printShape(os, domain.innerShape);
+  for (const RowInput &input : inputs) {
+    os << "\ni ";
+    printShape(os, input.shape);
+    os << static_cast<int>(input.type) << ' ' << (input.form ? static_cast<int>(*input.form) : -1);
+  }
+  for (const RowNode &node : nodes) {
+    os << '\n';
+    printNode(os, node);
+  }
+  for (const RowResult &result : results)
+    os << "\nr " << static_cast<int>(result.form) << ' ' << static_cast<int>(result.type) << ' '
+       << result.node;
+  return text;
+}
+
+//===-- Recording ---------------------------------------------------------------------------===//
+
+RowValue RowRecorder::add(RowNode node) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printNode(os, node);
+  auto [entry, isNew] = known.try_emplace(text, program.nodes.size());
+  if (isNew)
+    program.nodes.push_back(std::move(node));
+  return {entry->second};
+}
+
+RowForm RowRecorder::joined(ArrayRef<RowValue> values) const {
+  bool rows = false, columns = false;
+  for (RowValue v : values) {
+    rows |= variesOverRows(form(v));
+    columns |= variesOverColumns(form(v));
+  }
+  return rowForm(rows, columns);
+}
+
+RowValue RowRecorder::input(unsigned number) {
+  const RowInput &input = program.inputs[number];
+  RowNode node{RowNode::Kind::Input, *input.form, input.type};
+  node.code = number;
+  return add(node);
+}
+
+Type RowRecorder::elementType(RowValue v) const {
+  switch (type(v)) {
+  case RowType::F32:
+    return Float32Type::get(context);
+  case RowType::BF16:
+    return BFloat16Type::get(context);
+  case RowType::I32:
+    return IntegerType::get(context, 32);
+  case RowType::I1:
+    return IntegerType::get(context, 1);
+  }
+  llvm_unreachable("four types");
+}
+
+RowValue RowRecorder::constant(double value, Type element) {
+  RowNode node{RowNode::Kind::Constant, RowForm::Scalar, *rowTypeOf(element)};
+  node.value = value;
+  if (isFloat(node.type)) {
+    llvm::APFloat rounded(value);
+    bool inexact;
+    rounded.convert(node.type == RowType::BF16 ? llvm::APFloat::BFloat()
+                                               : llvm::APFloat::IEEEsingle(),
+                    llvm::APFloat::rmNearestTiesToEven, &inexact);
+    rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+    node.value = rounded.convertToDouble();
+  }
+  return add(node);
+}
+
+RowValue RowRecorder::index(unsigned dim) {
+  bool row = dim < program.domain.rowShape.size();
+  RowNode node{RowNode::Kind::Index, rowForm(row, !row), RowType::I32};
+  node.code = dim;
+  return add(node);
+}
+
+RowValue RowRecorder::unary(RowUnary f, RowValue x) {
+  bool integer = f == RowUnary::Neg && type(x) == RowType::I32;
+  assert((integer || isFloat(type(x))) && "functions are for numbers");
+  RowNode node{RowNode::Kind::Unary, form(x), integer ? RowType::I32 : RowType::F32};
+  node.code = static_cast<unsigned>(f);
+  node.inputs = {x.id};
+  return add(node);
+}
+
+RowValue RowRecorder::binary(RowBinary f, RowValue a, RowValue b) {
+  assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
+  RowNode node{RowNode::Kind::Binary, joined({a, b}),
+               isFloat(type(a)) ? RowType::F32 : RowType::I32};
+  node.code = static_cast<unsigned>(f);
+  node.inputs = {a.id, b.id};
+  return add(node);
+}
+
+RowValue RowRecorder::compare(RowPredicate p, RowValue a, RowValue b) {
+  assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
+  RowNode node{RowNode::Kind::Compare, joined({a, b}), RowType::I1};
+  node.code = static_cast<unsigned>(p);
+  node.inputs = {a.id, b.id};
+  return add(node);
+}
+
+RowValue RowRecorder::select(RowValue condition, RowValue a, RowValue b) {
+  assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
+  // Choosing rounds nothing: of two bf16 numbers it is one.
+  RowNode node{RowNode::Kind::Select, joined({condition, a, b}),
+               type(a) == type(b) ? type(a) : RowType::F32};
+  node.inputs = {condition.id, a.id, b.id};
+  return add(node);
+}
+
+RowValue RowRecorder::cast(RowValue x, Type to) {
+  RowType target = *rowTypeOf(to);
+  if (target == type(x))
+    return x;
+  RowNode node{RowNode::Kind::Cast, form(x), target};
+  node.inputs = {x.id};
+  return add(node);
+}
+
+RowValue RowRecorder::reduce(RowReduction r, RowValue tile) {
+  assert(isFloat(type(tile)) && "reductions are for numbers");
+  RowNode node{RowNode::Kind::Reduce, RowForm::Row, RowType::F32};
+  node.code = static_cast<unsigned>(r);
+  node.inputs = {tile.id};
+  return add(node);
+}
+
+RowValue RowRecorder::sumRows(RowValue v) {
+  assert(isFloat(type(v)) && "reductions are for numbers");
+  RowNode node{RowNode::Kind::SumRows, rowForm(false, variesOverColumns(form(v))), RowType::F32};
+  node.inputs = {v.id};
+  return add(node);
+}
+
+RowValue RowRecorder::gather(unsigned operand, RowValue row) {
+  RowNode node{RowNode::Kind::Gather, rowForm(variesOverRows(form(row)), true),
+               program.inputs[operand].type};
+  node.code = operand;
+  node.inputs = {row.id};
+  return add(node);
+}
+
+RowValue RowRecorder::rotate(unsigned operand, const Rotation &rotation) {
+  RowNode node{RowNode::Kind::Rotate, RowForm::Tile, RowType::F32};
+  node.code = operand;
+  node.rotation = rotation;
+  return add(node);
+}
+
+RowProgram RowRecorder::finish(ArrayRef<RowValue> values, std::vector<RowResult> results) {
+  RowProgram done = std::move(program);
+  std::vector<char> live(done.nodes.size(), false);
+  for (RowValue v : values)
+    live[v.id] = true;
+  for (size_t i = live.size(); i-- > 0;)
+    if (live[i])
+      for (unsigned input : done.nodes[i].inputs)
+        live[input] = true;
+  std::vector<unsigned> renumbered(live.size());
+  std::vector<RowNode> nodes;
+  for (auto [i, node] : llvm::enumerate(done.nodes)) {
+    if (!live[i])
+      continue;
+    for (unsigned &input : node.inputs)
+      input = renumbered[input];
+    renumbered[i] = nodes.size();
+    nodes.push_back(std::move(node));
+  }
+  for (auto [result, value] : llvm::zip(results, values))
+    result.node = renumbered[value.id];
+  done.nodes = std::move(nodes);
+  done.results = std::move(results);
+  return done;
+}
+
+//===-- Groups ------------------------------------------------------------------------------===//
+
+FailureOr<RowProgram> recordRows(FusedOp group) {
+  auto typeOf = [&](Value v) -> FailureOr<RowType> {
+    Type element = cast<RankedTensorType>(v.getType()).getElementType();
+    if (std::optional<RowType> type = rowTypeOf(element))
+      return *type;
+    return emitError(v.getLoc()) << "a group of row-wise operations holds elements of type "
+                                 << element << "; expected f32, bf16, i32 or i1";
+  };
+  for (Operation &op : group.getBlock().without_terminator())
+    for (Value v : op.getResults())
+      if (failed(typeOf(v)))
+        return failure();
+  std::vector<RowInput> inputs;
+  for (auto [i, value] : llvm::enumerate(group.getInputs())) {
+    FailureOr<RowType> type = typeOf(value);
+    if (failed(type))
+      return failure();
+    RowInput &input = inputs.emplace_back();
+    input.shape.assign(cast<RankedTensorType>(value.getType()).getShape());
+    input.type = *type;
+    if (!group.isOuterOnly(i))
+      input.form = group.getInputForm(i);
+  }
+  std::vector<RowResult> results;
+  for (auto [i, value] : llvm::enumerate(group.getResults()))
+    results.push_back({group.getResultForm(i), *typeOf(value)});
+
+  RowRecorder recorder(group.getContext(), group.getDomain(), inputs);
+  SmallVector<RowValue> values(inputs.size());
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (input.form)
+      values[i] = recorder.input(i);
+  return recorder.finish(group.emit(recorder, values), std::move(results));
+}
+
+} // namespace hydra

@@ -1,0 +1,131 @@
+// A group of row-wise operations as a small graph of numbers: what code generators start from.
+//
+// Operations emit themselves through RowEmitter into a RowRecorder; the RowProgram that comes out
+// has equal nodes merged and dead nodes dropped, in an order in which inputs come first. It knows
+// nothing of strides, threads or instructions.
+#pragma once
+
+#include "dialects/hydra/RowEmitter.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hydra {
+
+class FusedOp;
+
+/// Element types of values. F32 and BF16 are numbers (a BF16 value is a rounded number), I32 and I1
+/// integers and truth values.
+enum class RowType : uint8_t { F32, BF16, I32, I1 };
+
+/// nullopt: no generated code works on such elements.
+std::optional<RowType> rowTypeOf(mlir::Type element);
+/// Bytes in memory; truth values take one.
+unsigned storageBytes(RowType type);
+inline bool isFloat(RowType type) { return type == RowType::F32 || type == RowType::BF16; }
+
+inline bool variesOverRows(RowForm f) { return f == RowForm::Tile || f == RowForm::Row; }
+inline bool variesOverColumns(RowForm f) { return f == RowForm::Tile || f == RowForm::Column; }
+inline RowForm rowForm(bool rows, bool columns) {
+  return rows ? (columns ? RowForm::Tile : RowForm::Row)
+              : (columns ? RowForm::Column : RowForm::Scalar);
+}
+
+/// One number of the graph, as RowEmitter's method of the same name describes it.
+struct RowNode {
+  enum class Kind : uint8_t {
+    Input,    ///< input `code` of the group
+    Constant, ///< `value`
+    Index,    ///< coordinate along dimension `code`
+    Unary,    ///< RowUnary `code`
+    Binary,   ///< RowBinary `code`
+    Compare,  ///< RowPredicate `code`
+    Select,
+    Cast,
+    Reduce,  ///< RowReduction `code`
+    SumRows, ///< only as a result
+    Gather,  ///< row inputs[0] of the table that is input `code`
+    Rotate,  ///< of input `code` by `rotation`
+  };
+  Kind kind;
+  RowForm form;
+  RowType type;
+  unsigned code = 0;
+  double value = 0.0;
+  Rotation rotation;
+  llvm::SmallVector<unsigned, 3> inputs; ///< nodes
+};
+
+/// A tensor that the group reads. Without form: only rows of it are gathered, or it is rotated.
+struct RowInput {
+  llvm::SmallVector<int64_t> shape;
+  RowType type = RowType::F32;
+  std::optional<RowForm> form;
+};
+
+/// A tensor that the group yields. The form of its node may be less than its own (a scalar that
+/// fills a tile). A node SumRows makes partial sums in F32 of what will be that result.
+struct RowResult {
+  RowForm form = RowForm::Tile;
+  RowType type = RowType::F32; ///< as stored
+  unsigned node = 0;
+};
+
+struct RowProgram {
+  RowDomain domain;
+  std::vector<RowInput> inputs;
+  std::vector<RowNode> nodes;
+  std::vector<RowResult> results;
+
+  bool isSummed(const RowResult &result) const {
+    return nodes[result.node].kind == RowNode::Kind::SumRows;
+  }
+  /// Text that is equal only for programs that do the same.
+  std::string key() const;
+};
+
+/// Records what operations emit.
+class RowRecorder final : public RowEmitter {
+public:
+  RowRecorder(mlir::MLIRContext *context, RowDomain domain, std::vector<RowInput> inputs)
+      : context(context), program{std::move(domain), std::move(inputs), {}, {}} {}
+
+  /// The plain value of an input; it must have a form.
+  RowValue input(unsigned number);
+  /// The program that yields these values as `results` (whose nodes are set here).
+  RowProgram finish(llvm::ArrayRef<RowValue> values, std::vector<RowResult> results);
+
+  const RowDomain &domain() const override { return program.domain; }
+  RowForm form(RowValue v) const override { return program.nodes[v.id].form; }
+  mlir::Type elementType(RowValue v) const override;
+  RowValue constant(double value, mlir::Type element) override;
+  RowValue index(unsigned dim) override;
+  RowValue unary(RowUnary f, RowValue x) override;
+  RowValue binary(RowBinary f, RowValue a, RowValue b) override;
+  RowValue compare(RowPredicate p, RowValue a, RowValue b) override;
+  RowValue select(RowValue condition, RowValue a, RowValue b) override;
+  RowValue cast(RowValue x, mlir::Type to) override;
+  RowValue reduce(RowReduction r, RowValue tile) override;
+  RowValue sumRows(RowValue v) override;
+  RowValue gather(unsigned operand, RowValue row) override;
+  RowValue rotate(unsigned operand, const Rotation &rotation) override;
+
+private:
+  RowValue add(RowNode node);
+  RowValue castTo(RowValue x, RowType to);
+  /// The form of something computed from these values.
+  RowForm joined(llvm::ArrayRef<RowValue> values) const;
+  RowType type(RowValue v) const { return program.nodes[v.id].type; }
+
+  mlir::MLIRContext *context;
+  RowProgram program;
+  llvm::StringMap<unsigned> known; ///< nodes by their text
+};
+
+/// The program of a group. A located error if no generated code works on some element type.
+llvm::FailureOr<RowProgram> recordRows(FusedOp group);
+
+} // namespace hydra

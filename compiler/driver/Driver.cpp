@@ -1,0 +1,54 @@
+// What every tool does around passes.
+#include "compiler/driver/Driver.h"
+
+#include "compiler/driver/PassInstruments.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+Driver::Driver(const ModelOptions &options) : options(options), diagnostics(&context) {
+  applyDefaultTimingManagerCLOptions(timing);
+  total = timing.getRootScope();
+  context.loadDialect<HydraDialect>();
+}
+
+LogicalResult Driver::load() {
+  TimingScope scope = time("Parser");
+  auto text = llvm::MemoryBuffer::getFileOrSTDIN(options.file.getValue(), /*IsText=*/true);
+  if (std::error_code error = text.getError())
+    return emitError(FileLineColLoc::get(&context, options.file.getValue(), 0, 0))
+           << "cannot open the model: " << error.message();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*text), SMLoc());
+  source = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!source)
+    return failure();
+  return success(findModel(module()) && diagnostics.errors() == 0);
+}
+
+ModelOp Driver::model() { return *module().getOps<ModelOp>().begin(); }
+
+LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager passes(&context);
+  TimingScope scope = time("Passes");
+  passes.enableTiming(scope);
+  if (failed(applyPassManagerCLOptions(passes)))
+    return failure();
+  passes.addInstrumentation(createLocationCheck());
+  if (!options.dumpPasses.empty())
+    passes.addInstrumentation(createPassDump(options.dumpPasses));
+  build(passes);
+  LogicalResult result = passes.run(module());
+  if (failed(result) && diagnostics.errors() == 0)
+    return module().emitError("a pass failed without saying why, which is a bug of that pass");
+  return success(diagnostics.errors() == 0);
+}
+
+} // namespace hydra

@@ -1,0 +1,43 @@
+// What every tool does around passes: reads the model, runs passes over it with the usual
+// instruments, and reports problems as one line.
+#pragma once
+
+#include "compiler/driver/Diagnostics.h"
+#include "compiler/driver/ModelOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/Timing.h"
+
+namespace hydra {
+
+/// One model of one run. Functions that can fail have then said why on stderr.
+class Driver {
+public:
+  /// `options` must be parsed and outlive the driver.
+  explicit Driver(const ModelOptions &options);
+
+  /// Reads and verifies the file; succeeds only if it holds exactly one model.
+  llvm::LogicalResult load();
+
+  /// Runs the passes that `build` adds, with a check of locations after each, the dumps of
+  /// `--dump-passes` and all flags of MLIR. To be called once.
+  llvm::LogicalResult run(llvm::function_ref<void(mlir::OpPassManager &)> build);
+
+  mlir::ModuleOp module() { return *source; }
+  ModelOp model();
+
+  /// A line of the report of `--mlir-timing`.
+  mlir::TimingScope time(llvm::StringRef what) { return total.nest(what); }
+
+private:
+  const ModelOptions &options;
+  mlir::DefaultTimingManager timing;
+  mlir::TimingScope total;
+  mlir::MLIRContext context;
+  LineDiagnostics diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> source;
+};
+
+} // namespace hydra

@@ -1,0 +1,44 @@
+// The flags that every tool taking a model has: which model, bound how, extended to what.
+#pragma once
+
+#include "compiler/Pipelines.h"
+#include "compiler/driver/CommandLine.h"
+
+#include <optional>
+#include <string>
+
+namespace hydra {
+
+struct ModeParser : llvm::cl::parser<Mode> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, Mode &value);
+};
+
+/// `forward`, `grad`, `train`.
+llvm::StringRef modeName(Mode mode);
+
+/// Lives in main from before parseCommandLine to the end.
+struct ModelOptions {
+  /// `modeDefault` is what `--help` says about a missing `--mode`.
+  explicit ModelOptions(llvm::StringRef modeDefault);
+
+  llvm::cl::OptionCategory category;
+  llvm::cl::opt<std::string> file;
+  llvm::cl::opt<std::string> preset;
+  llvm::cl::list<std::string> set;
+  IntegerOption<1> batch, seq;
+  llvm::cl::opt<Mode, false, ModeParser> mode;
+  IntegerOption<1> accum;
+  llvm::cl::opt<std::string> dumpPasses;
+
+  /// `--mode`, if given.
+  std::optional<Mode> givenMode() const;
+  /// Whether any flag says how to bind.
+  bool bindingGiven() const;
+  BindingOptions binding() const;
+
+private:
+  std::string modeHelp;
+};
+
+} // namespace hydra

@@ -1,0 +1,443 @@
+// From the plan dialect to the tables of a plan file.
+#include "compiler/emit/EmitPlan.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+/// The entry of an enum by its name (`act.norm` is `act_norm`), or `other`.
+template <typename E, size_t N>
+E byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name, E other) {
+  for (E value : values)
+    if (StringRef text = nameOf(value); text == name || text == name.str().replace(
+            std::min(name.find('.'), name.size()), name.contains('.') ? 1 : 0, "_"))
+      return value;
+  return other;
+}
+
+planfile::DType dtypeOf(Type type) {
+  if (type.isF32())
+    return planfile::DType::f32;
+  if (type.isBF16())
+    return planfile::DType::bf16;
+  if (type.isInteger(32))
+    return planfile::DType::i32;
+  if (type.isInteger(1))
+    return planfile::DType::boolean;
+  return planfile::DType::f64;
+}
+
+class PlanEmitter {
+public:
+  PlanEmitter(plan::PlanModuleOp module, const EmitOptions &options)
+      : module(module), options(options), file(std::make_unique<planfile::PlanT>()) {}
+
+  std::unique_ptr<planfile::PlanT> run() {
+    emitHeader();
+    emitSegments();
+    emitCode();
+    for (Operation &op : module.getBody().front()) {
+      if (auto variable = dyn_cast<plan::VariableOp>(op))
+        emitVariable(variable);
+      else if (auto scalar = dyn_cast<plan::ScalarOp>(op))
+        emitScalar(scalar);
+    }
+    for (auto program : module.getBody().getOps<plan::ProgramOp>())
+      emitProgram(program);
+    linkMoments();
+    file->accumulation = options.accumulation;
+    emitTotal();
+    return std::move(file);
+  }
+
+private:
+  static std::unique_ptr<planfile::KeyValueT> keyValue(StringRef key, StringRef value) {
+    auto entry = std::make_unique<planfile::KeyValueT>();
+    entry->key = key.str();
+    entry->value = value.str();
+    return entry;
+  }
+
+  void emitHeader() {
+    auto header = std::make_unique<planfile::HeaderT>();
+    header->producer = options.producer;
+    header->model_file = options.modelFile;
+    header->model = module.getSymName().str();
+    header->precision = options.precision;
+    header->mode = options.mode;
+    if (DictionaryAttr bound = module.getBoundAttr()) {
+      if (auto preset = bound.getAs<StringAttr>("preset"))
+        header->preset = preset.str();
+      if (auto symbols = bound.getAs<DictionaryAttr>("symbols"))
+        for (NamedAttribute a : symbols) {
+          std::string text;
+          llvm::raw_string_ostream os(text);
+          if (auto choice = dyn_cast<StringAttr>(a.getValue()))
+            os << choice.getValue();
+          else if (auto real = dyn_cast<FloatAttr>(a.getValue()))
+            os << llvm::format("%.17g", real.getValueAsDouble());
+          else if (auto flag = dyn_cast<BoolAttr>(a.getValue()))
+            os << (flag.getValue() ? "true" : "false");
+          else
+            os << cast<IntegerAttr>(a.getValue()).getInt();
+          header->symbols.push_back(keyValue(a.getName(), text));
+        }
+    }
+    for (auto &[key, value] : options.options)
+      header->options.push_back(keyValue(key, value));
+    header->passes = options.passes;
+    file->header = std::move(header);
+    file->target = std::make_unique<planfile::TargetT>();
+    file->target->kind = planfile::TargetKind::cpu;
+    file->target->name = options.targetName;
+    file->target->cpu_features = options.cpuFeatures;
+  }
+
+  void emitSegments() {
+    for (std::optional<uint64_t> size : {module.getPersistentBytes(), module.getTransientBytes()}) {
+      file->segments.emplace_back(size.value_or(0), /*alignment=*/256);
+    }
+  }
+
+  void emitCode() {
+    if (options.nativeCode.empty())
+      return;
+    auto blob = std::make_unique<planfile::BlobT>();
+    blob->kind = planfile::BlobKind::native;
+    blob->data = options.nativeCode;
+    file->blobs.push_back(std::move(blob));
+    for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
+      auto entry = std::make_unique<planfile::KernelT>();
+      entry->name = kernel.getSymName().str();
+      entry->symbol = options.symbolOf(kernel);
+      entry->blob = 0;
+      entry->arg_count = kernel.getLayouts().size();
+      kernels[kernel.getSymNameAttr()] = file->kernels.size();
+      file->kernels.push_back(std::move(entry));
+    }
+  }
+
+  uint32_t fileIndex(StringRef name) {
+    auto [it, fresh] = files.try_emplace(name, file->files.size());
+    if (fresh)
+      file->files.push_back(name.str());
+    return it->second;
+  }
+
+  uint32_t location(Location loc) {
+    FileLineColLoc place;
+    loc->walk([&](Location l) {
+      if (auto found = dyn_cast<FileLineColLoc>(l))
+        place = found;
+      return place ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    std::tuple<uint32_t, uint32_t, uint32_t> key{0, 1, 1};
+    if (place)
+      key = {fileIndex(place.getFilename()), std::max(1u, place.getLine()),
+             std::max(1u, place.getColumn())};
+    else
+      fileIndex(options.modelFile);
+    auto [it, fresh] = locations.try_emplace(key, file->locations.size());
+    if (fresh)
+      file->locations.emplace_back(std::get<0>(key), std::get<1>(key), std::get<2>(key));
+    return it->second;
+  }
+
+  /// The number in a stack path such as `layers.3`; -1 outside of stacks.
+  static int32_t layerOf(Location loc) {
+    int32_t layer = -1;
+    loc->walk([&](Location l) {
+      if (ScopeAttr scope = scopeOf(l)) {
+        scope.getPath().rsplit('.').second.getAsInteger(10, layer);
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return layer;
+  }
+
+  static planfile::Phase phaseOf(Location loc, StringRef opClass) {
+    StringRef phase = "forward";
+    loc->walk([&](Location l) {
+      if (ScopeAttr scope = scopeOf(l)) {
+        phase = scope.getPhase();
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (phase == "forward" && opClass == "loss")
+      return planfile::Phase::loss;
+    return byName(planfile::EnumValuesPhase(), planfile::EnumNamePhase, phase,
+                  planfile::Phase::forward);
+  }
+
+  uint32_t tensor(Value value) {
+    auto [it, fresh] = tensors.try_emplace(value, file->tensors.size());
+    if (!fresh)
+      return it->second;
+    plan::Place place = plan::placeOf(value);
+    auto type = cast<MemRefType>(value.getType());
+    auto entry = std::make_unique<planfile::TensorT>();
+    entry->name = names.count(place.buffer) ? names[place.buffer]
+                                            : ("t" + Twine(file->tensors.size())).str();
+    entry->dtype = dtypeOf(type.getElementType());
+    entry->shape.assign(type.getShape().begin(), type.getShape().end());
+    SmallVector<int64_t> strides = plan::stridesOf(type);
+    entry->strides.assign(strides.begin(), strides.end());
+    entry->segment = place.buffer.getSegment() == "persistent" ? planfile::SegmentKind::persistent
+                                                               : planfile::SegmentKind::transient;
+    entry->offset = place.buffer.getOffset().value_or(0) + place.bytes;
+    entry->category = byName(planfile::EnumValuesCategory(), planfile::EnumNameCategory,
+                             place.buffer.getCategory(), planfile::Category::other);
+    entry->layer = layerOf(place.buffer.getLoc());
+    entry->location = location(place.buffer.getLoc());
+    file->tensors.push_back(std::move(entry));
+    return it->second;
+  }
+
+  void emitVariable(plan::VariableOp op) {
+    names[plan::placeOf(op.getBuffer()).buffer] = op.getName().str();
+    auto entry = std::make_unique<planfile::VariableT>();
+    entry->name = op.getName().str();
+    entry->kind = op.getKind() == "param" ? planfile::VariableKind::param
+                                          : planfile::VariableKind::state;
+    entry->tensor = tensor(op.getBuffer());
+    entry->initializer = initializer(op.getInit(), cast<MemRefType>(op.getBuffer().getType()));
+    entry->group = op.getGroup().value_or("").str();
+    momentOf.push_back(op.getMomentOf().value_or("").str());
+    variables[op.getName()] = file->variables.size();
+    file->variables.push_back(std::move(entry));
+  }
+
+  std::unique_ptr<planfile::InitializerT> initializer(InitAttr init, MemRefType type) {
+    auto entry = std::make_unique<planfile::InitializerT>();
+    StringRef kind = init.getKind();
+    auto argument = [&](unsigned i) { return realValue(init.getArgs()[i]); };
+    if (kind == "zeros" || kind == "ones" || kind == "constant") {
+      entry->kind = planfile::InitKind::constant;
+      entry->value = kind == "ones" ? 1.0 : kind == "zeros" ? 0.0 : argument(0);
+    } else if (kind == "normal") {
+      entry->kind = planfile::InitKind::normal;
+      entry->std = argument(0);
+    } else if (kind == "trunc_normal") {
+      entry->kind = planfile::InitKind::trunc_normal;
+      entry->std = argument(0);
+      entry->cut = argument(1);
+    } else if (kind == "uniform") {
+      entry->kind = planfile::InitKind::uniform;
+      entry->limit = argument(0);
+    } else {
+      entry->kind = planfile::InitKind::shuffle;
+      Environment environment;
+      for (int64_t i = 0; i < type.getNumElements(); ++i) {
+        environment.values[kIndexSymbol] = Builder(type.getContext()).getI64IntegerAttr(i);
+        FailureOr<Attribute> value = evaluate(init.getArgs()[0], environment,
+                                              [&] { return module.emitOpError(); });
+        entry->table.push_back(succeeded(value) ? realValue(*value) : 0.0);
+      }
+    }
+    return entry;
+  }
+
+  void linkMoments() {
+    for (auto [variable, owner] : llvm::zip(file->variables, momentOf))
+      if (!owner.empty())
+        variable->moment_of = variables.lookup(owner);
+  }
+
+  void emitScalar(plan::ScalarOp op) {
+    names[plan::placeOf(op.getBuffer()).buffer] = op.getName().str();
+    auto entry = std::make_unique<planfile::ScalarT>();
+    entry->name = op.getName().str();
+    entry->tensor = tensor(op.getBuffer());
+    entry->schedule = std::make_unique<planfile::ScheduleT>();
+    bool counts = op.getSchedule() == "step";
+    entry->schedule->kind = counts ? planfile::ScheduleKind::step : planfile::ScheduleKind::constant;
+    entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
+    entry->schedule->first = counts ? 1 : 0;
+    file->scalars.push_back(std::move(entry));
+  }
+
+  //===-- Programs --------------------------------------------------------------------------===//
+
+  struct Totals {
+    uint64_t flops = 0, bytes = 0;
+  };
+
+  void emitProgram(plan::ProgramOp program) {
+    auto entry = std::make_unique<planfile::ProgramT>();
+    entry->name = program.getSymName().str();
+    entry->streams = program.getStreams();
+    events = 0;
+    program.walk([&](plan::BlockInterface block) {
+      events = std::max<uint32_t>(events, block.getSignalled() + 1);
+    });
+    entry->events = events;
+    Totals totals;
+    for (Operation &op : program.getBody().front()) {
+      if (auto input = dyn_cast<plan::InputOp>(op)) {
+        names[plan::placeOf(input.getBuffer()).buffer] = input.getName().str();
+        auto i = std::make_unique<planfile::InputT>();
+        i->name = input.getName().str();
+        i->kind = byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind,
+                         input.getKind(), planfile::InputKind::values);
+        i->tensor = tensor(input.getBuffer());
+        i->limit = input.getLimit();
+        entry->inputs.push_back(std::move(i));
+      } else if (auto output = dyn_cast<plan::OutputOp>(op)) {
+        auto o = std::make_unique<planfile::OutputT>();
+        o->name = output.getName().str();
+        o->tensor = tensor(output.getBuffer());
+        entry->outputs.push_back(std::move(o));
+      }
+    }
+    entry->blocks = blocks(program.getBody().front(), totals);
+    entry->cost = planfile::Cost(totals.flops, totals.bytes, 0.0);
+    entry->transient_bytes = program.getTransientBytes().value_or(0);
+    entry->live_bytes = program.getLiveBytes().value_or(0);
+    programTotals.push_back(totals);
+    file->programs.push_back(std::move(entry));
+  }
+
+  std::vector<std::unique_ptr<planfile::BlockT>> blocks(Block &list, Totals &totals) {
+    std::vector<std::unique_ptr<planfile::BlockT>> result;
+    for (Operation &op : list) {
+      auto block = dyn_cast<plan::BlockInterface>(op);
+      if (!block)
+        continue;
+      auto entry = std::make_unique<planfile::BlockT>();
+      entry->stream = block.getStreamNumber();
+      entry->waits.assign(block.getAwaited().begin(), block.getAwaited().end());
+      entry->signals = block.getSignalled();
+      if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
+        auto step = stepOf(launch, totals);
+        auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+        planfile::LaunchT action;
+        action.kernel = kernels.lookup(kernel.getSymNameAttr());
+        action.rows = kernel.getRows();
+        action.grain = kernel.getGrain();
+        step->action.Set(std::move(action));
+        entry->node.Set(std::move(*step));
+      } else if (auto call = dyn_cast<plan::CallOp>(op)) {
+        auto step = stepOf(call, totals);
+        planfile::LibraryCallT action;
+        action.function = call.getFunction().str();
+        action.attrs = attributes(call.getParameters());
+        step->action.Set(std::move(action));
+        entry->node.Set(std::move(*step));
+      } else if (auto loop = dyn_cast<plan::LoopOp>(op)) {
+        planfile::LoopT node;
+        node.count = loop.getCount();
+        for (auto [value, bytes] : llvm::zip(loop.getMoving(), loop.getStrides()))
+          node.strides.emplace_back(tensor(value), bytes);
+        llvm::sort(node.strides, [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
+        Totals once;
+        node.blocks = blocks(loop.getBody().front(), once);
+        totals.flops += once.flops * loop.getCount();
+        totals.bytes += once.bytes * loop.getCount();
+        entry->node.Set(std::move(node));
+      } else if (auto choice = dyn_cast<plan::SwitchOp>(op)) {
+        planfile::SwitchT node;
+        node.selector = tensor(choice.getSelector());
+        Totals most;
+        for (Region &region : choice.getCases()) {
+          Totals one;
+          node.cases.push_back(std::make_unique<planfile::CaseT>());
+          node.cases.back()->blocks = blocks(region.front(), one);
+          most = {std::max(most.flops, one.flops), std::max(most.bytes, one.bytes)};
+        }
+        totals.flops += most.flops;
+        totals.bytes += most.bytes;
+        entry->node.Set(std::move(node));
+      }
+      result.push_back(std::move(entry));
+    }
+    return result;
+  }
+
+  template <typename Op> std::unique_ptr<planfile::StepT> stepOf(Op op, Totals &totals) {
+    auto step = std::make_unique<planfile::StepT>();
+    step->name = op.getLabel().str();
+    step->op_class = byName(planfile::EnumValuesOpClass(), planfile::EnumNameOpClass,
+                            op.getOpClass(), planfile::OpClass::other);
+    step->phase = phaseOf(op.getLoc(), op.getOpClass());
+    step->layer = layerOf(op.getLoc());
+    step->location = location(op.getLoc());
+    step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 0.0);
+    totals.flops += op.getFlops();
+    totals.bytes += op.getBytes();
+    for (auto [value, access] : llvm::zip(op.getArgs(), op.getAccess())) {
+      planfile::Access kind = access == plan::kRead    ? planfile::Access::read
+                              : access == plan::kWrite ? planfile::Access::write
+                                                       : planfile::Access::read_write;
+      step->args.emplace_back(planfile::ArgKind::buffer, kind, planfile::DType::f64, tensor(value),
+                              /*value=*/0);
+    }
+    return step;
+  }
+
+  static std::vector<std::unique_ptr<planfile::AttrT>> attributes(DictionaryAttr dictionary) {
+    std::vector<std::unique_ptr<planfile::AttrT>> result;
+    for (NamedAttribute a : dictionary) {
+      auto entry = std::make_unique<planfile::AttrT>();
+      entry->name = a.getName().str();
+      if (auto real = dyn_cast<FloatAttr>(a.getValue())) {
+        entry->kind = planfile::AttrKind::real;
+        entry->real = real.getValueAsDouble();
+      } else if (auto integer = dyn_cast<IntegerAttr>(a.getValue())) {
+        entry->kind = planfile::AttrKind::integer;
+        entry->integer = integer.getInt();
+      } else if (auto text = dyn_cast<StringAttr>(a.getValue())) {
+        entry->kind = planfile::AttrKind::text;
+        entry->text = text.str();
+      } else {
+        entry->kind = planfile::AttrKind::flag;
+        entry->flag = true;
+      }
+      result.push_back(std::move(entry));
+    }
+    return result;
+  }
+
+  /// One optimizer step: `train`, or `accumulate` N times and `apply`; else the first program.
+  void emitTotal() {
+    Totals total;
+    bool found = false;
+    for (auto [program, totals] : llvm::zip(file->programs, programTotals)) {
+      uint64_t times = program->name == "accumulate" ? options.accumulation
+                       : program->name == "train" || program->name == "apply" ? 1
+                                                                              : 0;
+      total.flops += times * totals.flops;
+      total.bytes += times * totals.bytes;
+      found |= times > 0;
+    }
+    if (!found && !programTotals.empty())
+      total = programTotals.front();
+    file->cost = planfile::Cost(total.flops, total.bytes, 0.0);
+  }
+
+  plan::PlanModuleOp module;
+  const EmitOptions &options;
+  std::unique_ptr<planfile::PlanT> file;
+  DenseMap<Value, uint32_t> tensors;
+  DenseMap<Operation *, std::string> names;
+  llvm::StringMap<uint32_t> files, variables;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
+  DenseMap<Attribute, uint32_t> kernels;
+  std::vector<std::string> momentOf;
+  std::vector<Totals> programTotals;
+  uint32_t events = 0;
+};
+
+} // namespace
+
+std::unique_ptr<planfile::PlanT> emitPlan(plan::PlanModuleOp module, const EmitOptions &options) {
+  return PlanEmitter(module, options).run();
+}
+
+} // namespace hydra

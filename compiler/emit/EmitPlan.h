@@ -1,0 +1,28 @@
+// From the plan dialect to the tables of a plan file.
+#pragma once
+
+#include "dialects/plan/Plan.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <functional>
+#include <memory>
+
+namespace hydra {
+
+
+/// What the plan says about itself and runs on.
+struct EmitOptions {
+  std::string producer, modelFile, precision, mode;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::string> passes;
+  std::string targetName;
+  std::vector<std::string> cpuFeatures;
+  uint32_t accumulation = 1;
+  std::vector<uint8_t> nativeCode; ///< a shared object with every kernel; empty: no kernels
+  std::function<std::string(plan::KernelOp)> symbolOf;
+};
+
+/// The module must have been through hydra-plan-memory.
+std::unique_ptr<planfile::PlanT> emitPlan(plan::PlanModuleOp module, const EmitOptions &options);
+
+} // namespace hydra

@@ -1,0 +1,92 @@
+// How row-wise operations emit themselves: the interface that every code generator implements.
+//
+// A group of row-wise operations works on a domain of rows × an inner tile. Its code is written from
+// the point of view of one row: a value is a tile (one number for every column of the row), one
+// number for the row, one number for every column that is the same in all rows, or one number. An
+// operation calls the methods below once; the generator turns them into loops over rows and columns
+// (CPU: vectors over columns, a fixed partition of rows; GPU: rows over warps and blocks). Numbers
+// are computed in f32 whatever they are stored in; nothing is contracted or reassociated behind the
+// operation's back.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace hydra {
+
+/// Dimensions that an inner tile has at most.
+inline constexpr unsigned kMaxInnerDimensions = 3;
+
+/// The domain of a group: rows (leading dimensions) × inner tile (trailing ones), row-major.
+struct RowDomain {
+  llvm::SmallVector<int64_t> rowShape;
+  llvm::SmallVector<int64_t> innerShape;
+
+  int64_t rows() const { return product(rowShape); }
+  int64_t columns() const { return product(innerShape); }
+  bool operator==(const RowDomain &) const = default;
+
+private:
+  static int64_t product(llvm::ArrayRef<int64_t> shape) {
+    int64_t n = 1;
+    for (int64_t d : shape)
+      n *= d;
+    return n;
+  }
+};
+
+/// What a value of a group varies with.
+enum class RowForm { Tile, Row, Column, Scalar };
+
+/// A value of a group; made and understood by the emitter.
+struct RowValue {
+  unsigned id = ~0u;
+};
+
+enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid };
+enum class RowBinary { Add, Sub, Mul, Div, Max, Min };
+enum class RowPredicate { Eq, Ne, Lt, Le, Gt, Ge };
+enum class RowReduction { Sum, Max };
+
+/// The rotation of `hydra.rope` over an inner tile [heads, width] of a tensor [B, S | H, hd].
+struct Rotation {
+  double base = 1.0e4;
+  bool halfSplit = false; ///< pairs (i, i + hd/2) instead of (2i, 2i + 1)
+  bool inverse = false;
+  int64_t length = 1; ///< S: the position of a row is row % S % period
+  int64_t period = 0; ///< 0: none
+};
+
+class RowEmitter {
+public:
+  virtual ~RowEmitter() = default;
+
+  virtual const RowDomain &domain() const = 0;
+  /// The form of a value, and its element type (f32 for anything computed).
+  virtual RowForm form(RowValue v) const = 0;
+  virtual mlir::Type elementType(RowValue v) const = 0;
+
+  virtual RowValue constant(double value, mlir::Type element) = 0;
+  /// The coordinate of the element along dimension `dim` of rowShape ++ innerShape (i32).
+  virtual RowValue index(unsigned dim) = 0;
+
+  virtual RowValue unary(RowUnary f, RowValue x) = 0;
+  virtual RowValue binary(RowBinary f, RowValue a, RowValue b) = 0;
+  virtual RowValue compare(RowPredicate p, RowValue a, RowValue b) = 0;
+  virtual RowValue select(RowValue condition, RowValue a, RowValue b) = 0;
+  /// To f32, bf16 (rounded to nearest even) or i32 (towards zero).
+  virtual RowValue cast(RowValue x, mlir::Type to) = 0;
+
+  /// Over all columns of the row, in a tree that depends on the domain and the target alone.
+  virtual RowValue reduce(RowReduction r, RowValue tile) = 0;
+  /// Over all rows: a tile gives one number per column, a row value one number. Two-stage in an
+  /// order fixed by the domain; can only be a result of the group.
+  virtual RowValue sumRows(RowValue v) = 0;
+
+  /// Row number `row` of a table [V, columns] that is operand `operand` of the group: a tile.
+  virtual RowValue gather(unsigned operand, RowValue row) = 0;
+  /// The rotated tile of operand `operand` of the group.
+  virtual RowValue rotate(unsigned operand, const Rotation &rotation) = 0;
+};
+
+} // namespace hydra

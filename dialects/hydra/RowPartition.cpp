@@ -1,0 +1,37 @@
+// How the rows of a group are cut into grains.
+#include "dialects/hydra/RowPartition.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+static constexpr int64_t kGrainBytes = 128 * 1024;
+static constexpr int64_t kLeastGrains = 16;
+static constexpr int64_t kMostSummedGrains = 64;
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool sumsOverRows(FusedOp group, unsigned result) {
+  Value value = group.getBody().front().getTerminator()->getOperand(result);
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getX();
+  auto op = value.getDefiningOp<RowWiseOpInterface>();
+  return op && op.sumsOverRows(cast<OpResult>(value).getResultNumber());
+}
+
+RowPartition partitionRows(FusedOp group) {
+  int64_t rows = group.getDomain().rows();
+  int64_t bytesPerRow = std::max<int64_t>(1, group.bytes() / rows);
+  int64_t grain = std::clamp<int64_t>(kGrainBytes / bytesPerRow, 1, ceilDiv(rows, kLeastGrains));
+  for (unsigned i = 0; i < group->getNumResults(); ++i)
+    if (sumsOverRows(group, i))
+      grain = std::max(grain, ceilDiv(rows, kMostSummedGrains));
+  return {rows, grain};
+}
+
+RowPartition partitionCombine(int64_t parts, int64_t columns) {
+  int64_t grain = std::clamp<int64_t>(kGrainBytes / (4 * (parts + 1)), 1, columns);
+  return {columns, std::min(columns, (grain + 15) / 16 * 16)};
+}
+
+} // namespace hydra

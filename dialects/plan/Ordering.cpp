@@ -1,0 +1,153 @@
+// Happens-before by vector clocks, and the ordering rule of plans.
+#include "dialects/plan/Ordering.h"
+
+using namespace mlir;
+
+namespace hydra::plan {
+
+ListOrder::ListOrder(Block &list) : list(list) {
+  int64_t streams = 1;
+  for (Operation &op : list)
+    if (auto block = dyn_cast<BlockInterface>(op))
+      streams = std::max(streams, block.getStreamNumber() + 1);
+  std::vector<int64_t> last(streams, -1), count(streams, 0);
+  DenseMap<int64_t, int64_t> signaller;
+  for (Operation &op : list) {
+    auto block = dyn_cast<BlockInterface>(op);
+    if (!block)
+      continue;
+    int64_t position = operations.size(), stream = block.getStreamNumber();
+    SmallVector<int64_t, 4> clock(streams, -1);
+    auto follow = [&](int64_t other) {
+      for (int64_t s = 0; s < streams; ++s)
+        clock[s] = std::max(clock[s], clocks[other][s]);
+      clock[streamOf[other]] = std::max(clock[streamOf[other]], indexInStream[other]);
+    };
+    if (last[stream] >= 0)
+      follow(last[stream]);
+    for (int64_t event : block.getAwaited())
+      if (auto it = signaller.find(event); it != signaller.end())
+        follow(it->second);
+    operations.push_back(&op);
+    positions[&op] = position;
+    streamOf.push_back(stream);
+    indexInStream.push_back(count[stream]++);
+    clocks.push_back(std::move(clock));
+    last[stream] = position;
+    if (block.getSignalled() >= 0)
+      signaller[block.getSignalled()] = position;
+  }
+}
+
+int64_t ListOrder::positionOf(Operation *op) const {
+  Operation *ancestor = list.findAncestorOpInBlock(*op);
+  auto it = positions.find(ancestor);
+  return it == positions.end() ? -1 : it->second;
+}
+
+bool ListOrder::before(int64_t a, int64_t b) const {
+  return clocks[b][streamOf[a]] >= indexInStream[a];
+}
+
+SmallVector<BufferUse> usesOf(Operation *block) {
+  SmallVector<BufferUse> uses;
+  block->walk([&](Operation *op) {
+    auto add = [&](OperandRange args, ArrayRef<int64_t> access) {
+      for (auto [value, kind] : llvm::zip(args, access))
+        uses.push_back({value, kind != kRead});
+    };
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      add(launch.getArgs(), launch.getAccess());
+    else if (auto call = dyn_cast<CallOp>(op))
+      add(call.getArgs(), call.getAccess());
+    else if (auto choice = dyn_cast<SwitchOp>(op))
+      uses.push_back({choice.getSelector(), false});
+  });
+  return uses;
+}
+
+namespace {
+
+/// The bytes a use touches inside its buffer, or inside the segment once offsets are known. A
+/// buffer that an enclosing loop moves counts whole.
+struct ByteUse {
+  Attribute segment; ///< null while the buffer stands for itself
+  Operation *buffer;
+  int64_t begin, end;
+  int64_t block;
+  bool writes;
+};
+
+ByteUse byteUse(const BufferUse &use, int64_t block, const DenseSet<Value> &moved) {
+  Place place = placeOf(use.value);
+  bool whole = moved.contains(use.value);
+  int64_t begin = whole ? 0 : place.bytes;
+  int64_t size = extentBytes(cast<MemRefType>(whole ? Value(place.buffer).getType()
+                                                    : use.value.getType()));
+  if (!place.buffer.getOffset())
+    return {{}, place.buffer, begin, begin + size, block, use.writes};
+  begin += *place.buffer.getOffset();
+  return {place.buffer.getSegmentAttr(), nullptr, begin, begin + size, block, use.writes};
+}
+
+LogicalResult verifyList(Block &list, const DenseSet<Value> &moved) {
+  ListOrder order(list);
+  DenseSet<int64_t> signalled;
+  bool oneStream = true;
+  for (Operation *op : order.blocks()) {
+    auto block = cast<BlockInterface>(op);
+    if (block.getStreamNumber() < 0)
+      return op->emitOpError() << "runs on stream " << block.getStreamNumber();
+    oneStream &= block.getStreamNumber() == 0;
+    for (int64_t event : block.getAwaited())
+      if (!signalled.contains(event))
+        return op->emitOpError() << "waits for event " << event << ", which nothing before signals";
+    if (block.getSignalled() >= 0 && !signalled.insert(block.getSignalled()).second)
+      return op->emitOpError() << "signals event " << block.getSignalled() << " a second time";
+  }
+  for (Operation *op : order.blocks()) {
+    DenseSet<Value> inner = moved;
+    if (auto loop = dyn_cast<LoopOp>(op))
+      inner.insert(loop.getMoving().begin(), loop.getMoving().end());
+    for (Region &region : op->getRegions())
+      if (failed(verifyList(region.front(), inner)))
+        return failure();
+  }
+  if (oneStream) // in order by itself
+    return success();
+
+  std::vector<ByteUse> uses;
+  for (auto [position, op] : llvm::enumerate(order.blocks())) {
+    DenseSet<Value> inner = moved;
+    op->walk([&](LoopOp loop) { inner.insert(loop.getMoving().begin(), loop.getMoving().end()); });
+    for (const BufferUse &use : usesOf(op))
+      uses.push_back(byteUse(use, position, inner));
+  }
+  // Sweep by address: only uses that overlap are compared.
+  llvm::sort(uses, [](const ByteUse &a, const ByteUse &b) {
+    return std::tuple(a.segment.getAsOpaquePointer(), a.buffer, a.begin) <
+           std::tuple(b.segment.getAsOpaquePointer(), b.buffer, b.begin);
+  });
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (size_t j = i + 1; j < uses.size() && uses[j].segment == uses[i].segment &&
+                           uses[j].buffer == uses[i].buffer && uses[j].begin < uses[i].end;
+         ++j) {
+      const ByteUse &a = uses[i], &b = uses[j];
+      if ((!a.writes && !b.writes) || a.block == b.block || order.before(a.block, b.block) ||
+          order.before(b.block, a.block))
+        continue;
+      int64_t first = std::min(a.block, b.block), second = std::max(a.block, b.block);
+      return order.blocks()[second]->emitOpError()
+             << "shares bytes with block " << first << " of its list, one of them writes, and "
+             << "neither stream nor event orders the two";
+    }
+  return success();
+}
+
+} // namespace
+
+LogicalResult verifyOrder(ProgramOp program) {
+  return verifyList(program.getBody().front(), {});
+}
+
+} // namespace hydra::plan

@@ -1,0 +1,197 @@
+// Text and verification of the plan dialect.
+#include "dialects/plan/Plan.h"
+#include "dialects/plan/Ordering.h"
+
+#include "dialects/hydra/Reference.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+
+static ParseResult parseWord(OpAsmParser &parser, StringAttr &word) {
+  StringRef text;
+  if (parser.parseKeyword(&text))
+    return failure();
+  word = parser.getBuilder().getStringAttr(text);
+  return success();
+}
+static void printWord(OpAsmPrinter &p, Operation *, StringAttr word) { p << word.getValue(); }
+
+/// `(read %a : memref<…>, write %b : memref<…>)`.
+static ParseResult parseArgs(OpAsmParser &parser,
+                             SmallVectorImpl<OpAsmParser::UnresolvedOperand> &args,
+                             SmallVectorImpl<Type> &types, DenseI64ArrayAttr &access) {
+  SmallVector<int64_t> kinds;
+  auto one = [&]() -> ParseResult {
+    StringRef word;
+    if (parser.parseKeyword(&word) || parser.parseOperand(args.emplace_back()) ||
+        parser.parseColonType(types.emplace_back()))
+      return failure();
+    if (!llvm::is_contained({"read", "write", "update"}, word))
+      return parser.emitError(parser.getNameLoc())
+             << "unknown access '" << word << "'; expected read, write or update";
+    kinds.push_back(word == "read"    ? hydra::plan::kRead
+                    : word == "write" ? hydra::plan::kWrite
+                                      : hydra::plan::kUpdate);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
+    return failure();
+  access = parser.getBuilder().getDenseI64ArrayAttr(kinds);
+  return success();
+}
+static void printArgs(OpAsmPrinter &p, Operation *, OperandRange args, TypeRange types,
+                      DenseI64ArrayAttr access) {
+  static constexpr StringRef words[] = {"read ", "write ", "update "};
+  p << '(';
+  for (size_t i = 0; i < args.size(); ++i)
+    p << (i ? ", " : "") << words[access[i]] << args[i] << " : " << types[i];
+  p << ')';
+}
+
+/// `(%x by 1024 : memref<…>)`.
+static ParseResult parseMoving(OpAsmParser &parser,
+                               SmallVectorImpl<OpAsmParser::UnresolvedOperand> &moving,
+                               SmallVectorImpl<Type> &types, DenseI64ArrayAttr &strides) {
+  SmallVector<int64_t> bytes;
+  auto one = [&]() -> ParseResult {
+    return failure(parser.parseOperand(moving.emplace_back()) || parser.parseKeyword("by") ||
+                   parser.parseInteger(bytes.emplace_back()) ||
+                   parser.parseColonType(types.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
+    return failure();
+  strides = parser.getBuilder().getDenseI64ArrayAttr(bytes);
+  return success();
+}
+static void printMoving(OpAsmPrinter &p, Operation *, OperandRange moving, TypeRange types,
+                        DenseI64ArrayAttr strides) {
+  p << '(';
+  for (size_t i = 0; i < moving.size(); ++i)
+    p << (i ? ", " : "") << moving[i] << " by " << strides[i] << " : " << types[i];
+  p << ')';
+}
+
+#include "dialects/plan/PlanDialect.cpp.inc"
+#include "dialects/plan/PlanInterfaces.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.cpp.inc"
+
+namespace hydra::plan {
+
+void PlanDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/plan/PlanOps.cpp.inc"
+      >();
+}
+
+Place placeOf(Value v) {
+  Place place;
+  while (auto view = v.getDefiningOp<ViewOp>()) {
+    auto type = cast<MemRefType>(view.getType());
+    place.bytes += view.getPlus() * (type.getElementTypeBitWidth() + 7) / 8;
+    v = view.getSource();
+  }
+  place.buffer = v.getDefiningOp<BufferOp>();
+  return place;
+}
+
+SmallVector<int64_t> stridesOf(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return denseStrides(type.getShape());
+  return strides;
+}
+
+int64_t extentBytes(MemRefType type) {
+  int64_t last = 0;
+  for (auto [d, stride] : llvm::zip(type.getShape(), stridesOf(type)))
+    last += (d - 1) * stride;
+  return (last + 1) * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+MemRefType bufferType(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, Type element) {
+  if (strides == ArrayRef<int64_t>(denseStrides(shape)))
+    return MemRefType::get(shape, element);
+  return MemRefType::get(shape, element,
+                         StridedLayoutAttr::get(element.getContext(), /*offset=*/0, strides));
+}
+
+//===-- Verifiers ---------------------------------------------------------------------------===//
+
+LogicalResult BufferOp::verify() {
+  bool persistent = getSegment() == "persistent";
+  if (!persistent && getSegment() != "transient")
+    return emitOpError() << "has segment '" << getSegment() << "'; expected persistent or transient";
+  if (persistent != isa<PlanModuleOp>((*this)->getParentOp()))
+    return emitOpError("persistent buffers belong into the module, transient ones into a program");
+  auto type = cast<MemRefType>(getType());
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity())
+    return emitOpError("must be dense and of static shape");
+  if (getOffset() && (*getOffset() < 0 || *getOffset() % 16))
+    return emitOpError() << "lies at byte " << *getOffset() << "; expected a multiple of 16";
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  auto from = cast<MemRefType>(getSource().getType()), to = cast<MemRefType>(getType());
+  if (from.getElementType() != to.getElementType())
+    return emitOpError("changes the element type");
+  int64_t element = (to.getElementTypeBitWidth() + 7) / 8;
+  int64_t end = static_cast<int64_t>(getPlus()) * element + extentBytes(to);
+  if (getPlus() < 0 || end > extentBytes(from))
+    return emitOpError() << "ends " << end << " bytes behind the start of a buffer of "
+                         << extentBytes(from);
+  return success();
+}
+
+template <typename Op> static LogicalResult verifyStep(Op op) {
+  if (op.getAccess().size() != op.getArgs().size())
+    return op.emitOpError() << "has " << op.getArgs().size() << " arguments but "
+                            << op.getAccess().size() << " kinds of access";
+  for (int64_t kind : op.getAccess())
+    if (kind < kRead || kind > kUpdate)
+      return op.emitOpError() << "has the unknown access " << kind;
+  return success();
+}
+
+LogicalResult CallOp::verify() { return verifyStep(*this); }
+
+LogicalResult LaunchOp::verify() {
+  auto module = (*this)->getParentOfType<PlanModuleOp>();
+  auto kernel = module ? module.lookupSymbol<KernelOp>(getKernelAttr()) : KernelOp();
+  if (!kernel)
+    return emitOpError() << "there is no kernel @" << getKernel();
+  return verifyStep(*this);
+}
+
+LogicalResult LoopOp::verify() {
+  if (getCount() < 1)
+    return emitOpError() << "runs " << getCount() << " times; expected at least once";
+  if (getStrides().size() != getMoving().size())
+    return emitOpError() << "moves " << getMoving().size() << " buffers by "
+                         << getStrides().size() << " strides";
+  for (auto [value, stride] : llvm::zip(getMoving(), getStrides())) {
+    Place place = placeOf(value);
+    int64_t last = place.bytes + (getCount() - 1) * stride;
+    int64_t end = std::max(place.bytes, last) + extentBytes(cast<MemRefType>(value.getType()));
+    if (std::min(place.bytes, last) < 0 || end > extentBytes(cast<MemRefType>(place.buffer.getType())))
+      return emitOpError() << "moves a buffer out of its " << extentBytes(cast<MemRefType>(place.buffer.getType()))
+                           << " bytes";
+  }
+  return success();
+}
+
+LogicalResult SwitchOp::verify() {
+  auto type = cast<MemRefType>(getSelector().getType());
+  if (type.getRank() != 0 || !type.getElementType().isInteger(32))
+    return emitOpError("selects by something that is not one i32");
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() { return verifyOrder(*this); }
+
+} // namespace hydra::plan

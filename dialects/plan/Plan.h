@@ -1,0 +1,40 @@
+// The plan dialect: its operations, and who must come before whom.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/plan/Lowering.h"
+
+#include "dialects/plan/PlanDialect.h.inc"
+#include "dialects/plan/PlanInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.h.inc"
+
+namespace hydra::plan {
+
+/// How a step uses an argument.
+enum Access : int64_t { kRead = 0, kWrite = 1, kUpdate = 2 };
+
+/// The `plan.buffer` behind views, and the first element's distance from its start.
+struct Place {
+  BufferOp buffer;
+  int64_t bytes = 0;
+};
+Place placeOf(mlir::Value v);
+
+/// Strides of a buffer's type, in elements.
+llvm::SmallVector<int64_t> stridesOf(mlir::MemRefType type);
+/// Bytes from the first element to the end of the last.
+int64_t extentBytes(mlir::MemRefType type);
+/// A memref type with these strides (the identity layout where they are dense).
+mlir::MemRefType bufferType(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
+                            mlir::Type element);
+
+} // namespace hydra::plan

@@ -1,0 +1,194 @@
+// The plan dialect: a scheduled program over buffers, just above the bytes of a plan file.
+#ifndef HYDRA_PLAN_OPS_TD
+#define HYDRA_PLAN_OPS_TD
+
+include "dialects/hydra/HydraBase.td"
+include "dialects/plan/PlanInterfaces.td"
+
+def Plan_Dialect : Dialect {
+  let name = "plan";
+  let cppNamespace = "::hydra::plan";
+  let summary = "Buffers, launches, library calls, loops and switches, with streams and events";
+  let description = [{
+    ```
+     hydra ──hydra-to-plan──► plan (buffers) ──hydra-plan-memory──► plan (offsets) ──► plan.fb
+     values                   who reads and writes what,            one arena
+                              in which order
+    ```
+
+    A buffer is a memref value: `plan.buffer` owns bytes of a segment, `plan.view` names some of
+    them under other strides. Steps read and write buffers. The blocks of one list (a program, a
+    loop body, a case) are ordered by their streams and events alone; their order in the text is one
+    valid serial order. runtime/plan/plan.fbs is the file form of the same things, word for word.
+  }];
+  let dependentDialects = ["::hydra::HydraDialect"];
+}
+
+class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
+
+def Plan_Buffer : MemRefRankOf<[AnyType], [0, 1, 2, 3, 4, 5, 6]>;
+
+def PlanModuleOp : Plan_Op<"module", [IsolatedFromAbove, Symbol, SymbolTable, NoTerminator,
+                                      SingleBlock, NoRegionArguments]> {
+  let summary = "everything a plan file holds";
+  let description = [{
+    `bound` is that of the model (symbols, preset). The segment sizes are known once
+    `hydra-plan-memory` has run.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$bound,
+                       OptionalAttr<I64Attr>:$persistent_bytes,
+                       OptionalAttr<I64Attr>:$transient_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name (`bound` $bound^)? (`persistent` $persistent_bytes^)? (`transient` $transient_bytes^)?
+    $body attr-dict
+  }];
+}
+
+def BufferOp : Plan_Op<"buffer"> {
+  let summary = "bytes of a segment";
+  let description = [{
+    `%x = plan.buffer transient "act.norm" at 4096 : memref<4x128x768xf32>`: dense. In a module:
+    persistent; in a program, loop or case: transient, alive from its first write to its last read.
+    The offset (bytes) is set by `hydra-plan-memory`.
+  }];
+  let arguments = (ins StrAttr:$segment, StrAttr:$category, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Plan_Buffer:$buffer);
+  let assemblyFormat = "custom<Word>($segment) $category (`at` $offset^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def ViewOp : Plan_Op<"view", [Pure]> {
+  let summary = "other strides over the bytes of a buffer";
+  let description = [{
+    `%v = plan.view %x plus 64 : memref<…> to memref<…, strided<[…]>>`: the first element lies 64
+    elements after that of `%x`.
+  }];
+  let arguments = (ins Plan_Buffer:$source, I64Attr:$plus);
+  let results = (outs Plan_Buffer:$view);
+  let assemblyFormat = "$source `plus` $plus attr-dict `:` type($source) `to` type($view)";
+  let hasVerifier = 1;
+}
+
+def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
+  let summary = "a parameter or state: named, initialised, saved in checkpoints";
+  let arguments = (ins StrAttr:$name, StrAttr:$kind, Plan_Buffer:$buffer, Hydra_InitAttr:$init,
+                       OptionalAttr<StrAttr>:$group, OptionalAttr<StrAttr>:$moment_of);
+  let assemblyFormat = [{
+    custom<Word>($kind) $name `=` $buffer `init` $init (`group` $group^)? (`moment` `of` $moment_of^)?
+    attr-dict `:` type($buffer)
+  }];
+}
+
+def ScalarOp : Plan_Op<"scalar", [HasParent<"PlanModuleOp">]> {
+  let summary = "a rank-0 tensor that the executor writes before each step";
+  let description = [{ `schedule` is `constant` (with `value`) or `step` (counting from 1). }];
+  let arguments = (ins StrAttr:$name, StrAttr:$schedule, F64Attr:$value, Plan_Buffer:$buffer);
+  let assemblyFormat = "$name `=` $buffer custom<Word>($schedule) $value attr-dict `:` type($buffer)";
+}
+
+def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock, NoTerminator,
+                                  NoRegionArguments]> {
+  let summary = "a generated kernel: its group of row-wise operations and the layouts it is for";
+  let description = [{
+    Holds one `hydra.fused` on `plan.outer` values. `layouts` are the memref types of the group's
+    operands and results, then of the partial sums of its sums over rows. `combines N` is a kernel
+    without group that adds N rows of partial sums; one of its rows is a column. Launches name it.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$layouts, I64Attr:$rows,
+                       I64Attr:$grain, OptionalAttr<I64Attr>:$combines);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat =
+    "$sym_name `rows` $rows `grain` $grain (`combines` $combines^)? $layouts $body attr-dict";
+}
+
+def OuterOp : Plan_Op<"outer", [Pure, HasParent<"KernelOp">]> {
+  let summary = "stands for an operand of a kernel";
+  let results = (outs AnyTensor:$value);
+  let assemblyFormat = "attr-dict `:` type($value)";
+}
+
+def ProgramOp : Plan_Op<"program", [HasParent<"PlanModuleOp">, Symbol, SingleBlock, NoTerminator,
+                                    NoRegionArguments]> {
+  let summary = "a sequence of blocks that runs as a whole";
+  let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "1">:$streams,
+                       OptionalAttr<I64Attr>:$live_bytes, OptionalAttr<I64Attr>:$transient_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name (`streams` $streams^)? (`live` $live_bytes^)? (`transient` $transient_bytes^)?
+    $body attr-dict
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
+  let summary = "a buffer that is filled before the program begins";
+  let description = [{
+    `plan.input "tokens" = %t tokens 10000`: kinds `tokens`, `labels` (ids below the limit; labels
+    may also be -100) and `values`.
+  }];
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, StrAttr:$kind, I64Attr:$limit);
+  let assemblyFormat = "$name `=` $buffer custom<Word>($kind) $limit attr-dict `:` type($buffer)";
+}
+
+def OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
+  let summary = "a buffer that is valid when the program has ended";
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
+  let assemblyFormat = "$name `=` $buffer attr-dict `:` type($buffer)";
+}
+
+//===-- Blocks ------------------------------------------------------------------------------===//
+
+class Plan_BlockOp<string mnemonic, list<Trait> traits = []>
+    : Plan_Op<mnemonic, traits # [BlockInterface]> {
+  dag order = (ins DefaultValuedAttr<I64Attr, "0">:$stream,
+                      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$waits,
+                      DefaultValuedAttr<I64Attr, "-1">:$signals);
+}
+
+/// A step: what it reads (0), writes (1) or updates (2) in the order of its arguments.
+class Plan_StepOp<string mnemonic> : Plan_BlockOp<mnemonic> {
+  dag step = (ins Variadic<Plan_Buffer>:$args, DenseI64ArrayAttr:$access,
+                  DefaultValuedAttr<I64Attr, "0">:$flops, DefaultValuedAttr<I64Attr, "0">:$bytes,
+                  DefaultValuedAttr<StrAttr, "\"other\"">:$op_class, StrAttr:$label);
+}
+
+def LaunchOp : Plan_StepOp<"launch"> {
+  let summary = "runs a generated kernel";
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel), step, order);
+  let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
+  let hasVerifier = 1;
+}
+
+def CallOp : Plan_StepOp<"call"> {
+  let summary = "calls a function that the executor has by name";
+  let description = [{
+    `plan.call "matmul"(read %a : memref<…>, read %b : …, write %c : …) {accumulate}`: the
+    functions are documented with their implementations (runtime/cpu/*Call.cpp).
+  }];
+  let arguments = !con((ins StrAttr:$function, DictionaryAttr:$parameters), step, order);
+  let assemblyFormat = "$function `` custom<Args>($args, type($args), $access) $parameters attr-dict";
+  let hasVerifier = 1;
+}
+
+def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "runs its body several times, one iteration after the other";
+  let description = [{
+    `plan.loop 4 (%x by 1024 : memref<…>) { … }`: in iteration i, `%x` lies i * 1024 bytes further.
+  }];
+  let arguments = !con((ins I64Attr:$count, Variadic<Plan_Buffer>:$moving,
+                            DenseI64ArrayAttr:$strides), order);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count `` custom<Moving>($moving, type($moving), $strides) $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def SwitchOp : Plan_BlockOp<"switch", [SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "runs the case whose number a device scalar holds; none for any other value";
+  let arguments = !con((ins Plan_Buffer:$selector), order);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$cases);
+  let assemblyFormat = "$selector `:` type($selector) $cases attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // HYDRA_PLAN_OPS_TD

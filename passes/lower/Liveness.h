@@ -1,0 +1,30 @@
+// Last uses in a program, through views: what proves that bytes may be written over.
+#pragma once
+
+#include "passes/place/Layouts.h"
+
+namespace hydra {
+
+class ProgramLiveness {
+public:
+  explicit ProgramLiveness(EntryOp entry);
+
+  /// Whether operand `number` of `op` is the last use of all its bytes, and the only one in `op`.
+  bool diesAt(mlir::Value operand, mlir::Operation *op, unsigned number) const;
+
+  /// Whether the operation that makes `result` may write it into the variable: every read of the
+  /// variable's value comes before it, or is an operand it may overwrite with this result.
+  bool canOverwriteVariable(mlir::StringAttr variable, mlir::OpResult result) const;
+
+private:
+  struct Use {
+    mlir::Operation *op;
+    unsigned operand;
+    bool view; ///< reads a view of the bytes
+  };
+  llvm::DenseMap<mlir::Operation *, int64_t> position;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 4>> uses; ///< by root, views followed
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<mlir::Value, 2>> variableValues;
+};
+
+} // namespace hydra

@@ -1,0 +1,459 @@
+// hydra-to-plan: values become buffers, operations become steps.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/RowPartition.h"
+#include "dialects/plan/Lowering.h"
+#include "passes/Passes.h"
+#include "passes/lower/Liveness.h"
+#include "passes/place/Layouts.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_TOPLAN
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The plan of a model as it grows: what its programs share.
+class PlanWriter {
+public:
+  PlanWriter(ModelOp model, OpBuilder &at) : b(model.getContext()) {
+    module = plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
+                                        model.getBoundAttr(), IntegerAttr(), IntegerAttr());
+    b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
+    for (Operation &op : model.getBody().front()) {
+      if (auto param = dyn_cast<ParamOp>(op))
+        addVariable(param, "param", param.getBoundType(), param.getInit(),
+                    b.getStringAttr(param.getGroup().value_or("default")), StringAttr(), "param");
+      else if (auto state = dyn_cast<StateOp>(op))
+        addState(model, state);
+    }
+  }
+
+  plan::PlanModuleOp getModule() { return module; }
+  OpBuilder &builder() { return b; }
+  Value variable(StringAttr name) { return variables.lookup(name); }
+
+  /// The scalar of that name, made by the first program that asks.
+  Value scalar(StringRef name, RankedTensorType type, Location loc) {
+    Value &buffer = scalars[name];
+    if (buffer)
+      return buffer;
+    buffer = addBuffer(type, "other", loc);
+    bool counts = name == "step";
+    double value = name == "lr" ? 1e-3 : counts ? 1.0 : 0.0;
+    plan::ScalarOp::create(b, loc, b.getStringAttr(name),
+                           b.getStringAttr(counts ? "step" : "constant"), b.getF64FloatAttr(value),
+                           buffer);
+    return buffer;
+  }
+
+  /// The kernel of a group for these layouts; equal ones are the same.
+  plan::KernelOp kernel(FusedOp group, ArrayRef<Type> layouts, const RowPartition &partition) {
+    std::string key;
+    llvm::raw_string_ostream os(key);
+    AsmState names(group, OpPrintingFlags().useLocalScope());
+    group.getBody().front().print(os, names);
+    os << '|' << partition.rows << '|' << partition.grain << '|'
+       << shapeText(group.getRows()) << shapeText(group.getInner());
+    for (Type layout : layouts)
+      os << '|' << layout;
+    plan::KernelOp &kernel = kernels[key];
+    if (kernel)
+      return kernel;
+    std::string name = kernelName(group);
+    kernel = plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
+                                    b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
+                                    b.getI64IntegerAttr(partition.grain), IntegerAttr());
+    OpBuilder inner(b.getContext());
+    inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
+    IRMapping mapping;
+    for (Value input : group.getInputs())
+      mapping.map(input, plan::OuterOp::create(inner, group.getLoc(), input.getType()));
+    inner.clone(*group, mapping);
+    return kernel;
+  }
+
+  /// The kernel that adds `parts` rows of partial sums, `columns` wide.
+  plan::KernelOp combineKernel(int64_t parts, int64_t columns, ArrayRef<Type> layouts,
+                               Location loc) {
+    std::string key = ("combine|" + Twine(parts) + "|" + Twine(columns)).str();
+    plan::KernelOp &kernel = kernels[key];
+    if (!kernel) {
+      RowPartition partition = partitionCombine(parts, columns);
+      kernel = plan::KernelOp::create(
+          b, loc, b.getStringAttr(("combine_" + Twine(kernels.size() - 1)).str()),
+          b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
+          b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts));
+      kernel.getBody().emplaceBlock();
+    }
+    return kernel;
+  }
+
+  size_t kernelCount() const { return kernels.size(); }
+
+private:
+  void addState(ModelOp model, StateOp state) {
+    StringRef name = state.getSymName();
+    auto [owner, suffix] = name.rsplit('.');
+    bool moment = (suffix == "m" || suffix == "v") && model.lookupSymbol<ParamOp>(owner);
+    StringRef category = moment ? "opt_state" : suffix == "grad" ? "grad" : "act.state";
+    addVariable(state, "state", state.getBoundType(), state.getInit(), StringAttr(),
+                moment ? b.getStringAttr(owner) : StringAttr(), category);
+  }
+
+  Value addBuffer(RankedTensorType type, StringRef category, Location loc) {
+    return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+                                  b.getStringAttr("persistent"), b.getStringAttr(category),
+                                  IntegerAttr());
+  }
+
+  void addVariable(Operation *op, StringRef kind, RankedTensorType type, InitAttr init,
+                   StringAttr group, StringAttr momentOf, StringRef category) {
+    StringAttr name = SymbolTable::getSymbolName(op);
+    Value buffer = addBuffer(type, category, op->getLoc());
+    plan::VariableOp::create(b, op->getLoc(), name, b.getStringAttr(kind), buffer, init, group,
+                             momentOf);
+    variables[name] = buffer;
+  }
+
+  /// Named after the operations inside, numbered.
+  std::string kernelName(FusedOp group) {
+    std::string name;
+    unsigned more = 0;
+    for (Operation &op : group.getBody().front().without_terminator()) {
+      StringRef part = op.getName().stripDialect();
+      if (isa<ConstantOp, BroadcastOp, ReshapeOp>(op) || StringRef(name).contains(part))
+        continue;
+      if (name.size() < 24)
+        name += (name.empty() ? "" : "_") + part.str();
+      else
+        ++more;
+    }
+    if (name.empty())
+      name = "move";
+    return name + (more ? "_and_more" : "") + "_" + std::to_string(kernels.size() - 1);
+  }
+
+  OpBuilder b;
+  plan::PlanModuleOp module;
+  DenseMap<Attribute, Value> variables;
+  llvm::StringMap<Value> scalars;
+  llvm::StringMap<plan::KernelOp> kernels;
+};
+
+/// Turns one entry into a program.
+class ProgramWriter : public plan::Lowering {
+public:
+  ProgramWriter(PlanWriter &plan, EntryOp entry)
+      : Lowering(entry.getContext()), plan(plan), entry(entry), liveness(entry) {}
+
+  LogicalResult run() {
+    OpBuilder &moduleBuilder = plan.builder();
+    program = plan::ProgramOp::create(moduleBuilder, entry.getLoc(),
+                                      moduleBuilder.getStringAttr(entry.getSymName()),
+                                      moduleBuilder.getI64IntegerAttr(1), IntegerAttr(),
+                                      IntegerAttr());
+    b.setInsertionPointToEnd(&program.getBody().emplaceBlock());
+    addInputs();
+    chooseUpdateTargets();
+    for (Operation &op : entry.getBody().front().without_terminator())
+      if (failed(lower(&op)))
+        return failure();
+    finish();
+    return success();
+  }
+
+  unsigned steps = 0, inPlace = 0;
+
+  //===-- The interface of operations -------------------------------------------------------===//
+
+  Value source(Value value) override {
+    Value &buffer = buffers[value];
+    if (!buffer) { // a view: everything else was written before
+      Layout layout = layoutOf(value);
+      RankedTensorType type = build::typeOf(value);
+      OpBuilder::InsertionGuard guard(b);
+      buffer = plan::ViewOp::create(
+          b, value.getLoc(),
+          plan::bufferType(type.getShape(), layout.view.strides, type.getElementType()),
+          source(layout.root), b.getI64IntegerAttr(layout.view.offset));
+    }
+    return buffer;
+  }
+
+  Value target(Value result) override {
+    Value &buffer = buffers[result];
+    if (buffer)
+      return buffer;
+    if (Value part = placeInConcat(result))
+      return buffers[result] = part;
+    if (Value dying = dyingOperand(result)) {
+      ++inPlace;
+      return buffers[result] = dying;
+    }
+    return buffers[result] = newBuffer(build::typeOf(result), categoryOf(result), result.getLoc());
+  }
+
+  Value scratch(Operation *op, ArrayRef<int64_t> shape, Type element) override {
+    return newBuffer(RankedTensorType::get(shape, element), "workspace", op->getLoc());
+  }
+
+  bool isInPlace(Operation *concat, unsigned part) override {
+    return placed.contains({concat, part});
+  }
+
+  void call(Operation *op, StringRef function, ValueRange reads, ValueRange writes,
+            ArrayRef<NamedAttribute> attributes) override {
+    SmallVector<Value> args(reads);
+    llvm::append_range(args, writes);
+    SmallVector<int64_t> access(reads.size(), plan::kRead);
+    access.append(writes.size(), plan::kWrite);
+    plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function), b.getDictionaryAttr(attributes),
+                         args, access, flopsOf(op), bytesOf(op), classOf(op),
+                         op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
+    ++steps;
+  }
+
+private:
+  static int64_t flopsOf(Operation *op) {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    return cost ? cost.flops() : 0;
+  }
+  static int64_t bytesOf(Operation *op) {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    return cost ? cost.bytes() : 0;
+  }
+  static StringRef classOf(Operation *op) {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    return cost ? cost.costClass() : "other";
+  }
+
+  Value newBuffer(RankedTensorType type, StringRef category, Location loc) {
+    return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+                                  b.getStringAttr("transient"), b.getStringAttr(category),
+                                  IntegerAttr());
+  }
+
+  /// What the bytes of a value are for, in memory reports.
+  StringRef categoryOf(Value v) {
+    for (OpOperand &use : v.getUses())
+      if (auto end = dyn_cast<ReturnOp>(use.getOwner()))
+        if (use.getOperandNumber() < end.getOutputNames().size()) {
+          StringRef name = cast<StringAttr>(end.getOutputNames()[use.getOperandNumber()]);
+          return name.starts_with("grad.") ? "grad" : name == "logits" ? "logits" : "other";
+        }
+    ScopeAttr scope = scopeOf(v.getLoc());
+    if (scope && scope.getPhase() != "forward")
+      return scope.getPhase() == "backward" ? "grad" : "opt_state";
+    return llvm::StringSwitch<StringRef>(classOf(v.getDefiningOp()))
+        .Case("norm", "act.norm")
+        .Case("attention", "act.attn_out")
+        .Case("softmax", "act.softmax")
+        .Case("gather_scatter", "act.embed")
+        .Case("gemm", "act.ffn")
+        .Default("other");
+  }
+
+  void addInputs() {
+    for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
+                                           entry.getArgNames().getAsValueRange<StringAttr>())) {
+      RankedTensorType type = build::typeOf(argument);
+      if (type.getRank() == 0) {
+        buffers[argument] = plan.scalar(name, type, argument.getLoc());
+        continue;
+      }
+      Value buffer = newBuffer(type, "other", argument.getLoc());
+      int64_t bound = entry.getIds() ? (*entry.getIds())[argument.getArgNumber()] : 0;
+      plan::InputOp::create(b, entry.getLoc(), b.getStringAttr(name), buffer,
+                            b.getStringAttr(bound > 0   ? "tokens"
+                                            : bound < 0 ? "labels"
+                                                        : "values"),
+                            b.getI64IntegerAttr(std::abs(bound)));
+      buffers[argument] = buffer;
+    }
+  }
+
+  /// Lets the operation that makes a variable's new value write it in place, where no old value is
+  /// read after it.
+  void chooseUpdateTargets() {
+    ReturnOp end = entry.getReturn();
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+      Operation *producer = value.getDefiningOp();
+      if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) ||
+          buffers.count(value))
+        continue;
+      if (liveness.canOverwriteVariable(symbol.getAttr(), cast<OpResult>(value)))
+        buffers[value] = plan.variable(symbol.getAttr());
+    }
+  }
+
+  /// The bytes of a concatenation that a value with no other use will be.
+  Value placeInConcat(Value result) {
+    if (!result.hasOneUse())
+      return {};
+    OpOperand &use = *result.getUses().begin();
+    auto concat = dyn_cast<ConcatOp>(use.getOwner());
+    if (!concat)
+      return {};
+    ArrayRef<int64_t> shape = build::shapeOf(concat.getY());
+    int64_t axis = concat.getAxis(), start = 0;
+    for (int64_t i = 0; i < axis; ++i)
+      if (shape[i] != 1)
+        return {}; // its parts would not be dense
+    for (Value part : concat.getParts().take_front(use.getOperandNumber()))
+      start += build::shapeOf(part)[axis];
+    Value whole = target(concat.getY());
+    placed.insert({concat, use.getOperandNumber()});
+    SmallVector<int64_t> strides = plan::stridesOf(cast<MemRefType>(whole.getType()));
+    RankedTensorType type = build::typeOf(result);
+    return plan::ViewOp::create(b, result.getLoc(),
+                                plan::bufferType(type.getShape(), strides, type.getElementType()),
+                                whole, b.getI64IntegerAttr(start * strides[axis]));
+  }
+
+  /// The transient buffer of an operand that this operation is the last to read and may overwrite.
+  Value dyingOperand(Value value) {
+    auto result = cast<OpResult>(value);
+    auto storage = dyn_cast<StorageOpInterface>(result.getOwner());
+    if (!storage)
+      return {};
+    for (unsigned i : storage.overwritableOperands(result.getResultNumber())) {
+      Value operand = storage->getOperand(i);
+      if (operand.getType() != result.getType() || !liveness.diesAt(operand, storage, i))
+        continue;
+      Value buffer = source(operand);
+      plan::Place place = plan::placeOf(buffer);
+      if (isa<BlockArgument>(layoutOf(operand).root) || place.buffer.getSegment() != "transient" ||
+          buffer.getType() != cast<MemRefType>(place.buffer.getType()))
+        continue;
+      // One result of an operation takes a buffer.
+      if (!takenAt.insert({storage.getOperation(), place.buffer}).second)
+        continue;
+      return buffer;
+    }
+    return {};
+  }
+
+  //===-- Operations ------------------------------------------------------------------------===//
+
+  LogicalResult lower(Operation *op) {
+    if (auto use = dyn_cast<UseOp>(op)) {
+      buffers[use.getResult()] = plan.variable(use.getVariableAttr().getAttr());
+      return success();
+    }
+    if (op->hasAttr(kViewAttr))
+      return success(); // made when first read
+    if (auto group = dyn_cast<FusedOp>(op))
+      return launch(group);
+    if (auto lowering = dyn_cast<plan::PlanLoweringOpInterface>(op))
+      return lowering.lowerToPlan(*this);
+    return op->emitOpError("has no lowering for this target");
+  }
+
+  void addLaunch(Operation *op, plan::KernelOp kernel, ValueRange args, size_t reads,
+                 int64_t flops, int64_t bytes) {
+    SmallVector<int64_t> access(args.size(), plan::kWrite);
+    std::fill(access.begin(), access.begin() + reads, plan::kRead);
+    plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,
+                           classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1);
+    ++steps;
+  }
+
+  /// One launch, and for every sum over rows a second that adds the parts.
+  LogicalResult launch(FusedOp group) {
+    SmallVector<Value> args =
+        llvm::map_to_vector(group.getInputs(), [&](Value v) { return source(v); });
+    size_t reads = args.size();
+    RowPartition partition = partitionRows(group);
+    SmallVector<std::pair<Value, Value>> sums; // partial buffer, result
+    SmallVector<Value> partials;
+    for (OpResult result : group->getResults()) {
+      if (!sumsOverRows(group, result.getResultNumber())) {
+        args.push_back(target(result));
+        continue;
+      }
+      int64_t columns = build::typeOf(result).getNumElements();
+      Value partial = scratch(group, {partition.grains(), columns}, b.getF32Type());
+      partials.push_back(partial);
+      sums.emplace_back(partial, result);
+    }
+    llvm::append_range(args, partials);
+    SmallVector<Type> layouts = llvm::map_to_vector(args, [](Value v) { return v.getType(); });
+    addLaunch(group, plan.kernel(group, layouts, partition), args, reads, group.flops(),
+              group.bytes());
+    for (auto [partial, result] : sums) {
+      Value to = target(result);
+      int64_t columns = build::typeOf(result).getNumElements();
+      int64_t bytes = 4 * columns * (partition.grains() + 1);
+      addLaunch(group,
+                plan.combineKernel(partition.grains(), columns, {partial.getType(), to.getType()},
+                                   group.getLoc()),
+                {partial, to}, 1, columns * partition.grains(), bytes);
+    }
+    return success();
+  }
+
+  /// Outputs, and the variables that nothing wrote in place.
+  void finish() {
+    ReturnOp end = entry.getReturn();
+    // A value that lives in a variable is moved out before any variable changes.
+    auto detached = [&](Value value) {
+      Value buffer = source(value);
+      if (plan::placeOf(buffer).buffer.getSegment() == "transient")
+        return buffer;
+      Value copy = newBuffer(build::typeOf(value), "other", value.getLoc());
+      call(end, "copy", {buffer}, {copy}, {});
+      return copy;
+    };
+    SmallVector<std::pair<Value, Value>> moves;
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+      Value variable = plan.variable(symbol.getAttr());
+      if (source(value) != variable)
+        moves.emplace_back(detached(value), variable);
+    }
+    SmallVector<Value> outputs = llvm::map_to_vector(end.getOutputs(), detached);
+    for (auto [from, to] : moves)
+      call(end, "copy", {from}, {to}, {});
+    for (auto [name, buffer] :
+         llvm::zip(end.getOutputNames().getAsValueRange<StringAttr>(), outputs))
+      plan::OutputOp::create(b, end.getLoc(), b.getStringAttr(name), buffer);
+  }
+
+  PlanWriter &plan;
+  EntryOp entry;
+  ProgramLiveness liveness;
+  plan::ProgramOp program;
+  DenseMap<Value, Value> buffers;
+  DenseSet<std::pair<Operation *, unsigned>> placed;
+  DenseSet<std::pair<Operation *, Operation *>> takenAt;
+};
+
+struct ToPlan : impl::ToPlanBase<ToPlan> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    OpBuilder at(model);
+    PlanWriter writer(model, at);
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      ProgramWriter program(writer, entry);
+      if (failed(program.run()))
+        return signalPassFailure();
+      steps += program.steps;
+      inPlace += program.inPlace;
+    }
+    kernels += writer.kernelCount();
+    model.erase();
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,62 @@
+// hydra-assign-layouts: reshapes, transposes, slices and broadcasts become views or explicit copies.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/place/Layouts.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_ASSIGNLAYOUTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
+        auto storage = dyn_cast<StorageOpInterface>(op);
+        if (storage && storage.viewedOperand())
+          makeView(storage);
+        else if (!isa<ReturnOp>(op))
+          makeAcceptable(&op);
+      }
+  }
+
+private:
+  static Value dense(Operation *before, Value v) {
+    OpBuilder b(before);
+    return CopyOp::create(b, before->getLoc(), v);
+  }
+
+  /// The result of a shape operation as a view, of a copy of its operand if need be.
+  void makeView(StorageOpInterface op) {
+    OpOperand &operand = op->getOpOperand(*op.viewedOperand());
+    if (failed(op.view(layoutOf(operand.get()).view.strides))) {
+      operand.set(dense(op, operand.get()));
+      ++copies;
+    }
+    op->setAttr(kViewAttr, UnitAttr::get(&getContext()));
+    ++views;
+  }
+
+  void makeAcceptable(Operation *op) {
+    auto storage = dyn_cast<StorageOpInterface>(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      OperandLayout wanted =
+          storage ? storage.operandLayout(operand.getOperandNumber()) : OperandLayout{};
+      Layout have = layoutOf(operand.get());
+      if (accepts(wanted, build::shapeOf(operand.get()), have.view.strides))
+        continue;
+      operand.set(dense(op, operand.get()));
+      ++copies;
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,27 @@
+// Where the elements of values lie: views and the dense values behind them.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+namespace hydra {
+
+/// Marks a shape operation whose result is a view of its operand; set by hydra-assign-layouts.
+inline constexpr llvm::StringLiteral kViewAttr = "hydra.view";
+
+/// A value as elements of a dense value: `root` itself, or a view of it.
+struct Layout {
+  mlir::Value root;
+  StridedView view;
+};
+
+/// The layout of a value, following operations marked as views.
+Layout layoutOf(mlir::Value v);
+
+/// Whether elements of that shape lie densely in row-major order.
+bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+
+/// Whether an operation takes such an operand without copy.
+bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
+             llvm::ArrayRef<int64_t> strides);
+
+} // namespace hydra

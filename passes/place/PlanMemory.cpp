@@ -1,0 +1,269 @@
+// hydra-plan-memory: offsets of all buffers in the segments of the arena.
+#include "dialects/plan/Ordering.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/Passes.h.inc"
+
+namespace {
+
+constexpr int64_t kAlignment = 256;
+
+int64_t alignUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+int64_t sizeOf(plan::BufferOp buffer) {
+  return alignUp(plan::extentBytes(cast<MemRefType>(buffer.getType())));
+}
+
+/// A transient buffer with the span of blocks, in each list around it, that use it.
+struct Item {
+  plan::BufferOp buffer;
+  int64_t size = 0;
+  /// Per enclosing list from the program inwards: first and last block that touches it, for each
+  /// stream.
+  struct Span {
+    Block *list = nullptr;
+    SmallVector<int64_t, 2> firsts, lasts; ///< positions; one per stream touched
+    int64_t first = 0, last = 0;           ///< positions, for counting live bytes
+  };
+  SmallVector<Span, 1> spans;
+  bool input = false, output = false;
+};
+
+/// Live ranges of the transient buffers of one program.
+class LiveRanges {
+public:
+  explicit LiveRanges(plan::ProgramOp program) : program(program) {
+    program.walk([&](plan::BufferOp buffer) {
+      numbers[buffer] = items.size();
+      items.push_back({buffer, sizeOf(buffer), {}, false, false});
+    });
+    program.walk([&](Operation *op) {
+      if (auto input = dyn_cast<plan::InputOp>(op))
+        items[numberOf(input.getBuffer())].input = true;
+      else if (auto output = dyn_cast<plan::OutputOp>(op)) {
+        auto it = numbers.find(plan::placeOf(output.getBuffer()).buffer);
+        if (it != numbers.end())
+          items[it->second].output = true;
+      } else if (isa<plan::LaunchOp, plan::CallOp, plan::SwitchOp>(op)) {
+        for (Value v : op->getOperands())
+          use(op, v);
+      }
+    });
+  }
+
+  std::vector<Item> &buffers() { return items; }
+
+  /// Whether the two never hold something at the same time.
+  bool disjoint(const Item &a, const Item &b) {
+    if (a.spans.empty() || b.spans.empty())
+      return false; // never used by a step: an input or output on its own
+    if ((a.input && b.input) || (a.output && b.output))
+      return false;
+    // The innermost list that both have in common decides.
+    size_t depth = 0;
+    while (depth + 1 < a.spans.size() && depth + 1 < b.spans.size() &&
+           a.spans[depth + 1].list == b.spans[depth + 1].list)
+      ++depth;
+    const Item::Span &x = a.spans[depth], &y = b.spans[depth];
+    if (x.list != y.list)
+      return false;
+    if (depth + 1 < a.spans.size() && depth + 1 < b.spans.size() && x.first == x.last &&
+        y.first == y.last && x.first == y.first)
+      return isa<plan::SwitchOp>(orderOf(x.list).blocks()[x.first]); // different cases
+    return (!a.output && !b.input && allBefore(x, y)) || (!b.output && !a.input && allBefore(y, x));
+  }
+
+  plan::ListOrder &orderOf(Block *list) {
+    auto &order = orders[list];
+    if (!order)
+      order = std::make_unique<plan::ListOrder>(*list);
+    return *order;
+  }
+
+private:
+  unsigned numberOf(Value v) { return numbers.lookup(plan::placeOf(v).buffer); }
+
+  void use(Operation *step, Value v) {
+    plan::BufferOp buffer = plan::placeOf(v).buffer;
+    auto it = numbers.find(buffer);
+    if (it == numbers.end())
+      return; // persistent
+    Item &item = items[it->second];
+    // Lists from the buffer's own outwards; the use lies somewhere inside each.
+    SmallVector<Block *> lists;
+    for (Block *list = buffer->getBlock(); list; list = list->getParentOp()->getBlock()) {
+      lists.push_back(list);
+      if (isa<plan::ProgramOp>(list->getParentOp()))
+        break;
+    }
+    std::reverse(lists.begin(), lists.end());
+    item.spans.resize(lists.size());
+    for (auto [span, list] : llvm::zip(item.spans, lists)) {
+      int64_t position = orderOf(list).positionOf(step);
+      if (!span.list) {
+        span.list = list;
+        span.first = span.last = position;
+      }
+      span.first = std::min(span.first, position);
+      span.last = std::max(span.last, position);
+      extend(span, position);
+    }
+  }
+
+  /// Keeps the earliest and latest positions of each stream.
+  void extend(Item::Span &span, int64_t position) {
+    plan::ListOrder &order = orderOf(span.list);
+    auto add = [&](SmallVectorImpl<int64_t> &ends, bool earliest) {
+      for (int64_t &end : ends)
+        if (end == position || (earliest ? order.before(end, position) : order.before(position, end)))
+          return;
+        else if (earliest ? order.before(position, end) : order.before(end, position)) {
+          end = position;
+          return;
+        }
+      ends.push_back(position);
+    };
+    add(span.firsts, true);
+    add(span.lasts, false);
+  }
+
+  bool allBefore(const Item::Span &x, const Item::Span &y) {
+    plan::ListOrder &order = orderOf(x.list);
+    for (int64_t last : x.lasts)
+      for (int64_t first : y.firsts)
+        if (!order.before(last, first))
+          return false;
+    return true;
+  }
+
+  plan::ProgramOp program;
+  std::vector<Item> items;
+  DenseMap<Operation *, unsigned> numbers;
+  DenseMap<Block *, std::unique_ptr<plan::ListOrder>> orders;
+};
+
+struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
+  using PlanMemoryBase::PlanMemoryBase;
+
+  void runOnOperation() override {
+    Builder b(&getContext());
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
+      int64_t persistent = 0, transient = 0;
+      for (auto buffer : module.getBody().getOps<plan::BufferOp>()) {
+        buffer.setOffset(persistent);
+        persistent += sizeOf(buffer);
+      }
+      for (auto program : module.getBody().getOps<plan::ProgramOp>())
+        transient = std::max(transient, place(program));
+      module.setPersistentBytes(persistent);
+      module.setTransientBytes(transient);
+    }
+  }
+
+private:
+  int64_t place(plan::ProgramOp program) {
+    LiveRanges ranges(program);
+    std::vector<Item> &items = ranges.buffers();
+    // Who is in conflict with whom; read by every heuristic.
+    size_t n = items.size();
+    std::vector<std::vector<unsigned>> conflicts(n);
+    for (unsigned i = 0; i < n; ++i)
+      for (unsigned j = i + 1; j < n; ++j)
+        if (!reuse || !ranges.disjoint(items[i], items[j])) {
+          conflicts[i].push_back(j);
+          conflicts[j].push_back(i);
+        }
+    std::vector<int64_t> best;
+    int64_t peak = -1;
+    for (Heuristic heuristic : {Heuristic::Largest, Heuristic::Longest, Heuristic::InOrder,
+                                Heuristic::Area}) {
+      std::vector<int64_t> offsets;
+      int64_t bytes = assign(items, conflicts, heuristic, offsets);
+      if (peak < 0 || bytes < peak) {
+        peak = bytes;
+        best = std::move(offsets);
+      }
+    }
+    for (unsigned i = 0; i < n; ++i)
+      items[i].buffer.setOffset(best[i]);
+    program.setTransientBytes(std::max<int64_t>(peak, 0));
+    program.setLiveBytes(maxLive(program, items));
+    return std::max<int64_t>(peak, 0);
+  }
+
+  enum class Heuristic { Largest, Longest, InOrder, Area };
+
+  static int64_t lengthOf(const Item &item) {
+    if (item.spans.empty())
+      return 1;
+    return item.input || item.output ? INT32_MAX
+                                     : item.spans[0].last - item.spans[0].first + 1;
+  }
+
+  /// Puts one buffer after another at the lowest offset free of conflicts; returns the peak.
+  static int64_t assign(ArrayRef<Item> items, ArrayRef<std::vector<unsigned>> conflicts,
+                        Heuristic heuristic, std::vector<int64_t> &offsets) {
+    std::vector<unsigned> order(items.size());
+    std::iota(order.begin(), order.end(), 0);
+    auto key = [&](unsigned i) -> std::pair<double, int64_t> {
+      double size = items[i].size, length = lengthOf(items[i]);
+      switch (heuristic) {
+      case Heuristic::Largest:
+        return {-size, -lengthOf(items[i])};
+      case Heuristic::Longest:
+        return {-length, -items[i].size};
+      case Heuristic::InOrder:
+        return {0.0, 0};
+      case Heuristic::Area:
+        return {-size * length, -items[i].size};
+      }
+      return {};
+    };
+    std::sort(order.begin(), order.end(),
+                     [&](unsigned a, unsigned b) { return std::tuple(key(a), a) < std::tuple(key(b), b); });
+    offsets.assign(items.size(), -1);
+    int64_t peak = 0;
+    std::vector<std::pair<int64_t, int64_t>> taken;
+    for (unsigned i : order) {
+      taken.clear();
+      for (unsigned j : conflicts[i])
+        if (offsets[j] >= 0)
+          taken.emplace_back(offsets[j], offsets[j] + items[j].size);
+      llvm::sort(taken);
+      int64_t offset = 0;
+      for (auto [begin, end] : taken) {
+        if (begin >= offset + items[i].size)
+          break;
+        offset = std::max(offset, end);
+      }
+      offsets[i] = offset;
+      peak = std::max(peak, offset + items[i].size);
+    }
+    return peak;
+  }
+
+  /// The largest sum of sizes alive at one block of the program's list (in its serial order): below
+  /// the peak by what fragmentation costs.
+  static int64_t maxLive(plan::ProgramOp program, ArrayRef<Item> items) {
+    int64_t blocks = llvm::range_size(program.getBody().front().getOperations()) + 1;
+    std::vector<int64_t> change(blocks + 1, 0);
+    for (const Item &item : items) {
+      int64_t first = item.input || item.spans.empty() ? 0 : item.spans[0].first;
+      int64_t last = item.output || item.spans.empty() ? blocks - 1 : item.spans[0].last;
+      change[first] += item.size;
+      change[last + 1] -= item.size;
+    }
+    int64_t live = 0, most = 0;
+    for (int64_t c : change)
+      most = std::max(most, live += c);
+    return most;
+  }
+};
+
+} // namespace
+} // namespace hydra

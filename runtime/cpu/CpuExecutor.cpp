@@ -1,0 +1,152 @@
+// Loading a plan: checks first, then memory, code and programs.
+#include "runtime/cpu/CpuExecutor.h"
+
+#include "runtime/cpu/Affinity.h"
+#include "runtime/cpu/Attention.h"
+#include "runtime/cpu/Copy.h"
+#include "runtime/cpu/CpuFeatures.h"
+#include "runtime/run/Units.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/Safetensors.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+using namespace hydra::runtime;
+using hydra::support::fail;
+namespace planfile = hydra::planfile;
+
+namespace {
+
+void checkTarget(const PlanFile &file) {
+  const planfile::Target &target = *file.plan().target();
+  if (target.kind() != planfile::TargetKind::cpu)
+    fail("{}: compiled for {}; --device cpu runs plans that hydrac made with --target=cpu",
+         file.origin(), target.name()->string_view());
+  const CpuInfo cpu = readCpuInfo();
+  std::string missing;
+  for (const flatbuffers::String *feature : *target.cpu_features())
+    if (!cpu.flags.contains(feature->str()))
+      missing += (missing.empty() ? "" : ", ") + feature->str();
+  if (!missing.empty())
+    fail(
+        "{}: compiled for {}, but this CPU ({}) lacks {}; compile the model again for this machine",
+        file.origin(), target.name()->string_view(), cpu.model, missing);
+}
+
+void checkMemory(const PlanFile &file, uint64_t available) {
+  const auto &segments = *file.plan().segments();
+  const uint64_t persistent = segments.Get(0)->size(), transient = segments.Get(1)->size();
+  if (persistent <= available && transient <= available - persistent)
+    return;
+  const char *help = persistent > available
+                         ? "a smaller model would help"
+                         : "a smaller --batch or --seq, or hydrac's --memory-budget, would help";
+  fail("{}: needs {} of memory ({} for parameters and state, {} for the step), but {} are "
+       "available; {}",
+       file.origin(), bytesText(persistent + transient), bytesText(persistent),
+       bytesText(transient), bytesText(available), help);
+}
+
+} // namespace
+
+CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options) : file(file) {
+  checkTarget(file);
+  checkMemory(file, options.memoryAvailable ? options.memoryAvailable : availableMemory());
+  pool = std::make_unique<ThreadPool>(options.threads ? options.threads : usableProcessors());
+  for (size_t i = 0; i < segments.size(); ++i)
+    segments[i] = Arena(file.plan().segments()->Get(static_cast<uint32_t>(i))->size());
+  for (const planfile::Blob *blob : *file.plan().blobs())
+    code.emplace_back(std::as_bytes(std::span(blob->data()->data(), blob->data()->size())),
+                      fmt::format("{}: blob {}", file.origin(), code.size()));
+  loadPrograms();
+}
+
+CpuExecutor::~CpuExecutor() = default;
+
+void CpuExecutor::loadPrograms() {
+  const planfile::Plan &plan = file.plan();
+  const Library library = cpuLibrary();
+  Resolved resolved{plan, {segments[0].data(), segments[1].data()}, {}, library, pool->threads()};
+  for (const planfile::Kernel *kernel : *plan.kernels())
+    resolved.kernels.push_back(code[kernel->blob()].function(kernel->symbol()->string_view()));
+  for (const planfile::Program *program : *plan.programs()) {
+    try {
+      programs.emplace_back(resolved, *program);
+    } catch (const support::Error &error) {
+      fail("{}: program {}: {}", file.origin(), program->name()->string_view(), error.what());
+    }
+    scratch.bytesPerWorker =
+        std::max(scratch.bytesPerWorker, programs.back().scratchBytesPerWorker());
+  }
+  constexpr size_t unit = WorkerScratch::alignment;
+  scratch.bytesPerWorker = (scratch.bytesPerWorker + unit - 1) / unit * unit;
+  scratchMemory = Arena(scratch.bytesPerWorker * pool->threads());
+  scratch.base = reinterpret_cast<std::byte *>(scratchMemory.data());
+}
+
+double CpuExecutor::run(uint32_t program) {
+  const auto begin = std::chrono::steady_clock::now();
+  programs[program].run(*pool, scratch);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from) {
+  const planfile::Tensor &entry = *file.plan().tensors()->Get(tensor);
+  const size_t elementSize = support::byteSize(dtypeOf(entry));
+  int64_t elements = 1;
+  bool dense = true;
+  for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0;) {
+    dense &= entry.shape()->Get(d) == 1 || entry.strides()->Get(d) == elements;
+    elements *= entry.shape()->Get(d);
+  }
+  const size_t expected = static_cast<size_t>(elements) * elementSize;
+  if (size != expected)
+    fail("{}: {} bytes for a tensor of {}", entry.name()->string_view(), size, expected);
+  char *inArena = segments[static_cast<size_t>(entry.segment())].data() + entry.offset();
+  if (dense) {
+    std::memcpy(to ? static_cast<void *>(to) : inArena,
+                from ? static_cast<const void *>(from) : inArena, size);
+    return;
+  }
+  std::vector<int64_t> sizes(entry.shape()->begin(), entry.shape()->end());
+  const std::vector<int64_t> strides(entry.strides()->begin(), entry.strides()->end());
+  std::vector<int64_t> denseStrides(sizes.size());
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d])
+    denseStrides[d] = stride;
+  if (to)
+    StridedCopy(sizes, denseStrides, strides, elementSize).run(to, inArena, *pool);
+  else
+    StridedCopy(sizes, strides, denseStrides, elementSize).run(inArena, from, *pool);
+}
+
+void CpuExecutor::write(uint32_t tensor, std::span<const std::byte> values) {
+  transfer(tensor, values.size(), nullptr, values.data());
+}
+
+void CpuExecutor::read(uint32_t tensor, std::span<std::byte> values) {
+  transfer(tensor, values.size(), values.data(), nullptr);
+}
+
+void CpuExecutor::setProfiling(bool on) {
+  for (PreparedProgram &program : programs)
+    program.setProfiling(on);
+}
+
+std::vector<StepTime> CpuExecutor::stepTimes() const {
+  std::vector<StepTime> times;
+  for (size_t i = 0; i < programs.size(); ++i)
+    programs[i].addTimes(static_cast<uint32_t>(i), times);
+  return times;
+}
+
+uint64_t CpuExecutor::arenaBytes() const { return segments[0].size() + segments[1].size(); }
+
+std::vector<std::pair<std::string, std::string>> CpuExecutor::describe() const {
+  return {{"device", fmt::format("cpu, {}", readCpuInfo().model)},
+          {"threads", fmt::format("{}", pool->threads())},
+          {"attention kernels", attentionLevel()},
+          {"worker scratch", fmt::format("{} beside the arena", bytesText(scratchMemory.size()))}};
+}

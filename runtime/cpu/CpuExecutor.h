@@ -1,0 +1,50 @@
+// Runs plans for the CPU target.
+#pragma once
+
+#include "runtime/cpu/Arena.h"
+#include "runtime/cpu/PreparedProgram.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Executor.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace hydra::runtime {
+
+struct CpuOptions {
+  unsigned threads = 0;         // 0: one for each processor this process may use
+  uint64_t memoryAvailable = 0; // 0: availableMemory()
+};
+
+/// Everything that can fail for a verified plan fails in the constructor, with one line: another
+/// target, features this CPU lacks, too little memory, code that does not load, calls that do not
+/// fit. The plan file must outlive the executor.
+class CpuExecutor final : public Executor {
+public:
+  CpuExecutor(const PlanFile &file, const CpuOptions &options);
+  ~CpuExecutor() override;
+
+  double run(uint32_t program) override;
+  void write(uint32_t tensor, std::span<const std::byte> values) override;
+  void read(uint32_t tensor, std::span<std::byte> values) override;
+  void setProfiling(bool on) override;
+  std::vector<StepTime> stepTimes() const override;
+  uint64_t arenaBytes() const override;
+  std::vector<std::pair<std::string, std::string>> describe() const override;
+
+private:
+  /// Copies between the tensor in the arena and dense bytes of `size`.
+  void transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from);
+  void loadPrograms();
+
+  const PlanFile &file;
+  std::unique_ptr<ThreadPool> pool;
+  std::array<Arena, 2> segments; // by SegmentKind
+  std::vector<NativeCode> code;  // one a blob
+  std::vector<PreparedProgram> programs;
+  Arena scratchMemory;
+  WorkerScratch scratch;
+};
+
+} // namespace hydra::runtime

@@ -1,0 +1,189 @@
+// Flattens the tree of blocks at load, and walks the flat list at run time.
+#include "runtime/cpu/PreparedProgram.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace hydra::runtime;
+using namespace hydra::planfile;
+
+char *Resolved::addressOf(uint32_t tensor) const {
+  const Tensor &entry = *plan.tensors()->Get(tensor);
+  return segments[static_cast<size_t>(entry.segment())] + entry.offset();
+}
+
+using BlockList = flatbuffers::Vector<flatbuffers::Offset<Block>>;
+
+struct PreparedProgram::Builder {
+  const Resolved &resolved;
+  PreparedProgram &program;
+  // Of each address, the tensor it belongs to, or none; loops look here for what they shift.
+  std::vector<int64_t> tensors = {};
+  // Constants grow while their addresses are taken: which address gets which constant.
+  std::vector<std::pair<uint32_t, uint32_t>> constantOf = {};
+
+  uint32_t addAddress(char *address, int64_t tensor) {
+    program.addresses.push_back(address);
+    tensors.push_back(tensor);
+    return static_cast<uint32_t>(program.addresses.size() - 1);
+  }
+
+  void addArgument(const Arg &arg) {
+    if (arg.kind() == ArgKind::constant) {
+      const auto constant = static_cast<uint32_t>(program.constants.size());
+      program.constants.push_back(arg.value());
+      constantOf.emplace_back(addAddress(nullptr, -1), constant);
+      return;
+    }
+    const uint32_t tensor = arg.kind() == ArgKind::scalar
+                                ? resolved.plan.scalars()->Get(arg.index())->tensor()
+                                : arg.index();
+    addAddress(resolved.addressOf(tensor), tensor);
+  }
+
+  void addStep(const Step &step) {
+    Node node{Node::Kind::Launch, static_cast<uint32_t>(program.nodes.size() + 1)};
+    node.step = &step;
+    node.addresses = static_cast<uint32_t>(program.addresses.size());
+    for (const Arg *arg : *step.args())
+      addArgument(*arg);
+    if (const Launch *launch = step.action_as_Launch()) {
+      node.kernel = resolved.kernels[launch->kernel()];
+      node.rows = launch->rows();
+      node.grain = launch->grain();
+    } else {
+      node.kind = Node::Kind::Call;
+      node.call = resolved.library.prepare(CallSite(resolved.plan, step, resolved.threads));
+      program.scratchBytes = std::max(program.scratchBytes, node.call->scratchBytesPerWorker());
+    }
+    program.nodes.push_back(std::move(node));
+  }
+
+  void addLoop(const Loop &loop) {
+    const auto index = static_cast<uint32_t>(program.nodes.size());
+    program.nodes.push_back({Node::Kind::Loop, 0});
+    const size_t firstAddress = program.addresses.size();
+    addBlocks(*loop.blocks());
+    Node &node = program.nodes[index];
+    node.end = static_cast<uint32_t>(program.nodes.size());
+    node.count = loop.count();
+    node.first = static_cast<uint32_t>(program.shifts.size());
+    for (size_t i = firstAddress; i < program.addresses.size(); ++i)
+      for (const LoopStride *stride : *loop.strides())
+        if (stride->tensor() == tensors[i] && stride->bytes() != 0)
+          program.shifts.push_back({static_cast<uint32_t>(i), stride->bytes()});
+    node.last = static_cast<uint32_t>(program.shifts.size());
+  }
+
+  void addSwitch(const Switch &choice) {
+    const auto index = static_cast<uint32_t>(program.nodes.size());
+    program.nodes.push_back({Node::Kind::Switch, 0});
+    const uint32_t selector = addAddress(resolved.addressOf(choice.selector()), choice.selector());
+    std::vector<Range> ranges; // switches inside add theirs first
+    for (const Case *entry : *choice.cases()) {
+      const auto begin = static_cast<uint32_t>(program.nodes.size());
+      addBlocks(*entry->blocks());
+      ranges.push_back({begin, static_cast<uint32_t>(program.nodes.size())});
+    }
+    Node &node = program.nodes[index];
+    node.end = static_cast<uint32_t>(program.nodes.size());
+    node.addresses = selector;
+    node.first = static_cast<uint32_t>(program.cases.size());
+    program.cases.insert(program.cases.end(), ranges.begin(), ranges.end());
+    node.last = static_cast<uint32_t>(program.cases.size());
+  }
+
+  void addBlocks(const BlockList &blocks) {
+    for (const Block *block : blocks) {
+      if (const Step *step = block->node_as_Step())
+        addStep(*step);
+      else if (const Loop *loop = block->node_as_Loop())
+        addLoop(*loop);
+      else
+        addSwitch(*block->node_as_Switch());
+    }
+  }
+
+  void finish() {
+    for (const auto &[address, constant] : constantOf)
+      program.addresses[address] = reinterpret_cast<char *>(&program.constants[constant]);
+  }
+};
+
+PreparedProgram::PreparedProgram(const Resolved &resolved, const Program &program) {
+  Builder builder{resolved, *this};
+  builder.addBlocks(*program.blocks());
+  builder.finish();
+}
+
+void PreparedProgram::run(ThreadPool &pool, const WorkerScratch &scratch) {
+  runRange({0, static_cast<uint32_t>(nodes.size())}, pool, scratch);
+}
+
+void PreparedProgram::runRange(Range range, ThreadPool &pool, const WorkerScratch &scratch) {
+  for (uint32_t i = range.begin; i < range.end; i = nodes[i].end)
+    runNode(nodes[i], i, pool, scratch);
+}
+
+void PreparedProgram::runNode(Node &node, uint32_t index, ThreadPool &pool,
+                              const WorkerScratch &scratch) {
+  using Clock = std::chrono::steady_clock;
+  if (node.kind == Node::Kind::Loop)
+    return runLoop(node, index, pool, scratch);
+  char *const *args = addresses.data() + node.addresses;
+  if (node.kind == Node::Kind::Switch) {
+    const int32_t selected = *reinterpret_cast<const int32_t *>(args[0]);
+    if (selected >= 0 && static_cast<uint32_t>(selected) < node.last - node.first)
+      runRange(cases[node.first + static_cast<uint32_t>(selected)], pool, scratch);
+    return;
+  }
+  const Clock::time_point begin = profiling ? Clock::now() : Clock::time_point();
+  if (node.kind == Node::Kind::Call) {
+    node.call->run(args, pool, scratch);
+  } else {
+    const int64_t grains = node.rows / node.grain + (node.rows % node.grain != 0);
+    pool.parallelFor(grains, [&](int64_t grain, unsigned) {
+      const int64_t first = grain * node.grain;
+      node.kernel(args, first, first + std::min(node.grain, node.rows - first));
+    });
+  }
+  if (profiling) {
+    node.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    ++node.calls;
+  }
+}
+
+void PreparedProgram::runLoop(const Node &node, uint32_t index, ThreadPool &pool,
+                              const WorkerScratch &scratch) {
+  const auto shift = [&](int64_t iterations) {
+    for (uint32_t s = node.first; s < node.last; ++s)
+      addresses[shifts[s].address] += iterations * shifts[s].bytes;
+  };
+  uint64_t shifted = 0;
+  try {
+    for (uint64_t i = 0; i < node.count; ++i) {
+      runRange({index + 1, node.end}, pool, scratch);
+      shift(1);
+      ++shifted;
+    }
+  } catch (...) {
+    shift(-static_cast<int64_t>(shifted));
+    throw;
+  }
+  shift(-static_cast<int64_t>(shifted));
+}
+
+void PreparedProgram::setProfiling(bool on) {
+  profiling = on;
+  if (on)
+    for (Node &node : nodes) {
+      node.calls = 0;
+      node.seconds = 0.0;
+    }
+}
+
+void PreparedProgram::addTimes(uint32_t program, std::vector<StepTime> &times) const {
+  for (const Node &node : nodes)
+    if (node.step)
+      times.push_back({node.step, program, node.calls, node.seconds});
+}

@@ -1,0 +1,108 @@
+// Fills the inputs of a program on the host.
+#include "runtime/run/Batch.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Initializers.h"
+#include "runtime/support/Philox.h"
+
+#include <cmath>
+#include <span>
+
+using namespace hydra::runtime;
+using namespace hydra::planfile;
+namespace support = hydra::support;
+
+namespace {
+
+/// Element `index` of dense integers.
+int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, size_t index) {
+  const size_t size = support::byteSize(dtype);
+  double value = 0;
+  support::toDoubles(dtype, std::span(values).subspan(index * size, size), std::span(&value, 1));
+  return static_cast<int64_t>(value);
+}
+
+/// `3,17` for a row-major position.
+std::string placeText(const Tensor &tensor, int64_t index) {
+  std::string text;
+  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0;) {
+    const int64_t size = tensor.shape()->Get(d);
+    text = fmt::format("{}{}{}", index % size, text.empty() ? "" : ",", text);
+    index /= size;
+  }
+  return text;
+}
+
+} // namespace
+
+void hydra::runtime::checkIds(const Input &input, const Tensor &tensor,
+                              const std::vector<std::byte> &values) {
+  if (input.kind() == InputKind::values)
+    return;
+  for (int64_t i = 0; i < elementsOf(tensor); ++i) {
+    const int64_t id = integerAt(dtypeOf(tensor), values, static_cast<size_t>(i));
+    if ((id >= 0 && id < input.limit()) ||
+        (input.kind() == InputKind::labels && id == input.ignored()))
+      continue;
+    const std::string ignored =
+        input.kind() == InputKind::labels ? fmt::format(", and not {}", input.ignored()) : "";
+    support::fail("{}[{}] = {} is not in [0, {}){}", input.name()->string_view(),
+                  placeText(tensor, i), id, input.limit(), ignored);
+  }
+}
+
+Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given) {
+  for (const Input *input : *program.inputs()) {
+    const Tensor *tensor = plan.tensors()->Get(input->tensor());
+    entries.push_back({input, tensor, given.values(input->name()->string_view(), *tensor)});
+    checkIds(*input, *tensor, entries.back().values);
+  }
+}
+
+Batch::Batch(const Plan &plan, const Program &program, uint64_t seed)
+    : seed(seed), synthetic(true) {
+  for (const Input *input : *program.inputs()) {
+    const Tensor *tensor = plan.tensors()->Get(input->tensor());
+    entries.push_back({input, tensor, std::vector<std::byte>(denseBytes(*tensor))});
+  }
+  advance(0);
+}
+
+void Batch::advance(uint64_t draw) {
+  if (!synthetic)
+    return;
+  const support::Philox text(seed, "tokens", draw); // as hydra-interpret draws them
+  for (Entry &entry : entries) {
+    const support::DType dtype = dtypeOf(*entry.tensor);
+    const size_t size = support::byteSize(dtype);
+    const auto elements = static_cast<uint64_t>(elementsOf(*entry.tensor));
+    const auto &shape = *entry.tensor->shape();
+    const uint64_t length =
+        shape.size() == 0 ? 1 : static_cast<uint64_t>(shape.Get(shape.size() - 1));
+    const support::Philox numbers(seed, entry.input->name()->string_view(), draw);
+    const bool isLabel = entry.input->kind() == InputKind::labels;
+    for (uint64_t i = 0; i < elements; ++i) {
+      double value = 0;
+      if (entry.input->kind() == InputKind::values)
+        value = support::inverseNormalCdf(numbers.uniform53(i));
+      else // rows of length + 1 tokens; labels are one ahead
+        value =
+            std::floor(text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0)) *
+                       static_cast<double>(entry.input->limit()));
+      support::fromDoubles(dtype, std::span(&value, 1),
+                           std::span(entry.values).subspan(i * size, size));
+    }
+  }
+}
+
+void Batch::write(Executor &executor) const {
+  for (const Entry &entry : entries)
+    executor.write(entry.input->tensor(), entry.values);
+}
+
+uint64_t hydra::runtime::tokensPerRun(const Plan &plan, const Program &program) {
+  for (const Input *input : *program.inputs())
+    if (input->kind() == InputKind::tokens)
+      return static_cast<uint64_t>(elementsOf(*plan.tensors()->Get(input->tensor())));
+  return 0;
+}

@@ -1,0 +1,69 @@
+// Wall-clock times of whole steps.
+#include "runtime/run/Bench.h"
+
+#include "runtime/run/Table.h"
+#include "runtime/run/Units.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+using namespace hydra::runtime;
+
+namespace {
+
+/// The largest resident size of this process so far, 0 if the system does not say.
+uint64_t peakResidentBytes() {
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  uint64_t kibibytes = 0;
+  while (file >> word)
+    if (word == "VmHWM:" && file >> kibibytes)
+      return kibibytes * 1024;
+  return 0;
+}
+
+} // namespace
+
+std::vector<double> hydra::runtime::timeSteps(Session &session, int warmUp, int count) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds(static_cast<size_t>(count));
+  for (int i = 0; i < warmUp; ++i)
+    session.advance();
+  for (double &time : seconds) {
+    const Clock::time_point begin = Clock::now();
+    session.advance();
+    time = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  return seconds;
+}
+
+Spread hydra::runtime::spreadOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  double mean = 0.0, squares = 0.0;
+  for (const double value : values)
+    mean += value / double(n);
+  for (const double value : values)
+    squares += (value - mean) * (value - mean);
+  return {(values[(n - 1) / 2] + values[n / 2]) / 2, mean,
+          n > 1 ? std::sqrt(squares / double(n - 1)) : 0.0, values[0]};
+}
+
+std::string hydra::runtime::benchText(const PlanFile &file, const Session &session,
+                                      const Executor &executor,
+                                      const std::vector<double> &seconds) {
+  const Spread spread = spreadOf(seconds);
+  const auto milliseconds = [](double time) { return fmt::format("{:.3f}", time * 1e3); };
+  Table times(0);
+  times.add({"median ms", "mean", "std", "min", "tok/s", "GFLOP/s"});
+  times.add({milliseconds(spread.median), milliseconds(spread.mean), milliseconds(spread.deviation),
+             milliseconds(spread.minimum),
+             countText(static_cast<uint64_t>(double(session.tokens()) / spread.median)),
+             fmt::format("{:.1f}", double(file.plan().cost()->flops()) / spread.median * 1e-9)});
+  return fmt::format("{} {} of {}\n{}  peak: arena {} ({} bytes), process {}\n", seconds.size(),
+                     session.trains() ? "steps" : "calls", file.origin(), times.text(),
+                     bytesText(executor.arenaBytes()), executor.arenaBytes(),
+                     bytesText(peakResidentBytes()));
+}

@@ -1,0 +1,28 @@
+// Repeats steps or calls of a session and says how long they take.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Session.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// Seconds of each of `count` steps, after `warmUp` that are not timed. A step is all a user waits
+/// for: scalars, inputs, the programs, reading the loss.
+std::vector<double> timeSteps(Session &session, int warmUp, int count);
+
+struct Spread {
+  double median, mean, deviation, minimum; // the deviation of the sample: divided by n - 1
+};
+
+/// Of at least one value.
+Spread spreadOf(std::vector<double> values);
+
+/// Median, mean, deviation and minimum, tokens and FLOPs a second at the median, and peak bytes.
+std::string benchText(const PlanFile &file, const Session &session, const Executor &executor,
+                      const std::vector<double> &seconds);
+
+} // namespace hydra::runtime

@@ -1,0 +1,48 @@
+// What a session needs of a device: run programs, move tensors, tell times.
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// What one step of a plan took, all its runs under profiling together.
+struct StepTime {
+  const planfile::Step *step = nullptr;
+  uint32_t program = 0;
+  uint64_t calls = 0; // more than runs of the program when it is inside a loop
+  double seconds = 0.0;
+};
+
+/// A plan that is loaded on a device. Nothing is allocated by run, and by write and read of tensors
+/// that are dense.
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Runs program `program` of the plan to its end; returns the seconds it took on the device.
+  virtual double run(uint32_t program) = 0;
+
+  /// Copies a tensor of the plan from or to dense row-major bytes in its dtype. Throws Error when
+  /// the size is another.
+  virtual void write(uint32_t tensor, std::span<const std::byte> values) = 0;
+  virtual void read(uint32_t tensor, std::span<std::byte> values) = 0;
+
+  /// Starts (from zero) or stops taking times of steps. Off at first.
+  virtual void setProfiling(bool on) = 0;
+  /// In the order of programs and of steps in them.
+  virtual std::vector<StepTime> stepTimes() const = 0;
+
+  /// Bytes that the plan's segments take.
+  virtual uint64_t arenaBytes() const = 0;
+  /// Rows of the start-up table: what runs the plan, such as {"threads", "2"}.
+  virtual std::vector<std::pair<std::string, std::string>> describe() const = 0;
+};
+
+} // namespace hydra::runtime

@@ -1,0 +1,101 @@
+// What hydra-run does with a plan: one call on given values, or training steps.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Batch.h"
+#include "runtime/run/Executor.h"
+#include "runtime/run/Scalars.h"
+#include "runtime/run/TensorValues.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hydra::runtime {
+
+struct SessionOptions {
+  std::optional<std::filesystem::path> inputs; // safetensors: inputs, and parameters and state
+  uint64_t seed = 0;                           // of initial values and of synthetic inputs
+  std::map<std::string, double> scalars;       // constant values in place of schedules
+};
+
+/// A plan on an executor, with its variables set and its inputs at hand.
+///
+/// A plan of mode `train` makes steps: `train`, or `accumulate` several times and `apply`. Any
+/// other plan makes calls of its first program.
+class Session {
+public:
+  /// Reads the inputs and writes parameters and state. Throws Error as GivenTensors, Batch,
+  /// setVariables and Scalars do, and when a train plan lacks a program or its loss.
+  Session(const PlanFile &file, Executor &executor, const SessionOptions &options);
+
+  bool trains() const { return trainPlan; }
+  /// What a user must know about the origin of the values, in one line; empty when all are given.
+  std::string note() const;
+  /// Tokens of one step or call.
+  uint64_t tokens() const;
+
+  /// One call, or one training step; returns the loss before the update (0 for a call). Throws
+  /// Error when a training loss is not finite.
+  double advance();
+  /// The loss of the present parameters on the batch of the next step, by the program `eval`.
+  double evaluate();
+  /// The outputs of rank 0 of the last call, by name.
+  std::vector<std::pair<std::string, double>> scalarOutputs() const;
+  /// Steps made.
+  int64_t steps() const { return step; }
+
+private:
+  friend class SessionOutputs;
+
+  /// A program with its inputs; `loss` is the tensor of that output, or -1.
+  struct Part {
+    uint32_t program;
+    Batch batch;
+    int64_t loss;
+  };
+
+  uint32_t programNamed(std::string_view name) const;
+  Part makePart(uint32_t program, bool needsLoss);
+  double runPart(Part &part, uint64_t draw);
+  double readScalar(uint32_t tensor) const;
+
+  const PlanFile &file;
+  Executor &executor;
+  SessionOptions options;
+  std::unique_ptr<GivenTensors> given;
+  Scalars scalars;
+  bool trainPlan;
+  std::vector<Part> parts; // call; or train; or accumulate, apply
+  std::optional<Part> eval;
+  int64_t step = 0;
+};
+
+/// The file that a session leaves: for a call, the outputs of its program by their names; for
+/// training, `losses` and all parameters and states.
+class SessionOutputs {
+public:
+  /// Opens the file, so that a path that cannot be written is known before any work. With training,
+  /// `losses` will have `lossCount` values.
+  SessionOutputs(const std::filesystem::path &path, const Session &session, int64_t lossCount);
+
+  /// Reads everything from the device and puts the file in its place. `losses` as announced.
+  void write(const std::vector<double> &losses);
+
+private:
+  struct Entry {
+    std::string name;
+    uint32_t tensor;
+  };
+
+  const Session &session;
+  std::vector<Entry> entries;
+  std::unique_ptr<support::SafetensorsWriter> writer;
+};
+
+} // namespace hydra::runtime

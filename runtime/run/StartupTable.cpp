@@ -1,0 +1,49 @@
+// Facts from the header of a plan and from its executor.
+#include "runtime/run/StartupTable.h"
+
+#include "runtime/run/Table.h"
+#include "runtime/run/Units.h"
+#include "runtime/run/Variables.h"
+
+using namespace hydra::runtime;
+namespace planfile = hydra::planfile;
+
+std::string
+hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
+                             const std::vector<std::pair<std::string, std::string>> &more) {
+  const planfile::Plan &plan = file.plan();
+  const planfile::Header &header = *plan.header();
+  std::string model = header.model()->str();
+  if (header.preset() && header.preset()->size() > 0)
+    model += " " + header.preset()->str();
+  std::string programs;
+  for (const planfile::Program *program : *plan.programs())
+    programs += (programs.empty() ? "" : ", ") + program->name()->str();
+  const auto segment = [&](planfile::SegmentKind kind) {
+    return bytesText(plan.segments()->Get(static_cast<uint32_t>(kind))->size());
+  };
+
+  Table table(2);
+  table.add({"plan",
+             fmt::format("{} ({}, {}, {})", file.origin(), header.mode()->string_view(),
+                         header.precision()->string_view(), plan.target()->name()->string_view())});
+  table.add(
+      {"model", fmt::format("{} from {}, {} parameters", model, header.model_file()->string_view(),
+                            countText(countParameters(plan)))});
+  table.add({"programs", programs});
+  table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
+                                   bytesText(executor.arenaBytes()),
+                                   segment(planfile::SegmentKind::persistent),
+                                   segment(planfile::SegmentKind::transient))});
+  const planfile::Cost &cost = *plan.cost();
+  std::string work = fmt::format("{:.3g} GFLOP, {} of traffic", double(cost.flops()) * 1e-9,
+                                 bytesText(cost.bytes()));
+  if (cost.microseconds() > 0)
+    work += fmt::format(", predicted {:.3g} ms", cost.microseconds() * 1e-3);
+  table.add({header.mode()->string_view() == "train" ? "one step" : "one call", work});
+  for (const auto &[name, value] : executor.describe())
+    table.add({name, value});
+  for (const auto &[name, value] : more)
+    table.add({name, value});
+  return table.text();
+}

@@ -1,0 +1,30 @@
+// Column widths, then lines.
+#include "runtime/run/Table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+using namespace hydra::runtime;
+
+std::string Table::text(const std::string &indent) const {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (c == widths.size())
+        widths.push_back(0);
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    std::string line = indent;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string gap = c == 0 ? "" : "  ";
+      line += c < leftColumns ? fmt::format("{}{:<{}}", gap, row[c], widths[c])
+                              : fmt::format("{}{:>{}}", gap, row[c], widths[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}

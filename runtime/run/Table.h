@@ -1,0 +1,23 @@
+// Aligned text tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// Rows of cells, padded to columns two spaces apart. The first `leftColumns` columns are aligned
+/// to the left, the others to the right; nothing follows the last cell of a row.
+class Table {
+public:
+  explicit Table(size_t leftColumns) : leftColumns(leftColumns) {}
+
+  void add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+  std::string text(const std::string &indent = "  ") const;
+
+private:
+  size_t leftColumns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+} // namespace hydra::runtime

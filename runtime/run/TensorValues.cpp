@@ -1,0 +1,78 @@
+// Reading tensors of a file as a plan wants them.
+#include "runtime/run/TensorValues.h"
+
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace hydra::runtime;
+using hydra::support::DType;
+using hydra::support::fail;
+using hydra::support::shapeText;
+
+namespace {
+
+bool isFloating(DType dtype) { return dtype <= DType::F16; }
+
+} // namespace
+
+std::vector<int64_t> hydra::runtime::shapeOf(const planfile::Tensor &tensor) {
+  return {tensor.shape()->begin(), tensor.shape()->end()};
+}
+
+int64_t hydra::runtime::elementsOf(const planfile::Tensor &tensor) {
+  int64_t elements = 1;
+  for (const int64_t size : *tensor.shape())
+    elements *= size;
+  return elements;
+}
+
+size_t hydra::runtime::denseBytes(const planfile::Tensor &tensor) {
+  return static_cast<size_t>(elementsOf(tensor)) * support::byteSize(dtypeOf(tensor));
+}
+
+GivenTensors::GivenTensors(const std::filesystem::path &path)
+    : origin(path.string()), file(support::Safetensors::open(path)) {}
+
+void GivenTensors::checkNames(const std::set<std::string, std::less<>> &known) const {
+  for (const support::TensorView &tensor : file.tensors())
+    if (!known.contains(tensor.name))
+      fail("{}: tensor {} is no input, parameter or state of the plan", origin, tensor.name);
+}
+
+std::vector<std::byte> GivenTensors::values(std::string_view name,
+                                            const planfile::Tensor &target) const {
+  const support::TensorView *tensor = file.find(name);
+  if (!tensor)
+    fail("{}: tensor {} is missing; expected {} {}", origin, name,
+         support::safetensorsName(dtypeOf(target)), shapeText(shapeOf(target)));
+  if (tensor->shape != shapeOf(target))
+    fail("{}: tensor {} has shape {}; expected {}", origin, name, shapeText(tensor->shape),
+         shapeText(shapeOf(target)));
+  const DType to = dtypeOf(target);
+  if (isFloating(tensor->dtype) != isFloating(to))
+    fail("{}: tensor {} is {}; expected {}", origin, name, support::safetensorsName(tensor->dtype),
+         support::safetensorsName(to));
+
+  std::vector<std::byte> bytes(denseBytes(target));
+  if (tensor->dtype == to) {
+    std::memcpy(bytes.data(), tensor->bytes.data(), bytes.size());
+    return bytes;
+  }
+  constexpr size_t chunk = 4096;
+  std::vector<double> doubles(chunk);
+  const size_t from = support::byteSize(tensor->dtype), size = support::byteSize(to);
+  const auto elements = static_cast<size_t>(elementsOf(target));
+  try {
+    for (size_t i = 0; i < elements; i += chunk) {
+      const size_t count = std::min(chunk, elements - i);
+      const std::span<double> part = std::span(doubles).first(count);
+      support::toDoubles(tensor->dtype, tensor->bytes.subspan(i * from, count * from), part);
+      support::fromDoubles(to, part, std::span(bytes).subspan(i * size, count * size));
+    }
+  } catch (const support::Error &error) {
+    fail("{}: tensor {}: {}", origin, name, error.what());
+  }
+  return bytes;
+}

@@ -1,0 +1,43 @@
+// Dense values of plan tensors on the host: their size, and their origin in a safetensors file.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/support/Safetensors.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// Shape, dtype and bytes of a plan's tensor stored densely.
+std::vector<int64_t> shapeOf(const planfile::Tensor &tensor);
+int64_t elementsOf(const planfile::Tensor &tensor);
+size_t denseBytes(const planfile::Tensor &tensor);
+
+/// A safetensors file whose tensors carry the names of a plan's inputs and variables.
+class GivenTensors {
+public:
+  explicit GivenTensors(const std::filesystem::path &path);
+
+  bool has(std::string_view name) const { return file.find(name) != nullptr; }
+  const std::string &path() const { return origin; }
+
+  /// Throws Error, naming it, if the file has a tensor that is not in `known`.
+  void checkNames(const std::set<std::string, std::less<>> &known) const;
+
+  /// Tensor `name` in the dtype of `target`: between floating types rounded to nearest, between
+  /// integer types exact. Throws Error, naming the tensor, when it is missing or misshapen, or when
+  /// one side is floating and the other integer.
+  std::vector<std::byte> values(std::string_view name, const planfile::Tensor &target) const;
+
+private:
+  std::string origin;
+  support::Safetensors file;
+};
+
+} // namespace hydra::runtime

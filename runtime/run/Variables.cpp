@@ -1,0 +1,106 @@
+// Loads or draws variables one at a time; large ones are drawn in parallel pieces.
+#include "runtime/run/Variables.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Initializers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+
+using namespace hydra::runtime;
+using namespace hydra::planfile;
+namespace support = hydra::support;
+
+namespace {
+
+support::Initializer initializerOf(const Initializer &init) {
+  switch (init.kind()) {
+  case InitKind::constant:
+    return support::Initializer::constant(init.value());
+  case InitKind::normal:
+    return support::Initializer::normal(init.std());
+  case InitKind::trunc_normal:
+    return support::Initializer::truncNormal(init.std(), init.cut());
+  case InitKind::uniform:
+    return support::Initializer::uniform(init.limit());
+  case InitKind::shuffle:
+    return support::Initializer::shuffle({init.table()->begin(), init.table()->end()});
+  }
+  support::fail("an initializer is of kind {}", static_cast<int>(init.kind()));
+}
+
+/// Elements [begin, end) of the variable, into their place in `bytes`.
+void drawRange(const support::Initializer &init, uint64_t seed, std::string_view name,
+               support::DType dtype, std::vector<std::byte> &bytes, size_t begin, size_t end) {
+  constexpr size_t chunk = 4096;
+  std::array<double, chunk> doubles;
+  const size_t size = support::byteSize(dtype);
+  for (size_t i = begin; i < end; i += chunk) {
+    const std::span<double> part = std::span(doubles).first(std::min(chunk, end - i));
+    support::fill(init, seed, name, part, i);
+    support::fromDoubles(dtype, part, std::span(bytes).subspan(i * size, part.size() * size));
+  }
+}
+
+std::vector<std::byte> draw(const Variable &variable, const Tensor &tensor, uint64_t seed) {
+  const support::Initializer init = initializerOf(*variable.initializer());
+  const std::string_view name = variable.name()->string_view();
+  const auto elements = static_cast<size_t>(elementsOf(tensor));
+  std::vector<std::byte> bytes(denseBytes(tensor));
+  constexpr size_t piece = size_t{1} << 18; // some milliseconds each
+  const size_t threads =
+      std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), elements / piece + 1);
+  std::vector<std::exception_ptr> errors(threads);
+  const auto share = [&](size_t t) {
+    try {
+      drawRange(init, seed, name, dtypeOf(tensor), bytes, elements * t / threads,
+                elements * (t + 1) / threads);
+    } catch (...) {
+      errors[t] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (size_t t = 1; t < threads; ++t)
+      helpers.emplace_back(share, t);
+    share(0);
+  }
+  for (const std::exception_ptr &error : errors)
+    if (error)
+      std::rethrow_exception(error);
+  return bytes;
+}
+
+} // namespace
+
+void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
+                                  const GivenTensors *given, uint64_t seed) {
+  const Plan &plan = file.plan();
+  // By VariableKind: a name that the file has.
+  std::array<const flatbuffers::String *, 2> found{};
+  if (given)
+    for (const Variable *variable : *plan.variables())
+      if (given->has(variable->name()->string_view()))
+        found[static_cast<size_t>(variable->kind())] = variable->name();
+  for (const Variable *variable : *plan.variables()) {
+    const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
+    const std::string_view name = variable->name()->string_view();
+    const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
+    if (other && !given->has(name))
+      support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
+                    given->path(), name, other->string_view(),
+                    variable->kind() == VariableKind::param ? "parameters" : "states");
+    executor.write(variable->tensor(),
+                   other ? given->values(name, tensor) : draw(*variable, tensor, seed));
+  }
+}
+
+uint64_t hydra::runtime::countParameters(const Plan &plan) {
+  uint64_t count = 0;
+  for (const Variable *variable : *plan.variables())
+    if (variable->kind() == VariableKind::param)
+      count += static_cast<uint64_t>(elementsOf(*plan.tensors()->Get(variable->tensor())));
+  return count;
+}

@@ -1,0 +1,19 @@
+// First values of a plan's parameters and states, from a file or from their initialisers.
+#pragma once
+
+#include "runtime/run/Executor.h"
+#include "runtime/run/TensorValues.h"
+
+#include <cstdint>
+
+namespace hydra::runtime {
+
+/// Writes all variables of the plan. Parameters come from `given` if it has any of them, and then
+/// all must be there; otherwise they are drawn from `seed`. States alike. `given` may be null.
+void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,
+                  uint64_t seed);
+
+/// Elements of all parameters.
+uint64_t countParameters(const planfile::Plan &plan);
+
+} // namespace hydra::runtime

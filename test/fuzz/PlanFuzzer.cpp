@@ -1,0 +1,67 @@
+// libFuzzer: no bytes whatsoever make the plan loader do more than throw a one-line Error, and all
+// that it accepts can be read. Size and checksum are repaired first, or nothing would get past
+// them.
+#include "runtime/plan/Accesses.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/plan/Schedule.h"
+#include "runtime/support/Error.h"
+#include "test/support/SamplePlan.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+using namespace hydra;
+using namespace hydra::runtime;
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+
+namespace {
+
+constexpr size_t kPrologue = 40;
+
+/// What every executor does before it runs anything.
+void readAll(const planfile::Plan &plan) {
+  for (const planfile::Scalar *scalar : *plan.scalars())
+    scheduleValue(*scalar->schedule(), 1000);
+  for (const planfile::Program *program : *plan.programs()) {
+    std::vector<ByteAccess> accesses;
+    for (const planfile::Block *block : *program->blocks())
+      collectAccesses(plan, *block, {}, accesses);
+    for (const ByteAccess &access : accesses)
+      if (access.bytes.end > plan.segments()->Get(static_cast<uint32_t>(access.segment))->size())
+        std::abort();
+  }
+  const std::unique_ptr<planfile::PlanT> copy(plan.UnPack());
+  if (encodePlan(*copy).empty())
+    std::abort();
+}
+
+} // namespace
+
+/// Starts from the sample, so that no binary file in the tree has to follow the format.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned) {
+  if (size < kPrologue) {
+    const std::vector<std::byte> sample = encodePlan(test::samplePlan().plan);
+    const size_t count = std::min(sample.size(), maxSize);
+    std::memcpy(data, sample.data(), count);
+    return count;
+  }
+  return LLVMFuzzerMutate(data, size, maxSize);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < kPrologue)
+    return 0;
+  std::vector<std::byte> bytes(size);
+  std::memcpy(bytes.data(), data, size);
+  sealPlan(bytes);
+  try {
+    readAll(PlanFile::parse(std::move(bytes), "plan.fb").plan());
+  } catch (const support::Error &error) {
+    if (std::string_view(error.what()).find('\n') != std::string_view::npos)
+      std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,245 @@
+// Products against a plain evaluation in double, over orientations, batches and ragged sizes; the
+// bits against the number of threads; and, by --gtest_also_run_disabled_tests, the speed.
+#include "runtime/cpu/Matmul.h"
+#include "runtime/support/Error.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+using namespace hydra::runtime;
+using hydra::support::DType;
+
+namespace {
+
+/// One product with its operands; a and b may be stored transposed, rows have gaps.
+struct Product {
+  MatmulSpec spec;
+  std::vector<float> a, b, bias, c;
+
+  Product(int64_t batch, int64_t m, int64_t n, int64_t k, bool transposeA, bool transposeB,
+          int64_t gap, uint32_t seed) {
+    spec.m = m;
+    spec.n = n;
+    spec.k = k;
+    const auto layout = [&](std::vector<float> &values, MatmulOperand &operand, int64_t rows,
+                            int64_t columns, bool transposed) {
+      const int64_t pitch = (transposed ? rows : columns) + gap;
+      const int64_t size = pitch * (transposed ? columns : rows);
+      operand.rowStride = transposed ? 1 : pitch;
+      operand.columnStride = transposed ? pitch : 1;
+      if (batch > 1)
+        operand.batchStrides = {size};
+      values.resize(static_cast<size_t>(size * batch));
+    };
+    if (batch > 1)
+      spec.batch = {batch};
+    layout(a, spec.a, m, k, transposeA);
+    layout(b, spec.b, k, n, transposeB);
+    layout(c, spec.c, m, n, false);
+    bias.resize(static_cast<size_t>(n));
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    for (std::vector<float> *values : {&a, &b, &bias, &c})
+      for (float &x : *values)
+        x = normal(random);
+  }
+
+  int64_t batch() const { return spec.batch.empty() ? 1 : spec.batch[0]; }
+  static int64_t at(const MatmulOperand &operand, int64_t batch, int64_t row, int64_t column) {
+    return (operand.batchStrides.empty() ? 0 : batch * operand.batchStrides[0]) +
+           row * operand.rowStride + column * operand.columnStride;
+  }
+
+  std::vector<float> run(unsigned threads) const {
+    const Matmul matmul(spec, threads);
+    ThreadPool pool(threads);
+    WorkerScratch scratch;
+    scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
+    std::vector<std::byte> memory(scratch.bytesPerWorker * threads + 63);
+    scratch.base =
+        reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    std::vector<float> out = c;
+    matmul.run(a.data(), b.data(), spec.hasBias ? bias.data() : nullptr, out.data(), pool, scratch);
+    return out;
+  }
+
+  /// Every element in double; sums of k products in float may be off by about sqrt(k) roundings.
+  void check(const std::vector<float> &out) const {
+    std::vector<float> expectedGaps = c, gaps = out;
+    for (int64_t g = 0; g < batch(); ++g)
+      for (int64_t i = 0; i < spec.m; ++i)
+        for (int64_t j = 0; j < spec.n; ++j) {
+          const auto index = static_cast<size_t>(at(spec.c, g, i, j));
+          double exact = spec.accumulate ? c[index] : 0.0, size = std::fabs(exact);
+          for (int64_t k = 0; k < spec.k; ++k) {
+            const double product = double(a[static_cast<size_t>(at(spec.a, g, i, k))]) *
+                                   double(b[static_cast<size_t>(at(spec.b, g, k, j))]);
+            exact += product;
+            size += std::fabs(product);
+          }
+          if (spec.hasBias)
+            exact += bias[static_cast<size_t>(j)];
+          ASSERT_NEAR(out[index], exact, 1e-6 * (size + 1)) << g << ", " << i << ", " << j;
+          expectedGaps[index] = gaps[index] = 0;
+        }
+    EXPECT_EQ(gaps, expectedGaps) << "something beside the output was written";
+  }
+};
+
+} // namespace
+
+TEST(Matmul, AllOrientationsAndSizes) {
+  uint32_t seed = 1;
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                {5, 7, 3},
+                                {64, 48, 33},
+                                {200, 1, 77},
+                                {1, 300, 50},
+                                {129, 255, 65},
+                                {333, 501, 97}})
+    for (const bool transposeA : {false, true})
+      for (const bool transposeB : {false, true})
+        for (const int64_t gap : {0, 9}) {
+          SCOPED_TRACE(testing::Message()
+                       << m << " x " << n << " x " << k << (transposeA ? " T" : " N")
+                       << (transposeB ? "T" : "N") << " gap " << gap);
+          Product product(1, m, n, k, transposeA, transposeB, gap, seed++);
+          product.check(product.run(2));
+        }
+}
+
+TEST(Matmul, BatchBiasAndAccumulation) {
+  for (const bool hasBias : {false, true})
+    for (const bool accumulate : {false, true}) {
+      Product product(6, 33, 40, 20, false, true, 4, 7);
+      product.spec.hasBias = hasBias;
+      product.spec.accumulate = accumulate;
+      product.check(product.run(2));
+    }
+}
+
+TEST(Matmul, SharedOperandAndSeveralBatchDimensions) {
+  // c[g][h] = a[h] @ b: strides 0 for what is shared.
+  Product product(6, 30, 20, 10, false, false, 0, 8);
+  product.spec.batch = {2, 3};
+  product.spec.a.batchStrides = {0, 300};
+  product.spec.b.batchStrides = {0, 0};
+  product.spec.c.batchStrides = {1800, 600};
+  const std::vector<float> out = product.run(2);
+  for (int64_t g = 0; g < 2; ++g)
+    for (int64_t h = 0; h < 3; ++h)
+      for (int64_t i = 0; i < 30; ++i)
+        for (int64_t j = 0; j < 20; ++j) {
+          double exact = 0;
+          for (int64_t k = 0; k < 10; ++k)
+            exact += double(product.a[size_t(h * 300 + i * 10 + k)]) *
+                     double(product.b[size_t(k * 20 + j)]);
+          ASSERT_NEAR(out[size_t(g * 1800 + h * 600 + i * 20 + j)], exact, 1e-4);
+        }
+}
+
+TEST(Matmul, TransposedOutput) {
+  Product product(1, 50, 70, 30, false, true, 0, 9);
+  const std::vector<float> plain = product.run(1);
+  product.spec.c.rowStride = 1;
+  product.spec.c.columnStride = 50;
+  const std::vector<float> transposed = product.run(1);
+  for (size_t i = 0; i < 50; ++i)
+    for (size_t j = 0; j < 70; ++j)
+      ASSERT_NEAR(plain[i * 70 + j], transposed[j * 50 + i], 1e-4);
+}
+
+TEST(Matmul, HalfPrecisionInputs) {
+  if (!__builtin_cpu_supports("avx512bf16"))
+    GTEST_SKIP() << "oneDNN needs AVX-512 for bf16";
+  for (const bool transposeA : {false, true})
+    for (const bool transposeB : {false, true}) {
+      Product product(1, 100, 60, 50, transposeA, transposeB, 0, 10);
+      const auto toBF16 = [](std::vector<float> &values) {
+        std::vector<uint16_t> half;
+        for (float &x : values) {
+          half.push_back(hydra::support::bf16FromDouble(x));
+          x = hydra::support::bf16ToFloat(half.back());
+        }
+        return half;
+      };
+      const std::vector<uint16_t> a = toBF16(product.a), b = toBF16(product.b);
+      product.spec.a.dtype = product.spec.b.dtype = DType::BF16;
+      const Matmul matmul(product.spec, 1);
+      ThreadPool pool(1);
+      std::vector<std::byte> memory(matmul.scratchBytesPerWorker() + 64);
+      const WorkerScratch scratch{reinterpret_cast<std::byte *>(
+                                      (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64),
+                                  matmul.scratchBytesPerWorker()};
+      std::vector<float> out = product.c;
+      matmul.run(a.data(), b.data(), nullptr, out.data(), pool, scratch);
+      product.check(out);
+    }
+}
+
+TEST(Matmul, NumberOfThreadsDoesNotChangeTheBits) {
+  for (const bool transposeA : {false, true})
+    for (const bool transposeB : {false, true}) {
+      const Product product(1, 515, 390, 203, transposeA, transposeB, 3, 11);
+      const std::vector<float> one = product.run(1);
+      for (const unsigned threads : {2u, 3u, 8u})
+        EXPECT_EQ(one, product.run(threads));
+    }
+}
+
+TEST(Matmul, RefusesWhatOneDnnHasNoFastWayFor) {
+  Product product(1, 20, 20, 20, false, false, 0, 12);
+  product.spec.a.columnStride = 2;
+  product.spec.a.rowStride = 40;
+  EXPECT_THROW(Matmul(product.spec, 1), hydra::support::Error);
+  product.spec.a = product.spec.b;
+  product.spec.a.dtype = DType::I32;
+  EXPECT_THROW(Matmul(product.spec, 1), hydra::support::Error);
+}
+
+TEST(Matmul, DISABLED_Benchmark) {
+  std::printf("oneDNN in blocks, f32, best of 20: GFLOP/s\n%-34s %18s %8s %8s\n", "", "m x n x k",
+              "1 thread", "2");
+  const auto rate = [](const char *name, int64_t m, int64_t n, int64_t k, bool transposeA,
+                       bool transposeB) {
+    const Product product(1, m, n, k, transposeA, transposeB, 0, 13);
+    std::printf("%-34s %5ld x %5ld x %4ld", name, m, n, k);
+    for (const unsigned threads : {1u, 2u}) {
+      const Matmul matmul(product.spec, threads);
+      ThreadPool pool(threads);
+      WorkerScratch scratch;
+      scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
+      std::vector<std::byte> memory(scratch.bytesPerWorker * threads + 63);
+      scratch.base = reinterpret_cast<std::byte *>(
+          (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+      std::vector<float> out = product.c;
+      double seconds = 1e9;
+      for (int i = 0; i < 20; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        matmul.run(product.a.data(), product.b.data(), nullptr, out.data(), pool, scratch);
+        seconds = std::min(
+            seconds,
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      }
+      std::printf(" %8.1f", 2e-9 * double(m * n * k) / seconds);
+    }
+    std::printf("\n");
+  };
+  rate("forward  x[T,K] w[N,K]^T", 1024, 1536, 384, false, true);
+  rate("dgrad    g[T,N] w[N,K]", 1024, 384, 1536, false, false);
+  rate("wgrad    g[T,N]^T x[T,K]", 1536, 384, 1024, true, false);
+  rate("forward  x[T,K] w[N,K]^T", 1024, 384, 1536, false, true);
+  rate("dgrad    g[T,N] w[N,K]", 1024, 1536, 384, false, false);
+  rate("wgrad    g[T,N]^T x[T,K]", 384, 1536, 1024, true, false);
+  rate("forward  x[T,K] w[N,K]^T", 1024, 384, 384, false, true);
+  rate("wgrad    g[T,N]^T x[T,K]", 384, 384, 1024, true, false);
+  rate("head     x[T,K] w[V,K]^T", 1024, 256, 384, false, true);
+  rate("ragged   x[T,K] w[N,K]^T", 1023, 1535, 383, false, true);
+  rate("both transposed", 1024, 1024, 1024, true, true);
+}

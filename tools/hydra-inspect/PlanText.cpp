@@ -1,0 +1,215 @@
+// Rendering of everything but the blocks of programs (StepsText.cpp).
+#include "tools/hydra-inspect/PlanText.h"
+
+#include "runtime/run/Units.h"
+#include "tools/hydra-inspect/MemoryMap.h"
+#include "tools/hydra-inspect/Names.h"
+
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+namespace hydra::inspect {
+
+using namespace planfile;
+using runtime::bytesText;
+using runtime::countText;
+
+namespace {
+
+constexpr size_t kPictureRows = 24;
+constexpr size_t kPictureColumns = 72;
+constexpr size_t kLargest = 10;
+
+template <typename... Args>
+void line(std::string &out, fmt::format_string<Args...> format, Args &&...args) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+  out += '\n';
+}
+
+std::string pairs(const flatbuffers::Vector<flatbuffers::Offset<KeyValue>> &list) {
+  std::string text;
+  for (const KeyValue *pair : list)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", pair->key()->string_view(),
+                        pair->value()->string_view());
+  return text.empty() ? "(none)" : text;
+}
+
+std::string strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> &list) {
+  std::string text;
+  for (const flatbuffers::String *string : list)
+    text += (text.empty() ? "" : " ") + string->str();
+  return text.empty() ? "(none)" : text;
+}
+
+std::string tensorType(const Tensor &tensor) {
+  return fmt::format("{} [{}]", dtypeName(tensor), fmt::join(shapeOf(tensor), ", "));
+}
+
+uint64_t elementsOf(const Tensor &tensor) {
+  uint64_t elements = 1;
+  for (const int64_t size : *tensor.shape())
+    elements *= size;
+  return elements;
+}
+
+std::string initializerText(const Initializer &init) {
+  switch (init.kind()) {
+  case InitKind::constant:
+    return fmt::format("constant({})", init.value());
+  case InitKind::normal:
+    return fmt::format("normal({})", init.std());
+  case InitKind::trunc_normal:
+    return fmt::format("trunc_normal({}, {})", init.std(), init.cut());
+  case InitKind::uniform:
+    return fmt::format("uniform({})", init.limit());
+  case InitKind::shuffle:
+    return fmt::format("shuffle({} values)", init.table()->size());
+  }
+  return "";
+}
+
+std::string scheduleText(const Schedule &schedule) {
+  std::string text = EnumNameScheduleKind(schedule.kind());
+  switch (schedule.kind()) {
+  case ScheduleKind::constant:
+    return fmt::format("{} {}", text, schedule.peak());
+  case ScheduleKind::step:
+    return fmt::format("{} from {}", text, schedule.first());
+  case ScheduleKind::linear:
+    return fmt::format("{} to {} in {} steps", text, schedule.peak(), schedule.warmup_steps());
+  case ScheduleKind::cosine:
+  case ScheduleKind::wsd:
+    break;
+  }
+  text += fmt::format(" to {} in {} steps", schedule.peak(), schedule.warmup_steps());
+  if (schedule.kind() == ScheduleKind::wsd)
+    text += fmt::format(", stable for {}", schedule.stable_steps());
+  return text + fmt::format(", to {} at {}", schedule.floor(), schedule.total_steps());
+}
+
+void addCategories(std::string &out, const CategoryBytes &bytes) {
+  uint64_t total = 0;
+  for (const uint64_t part : bytes)
+    total += part;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] > 0) {
+      line(out, "    {} {:<16} {:>10}  {:5.1f}%", categoryLetter(Category(i)),
+           categoryName(Category(i)), bytesText(bytes[i]),
+           100.0 * static_cast<double>(bytes[i]) / static_cast<double>(total));
+    }
+  }
+}
+
+void addProgramMemory(std::string &out, const Plan &plan, const Program &program) {
+  const LiveMemory memory = liveMemory(plan, program);
+  line(out, "\n  program {}: {} of the transient segment, {} live at the peak (block {} of {})",
+       program.name()->string_view(), bytesText(program.transient_bytes()),
+       bytesText(memory.peakBytes), memory.peakBlock, memory.blocks);
+  addCategories(out, memory.atPeak);
+  if (memory.pieces.empty())
+    return;
+  line(out, "    largest at the peak:");
+  for (size_t i = 0; i < std::min(kLargest, memory.largestAtPeak.size()); ++i) {
+    const auto &[index, bytes] = memory.largestAtPeak[i];
+    const Tensor &tensor = *plan.tensors()->Get(index);
+    line(out, "      {:>10}  {:<16} {}  {}", bytesText(bytes), categoryName(tensor.category()),
+         tensor.name()->string_view(), locationText(plan, tensor.location()));
+  }
+  line(out, "    live ranges, blocks from left to right:");
+  uint64_t end = 1;
+  for (const LivePiece &piece : memory.pieces)
+    end = std::max(end, piece.end);
+  const auto picture = drawMemory(plan, memory, end, kPictureRows, kPictureColumns);
+  for (size_t row = 0; row < picture.size(); ++row)
+    line(out, "      {:>10} {}", bytesText(end * row / picture.size()), picture[row]);
+}
+
+} // namespace
+
+std::string headerText(const runtime::PlanFile &file) {
+  const Plan &plan = file.plan();
+  const Header &header = *plan.header();
+  const Target &target = *plan.target();
+  uint64_t memory = 0;
+  for (const Segment *segment : *plan.segments())
+    memory += segment->size();
+  std::string out;
+  line(out, "{}: plan format {}, {}", file.origin(), runtime::kPlanVersion,
+       bytesText(file.bytes().size()));
+  line(out, "  produced by  {}", header.producer()->string_view());
+  line(out, "  model        {} from {}{}", header.model()->string_view(),
+       header.model_file()->string_view(),
+       header.preset() ? ", preset " + header.preset()->str() : "");
+  line(out, "  mode         {}, {}, accumulation {}", header.mode()->string_view(),
+       header.precision()->string_view(), plan.accumulation());
+  line(out, "  target       {} ({})", target.name()->string_view(),
+       target.kind() == TargetKind::cpu ? "cpu with " + strings(*target.cpu_features())
+                                        : target.sm_arch()->str());
+  line(out, "  symbols      {}", pairs(*header.symbols()));
+  line(out, "  options      {}", pairs(*header.options()));
+  line(out, "  passes       {}", strings(*header.passes()));
+  line(out, "  predicted    {} flops, {} of traffic, {:.1f} us", countText(plan.cost()->flops()),
+       bytesText(plan.cost()->bytes()), plan.cost()->microseconds());
+  line(out, "  memory       {}", bytesText(memory));
+  return out;
+}
+
+std::string parametersText(const Plan &plan) {
+  std::string list;
+  size_t params = 0;
+  uint64_t elements = 0;
+  for (const Variable *variable : *plan.variables()) {
+    const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
+    const bool isParam = variable->kind() == VariableKind::param;
+    if (isParam) {
+      ++params;
+      elements += elementsOf(tensor);
+    }
+    line(list, "  {:<5} {:<32} {:<20} {}{}", EnumNameVariableKind(variable->kind()),
+         variable->name()->string_view(), tensorType(tensor),
+         initializerText(*variable->initializer()),
+         variable->group() ? "  group " + variable->group()->str() : "");
+  }
+  for (const Scalar *scalar : *plan.scalars())
+    line(list, "  scalar {:<31} {:<20} {}", scalar->name()->string_view(),
+         tensorType(*plan.tensors()->Get(scalar->tensor())), scheduleText(*scalar->schedule()));
+  return fmt::format("parameters: {} with {} elements; {} states; {} scalars\n", params,
+                     countText(elements), plan.variables()->size() - params,
+                     plan.scalars()->size()) +
+         list;
+}
+
+std::string memoryText(const Plan &plan) {
+  std::string out = "memory\n";
+  for (uint32_t i = 0; i < plan.segments()->size(); ++i) {
+    const Segment &segment = *plan.segments()->Get(i);
+    line(out, "  {} segment: {} ({} bytes, aligned to {})", EnumNameSegmentKind(SegmentKind(i)),
+         bytesText(segment.size()), countText(segment.size()), segment.alignment());
+    if (SegmentKind(i) == SegmentKind::persistent)
+      addCategories(out, persistentMemory(plan));
+  }
+  for (const Program *program : *plan.programs())
+    addProgramMemory(out, plan, *program);
+  return out;
+}
+
+std::string kernelsText(const Plan &plan) {
+  std::string out = fmt::format("kernels: {}\n", plan.kernels()->size());
+  for (const Kernel *kernel : *plan.kernels()) {
+    const Blob &blob = *plan.blobs()->Get(kernel->blob());
+    std::string shape;
+    if (plan.target()->kind() == TargetKind::cuda) {
+      shape = fmt::format(", grid [{}, {}, {}], block [{}, {}, {}], {} shared", kernel->grid()->x(),
+                          kernel->grid()->y(), kernel->grid()->z(), kernel->block()->x(),
+                          kernel->block()->y(), kernel->block()->z(),
+                          bytesText(kernel->shared_bytes()));
+    }
+    line(out, "  {:<32} {} in {} blob {} ({}), {} arguments{}", kernel->name()->string_view(),
+         kernel->symbol()->string_view(), EnumNameBlobKind(blob.kind()), kernel->blob(),
+         bytesText(blob.data()->size()), kernel->arg_count(), shape);
+  }
+  return out;
+}
+
+} // namespace hydra::inspect

@@ -1,0 +1,24 @@
+// A plan as text for people.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+
+#include <string>
+
+namespace hydra::inspect {
+
+/// What compiled the plan, from what, for what, and what it predicts.
+std::string headerText(const runtime::PlanFile &file);
+
+/// Parameters, states and run-time scalars.
+std::string parametersText(const planfile::Plan &plan);
+
+/// Segments, bytes by category, and for each program its peak and a picture of its live ranges.
+std::string memoryText(const planfile::Plan &plan);
+
+std::string kernelsText(const planfile::Plan &plan);
+
+/// Inputs, outputs and the tree of blocks of every program.
+std::string stepsText(const planfile::Plan &plan);
+
+} // namespace hydra::inspect

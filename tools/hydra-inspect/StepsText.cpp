@@ -1,0 +1,190 @@
+// Rendering of programs: one line per block, indented by depth.
+#include "runtime/run/Units.h"
+#include "tools/hydra-inspect/Names.h"
+#include "tools/hydra-inspect/PlanText.h"
+
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <iterator>
+
+namespace hydra::inspect {
+
+using namespace planfile;
+using runtime::bytesText;
+using runtime::countText;
+
+namespace {
+
+class StepsWriter {
+public:
+  explicit StepsWriter(const Plan &plan) : plan(plan) {}
+
+  std::string write() {
+    for (const Program *program : *plan.programs()) {
+      if (!out.empty())
+        out += '\n';
+      writeProgram(*program);
+    }
+    return std::move(out);
+  }
+
+private:
+  template <typename... Args>
+  void line(size_t depth, fmt::format_string<Args...> format, Args &&...args) {
+    out.append(2 * depth, ' ');
+    fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+    out += '\n';
+  }
+
+  void writeProgram(const Program &program) {
+    line(0, "program {}: {} blocks, {} streams, {} events, {} flops, {} of traffic, {:.1f} us",
+         program.name()->string_view(), program.blocks()->size(), program.streams(),
+         program.events(), countText(program.cost()->flops()), bytesText(program.cost()->bytes()),
+         program.cost()->microseconds());
+    for (const Input *input : *program.inputs()) {
+      line(1, "input  {}: {}{}", input->name()->string_view(), typeOf(input->tensor()),
+           input->kind() == InputKind::values
+               ? ""
+               : fmt::format(", {} below {}", EnumNameInputKind(input->kind()), input->limit()));
+    }
+    for (const Output *output : *program.outputs())
+      line(1, "output {}: {}", output->name()->string_view(), typeOf(output->tensor()));
+    writeBlocks(*program.blocks(), 1);
+  }
+
+  void writeBlocks(const flatbuffers::Vector<flatbuffers::Offset<Block>> &blocks, size_t depth) {
+    for (uint32_t i = 0; i < blocks.size(); ++i)
+      writeBlock(i, *blocks.Get(i), depth);
+  }
+
+  void writeBlock(uint32_t index, const Block &block, size_t depth) {
+    const std::string order = orderOf(block);
+    if (const Step *step = block.node_as_Step()) {
+      line(depth, "[{}] {}{}", index, order, stepText(*step));
+    } else if (const Loop *loop = block.node_as_Loop()) {
+      std::string shifts;
+      for (const LoopStride *stride : *loop->strides())
+        shifts += fmt::format("{} {} {:+}", shifts.empty() ? "; each shifts" : ",",
+                              tensorName(plan, stride->tensor()), stride->bytes());
+      line(depth, "[{}] {}loop {} times{}", index, order, loop->count(), shifts);
+      writeBlocks(*loop->blocks(), depth + 1);
+    } else {
+      const Switch &choice = *block.node_as_Switch();
+      line(depth, "[{}] {}switch on {}", index, order, tensorName(plan, choice.selector()));
+      for (uint32_t i = 0; i < choice.cases()->size(); ++i) {
+        line(depth + 1, "case {}:", i);
+        writeBlocks(*choice.cases()->Get(i)->blocks(), depth + 2);
+      }
+    }
+  }
+
+  /// Stream and events, where they say anything.
+  static std::string orderOf(const Block &block) {
+    std::string text;
+    if (block.stream() != 0)
+      text += fmt::format("stream {} ", block.stream());
+    if (block.waits())
+      for (const uint32_t event : *block.waits())
+        text += fmt::format("wait {} ", event);
+    if (block.signals() >= 0)
+      text += fmt::format("signal {} ", block.signals());
+    return text;
+  }
+
+  std::string stepText(const Step &step) {
+    std::string text(step.name()->string_view());
+    if (const Launch *launch = step.action_as_Launch()) {
+      text +=
+          fmt::format(" = kernel {}", plan.kernels()->Get(launch->kernel())->name()->string_view());
+      if (launch->rows() > 0)
+        text += fmt::format(" on {} rows by {}", launch->rows(), launch->grain());
+    } else {
+      const LibraryCall &call = *step.action_as_LibraryCall();
+      text += fmt::format(" = {}{}", call.function()->string_view(), attrsText(*call.attrs()));
+    }
+    text += argsText(step);
+    text += fmt::format("  {} {}", EnumNamePhase(step.phase()), EnumNameOpClass(step.op_class()));
+    if (step.layer() >= 0)
+      text += fmt::format(" layer {}", step.layer());
+    text += fmt::format("  {} flops, {}, {:.1f} us  {}", countText(step.cost()->flops()),
+                        bytesText(step.cost()->bytes()), step.cost()->microseconds(),
+                        locationText(plan, step.location()));
+    if (step.programmatic())
+      text += "  programmatic";
+    if (step.alternatives())
+      for (uint32_t i = 0; i < step.alternatives()->size(); ++i)
+        text += alternativeText(*step.alternatives()->Get(i), i == step.chosen());
+    return text;
+  }
+
+  static std::string alternativeText(const Alternative &alternative, bool chosen) {
+    return fmt::format(
+        "  {}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
+        attrsText(*alternative.attrs()), bytesText(alternative.workspace_bytes()),
+        alternative.microseconds() < 0 ? ""
+                                       : fmt::format(" {:.1f} us", alternative.microseconds()));
+  }
+
+  static std::string attrsText(const flatbuffers::Vector<flatbuffers::Offset<Attr>> &attrs) {
+    std::vector<std::string> texts;
+    for (const Attr *attr : attrs) {
+      const auto name = attr->name()->string_view();
+      switch (attr->kind()) {
+      case AttrKind::flag:
+        texts.push_back(fmt::format("{}={}", name, attr->flag()));
+        break;
+      case AttrKind::integer:
+        texts.push_back(fmt::format("{}={}", name, attr->integer()));
+        break;
+      case AttrKind::real:
+        texts.push_back(fmt::format("{}={}", name, attr->real()));
+        break;
+      case AttrKind::text:
+        texts.push_back(fmt::format("{}={}", name, textOf(attr->text())));
+        break;
+      }
+    }
+    return texts.empty() ? "" : fmt::format("{{{}}}", fmt::join(texts, " "));
+  }
+
+  /// Arguments in order; `!` marks those written, `&` those read and written.
+  std::string argsText(const Step &step) {
+    std::vector<std::string> texts;
+    for (const Arg *arg : *step.args()) {
+      const char *mark = arg->access() == Access::write        ? "!"
+                         : arg->access() == Access::read_write ? "&"
+                                                               : "";
+      switch (arg->kind()) {
+      case ArgKind::buffer:
+        texts.push_back(fmt::format("{}{}", mark, tensorName(plan, arg->index())));
+        break;
+      case ArgKind::scalar:
+        texts.push_back(fmt::format("{}", plan.scalars()->Get(arg->index())->name()->str()));
+        break;
+      case ArgKind::constant:
+        texts.push_back(
+            arg->dtype() == DType::f32
+                ? fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(arg->value())))
+                : fmt::format("{}:{:#x}", EnumNameDType(arg->dtype()), arg->value()));
+        break;
+      }
+    }
+    return fmt::format("({})", fmt::join(texts, ", "));
+  }
+
+  std::string typeOf(uint32_t index) {
+    const Tensor &tensor = *plan.tensors()->Get(index);
+    return fmt::format("{} {} [{}]", tensor.name()->string_view(), dtypeName(tensor),
+                       fmt::join(shapeOf(tensor), ", "));
+  }
+
+  const Plan &plan;
+  std::string out;
+};
+
+} // namespace
+
+std::string stepsText(const Plan &plan) { return StepsWriter(plan).write(); }
+
+} // namespace hydra::inspect

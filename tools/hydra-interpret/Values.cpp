@@ -1,0 +1,170 @@
+// The named tensors that programs start from, and where their results go.
+#include "tools/hydra-interpret/Values.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Philox.h"
+#include "runtime/support/Safetensors.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using hydra::support::fail;
+
+namespace hydra {
+
+static bool isInteger(const Slot &slot) { return slot.type.getElementType().isInteger(32); }
+
+std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
+  std::vector<Slot> slots;
+  llvm::StringSet<> seen;
+  for (EntryOp program : programs)
+    for (auto [name, type] : llvm::zip(program.getArgNames().getAsValueRange<StringAttr>(),
+                                       program.getBody().getArgumentTypes())) {
+      auto tensor = cast<RankedTensorType>(type);
+      bool scalar = tensor.getRank() == 0 && (name == "lr" || name == "step" || name == "clip");
+      if (seen.insert(name).second)
+        slots.push_back({scalar ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor});
+    }
+  for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
+    if (auto param = dyn_cast<ParamOp>(op))
+      slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
+    else if (auto state = dyn_cast<StateOp>(op))
+      slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
+  }
+  return slots;
+}
+
+/// "; did you mean 'x'?" for the slot with the most similar name, or nothing.
+static std::string hint(ArrayRef<Slot> slots, StringRef name) {
+  unsigned best = 3; // more edits than this are no slip
+  StringRef nearest;
+  for (const Slot &slot : slots)
+    if (unsigned distance = name.edit_distance(slot.name); distance < best) {
+      best = distance;
+      nearest = slot.name;
+    }
+  return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest.str());
+}
+
+static std::string typeText(const Slot &slot) {
+  return fmt::format("{} {}", isInteger(slot) ? "I32 or I64" : "F32 or F64",
+                     support::shapeText(slot.type.getShape()));
+}
+
+/// The indices of element `i`, `[1, 7]`.
+static std::string positionText(int64_t i, ArrayRef<int64_t> shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0; i /= shape[d])
+    position[d] = i % shape[d];
+  return support::shapeText(position);
+}
+
+static RefTensor readTensor(const support::TensorView &tensor, const Slot &slot,
+                            const std::string &where) {
+  using support::DType;
+  bool integer = tensor.dtype == DType::I32 || tensor.dtype == DType::I64;
+  bool real = tensor.dtype == DType::F32 || tensor.dtype == DType::F64;
+  if (isInteger(slot) ? !integer : !real)
+    fail("{} is {} {}; expected {}", where, support::safetensorsName(tensor.dtype),
+         support::shapeText(tensor.shape), typeText(slot));
+  if (ArrayRef<int64_t>(tensor.shape) != slot.type.getShape())
+    fail("{} is {}; expected {}", where, support::shapeText(tensor.shape),
+         support::shapeText(slot.type.getShape()));
+  RefTensor values(slot.type.getShape());
+  support::toDoubles(tensor.dtype, tensor.bytes, values.data);
+  if (tensor.dtype == DType::I64)
+    for (int64_t i = 0; i < values.size(); ++i)
+      if (std::abs(values.data[i]) > std::numeric_limits<int32_t>::max())
+        fail("{} has {:.0f} at {}; expected a 32-bit integer", where, values.data[i],
+             positionText(i, values.shape));
+  return values;
+}
+
+TensorMap readTensors(const std::string &path, ArrayRef<Slot> slots) {
+  const support::Safetensors file = support::Safetensors::open(path);
+  TensorMap values;
+  for (const support::TensorView &tensor : file.tensors()) {
+    const auto *slot = llvm::find_if(slots, [&](const Slot &s) { return s.name == tensor.name; });
+    if (slot == slots.end())
+      fail("{}: tensor '{}' is no input, parameter or state of this program{}", path, tensor.name,
+           hint(slots, tensor.name));
+    values[tensor.name] =
+        readTensor(tensor, *slot, fmt::format("{}: tensor '{}'", path, tensor.name));
+  }
+  std::string given, missing;
+  for (const Slot &slot : slots) {
+    bool present = values.contains(slot.name);
+    if (slot.kind == Slot::Kind::Input && !present)
+      fail("{}: there is no tensor '{}'; expected the input as {}", path, slot.name,
+           typeText(slot));
+    if (slot.kind != Slot::Kind::Parameter)
+      continue;
+    std::string &first = present ? given : missing;
+    if (first.empty())
+      first = slot.name;
+  }
+  if (!given.empty() && !missing.empty())
+    fail("{}: there is no tensor '{}' although there is '{}'; expected all parameters or none",
+         path, missing, given);
+  return values;
+}
+
+TensorMap syntheticInputs(ArrayRef<Slot> slots, int64_t vocabulary, uint64_t seed) {
+  const support::Philox random(seed, "tokens");
+  TensorMap values;
+  for (const Slot &slot : slots) {
+    if (slot.kind != Slot::Kind::Input)
+      continue;
+    if (slot.name != "tokens" && slot.name != "labels")
+      fail("there are no synthetic values for the input '{}'; give it with --inputs", slot.name);
+    RefTensor &tensor = values[slot.name] = RefTensor(slot.type.getShape());
+    const int64_t shift = slot.name == "labels" ? 1 : 0;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      int64_t row = i / tensor.cols(), column = i % tensor.cols();
+      double u = random.uniform53(row * (tensor.cols() + 1) + column + shift);
+      tensor.data[i] = std::floor(u * static_cast<double>(vocabulary));
+    }
+  }
+  return values;
+}
+
+void writeTensors(const std::string &path, const NamedTensors &tensors) {
+  std::vector<support::TensorView> views;
+  for (auto &[name, tensor] : tensors)
+    views.push_back({{name, support::DType::F64, {tensor->shape.begin(), tensor->shape.end()}},
+                     std::as_bytes(std::span(tensor->data))});
+  support::writeSafetensors(path, views);
+}
+
+void printTensors(const NamedTensors &tensors) {
+  constexpr int64_t small = 32;
+  size_t nameWidth = 0, shapeWidth = 0;
+  std::vector<std::string> shapes;
+  for (auto &[name, tensor] : tensors) {
+    shapes.push_back(support::shapeText(tensor->shape));
+    nameWidth = std::max(nameWidth, name.size());
+    shapeWidth = std::max(shapeWidth, shapes.back().size());
+  }
+  for (auto [pair, shape] : llvm::zip(tensors, shapes)) {
+    auto &[name, tensor] = pair;
+    std::string values;
+    if (tensor->size() <= small) {
+      for (double v : tensor->data)
+        values += fmt::format(" {:.10f}", v);
+    } else {
+      double sum = 0.0;
+      for (double v : tensor->data)
+        sum += v * v;
+      values = fmt::format(" norm {:.8e}  first {:.8e}", std::sqrt(sum), tensor->data.front());
+    }
+    llvm::outs() << fmt::format("{:<{}}  {:<{}} {}\n", name, nameWidth, shape, shapeWidth, values);
+  }
+}
+
+} // namespace hydra

@@ -1,0 +1,43 @@
+// The named tensors that programs start from (a file, initialisers, synthetic tokens), and where
+// their results go.
+#pragma once
+
+#include "compiler/reference/Interpreter.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hydra {
+
+/// A tensor that a program takes or its model holds.
+struct Slot {
+  enum class Kind { Input, Scalar, Parameter, State };
+  Kind kind;
+  std::string name;
+  mlir::RankedTensorType type; // f32, bf16 or i32
+};
+
+/// The arguments of the programs, each name once, then parameters and state in the model's order.
+/// `lr`, `step` and `clip` without dimensions are scalars, all other arguments inputs.
+std::vector<Slot> slotsOf(llvm::ArrayRef<EntryOp> programs);
+
+/// All tensors of a safetensors file: F32 or F64 for floating-point slots, I32 or I64 for integer
+/// ones. Throws support::Error, naming file and tensor, where a tensor fits no slot, an input is
+/// missing, or some parameters are given and others not.
+TensorMap readTensors(const std::string &path, llvm::ArrayRef<Slot> slots);
+
+/// Token ids below `vocabulary` for the inputs `tokens` [..., S] and `labels`, the same sequence one
+/// position later: what depends on seed and position only. Throws support::Error on other inputs.
+TensorMap syntheticInputs(llvm::ArrayRef<Slot> slots, int64_t vocabulary, uint64_t seed);
+
+using NamedTensors = std::vector<std::pair<std::string, const RefTensor *>>;
+
+/// Writes a safetensors file of F64 tensors, in that order. Throws support::Error.
+void writeTensors(const std::string &path, const NamedTensors &tensors);
+
+/// Prints one line a tensor: name, shape, and the elements of a small one or the L2 norm and the
+/// first element of a large one.
+void printTensors(const NamedTensors &tensors);
+
+} // namespace hydra
