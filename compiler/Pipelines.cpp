@@ -1,6 +1,8 @@
 // The default order of passes.
 #include "compiler/Pipelines.h"
 
+#include "compiler/lowering/LibraryLowering.h"
+
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -41,8 +43,13 @@ void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::st
   simplify(passes);
 }
 
+void registerDialects(DialectRegistry &registry) {
+  registry.insert<HydraDialect, plan::PlanDialect>();
+  registerLibraryLowerings(registry);
+}
+
 void registerEverything(DialectRegistry &registry) {
-  registry.insert<HydraDialect>();
+  registerDialects(registry);
   registerHydraPasses();
   registerCanonicalizerPass();
   registerCSEPass();

@@ -23,7 +23,9 @@ void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &bin
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,
                            std::vector<std::string> programs, int64_t accumulation, bool clip);
 
-/// Passes, pipelines and dialects for tools that take pass names.
+/// The dialects of models and plans, with the lowerings between them.
+void registerDialects(mlir::DialectRegistry &registry);
+/// The same and all passes by name, for tools that take pass names.
 void registerEverything(mlir::DialectRegistry &registry);
 
 } // namespace hydra

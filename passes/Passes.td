@@ -67,6 +67,50 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }
 
+def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
+  let summary = "linear + cross entropy over chunks of rows";
+  let description = [{
+    Writes `hydra.linear_cross_entropy` as products and row-wise operations over chunks of rows, so
+    that never more than one chunk of logits exists; with `saving` the same sweep gives the
+    gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
+    logits. The loss of B S = 4096 rows over V = 50304 then needs 64 MiB in place of 786 MiB.
+    *Numerics-changing* with the size of chunks: the weight gradient is summed over chunks.
+  }];
+  let options = [Option<"chunk", "chunk", "int64_t", "0", "rows of a chunk; 0: by memory">];
+  let statistics = [Statistic<"chunks", "chunks", "chunks written">];
+}
+
+def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
+  let summary = "losses and norms over many rows become row-wise operations and sums";
+  let description = [{
+    Writes `hydra.cross_entropy` and its derivative as a log-sum-exp and a loss for every row, and
+    `hydra.global_norm` as a sum of squares for every tensor; each then is part of a group that reads
+    the logits or the tensor once. What depends on all rows (the number of labels that count, the
+    clip factor) becomes a sum over rows and a few scalars between groups. *Numerics-changing*: sums
+    go in another order than in the operation they replace.
+  }];
+  let statistics = [Statistic<"lowered", "lowered", "operations written out">];
+}
+
+def FormFusions : Pass<"hydra-form-fusions", "::mlir::ModuleOp"> {
+  let summary = "row-wise operations become groups, each of them one kernel";
+  let description = [{
+    Walks a program in order and lets every row-wise operation join the groups that compute its
+    operands, or that read a tensor which it reads too, when all of their operations fit one domain
+    of rows and columns (RowForms.h) and nothing outside uses a result of these groups yet. A group
+    (`hydra.fused`) stands where its last member stood. Constants, index tensors, reshapes and
+    broadcasts get a copy in each group that needs them. Inner values never reach memory: of SwiGLU's
+    8 + 11 passes over [B, S, F] in forward and backward 3 + 5 remain. Equal groups have equal
+    bodies, so that one kernel serves all layers. *Exact.*
+  }];
+  let options = [
+    Option<"single", "single", "bool", "false", "every operation is a group of its own">,
+    Option<"buffers", "buffers", "int64_t", "24", "tensors that a group reads and writes at most">,
+  ];
+  let statistics = [Statistic<"groups", "groups", "groups formed">,
+                    Statistic<"operations", "operations", "operations in groups">];
+}
+
 def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "reshapes, transposes, slices and broadcasts become views or explicit copies";
   let description = [{

@@ -1,8 +1,7 @@
 // Records row-wise operations as a graph of numbers.
 #include "compiler/codegen/RowProgram.h"
 
-#include "dialects/hydra/Hydra.h"
-
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -237,43 +236,6 @@ RowProgram RowRecorder::finish(ArrayRef<RowValue> values, std::vector<RowResult>
   done.nodes = std::move(nodes);
   done.results = std::move(results);
   return done;
-}
-
-//===-- Groups ------------------------------------------------------------------------------===//
-
-FailureOr<RowProgram> recordRows(FusedOp group) {
-  auto typeOf = [&](Value v) -> FailureOr<RowType> {
-    Type element = cast<RankedTensorType>(v.getType()).getElementType();
-    if (std::optional<RowType> type = rowTypeOf(element))
-      return *type;
-    return emitError(v.getLoc()) << "a group of row-wise operations holds elements of type "
-                                 << element << "; expected f32, bf16, i32 or i1";
-  };
-  for (Operation &op : group.getBlock().without_terminator())
-    for (Value v : op.getResults())
-      if (failed(typeOf(v)))
-        return failure();
-  std::vector<RowInput> inputs;
-  for (auto [i, value] : llvm::enumerate(group.getInputs())) {
-    FailureOr<RowType> type = typeOf(value);
-    if (failed(type))
-      return failure();
-    RowInput &input = inputs.emplace_back();
-    input.shape.assign(cast<RankedTensorType>(value.getType()).getShape());
-    input.type = *type;
-    if (!group.isOuterOnly(i))
-      input.form = group.getInputForm(i);
-  }
-  std::vector<RowResult> results;
-  for (auto [i, value] : llvm::enumerate(group.getResults()))
-    results.push_back({group.getResultForm(i), *typeOf(value)});
-
-  RowRecorder recorder(group.getContext(), group.getDomain(), inputs);
-  SmallVector<RowValue> values(inputs.size());
-  for (auto [i, input] : llvm::enumerate(inputs))
-    if (input.form)
-      values[i] = recorder.input(i);
-  return recorder.finish(group.emit(recorder, values), std::move(results));
 }
 
 } // namespace hydra

@@ -15,8 +15,6 @@
 
 namespace hydra {
 
-class FusedOp;
-
 /// Element types of values. F32 and BF16 are numbers (a BF16 value is a rounded number), I32 and I1
 /// integers and truth values.
 enum class RowType : uint8_t { F32, BF16, I32, I1 };
@@ -55,8 +53,8 @@ struct RowNode {
   RowType type;
   unsigned code = 0;
   double value = 0.0;
-  Rotation rotation;
-  llvm::SmallVector<unsigned, 3> inputs; ///< nodes
+  Rotation rotation = {};
+  llvm::SmallVector<unsigned, 3> inputs = {}; ///< nodes
 };
 
 /// A tensor that the group reads. Without form: only rows of it are gathered, or it is rotated.
@@ -124,8 +122,5 @@ private:
   RowProgram program;
   llvm::StringMap<unsigned> known; ///< nodes by their text
 };
-
-/// The program of a group. A located error if no generated code works on some element type.
-llvm::FailureOr<RowProgram> recordRows(FusedOp group);
 
 } // namespace hydra

@@ -61,8 +61,7 @@ void printProblem(const Twine &message) { errs() << state().program << ": " << m
 
 bool rejectValue(const cl::Option &option, StringRef text, StringRef expected) {
   if (state().badValue.empty())
-    state().badValue =
-        ("--" + option.ArgStr + " is '" + text + "'; expected " + expected).str();
+    state().badValue = ("--" + option.ArgStr + " is '" + text + "'; expected " + expected).str();
   return true;
 }
 

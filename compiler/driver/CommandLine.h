@@ -30,15 +30,15 @@ template <int64_t Least> struct IntegerParser : llvm::cl::parser<long long> {
     return rejectValue(option, text, Least == 0 ? "an integer from 0" : "a positive integer");
   }
 };
-template <int64_t Least> using IntegerOption = llvm::cl::opt<long long, false, IntegerParser<Least>>;
+template <int64_t Least>
+using IntegerOption = llvm::cl::opt<long long, false, IntegerParser<Least>>;
 
 /// The value of a flag: an unsigned 64-bit number.
 struct SeedParser : llvm::cl::parser<unsigned long long> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text,
              unsigned long long &value) {
-    return text.getAsInteger(10, value) &&
-           rejectValue(option, text, "an integer from 0 to 2^64-1");
+    return text.getAsInteger(10, value) && rejectValue(option, text, "an integer from 0 to 2^64-1");
   }
 };
 using SeedOption = llvm::cl::opt<unsigned long long, false, SeedParser>;

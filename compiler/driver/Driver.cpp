@@ -16,6 +16,9 @@ namespace hydra {
 Driver::Driver(const ModelOptions &options) : options(options), diagnostics(&context) {
   applyDefaultTimingManagerCLOptions(timing);
   total = timing.getRootScope();
+  DialectRegistry registry;
+  registerDialects(registry);
+  context.appendDialectRegistry(registry);
   context.loadDialect<HydraDialect>();
 }
 

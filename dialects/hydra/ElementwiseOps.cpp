@@ -24,15 +24,22 @@ static FailureOr<RankedTensorType> sourceType(Operation *op, ArrayAttr shape, Ty
                                               Type defaultElement) {
   if (shape && hasExpr(shape))
     return op->emitOpError("has a shape that is not bound");
+  if (shape && !isIntListOrExprs(shape))
+    return op->emitOpError("has a shape that is not a list of integers");
   SmallVector<int64_t> dims = shape ? intList(shape) : SmallVector<int64_t>();
-  if (llvm::any_of(dims, [](int64_t d) { return d < 1; }))
-    return op->emitOpError() << "has shape " << shapeText(dims) << "; dimensions must be positive";
-  return RankedTensorType::get(dims, dtype ? dtype.getValue() : defaultElement);
+  if (std::string problem = checkShape(dims); !problem.empty())
+    return op->emitOpError() << "shape " << problem;
+  auto type = RankedTensorType::get(dims, dtype ? dtype.getValue() : defaultElement);
+  if (std::string problem = checkTensorType(type); !problem.empty())
+    return op->emitOpError() << "has " << problem;
+  return type;
 }
 
 FailureOr<RankedTensorType> ConstantOp::boundType() {
   if (hasExpr(getValueAttr()))
     return emitOpError("has a value that is not bound");
+  if (!isRealOrExpr(getValueAttr()))
+    return emitOpError("has a value that is not a number");
   return sourceType(*this, getShapeAttr(), getDtypeAttr(), Float32Type::get(getContext()));
 }
 
@@ -54,6 +61,8 @@ FailureOr<RankedTensorType> IotaOp::boundType() {
   auto type = sourceType(*this, getShapeAttr(), getDtypeAttr(), IntegerType::get(getContext(), 32));
   if (failed(type))
     return failure();
+  if (hasExpr(getAxisAttr()) || !isIntOrExpr(getAxisAttr()))
+    return emitOpError("has an axis that is not an integer");
   if (getAxis() < 0 || getAxis() >= type->getRank())
     return emitOpError() << "counts along axis " << getAxis() << " of a tensor with "
                          << type->getRank() << " dimensions";
@@ -357,12 +366,17 @@ OpFoldResult NegOp::fold(FoldAdaptor) {
     return inner.getX();
   return {};
 }
+// Before binding an operand may still broadcast the other, and a constant be an expression.
 OpFoldResult SubOp::fold(FoldAdaptor) {
   // x - (+0) is x for every x; 0 - x is not neg x when x is 0.
+  if (isUnbound(getType()))
+    return {};
   std::optional<double> b = build::constantValue(getB());
   return b && *b == 0.0 && !std::signbit(*b) ? OpFoldResult(getA()) : OpFoldResult();
 }
 OpFoldResult MulOp::fold(FoldAdaptor) {
+  if (isUnbound(getType()))
+    return {};
   if (build::constantValue(getA()) == 1.0)
     return getB();
   if (build::constantValue(getB()) == 1.0)
@@ -370,10 +384,13 @@ OpFoldResult MulOp::fold(FoldAdaptor) {
   return {};
 }
 OpFoldResult DivOp::fold(FoldAdaptor) {
+  if (isUnbound(getType()))
+    return {};
   return build::constantValue(getB()) == 1.0 ? OpFoldResult(getA()) : OpFoldResult();
 }
 OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
+  return !isUnbound(getType()) && getX().getType() == getType() ? OpFoldResult(getX())
+                                                                : OpFoldResult();
 }
 
 } // namespace hydra

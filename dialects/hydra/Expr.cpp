@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -40,10 +41,14 @@ static bool isInt(Attribute a) {
   return i && i.getType().isInteger(64);
 }
 
-bool isIntOrExpr(Attribute a) { return isInt(a) || isa<ExprAttr>(a); }
-bool isRealOrExpr(Attribute a) { return isIntOrExpr(a) || isa<FloatAttr>(a); }
+bool isIntOrExpr(Attribute a) { return isInt(a) || isa_and_nonnull<ExprAttr>(a); }
+bool isExpression(Attribute a) { return isRealOrExpr(a) || isa_and_nonnull<BoolAttr>(a); }
+bool isRealOrExpr(Attribute a) {
+  auto real = dyn_cast_or_null<FloatAttr>(a);
+  return isIntOrExpr(a) || (real && real.getType().isF64());
+}
 bool isIntListOrExprs(Attribute a) {
-  auto array = dyn_cast<ArrayAttr>(a);
+  auto array = dyn_cast_or_null<ArrayAttr>(a);
   return array && llvm::all_of(array, isIntOrExpr);
 }
 
@@ -188,7 +193,10 @@ private:
     int64_t a = intValue(args[0]), b = args.size() > 1 ? intValue(args[1]) : 0, r = 0;
     auto truth = [&](bool v) { return FailureOr<Attribute>(Attribute(builder.getBoolAttr(v))); };
     auto result = [&](bool wrapped) {
-      return wrapped ? overflow(e) : FailureOr<Attribute>(integer(r));
+      // The smallest integer has no literal.
+      return wrapped || r == std::numeric_limits<int64_t>::min()
+                 ? overflow(e)
+                 : FailureOr<Attribute>(integer(r));
     };
     if (f == "+")
       return result(__builtin_add_overflow(a, b, &r));
@@ -280,15 +288,41 @@ std::pair<unsigned, unsigned> arity(StringRef function) {
 
 //===-- Parsing -----------------------------------------------------------------------------===//
 
+/// What an expression may have at most, so that no walk over one exhausts the stack. The printed
+/// form of an expression nests no deeper than it has operators.
+constexpr unsigned kMostOperators = 128, kMostNesting = 512;
+
 class ExprParser {
 public:
   explicit ExprParser(AsmParser &parser) : parser(parser) {}
 
-  ParseResult parseOr(Attribute &e) { return parseChain(e, "or", &ExprParser::parseAnd); }
+  ParseResult parse(Attribute &e) {
+    SMLoc loc = parser.getCurrentLocation();
+    if (parseOr(e))
+      return failure();
+    if (operators <= kMostOperators)
+      return success();
+    return parser.emitError(loc) << "expression has " << operators << " operators; expected at most "
+                                 << kMostOperators;
+  }
 
 private:
+  ParseResult parseOr(Attribute &e) { return parseChain(e, "or", &ExprParser::parseAnd); }
+
   Attribute make(StringRef head, ArrayRef<Attribute> args) {
+    operators += !args.empty();
     return ExprAttr::get(parser.getContext(), head, args);
+  }
+
+  /// Everything that nests passes through here.
+  ParseResult nested(Attribute &e, ParseResult (ExprParser::*part)(Attribute &)) {
+    if (nesting == kMostNesting)
+      return parser.emitError(parser.getCurrentLocation())
+             << "expression nests more than " << kMostNesting << " deep";
+    ++nesting;
+    ParseResult result = (this->*part)(e);
+    --nesting;
+    return result;
   }
 
   ParseResult parseChain(Attribute &e, StringRef word,
@@ -309,7 +343,7 @@ private:
   ParseResult parseNot(Attribute &e) {
     if (failed(parser.parseOptionalKeyword("not")))
       return parseComparison(e);
-    if (parseNot(e))
+    if (nested(e, &ExprParser::parseNot))
       return failure();
     e = make("not", {e});
     return success();
@@ -371,7 +405,7 @@ private:
 
   ParseResult parseUnary(Attribute &e) {
     if (succeeded(parser.parseOptionalMinus())) {
-      if (parseUnary(e))
+      if (nested(e, &ExprParser::parseUnary))
         return failure();
       Builder b(parser.getContext());
       if (isInt(e))
@@ -389,7 +423,7 @@ private:
     Builder b(parser.getContext());
     if (succeeded(parser.parseOptionalLParen())) {
       bool outer = std::exchange(inAngles, false);
-      if (parseOr(e) || parser.parseRParen())
+      if (nested(e, &ExprParser::parseOr) || parser.parseRParen())
         return failure();
       inAngles = outer;
       return success();
@@ -410,7 +444,7 @@ private:
       if (low == 0)
         return parser.emitError(loc) << "unknown function '" << name << "'";
       SmallVector<Attribute> args;
-      auto argument = [&] { return parseOr(args.emplace_back()); };
+      auto argument = [&] { return nested(args.emplace_back(), &ExprParser::parseOr); };
       if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
         return failure();
       inAngles = outer;
@@ -426,13 +460,29 @@ private:
       if (failed(*parsed))
         return failure();
       e = b.getI64IntegerAttr(integer);
-      return success();
+      return checkNumberEnd(loc);
     }
+    if (!isdigit(static_cast<unsigned char>(*loc.getPointer())))
+      return parser.emitError(loc) << "expected a number, a symbol or a function";
     double real;
     if (parser.parseFloat(real))
       return failure();
+    if (!std::isfinite(real))
+      return parser.emitError(loc) << "number is too large";
     e = b.getF64FloatAttr(real);
     return success();
+  }
+
+  /// `1e5` would read as the integer 1 and a word.
+  ParseResult checkNumberEnd(SMLoc start) {
+    const char *end = start.getPointer();
+    while (isdigit(static_cast<unsigned char>(*end)))
+      ++end;
+    if (*end != 'e' && *end != 'E')
+      return success();
+    return parser.emitError(start) << "a real number needs a decimal point, as in "
+                                   << StringRef(start.getPointer(), end - start.getPointer())
+                                   << ".0e5";
   }
 
 public:
@@ -441,6 +491,7 @@ public:
 
 private:
   AsmParser &parser;
+  unsigned operators = 0, nesting = 0;
 };
 
 /// Binding strength, as in the grammar above; functions and leaves bind tightest.
@@ -513,14 +564,17 @@ FailureOr<Attribute> evaluate(Attribute expr, const Environment &environment,
         evaluate(ArrayAttr::get(expr.getContext(), init.getArgs()), environment, emitError);
     if (failed(args))
       return failure();
-    return Attribute(
-        InitAttr::get(expr.getContext(), init.getKind(), cast<ArrayAttr>(*args).getValue()));
+    auto evaluated = InitAttr::getChecked(emitError, expr.getContext(), init.getKind(),
+                                          cast<ArrayAttr>(*args).getValue());
+    if (!evaluated)
+      return failure();
+    return Attribute(evaluated);
   }
   return Evaluator(expr.getContext(), environment, emitError).run(expr);
 }
 
 ParseResult parseExpr(AsmParser &parser, Attribute &expr) {
-  return ExprParser(parser).parseOr(expr);
+  return ExprParser(parser).parse(expr);
 }
 void printExpr(AsmPrinter &printer, Attribute expr) { print(printer, expr, 0); }
 
@@ -561,7 +615,7 @@ Attribute ExprAttr::parse(AsmParser &parser, Type) {
   Attribute e;
   ExprParser expr(parser);
   expr.inAngles = true;
-  if (parser.parseLess() || expr.parseOr(e) || parser.parseGreater())
+  if (parser.parseLess() || expr.parse(e) || parser.parseGreater())
     return {};
   if (!isa<ExprAttr>(e)) {
     parser.emitError(parser.getNameLoc(), "expected an expression over symbols");
@@ -627,6 +681,16 @@ LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   if (static_cast<int>(args.size()) != expected)
     return emitError() << "initialiser '" << kind << "' has " << args.size()
                        << " arguments; expected " << expected;
+  for (Attribute a : args)
+    if (!isRealOrExpr(a))
+      return emitError() << "initialiser '" << kind << "' wants numbers";
+  auto below = [&](size_t i, double limit) {
+    return !isa<ExprAttr>(args[i]) && realValue(args[i]) < limit;
+  };
+  if ((kind == "normal" || kind == "trunc_normal" || kind == "uniform") && below(0, 0.0))
+    return emitError() << "initialiser '" << kind << "' has a negative width";
+  if (kind == "trunc_normal" && below(1, std::numeric_limits<double>::min()))
+    return emitError() << "initialiser 'trunc_normal' is cut at a number that is not positive";
   return success();
 }
 

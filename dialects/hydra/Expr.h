@@ -52,6 +52,8 @@ mlir::Attribute parseLiteral(mlir::MLIRContext *context, llvm::StringRef text);
 bool isIntOrExpr(mlir::Attribute attribute);
 bool isRealOrExpr(mlir::Attribute attribute);
 bool isIntListOrExprs(mlir::Attribute attribute);
+/// A number, a truth value or an expression.
+bool isExpression(mlir::Attribute attribute);
 int64_t intValue(mlir::Attribute attribute);
 double realValue(mlir::Attribute attribute);
 llvm::SmallVector<int64_t> intList(mlir::ArrayAttr attribute);

@@ -44,9 +44,11 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &state) {
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
   Region *body = state.addRegion();
-  if (parser.parseRegion(*body, arguments))
+  if (parseBody(parser, *body, arguments))
     return failure();
   ensureTerminator(*body, parser.getBuilder(), state.location);
+  if (!body->hasOneBlock())
+    return parser.emitError(loc) << "a group has one block";
   state.addTypes(body->front().getTerminator()->getOperandTypes());
   return success();
 }
@@ -205,10 +207,17 @@ private:
 } // namespace
 
 LogicalResult FusedOp::verify() {
+  if (hasExpr(getRowsAttr()) || hasExpr(getInnerAttr()) ||
+      llvm::any_of(getInputs().getTypes(), isUnbound))
+    return emitOpError("is not bound; a group exists only once bound");
   if (llvm::any_of(getRows(), [](int64_t d) { return d < 1; }) ||
       llvm::any_of(getInner(), [](int64_t d) { return d < 1; }))
     return emitOpError() << "has rows " << shapeText(getRows()) << " and inner "
                          << shapeText(getInner()) << "; dimensions must be positive";
+  SmallVector<int64_t> domain = getRows();
+  llvm::append_range(domain, getInner());
+  if (std::string problem = checkShape(domain); !problem.empty())
+    return emitOpError() << "domain " << problem;
   if (getInner().size() > kMaxInnerDimensions)
     return emitOpError() << "has " << getInner().size() << " inner dimensions; expected at most "
                          << kMaxInnerDimensions;

@@ -75,11 +75,12 @@ llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
     return llvm::success();
   }
   typename Op::Adaptor op(operands, attributes, properties, regions);
-  if (failed(infer.checkOperandCount(leastOperands<Op>())) ||
+  if (failed(infer.checkOperands(leastOperands<Op>())) ||
       failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))) ||
-      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))))
+      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))) ||
+      failed(Op::inferTypes(infer, op, types)))
     return llvm::failure();
-  return Op::inferTypes(infer, op, types);
+  return infer.checkResults(types);
 }
 
 /// `Op::parse` of every value operation: its text, then the types of its results.

@@ -100,6 +100,11 @@ def Hydra_IntList : Attr<CPred<"::hydra::isIntListOrExprs($_self)">,
   let convertFromStorage = "::hydra::intList($_self)";
   let constBuilderCall = "$_builder.getI64ArrayAttr($0)";
 }
+def Hydra_Expression : Attr<CPred<"::hydra::isExpression($_self)">, "expression"> {
+  let storageType = "::mlir::Attribute";
+  let returnType = "::mlir::Attribute";
+  let convertFromStorage = "$_self";
+}
 /// Optional numbers keep the null attribute visible: use get<Name>Attr().
 class Hydra_Optional<Attr a> : OptionalAttr<a> {
   let storageType = a.storageType;

@@ -33,11 +33,10 @@ public:
       return success();
     return op->emitOpError() << what << " '" << name << "' is declared twice";
   }
-  void use(StringRef name) { used.insert(name); }
   void use(Attribute expr) {
-    forEachSymbol(expr, [&](StringRef name) { use(name); });
+    forEachSymbol(expr, [&](StringRef name) { used.insert(name); });
   }
-  bool knows(StringRef name) const { return declared.count(name) || used.contains(name); }
+  bool knows(StringRef name) const { return declared.count(name); }
 
   LogicalResult verify() const {
     for (auto &[name, where] : declared)
@@ -52,6 +51,113 @@ private:
 };
 
 } // namespace
+
+/// What a use can mean: one variable, or, in a definition that loops over any stack may call,
+/// several.
+static SmallVector<Operation *> meanings(ModelOp model, UseOp use) {
+  SmallVector<Operation *> variables;
+  if (Operation *variable = use.lookup())
+    variables.push_back(variable);
+  if (use->getParentOfType<DefOp>())
+    for (StackOp stack : model.getBody().getOps<StackOp>())
+      if (Operation *variable = stack.lookupSymbol(use.getVariableAttr()))
+        variables.push_back(variable);
+  return variables;
+}
+
+/// The values of presets must fit the symbols.
+static LogicalResult verifyPresets(ModelOp model) {
+  struct Symbol {
+    StringRef kind;
+    ArrayAttr options;
+  };
+  llvm::StringMap<Symbol> symbols;
+  for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+    for (auto [name, kind, options] : llvm::zip(op.getNames(), op.getKinds(), op.getOptions()))
+      symbols[cast<StringAttr>(name)] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
+  StringSet<> presets;
+  for (PresetOp preset : model.getBody().getOps<PresetOp>()) {
+    if (!presets.insert(preset.getPreset()).second)
+      return preset.emitOpError() << "preset @" << preset.getPreset() << " is declared twice";
+    for (NamedAttribute a : preset.getValues()) {
+      StringRef name = a.getName().strref();
+      auto symbol = symbols.find(name);
+      if (symbol == symbols.end())
+        return preset.emitOpError() << "symbol '" << name << "' of preset @" << preset.getPreset()
+                                    << " is not declared";
+      std::string want =
+          checkSymbolValue(a.getValue(), symbol->second.kind, symbol->second.options);
+      if (!want.empty())
+        return preset.emitOpError() << "@" << preset.getPreset() << " gives '" << name
+                                    << "' a value that is not " << want;
+    }
+  }
+  return success();
+}
+
+/// What a bound operation must no longer have: free symbols, conditions outside of loops.
+static LogicalResult verifyBoundAttributes(Operation *op) {
+  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp>(op))
+    return op->emitOpError("exists only before binding");
+  bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>();
+  for (NamedAttribute a : op->getAttrs()) {
+    auto init = dyn_cast<InitAttr>(a.getValue());
+    StringRef unbound;
+    forEachSymbol(a.getValue(), [&](StringRef name) {
+      bool later = (inLayer && name == kLayerSymbol) ||
+                   (init && init.getKind() == "shuffle" && name == kIndexSymbol);
+      if (!later)
+        unbound = name;
+    });
+    if (!unbound.empty())
+      return op->emitOpError() << "uses the symbol '" << unbound << "', which has no value";
+  }
+  if (isa<ParamOp, StateOp>(op) && hasExpr(op->getAttr("shape")))
+    return op->emitOpError("has a shape that depends on the layer");
+  bool conditional = isa<WhenOp>(op) || (isa<ParamOp, StateOp>(op) && op->getAttr("condition"));
+  if (conditional && !inLayer)
+    return op->emitOpError("has a condition that binding should have resolved");
+  return success();
+}
+
+/// Before binding no value has a type, after it all have.
+static LogicalResult verifyBinding(ModelOp model) {
+  bool bound = model.isBound();
+  auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types) {
+      if (bound == isUnbound(type))
+        return op->emitOpError() << "has a value of " << type << " in a model that is "
+                                 << (bound ? "bound" : "not bound");
+      if (std::string problem = bound ? checkTensorType(type) : ""; !problem.empty())
+        return op->emitOpError() << "has a value with " << problem;
+    }
+    return success();
+  };
+  WalkResult result = model.walk([&](Operation *op) {
+    if (op == model)
+      return WalkResult::advance();
+    if (op->getDialect() != model->getDialect()) {
+      op->emitOpError("does not belong into a model");
+      return WalkResult::interrupt();
+    }
+    if (failed(check(op, op->getResultTypes())) || (bound && failed(verifyBoundAttributes(op))))
+      return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (failed(check(op, block.getArgumentTypes())))
+          return WalkResult::interrupt();
+    auto use = dyn_cast<UseOp>(op);
+    if (!use || !bound)
+      return WalkResult::advance();
+    FailureOr<RankedTensorType> type = use.boundType();
+    if (succeeded(type) && *type != use.getType())
+      use.emitOpError() << "has type " << use.getType() << " but @" << use.getVariable() << " is "
+                        << *type;
+    return succeeded(type) && *type == use.getType() ? WalkResult::advance()
+                                                     : WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
 
 /// In a file with entries, every symbol and parameter must serve some configuration.
 LogicalResult ModelOp::verifyRegions() {
@@ -79,12 +185,12 @@ LogicalResult ModelOp::verifyRegions() {
       if (!isa<PresetOp>(op))
         symbols.use(a.getValue());
     if (auto use = dyn_cast<UseOp>(op)) {
-      Operation *variable = use.lookup();
-      if (!variable) {
+      SmallVector<Operation *> variables = meanings(*this, use);
+      if (variables.empty()) {
         use.emitOpError() << "parameter or state @" << use.getVariable() << " is not declared";
         return WalkResult::interrupt();
       }
-      usedVariables.insert(variable);
+      usedVariables.insert(variables.begin(), variables.end());
     }
     if (auto call = dyn_cast<CallOp>(op))
       called.insert(call.getCalleeAttr().getAttr());
@@ -99,11 +205,12 @@ LogicalResult ModelOp::verifyRegions() {
   });
   if (result.wasInterrupted())
     return failure();
-  for (PresetOp preset : body.getOps<PresetOp>())
-    for (NamedAttribute a : preset.getValues())
-      if (!symbols.knows(a.getName()))
-        return preset.emitOpError() << "symbol '" << a.getName().strref() << "' of preset @"
-                                    << preset.getPreset() << " is not declared";
+  for (EntryOp entry : body.getOps<EntryOp>())
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      if (symbols.knows(dim))
+        return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
+  if (failed(verifyPresets(*this)) || failed(verifyBinding(*this)))
+    return failure();
   if (!hasEntries || isBound())
     return success();
   if (failed(symbols.verify()))
@@ -242,12 +349,39 @@ std::string checkSymbolValue(Attribute value, StringRef kind, ArrayAttr options)
                                 ", ");
 }
 
+/// Names that expressions read as such.
+static LogicalResult verifySymbolName(Operation *op, StringRef name) {
+  bool word = !name.empty() && !isdigit(static_cast<unsigned char>(name[0])) &&
+              llvm::all_of(name, [](unsigned char c) { return isalnum(c) || c == '_'; });
+  if (!word)
+    return op->emitOpError() << "'" << name << "' is no name for a symbol";
+  if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol), StringRef("true"),
+                          StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not")},
+                         name))
+    return op->emitOpError() << "'" << name << "' is reserved";
+  return success();
+}
+
 LogicalResult SymbolsOp::verify() {
+  size_t n = getNames().size();
+  if (getKinds().size() != n || getDefaults().size() != n || getOptions().size() != n)
+    return emitOpError() << "has " << n << " names but kinds, defaults or options for another number";
+  for (StringRef kind : getKinds().getAsValueRange<StringAttr>())
+    if (!llvm::is_contained({"dim", "real", "flag", "choice"}, kind))
+      return emitOpError() << "unknown kind of symbol '" << kind << "'";
+  for (Attribute options : getOptions()) {
+    auto list = dyn_cast<ArrayAttr>(options);
+    if (!list || !llvm::all_of(list, llvm::IsaPred<StringAttr>))
+      return emitOpError("has options that are not lists of names");
+    for (StringRef option : list.getAsValueRange<StringAttr>())
+      if (failed(verifySymbolName(*this, option)))
+        return failure();
+  }
   for (auto [name, kind, value, options] :
        llvm::zip(getNames(), getKinds(), getDefaults(), getOptions())) {
     StringRef n = cast<StringAttr>(name);
-    if (n == kLayerSymbol || n == kIndexSymbol)
-      return emitOpError() << "'" << n << "' is reserved";
+    if (failed(verifySymbolName(*this, n)))
+      return failure();
     if (isa<UnitAttr>(value))
       continue;
     std::string want =
@@ -267,6 +401,7 @@ ParseResult DeriveOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute("value", value);
   return success();
 }
+LogicalResult DeriveOp::verify() { return verifySymbolName(*this, getSymbol()); }
 void DeriveOp::print(OpAsmPrinter &p) {
   p << ' ' << getSymbol() << " = ";
   printExpr(p, getValue());
@@ -296,6 +431,12 @@ ParseResult PresetOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute("values", values.getDictionary(parser.getContext()));
   return success();
 }
+LogicalResult PresetOp::verify() {
+  for (NamedAttribute a : getValues())
+    if (!isExpression(a.getValue()) && !isa<StringAttr>(a.getValue()))
+      return emitOpError() << "the value of '" << a.getName().strref() << "' is not a literal";
+  return success();
+}
 void PresetOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getPreset());
@@ -319,6 +460,8 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
     if (!llvm::is_contained({"beta1", "beta2", "eps", "wd", "lr_scale"}, key))
       return parser.emitError(loc) << "unknown attribute '" << key
                                    << "' of adamw; it has: beta1, beta2, eps, wd, lr_scale";
+    if (values.get(key))
+      return parser.emitError(loc) << "attribute '" << key << "' is given twice";
     values.set(key, value);
     return success();
   };
@@ -407,9 +550,18 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   Type dtype = op.getDtype();
   if (!dtype.isF32() && !dtype.isBF16() && !dtype.isInteger(32))
     return op.emitOpError() << "has elements of " << dtype << "; expected f32, bf16 or i32";
-  for (Attribute d : op.getShape())
-    if (!isIntOrExpr(d) || (isa<IntegerAttr>(d) && intValue(d) < 1))
-      return op.emitOpError() << "dimensions must be positive";
+  if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
+    return op.emitOpError() << "has elements of " << dtype
+                            << "; what is trained has f32 or bf16 (else use hydra.state)";
+  SmallVector<int64_t> known;
+  for (Attribute d : op.getShape()) {
+    if (!isIntOrExpr(d))
+      return op.emitOpError("has a dimension that is not an integer");
+    if (!isa<ExprAttr>(d))
+      known.push_back(intValue(d));
+  }
+  if (std::string problem = checkShape(known); !problem.empty())
+    return op.emitOpError() << "shape " << problem;
   return success();
 }
 
@@ -433,7 +585,7 @@ ParseResult StackOp::parse(OpAsmParser &parser, OperationState &state) {
   Attribute count;
   Region *body = state.addRegion();
   if (parser.parseSymbolName(name) || parser.parseLSquare() || parseExpr(parser, count) ||
-      parser.parseRSquare() || parser.parseRegion(*body))
+      parser.parseRSquare() || parseBody(parser, *body))
     return failure();
   if (body->empty())
     body->emplaceBlock();
@@ -474,9 +626,10 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
     if (bound.has_value()) {
       if (failed(*bound))
         return failure();
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || !tensor.hasStaticShape())
-        return parser.emitError(loc) << "expected a shape like [B, S] or a static tensor type";
+      if (std::string problem = checkTensorType(type); !problem.empty())
+        return parser.emitError(loc) << problem
+                                     << "; expected a shape like [B, S] or a static tensor type";
+      auto tensor = cast<RankedTensorType>(type);
       a.type = type;
       shapes.push_back(b.getI64ArrayAttr(tensor.getShape()));
       dtypes.push_back(TypeAttr::get(tensor.getElementType()));
@@ -517,7 +670,7 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
     state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
   }
   Region *body = state.addRegion();
-  if (parser.parseRegion(*body, arguments))
+  if (parseBody(parser, *body, arguments))
     return failure();
   if (body->empty())
     body->emplaceBlock();
@@ -571,11 +724,27 @@ LogicalResult EntryOp::verify() {
   for (StringRef name : getArgNames().getAsValueRange<StringAttr>())
     if (!names.insert(name).second)
       return emitOpError() << "argument '" << name << "' is declared twice";
-  for (Attribute dtype : getArgDtypes()) {
-    Type t = cast<TypeAttr>(dtype).getValue();
-    if (!t.isF32() && !t.isBF16() && !t.isInteger(32))
-      return emitOpError() << "argument of element type " << t << "; expected f32, bf16 or i32";
+    else if (name.empty() || isdigit(static_cast<unsigned char>(name[0])))
+      return emitOpError() << "argument '" << name << "' needs a name that begins with a letter";
+  for (auto [argument, name, shape, dtype] :
+       llvm::zip(getBody().getArguments(), getArgNames().getAsValueRange<StringAttr>(),
+                 getArgShapes(), getArgDtypes())) {
+    Type element = cast<TypeAttr>(dtype).getValue();
+    if (!element.isF32() && !element.isBF16() && !element.isInteger(32))
+      return emitOpError() << "argument '" << name << "' has elements of " << element
+                           << "; expected f32, bf16 or i32";
+    if (!isIntListOrExprs(shape))
+      return emitOpError() << "argument '" << name << "' has a shape that is not a list of integers";
+    if (isUnbound(argument.getType()))
+      continue;
+    auto list = cast<ArrayAttr>(shape);
+    if (hasExpr(list) || argument.getType() != RankedTensorType::get(intList(list), element))
+      return emitOpError() << "argument '" << name << "' is " << argument.getType()
+                           << " but its shape and element type are others";
   }
+  for (StringRef dim : getDims().getAsValueRange<StringAttr>())
+    if (failed(verifySymbolName(*this, dim)))
+      return failure();
   if (getIds() && getIds()->size() != n)
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
   if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
@@ -766,7 +935,7 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
   Region *body = state.addRegion();
-  if (parser.parseRegion(*body, arguments))
+  if (parseBody(parser, *body, arguments))
     return failure();
   ForOp::ensureTerminator(*body, parser.getBuilder(), state.location);
   state.addAttribute("stack", FlatSymbolRefAttr::get(stack));
@@ -792,8 +961,13 @@ LogicalResult ForOp::verify() {
   auto model = (*this)->getParentOfType<ModelOp>();
   if (!model || !model.lookupSymbol<StackOp>(getStackAttr()))
     return emitOpError() << "there is no stack @" << getStack();
+  return success();
+}
+
+LogicalResult ForOp::verifyRegions() {
   Operation *yield = getBody().front().getTerminator();
-  if (yield->getNumOperands() != getInits().size() || getNumResults() != getInits().size())
+  if (yield->getNumOperands() != getInits().size() || getNumResults() != getInits().size() ||
+      getBody().getNumArguments() != getInits().size())
     return emitOpError() << "carries " << getInits().size() << " values but yields "
                          << yield->getNumOperands();
   for (auto [i, init, argument, yielded, result] :
@@ -813,12 +987,14 @@ ParseResult WhenOp::parse(OpAsmParser &parser, OperationState &state) {
   Attribute condition;
   Region *thenRegion = state.addRegion(), *elseRegion = state.addRegion();
   SmallVector<Type> types;
-  if (parseExpr(parser, condition) || parseOperandTypes(parser, parser.getNumResults(), types) ||
-      parser.parseRegion(*thenRegion))
+  FailureOr<size_t> results = parsedResults(parser);
+  if (failed(results) || parseExpr(parser, condition) ||
+      parseOperandTypes(parser, *results, types) ||
+      parseBody(parser, *thenRegion))
     return failure();
   WhenOp::ensureTerminator(*thenRegion, parser.getBuilder(), state.location);
   if (succeeded(parser.parseOptionalKeyword("else"))) {
-    if (parser.parseRegion(*elseRegion))
+    if (parseBody(parser, *elseRegion))
       return failure();
     WhenOp::ensureTerminator(*elseRegion, parser.getBuilder(), state.location);
   }
@@ -842,6 +1018,10 @@ void WhenOp::print(OpAsmPrinter &p) {
 LogicalResult WhenOp::verify() {
   if (getElseRegion().empty() && getNumResults() > 0)
     return emitOpError("has results but no else");
+  return success();
+}
+
+LogicalResult WhenOp::verifyRegions() {
   for (Region *region : getRegions()) {
     if (region->empty())
       continue;
@@ -867,7 +1047,7 @@ ParseResult DefOp::parse(OpAsmParser &parser, OperationState &state) {
   for (OpAsmParser::Argument &argument : arguments)
     argument.type = AnyType::get(parser.getContext());
   Region *body = state.addRegion();
-  if (parser.parseRegion(*body, arguments))
+  if (parseBody(parser, *body, arguments))
     return failure();
   DefOp::ensureTerminator(*body, parser.getBuilder(), state.location);
   state.addAttribute("sym_name", name);
@@ -885,12 +1065,13 @@ void DefOp::print(OpAsmPrinter &p) {
 ParseResult CallOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr callee;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  if (parser.parseSymbolName(callee) ||
+  FailureOr<size_t> results = parsedResults(parser);
+  if (failed(results) || parser.parseSymbolName(callee) ||
       parser.parseOperandList(operands, AsmParser::Delimiter::Paren) ||
       parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
     return failure();
   state.addAttribute("callee", FlatSymbolRefAttr::get(callee));
-  state.addTypes(SmallVector<Type>(parser.getNumResults(), AnyType::get(parser.getContext())));
+  state.addTypes(SmallVector<Type>(*results, AnyType::get(parser.getContext())));
   return success();
 }
 void CallOp::print(OpAsmPrinter &p) {
@@ -905,8 +1086,10 @@ LogicalResult CallOp::verify() {
   auto callee = model ? model.lookupSymbol<DefOp>(getCalleeAttr()) : DefOp();
   if (!callee)
     return emitOpError() << "there is no definition @" << getCallee();
+  if (!callee.getBody().hasOneBlock() || callee.getBody().front().empty())
+    return success(); // the definition reports it
   size_t arguments = callee.getBody().getNumArguments();
-  size_t results = callee.getBody().front().getTerminator()->getNumOperands();
+  size_t results = callee.getBody().front().back().getNumOperands();
   if (getArguments().size() != arguments || getNumResults() != results)
     return emitOpError() << "has " << getArguments().size() << " operands and " << getNumResults()
                          << " results; @" << getCallee() << " takes " << arguments

@@ -53,8 +53,9 @@ def DeriveOp : Hydra_Op<"derive", [HasParent<"ModelOp">]> {
   let description = [{
     `hydra.derive hd = D / H`: a division of integers must leave no remainder.
   }];
-  let arguments = (ins StrAttr:$symbol, AnyAttr:$value);
+  let arguments = (ins StrAttr:$symbol, Hydra_Expression:$value);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def PresetOp : Hydra_Op<"preset", [HasParent<"ModelOp">]> {
@@ -62,6 +63,7 @@ def PresetOp : Hydra_Op<"preset", [HasParent<"ModelOp">]> {
   let description = [{ `hydra.preset @small {D = 768, L = 12, mor = static}` }];
   let arguments = (ins StrAttr:$preset, DictionaryAttr:$values);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def GroupOp : Hydra_Op<"group", [HasParent<"ModelOp">]> {
@@ -79,7 +81,7 @@ def GroupOp : Hydra_Op<"group", [HasParent<"ModelOp">]> {
 class Hydra_VariableOp<string mnemonic> : Hydra_Op<mnemonic, [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
-                       OptionalAttr<AnyAttr>:$condition);
+                       OptionalAttr<Hydra_Expression>:$condition);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -194,6 +196,7 @@ def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects,
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def WhenOp : Hydra_Op<"when", [ValueOpTrait, Pure, RecursiveMemoryEffects,
@@ -203,11 +206,12 @@ def WhenOp : Hydra_Op<"when", [ValueOpTrait, Pure, RecursiveMemoryEffects,
     `%u = hydra.when swiglu { … hydra.yield %a } else { … hydra.yield %b }`. Resolved by
     `hydra-bind`, or by `hydra-unroll-layers` when the condition uses `layer`.
   }];
-  let arguments = (ins AnyAttr:$condition);
+  let arguments = (ins Hydra_Expression:$condition);
   let results = (outs Variadic<Hydra_Value>:$values);
   let regions = (region SizedRegion<1>:$then_region, MaxSizedRegion<1>:$else_region);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def DefOp : Hydra_Op<"def", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,

@@ -67,7 +67,7 @@ static void reduce(const RefTensor &in, ArrayRef<int64_t> axes, RefTensor &out, 
 namespace {
 
 /// How a reduction divides the dimensions of its operand into rows and columns, and over which of
-/// the two it goes. Dimensions of 1 count as either.
+/// the two it goes.
 struct Extent {
   enum Kind { Columns, Rows, Both, Neither } kind = Neither;
   unsigned split = 0; ///< dimensions that are rows
@@ -79,20 +79,23 @@ static Extent extentOf(Value x, ArrayRef<int64_t> axes) {
   ArrayRef<int64_t> shape = build::shapeOf(x);
   SmallVector<bool> mask = reducedMask(axes, shape.size());
   unsigned rank = shape.size();
-  auto all = [&](unsigned begin, unsigned end, bool reduced) {
-    return llvm::all_of(llvm::seq(begin, end),
-                        [&](unsigned i) { return shape[i] == 1 || mask[i] == reduced; });
-  };
-  // A whole vector is a column; of more dimensions the last one lies in the columns.
-  if (all(0, rank, true))
-    return rank == 1 ? Extent{Extent::Rows, 1} : Extent{Extent::Both, rank - 1};
-  for (unsigned split = 0; split <= rank; ++split) {
-    if (rank - split > kMaxInnerDimensions)
-      continue;
-    if (all(0, split, false) && all(split, rank, true))
-      return {Extent::Columns, split};
-    if (all(0, split, true) && all(split, rank, false))
-      return {Extent::Rows, split};
+  for (bool anyUnit : {false, true}) { // at second sight dimensions of 1 count as either
+    auto all = [&](unsigned begin, unsigned end, bool reduced) {
+      return llvm::all_of(llvm::seq(begin, end), [&](unsigned i) {
+        return mask[i] == reduced || (anyUnit && shape[i] == 1);
+      });
+    };
+    // A vector is one number a row; of more dimensions the last one makes the columns.
+    if (all(0, rank, true))
+      return rank == 1 ? Extent{Extent::Rows, 1} : Extent{Extent::Both, rank - 1};
+    for (unsigned split = 0; split <= rank; ++split) {
+      if (rank - split > kMaxInnerDimensions)
+        continue;
+      if (all(0, split, false) && all(split, rank, true))
+        return {Extent::Columns, split};
+      if (all(0, split, true) && all(split, rank, false))
+        return {Extent::Rows, split};
+    }
   }
   return {};
 }

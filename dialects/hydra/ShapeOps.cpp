@@ -37,19 +37,13 @@ static LogicalResult gatherView(const StridedView &view, const RefTensor &in, Re
   return success();
 }
 
-static LogicalResult wantPositive(TypeInference &infer, ArrayRef<int64_t> shape) {
-  if (llvm::all_of(shape, [](int64_t d) { return d > 0; }))
-    return success();
-  return infer.fail("result shape " + shapeText(shape) + " has a dimension that is not positive");
-}
-
 //===-- broadcast ---------------------------------------------------------------------------===//
 
 LogicalResult BroadcastOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   SmallVector<int64_t> to = op.getShape();
   ArrayRef<int64_t> from = infer.shape(op.getX());
-  if (failed(wantPositive(infer, to)))
+  if (failed(infer.wantPossible(to)))
     return failure();
   bool fits = from.size() <= to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
@@ -80,7 +74,8 @@ void BroadcastOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) 
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
+  return !isUnbound(getType()) && getX().getType() == getType() ? OpFoldResult(getX())
+                                                                : OpFoldResult();
 }
 
 //===-- reshape -----------------------------------------------------------------------------===//
@@ -89,7 +84,7 @@ LogicalResult ReshapeOp::inferTypes(TypeInference &infer, Adaptor op,
                                     SmallVectorImpl<Type> &types) {
   SmallVector<int64_t> to = op.getShape();
   ArrayRef<int64_t> from = infer.shape(op.getX());
-  if (failed(wantPositive(infer, to)))
+  if (failed(infer.wantPossible(to)))
     return failure();
   int64_t want = RefTensor::elements(from), have = RefTensor::elements(to);
   if (want != have)
@@ -138,7 +133,8 @@ void ReshapeOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 }
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
-  return getX().getType() == getType() ? OpFoldResult(getX()) : OpFoldResult();
+  return !isUnbound(getType()) && getX().getType() == getType() ? OpFoldResult(getX())
+                                                                : OpFoldResult();
 }
 
 namespace {
@@ -227,8 +223,8 @@ LogicalResult SliceOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorI
   if (axis < 0 || failed(infer.wantAxis(axis, shape.size())))
     return axis < 0 ? infer.fail("axis " + Twine(axis) + " is negative") : failure();
   if (start < 0 || size < 1 || start > shape[axis] || size > shape[axis] - start)
-    return infer.fail("range [" + Twine(start) + ", " + Twine(start + size) + ") of axis " +
-                      Twine(axis) + " is not inside " + shapeText(shape));
+    return infer.fail(Twine(size) + " elements from " + Twine(start) + " of axis " + Twine(axis) +
+                      " are not inside " + shapeText(shape));
   shape[axis] = size;
   types.push_back(infer.tensor(shape, infer.element(op.getX())));
   return success();
@@ -290,7 +286,8 @@ LogicalResult ConcatOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
       return failure();
     if (infer.element(part) != element)
       return infer.fail("operands have different element types");
-    total += want[axis];
+    if (failed(infer.wantPossible({total += want[axis]})))
+      return failure();
   }
   shape[axis] = total;
   types.push_back(infer.tensor(shape, element));
@@ -332,7 +329,10 @@ LogicalResult PadOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImp
   if (op.getBefore() < 0 || op.getAfter() < 0)
     return infer.fail("pads by " + Twine(op.getBefore()) + " and " + Twine(op.getAfter()) +
                       "; expected no negative number");
-  shape[axis] += op.getBefore() + op.getAfter();
+  for (int64_t extra : {op.getBefore(), op.getAfter()})
+    if (extra > 0 && (failed(infer.wantPossible({extra})) ||
+                      failed(infer.wantPossible({shape[axis] += extra}))))
+      return failure();
   types.push_back(infer.tensor(shape, infer.element(op.getX())));
   return success();
 }

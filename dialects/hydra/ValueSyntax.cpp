@@ -16,6 +16,22 @@ std::string shapeText(ArrayRef<int64_t> shape) {
 
 bool isUnbound(Type type) { return isa<AnyType>(type); }
 
+/// Elements that a tensor has at most: far beyond any machine, and far from where sums of sizes in
+/// bytes overflow.
+static constexpr int64_t kMostElements = int64_t(1) << 48;
+
+std::string checkShape(ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t d : shape) {
+    if (d < 1)
+      return shapeText(shape) + " has a dimension that is not positive";
+    if (d > kMostElements / elements)
+      return shapeText(shape) + " has more than 2^48 elements";
+    elements *= d;
+  }
+  return "";
+}
+
 //===-- Text --------------------------------------------------------------------------------===//
 
 static Type parseElementType(AsmParser &parser, StringRef word) {
@@ -98,6 +114,27 @@ static void printAttributes(OpAsmPrinter &p, Operation *op) {
   }
 }
 
+ParseResult parseBody(OpAsmParser &parser, Region &body,
+                      ArrayRef<OpAsmParser::Argument> arguments) {
+  constexpr unsigned kMostNesting = 64;
+  static thread_local unsigned nesting = 0;
+  if (nesting == kMostNesting)
+    return parser.emitError(parser.getCurrentLocation())
+           << "regions nest more than " << kMostNesting << " deep";
+  ++nesting;
+  ParseResult result = parser.parseRegion(body, arguments);
+  --nesting;
+  return result;
+}
+
+FailureOr<size_t> parsedResults(OpAsmParser &parser) {
+  constexpr size_t kMostResults = 4096;
+  if (parser.getNumResults() <= kMostResults)
+    return parser.getNumResults();
+  return parser.emitError(parser.getNameLoc())
+         << parser.getNumResults() << " results; expected at most " << kMostResults;
+}
+
 ParseResult parseOperandTypes(OpAsmParser &parser, size_t count, SmallVectorImpl<Type> &types) {
   if (failed(parser.parseOptionalColon())) {
     types.assign(count, AnyType::get(parser.getContext()));
@@ -152,6 +189,20 @@ void printLeafOp(OpAsmPrinter &p, Operation *op) {
 
 //===-- The common verifier -----------------------------------------------------------------===//
 
+/// A bound operation without operands has the type that its attributes say.
+static LogicalResult verifySource(Operation *op) {
+  auto leaf = dyn_cast<LeafOpInterface>(op);
+  if (!leaf || isa<UseOp>(op)) // the model verifies uses
+    return success();
+  FailureOr<RankedTensorType> type = leaf.boundType();
+  if (failed(type))
+    return failure();
+  if (op->getResult(0).getType() == *type)
+    return success();
+  return op->emitOpError() << "has type " << op->getResult(0).getType()
+                           << " but its attributes say " << *type;
+}
+
 LogicalResult verifyValueOp(Operation *op) {
   for (NamedAttribute a : op->getDiscardableAttrs())
     if (!a.getName().strref().contains('.'))
@@ -159,7 +210,7 @@ LogicalResult verifyValueOp(Operation *op) {
   bool unbound = llvm::any_of(op->getOperandTypes(), isUnbound) ||
                  llvm::any_of(op->getResultTypes(), isUnbound);
   if (!unbound)
-    return success();
+    return verifySource(op);
   bool bound = llvm::any_of(op->getOperandTypes(), [](Type t) { return !isUnbound(t); }) ||
                llvm::any_of(op->getResultTypes(), [](Type t) { return !isUnbound(t); });
   if (bound)
@@ -182,10 +233,20 @@ LogicalResult TypeInference::checkAttributes(Attribute properties) const {
   return success();
 }
 
-LogicalResult TypeInference::checkOperandCount(unsigned least) const {
-  if (operands.size() >= least)
-    return success();
-  return fail("has " + Twine(operands.size()) + " operands; expected at least " + Twine(least));
+LogicalResult TypeInference::checkOperands(unsigned least) const {
+  if (operands.size() < least)
+    return fail("has " + Twine(operands.size()) + " operands; expected at least " + Twine(least));
+  for (auto [i, type] : llvm::enumerate(operands.getTypes()))
+    if (std::string problem = checkTensorType(type); !problem.empty())
+      return fail("operand " + Twine(i) + ": " + problem);
+  return success();
+}
+
+LogicalResult TypeInference::checkResults(TypeRange types) const {
+  for (Type type : types)
+    if (std::string problem = checkTensorType(type); !problem.empty())
+      return fail("result: " + problem);
+  return success();
 }
 
 LogicalResult TypeInference::fail(const Twine &message) const {
@@ -196,6 +257,21 @@ static std::string typeText(Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;
+}
+
+std::string checkTensorType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
+    return typeText(type) + " is not a static tensor";
+  Type element = tensor.getElementType();
+  if (!element.isF32() && !element.isBF16() && !element.isInteger(32) && !element.isInteger(1))
+    return "elements of " + typeText(element) + "; expected f32, bf16, i32 or i1";
+  return checkShape(tensor.getShape());
+}
+
+LogicalResult TypeInference::wantPossible(ArrayRef<int64_t> shape) const {
+  std::string problem = checkShape(shape);
+  return problem.empty() ? success() : fail(problem);
 }
 
 LogicalResult TypeInference::wantFloat(Value v, StringRef what) const {

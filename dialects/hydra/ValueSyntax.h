@@ -29,6 +29,13 @@ bool atOperation(mlir::OpAsmParser &parser);
 mlir::ParseResult parseAttributes(mlir::OpAsmParser &parser, mlir::OperationState &state,
                                   llvm::ArrayRef<llvm::StringRef> attributeNames);
 
+/// Parses a region unless it lies too deep inside others.
+mlir::ParseResult parseBody(mlir::OpAsmParser &parser, mlir::Region &body,
+                            llvm::ArrayRef<mlir::OpAsmParser::Argument> arguments = {});
+
+/// The number of results written before `=`, unless it is absurd.
+mlir::FailureOr<size_t> parsedResults(mlir::OpAsmParser &parser);
+
 /// `: type, type` when present; all `!hydra.any` when not.
 mlir::ParseResult parseOperandTypes(mlir::OpAsmParser &parser, size_t count,
                                     llvm::SmallVectorImpl<mlir::Type> &types);
@@ -37,6 +44,12 @@ void printOperandTypes(mlir::OpAsmPrinter &printer, mlir::TypeRange types);
 
 /// `[4, 16, 64]`, for messages.
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+/// Says what is wrong with a bound type for a value (element type, dimensions, a size that no machine
+/// holds); empty when nothing is.
+std::string checkTensorType(mlir::Type type);
+/// The same for a shape alone.
+std::string checkShape(llvm::ArrayRef<int64_t> shape);
 
 /// What an operation's `inferTypes` sees: bound operand types and a place for errors.
 class TypeInference {
@@ -48,7 +61,10 @@ public:
   bool anyUnbound() const;
   /// Fails with a message if an attribute of the dictionary still is an expression.
   llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
-  llvm::LogicalResult checkOperandCount(unsigned least) const;
+  /// Fails unless there are that many operands, each a tensor that can exist.
+  llvm::LogicalResult checkOperands(unsigned least) const;
+  /// Fails with a message if a result cannot exist.
+  llvm::LogicalResult checkResults(mlir::TypeRange types) const;
 
   mlir::RankedTensorType type(mlir::Value v) const {
     return llvm::cast<mlir::RankedTensorType>(v.getType());
@@ -71,6 +87,7 @@ public:
                                 llvm::ArrayRef<int64_t> shape) const;
   llvm::LogicalResult wantSameType(mlir::Value a, llvm::StringRef aName, mlir::Value b,
                                    llvm::StringRef bName) const;
+  llvm::LogicalResult wantPossible(llvm::ArrayRef<int64_t> shape) const;
   /// 0 <= axis < rank, counting negative axes from the end; sets the normalised axis.
   llvm::LogicalResult wantAxis(int64_t &axis, int64_t rank) const;
 

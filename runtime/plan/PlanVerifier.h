@@ -1,6 +1,7 @@
 // The rules that a plan keeps beyond the structure of its tables.
 //
-// Every index names an entry that exists, every enum is one of its values, and names are not empty.
+// Every index names an entry that exists, every enum and union is one of its values, names are not
+// empty, and elements of vectors stand at their alignment.
 //
 // Data
 // * There are two segments, persistent and transient, aligned to a power of two of at most 2 MiB.

@@ -132,8 +132,9 @@ private:
     for (const StepTime &time : times)
       if (time.calls > 0)
         order.push_back(&time);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const StepTime *a, const StepTime *b) { return a->seconds > b->seconds; });
+    std::sort(order.begin(), order.end(), [](const StepTime *a, const StepTime *b) {
+      return a->seconds != b->seconds ? a->seconds > b->seconds : a < b;
+    });
     order.resize(std::min(order.size(), shown));
     Table table(5);
     table.add({"longest steps", "program", "phase", "layer", "model", "calls", "us", "share",

@@ -11,7 +11,6 @@
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
-using hydra::support::DType;
 using hydra::support::fail;
 namespace support = hydra::support;
 
@@ -77,7 +76,7 @@ double Session::runPart(Part &part, uint64_t draw) {
 }
 
 double Session::readScalar(uint32_t tensor) const {
-  const DType dtype = dtypeOf(*file.plan().tensors()->Get(tensor));
+  const support::DType dtype = dtypeOf(*file.plan().tensors()->Get(tensor));
   std::array<std::byte, 8> bytes;
   const std::span<std::byte> used = std::span(bytes).first(support::byteSize(dtype));
   executor.read(tensor, used);
@@ -131,7 +130,7 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
   const Plan &plan = session.file.plan();
   std::vector<support::TensorInfo> infos;
   if (session.trains()) {
-    infos.push_back({"losses", DType::F32, {lossCount}});
+    infos.push_back({"losses", support::DType::F32, {lossCount}});
     for (const Variable *variable : *plan.variables())
       entries.push_back({variable->name()->str(), variable->tensor()});
   } else {

@@ -14,7 +14,7 @@ std::optional<double> numericDerivative(llvm::function_ref<double(double)> f);
 
 struct DerivativeOptions {
   unsigned directions = 1; ///< random directions through all parameters at once
-  unsigned elements = 3;   ///< single elements, drawn from all parameters
+  unsigned elements = 4;   ///< single elements, mostly of parameters that have a gradient
   double tolerance = 1e-6; ///< relative
 };
 

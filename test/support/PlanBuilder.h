@@ -63,7 +63,7 @@ inline std::unique_ptr<planfile::BlockT> launch(std::string name, uint32_t kerne
   action.grain = grain;
   planfile::StepT step;
   step.name = std::move(name);
-  step.action.Set(std::move(action));
+  step.action.Set(action);
   step.args = std::move(args);
   auto block = std::make_unique<planfile::BlockT>();
   block->node.Set(std::move(step));

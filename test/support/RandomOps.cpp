@@ -118,7 +118,8 @@ Operand OpWriter::parameter(Shape shape) {
   Variable v;
   v.name = freshName("w");
   v.shape = shape;
-  const bool perLayer = scope.stack && random.chance(0.8);
+  // What only some layers run may be what no layer runs: only their own parameters can go away too.
+  const bool perLayer = scope.stack && (scope.condition.usesLayer || random.chance(0.8));
   static const std::vector<std::string> inits = {"zeros", "ones", "normal(0.5)", "uniform(0.25)",
                                                  "trunc_normal(0.1, 2.0)"};
   v.init = perLayer && random.chance(0.2) ? "constant(0.5 / (layer + 1))" : random.pick(inits);
@@ -126,8 +127,7 @@ Operand OpWriter::parameter(Shape shape) {
     v.group = "slow";
   const bool narrow = random.chance(0.1);
   v.dtype = narrow ? "bf16" : "f32";
-  if (perLayer || !scope.condition.usesLayer)
-    v.condition = scope.condition;
+  v.condition = scope.condition;
   use.symbol = v.name;
   (perLayer ? scope.stack->variables : model.variables).push_back(std::move(v));
   add(std::move(use));

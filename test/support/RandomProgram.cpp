@@ -162,6 +162,22 @@ private:
     ops.add(s);
   }
 
+  /// `x` plus a number from most values of the current block that nothing in it has used.
+  Operand gather(Operand x, size_t outside) {
+    llvm::StringSet<> used;
+    collectUsed(*ops.scope.code, used);
+    used.insert(x.name);
+    const std::vector<Operand> values(ops.scope.values.begin() + static_cast<int64_t>(outside),
+                                      ops.scope.values.end());
+    for (const Operand &v : values)
+      if (!used.contains(v.name) && random.chance(0.8)) {
+        const Operand small = ops.tame(v);
+        const Operand square = ops.binary("mul", small, small, small.size * small.size);
+        x = ops.binary("add", x, ops.reduceAll(square), x.size + square.size);
+      }
+    return ops.tame(x);
+  }
+
   void writeLoop(unsigned depth) {
     if (ops.scope.stack)
       return ops.step();
@@ -181,12 +197,13 @@ private:
       after.push_back({loop.results.back(), init.shape, 1.0});
     }
     loop.body = block(inside, {}, [&] {
+      const size_t outside = ops.scope.values.size();
       ops.scope.stack = &stack;
       for (int64_t n = random.between(2, 4); n > 0; --n)
         write(depth + 1);
       std::vector<std::string> values;
       for (const Operand &x : inside) {
-        const Operand more = ops.ofShape(x.shape);
+        const Operand more = gather(ops.ofShape(x.shape), outside);
         const Operand sum = ops.binary("add", x, more, 2.0);
         values.push_back(ops.unary("tanh", sum, 1.0).name);
       }
@@ -209,9 +226,10 @@ private:
       return [&, plain] {
         if (plain)
           return yield({like.name});
+        const size_t outside = ops.scope.values.size();
         for (int64_t n = random.between(1, 3); n > 0; --n)
           write(depth + 1);
-        yield({ops.ofShape(like.shape).name});
+        yield({gather(ops.ofShape(like.shape), outside).name});
       };
     };
     when.body = block({}, when.condition, branch(false));
@@ -243,11 +261,12 @@ private:
     ops.scope = {};
     ops.scope.inEntry = false;
     definition.body = block(arguments, {}, [&] {
+      const size_t outside = ops.scope.values.size();
       for (int64_t n = random.between(2, 5); n > 0; --n)
         write(/*depth=*/1);
       std::vector<std::string> values;
       for (int64_t n = random.between(1, 2); n > 0; --n) {
-        callable.results.push_back(ops.any());
+        callable.results.push_back(gather(ops.any(), outside));
         values.push_back(callable.results.back().name);
       }
       yield(values);

@@ -24,12 +24,13 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   std::vector<Slot> slots;
   llvm::StringSet<> seen;
   for (EntryOp program : programs)
-    for (auto [name, type] : llvm::zip(program.getArgNames().getAsValueRange<StringAttr>(),
-                                       program.getBody().getArgumentTypes())) {
+    for (auto [i, name, type] : llvm::enumerate(program.getArgNames().getAsValueRange<StringAttr>(),
+                                                program.getBody().getArgumentTypes())) {
       auto tensor = cast<RankedTensorType>(type);
       bool scalar = tensor.getRank() == 0 && (name == "lr" || name == "step" || name == "clip");
       if (seen.insert(name).second)
-        slots.push_back({scalar ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor});
+        slots.push_back({scalar ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor,
+                         program.getIds() ? (*program.getIds())[i] : 0});
     }
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
@@ -65,6 +66,19 @@ static std::string positionText(int64_t i, ArrayRef<int64_t> shape) {
   return support::shapeText(position);
 }
 
+static void checkIntegers(const RefTensor &values, const Slot &slot, const std::string &where) {
+  constexpr double kIgnored = -100.0, kLargest = std::numeric_limits<int32_t>::max();
+  const double low = slot.ids == 0 ? -kLargest : 0.0;
+  const double high = slot.ids == 0 ? kLargest : static_cast<double>(std::abs(slot.ids) - 1);
+  for (int64_t i = 0; i < values.size(); ++i) {
+    double v = values.data[i];
+    if ((v >= low && v <= high) || (slot.ids < 0 && v == kIgnored))
+      continue;
+    fail("{} has {:.0f} at {}; expected {:.0f} to {:.0f}{}", where, v,
+         positionText(i, values.shape), low, high, slot.ids < 0 ? ", or -100 for no label" : "");
+  }
+}
+
 static RefTensor readTensor(const support::TensorView &tensor, const Slot &slot,
                             const std::string &where) {
   using support::DType;
@@ -78,11 +92,8 @@ static RefTensor readTensor(const support::TensorView &tensor, const Slot &slot,
          support::shapeText(slot.type.getShape()));
   RefTensor values(slot.type.getShape());
   support::toDoubles(tensor.dtype, tensor.bytes, values.data);
-  if (tensor.dtype == DType::I64)
-    for (int64_t i = 0; i < values.size(); ++i)
-      if (std::abs(values.data[i]) > std::numeric_limits<int32_t>::max())
-        fail("{} has {:.0f} at {}; expected a 32-bit integer", where, values.data[i],
-             positionText(i, values.shape));
+  if (isInteger(slot))
+    checkIntegers(values, slot, where);
   return values;
 }
 
@@ -115,20 +126,20 @@ TensorMap readTensors(const std::string &path, ArrayRef<Slot> slots) {
   return values;
 }
 
-TensorMap syntheticInputs(ArrayRef<Slot> slots, int64_t vocabulary, uint64_t seed) {
+TensorMap syntheticInputs(ArrayRef<Slot> slots, uint64_t seed) {
   const support::Philox random(seed, "tokens");
   TensorMap values;
   for (const Slot &slot : slots) {
     if (slot.kind != Slot::Kind::Input)
       continue;
-    if (slot.name != "tokens" && slot.name != "labels")
-      fail("there are no synthetic values for the input '{}'; give it with --inputs", slot.name);
+    if (slot.ids == 0)
+      fail("the input '{}' has no synthetic values; give it with --inputs", slot.name);
     RefTensor &tensor = values[slot.name] = RefTensor(slot.type.getShape());
-    const int64_t shift = slot.name == "labels" ? 1 : 0;
+    const int64_t shift = slot.ids < 0 ? 1 : 0;
     for (int64_t i = 0; i < tensor.size(); ++i) {
       int64_t row = i / tensor.cols(), column = i % tensor.cols();
       double u = random.uniform53(row * (tensor.cols() + 1) + column + shift);
-      tensor.data[i] = std::floor(u * static_cast<double>(vocabulary));
+      tensor.data[i] = std::floor(u * static_cast<double>(std::abs(slot.ids)));
     }
   }
   return values;

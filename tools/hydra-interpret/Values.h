@@ -15,7 +15,8 @@ struct Slot {
   enum class Kind { Input, Scalar, Parameter, State };
   Kind kind;
   std::string name;
-  mlir::RankedTensorType type; // f32, bf16 or i32
+  mlir::RankedTensorType type; ///< f32, bf16 or i32
+  int64_t ids = 0;             ///< the bound of an integer input, as EntryOp's `ids` has it
 };
 
 /// The arguments of the programs, each name once, then parameters and state in the model's order.
@@ -23,13 +24,14 @@ struct Slot {
 std::vector<Slot> slotsOf(llvm::ArrayRef<EntryOp> programs);
 
 /// All tensors of a safetensors file: F32 or F64 for floating-point slots, I32 or I64 for integer
-/// ones. Throws support::Error, naming file and tensor, where a tensor fits no slot, an input is
-/// missing, or some parameters are given and others not.
+/// ones. Throws support::Error, naming file and tensor, where a tensor fits no slot, an id is out
+/// of range, an input is missing, or some parameters are given and others not.
 TensorMap readTensors(const std::string &path, llvm::ArrayRef<Slot> slots);
 
-/// Token ids below `vocabulary` for the inputs `tokens` [..., S] and `labels`, the same sequence one
-/// position later: what depends on seed and position only. Throws support::Error on other inputs.
-TensorMap syntheticInputs(llvm::ArrayRef<Slot> slots, int64_t vocabulary, uint64_t seed);
+/// Token ids for inputs that are ids, and the ids of the same sequence one position later for
+/// inputs that are labels ([..., S] both): what depends on seed and position only. Throws
+/// support::Error where there are other inputs.
+TensorMap syntheticInputs(llvm::ArrayRef<Slot> slots, uint64_t seed);
 
 using NamedTensors = std::vector<std::pair<std::string, const RefTensor *>>;
 

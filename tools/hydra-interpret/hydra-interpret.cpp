@@ -20,7 +20,8 @@ constexpr llvm::StringLiteral kOverview =
     "  --mode=grad     loss and grad.<parameter>\n"
     "  --mode=train    losses [N+1] (before each of N updates on the same batch, and after the\n"
     "                  last), all parameters and all state\n"
-    "Without --outputs the losses, or one line a tensor, are printed. A model may be a template or\n"
+    "Without --outputs the losses, or one line a tensor, are printed. A model may be a template "
+    "or\n"
     "the text after any pass (--dump-passes): what was done to it is not done again.\n";
 
 struct Options : ModelOptions {
@@ -48,10 +49,9 @@ struct Options : ModelOptions {
 
   /// The first given flag that has a meaning in training only; null if there is none.
   const cl::Option *trainingFlag() const {
-    for (const cl::Option *o : {static_cast<const cl::Option *>(&steps),
-                                static_cast<const cl::Option *>(&lr),
-                                static_cast<const cl::Option *>(&clip),
-                                static_cast<const cl::Option *>(&accum)})
+    for (const cl::Option *o :
+         {static_cast<const cl::Option *>(&steps), static_cast<const cl::Option *>(&lr),
+          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&accum)})
       if (o->getNumOccurrences() > 0)
         return o;
     return nullptr;
@@ -110,8 +110,8 @@ private:
     StringRef name = entry.getSymName();
     if (stage && mode < *stage)
       return entry.emitError() << "entry @" << name << " is a " << *entry.getStage()
-                               << " program already; --mode is " << modeName(mode)
-                               << ", expected " << modeName(*stage);
+                               << " program already; --mode is " << modeName(mode) << ", expected "
+                               << (*stage == Mode::Grad ? "grad or train" : "train");
     if (const cl::Option *flag = options.trainingFlag(); flag && mode != Mode::Train)
       support::fail("--{} is for --mode=train; the mode is {}", flag->ArgStr.str(),
                     modeName(mode).str());
@@ -120,7 +120,8 @@ private:
                                << " is the second half of a training step; expected the first, "
                                   "an accumulate program";
     if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0)
-      return entry.emitError() << "entry @" << name << " is a part of an update; say with "
+      return entry.emitError() << "entry @" << name
+                               << " is a part of an update; say with "
                                   "--accum=N how many micro-batches it was made for";
     if (entry.getStage() == "train" && options.accum > 1)
       return entry.emitError() << "entry @" << name
@@ -174,8 +175,9 @@ private:
   LogicalResult giveValues() {
     slots = slotsOf(programs);
     bool fromFile = !options.inputs.empty();
-    values = fromFile ? readTensors(options.inputs, slots) : syntheticInputs(slots, vocabulary(), options.seed);
-    if (llvm::any_of(slots, [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
+    values = fromFile ? readTensors(options.inputs, slots) : syntheticInputs(slots, options.seed);
+    if (llvm::any_of(slots,
+                     [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
       FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
       if (failed(initial))
         return failure();
@@ -250,16 +252,6 @@ private:
       support::fail("{}: tensor '{}' is also given as --{}; expected one of them",
                     options.inputs.getValue(), name.str(), name.str());
     values.try_emplace(name, ArrayRef<int64_t>(), value);
-  }
-
-  /// How many different tokens there are: the symbol V of every model.
-  int64_t vocabulary() {
-    auto size = dyn_cast_or_null<IntegerAttr>(driver.model().getSymbolValue("V"));
-    if (!size)
-      support::fail("model @{} has no symbol V, below which synthetic tokens could lie; give "
-                    "tokens with --inputs",
-                    driver.model().getSymName().str());
-    return size.getInt();
   }
 
   void announceInitialisers(bool fromFile) {

@@ -51,11 +51,8 @@ void checkOptions(const Options &options, const runtime::PlanFile &file) {
                   options.plan);
 }
 
-void train(const Options &options, runtime::Session &session) {
+void train(const Options &options, runtime::Session &session, runtime::SessionOutputs *outputs) {
   using Clock = std::chrono::steady_clock;
-  std::optional<runtime::SessionOutputs> outputs;
-  if (options.outputs)
-    outputs.emplace(*options.outputs, session, options.steps + 1);
   std::vector<double> losses;
   for (int64_t step = 1; step <= options.steps; ++step) {
     const Clock::time_point begin = Clock::now();
@@ -70,10 +67,7 @@ void train(const Options &options, runtime::Session &session) {
     outputs->write(losses);
 }
 
-void callOnce(const Options &options, runtime::Session &session) {
-  std::optional<runtime::SessionOutputs> outputs;
-  if (options.outputs)
-    outputs.emplace(*options.outputs, session, 0);
+void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
   session.advance();
   for (const auto &[name, value] : session.scalarOutputs())
     print(fmt::format("{} {:.8g}\n", name, value));
@@ -117,15 +111,18 @@ void run(const Options &options) {
   runtime::Session session(file, executor, sessionOptions);
   if (options.dryRun)
     return print(table);
-  std::fputs(table.c_str(), stderr);
+  std::optional<runtime::SessionOutputs> outputs;
+  if (options.outputs)
+    outputs.emplace(*options.outputs, session, options.steps + 1);
+  print(table + "\n");
   if (const std::string note = session.note(); !note.empty())
     std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   if (options.repeats())
     repeat(options, file, executor, session);
   else if (session.trains())
-    train(options, session);
+    train(options, session, outputs ? &*outputs : nullptr);
   else
-    callOnce(options, session);
+    callOnce(session, outputs ? &*outputs : nullptr);
 }
 
 } // namespace

@@ -24,7 +24,8 @@ constexpr const char *kUsage =
     "        shape=NAME:2,3     of another shape, with zeros\n"
     "        type=NAME:F32      of another type; NAME may be * for all floating-point tensors\n"
     "        value=NAME:I=X     with X as element I\n"
-    "        scalar=NAME:X      with a new F64 tensor without dimensions\n";
+    "        scalar=NAME:X      with a new F64 tensor without dimensions\n"
+    "        from=FILE          with all tensors of another safetensors file\n";
 
 struct Tensor {
   std::string name;
@@ -32,6 +33,10 @@ struct Tensor {
   std::vector<int64_t> shape;
   std::vector<double> data;
 };
+
+bool isReal(DType dtype) {
+  return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::BF16 || dtype == DType::F16;
+}
 
 int64_t elements(const std::vector<int64_t> &shape) {
   int64_t n = 1;
@@ -117,6 +122,15 @@ Tensor &find(std::vector<Tensor> &tensors, std::string_view name) {
   fail("there is no tensor '{}'", name);
 }
 
+void append(std::vector<Tensor> &tensors, std::string_view path) {
+  const Safetensors file = Safetensors::open(path);
+  for (const TensorView &view : file.tensors()) {
+    Tensor &tensor = tensors.emplace_back(Tensor{view.name, view.dtype, view.shape, {}});
+    tensor.data.resize(elements(view.shape));
+    toDoubles(view.dtype, view.bytes, tensor.data);
+  }
+}
+
 void edit(std::vector<Tensor> &tensors, std::string_view text) {
   const auto [verb, what] = split(text, '=');
   const auto [name, argument] = split(what, ':');
@@ -142,14 +156,21 @@ void edit(std::vector<Tensor> &tensors, std::string_view text) {
     const std::optional<DType> dtype = dtypeFromSafetensorsName(argument);
     if (!dtype)
       fail("'{}' is no type", argument);
-    for (Tensor &tensor : tensors)
-      if (name == "*" ? tensor.dtype == DType::F64 : &tensor == &find(tensors, name))
-        tensor.dtype = *dtype;
+    for (Tensor &tensor : tensors) {
+      if (name == "*" ? tensor.dtype != DType::F64 : &tensor != &find(tensors, name))
+        continue;
+      tensor.dtype = *dtype;
+      if (!isReal(*dtype))
+        for (double &v : tensor.data)
+          v = std::trunc(v);
+    }
   } else if (verb == "value") {
     const auto [index, value] = split(argument, '=');
     find(tensors, name).data.at(number<size_t>(index)) = number<double>(value);
   } else if (verb == "scalar") {
     tensors.push_back({std::string(name), DType::F64, {}, {number<double>(argument)}});
+  } else if (verb == "from") {
+    append(tensors, what);
   } else {
     fail("unknown edit '{}'", text);
   }

@@ -10,7 +10,8 @@ using namespace hydra::support;
 
 namespace {
 
-/// `name type shape`, then the elements of a small tensor, or norm and first element of a large one.
+/// `name type shape`, then the elements of a small tensor, or norm and first element of a large
+/// one.
 void show(const TensorView &tensor) {
   constexpr size_t small = 32;
   std::vector<double> values(tensor.bytes.size() / byteSize(tensor.dtype));

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -191,6 +193,22 @@ TEST(Matmul, NumberOfThreadsDoesNotChangeTheBits) {
       for (const unsigned threads : {2u, 3u, 8u})
         EXPECT_EQ(one, product.run(threads));
     }
+}
+
+TEST(Matmul, StartsNoThreadsOfItsOwn) {
+  const auto threadsNow = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const Product product(1, 515, 390, 203, false, true, 0, 14);
+  product.run(2);
+  const auto before = threadsNow();
+  const Matmul matmul(product.spec, 2);
+  ThreadPool pool(2);
+  std::vector<std::byte> memory(2 * matmul.scratchBytesPerWorker() + 64);
+  std::vector<float> out = product.c;
+  matmul.run(product.a.data(), product.b.data(), nullptr, out.data(), pool,
+             {memory.data(), matmul.scratchBytesPerWorker() / 64 * 64});
+  EXPECT_EQ(threadsNow(), before + 1) << "the pool's second thread, none of OpenMP";
 }
 
 TEST(Matmul, RefusesWhatOneDnnHasNoFastWayFor) {

@@ -30,6 +30,7 @@ struct Result {
 
 Result runInspect(const std::string &arguments) {
   const std::string command = std::string("{ ") + HYDRA_INSPECT + " " + arguments + "; } 2>&1";
+  // The shell redirects. NOLINTNEXTLINE(bugprone-command-processor)
   FILE *pipe = ::popen(command.c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;
@@ -60,6 +61,7 @@ TEST(Inspect, LiveRangesFollowValues) {
     return std::array<uint64_t, 5>{begin, end, first, last, t};
   };
   std::vector<std::array<uint64_t, 5>> found;
+  found.reserve(memory.pieces.size());
   for (const auto &p : memory.pieces)
     found.push_back(piece(p.begin, p.end, p.first, p.last, p.tensor));
   EXPECT_EQ(found,

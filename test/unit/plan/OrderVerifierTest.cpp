@@ -48,7 +48,7 @@ std::unique_ptr<BlockT> on(uint32_t stream, std::unique_ptr<BlockT> block,
   return block;
 }
 
-const std::string kConflict =
+constexpr const char *kConflict =
     "plan.fb: programs[0].blocks[1]: reads a on stream 1, while blocks[0] writes a on stream 0, "
     "with bytes of the transient segment in common; expected an event between them";
 
@@ -67,7 +67,8 @@ TEST_F(OrderVerifier, NeedsAnEventBetweenStreams) {
 TEST_F(OrderVerifier, LetsReadersRunTogetherButNotWithTheNextWriter) {
   const auto body = [&](std::vector<uint32_t> waits) {
     return blocks(on(0, call("fill", {writes(a)}), {}, 0), on(1, call("copy", {reads(a)}), {0}, 1),
-                  on(2, call("copy", {reads(a)}), {0}, 2), on(0, call("fill", {writes(a)}), waits));
+                  on(2, call("copy", {reads(a)}), {0}, 2),
+                  on(0, call("fill", {writes(a)}), std::move(waits)));
   };
   EXPECT_EQ(errorWith(body({1, 2})), "");
   for (const std::vector<uint32_t> &waits : {std::vector<uint32_t>{1}, {2}, {}})
@@ -183,10 +184,11 @@ public:
   }
 
   bool ordered() const {
-    for (size_t j = 0; j < before.size(); ++j)
+    for (size_t j = 0; j < before.size(); ++j) {
       for (size_t i = 0; i < j; ++i)
         if (!before[j].count(i) && conflict(i, j))
           return false;
+    }
     return true;
   }
 
@@ -233,12 +235,15 @@ private:
   }
 
   bool conflict(size_t i, size_t j) const {
-    for (const Arg &x : argsOf[i])
-      for (const Arg &y : argsOf[j])
-        if (x.access() == Access::write || y.access() == Access::write)
+    for (const Arg &x : argsOf[i]) {
+      for (const Arg &y : argsOf[j]) {
+        if (x.access() == Access::write || y.access() == Access::write) {
           for (const uint64_t byte : bytes[x.index()])
             if (bytes[y.index()].count(byte))
               return true;
+        }
+      }
+    }
     return false;
   }
 

@@ -149,7 +149,7 @@ TEST(PlanDamage, EverySingleBitFlipIsRejected) {
 TEST(PlanDamage, BitFlipsUnderARepairedChecksumNeverCrash) {
   Bytes bytes = sampleBytes();
   size_t rejected = 0;
-  for (size_t bit = 8 * 40; bit < 8 * bytes.size(); ++bit) {
+  for (size_t bit = size_t{8} * 40; bit < 8 * bytes.size(); ++bit) {
     bytes[bit / 8] ^= std::byte{1} << bit % 8;
     sealPlan(bytes);
     const std::string error = errorOf(bytes);
@@ -163,7 +163,7 @@ TEST(PlanDamage, BitFlipsUnderARepairedChecksumNeverCrash) {
 
 TEST(PlanDamage, EveryByteAtItsExtremesUnderARepairedChecksumNeverCrashes) {
   Bytes bytes = sampleBytes();
-  for (size_t i = 40; i < bytes.size(); ++i)
+  for (size_t i = 40; i < bytes.size(); ++i) {
     for (const std::byte value :
          {std::byte{0}, std::byte{0x7f}, std::byte{0x80}, std::byte{0xff}}) {
       const std::byte old = bytes[i];
@@ -172,6 +172,7 @@ TEST(PlanDamage, EveryByteAtItsExtremesUnderARepairedChecksumNeverCrashes) {
       errorOf(bytes);
       bytes[i] = old;
     }
+  }
 }
 
 TEST(PlanDamage, OtherFilesAreNoPlans) {

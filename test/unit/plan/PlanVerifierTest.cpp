@@ -21,183 +21,189 @@ void makeCuda(PlanT &plan) {
     kernel->grid = Dim3(4, 1, 1);
     kernel->block = Dim3(256, 1, 1);
   }
-  for (auto &block : plan.programs[0]->blocks)
+  for (auto &block : plan.programs[0]->blocks) {
     if (StepT *step = block->node.AsStep())
       if (LaunchT *launch = step->action.AsLaunch())
         launch->rows = launch->grain = 0;
+  }
   StepT &scale = *plan.programs[0]->blocks[kLoop]->node.AsLoop()->blocks[0]->node.AsStep();
   scale.action.AsLaunch()->rows = scale.action.AsLaunch()->grain = 0;
 }
 
-const DamageCase cases[] = {
-    {"TargetKind", [](PlanT &p) { p.target->kind = TargetKind(9); },
-     "target.kind: 9 is no value of this enum; the largest is 1"},
-    {"Arch", [](PlanT &p) { p.target->kind = TargetKind::cuda; },
-     "target.sm_arch: (nothing) is no GPU architecture; expected one such as sm_90a"},
-    {"SegmentCount", [](PlanT &p) { p.segments.emplace_back(0, 1); },
-     "segments: has 3 entries; expected 2: persistent, transient"},
-    {"Alignment", [](PlanT &p) { p.segments[1] = Segment(p.segments[1].size(), 48); },
-     "segments[1].alignment: 48 is no power of two of at most 2097152"},
-    {"AlignmentZero", [](PlanT &p) { p.segments[0] = Segment(p.segments[0].size(), 0); },
-     "segments[0].alignment: 0 is no power of two of at most 2097152"},
-    {"SegmentSize", [](PlanT &p) { p.segments[1] = Segment(~uint64_t{0}, 64); },
-     "segments[1].size: 18446744073709551615 bytes are more than 281474976710656"},
-    {"LocationFile", [](PlanT &p) { p.locations[0] = Location(1, 1, 1); },
-     "locations[0].file: file index 1 is out of range (plan has 1 files)"},
-    {"LocationLine", [](PlanT &p) { p.locations[0] = Location(0, 0, 1); },
-     "locations[0]: 0:1 is no place in a file; lines and columns count from 1"},
+std::vector<DamageCase> cases() {
+  return {
+      {"TargetKind", [](PlanT &p) { p.target->kind = TargetKind(9); },
+       "target.kind: 9 is no value of this enum; the largest is 1"},
+      {"Arch", [](PlanT &p) { p.target->kind = TargetKind::cuda; },
+       "target.sm_arch: (nothing) is no GPU architecture; expected one such as sm_90a"},
+      {"SegmentCount", [](PlanT &p) { p.segments.emplace_back(0, 1); },
+       "segments: has 3 entries; expected 2: persistent, transient"},
+      {"Alignment", [](PlanT &p) { p.segments[1] = Segment(p.segments[1].size(), 48); },
+       "segments[1].alignment: 48 is no power of two of at most 2097152"},
+      {"AlignmentZero", [](PlanT &p) { p.segments[0] = Segment(p.segments[0].size(), 0); },
+       "segments[0].alignment: 0 is no power of two of at most 2097152"},
+      {"SegmentSize", [](PlanT &p) { p.segments[1] = Segment(~uint64_t{0}, 64); },
+       "segments[1].size: 18446744073709551615 bytes are more than 281474976710656"},
+      {"LocationFile", [](PlanT &p) { p.locations[0] = Location(1, 1, 1); },
+       "locations[0].file: file index 1 is out of range (plan has 1 files)"},
+      {"LocationLine", [](PlanT &p) { p.locations[0] = Location(0, 0, 1); },
+       "locations[0]: 0:1 is no place in a file; lines and columns count from 1"},
 
-    {"TensorName", [](PlanT &p) { p.tensors[2]->name = ""; }, "tensors[2].name: is empty"},
-    {"DType", [](PlanT &p) { p.tensors[0]->dtype = DType(12); },
-     "tensors[0].dtype: 12 is no value of this enum; the largest is 11"},
-    {"TensorSegment", [](PlanT &p) { p.tensors[0]->segment = SegmentKind(2); },
-     "tensors[0].segment: 2 is no value of this enum; the largest is 1"},
-    {"Category", [](PlanT &p) { p.tensors[0]->category = Category(16); },
-     "tensors[0].category: 16 is no value of this enum; the largest is 15"},
-    {"TensorLocation", [](PlanT &p) { p.tensors[1]->location = 7; },
-     "tensors[1].location: location index 7 is out of range (plan has 1 locations)"},
-    {"TensorLayer", [](PlanT &p) { p.tensors[1]->layer = -2; },
-     "tensors[1].layer: -2 is no layer; expected -1 or more"},
-    {"Rank",
-     [](PlanT &p) { p.tensors[0]->shape = p.tensors[0]->strides = std::vector<int64_t>(9, 1); },
-     "tensors[0].shape: has rank 9; the largest is 8"},
-    {"StrideCount", [](PlanT &p) { p.tensors[0]->strides.pop_back(); },
-     "tensors[0].strides: has 1 entries for a shape with 2"},
-    {"DimensionZero", [](PlanT &p) { p.tensors[0]->shape[1] = 0; },
-     "tensors[0].shape[1]: 0 is no valid dimension; expected 1 or more, and at most "
-     "281474976710656 elements in all"},
-    {"DimensionsOverflow", [](PlanT &p) { p.tensors[0]->shape = {int64_t{1} << 40, 1 << 9}; },
-     "tensors[0].shape[1]: 512 is no valid dimension; expected 1 or more, and at most "
-     "281474976710656 elements in all"},
-    {"StrideNegative", [](PlanT &p) { p.tensors[0]->strides[0] = -4; },
-     "tensors[0].strides[0]: -4 is no valid stride; expected 0 to 281474976710656"},
-    {"StrideHuge", [](PlanT &p) { p.tensors[0]->strides[0] = INT64_MAX; },
-     "tensors[0].strides[0]: 9223372036854775807 is no valid stride; expected 0 to "
-     "281474976710656"},
-    {"OffsetAlignment", [](PlanT &p) { p.tensors[0]->offset = 2; },
-     "tensors[0].offset: 2 is no multiple of the element size 4"},
-    {"OffsetHuge", [](PlanT &p) { p.tensors[0]->offset = ~uint64_t{3}; },
-     "tensors[0].offset: 18446744073709551612 is outside the persistent segment of 324 bytes"},
-    {"TensorEnd", [](PlanT &p) { p.tensors[0]->offset = 324 - 124; },
-     "tensors[0]: layers.0.w reaches beyond the persistent segment of 324 bytes"},
-    {"TensorEndByStride", [](PlanT &p) { p.tensors[0]->strides[0] = int64_t{1} << 48; },
-     "tensors[0]: layers.0.w reaches beyond the persistent segment of 324 bytes"},
+      {"TensorName", [](PlanT &p) { p.tensors[2]->name = ""; }, "tensors[2].name: is empty"},
+      {"DType", [](PlanT &p) { p.tensors[0]->dtype = DType(12); },
+       "tensors[0].dtype: 12 is no value of this enum; the largest is 11"},
+      {"TensorSegment", [](PlanT &p) { p.tensors[0]->segment = SegmentKind(2); },
+       "tensors[0].segment: 2 is no value of this enum; the largest is 1"},
+      {"Category", [](PlanT &p) { p.tensors[0]->category = Category(16); },
+       "tensors[0].category: 16 is no value of this enum; the largest is 15"},
+      {"TensorLocation", [](PlanT &p) { p.tensors[1]->location = 7; },
+       "tensors[1].location: location index 7 is out of range (plan has 1 locations)"},
+      {"TensorLayer", [](PlanT &p) { p.tensors[1]->layer = -2; },
+       "tensors[1].layer: -2 is no layer; expected -1 or more"},
+      {"Rank",
+       [](PlanT &p) { p.tensors[0]->shape = p.tensors[0]->strides = std::vector<int64_t>(9, 1); },
+       "tensors[0].shape: has rank 9; the largest is 8"},
+      {"StrideCount", [](PlanT &p) { p.tensors[0]->strides.pop_back(); },
+       "tensors[0].strides: has 1 entries for a shape with 2"},
+      {"DimensionZero", [](PlanT &p) { p.tensors[0]->shape[1] = 0; },
+       "tensors[0].shape[1]: 0 is no valid dimension; expected 1 or more, and at most "
+       "281474976710656 elements in all"},
+      {"DimensionsOverflow", [](PlanT &p) { p.tensors[0]->shape = {int64_t{1} << 40, 1 << 9}; },
+       "tensors[0].shape[1]: 512 is no valid dimension; expected 1 or more, and at most "
+       "281474976710656 elements in all"},
+      {"StrideNegative", [](PlanT &p) { p.tensors[0]->strides[0] = -4; },
+       "tensors[0].strides[0]: -4 is no valid stride; expected 0 to 281474976710656"},
+      {"StrideHuge", [](PlanT &p) { p.tensors[0]->strides[0] = INT64_MAX; },
+       "tensors[0].strides[0]: 9223372036854775807 is no valid stride; expected 0 to "
+       "281474976710656"},
+      {"OffsetAlignment", [](PlanT &p) { p.tensors[0]->offset = 2; },
+       "tensors[0].offset: 2 is no multiple of the element size 4"},
+      {"OffsetHuge", [](PlanT &p) { p.tensors[0]->offset = ~uint64_t{3}; },
+       "tensors[0].offset: 18446744073709551612 is outside the persistent segment of 324 bytes"},
+      {"TensorEnd", [](PlanT &p) { p.tensors[0]->offset = 324 - 124; },
+       "tensors[0]: layers.0.w reaches beyond the persistent segment of 324 bytes"},
+      {"TensorEndByStride", [](PlanT &p) { p.tensors[0]->strides[0] = int64_t{1} << 48; },
+       "tensors[0]: layers.0.w reaches beyond the persistent segment of 324 bytes"},
 
-    {"VariableNameTwice", [](PlanT &p) { p.variables[2]->name = "layers.0.w"; },
-     "variables[2].name: layers.0.w is given twice"},
-    {"VariableNameEmpty", [](PlanT &p) { p.variables[2]->name = ""; },
-     "variables[2].name: is empty"},
-    {"VariableKind", [](PlanT &p) { p.variables[2]->kind = VariableKind(2); },
-     "variables[2].kind: 2 is no value of this enum; the largest is 1"},
-    {"VariableTensor", [](PlanT &p) { p.variables[1]->tensor = 931; },
-     "variables[1].tensor: tensor index 931 is out of range (plan has 14 tensors)"},
-    {"VariableTransient", [](PlanT &p) { p.variables[1]->tensor = 4; },
-     "variables[1].tensor: tokens is in the transient segment; expected the persistent one"},
-    {"InitKind", [](PlanT &p) { p.variables[0]->initializer->kind = InitKind(5); },
-     "variables[0].initializer.kind: 5 is no value of this enum; the largest is 4"},
-    {"InitValue", [](PlanT &p) { p.variables[0]->initializer->value = NAN; },
-     "variables[0].initializer.value: nan is not finite"},
-    {"InitStd", [](PlanT &p) { p.variables[0]->initializer->std = -0.5; },
-     "variables[0].initializer.std: -0.5 is negative"},
-    {"InitCut", [](PlanT &p) { p.variables[0]->initializer->cut = 0; },
-     "variables[0].initializer.cut: 0 leaves no values; expected more"},
-    {"InitLimit", [](PlanT &p) { p.variables[0]->initializer->limit = INFINITY; },
-     "variables[0].initializer.limit: inf is not finite"},
-    {"InitTable", [](PlanT &p) { p.variables[2]->initializer->table.push_back(4); },
-     "variables[2].initializer.table: has 4 values for a tensor with 3 elements"},
-    {"GroupOfState", [](PlanT &p) { p.variables[1]->group = "decay"; },
-     "variables[1].group: belongs to a state; only parameters have one"},
-    {"MomentRange", [](PlanT &p) { p.variables[1]->moment_of = 3; },
-     "variables[1].moment_of: variable index 3 is out of range (plan has 3 variables)"},
-    {"MomentNegative", [](PlanT &p) { p.variables[1]->moment_of = -2; },
-     "variables[1].moment_of: variable index -2 is out of range (plan has 3 variables)"},
-    {"MomentIsParam", [](PlanT &p) { p.variables[2]->moment_of = 0; },
-     "variables[2].moment_of: belongs to a parameter; only states are moments"},
-    {"MomentOfState", [](PlanT &p) { p.variables[1]->moment_of = 1; },
-     "variables[1].moment_of: variable 1 is no parameter"},
-    {"VariablesOverlap", [](PlanT &p) { p.tensors[1]->offset = 124; },
-     "variables[1]: layers.0.w.m shares bytes with layers.0.w"},
-    {"ScalarOverlaps", [](PlanT &p) { p.tensors[3]->offset = 256; },
-     "scalars[0]: lr shares bytes with theta"},
+      {"VariableNameTwice", [](PlanT &p) { p.variables[2]->name = "layers.0.w"; },
+       "variables[2].name: layers.0.w is given twice"},
+      {"VariableNameEmpty", [](PlanT &p) { p.variables[2]->name = ""; },
+       "variables[2].name: is empty"},
+      {"VariableKind", [](PlanT &p) { p.variables[2]->kind = VariableKind(2); },
+       "variables[2].kind: 2 is no value of this enum; the largest is 1"},
+      {"VariableTensor", [](PlanT &p) { p.variables[1]->tensor = 931; },
+       "variables[1].tensor: tensor index 931 is out of range (plan has 14 tensors)"},
+      {"VariableTransient", [](PlanT &p) { p.variables[1]->tensor = 4; },
+       "variables[1].tensor: tokens is in the transient segment; expected the persistent one"},
+      {"InitKind", [](PlanT &p) { p.variables[0]->initializer->kind = InitKind(5); },
+       "variables[0].initializer.kind: 5 is no value of this enum; the largest is 4"},
+      {"InitValue", [](PlanT &p) { p.variables[0]->initializer->value = NAN; },
+       "variables[0].initializer.value: nan is not finite"},
+      {"InitStd", [](PlanT &p) { p.variables[0]->initializer->std = -0.5; },
+       "variables[0].initializer.std: -0.5 is negative"},
+      {"InitCut", [](PlanT &p) { p.variables[0]->initializer->cut = 0; },
+       "variables[0].initializer.cut: 0 leaves no values; expected more"},
+      {"InitLimit", [](PlanT &p) { p.variables[0]->initializer->limit = INFINITY; },
+       "variables[0].initializer.limit: inf is not finite"},
+      {"InitTable", [](PlanT &p) { p.variables[2]->initializer->table.push_back(4); },
+       "variables[2].initializer.table: has 4 values for a tensor with 3 elements"},
+      {"GroupOfState", [](PlanT &p) { p.variables[1]->group = "decay"; },
+       "variables[1].group: belongs to a state; only parameters have one"},
+      {"MomentRange", [](PlanT &p) { p.variables[1]->moment_of = 3; },
+       "variables[1].moment_of: variable index 3 is out of range (plan has 3 variables)"},
+      {"MomentNegative", [](PlanT &p) { p.variables[1]->moment_of = -2; },
+       "variables[1].moment_of: variable index -2 is out of range (plan has 3 variables)"},
+      {"MomentIsParam", [](PlanT &p) { p.variables[2]->moment_of = 0; },
+       "variables[2].moment_of: belongs to a parameter; only states are moments"},
+      {"MomentOfState", [](PlanT &p) { p.variables[1]->moment_of = 1; },
+       "variables[1].moment_of: variable 1 is no parameter"},
+      {"VariablesOverlap", [](PlanT &p) { p.tensors[1]->offset = 124; },
+       "variables[1]: layers.0.w.m shares bytes with layers.0.w"},
+      {"ScalarOverlaps", [](PlanT &p) { p.tensors[3]->offset = 256; },
+       "scalars[0]: lr shares bytes with theta"},
 
-    {"ScalarNameTwice",
-     [](PlanT &p) { p.scalars.push_back(std::make_unique<ScalarT>(*p.scalars[0])); },
-     "scalars[1].name: lr is given twice"},
-    {"ScalarTensor", [](PlanT &p) { p.scalars[0]->tensor = 14; },
-     "scalars[0].tensor: tensor index 14 is out of range (plan has 14 tensors)"},
-    {"ScalarRank", [](PlanT &p) { p.scalars[0]->tensor = 2; },
-     "scalars[0].tensor: theta has rank 1; expected 0"},
-    {"ScheduleKind", [](PlanT &p) { p.scalars[0]->schedule->kind = ScheduleKind(5); },
-     "scalars[0].schedule.kind: 5 is no value of this enum; the largest is 4"},
-    {"SchedulePeak", [](PlanT &p) { p.scalars[0]->schedule->peak = NAN; },
-     "scalars[0].schedule.peak: nan is not finite"},
-    {"ScheduleFloor", [](PlanT &p) { p.scalars[0]->schedule->floor = -INFINITY; },
-     "scalars[0].schedule.floor: -inf is not finite"},
-    {"ScheduleWarmup", [](PlanT &p) { p.scalars[0]->schedule->warmup_steps = -1; },
-     "scalars[0].schedule.warmup_steps: -1 is no number of steps; expected 0 to 4503599627370496"},
-    {"ScheduleStable", [](PlanT &p) { p.scalars[0]->schedule->stable_steps = INT64_MAX; },
-     "scalars[0].schedule.stable_steps: 9223372036854775807 is no number of steps; expected 0 to "
-     "4503599627370496"},
-    {"ScheduleTotal", [](PlanT &p) { p.scalars[0]->schedule->total_steps = 9; },
-     "scalars[0].schedule.total_steps: 9 steps are fewer than the 10 before the decay"},
-    {"ScheduleFirst", [](PlanT &p) { p.scalars[0]->schedule->first = 2; },
-     "scalars[0].schedule.first: 2 is neither 0 nor 1"},
+      {"ScalarNameTwice",
+       [](PlanT &p) { p.scalars.push_back(std::make_unique<ScalarT>(*p.scalars[0])); },
+       "scalars[1].name: lr is given twice"},
+      {"ScalarTensor", [](PlanT &p) { p.scalars[0]->tensor = 14; },
+       "scalars[0].tensor: tensor index 14 is out of range (plan has 14 tensors)"},
+      {"ScalarRank", [](PlanT &p) { p.scalars[0]->tensor = 2; },
+       "scalars[0].tensor: theta has rank 1; expected 0"},
+      {"ScheduleKind", [](PlanT &p) { p.scalars[0]->schedule->kind = ScheduleKind(5); },
+       "scalars[0].schedule.kind: 5 is no value of this enum; the largest is 4"},
+      {"SchedulePeak", [](PlanT &p) { p.scalars[0]->schedule->peak = NAN; },
+       "scalars[0].schedule.peak: nan is not finite"},
+      {"ScheduleFloor", [](PlanT &p) { p.scalars[0]->schedule->floor = -INFINITY; },
+       "scalars[0].schedule.floor: -inf is not finite"},
+      {"ScheduleWarmup", [](PlanT &p) { p.scalars[0]->schedule->warmup_steps = -1; },
+       "scalars[0].schedule.warmup_steps: -1 is no number of steps; expected 0 to "
+       "4503599627370496"},
+      {"ScheduleStable", [](PlanT &p) { p.scalars[0]->schedule->stable_steps = INT64_MAX; },
+       "scalars[0].schedule.stable_steps: 9223372036854775807 is no number of steps; expected 0 to "
+       "4503599627370496"},
+      {"ScheduleTotal", [](PlanT &p) { p.scalars[0]->schedule->total_steps = 9; },
+       "scalars[0].schedule.total_steps: 9 steps are fewer than the 10 before the decay"},
+      {"ScheduleFirst", [](PlanT &p) { p.scalars[0]->schedule->first = 2; },
+       "scalars[0].schedule.first: 2 is neither 0 nor 1"},
 
-    {"BlobKind", [](PlanT &p) { p.blobs[1]->kind = BlobKind(3); },
-     "blobs[1].kind: 3 is no value of this enum; the largest is 2"},
-    {"BlobTarget", [](PlanT &p) { p.blobs[1]->kind = BlobKind::cubin; },
-     "blobs[1].kind: cubin code does not run on target cpu"},
-    {"BlobEmpty", [](PlanT &p) { p.blobs[0]->data.clear(); }, "blobs[0].data: is empty"},
-    {"KernelNameTwice", [](PlanT &p) { p.kernels[1]->name = "scale"; },
-     "kernels[1].name: scale is given twice"},
-    {"KernelSymbol", [](PlanT &p) { p.kernels[1]->symbol = ""; }, "kernels[1].symbol: is empty"},
-    {"KernelBlob", [](PlanT &p) { p.kernels[1]->blob = 2; },
-     "kernels[1].blob: blob index 2 is out of range (plan has 2 blobs)"},
-    {"KernelPtxRange", [](PlanT &p) { p.kernels[1]->ptx = 2; },
-     "kernels[1].ptx: blob index 2 is out of range (plan has 2 blobs)"},
-    {"KernelPtxKind", [](PlanT &p) { p.kernels[1]->ptx = 0; }, "kernels[1].ptx: blob 0 is no ptx"},
-    {"GridOnCPU", [](PlanT &p) { p.kernels[0]->grid = Dim3(1, 1, 1); },
-     "kernels[0]: has a grid, but the target is the CPU"},
-    {"GridZero",
-     [](PlanT &p) {
-       makeCuda(p);
-       p.kernels[0]->grid = Dim3(0, 1, 1);
-     },
-     "kernels[0].grid: [0, 1, 1] is no grid; expected 1 to [2147483647, 65535, 65535]"},
-    {"BlockThreads",
-     [](PlanT &p) {
-       makeCuda(p);
-       p.kernels[0]->block = Dim3(64, 32, 1);
-     },
-     "kernels[0].block: [64, 32, 1] is no thread block; expected 1 to [1024, 1024, 64] and at most "
-     "1024 threads"},
-    {"SharedBytes",
-     [](PlanT &p) {
-       makeCuda(p);
-       p.kernels[1]->shared_bytes = 232449;
-     },
-     "kernels[1].shared_bytes: 232449 is more than 232448"},
-    {"RowsOnCuda",
-     [](PlanT &p) {
-       makeCuda(p);
-       p.programs[0]->blocks[kAdamW]->node.AsStep()->action.AsLaunch()->rows = 8;
-     },
-     "programs[0].blocks[4].step.launch.rows: 8 is out of range; expected 0 to 0"},
+      {"BlobKind", [](PlanT &p) { p.blobs[1]->kind = BlobKind(3); },
+       "blobs[1].kind: 3 is no value of this enum; the largest is 2"},
+      {"BlobTarget", [](PlanT &p) { p.blobs[1]->kind = BlobKind::cubin; },
+       "blobs[1].kind: cubin code does not run on target cpu"},
+      {"BlobEmpty", [](PlanT &p) { p.blobs[0]->data.clear(); }, "blobs[0].data: is empty"},
+      {"KernelNameTwice", [](PlanT &p) { p.kernels[1]->name = "scale"; },
+       "kernels[1].name: scale is given twice"},
+      {"KernelSymbol", [](PlanT &p) { p.kernels[1]->symbol = ""; }, "kernels[1].symbol: is empty"},
+      {"KernelBlob", [](PlanT &p) { p.kernels[1]->blob = 2; },
+       "kernels[1].blob: blob index 2 is out of range (plan has 2 blobs)"},
+      {"KernelPtxRange", [](PlanT &p) { p.kernels[1]->ptx = 2; },
+       "kernels[1].ptx: blob index 2 is out of range (plan has 2 blobs)"},
+      {"KernelPtxKind", [](PlanT &p) { p.kernels[1]->ptx = 0; },
+       "kernels[1].ptx: blob 0 is no ptx"},
+      {"GridOnCPU", [](PlanT &p) { p.kernels[0]->grid = Dim3(1, 1, 1); },
+       "kernels[0]: has a grid, but the target is the CPU"},
+      {"GridZero",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.kernels[0]->grid = Dim3(0, 1, 1);
+       },
+       "kernels[0].grid: [0, 1, 1] is no grid; expected 1 to [2147483647, 65535, 65535]"},
+      {"BlockThreads",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.kernels[0]->block = Dim3(64, 32, 1);
+       },
+       "kernels[0].block: [64, 32, 1] is no thread block; expected 1 to [1024, 1024, 64] and at "
+       "most "
+       "1024 threads"},
+      {"SharedBytes",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.kernels[1]->shared_bytes = 232449;
+       },
+       "kernels[1].shared_bytes: 232449 is more than 232448"},
+      {"RowsOnCuda",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.programs[0]->blocks[kAdamW]->node.AsStep()->action.AsLaunch()->rows = 8;
+       },
+       "programs[0].blocks[4].step.launch.rows: 8 is out of range; expected 0 to 0"},
 
-    {"NoProgram", [](PlanT &p) { p.programs.clear(); },
-     "programs: is empty; expected at least one program"},
-    {"ProgramNameTwice", [](PlanT &p) { p.programs[1]->name = "train"; },
-     "programs[1].name: train is given twice"},
-    {"AccumulationZero", [](PlanT &p) { p.accumulation = 0; },
-     "accumulation: 0 runs make no step; expected 1 or more"},
-    {"AccumulationPrograms", [](PlanT &p) { p.accumulation = 4; },
-     "accumulation: 4 needs the programs accumulate and apply"},
-};
+      {"NoProgram", [](PlanT &p) { p.programs.clear(); },
+       "programs: is empty; expected at least one program"},
+      {"ProgramNameTwice", [](PlanT &p) { p.programs[1]->name = "train"; },
+       "programs[1].name: train is given twice"},
+      {"AccumulationZero", [](PlanT &p) { p.accumulation = 0; },
+       "accumulation: 0 runs make no step; expected 1 or more"},
+      {"AccumulationPrograms", [](PlanT &p) { p.accumulation = 4; },
+       "accumulation: 4 needs the programs accumulate and apply"},
+  };
+}
 
 } // namespace
 
 TEST_P(PlanRules, BrokenIsRejected) { expectError(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Data, PlanRules, testing::ValuesIn(cases), nameOfCase);
+INSTANTIATE_TEST_SUITE_P(Data, PlanRules, testing::ValuesIn(cases()), nameOfCase);
 
 TEST(PlanVerifier, AcceptsTheSampleOnBothTargets) {
   PlanBuilder builder = samplePlan();
@@ -215,6 +221,22 @@ TEST(PlanVerifier, AcceptsInterleavedVariables) {
   builder.plan.tensors[1]->offset = 8;
   builder.program("train", {});
   EXPECT_EQ(errorOf(builder), "");
+}
+
+TEST(PlanVerifier, ElementsStandAtTheirAlignment) {
+  const runtime::PlanFile file = samplePlan().load();
+  const auto *begin = reinterpret_cast<const uint8_t *>(file.bytes().data());
+  const auto &table = reinterpret_cast<const flatbuffers::Table &>(*file.plan().tensors()->Get(0));
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  bytes[table.GetAddressOf(Tensor::VT_SHAPE) - begin] ^= std::byte{4};
+  runtime::sealPlan(bytes);
+  std::string message;
+  try {
+    runtime::PlanFile::parse(std::move(bytes), "plan.fb");
+  } catch (const support::Error &error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message, "plan.fb: tensors[0].shape: does not begin at a multiple of 8 bytes");
 }
 
 TEST(PlanVerifier, MessagesStayOnOneLine) {

@@ -1,0 +1,120 @@
+// From a model to a placed plan: which passes run, in which order.
+#include "compiler/PlanPipeline.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+/// One place of the pipeline.
+struct Stage {
+  CompilePhase phase;
+  bool required;
+  unsigned level; ///< runs at this optimisation level and above
+  bool trains;    ///< only when there is a backward pass
+  bool updates;   ///< only in train mode
+  std::function<std::unique_ptr<Pass>(const CompileOptions &)> create;
+};
+
+using Options = const CompileOptions &;
+
+std::vector<std::string> differentiatedPrograms(Options options) {
+  return {options.mode == Mode::Train ? "train" : "loss"};
+}
+
+std::unique_ptr<Pass> bindPass(Options options) {
+  BindOptions bind;
+  bind.preset = options.binding.preset;
+  bind.set.assign(options.binding.settings.begin(), options.binding.settings.end());
+  bind.programs.assign(options.binding.programs.begin(), options.binding.programs.end());
+  bind.batch = options.binding.batch;
+  bind.seq = options.binding.seq;
+  return createBind(bind);
+}
+
+std::unique_ptr<Pass> differentiatePass(Options options) {
+  DifferentiateOptions differentiate;
+  auto programs = differentiatedPrograms(options);
+  differentiate.programs.assign(programs.begin(), programs.end());
+  return createDifferentiate(differentiate);
+}
+
+std::unique_ptr<Pass> optimizerPass(Options options) {
+  OptimizerOptions optimizer;
+  auto programs = differentiatedPrograms(options);
+  optimizer.programs.assign(programs.begin(), programs.end());
+  optimizer.accum = options.accumulation;
+  optimizer.clip = options.clip;
+  return createOptimizer(optimizer);
+}
+
+/// Without fusion every row-wise operation is a kernel of its own.
+std::unique_ptr<Pass> fusionPass(Options options) {
+  FormFusionsOptions fusions;
+  fusions.single = options.level < 2 || options.disabled.contains("hydra-form-fusions");
+  return createFormFusions(fusions);
+}
+
+std::unique_ptr<Pass> memoryPass(Options options) {
+  PlanMemoryOptions memory;
+  memory.reuse = options.level > 0 && !options.disabled.contains("hydra-plan-memory");
+  return createPlanMemory(memory);
+}
+
+const std::vector<Stage> &stages() {
+  using P = CompilePhase;
+  static const std::vector<Stage> all = {
+      {P::Bind, true, 0, false, false, bindPass},
+      {P::Bind, true, 0, false, false, [](Options) { return createUnrollLayers(); }},
+      {P::Differentiate, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
+      {P::Differentiate, false, 1, false, false, [](Options) { return createCSEPass(); }},
+      {P::Differentiate, true, 0, true, false, differentiatePass},
+      {P::Differentiate, true, 0, true, true, optimizerPass},
+      {P::Group, true, 0, false, false, [](Options) { return createChunkLinearCE(); }},
+      {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
+      {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
+      {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
+      {P::Group, true, 0, false, false, fusionPass},
+      {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
+      {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
+      {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
+      {P::Plan, true, 0, false, false, memoryPass},
+  };
+  return all;
+}
+
+} // namespace
+
+std::vector<PassEntry> pipelinePasses() {
+  std::vector<PassEntry> entries;
+  CompileOptions options;
+  for (const Stage &stage : stages()) {
+    std::unique_ptr<Pass> pass = stage.create(options);
+    bool switched = pass->getArgument() == "hydra-form-fusions" ||
+                    pass->getArgument() == "hydra-plan-memory";
+    entries.push_back({pass->getArgument().str(), pass->getDescription().str(),
+                       stage.required && !switched});
+  }
+  return entries;
+}
+
+std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileOptions &options) {
+  std::vector<std::string> names;
+  for (const Stage &stage : stages()) {
+    if (stage.phase > options.until || (stage.trains && options.mode == Mode::Forward) ||
+        (stage.updates && options.mode != Mode::Train) || stage.level > options.level)
+      continue;
+    std::unique_ptr<Pass> pass = stage.create(options);
+    if (!stage.required && options.disabled.contains(pass->getArgument()))
+      continue;
+    names.push_back(pass->getArgument().str());
+    passes.addPass(std::move(pass));
+  }
+  return names;
+}
+
+} // namespace hydra

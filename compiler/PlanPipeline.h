@@ -1,0 +1,36 @@
+// From a differentiated program to a placed plan: the passes behind `hydrac`.
+#pragma once
+
+#include "compiler/Pipelines.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace hydra {
+
+/// Where `--compile-to` stops.
+enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
+
+struct CompileOptions {
+  BindingOptions binding;
+  Mode mode = Mode::Train;
+  int64_t accumulation = 1;
+  bool clip = true;
+  unsigned level = 2;           ///< 0: only what is needed; 1: and simplification; 2: everything
+  llvm::StringSet<> disabled;   ///< pass names
+  CompilePhase until = CompilePhase::Plan;
+};
+
+/// A pass of the pipeline as `--list-passes` shows it.
+struct PassEntry {
+  std::string name, summary;
+  bool required; ///< cannot be disabled
+};
+
+/// All passes in the order they run.
+std::vector<PassEntry> pipelinePasses();
+
+/// Adds the passes that the options ask for; returns the names of those added.
+std::vector<std::string> buildPlanPipeline(mlir::OpPassManager &passes,
+                                           const CompileOptions &options);
+
+} // namespace hydra

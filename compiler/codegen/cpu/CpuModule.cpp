@@ -1,0 +1,102 @@
+// Collects kernels under symbols made from what they do, and compiles them.
+#include "compiler/codegen/cpu/CpuModule.h"
+
+#include "compiler/codegen/cpu/Backend.h"
+#include "compiler/codegen/cpu/RowCodegen.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/xxhash.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace hydra::cpu {
+
+static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
+  os << '[';
+  interleaveComma(numbers, os);
+  os << ']';
+}
+
+/// The symbol is a hash of the key; the rare second key of one hash takes the next number.
+std::string CpuModule::insert(Kernel kernel) {
+  for (uint64_t hash = xxh3_64bits(kernel.key);; ++hash) {
+    std::string symbol = "hydra_" + utohexstr(hash, /*LowerCase=*/true, 16);
+    auto [entry, isNew] = kernels.try_emplace(symbol, kernel);
+    if (isNew || entry->second.key == kernel.key)
+      return symbol;
+  }
+}
+
+std::string CpuModule::add(const RowProgram &program, ArrayRef<Strides> layouts, int64_t grain) {
+  Kernel kernel;
+  raw_string_ostream os(kernel.key);
+  os << program.key() << "\ngrain " << grain;
+  for (const Strides &strides : layouts)
+    print(os, strides);
+  kernel.program = program;
+  kernel.layouts.assign(layouts.begin(), layouts.end());
+  kernel.grain = grain;
+  return insert(std::move(kernel));
+}
+
+std::string CpuModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const Strides &strides,
+                                  RowType type) {
+  Kernel kernel;
+  raw_string_ostream os(kernel.key);
+  os << "combine " << parts << ' ' << static_cast<int>(type);
+  print(os, shape);
+  print(os, strides);
+  kernel.parts = parts;
+  kernel.shape.assign(shape);
+  kernel.layouts = {strides};
+  kernel.type = type;
+  return insert(std::move(kernel));
+}
+
+Expected<std::vector<uint8_t>> CpuModule::compile(const std::string &symbol,
+                                                  const Kernel &kernel) const {
+  LLVMContext context;
+  Module module(symbol, context);
+  module.setSourceFileName("");
+  if (Error error = prepareModule(module, target))
+    return error;
+  Type *pointer = PointerType::getUnqual(context), *integer = Type::getInt64Ty(context);
+  auto *type =
+      FunctionType::get(Type::getVoidTy(context), {pointer, integer, integer}, /*isVarArg=*/false);
+  Function *function = Function::Create(type, Function::ExternalLinkage, symbol, module);
+  prepareFunction(*function, target);
+  if (kernel.parts > 0) {
+    emitCombine(function, kernel.parts, kernel.shape, kernel.layouts.front(), kernel.type);
+  } else {
+    RowSchedule schedule = scheduleRows(kernel.program, kernel.layouts, kernel.grain);
+    RowCodegen(function, schedule, kernel.grain).emit();
+  }
+  return compileObject(module, target);
+}
+
+Expected<std::vector<uint8_t>> CpuModule::link() const {
+  std::vector<std::vector<uint8_t>> objects(kernels.size());
+  std::mutex lock;
+  Error error = Error::success();
+  DefaultThreadPool pool;
+  size_t next = 0;
+  for (const auto &[symbol, kernel] : kernels)
+    pool.async([&, &symbol = symbol, &kernel = kernel, &object = objects[next++]] {
+      Expected<std::vector<uint8_t>> compiled = compile(symbol, kernel);
+      std::lock_guard guard(lock);
+      if (compiled)
+        object = std::move(*compiled);
+      else
+        error = joinErrors(std::move(error), compiled.takeError());
+    });
+  pool.wait();
+  if (error)
+    return error;
+  return linkShared(objects);
+}
+
+} // namespace hydra::cpu

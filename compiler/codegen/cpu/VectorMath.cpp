@@ -1,0 +1,253 @@
+// Polynomials are minimax for the relative error, fitted by the Remez algorithm at 40 digits.
+#include "compiler/codegen/cpu/VectorMath.h"
+
+#include "llvm/IR/Intrinsics.h"
+
+using namespace llvm;
+
+namespace hydra::cpu {
+
+//===-- Building blocks ---------------------------------------------------------------------===//
+
+Value *VectorMath::like(Value *x, double value) { return ConstantFP::get(x->getType(), value); }
+
+Type *VectorMath::intsLike(Value *x) { return x->getType()->getWithNewType(b.getInt32Ty()); }
+
+Value *VectorMath::likeInt(Value *x, uint32_t value) {
+  return ConstantInt::get(intsLike(x), value);
+}
+
+Value *VectorMath::fma(Value *x, Value *y, Value *z) {
+  return b.CreateIntrinsic(Intrinsic::fma, {x->getType()}, {x, y, z});
+}
+
+Value *VectorMath::polynomial(Value *x, ArrayRef<double> c) {
+  Value *sum = like(x, c.back());
+  for (double term : llvm::reverse(c.drop_back()))
+    sum = fma(sum, x, like(x, term));
+  return sum;
+}
+
+Value *VectorMath::abs(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::fabs, x); }
+
+Value *VectorMath::max(Value *x, Value *y) {
+  return b.CreateSelect(b.CreateFCmpOLT(x, y), y, x);
+}
+Value *VectorMath::min(Value *x, Value *y) {
+  return b.CreateSelect(b.CreateFCmpOLT(y, x), y, x);
+}
+
+Value *VectorMath::sqrt(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::sqrt, x); }
+Value *VectorMath::rsqrt(Value *x) { return b.CreateFDiv(like(x, 1.0), sqrt(x)); }
+
+Value *VectorMath::unary(RowUnary f, Value *x) {
+  switch (f) {
+  case RowUnary::Neg:
+    return x->getType()->isFPOrFPVectorTy() ? b.CreateFNeg(x) : b.CreateNeg(x);
+  case RowUnary::Exp:
+    return exp(x);
+  case RowUnary::Log:
+    return log(x);
+  case RowUnary::Sqrt:
+    return sqrt(x);
+  case RowUnary::Rsqrt:
+    return rsqrt(x);
+  case RowUnary::Tanh:
+    return tanh(x);
+  case RowUnary::Sigmoid:
+    return sigmoid(x);
+  }
+  llvm_unreachable("seven functions");
+}
+
+//===-- exp, sigmoid, tanh ------------------------------------------------------------------===//
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2;  e^r = 1 + (r + r² q(r)), |error| < 3.3e-9;  times 2^n in
+/// two exact or once rounded steps, as n reaches from -151 to 128.
+Value *VectorMath::exp(Value *x) {
+  // Beyond these the result is 0 or inf already; the comparisons keep nans.
+  x = max(min(x, like(x, 89.0)), like(x, -104.5));
+  // Adding 3 * 2^22 rounds to an integer, which then stands in the low bits.
+  Value *magic = like(x, 0x1.8p23);
+  Value *shifted = fma(x, like(x, 0x1.715476p0), magic);
+  Value *n = b.CreateFSub(shifted, magic);
+  Value *r = fma(n, like(x, -0x1.62e400p-1), x); // 15 bits of ln 2: n times it is exact
+  r = fma(n, like(x, -0x1.7f7d1cp-20), r);
+  Value *q = polynomial(r, {0.49999993050401564908, 0.16666514790378814506,
+                            0.041668456859090650757, 0.0083694189359274890238,
+                            0.0013813140977857858802});
+  Value *p = b.CreateFAdd(fma(b.CreateFMul(r, r), q, r), like(x, 1.0));
+  Value *exponent = b.CreateSub(bits(shifted), likeInt(x, 0x4b400000));
+  Value *half = b.CreateAShr(exponent, likeInt(x, 1));
+  auto power = [&](Value *e) { // 2^e for a normal exponent
+    Value *biased = b.CreateShl(b.CreateAdd(e, likeInt(x, 127)), likeInt(x, 23));
+    return b.CreateBitCast(biased, x->getType());
+  };
+  return b.CreateFMul(b.CreateFMul(p, power(half)), power(b.CreateSub(exponent, half)));
+}
+
+/// With e = e^-|x|: 1 / (1 + e) for x >= 0, else e / (1 + e), which keeps small results exact.
+Value *VectorMath::sigmoid(Value *x) {
+  Value *one = like(x, 1.0);
+  Value *e = exp(b.CreateFNeg(abs(x)));
+  Value *top = b.CreateSelect(b.CreateFCmpOLT(x, like(x, 0.0)), e, one);
+  return b.CreateFDiv(top, b.CreateFAdd(one, e));
+}
+
+/// |x| < 0.625: x + x z P(z) with z = x²; else 1 - 2 / (e^2|x| + 1) with the sign of x.
+Value *VectorMath::tanh(Value *x) {
+  Value *z = b.CreateFMul(x, x);
+  Value *p = polynomial(z, {-0.33333279547399571679, 0.13331373443028767688,
+                            -0.053733695176227890753, 0.020618619713158315504,
+                            -0.0056812786375015285514});
+  Value *small = fma(b.CreateFMul(x, z), p, x);
+  Value *magnitude = abs(x);
+  Value *e = exp(b.CreateFAdd(magnitude, magnitude));
+  Value *one = like(x, 1.0);
+  Value *large = b.CreateFSub(one, b.CreateFDiv(like(x, 2.0), b.CreateFAdd(e, one)));
+  large = b.CreateBinaryIntrinsic(Intrinsic::copysign, large, x);
+  return b.CreateSelect(b.CreateFCmpOLT(magnitude, like(x, 0.625)), small, large);
+}
+
+//===-- log ---------------------------------------------------------------------------------===//
+
+/// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt 2);  log(1 + f) = f - f²/2 + f³ P(f).
+Value *VectorMath::log(Value *x) {
+  // Denormals are scaled into the normal range.
+  Value *tiny = b.CreateFCmpOLT(x, like(x, 0x1p-126));
+  Value *scaled = b.CreateSelect(tiny, b.CreateFMul(x, like(x, 0x1p23)), x);
+  Value *shift = b.CreateSelect(tiny, like(x, -23.0), like(x, 0.0));
+  // Subtracting the bits of sqrt(1/2) leaves e in the exponent field.
+  Value *offset = b.CreateSub(bits(scaled), likeInt(x, 0x3f3504f3));
+  Value *e = b.CreateFAdd(b.CreateSIToFP(b.CreateAShr(offset, likeInt(x, 23)), x->getType()), shift);
+  Value *mantissa = b.CreateAdd(b.CreateAnd(offset, likeInt(x, 0x007fffff)), likeInt(x, 0x3f3504f3));
+  Value *f = b.CreateFSub(b.CreateBitCast(mantissa, x->getType()), like(x, 1.0));
+  Value *p = polynomial(f, {0.33333331592224719566, -0.25000849983190376864,
+                            0.20001271094650234223, -0.16622285540783003004,
+                            0.14199827275925380627, -0.13169347603335161777,
+                            0.12780693994754534445, -0.076336828300285263054});
+  Value *square = b.CreateFMul(f, f);
+  Value *low = b.CreateFMul(b.CreateFMul(square, f), p);
+  low = fma(e, like(x, 0x1.7f7d1cp-20), low);
+  low = fma(square, like(x, -0.5), low);
+  Value *result = fma(e, like(x, 0x1.62e400p-1), b.CreateFAdd(f, low));
+  // 0, inf, negative numbers and nans.
+  Value *isInf = b.CreateFCmpOEQ(x, like(x, std::numeric_limits<double>::infinity()));
+  result = b.CreateSelect(isInf, x, result);
+  result = b.CreateSelect(b.CreateFCmpULT(x, like(x, 0.0)),
+                          ConstantFP::getNaN(x->getType()), result);
+  return b.CreateSelect(b.CreateFCmpOEQ(x, like(x, 0.0)),
+                        ConstantFP::getInfinity(x->getType(), /*Negative=*/true), result);
+}
+
+//===-- sin and cos of doubles --------------------------------------------------------------===//
+
+/// x = k pi/2 + r with |r| <= pi/4; pi/2 in two parts. The quadrant k mod 4 swaps and negates.
+VectorMath::SinCos VectorMath::sinCos(Value *x) {
+  Value *magic = like(x, 0x1.8p52);
+  Value *shifted = fma(x, like(x, 0x1.45f306dc9c883p-1), magic);
+  Value *k = b.CreateFSub(shifted, magic);
+  Value *r = fma(k, like(x, -0x1.921fb54442d18p0), x);
+  r = fma(k, like(x, -0x1.1a62633145c07p-54), r);
+  Value *z = b.CreateFMul(r, r);
+  Value *sinTail = polynomial(z, {-0.16666666666666629938, 0.0083333333333218680805,
+                                  -0.00019841269829352265046, 2.755731352794627389e-6,
+                                  -2.5050731589732913598e-8, 1.5895212502665392421e-10});
+  Value *cosTail = polynomial(z, {0.041666666666666595432, -0.0013888888888873387308,
+                                  0.000024801587289001583865, -2.7557314208050959469e-7,
+                                  2.0875702978798593293e-9, -1.1358564237937076628e-11});
+  Value *sin = fma(b.CreateFMul(r, z), sinTail, r);
+  Value *cos = fma(z, fma(z, cosTail, like(x, -0.5)), like(x, 1.0));
+
+  Type *ints = x->getType()->getWithNewType(b.getInt64Ty());
+  Value *quadrant = b.CreateBitCast(shifted, ints); // its low bits
+  auto bit = [&](Value *v, uint64_t mask) {
+    return b.CreateICmpNE(b.CreateAnd(v, ConstantInt::get(ints, mask)),
+                          ConstantInt::get(ints, 0));
+  };
+  Value *odd = bit(quadrant, 1);
+  Value *sinSwapped = b.CreateSelect(odd, cos, sin);
+  Value *cosSwapped = b.CreateSelect(odd, sin, cos);
+  Value *sinNegative = bit(quadrant, 2);
+  Value *cosNegative = bit(b.CreateAdd(quadrant, ConstantInt::get(ints, 1)), 2);
+  return {b.CreateSelect(sinNegative, b.CreateFNeg(sinSwapped), sinSwapped),
+          b.CreateSelect(cosNegative, b.CreateFNeg(cosSwapped), cosSwapped)};
+}
+
+//===-- Types -------------------------------------------------------------------------------===//
+
+Value *VectorMath::roundToBf16(Value *x) {
+  Value *u = bits(x);
+  Value *odd = b.CreateAnd(b.CreateLShr(u, likeInt(x, 16)), likeInt(x, 1));
+  Value *rounded = b.CreateAdd(u, b.CreateAdd(odd, likeInt(x, 0x7fff)));
+  Value *isNan = b.CreateFCmpUNO(x, x);
+  rounded = b.CreateSelect(isNan, b.CreateOr(u, likeInt(x, 0x00400000)), rounded);
+  return b.CreateBitCast(b.CreateAnd(rounded, likeInt(x, 0xffff0000)), x->getType());
+}
+
+Value *VectorMath::convert(Value *x, RowType from, RowType to) {
+  if (from == to || (from == RowType::BF16 && to == RowType::F32))
+    return x;
+  if (isFloat(from)) {
+    if (to == RowType::BF16)
+      return roundToBf16(x);
+    if (to == RowType::I1)
+      return b.CreateFCmpUNE(x, like(x, 0.0));
+    return b.CreateIntrinsic(Intrinsic::fptosi_sat, {intsLike(x), x->getType()}, {x});
+  }
+  if (to == RowType::I1)
+    return b.CreateICmpNE(x, Constant::getNullValue(x->getType()));
+  if (from == RowType::I1)
+    x = b.CreateZExt(x, intsLike(x));
+  if (to == RowType::I32)
+    return x;
+  Value *number = b.CreateSIToFP(x, x->getType()->getWithNewType(b.getFloatTy()));
+  return to == RowType::BF16 ? roundToBf16(number) : number;
+}
+
+Value *VectorMath::fromMemory(Value *raw, RowType type) {
+  if (type == RowType::I1)
+    return b.CreateICmpNE(raw, Constant::getNullValue(raw->getType()));
+  if (type != RowType::BF16)
+    return raw;
+  Value *wide = b.CreateShl(b.CreateZExt(raw, intsLike(raw)), likeInt(raw, 16));
+  return b.CreateBitCast(wide, wide->getType()->getWithNewType(b.getFloatTy()));
+}
+
+Value *VectorMath::toMemory(Value *x, RowType type) {
+  if (type == RowType::I1)
+    return b.CreateZExt(x, x->getType()->getWithNewType(b.getInt8Ty()));
+  if (type != RowType::BF16)
+    return x;
+  return b.CreateTrunc(b.CreateLShr(bits(x), likeInt(x, 16)),
+                       x->getType()->getWithNewType(b.getInt16Ty()));
+}
+
+Type *VectorMath::memoryType(RowType type) {
+  switch (type) {
+  case RowType::F32:
+    return b.getFloatTy();
+  case RowType::BF16:
+    return b.getInt16Ty();
+  case RowType::I32:
+    return b.getInt32Ty();
+  case RowType::I1:
+    return b.getInt8Ty();
+  }
+  llvm_unreachable("four types");
+}
+
+Type *VectorMath::valueType(RowType type) {
+  switch (type) {
+  case RowType::F32:
+  case RowType::BF16:
+    return b.getFloatTy();
+  case RowType::I32:
+    return b.getInt32Ty();
+  case RowType::I1:
+    return b.getInt1Ty();
+  }
+  llvm_unreachable("four types");
+}
+
+} // namespace hydra::cpu

@@ -1,0 +1,68 @@
+// Elementary functions as explicit sequences of correctly rounded operations, over float scalars or
+// vectors of any width: a lane gets the bits that the scalar gets.
+//
+// Errors in units in the last place, over all floats (test/unit/codegen/VectorMathTest.cpp):
+//
+//   exp      1.0    overflow gives inf, results below the normal range are rounded, not flushed
+//   log      1.0    log 0 = -inf, log of a negative number = nan, denormal arguments included
+//   tanh     1.5    sigmoid  1.5
+//   sqrt, / and so rsqrt = 1 / sqrt: each operation exactly rounded
+//
+// A fused multiply-add is written as one; nothing else is contracted.
+#pragma once
+
+#include "compiler/codegen/RowProgram.h"
+
+#include "llvm/IR/IRBuilder.h"
+
+namespace hydra::cpu {
+
+class VectorMath {
+public:
+  explicit VectorMath(llvm::IRBuilderBase &builder) : b(builder) {}
+
+  llvm::Value *unary(RowUnary f, llvm::Value *x);
+  llvm::Value *exp(llvm::Value *x);
+  llvm::Value *log(llvm::Value *x);
+  llvm::Value *tanh(llvm::Value *x);
+  llvm::Value *sigmoid(llvm::Value *x);
+  llvm::Value *sqrt(llvm::Value *x);
+  llvm::Value *rsqrt(llvm::Value *x);
+
+  /// Of doubles, |x| < 2^30: errors below 1e-9 from the reduction by multiples of pi/2.
+  struct SinCos {
+    llvm::Value *sin, *cos;
+  };
+  SinCos sinCos(llvm::Value *x);
+
+  /// The larger: b where a < b, else a (so a where one is a nan and b is not first).
+  llvm::Value *max(llvm::Value *a, llvm::Value *b);
+  llvm::Value *min(llvm::Value *a, llvm::Value *b);
+
+  /// Numbers as the nearest bf16, ties to even, still as floats; nans stay nans.
+  llvm::Value *roundToBf16(llvm::Value *x);
+  /// A value of one type as one of another: rounded, towards zero to integers (saturating), nonzero
+  /// to truth values.
+  llvm::Value *convert(llvm::Value *x, RowType from, RowType to);
+
+  /// Between elements in memory (bf16 as i16, truth values as i8) and values (bf16 as float, i1).
+  llvm::Value *fromMemory(llvm::Value *raw, RowType type);
+  llvm::Value *toMemory(llvm::Value *x, RowType type);
+  llvm::Type *memoryType(RowType type);
+  llvm::Type *valueType(RowType type);
+
+private:
+  /// Constants and types shaped like x.
+  llvm::Value *like(llvm::Value *x, double value);
+  llvm::Value *likeInt(llvm::Value *x, uint32_t value);
+  llvm::Type *intsLike(llvm::Value *x);
+  llvm::Value *bits(llvm::Value *x) { return b.CreateBitCast(x, intsLike(x)); }
+  llvm::Value *fma(llvm::Value *x, llvm::Value *y, llvm::Value *z);
+  /// c[0] + c[1] x + …, by Horner's rule.
+  llvm::Value *polynomial(llvm::Value *x, llvm::ArrayRef<double> c);
+  llvm::Value *abs(llvm::Value *x);
+
+  llvm::IRBuilderBase &b;
+};
+
+} // namespace hydra::cpu

@@ -1,0 +1,96 @@
+// GPT-2: learned positions, LayerNorm, GELU, biases, one matrix for q, k and v, tied head.
+// Radford et al. 2019; parameter names as in models.md section 9 (bare names, layers.<i>.<name>).
+
+hydra.model @gpt2 version 1 {
+  hydra.symbols dims(D, L, H, P, V) reals(eps = 1.0e-5)
+                reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0)
+  hydra.derive hd = D / H // width of a head
+  hydra.derive F = 4 * D
+
+  hydra.preset @tiny   {D = 64,  L = 2,  H = 4,  P = 64,   V = 97}
+  hydra.preset @bytes  {D = 384, L = 6,  H = 6,  P = 256,  V = 256}
+  hydra.preset @"124M" {D = 768, L = 12, H = 12, P = 1024, V = 50257}
+
+  hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
+
+  hydra.param @wte [V, D] init = normal(0.02)
+  hydra.param @wpe [P, D] init = normal(0.02)
+  hydra.stack @layers[L] {
+    hydra.param @ln1_w  [D]        init = ones
+    hydra.param @ln1_b  [D]        init = zeros
+    hydra.param @qkv    [3 * D, D] init = normal(0.02)
+    hydra.param @qkv_b  [3 * D]    init = zeros
+    hydra.param @proj   [D, D]     init = normal(0.02 / sqrt(2.0 * L))
+    hydra.param @proj_b [D]        init = zeros
+    hydra.param @ln2_w  [D]        init = ones
+    hydra.param @ln2_b  [D]        init = zeros
+    hydra.param @fc     [F, D]     init = normal(0.02)
+    hydra.param @fc_b   [F]        init = zeros
+    hydra.param @out    [D, F]     init = normal(0.02 / sqrt(2.0 * L))
+    hydra.param @out_b  [D]        init = zeros
+  }
+  hydra.param @lnf_w [D] init = ones
+  hydra.param @lnf_b [D] init = zeros
+
+  // Token ids to the final hidden states [B, S, D].
+  hydra.def @trunk(%tokens) {
+    %wte = hydra.use @wte
+    %wpe = hydra.use @wpe
+    %e = hydra.embedding %tokens, %wte
+    %p = hydra.slice %wpe axis = 0 start = 0 size = S
+    %start = hydra.add %e, %p
+    %end = hydra.for @layers carry(%x = %start) {
+      %ln1_w = hydra.use @ln1_w
+      %ln1_b = hydra.use @ln1_b
+      %qkv_w = hydra.use @qkv
+      %qkv_b = hydra.use @qkv_b
+      %proj = hydra.use @proj
+      %proj_b = hydra.use @proj_b
+      %n = hydra.layer_norm %x, %ln1_w, %ln1_b eps = eps
+      %qkv = hydra.linear %n, %qkv_w, %qkv_b
+      %q0 = hydra.slice %qkv axis = 2 start = 0 size = D
+      %k0 = hydra.slice %qkv axis = 2 start = D size = D
+      %v0 = hydra.slice %qkv axis = 2 start = 2 * D size = D
+      %q = hydra.reshape %q0 shape = [B, S, H, hd]
+      %k = hydra.reshape %k0 shape = [B, S, H, hd]
+      %v = hydra.reshape %v0 shape = [B, S, H, hd]
+      %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
+      %mixed = hydra.reshape %heads shape = [B, S, D]
+      %a = hydra.linear %mixed, %proj, %proj_b
+      %y = hydra.add %x, %a
+
+      %ln2_w = hydra.use @ln2_w
+      %ln2_b = hydra.use @ln2_b
+      %fc = hydra.use @fc
+      %fc_b = hydra.use @fc_b
+      %out = hydra.use @out
+      %out_b = hydra.use @out_b
+      %m = hydra.layer_norm %y, %ln2_w, %ln2_b eps = eps
+      %h0 = hydra.linear %m, %fc, %fc_b
+      %h = hydra.gelu %h0
+      %f = hydra.linear %h, %out, %out_b
+      %z = hydra.add %y, %f
+      hydra.yield %z
+    }
+    %lnf_w = hydra.use @lnf_w
+    %lnf_b = hydra.use @lnf_b
+    %final = hydra.layer_norm %end, %lnf_w, %lnf_b eps = eps
+    hydra.yield %final
+  }
+
+  // The mean cross entropy of every token's successor.
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %wte = hydra.use @wte
+    %loss = hydra.linear_cross_entropy %final, %wte, %labels
+    hydra.return loss = %loss
+  }
+
+  // The scores of every next token [B, S, V].
+  hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %wte = hydra.use @wte
+    %logits = hydra.linear %final, %wte
+    hydra.return logits = %logits
+  }
+}

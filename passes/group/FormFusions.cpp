@@ -1,0 +1,204 @@
+// hydra-form-fusions: row-wise operations become groups, each of them one kernel.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/group/GroupLayout.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_FORMFUSIONS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A group as it grows. It will stand where its last member stands, so it can grow only as long as
+/// nothing outside uses a result of it.
+struct Group {
+  SmallVector<Operation *> members;
+  llvm::SmallDenseSet<Value> tiles; ///< what it reads over the whole domain
+  bool open = true;
+};
+
+/// Puts the operations of one block into groups.
+class Grouping {
+public:
+  Grouping(Block &block, bool single, size_t buffers)
+      : block(block), single(single), buffers(buffers) {}
+
+  void run() {
+    for (Operation &op : block) {
+      if (isFreeSource(&op))
+        continue;
+      SmallVector<Group *> producers = producersOf(&op);
+      if (isGroupable(&op))
+        place(&op, producers);
+      for (Group *producer : producers)
+        if (producer != groupOf.lookup(&op))
+          producer->open = false;
+    }
+  }
+
+  /// All groups in the order in which they will stand.
+  SmallVector<Group *> inOrder() {
+    SmallVector<Group *> order;
+    for (std::unique_ptr<Group> &group : groups)
+      if (!group->members.empty())
+        order.push_back(group.get());
+    llvm::sort(order, standsBefore);
+    return order;
+  }
+
+private:
+  static bool standsBefore(const Group *a, const Group *b) {
+    return a->members.back()->isBeforeInBlock(b->members.back());
+  }
+
+  /// The groups whose results an operation uses, the last one first.
+  SmallVector<Group *> producersOf(Operation *op) {
+    SetVector<Group *> found;
+    for (Value operand : op->getOperands())
+      if (Group *group = groupOf.lookup(originOf(operand).getDefiningOp()))
+        found.insert(group);
+    SmallVector<Group *> producers = found.takeVector();
+    llvm::sort(producers, [](Group *a, Group *b) { return standsBefore(b, a); });
+    return producers;
+  }
+
+  /// Open groups that read a tile which this one reads too, the last one first.
+  SmallVector<Group *> neighboursOf(const GroupLayout &layout) {
+    SmallVector<Group *> found;
+    for (std::unique_ptr<Group> &group : groups)
+      if (group->open && llvm::any_of(tilesOf(layout), [&](Value v) {
+            return group->tiles.contains(v);
+          }))
+        found.push_back(group.get());
+    llvm::sort(found, [](Group *a, Group *b) { return standsBefore(b, a); });
+    return found;
+  }
+
+  static llvm::SmallDenseSet<Value> tilesOf(const GroupLayout &layout) {
+    llvm::SmallDenseSet<Value> tiles;
+    const RowDomain &domain = layout.getDomain();
+    for (const GroupInput &input : layout.getInputs())
+      if (input.form && sameForm(domain, *input.form, RowForm::Tile))
+        tiles.insert(originOf(input.value));
+    return tiles;
+  }
+
+  void place(Operation *op, ArrayRef<Group *> producers) {
+    groups.push_back(std::make_unique<Group>());
+    Group &group = *groups.back();
+    set(group, *GroupLayout::find({op}));
+    if (single)
+      return;
+    for (Group *other : producers)
+      absorb(group, *other);
+    for (Group *other : neighboursOf(*GroupLayout::find(group.members)))
+      absorb(group, *other);
+  }
+
+  /// Takes the members of an open group over if all of them fit one domain.
+  void absorb(Group &group, Group &other) {
+    if (!other.open || &group == &other)
+      return;
+    SmallVector<Operation *> members(other.members);
+    llvm::append_range(members, group.members);
+    llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    std::optional<GroupLayout> layout = GroupLayout::find(members);
+    if (!layout || layout->countBuffers() > buffers)
+      return;
+    other = Group();
+    other.open = false;
+    set(group, *layout);
+  }
+
+  void set(Group &group, const GroupLayout &layout) {
+    group.members.assign(layout.getMembers().begin(), layout.getMembers().end());
+    group.tiles = tilesOf(layout);
+    for (Operation *op : group.members)
+      groupOf[op] = &group;
+  }
+
+  Block &block;
+  bool single;
+  size_t buffers;
+  SmallVector<std::unique_ptr<Group>> groups;
+  DenseMap<Operation *, Group *> groupOf;
+};
+
+struct FormFusions : impl::FormFusionsBase<FormFusions> {
+  using FormFusionsBase::FormFusionsBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    if (buffers < 1) {
+      model.emitOpError() << "cannot have groups of " << buffers.getValue() << " buffers";
+      return signalPassFailure();
+    }
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      form(entry.getBody().front());
+  }
+
+private:
+  void form(Block &block) {
+    eraseDead(block);
+    settle(block);
+    Grouping grouping(block, single, buffers);
+    grouping.run();
+    // The last first: what a group reads is then known when the group that computes it is written.
+    for (Group *group : llvm::reverse(grouping.inOrder()))
+      write(*GroupLayout::find(group->members));
+    settle(block);
+    // Numbers that something else than a group needs in memory.
+    SmallVector<Operation *> sources;
+    for (Operation &op : block)
+      if (isa<ConstantOp, IotaOp>(op))
+        sources.push_back(&op);
+    for (Operation *op : sources)
+      write(*GroupLayout::find({op}));
+  }
+
+  void write(const GroupLayout &layout) {
+    operations += layout.getMembers().size();
+    layout.build();
+    ++groups;
+  }
+
+  static void eraseDead(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
+  /// Puts every free source right before its first use, and erases unused ones.
+  static void settle(Block &block) {
+    SmallVector<Operation *> sources;
+    for (Operation &op : block)
+      if (isFreeSource(&op))
+        sources.push_back(&op);
+    llvm::SmallPtrSet<Operation *, 32> settled;
+    for (Operation *op : sources)
+      settle(op, settled);
+  }
+
+  static void settle(Operation *op, llvm::SmallPtrSetImpl<Operation *> &settled) {
+    if (!settled.insert(op).second)
+      return;
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      if (isFreeSource(user))
+        settle(user, settled);
+    if (op->use_empty())
+      return op->erase();
+    Operation *first = *op->user_begin();
+    for (Operation *user : op->getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    op->moveBefore(first);
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,307 @@
+// Row-wise operations seen as one group.
+#include "passes/group/GroupLayout.h"
+
+#include "dialects/hydra/Build.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+bool isFreeSource(Operation *op) { return isa<ConstantOp, IotaOp, ReshapeOp, BroadcastOp>(op); }
+
+bool isGroupable(Operation *op) {
+  auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+  return rowWise && rowWise.isRowWise();
+}
+
+Value originOf(Value v) {
+  while (auto *op = v.getDefiningOp()) {
+    if (!isa<ReshapeOp, BroadcastOp>(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+//===-- The domain --------------------------------------------------------------------------===//
+
+/// The splits of a shape into rows and inner dimensions, best first: the last dimension inside,
+/// with others until there are columns enough for wide vectors.
+static SmallVector<unsigned> splitsOf(ArrayRef<int64_t> shape) {
+  constexpr int64_t enoughColumns = 64;
+  unsigned rank = shape.size(), least = rank - std::min(rank, kMaxInnerDimensions);
+  unsigned best = rank;
+  for (int64_t columns = 1; best > least && columns < enoughColumns;)
+    columns *= shape[--best];
+  SmallVector<unsigned> splits{best};
+  for (unsigned split = rank + 1; split-- > least;)
+    if (split != best)
+      splits.push_back(split);
+  return splits;
+}
+
+std::optional<GroupLayout> GroupLayout::find(ArrayRef<Operation *> members) {
+  // The operation over most elements gives the domain, first of all one that leaves no choice.
+  auto rank = [](Operation *op) {
+    auto rowWise = cast<RowWiseOpInterface>(op);
+    return std::pair(RefTensor::elements(rowWise.rowWiseShape()),
+                     rowWise.rowDimensions().has_value());
+  };
+  auto leading = cast<RowWiseOpInterface>(*llvm::max_element(
+      members, [&](Operation *a, Operation *b) { return rank(a) < rank(b); }));
+  SmallVector<int64_t> shape = leading.rowWiseShape();
+  std::optional<unsigned> fixed = leading.rowDimensions();
+  GroupLayout layout(members);
+  for (unsigned split : fixed ? SmallVector<unsigned>{*fixed} : splitsOf(shape)) {
+    RowDomain candidate{SmallVector<int64_t>(ArrayRef(shape).take_front(split)),
+                        SmallVector<int64_t>(ArrayRef(shape).drop_front(split))};
+    if (!layout.assign(std::move(candidate)))
+      continue;
+    layout.collectInputs();
+    return layout;
+  }
+  return std::nullopt;
+}
+
+bool GroupLayout::assign(RowDomain candidate) {
+  domain = std::move(candidate);
+  forms.clear();
+  return llvm::all_of(members,
+                      [&](Operation *op) { return assign(cast<RowWiseOpInterface>(op)); });
+}
+
+bool GroupLayout::assign(RowWiseOpInterface op) {
+  for (RowForm form : fittingForms(domain, op)) {
+    // What has no rows of its own is better computed once than in every row.
+    if (form != RowForm::Tile && form != RowForm::Row)
+      continue;
+    bool fits = llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
+      return op.needsOuterOperand(operand.index())
+                 ? !comesFromMember(operand.value())
+                 : classify(operand.value(),
+                            formWithin(form, op.operandForm(operand.index()))) !=
+                       Source::Impossible;
+    });
+    if (fits) {
+      forms[op] = form;
+      return true;
+    }
+  }
+  return false;
+}
+
+//===-- Operands ----------------------------------------------------------------------------===//
+
+bool GroupLayout::comesFromMember(Value v) const {
+  return isMember.contains(originOf(v).getDefiningOp());
+}
+
+std::optional<RowForm> GroupLayout::operandForm(Operation *source, RowForm form) const {
+  Value x = source->getOperand(0);
+  if (isa<BroadcastOp>(source))
+    return formBeforeBroadcast(domain, form, build::shapeOf(x),
+                               build::shapeOf(source->getResult(0)));
+  return fitsForm(domain, form, build::shapeOf(x)) ? std::optional(form) : std::nullopt;
+}
+
+GroupLayout::Source GroupLayout::classify(Value v, RowForm form) const {
+  Operation *op = v.getDefiningOp();
+  if (op && isMember.contains(op)) {
+    auto rowWise = cast<RowWiseOpInterface>(op);
+    unsigned number = cast<OpResult>(v).getResultNumber();
+    auto known = forms.find(op);
+    bool readable = known != forms.end() && !rowWise.sumsOverRows(number) &&
+                    sameForm(domain, form, formWithin(known->second, rowWise.resultForm(number)));
+    return readable ? Source::Member : Source::Impossible;
+  }
+  if (isa_and_present<ConstantOp>(op))
+    return Source::Copied;
+  if (isa_and_present<IotaOp>(op)) {
+    std::optional<RowForm> own = formOfShape(domain, build::shapeOf(v));
+    return own && sameForm(domain, *own, form) ? Source::Copied : Source::Read;
+  }
+  if (isa_and_present<ReshapeOp, BroadcastOp>(op)) {
+    std::optional<RowForm> inner = operandForm(op, form);
+    if (!inner)
+      return comesFromMember(v) ? Source::Impossible : Source::Read;
+    Source source = classify(op->getOperand(0), *inner);
+    // A reshaped tile stays a view outside; what is small or repeated is read as it is.
+    bool view = source == Source::Read && isa<ReshapeOp>(op) && form == RowForm::Tile;
+    return view || source == Source::Impossible ? source : Source::Copied;
+  }
+  return Source::Read;
+}
+
+void GroupLayout::collectInputs() {
+  llvm::SmallSetVector<std::pair<Value, int>, 16> found; // form or -1
+  std::function<void(Value, RowForm)> collect = [&](Value v, RowForm form) {
+    Source source = classify(v, form);
+    if (source == Source::Read)
+      found.insert({v, static_cast<int>(form)});
+    else if (source == Source::Copied && isa<ReshapeOp, BroadcastOp>(v.getDefiningOp()))
+      collect(v.getDefiningOp()->getOperand(0), *operandForm(v.getDefiningOp(), form));
+  };
+  for (Operation *op : members) {
+    auto rowWise = cast<RowWiseOpInterface>(op);
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      if (rowWise.needsOuterOperand(i))
+        found.insert({operand, -1});
+      else
+        collect(operand, formWithin(forms.lookup(op), rowWise.operandForm(i)));
+    }
+  }
+  inputs.clear();
+  for (auto [value, form] : found)
+    inputs.push_back({value, form < 0 ? std::nullopt : std::optional(static_cast<RowForm>(form))});
+}
+
+//===-- Results -----------------------------------------------------------------------------===//
+
+bool GroupLayout::isUsedOutside(Value v) const {
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    if (isMember.contains(user))
+      return false;
+    return !isFreeSource(user) || isUsedOutside(user->getResult(0));
+  });
+}
+
+SmallVector<Value> GroupLayout::liveResults() const {
+  SmallVector<Value> live;
+  for (Operation *op : members)
+    for (Value result : op->getResults())
+      if (isUsedOutside(result))
+        live.push_back(result);
+  return live;
+}
+
+size_t GroupLayout::countBuffers() const {
+  size_t count = llvm::count_if(inputs, [](const GroupInput &input) {
+    return build::typeOf(input.value).getNumElements() > 1;
+  });
+  return count + llvm::count_if(liveResults(), [](Value v) {
+           return build::typeOf(v).getNumElements() > 1;
+         });
+}
+
+//===-- Writing -----------------------------------------------------------------------------===//
+
+Location GroupLayout::location() const {
+  SetVector<Location> lines;
+  for (Operation *op : members) {
+    auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(op->getLoc());
+    if (fused)
+      lines.insert(fused.getLocations().begin(), fused.getLocations().end());
+    else
+      lines.insert(op->getLoc());
+  }
+  return FusedLoc::get(lines.getArrayRef(), scopeOf(members.back()->getLoc()),
+                       members.back()->getContext());
+}
+
+/// Writes the body of a group.
+class GroupWriter {
+public:
+  explicit GroupWriter(const GroupLayout &layout)
+      : layout(layout), domain(layout.domain), outside(layout.members.back()),
+        inside(layout.members.back()->getContext()) {}
+
+  FusedOp run() {
+    Location loc = layout.location();
+    SmallVector<Value> operands, live = layout.liveResults();
+    for (const GroupInput &input : layout.inputs)
+      operands.push_back(input.form ? build::reshape(outside, loc, input.value,
+                                                     shapeAs(input.value, *input.form))
+                                    : input.value);
+    SmallVector<Type> types;
+    for (Value v : live)
+      types.push_back(build::typeOf(v).clone(shapeAs(v, formOf(v))));
+    auto group = FusedOp::create(outside, loc, domain, operands, types);
+    block = &group.getBlock();
+    inside.setInsertionPointToEnd(block);
+    for (Operation *op : layout.members)
+      write(op);
+    SmallVector<Value> yielded = llvm::map_to_vector(live, [&](Value v) {
+      return build::reshape(inside, v.getLoc(), values.lookup(v), shapeAs(v, formOf(v)));
+    });
+    YieldOp::create(inside, loc, yielded);
+    for (auto [v, result] : llvm::zip(live, group.getResults()))
+      v.replaceAllUsesWith(build::reshape(outside, loc, result, build::shapeOf(v)));
+    for (Operation *op : llvm::reverse(layout.members))
+      erase(op);
+    return group;
+  }
+
+private:
+  using Source = GroupLayout::Source;
+
+  RowForm formOf(Value result) const {
+    auto op = cast<RowWiseOpInterface>(result.getDefiningOp());
+    return formWithin(layout.forms.lookup(op),
+                      op.resultForm(cast<OpResult>(result).getResultNumber()));
+  }
+
+  /// The shape in which a value of that form enters or leaves the group: its own if that will do.
+  SmallVector<int64_t> shapeAs(Value v, RowForm form) const {
+    std::optional<RowForm> own = formOfShape(domain, build::shapeOf(v));
+    return own && sameForm(domain, *own, form) ? SmallVector<int64_t>(build::shapeOf(v))
+                                               : shapeOfForm(domain, form);
+  }
+
+  Value argument(const GroupInput &input) {
+    return block->getArgument(llvm::find(layout.inputs, input) - layout.inputs.begin());
+  }
+
+  /// The value inside the group.
+  Value get(Value v, RowForm form) {
+    Source source = layout.classify(v, form);
+    if (source == Source::Member)
+      return values.lookup(v);
+    Value &copy = copies[{v, static_cast<int>(form)}];
+    if (copy)
+      return copy;
+    if (source == Source::Read)
+      return copy = build::reshape(inside, v.getLoc(), argument({v, form}), build::shapeOf(v));
+    Operation *op = v.getDefiningOp();
+    IRMapping mapping;
+    if (isa<ReshapeOp, BroadcastOp>(op))
+      mapping.map(op->getOperand(0), get(op->getOperand(0), *layout.operandForm(op, form)));
+    Value made = inside.clone(*op, mapping)->getResult(0);
+    return copies[{v, static_cast<int>(form)}] = made; // `copy` may have moved
+  }
+
+  void write(Operation *op) {
+    auto rowWise = cast<RowWiseOpInterface>(op);
+    IRMapping mapping;
+    SmallVector<Value> operands;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+      operands.push_back(rowWise.needsOuterOperand(i)
+                             ? argument({operand, std::nullopt})
+                             : get(operand, formWithin(layout.forms.lookup(op),
+                                                       rowWise.operandForm(i))));
+    Operation *copy = inside.clone(*op, mapping);
+    copy->setOperands(operands); // one value may be read in two forms
+    for (auto [result, clone] : llvm::zip(op->getResults(), copy->getResults()))
+      values[result] = clone;
+  }
+
+  /// Erases a member and the free sources that only copies of it still used.
+  static void erase(Operation *op) {
+    for (Value result : op->getResults())
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+        erase(user);
+    op->erase();
+  }
+
+  const GroupLayout &layout;
+  const RowDomain &domain;
+  OpBuilder outside, inside;
+  Block *block = nullptr;
+  DenseMap<Value, Value> values; ///< of members
+  DenseMap<std::pair<Value, int>, Value> copies;
+};
+
+FusedOp GroupLayout::build() const { return GroupWriter(*this).run(); }
+
+} // namespace hydra

@@ -1,0 +1,65 @@
+// Cross entropy of rows of logits, written as row-wise operations.
+#include "passes/group/RowLoss.h"
+
+#include "dialects/hydra/Build.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+Value RowLoss::spread(Value v) const {
+  int64_t rows = build::shapeOf(logits)[0];
+  return build::broadcast(b, loc, build::reshape(b, loc, v, {rows, 1}), build::shapeOf(logits));
+}
+
+Value RowLoss::hits() const {
+  ArrayRef<int64_t> shape = build::shapeOf(logits);
+  auto type = RankedTensorType::get(shape, b.getI32Type());
+  Value column = IotaOp::create(b, loc, type, b.getI64ArrayAttr(shape), b.getI64IntegerAttr(1),
+                                TypeAttr());
+  return CompareOp::create(b, loc, column, spread(labels), b.getStringAttr("eq"));
+}
+
+Value RowLoss::validRows(OpBuilder &b, Location loc, Value labels) {
+  Value ignored = build::constant(b, loc, labels.getType(), -100.0);
+  return CompareOp::create(b, loc, labels, ignored, b.getStringAttr("ne"));
+}
+
+Value RowLoss::shareOfRow(OpBuilder &b, Location loc, Value labels) {
+  auto type = RankedTensorType::get(build::shapeOf(labels), b.getF32Type());
+  Value counted =
+      SelectOp::create(b, loc, validRows(b, loc, labels), build::constant(b, loc, type, 1.0),
+                       build::constant(b, loc, type, 0.0));
+  Value valid = build::sum(b, loc, counted, {0});
+  Value one = build::constant(b, loc, valid.getType(), 1.0);
+  return DivOp::create(b, loc, one, MaxOp::create(b, loc, valid, one));
+}
+
+Value RowLoss::logSumExp() const {
+  ArrayAttr lastAxis = b.getI64ArrayAttr({1});
+  Value top = ReduceMaxOp::create(b, loc, logits, lastAxis, UnitAttr());
+  Value e = ExpOp::create(b, loc, SubOp::create(b, loc, logits, spread(top)));
+  Value sum = SumOp::create(b, loc, e, lastAxis, UnitAttr());
+  return AddOp::create(b, loc, top, LogOp::create(b, loc, sum));
+}
+
+Value RowLoss::loss(Value lse) const {
+  Value zeros = build::constant(b, loc, logits.getType(), 0.0);
+  Value picked = build::sum(b, loc, SelectOp::create(b, loc, hits(), logits, zeros), {1});
+  Value losses = SelectOp::create(b, loc, validRows(b, loc, labels),
+                                  SubOp::create(b, loc, lse, picked),
+                                  build::constant(b, loc, lse.getType(), 0.0));
+  return build::sum(b, loc, losses, {0});
+}
+
+Value RowLoss::gradient(Value lse, Value weight) const {
+  Value p = ExpOp::create(b, loc, SubOp::create(b, loc, logits, spread(lse)));
+  Value onehot = SelectOp::create(b, loc, hits(), build::constant(b, loc, logits.getType(), 1.0),
+                                  build::constant(b, loc, logits.getType(), 0.0));
+  Value weights = SelectOp::create(b, loc, validRows(b, loc, labels),
+                                   build::broadcast(b, loc, weight, build::shapeOf(lse)),
+                                   build::constant(b, loc, lse.getType(), 0.0));
+  return MulOp::create(b, loc, SubOp::create(b, loc, p, onehot), spread(weights));
+}
+
+} // namespace hydra

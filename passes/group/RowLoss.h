@@ -1,0 +1,33 @@
+// Cross entropy of rows of logits, written as row-wise operations.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+namespace hydra {
+
+/// Logits `[T, V]` in f32 with labels `[T]` i32; a row with label -100 does not count.
+/// models.md section 1.3.
+struct RowLoss {
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Value logits, labels;
+
+  /// The logarithm of the sum of e^logits of every row `[T]`.
+  mlir::Value logSumExp() const;
+  /// The sum over rows that count of lse - logits[label]: `[]`.
+  mlir::Value loss(mlir::Value lse) const;
+  /// `weight (e^(logits - lse) - onehot(label))` on rows that count, 0 on others: `[T, V]`.
+  mlir::Value gradient(mlir::Value lse, mlir::Value weight) const;
+
+  /// 1 / (number of rows that count, at least 1): `[]`.
+  static mlir::Value shareOfRow(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels);
+
+private:
+  /// A value of every row `[T]`, repeated over its columns.
+  mlir::Value spread(mlir::Value v) const;
+  /// Truth values: where a column is the label of its row `[T, V]`, and which rows count `[T]`.
+  mlir::Value hits() const;
+  static mlir::Value validRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels);
+};
+
+} // namespace hydra

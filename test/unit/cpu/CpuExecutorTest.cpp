@@ -1,0 +1,407 @@
+// Plans made by hand, run on the CPU: launches, loops, switches, library calls, views, refusals.
+#include "runtime/cpu/CpuExecutor.h"
+#include "runtime/cpu/Attention.h"
+#include "runtime/support/Error.h"
+#include "test/unit/cpu/Kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace hydra::runtime;
+using hydra::planfile::Arg;
+using hydra::planfile::LoopStride;
+using hydra::planfile::SegmentKind;
+using namespace hydra::test;
+
+namespace {
+
+std::vector<float> readFloats(Executor &executor, uint32_t tensor, size_t count) {
+  std::vector<float> values(count);
+  executor.read(tensor, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+void writeFloats(Executor &executor, uint32_t tensor, const std::vector<float> &values) {
+  executor.write(tensor, std::as_bytes(std::span(values)));
+}
+
+std::vector<float> randomFloats(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float &x : values)
+    x = normal(random);
+  return values;
+}
+
+/// What the loader or the executor says about a plan that must not run.
+std::string refusal(const PlanBuilder &builder, const CpuOptions &options = {.threads = 1}) {
+  try {
+    const PlanFile file = builder.load();
+    CpuExecutor executor(file, options);
+  } catch (const hydra::support::Error &error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+} // namespace
+
+TEST(CpuExecutor, LaunchesKernelsOverGrains) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "scale_rows", 3);
+  const uint32_t in = builder.tensor("in", {7, 4}), out = builder.tensor("out", {7, 4});
+  builder.program("main",
+                  blocks(launch("scale", kernel, 7, 2, {reads(in), writes(out), constantArg(3)})));
+  const PlanFile file = builder.load();
+  for (const unsigned threads : {1u, 2u, 5u}) {
+    CpuExecutor executor(file, {.threads = threads});
+    const std::vector<float> values = randomFloats(28, 1);
+    writeFloats(executor, in, values);
+    executor.run(0);
+    const std::vector<float> result = readFloats(executor, out, 28);
+    for (size_t i = 0; i < 28; ++i)
+      EXPECT_EQ(result[i], 3 * values[i]);
+  }
+}
+
+TEST(CpuExecutor, ScalarsComeFromTheirBlock) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "add_scalar", 2);
+  const uint32_t lr = builder.scalar("lr", 0.5);
+  const uint32_t x = builder.tensor("x", {5});
+  builder.program("main", blocks(launch("add", kernel, 5, 5, {updates(x), scalarArg(lr)})));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  writeFloats(executor, x, {0, 1, 2, 3, 4});
+  writeFloats(executor, builder.plan.scalars[lr]->tensor, {0.25f});
+  executor.run(0);
+  EXPECT_EQ(readFloats(executor, x, 5), (std::vector<float>{0.25f, 1.25f, 2.25f, 3.25f, 4.25f}));
+}
+
+TEST(CpuExecutor, LoopsShiftTensorsAndAddUp) {
+  // x[i][j] of [3, 4] gets +1 in an inner loop over j inside a loop over i, row[i] +1 in between.
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "add_scalar", 2);
+  const uint32_t x = builder.tensor("x", {3, 4}), row = builder.tensor("row", {3});
+  const SegmentKind transient = SegmentKind::transient;
+  const uint32_t element =
+      builder.view("x.element", {}, {}, transient, builder.plan.tensors[x]->offset);
+  const uint32_t entry =
+      builder.view("row.element", {}, {}, transient, builder.plan.tensors[row]->offset);
+  Blocks inner = blocks(launch("one", kernel, 1, 1, {updates(element), constantArg(1)}));
+  Blocks body = blocks(launch("row", kernel, 1, 1, {updates(entry), constantArg(1)}),
+                       loop(4, {LoopStride(element, 4)}, std::move(inner)),
+                       launch("last", kernel, 1, 1, {updates(element), constantArg(10)}));
+  builder.program("main",
+                  blocks(loop(3, {LoopStride(element, 16), LoopStride(entry, 4)}, std::move(body)),
+                         launch("after", kernel, 1, 1, {updates(element), constantArg(100)})));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 2});
+  for (int repeat = 1; repeat <= 2; ++repeat) { // addresses are back where they were
+    writeFloats(executor, x, std::vector<float>(12, 0.0f));
+    writeFloats(executor, row, std::vector<float>(3, 0.0f));
+    executor.run(0);
+    EXPECT_EQ(readFloats(executor, x, 12),
+              (std::vector<float>{111, 1, 1, 1, 11, 1, 1, 1, 11, 1, 1, 1}));
+    EXPECT_EQ(readFloats(executor, row, 3), (std::vector<float>{1, 1, 1}));
+  }
+}
+
+TEST(CpuExecutor, LoopsMayGoBackwards) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "scale_rows", 3);
+  const uint32_t x = builder.tensor("x", {5, 4});
+  const uint64_t offset = builder.plan.tensors[x]->offset;
+  // x[i] = 2 x[i + 1] from the end: a chain that only works in this order.
+  const uint32_t from = builder.view("from", {1, 4}, {4, 1}, SegmentKind::transient, offset + 64);
+  const uint32_t to = builder.view("to", {1, 4}, {4, 1}, SegmentKind::transient, offset + 48);
+  builder.program("main", blocks(loop(4, {LoopStride(from, -16), LoopStride(to, -16)},
+                                      blocks(launch("double", kernel, 1, 1,
+                                                    {reads(from), writes(to), constantArg(2)})))));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  writeFloats(executor, x, std::vector<float>(20, 1.0f));
+  executor.run(0);
+  const std::vector<float> result = readFloats(executor, x, 20);
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(result[i * 4], std::ldexp(1.0f, 4 - static_cast<int>(i)));
+}
+
+TEST(CpuExecutor, SwitchesRunTheSelectedCase) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "add_scalar", 2);
+  const uint32_t counter = testKernel(builder, "count", 1);
+  const uint32_t x = builder.tensor("x", {});
+  const uint32_t selector =
+      builder.tensor("selector", {}, SegmentKind::transient, hydra::planfile::DType::i32);
+  std::vector<Blocks> inner;
+  inner.push_back(blocks(launch("a", kernel, 1, 1, {updates(x), constantArg(1000)})));
+  inner.push_back(blocks(launch("b", kernel, 1, 1, {updates(x), constantArg(2000)})));
+  std::vector<Blocks> cases;
+  cases.push_back(blocks(launch("zero", kernel, 1, 1, {updates(x), constantArg(1)})));
+  cases.push_back(blocks(launch("one", kernel, 1, 1, {updates(x), constantArg(10)}),
+                         choose(selector, std::move(inner))));
+  cases.push_back(Blocks());
+  // The body counts the selector up, so that five iterations see 0, 1, 2, 3 and 4.
+  Blocks body = blocks(choose(selector, std::move(cases)),
+                       launch("count", counter, 1, 1, {updates(selector)}));
+  builder.program("main", blocks(loop(5, {}, std::move(body))));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  const std::array<int32_t, 1> zero{0};
+  executor.write(selector, std::as_bytes(std::span(zero)));
+  writeFloats(executor, x, {0});
+  executor.run(0);
+  EXPECT_EQ(readFloats(executor, x, 1), std::vector<float>{2011});
+}
+
+TEST(CpuExecutor, MatmulKnowsLinearLayersAndWeightGradients) {
+  PlanBuilder builder;
+  const uint32_t x = builder.tensor("x", {2, 5, 6}), w = builder.tensor("w", {7, 6}),
+                 bias = builder.tensor("bias", {7}), y = builder.tensor("y", {2, 5, 7}),
+                 dw = builder.tensor("dw", {7, 6}), dx = builder.tensor("dx", {2, 5, 6}),
+                 gram = builder.tensor("gram", {2, 5, 5});
+  builder.program(
+      "main",
+      blocks(call("matmul", {reads(x), reads(w), reads(bias), writes(y)},
+                  attrs(attr("transpose_b", true))),
+             call("matmul", {reads(y), reads(x), writes(dw)}, attrs(attr("transpose_a", true))),
+             call("matmul", {reads(y), reads(w), writes(dx)}),
+             call("matmul", {reads(y), reads(w), updates(dx)}, attrs(attr("accumulate", true))),
+             call("matmul", {reads(x), reads(x), writes(gram)}, attrs(attr("transpose_b", true)))));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 2});
+  const std::vector<float> xs = randomFloats(60, 1), ws = randomFloats(42, 2),
+                           bs = randomFloats(7, 3);
+  writeFloats(executor, x, xs);
+  writeFloats(executor, w, ws);
+  writeFloats(executor, bias, bs);
+  executor.run(0);
+  const std::vector<float> ys = readFloats(executor, y, 70), dws = readFloats(executor, dw, 42),
+                           dxs = readFloats(executor, dx, 60),
+                           grams = readFloats(executor, gram, 50);
+  const auto sum = [](size_t n, auto term) {
+    double total = 0;
+    for (size_t i = 0; i < n; ++i)
+      total += term(i);
+    return total;
+  };
+  for (size_t t = 0; t < 10; ++t)
+    for (size_t n = 0; n < 7; ++n)
+      EXPECT_NEAR(ys[t * 7 + n],
+                  bs[n] + sum(6, [&](size_t k) { return xs[t * 6 + k] * ws[n * 6 + k]; }), 1e-5);
+  for (size_t n = 0; n < 7; ++n)
+    for (size_t k = 0; k < 6; ++k)
+      EXPECT_NEAR(dws[n * 6 + k], sum(10, [&](size_t t) { return ys[t * 7 + n] * xs[t * 6 + k]; }),
+                  1e-4);
+  for (size_t t = 0; t < 10; ++t)
+    for (size_t k = 0; k < 6; ++k)
+      EXPECT_NEAR(dxs[t * 6 + k],
+                  2 * sum(7, [&](size_t n) { return ys[t * 7 + n] * ws[n * 6 + k]; }), 1e-4);
+  for (size_t b = 0; b < 2; ++b)
+    for (size_t i = 0; i < 5; ++i)
+      for (size_t j = 0; j < 5; ++j)
+        EXPECT_NEAR(
+            grams[b * 25 + i * 5 + j],
+            sum(6, [&](size_t k) { return xs[(b * 5 + i) * 6 + k] * xs[(b * 5 + j) * 6 + k]; }),
+            1e-5);
+}
+
+TEST(CpuExecutor, AttentionOnViewsOfOneFusedTensor) {
+  // q, k, v are slices of [B, S, 3 H hd]; gradients too. One key at most: o is v, lse the score.
+  PlanBuilder builder;
+  constexpr int64_t B = 2, S = 3, H = 2, hd = 4;
+  const uint32_t qkv = builder.tensor("qkv", {B, S, 3 * H * hd}),
+                 dqkv = builder.tensor("dqkv", {B, S, 3 * H * hd}),
+                 o = builder.tensor("o", {B, S, H, hd}), dO = builder.tensor("dO", {B, S, H, hd}),
+                 lse = builder.tensor("lse", {B, H, S});
+  const auto part = [&](uint32_t whole, const char *name, int64_t index) {
+    return builder.view(
+        name, {B, S, H, hd}, {S * 3 * H * hd, 3 * H * hd, hd, 1}, SegmentKind::transient,
+        builder.plan.tensors[whole]->offset + static_cast<uint64_t>(index) * 4 * H * hd);
+  };
+  const uint32_t q = part(qkv, "q", 0), k = part(qkv, "k", 1), v = part(qkv, "v", 2);
+  const uint32_t dq = part(dqkv, "dq", 0), dk = part(dqkv, "dk", 1), dv = part(dqkv, "dv", 2);
+  AttentionShape shape;
+  shape.batch = B;
+  shape.queries = shape.keys = S;
+  shape.heads = shape.kvHeads = H;
+  shape.headDim = shape.valueDim = hd;
+  const uint32_t workspace =
+      builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape))},
+                     SegmentKind::transient, hydra::planfile::DType::u8);
+  const auto mask = [] {
+    return attrs(attr("scale", 0.5), attr("causal", true), attr("window", int64_t{1}));
+  };
+  builder.program(
+      "main",
+      blocks(call("attention", {reads(q), reads(k), reads(v), writes(o), writes(lse)}, mask()),
+             call("attention_grad",
+                  {reads(dO), reads(q), reads(k), reads(v), reads(o), reads(lse), writes(dq),
+                   writes(dk), writes(dv), writes(workspace)},
+                  mask())));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 2});
+  const std::vector<float> values = randomFloats(B * S * 3 * H * hd, 5),
+                           gradient = randomFloats(B * S * H * hd, 6);
+  writeFloats(executor, qkv, values);
+  writeFloats(executor, dO, gradient);
+  executor.run(0);
+  const std::vector<float> os = readFloats(executor, o, B * S * H * hd),
+                           lses = readFloats(executor, lse, B * H * S),
+                           gradients = readFloats(executor, dqkv, values.size());
+  for (size_t t = 0; t < B * S; ++t)
+    for (size_t h = 0; h < H; ++h) {
+      double score = 0;
+      for (size_t e = 0; e < hd; ++e) {
+        const float *row = &values[t * 3 * H * hd + h * hd + e];
+        score += 0.5 * row[0] * row[H * hd];
+        EXPECT_NEAR(os[(t * H + h) * hd + e], row[2 * H * hd], 1e-6);
+        const float *d = &gradients[t * 3 * H * hd + h * hd + e];
+        EXPECT_NEAR(d[0], 0, 1e-5);
+        EXPECT_NEAR(d[H * hd], 0, 1e-5);
+        EXPECT_NEAR(d[2 * H * hd], gradient[(t * H + h) * hd + e], 1e-5);
+      }
+      EXPECT_NEAR(lses[(t / S * H + h) * S + t % S], score, 1e-5);
+    }
+}
+
+TEST(CpuExecutor, EmbeddingGradientCopyAndFill) {
+  PlanBuilder builder;
+  const uint32_t tokens =
+      builder.tensor("tokens", {2, 3}, SegmentKind::transient, hydra::planfile::DType::i32);
+  const uint32_t dx = builder.tensor("dx", {2, 3, 4}), grad = builder.tensor("grad", {5, 4}),
+                 turned = builder.tensor("turned", {4, 5}), filled = builder.tensor("filled", {3});
+  const uint32_t view = builder.view("turned.view", {5, 4}, {1, 5}, SegmentKind::transient,
+                                     builder.plan.tensors[turned]->offset);
+  builder.program("main", blocks(call("embedding_grad", {reads(tokens), reads(dx), writes(grad)}),
+                                 call("copy", {reads(grad), writes(view)}),
+                                 call("fill", {writes(filled)}, attrs(attr("value", 0.75)))));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 2});
+  const std::array<int32_t, 6> ids{1, 4, 1, 0, 1, 4};
+  executor.write(tokens, std::as_bytes(std::span(ids)));
+  const std::vector<float> rows = randomFloats(24, 7);
+  writeFloats(executor, dx, rows);
+  executor.run(0);
+  const std::vector<float> result = readFloats(executor, turned, 20);
+  for (size_t e = 0; e < 4; ++e) {
+    EXPECT_EQ(result[e * 5 + 0], rows[12 + e]);
+    EXPECT_EQ(result[e * 5 + 1], rows[e] + rows[8 + e] + rows[16 + e]);
+    EXPECT_EQ(result[e * 5 + 2], 0.0f);
+    EXPECT_EQ(result[e * 5 + 4], rows[4 + e] + rows[20 + e]);
+  }
+  EXPECT_EQ(readFloats(executor, filled, 3), std::vector<float>(3, 0.75f));
+
+  const std::array<int32_t, 6> wrong{1, 4, 1, 0, 1, 5};
+  executor.write(tokens, std::as_bytes(std::span(wrong)));
+  EXPECT_THROW(executor.run(0), hydra::support::Error);
+}
+
+TEST(CpuExecutor, ReadsAndWritesViewsDensely) {
+  PlanBuilder builder;
+  const uint32_t x = builder.tensor("x", {3, 4});
+  const uint32_t turned = builder.view("x.turned", {4, 3}, {1, 4}, SegmentKind::transient,
+                                       builder.plan.tensors[x]->offset);
+  builder.program("main", Blocks());
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  writeFloats(executor, turned, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  EXPECT_EQ(readFloats(executor, x, 12),
+            (std::vector<float>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11}));
+  EXPECT_EQ(readFloats(executor, turned, 12),
+            (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_THROW(readFloats(executor, x, 11), hydra::support::Error);
+}
+
+TEST(CpuExecutor, ProfileCountsCallsOfEveryStep) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "add_scalar", 2);
+  const uint32_t x = builder.tensor("x", {});
+  builder.program(
+      "main",
+      blocks(launch("once", kernel, 1, 1, {updates(x), constantArg(1)}),
+             loop(3, {}, blocks(launch("thrice", kernel, 1, 1, {updates(x), constantArg(1)})))));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  executor.run(0);
+  executor.setProfiling(true);
+  executor.run(0);
+  executor.run(0);
+  const std::vector<StepTime> times = executor.stepTimes();
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].step->name()->string_view(), "once");
+  EXPECT_EQ(times[0].calls, 2u);
+  EXPECT_EQ(times[1].calls, 6u);
+  EXPECT_GT(times[1].seconds, 0.0);
+}
+
+TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {
+  PlanBuilder features;
+  features.plan.target->cpu_features = {"sse2", "warp_drive"};
+  features.program("main", Blocks());
+  EXPECT_NE(refusal(features).find("lacks warp_drive; compile"), std::string::npos)
+      << refusal(features);
+
+  PlanBuilder memory;
+  memory.tensor("x", {1 << 20});
+  memory.program("main", Blocks());
+  const CpuOptions options{.threads = 1, .memoryAvailable = 1 << 20};
+  EXPECT_NE(refusal(memory, options)
+                .find("needs 4.00 MiB of memory (0 B for parameters and state, "
+                      "4.00 MiB for the step), but 1.00 MiB are available"),
+            std::string::npos)
+      << refusal(memory, options);
+
+  PlanBuilder code;
+  const uint32_t kernel = code.kernel("nothing", 0);
+  code.program("main", blocks(launch("nothing", kernel, 1, 1, {})));
+  EXPECT_NE(refusal(code).find("does not load"), std::string::npos) << refusal(code);
+
+  PlanBuilder symbol;
+  const uint32_t absent = testKernel(symbol, "no_such_symbol", 0);
+  symbol.program("main", blocks(launch("absent", absent, 1, 1, {})));
+  EXPECT_NE(refusal(symbol).find("has no symbol no_such_symbol"), std::string::npos)
+      << refusal(symbol);
+}
+
+TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
+  const auto refuses = [](const char *part, const char *function, auto makeArgs, Attrs list = {}) {
+    PlanBuilder builder;
+    std::vector<Arg> args = makeArgs(builder);
+    builder.program("main", blocks(call(function, std::move(args), std::move(list))));
+    const std::string message = refusal(builder);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  refuses("no such function", "frobnicate", [](PlanBuilder &) { return std::vector<Arg>(); });
+  refuses("2 arguments; expected 3 to 4", "matmul", [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("a", {2, 2})), reads(b.tensor("b", {2, 2}))};
+  });
+  refuses("sizes do not fit", "matmul", [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("a", {2, 3})), reads(b.tensor("b", {4, 5})),
+                       writes(b.tensor("c", {2, 5}))};
+  });
+  refuses("expected f32", "embedding_grad", [](PlanBuilder &b) {
+    return std::vector{
+        reads(b.tensor("t", {2}, SegmentKind::transient, hydra::planfile::DType::i32)),
+        reads(b.tensor("g", {2, 4}, SegmentKind::transient, hydra::planfile::DType::bf16)),
+        writes(b.tensor("e", {5, 4}))};
+  });
+  refuses("needs the attribute value", "fill",
+          [](PlanBuilder &b) { return std::vector{writes(b.tensor("x", {2}))}; });
+  refuses("expected the same", "copy", [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("x", {2})), writes(b.tensor("y", {3}))};
+  });
+  refuses(
+      "expected a multiple", "attention",
+      [](PlanBuilder &b) {
+        return std::vector{reads(b.tensor("q", {1, 4, 3, 8})), reads(b.tensor("k", {1, 4, 2, 8})),
+                           reads(b.tensor("v", {1, 4, 2, 8})), writes(b.tensor("o", {1, 4, 3, 8}))};
+      },
+      attrs(attr("scale", 1.0)));
+}

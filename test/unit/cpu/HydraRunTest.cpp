@@ -1,0 +1,151 @@
+// The program hydra-run: what it prints, what it leaves, and that every mistake is one line and
+// status 1.
+#include "runtime/support/Safetensors.h"
+#include "test/unit/cpu/SmallTraining.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+using namespace hydra::test;
+namespace runtime = hydra::runtime;
+namespace support = hydra::support;
+
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string output; // standard output, or both when asked for
+};
+
+Outcome shell(const std::string &command) {
+  Outcome outcome;
+  FILE *pipe = ::popen(command.c_str(), "r");
+  std::array<char, 4096> part;
+  for (size_t count; (count = std::fread(part.data(), 1, part.size(), pipe)) > 0;)
+    outcome.output.append(part.data(), count);
+  const int status = ::pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+class HydraRun : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() / ("hydra-run-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    runtime::writePlan(folder / "train.fb", smallTraining().plan);
+    const std::array<float, 4> target{1, 2, 3, 4};
+    const std::array<int32_t, 6> ids{0, 1, 2, 3, 4, 5};
+    const std::vector<support::TensorView> tensors = {
+        {{"target", support::DType::F32, {4}}, std::as_bytes(std::span(target))},
+        {{"tokens", support::DType::I32, {2, 3}}, std::as_bytes(std::span(ids))},
+        {{"labels", support::DType::I32, {2, 3}}, std::as_bytes(std::span(ids))}};
+    support::writeSafetensors(folder / "in.safetensors", tensors);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  /// hydra-run in the folder of the test; `redirect` tells where standard error goes.
+  Outcome run(const std::string &arguments, const std::string &redirect = "2>/dev/null") const {
+    return shell("cd " + folder.string() + " && " HYDRA_RUN " " + arguments + " " + redirect);
+  }
+
+  /// Expects status 1 and one line on standard error that holds `part`.
+  void expectRefusal(const std::string &arguments, const std::string &part) const {
+    const Outcome outcome = run(arguments, "2>&1 >/dev/null");
+    EXPECT_EQ(outcome.status, 1) << arguments;
+    EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1)
+        << arguments << ": " << outcome.output;
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << arguments << ": " << outcome.output;
+    EXPECT_EQ(outcome.output.rfind("hydra-run: ", 0), 0u) << outcome.output;
+  }
+
+  std::filesystem::path folder;
+};
+
+} // namespace
+
+TEST_F(HydraRun, TrainsOnGivenValuesTheSameEveryTime) {
+  const std::string command = "train.fb --inputs in.safetensors --steps 3 --outputs ";
+  const Outcome first = run(command + "a.safetensors --threads 1");
+  EXPECT_EQ(first.status, 0);
+  EXPECT_NE(first.output.find("step 1  loss 0.750000"), std::string::npos) << first.output;
+  EXPECT_NE(first.output.find("after 3 steps: loss"), std::string::npos) << first.output;
+  EXPECT_EQ(run(command + "b.safetensors --threads 2").status, 0);
+  EXPECT_EQ(shell("cmp " + (folder / "a.safetensors").string() + " " +
+                  (folder / "b.safetensors").string())
+                .status,
+            0);
+  const auto out = support::Safetensors::open(folder / "a.safetensors");
+  EXPECT_EQ(out.get("losses").shape, std::vector<int64_t>{4});
+  EXPECT_NE(out.find("w.m"), nullptr);
+}
+
+TEST_F(HydraRun, SaysWhenDataIsSynthetic) {
+  const Outcome outcome = run("train.fb --steps 1 --seed 5", "2>&1 >/dev/null");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.output.find("random tokens and initial parameters of seed 5"),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST_F(HydraRun, BenchProfileAndDryRun) {
+  const Outcome bench = run("train.fb --bench=4 --profile=table");
+  EXPECT_EQ(bench.status, 0);
+  EXPECT_NE(bench.output.find("4 steps of train.fb"), std::string::npos) << bench.output;
+  EXPECT_NE(bench.output.find("longest steps"), std::string::npos) << bench.output;
+  const Outcome dry = run("train.fb --dry-run");
+  EXPECT_EQ(dry.status, 0);
+  EXPECT_NE(dry.output.find("attention kernels"), std::string::npos) << dry.output;
+}
+
+TEST_F(HydraRun, WrongUseIsOneLine) {
+  expectRefusal("", "plan is required");
+  expectRefusal("train.fb", "--steps N");
+  expectRefusal("train.fb --steps 0", "--steps");
+  expectRefusal("train.fb --steps 2 --bench", "--bench");
+  expectRefusal("train.fb --stepz 2", "--stepz");
+  expectRefusal("train.fb --steps 2 --threads 0", "--threads");
+  expectRefusal("train.fb --steps 2 --device tpu", "--device");
+  expectRefusal("train.fb --bench --profile=picture", "--profile");
+  expectRefusal("train.fb --steps 2 --clip 1", "no scalar of this name");
+  expectRefusal("absent.fb --steps 2", "absent.fb");
+  expectRefusal("train.fb --steps 2 --inputs absent.safetensors", "absent.safetensors");
+  expectRefusal("train.fb --steps 2 --outputs absent/out.safetensors", "absent/out.safetensors");
+}
+
+TEST_F(HydraRun, DamagedFilesAndAFullDiskLeaveNothing) {
+  std::filesystem::resize_file(folder / "train.fb",
+                               std::filesystem::file_size(folder / "train.fb") - 1);
+  expectRefusal("train.fb --steps 1", "train.fb: ");
+  runtime::writePlan(folder / "train.fb", smallTraining().plan);
+  std::filesystem::resize_file(folder / "in.safetensors", 20);
+  expectRefusal("train.fb --steps 1 --inputs in.safetensors --outputs out.safetensors",
+                "in.safetensors");
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.safetensors"));
+  // A limit on file sizes stands for the full disk: the write fails after 256 KiB.
+  PlanBuilder large = smallTraining();
+  large.variable("large", {300000});
+  runtime::writePlan(folder / "large.fb", large.plan);
+  const Outcome full = shell("cd " + folder.string() +
+                             " && ulimit -f 512 && trap '' XFSZ && " HYDRA_RUN
+                             " large.fb --steps 1 --outputs out.safetensors 2>&1 >/dev/null");
+  EXPECT_EQ(full.status, 1);
+  EXPECT_NE(full.output.find("out.safetensors: "), std::string::npos) << full.output;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    EXPECT_NE(entry.path().filename().string().substr(0, 3), "out") << entry.path();
+}
+
+TEST_F(HydraRun, LinksNoCompiler) {
+  const Outcome libraries = shell("ldd " HYDRA_RUN);
+  EXPECT_EQ(libraries.status, 0);
+  EXPECT_EQ(libraries.output.find("LLVM"), std::string::npos) << libraries.output;
+  EXPECT_EQ(libraries.output.find("MLIR"), std::string::npos) << libraries.output;
+}

@@ -1,0 +1,183 @@
+// hydrac: compiles a model to a plan.
+#include "compiler/PlanPipeline.h"
+#include "compiler/codegen/CompileKernels.h"
+#include "compiler/driver/Driver.h"
+#include "compiler/emit/EmitPlan.h"
+#include "compiler/emit/MemoryReport.h"
+#include "compiler/lowering/LibraryLowering.h"
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/support/AtomicFile.h"
+#include "runtime/support/Error.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+
+using namespace hydra;
+using namespace mlir;
+namespace cl = llvm::cl;
+
+namespace {
+
+constexpr llvm::StringLiteral kOverview =
+    "Compiles a model to a plan for hydra-run.\n\n"
+    "  hydrac models/cs336.mlir --preset=tiny --batch=2 --seq=32 -o plan.fb\n"
+    "  hydrac models/llama.mlir --preset=tiny --batch=2 --seq=32 --mode=grad -o grad.fb\n"
+    "  hydrac models/cs336.mlir --preset=xl --batch=4 --seq=512 --memory-report -o xl.fb\n";
+
+struct Options : ModelOptions {
+  Options() : ModelOptions("train") {}
+
+  cl::opt<std::string> output{"o", cl::value_desc("FILE"), cl::cat(category),
+                              cl::desc("where the plan goes (default: plan.fb)"),
+                              cl::init("plan.fb")};
+  cl::opt<std::string> target{"target", cl::value_desc("NAME"), cl::cat(category),
+                              cl::desc("cpu (this machine), or x86-64-v3 or x86-64-v4 "
+                                       "(default: cpu)"),
+                              cl::init("cpu")};
+  cl::opt<CompilePhase> until{
+      "compile-to", cl::cat(category), cl::init(CompilePhase::Plan),
+      cl::desc("stop after a phase and write the program as text (default: compile to the end)"),
+      cl::values(clEnumValN(CompilePhase::Bind, "bind", "static types, straight-line layers"),
+                 clEnumValN(CompilePhase::Differentiate, "differentiate",
+                            "backward pass and updates"),
+                 clEnumValN(CompilePhase::Group, "group", "groups of row-wise operations"),
+                 clEnumValN(CompilePhase::Place, "place", "views, copies and order"),
+                 clEnumValN(CompilePhase::Plan, "plan", "buffers, steps and offsets"))};
+  cl::list<std::string> disabled{"disable-pass", cl::value_desc("NAME,..."), cl::cat(category),
+                                 cl::CommaSeparated,
+                                 cl::desc("leave passes out (default: none); see --list-passes")};
+  cl::opt<bool> listPasses{"list-passes", cl::cat(category),
+                           cl::desc("print all passes in order and end")};
+  cl::opt<unsigned> level{"O", cl::Prefix, cl::cat(category), cl::init(2),
+                          cl::desc("0: only what is needed, 1: simplification and views, 2: "
+                                   "everything (default: 2)")};
+  cl::opt<bool> noClip{"no-clip", cl::cat(category),
+                       cl::desc("no clipping by the global norm of gradients (default: clipping, "
+                                "its limit set when the plan runs)")};
+  cl::opt<std::string> memoryReport{"memory-report", cl::ValueOptional, cl::value_desc("json"),
+                                    cl::cat(category),
+                                    cl::desc("print peak and use of memory, as text or JSON")};
+  cl::opt<bool> timing{"timing", cl::cat(category),
+                       cl::desc("print where compile time went")};
+};
+
+CompileOptions compileOptions(const Options &options, ModelOp model) {
+  CompileOptions compile;
+  compile.binding = options.binding();
+  compile.mode = options.givenMode().value_or(Mode::Train);
+  compile.accumulation = options.accum;
+  compile.clip = !options.noClip;
+  compile.level = options.level;
+  compile.until = options.until;
+  for (const std::string &name : options.disabled)
+    compile.disabled.insert(name);
+  bool train = compile.mode == Mode::Train;
+  if (compile.mode == Mode::Grad)
+    compile.binding.programs = {"loss:loss"};
+  else if (train)
+    compile.binding.programs = {"train:loss", "eval:loss"};
+  for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    if (compile.mode == Mode::Forward || (train && entry.getSymName() == "logits"))
+      compile.binding.programs.push_back((entry.getSymName() + ":" + entry.getSymName()).str());
+  return compile;
+}
+
+/// Throws Error for a name that is no pass, or one that cannot be left out.
+void checkDisabled(const Options &options) {
+  std::vector<PassEntry> passes = pipelinePasses();
+  for (const std::string &name : options.disabled) {
+    auto it = llvm::find_if(passes, [&](const PassEntry &p) { return p.name == name; });
+    if (it == passes.end())
+      support::fail("--disable-pass: there is no pass '{}'; see --list-passes", name);
+    if (it->required)
+      support::fail("--disable-pass: '{}' is needed to make a plan", name);
+  }
+}
+
+void printPasses() {
+  llvm::StringSet<> seen;
+  for (const PassEntry &pass : pipelinePasses())
+    if (seen.insert(pass.name).second)
+      llvm::outs() << llvm::formatv("{0,-26} {1,-9} {2}\n", pass.name,
+                                    pass.required ? "required" : "", pass.summary);
+}
+
+void writeText(const std::string &path, ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  if (path == "-") {
+    llvm::outs() << text;
+    return;
+  }
+  support::AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text.data(), text.size())));
+  file.commit();
+}
+
+LogicalResult run(Options &options) {
+  checkDisabled(options);
+  Driver driver(options);
+  if (failed(driver.load()))
+    return failure();
+  CompileOptions compile = compileOptions(options, driver.model());
+  std::vector<std::string> passes;
+  if (failed(driver.run([&](OpPassManager &manager) {
+        passes = buildPlanPipeline(manager, compile);
+      })))
+    return failure();
+  if (compile.until != CompilePhase::Plan) {
+    writeText(options.output.getNumOccurrences() ? options.output.getValue() : "-",
+              driver.module());
+    return success();
+  }
+  auto module = *driver.module().getOps<plan::PlanModuleOp>().begin();
+  if (options.memoryReport.getNumOccurrences())
+    printMemoryReport(module, options.memoryReport == "json", llvm::outs());
+
+  TimingScope scope = driver.time("Code generation");
+  FailureOr<CompiledKernels> kernels = compileKernels(module, options.target);
+  if (failed(kernels))
+    return failure();
+  EmitOptions emit;
+  emit.producer = "hydrac 0.1";
+  emit.modelFile = options.file;
+  emit.precision = "fp32";
+  emit.mode = modeName(compile.mode).str();
+  emit.passes = passes;
+  emit.targetName = options.target;
+  emit.cpuFeatures = kernels->cpuFeatures;
+  emit.nativeCode = std::move(kernels->code);
+  emit.symbolOf = [&](plan::KernelOp kernel) {
+    return kernels->symbols.lookup(kernel.getSymName());
+  };
+  emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
+  emit.options = {{"mode", emit.mode},
+                  {"target", options.target},
+                  {"O", std::to_string(compile.level)},
+                  {"accum", std::to_string(compile.accumulation)},
+                  {"clip", compile.clip ? "true" : "false"}};
+  for (const std::string &name : options.disabled)
+    emit.options.emplace_back("disable-pass", name);
+  runtime::writePlan(options.output.getValue(), *emitPlan(module, emit));
+  return success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  static Options options;
+  if (!parseCommandLine(argc, argv, kOverview, {&options.category}))
+    return 1;
+  try {
+    if (options.listPasses) {
+      printPasses();
+      return 0;
+    }
+    return failed(run(options));
+  } catch (const support::Error &error) {
+    printProblem(error.what());
+    return 1;
+  }
+}
