@@ -16,6 +16,8 @@ config.environment["PATH"] = os.pathsep.join(
 )
 
 config.substitutions.append(("%models", os.path.join(config.hydra_source_dir, "models")))
+config.substitutions.append(("%root", config.hydra_source_dir))
+config.substitutions.append(("%tools", config.hydra_tools_dir))
 if config.python:
     config.available_features.add("python")
     config.substitutions.append(("%python", config.python))

@@ -1,6 +1,8 @@
 // Command lines of the compiler's tools.
 #include "compiler/driver/CommandLine.h"
 
+#include "compiler/Pipelines.h"
+
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -74,6 +76,8 @@ bool MagnitudeParser::parse(cl::Option &option, StringRef, StringRef text, doubl
 bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
                       ArrayRef<const cl::OptionCategory *> categories) {
   state().program = sys::path::filename(argv[0]).str();
+  mlir::DialectRegistry unused;
+  registerEverything(unused); // --mlir-print-ir-after takes the names of passes
   mlir::registerMLIRContextCLOptions();
   mlir::registerAsmPrinterCLOptions();
   mlir::registerPassManagerCLOptions();

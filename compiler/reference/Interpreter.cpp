@@ -34,7 +34,7 @@ public:
                                            entry.getArgNames().getAsValueRange<StringAttr>()))
       if (failed(bind(argument, name, entry)))
         return failure();
-    countUses(entry);
+    countUses(entry.getBody().front());
     for (Operation &op : entry.getBody().front().without_terminator())
       if (failed(evaluate(&op)))
         return failure();
@@ -73,8 +73,8 @@ private:
   }
 
   /// Tensors are dropped after their last use.
-  void countUses(EntryOp entry) {
-    for (Operation &op : entry.getBody().front())
+  void countUses(Block &block) {
+    for (Operation &op : block)
       for (Value v : op.getOperands())
         ++uses[v];
   }
@@ -82,6 +82,8 @@ private:
   LogicalResult evaluate(Operation *op) {
     if (auto use = dyn_cast<UseOp>(op))
       return bind(use.getResult(), use.getVariable(), use);
+    if (auto group = dyn_cast<FusedOp>(op))
+      return evaluateGroup(group);
     auto reference = dyn_cast<ReferenceOpInterface>(op);
     if (!reference)
       return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
@@ -97,10 +99,35 @@ private:
         roundTo(result, typeOf(value).getElementType());
       tensors[value] = std::make_shared<RefTensor>(std::move(result));
     }
+    release(op);
+    return success();
+  }
+
+  /// A group has no value of its own: its operations run one after the other.
+  LogicalResult evaluateGroup(FusedOp group) {
+    Block &body = group.getBlock();
+    for (auto [argument, input] : llvm::zip(body.getArguments(), group.getInputs()))
+      give(argument, input);
+    countUses(body);
+    for (Operation &op : body.without_terminator())
+      if (failed(evaluate(&op)))
+        return failure();
+    for (auto [result, value] : llvm::zip(group.getResults(), group.getYield().getValues()))
+      give(result, value);
+    release(group.getYield());
+    release(group);
+    return success();
+  }
+
+  void give(Value to, Value from) {
+    Shared tensor = tensors.lookup(from);
+    tensors[to] = std::move(tensor);
+  }
+
+  void release(Operation *op) {
     for (Value v : op->getOperands())
       if (--uses[v] == 0)
         tensors.erase(v);
-    return success();
   }
 
   const TensorMap &values;

@@ -54,12 +54,12 @@ OperandLayout LinearOp::operandLayout(unsigned) {
 
 void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
+  if (getB()) // first, so that it can be summed where the gradient is computed
+    grads[2] = build::sumTo(b, loc, g[0], build::shapeOf(getB()));
   Value dy = build::flattenRows(b, loc, g[0]), x = build::flattenRows(b, loc, getX());
   Value dx = MatmulOp::create(b, loc, dy, getW(), UnitAttr(), UnitAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
   grads[1] = MatmulOp::create(b, loc, dy, x, b.getUnitAttr(), UnitAttr());
-  if (getB())
-    grads[2] = build::sum(b, loc, dy, {0});
 }
 
 //===-- matmul ------------------------------------------------------------------------------===//

@@ -40,7 +40,7 @@ int64_t resultElements(Operation *op) {
   return n;
 }
 
-static int64_t bytesOf(Type type) {
+int64_t bytesOf(Type type) {
   auto t = cast<RankedTensorType>(type);
   return t.getNumElements() * ((t.getElementTypeBitWidth() + 7) / 8);
 }

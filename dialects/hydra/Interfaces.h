@@ -66,6 +66,8 @@ enum class Precision {
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);
 int64_t operandAndResultBytes(mlir::Operation *op);
+/// Of a bound tensor in memory; truth values take a byte.
+int64_t bytesOf(mlir::Type tensor);
 
 /// Default of the row-wise interface: a rank-0 tensor is a scalar, others are tiles.
 RowForm formByRank(mlir::Value v);

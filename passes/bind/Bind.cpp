@@ -5,6 +5,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <functional>
+
 using namespace mlir;
 
 namespace hydra {
@@ -28,7 +30,7 @@ private:
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
     if (failed(declareSymbols()) || failed(applyPreset()) || failed(applySettings()) ||
-        failed(checkComplete()) || failed(derive()))
+        failed(checkComplete()) || failed(derive()) || failed(checkCalls()))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
       if (failed(bindDeclaration(op)))
@@ -182,9 +184,12 @@ private:
     if (auto stack = dyn_cast<StackOp>(op)) {
       if (failed(evaluateAttributes(stack)))
         return failure();
-      auto count = dyn_cast<IntegerAttr>(stack.getCountAttr());
-      if (!count)
+      if (!isIntOrExpr(stack.getCountAttr()))
         return stack.emitOpError("has a size that is not an integer");
+      constexpr int64_t kMostLayers = 1024;
+      if (stack.getCount() < 0 || stack.getCount() > kMostLayers)
+        return stack.emitOpError() << "@" << stack.getSymName() << " has " << stack.getCount()
+                                   << " elements; expected 0 to " << kMostLayers;
       DeferredLayer deferred(environment);
       for (Operation &inner : llvm::make_early_inc_range(stack.getBody().front()))
         if (failed(bindVariable(inner)))
@@ -200,11 +205,16 @@ private:
     environment.deferred.erase(kIndexSymbol);
     if (failed(evaluated))
       return failure();
-    if (hasExpr(op.getAttr("shape")))
-      return op.emitOpError("has a shape that depends on the layer");
-    for (Attribute d : op.getAttrOfType<ArrayAttr>("shape"))
-      if (!isIntOrExpr(d) || intValue(d) < 1)
-        return op.emitOpError() << "has dimension " << d << "; expected positive integers";
+    auto shape = op.getAttrOfType<ArrayAttr>("shape");
+    if (hasExpr(shape))
+      return op.emitOpError() << "has a shape over '" << kLayerSymbol << "' or '" << kIndexSymbol
+                              << "'; expected numbers";
+    if (!isIntListOrExprs(shape))
+      return op.emitOpError("has a dimension that is not an integer");
+    if (std::string problem = checkShape(intList(shape)); !problem.empty())
+      return op.emitOpError() << "shape " << problem;
+    if (failed(checkIndex(op)))
+      return failure();
     Attribute condition = op.getAttr("condition");
     if (!condition || isa<ExprAttr>(condition))
       return success();
@@ -218,36 +228,49 @@ private:
     return success();
   }
 
+  /// `index` counts the elements of a tensor, which only `shuffle` has.
+  LogicalResult checkIndex(Operation &op) {
+    for (NamedAttribute a : op.getAttrs()) {
+      auto init = dyn_cast<InitAttr>(a.getValue());
+      bool found = false;
+      forEachSymbol(a.getValue(), [&](StringRef name) { found |= name == kIndexSymbol; });
+      if (found && !(init && init.getKind() == "shuffle"))
+        return op.emitOpError() << "uses '" << kIndexSymbol << "' outside of shuffle(…)";
+    }
+    return success();
+  }
+
   //===-- Programs --------------------------------------------------------------------------===//
 
   LogicalResult selectPrograms() {
     if (programs.empty())
       return success();
-    SmallVector<EntryOp> originals(model.getBody().getOps<EntryOp>()), chosen;
-    OpBuilder b(&getContext());
-    for (const std::string &text : programs) {
-      auto [name, entryName] = StringRef(text).split(':');
+    SmallVector<EntryOp> originals(model.getBody().getOps<EntryOp>());
+    SmallVector<std::pair<StringRef, EntryOp>> chosen;
+    StringSet<> names;
+    for (StringRef text : programs) {
+      auto [name, entryName] = text.split(':');
+      if (name.empty() || entryName.empty())
+        return model.emitOpError() << "cannot read the program '" << text
+                                   << "'; expected NAME:ENTRY";
       auto entry = model.lookupSymbol<EntryOp>(entryName);
       if (!entry)
         return model.emitOpError() << "@" << model.getSymName() << " has no entry '" << entryName
                                    << "' for the program '" << name << "'";
-      b.setInsertionPointToEnd(&model.getBody().front());
-      auto program = cast<EntryOp>(b.clone(*entry));
-      program.setSymName(name);
-      program->remove();
-      chosen.push_back(program);
+      if (!names.insert(name).second)
+        return model.emitOpError() << "program '" << name << "' is given twice";
+      chosen.push_back({name, entry});
     }
+    OpBuilder b = OpBuilder::atBlockEnd(&model.getBody().front());
+    for (auto [name, entry] : chosen)
+      cast<EntryOp>(b.clone(*entry)).setSymName(name);
     for (EntryOp entry : originals)
       entry.erase();
-    for (EntryOp program : chosen)
-      model.getBody().front().push_back(program);
     return success();
   }
 
   LogicalResult bindEntry(EntryOp entry) {
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>()) {
-      if (symbols.contains(dim))
-        return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
       auto it = entryDims.find(dim);
       if (it == entryDims.end())
         return entry.emitOpError() << "dimension '" << dim << "' of @" << entry.getSymName()
@@ -258,9 +281,10 @@ private:
       return failure();
     for (auto [argument, shape, dtype] :
          llvm::zip(entry.getBody().getArguments(), entry.getArgShapes(), entry.getArgDtypes())) {
-      for (Attribute d : cast<ArrayAttr>(shape))
-        if (!isa<IntegerAttr>(d) || intValue(d) < 1)
-          return entry.emitOpError("has an argument whose dimensions are not positive integers");
+      if (!isIntListOrExprs(shape))
+        return entry.emitOpError("has an argument with a dimension that is not an integer");
+      if (std::string problem = checkShape(intList(cast<ArrayAttr>(shape))); !problem.empty())
+        return entry.emitOpError() << "argument shape " << problem;
       argument.setType(RankedTensorType::get(intList(cast<ArrayAttr>(shape)),
                                              cast<TypeAttr>(dtype).getValue()));
     }
@@ -288,8 +312,7 @@ private:
   }
 
   LogicalResult bindBlock(Block &block) {
-    if (failed(inlineCalls(block)))
-      return failure();
+    inlineCalls(block);
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (failed(evaluateAttributes(&op)))
         return failure();
@@ -308,19 +331,53 @@ private:
     return success();
   }
 
-  /// Writes the bodies of definitions in place of the calls of a block. A definition is inlined
-  /// while it is not itself being inlined, so recursion is found.
-  LogicalResult inlineCalls(Block &block) {
+  /// Refuses definitions that call themselves, and chains of them that grow beyond all measure.
+  LogicalResult checkCalls() {
+    llvm::MapVector<Operation *, uint64_t> calls; // that inlining the definition writes out
+    DenseSet<Operation *> open;
+    std::function<LogicalResult(Operation *, uint64_t &)> count = [&](Operation *parent,
+                                                                      uint64_t &sum) {
+      WalkResult result = parent->walk([&](CallOp call) {
+        auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
+        if (open.contains(callee)) {
+          call.emitOpError() << "definition @" << call.getCallee() << " calls itself";
+          return WalkResult::interrupt();
+        }
+        if (!calls.count(callee)) {
+          constexpr size_t kMostDepth = 64;
+          if (open.size() == kMostDepth) {
+            call.emitOpError() << "lies more than " << kMostDepth << " definitions deep";
+            return WalkResult::interrupt();
+          }
+          uint64_t inside = 0;
+          open.insert(callee);
+          if (failed(count(callee, inside)))
+            return WalkResult::interrupt();
+          open.erase(callee);
+          calls[callee] = inside;
+        }
+        sum += 1 + calls[callee];
+        constexpr uint64_t kMostCalls = 65536;
+        if (sum <= kMostCalls)
+          return WalkResult::advance();
+        call.emitOpError() << "is one of more than " << kMostCalls << " calls";
+        return WalkResult::interrupt();
+      });
+      return failure(result.wasInterrupted());
+    };
+    uint64_t sum = 0;
+    return count(model, sum);
+  }
+
+  /// Writes the bodies of definitions in place of the calls of a block.
+  void inlineCalls(Block &block) {
     for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
       auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
-      if (!inlining.insert(callee).second)
-        return call.emitOpError() << "definition @" << call.getCallee() << " calls itself";
       Region copy;
       IRMapping mapping;
       callee.getBody().cloneInto(&copy, mapping);
       Block &body = copy.front();
-      if (failed(inlineCalls(body)))
-        return failure();
+      inlineCalls(body);
       for (auto [argument, value] : llvm::zip(body.getArguments(), call.getArguments()))
         argument.replaceAllUsesWith(value);
       Operation *yield = body.getTerminator();
@@ -328,9 +385,7 @@ private:
       yield->erase();
       block.getOperations().splice(call->getIterator(), body.getOperations());
       call.erase();
-      inlining.erase(callee);
     }
-    return success();
   }
 
   LogicalResult bindLeaf(LeafOpInterface op) {
@@ -372,6 +427,8 @@ private:
         d = std::max(d, own[i]);
       }
     }
+    if (std::string problem = checkShape(shape); !problem.empty())
+      return op->emitOpError() << "common shape " << problem;
     OpBuilder b(op);
     for (OpOperand &operand : op->getOpOperands())
       if (build::shapeOf(operand.get()) != ArrayRef<int64_t>(shape)) {
@@ -455,7 +512,6 @@ private:
   Environment environment;
   llvm::MapVector<StringRef, Symbol> symbols;
   llvm::StringMap<Attribute> entryDims;
-  DenseSet<Operation *> inlining;
 };
 
 } // namespace

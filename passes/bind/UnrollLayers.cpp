@@ -28,6 +28,9 @@ struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
   }
 
 private:
+  /// Far beyond any model: loops in loops multiply.
+  static constexpr int64_t kMostOperations = 10'000'000;
+
   static std::string elementPath(StackOp stack, int64_t layer) {
     return (stack.getSymName() + "." + Twine(layer)).str();
   }
@@ -50,6 +53,16 @@ private:
       op->setAttr(a.getName(), *value);
     }
     return success();
+  }
+
+  FailureOr<bool> holds(Operation *op, Attribute condition, const Environment &environment) {
+    FailureOr<Attribute> value =
+        evaluate(condition, environment, [&] { return op->emitOpError(); });
+    if (failed(value))
+      return failure();
+    if (auto truth = dyn_cast<BoolAttr>(*value))
+      return truth.getValue();
+    return op->emitOpError("has a condition that is neither true nor false");
   }
 
   LogicalResult unroll(ForOp loop, StackOp stack) {
@@ -78,14 +91,10 @@ private:
                                            const Environment &environment) {
     for (Operation &op : block.without_terminator()) {
       if (auto when = dyn_cast<WhenOp>(op)) {
-        FailureOr<Attribute> condition =
-            evaluate(when.getCondition(), environment, [&] { return when.emitOpError(); });
+        FailureOr<bool> condition = holds(when, when.getCondition(), environment);
         if (failed(condition))
           return failure();
-        auto truth = dyn_cast<BoolAttr>(*condition);
-        if (!truth)
-          return when.emitOpError("has a condition that is neither true nor false");
-        Region &taken = truth.getValue() ? when.getThenRegion() : when.getElseRegion();
+        Region &taken = *condition ? when.getThenRegion() : when.getElseRegion();
         if (taken.empty())
           continue;
         FailureOr<SmallVector<Value>> values =
@@ -95,6 +104,9 @@ private:
         mapping.map(when.getResults(), *values);
         continue;
       }
+      if (++operations > kMostOperations)
+        return op.emitOpError() << "is one of more than " << kMostOperations
+                                << " operations when unrolled";
       Operation *clone = b.clone(op, mapping);
       clone->setLoc(withLayer(op.getLoc(), path));
       if (failed(evaluateAttributes(clone, environment)))
@@ -103,9 +115,10 @@ private:
       if (Operation *variable = use ? stack.lookupSymbol(use.getVariableAttr()) : nullptr) {
         Attribute condition = variable->getAttr("condition");
         if (condition) {
-          FailureOr<Attribute> present =
-              evaluate(condition, environment, [&] { return use.emitOpError(); });
-          if (failed(present) || *present == BoolAttr::get(&getContext(), false))
+          FailureOr<bool> present = holds(variable, condition, environment);
+          if (failed(present))
+            return failure();
+          if (!*present)
             return use.emitOpError() << "parameter or state @" << use.getVariable()
                                      << " does not exist in " << path;
         }
@@ -123,15 +136,18 @@ private:
       std::string path = elementPath(stack, layer);
       Environment environment = layerEnvironment(layer);
       for (Operation &variable : stack.getBody().front()) {
+        if (Attribute condition = variable.getAttr("condition")) {
+          FailureOr<bool> present = holds(&variable, condition, environment);
+          if (failed(present))
+            return failure();
+          if (!*present)
+            continue;
+        }
         Operation *clone = b.clone(variable);
+        clone->removeAttr("condition");
         clone->setLoc(withLayer(variable.getLoc(), path));
         if (failed(evaluateAttributes(clone, environment)))
           return failure();
-        if (clone->getAttr("condition") == BoolAttr::get(&getContext(), false)) {
-          clone->erase();
-          continue;
-        }
-        clone->removeAttr("condition");
         StringRef name = SymbolTable::getSymbolName(&variable);
         SymbolTable::setSymbolName(clone, (path + "." + name).str());
       }
@@ -139,6 +155,8 @@ private:
     stack.erase();
     return success();
   }
+
+  int64_t operations = 0;
 };
 
 } // namespace

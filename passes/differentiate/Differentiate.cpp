@@ -118,6 +118,9 @@ private:
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     if (!differentiable)
       return op->emitOpError("lies between a parameter and the loss but has no derivative");
+    if (llvm::any_of(ArrayRef(incoming).drop_front(), [](Value v) { return v != nullptr; }))
+      return op->emitOpError("saves statistics on which the loss depends; only its first result has "
+                             "a derivative");
     OpBuilder forwardBuilder(op);
     Operation *saving = differentiable.saveForBackward(forwardBuilder);
     incoming.resize(saving->getNumResults());

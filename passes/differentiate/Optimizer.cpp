@@ -86,10 +86,15 @@ private:
   }
 
   /// The state of that name, created with zeros behind all other variables if new.
-  StateOp state(Twine name, RankedTensorType type, Location loc) {
+  FailureOr<StateOp> state(Twine name, RankedTensorType type, Location loc) {
     std::string text = name.str();
-    if (auto existing = model.lookupSymbol<StateOp>(text))
-      return existing;
+    if (Operation *existing = model.lookupSymbol(text)) {
+      auto found = dyn_cast<StateOp>(existing);
+      if (found && found.getBoundType() == type)
+        return found;
+      return existing->emitOpError() << "@" << text << " has the name of optimizer state; expected "
+                                     << "hydra.state of " << type;
+    }
     OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
     auto init = InitAttr::get(&getContext(), "zeros", {});
     return StateOp::create(b, loc, b.getStringAttr(text), b.getI64ArrayAttr(type.getShape()),
@@ -143,16 +148,18 @@ private:
       Location at = withPhase(param.getLoc(), "optimizer");
       RankedTensorType type = param.getBoundType();
       auto moment = RankedTensorType::get(type.getShape(), b.getF32Type());
-      StateOp m = state(param.getSymName() + ".m", moment, at);
-      StateOp v = state(param.getSymName() + ".v", moment, at);
-      auto step1 = AdamWOp::create(b, at, read(b, param, type), read(b, m, moment),
-                                   read(b, v, moment), gradient, lr, step, scale,
+      FailureOr<StateOp> m = state(param.getSymName() + ".m", moment, at);
+      FailureOr<StateOp> v = state(param.getSymName() + ".v", moment, at);
+      if (failed(m) || failed(v))
+        return failure();
+      auto step1 = AdamWOp::create(b, at, read(b, param, type), read(b, *m, moment),
+                                   read(b, *v, moment), gradient, lr, step, scale,
                                    group->getBeta1Attr(), group->getBeta2Attr(),
                                    group->getEpsAttr(), group->getWdAttr(),
                                    group->getLrScaleAttr());
       outputs.set(param, step1.getP1());
-      outputs.set(m, step1.getM1());
-      outputs.set(v, step1.getV1());
+      outputs.set(*m, step1.getM1());
+      outputs.set(*v, step1.getV1());
       ++updates;
     }
     setReturn(b, entry.getReturn(), outputs);
@@ -168,9 +175,11 @@ private:
       Location at = withPhase(param.getLoc(), "optimizer");
       Value gradient = end.getOutput(("grad." + param.getSymName()).str());
       RankedTensorType type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
-      StateOp sum = state(param.getSymName() + ".grad", type, at);
+      FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at);
+      if (failed(sum))
+        return failure();
       Value share = build::scale(b, at, build::cast(b, at, gradient, b.getF32Type()), 1.0 / accum);
-      outputs.set(sum, AddOp::create(b, at, read(b, sum, type), share));
+      outputs.set(*sum, AddOp::create(b, at, read(b, *sum, type), share));
     }
     setReturn(b, end, outputs);
     entry.setSymName("accumulate");

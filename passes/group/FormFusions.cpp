@@ -39,6 +39,16 @@ public:
     }
   }
 
+  /// Lets groups compute what an elementwise operation makes from tensors that they read anyway,
+  /// in place of reading it as well.
+  void repeatOperations() {
+    if (single)
+      return;
+    for (Group *group : inOrder())
+      while (repeatOperation(*group)) {
+      }
+  }
+
   /// All groups in the order in which they will stand.
   SmallVector<Group *> inOrder() {
     SmallVector<Group *> order;
@@ -106,11 +116,47 @@ private:
     llvm::append_range(members, group.members);
     llvm::sort(members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     std::optional<GroupLayout> layout = GroupLayout::find(members);
-    if (!layout || layout->countBuffers() > buffers)
+    if (!layout || layout->getInputs().size() + layout->liveResults().size() > buffers)
       return;
     other = Group();
     other.open = false;
     set(group, *layout);
+  }
+
+  static int64_t bytesRead(const GroupLayout &layout) {
+    int64_t bytes = 0;
+    for (const GroupInput &input : layout.getInputs())
+      bytes += bytesOf(input.value.getType());
+    return bytes;
+  }
+
+  /// Puts a copy of one operation into a group if the group then reads less.
+  bool repeatOperation(Group &group) {
+    GroupLayout layout = *GroupLayout::find(group.members);
+    for (const GroupInput &input : layout.getInputs()) {
+      Value read = input.value;
+      Operation *op = read.getDefiningOp();
+      if (!op || !op->hasTrait<Elementwise>() || !isGroupable(op))
+        continue;
+      auto isReader = [&](OpOperand &use) { return groupOf.lookup(use.getOwner()) == &group; };
+      Operation **first = llvm::find_if(group.members, [&](Operation *member) {
+        return llvm::is_contained(member->getOperands(), read);
+      });
+      if (first == group.members.end()) // read through a broadcast
+        continue;
+      Operation *copy = OpBuilder(*first).clone(*op);
+      read.replaceUsesWithIf(copy->getResult(0), isReader);
+      SmallVector<Operation *> members(group.members);
+      members.insert(llvm::find(members, *first), copy);
+      std::optional<GroupLayout> repeated = GroupLayout::find(members);
+      if (repeated && bytesRead(*repeated) < bytesRead(layout)) {
+        set(group, *repeated);
+        return true;
+      }
+      copy->getResult(0).replaceAllUsesWith(read);
+      copy->erase();
+    }
+    return false;
   }
 
   void set(Group &group, const GroupLayout &layout) {
@@ -148,8 +194,10 @@ private:
     settle(block);
     Grouping grouping(block, single, buffers);
     grouping.run();
+    grouping.repeatOperations();
     // The last first: what a group reads is then known when the group that computes it is written.
-    for (Group *group : llvm::reverse(grouping.inOrder()))
+    SmallVector<Group *> order = grouping.inOrder();
+    for (Group *group : llvm::reverse(order))
       write(*GroupLayout::find(group->members));
     settle(block);
     // Numbers that something else than a group needs in memory.

@@ -28,7 +28,7 @@ Value originOf(Value v) {
 //===-- The domain --------------------------------------------------------------------------===//
 
 /// The splits of a shape into rows and inner dimensions, best first: the last dimension inside,
-/// with others until there are columns enough for wide vectors.
+/// with others until there are columns enough for wide vectors. Others have both rows and columns.
 static SmallVector<unsigned> splitsOf(ArrayRef<int64_t> shape) {
   constexpr int64_t enoughColumns = 64;
   unsigned rank = shape.size(), least = rank - std::min(rank, kMaxInnerDimensions);
@@ -36,7 +36,7 @@ static SmallVector<unsigned> splitsOf(ArrayRef<int64_t> shape) {
   for (int64_t columns = 1; best > least && columns < enoughColumns;)
     columns *= shape[--best];
   SmallVector<unsigned> splits{best};
-  for (unsigned split = rank + 1; split-- > least;)
+  for (unsigned split = rank; split-- > std::max(least, 1u);)
     if (split != best)
       splits.push_back(split);
   return splits;
@@ -75,7 +75,8 @@ bool GroupLayout::assign(RowDomain candidate) {
 bool GroupLayout::assign(RowWiseOpInterface op) {
   for (RowForm form : fittingForms(domain, op)) {
     // What has no rows of its own is better computed once than in every row.
-    if (form != RowForm::Tile && form != RowForm::Row)
+    bool perRow = form == RowForm::Row && (domain.rows() > 1 || domain.columns() == 1);
+    if (form != RowForm::Tile && !perRow)
       continue;
     bool fits = llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
       return op.needsOuterOperand(operand.index())
@@ -106,6 +107,11 @@ std::optional<RowForm> GroupLayout::operandForm(Operation *source, RowForm form)
   return fitsForm(domain, form, build::shapeOf(x)) ? std::optional(form) : std::nullopt;
 }
 
+bool GroupLayout::hasShapeOf(RowForm form, Value v) const {
+  std::optional<RowForm> own = formOfShape(domain, build::shapeOf(v));
+  return own && sameForm(domain, *own, form);
+}
+
 GroupLayout::Source GroupLayout::classify(Value v, RowForm form) const {
   Operation *op = v.getDefiningOp();
   if (op && isMember.contains(op)) {
@@ -118,18 +124,19 @@ GroupLayout::Source GroupLayout::classify(Value v, RowForm form) const {
   }
   if (isa_and_present<ConstantOp>(op))
     return Source::Copied;
-  if (isa_and_present<IotaOp>(op)) {
-    std::optional<RowForm> own = formOfShape(domain, build::shapeOf(v));
-    return own && sameForm(domain, *own, form) ? Source::Copied : Source::Read;
-  }
+  if (isa_and_present<IotaOp>(op))
+    return hasShapeOf(form, v) ? Source::Copied : Source::Read;
   if (isa_and_present<ReshapeOp, BroadcastOp>(op)) {
     std::optional<RowForm> inner = operandForm(op, form);
     if (!inner)
       return comesFromMember(v) ? Source::Impossible : Source::Read;
     Source source = classify(op->getOperand(0), *inner);
-    // A reshaped tile stays a view outside; what is small or repeated is read as it is.
-    bool view = source == Source::Read && isa<ReshapeOp>(op) && form == RowForm::Tile;
-    return view || source == Source::Impossible ? source : Source::Copied;
+    if (source == Source::Impossible)
+      return source;
+    // Of a reshaped input that is read which comes in a shape of the domain.
+    bool view = source == Source::Read && isa<ReshapeOp>(op) &&
+                !hasShapeOf(form, op->getOperand(0)) && hasShapeOf(form, v);
+    return view ? Source::Read : Source::Copied;
   }
   return Source::Read;
 }
@@ -174,15 +181,6 @@ SmallVector<Value> GroupLayout::liveResults() const {
       if (isUsedOutside(result))
         live.push_back(result);
   return live;
-}
-
-size_t GroupLayout::countBuffers() const {
-  size_t count = llvm::count_if(inputs, [](const GroupInput &input) {
-    return build::typeOf(input.value).getNumElements() > 1;
-  });
-  return count + llvm::count_if(liveResults(), [](Value v) {
-           return build::typeOf(v).getNumElements() > 1;
-         });
 }
 
 //===-- Writing -----------------------------------------------------------------------------===//
@@ -244,9 +242,8 @@ private:
 
   /// The shape in which a value of that form enters or leaves the group: its own if that will do.
   SmallVector<int64_t> shapeAs(Value v, RowForm form) const {
-    std::optional<RowForm> own = formOfShape(domain, build::shapeOf(v));
-    return own && sameForm(domain, *own, form) ? SmallVector<int64_t>(build::shapeOf(v))
-                                               : shapeOfForm(domain, form);
+    return layout.hasShapeOf(form, v) ? SmallVector<int64_t>(build::shapeOf(v))
+                                      : shapeOfForm(domain, form);
   }
 
   Value argument(const GroupInput &input) {

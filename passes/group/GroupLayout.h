@@ -37,9 +37,6 @@ public:
 
   /// Results of members that something outside uses.
   llvm::SmallVector<mlir::Value> liveResults() const;
-  /// Inputs and live results that are more than one number.
-  size_t countBuffers() const;
-
   /// Writes the group in place of its last member and erases the members.
   FusedOp build() const;
 
@@ -59,6 +56,8 @@ private:
   void collectInputs();
   Source classify(mlir::Value v, RowForm form) const;
   bool comesFromMember(mlir::Value v) const;
+  /// Whether a value can be an input or result of that form as it is.
+  bool hasShapeOf(RowForm form, mlir::Value v) const;
   bool isUsedOutside(mlir::Value v) const;
 
   /// A free source that holds `v` in `form`, and the form of its operand.

@@ -58,7 +58,7 @@ private:
     Value lse = build::reshape(b, loc, op.getLse(), build::shapeOf(rows.labels));
     Value share = RowLoss::shareOfRow(b, loc, rows.labels);
     Value gradient = rows.gradient(lse, MulOp::create(b, loc, op.getDloss(), share));
-    RankedTensorType type = op.getDlogits().getType();
+    RankedTensorType type = build::typeOf(op.getDlogits());
     gradient = build::cast(b, loc, gradient, type.getElementType());
     return build::reshape(b, loc, gradient, type.getShape());
   }

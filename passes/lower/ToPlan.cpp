@@ -36,14 +36,27 @@ public:
   }
 
   plan::PlanModuleOp getModule() { return module; }
-  OpBuilder &builder() { return b; }
   Value variable(StringAttr name) { return variables.lookup(name); }
+
+  /// A new program behind all others; scalars and kernels go before the first.
+  plan::ProgramOp program(EntryOp entry) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(&module.getBody().front());
+    auto program =
+        plan::ProgramOp::create(b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
+                                b.getI64IntegerAttr(1), IntegerAttr(), IntegerAttr());
+    if (!firstProgram)
+      firstProgram = program;
+    return program;
+  }
 
   /// The scalar of that name, made by the first program that asks.
   Value scalar(StringRef name, RankedTensorType type, Location loc) {
     Value &buffer = scalars[name];
     if (buffer)
       return buffer;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(firstProgram);
     buffer = addBuffer(type, "other", loc);
     bool counts = name == "step";
     double value = name == "lr" ? 1e-3 : counts ? 1.0 : 0.0;
@@ -67,6 +80,8 @@ public:
     if (kernel)
       return kernel;
     std::string name = kernelName(group);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(firstProgram);
     kernel = plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
                                     b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
                                     b.getI64IntegerAttr(partition.grain), IntegerAttr());
@@ -86,6 +101,8 @@ public:
     plan::KernelOp &kernel = kernels[key];
     if (!kernel) {
       RowPartition partition = partitionCombine(parts, columns);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(firstProgram);
       kernel = plan::KernelOp::create(
           b, loc, b.getStringAttr(("combine_" + Twine(kernels.size() - 1)).str()),
           b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
@@ -142,6 +159,7 @@ private:
 
   OpBuilder b;
   plan::PlanModuleOp module;
+  plan::ProgramOp firstProgram;
   DenseMap<Attribute, Value> variables;
   llvm::StringMap<Value> scalars;
   llvm::StringMap<plan::KernelOp> kernels;
@@ -154,11 +172,7 @@ public:
       : Lowering(entry.getContext()), plan(plan), entry(entry), liveness(entry) {}
 
   LogicalResult run() {
-    OpBuilder &moduleBuilder = plan.builder();
-    program = plan::ProgramOp::create(moduleBuilder, entry.getLoc(),
-                                      moduleBuilder.getStringAttr(entry.getSymName()),
-                                      moduleBuilder.getI64IntegerAttr(1), IntegerAttr(),
-                                      IntegerAttr());
+    program = plan.program(entry);
     b.setInsertionPointToEnd(&program.getBody().emplaceBlock());
     addInputs();
     chooseUpdateTargets();

@@ -100,10 +100,11 @@ void hydra::runtime::attentionBackward(const AttentionShape &shape,
     kernels().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
                        floats(scratch, worker));
   });
-  if (!partsWriteDq(shape))
+  if (!partsWriteDq(shape)) {
     forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
       kernels().gather(shape, tensors, batch, head, block);
     });
+  }
 }
 
 const char *hydra::runtime::attentionLevel() { return kernels().level; }

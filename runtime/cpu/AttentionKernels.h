@@ -36,12 +36,12 @@ struct AttentionKernels {
 
 namespace baseline {
 extern const AttentionKernels attentionKernels;
-}
+} // namespace baseline
 namespace v3 {
 extern const AttentionKernels attentionKernels;
-}
+} // namespace v3
 namespace v4 {
 extern const AttentionKernels attentionKernels;
-}
+} // namespace v4
 
 } // namespace hydra::runtime

@@ -63,7 +63,7 @@ void StridedCopy::copyBlock(char *target, const char *source, int64_t rowCount,
   // written in one go: with strides of a power of two, 32 lines at a time do not stay in the cache.
   constexpr int64_t side = 32;
   T tile[side][side];
-  for (int64_t r0 = 0; r0 < rowCount; r0 += side)
+  for (int64_t r0 = 0; r0 < rowCount; r0 += side) {
     for (int64_t c0 = 0; c0 < columnCount; c0 += side) {
       const int64_t tileRows = std::min(side, rowCount - r0);
       const int64_t tileColumns = std::min(side, columnCount - c0);
@@ -76,6 +76,7 @@ void StridedCopy::copyBlock(char *target, const char *source, int64_t rowCount,
         for (int64_t c = 0; c < tileColumns; ++c)
           *reinterpret_cast<T *>(to + r * rows.target + c * columns.target) = tile[c][r];
     }
+  }
 }
 
 void StridedCopy::run(void *target, const void *source, ThreadPool &pool) const {

@@ -47,10 +47,11 @@ private:
 std::unique_ptr<LibraryCall> makeCopy(const CallSite &site) {
   site.argumentCount(2, 2);
   const TensorShape source = site.tensor(0, "source"), target = site.tensor(1, "target");
-  if (source.sizes != target.sizes || source.dtype != target.dtype)
+  if (source.sizes != target.sizes || source.dtype != target.dtype) {
     site.fail("source {} of {}, target {} of {}; expected the same",
               support::shapeText(source.sizes), support::irName(source.dtype),
               support::shapeText(target.sizes), support::irName(target.dtype));
+  }
   return std::make_unique<CopyCall>(
       StridedCopy(target.sizes, target.strides, source.strides, support::byteSize(target.dtype)));
 }

@@ -29,10 +29,11 @@ void checkTarget(const PlanFile &file) {
   for (const flatbuffers::String *feature : *target.cpu_features())
     if (!cpu.flags.contains(feature->str()))
       missing += (missing.empty() ? "" : ", ") + feature->str();
-  if (!missing.empty())
+  if (!missing.empty()) {
     fail(
         "{}: compiled for {}, but this CPU ({}) lacks {}; compile the model again for this machine",
         file.origin(), target.name()->string_view(), cpu.model, missing);
+  }
 }
 
 void checkMemory(const PlanFile &file, uint64_t available) {

@@ -4,7 +4,6 @@
 #include "runtime/support/Safetensors.h"
 
 using namespace hydra::runtime;
-namespace support = hydra::support;
 
 int64_t TensorShape::elements() const {
   int64_t count = 1;
@@ -30,10 +29,11 @@ size_t CallSite::argumentCount(size_t least, size_t most) const {
   if (count < least || count > most)
     fail("{} arguments; expected {}", count,
          least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
-  for (flatbuffers::uoffset_t i = 0; i < count; ++i)
+  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
     if (step.args()->Get(i)->kind() != planfile::ArgKind::buffer)
       fail("argument {} is a {}; expected a buffer", i,
            EnumNameArgKind(step.args()->Get(i)->kind()));
+  }
   return count;
 }
 

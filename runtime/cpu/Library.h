@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hydra::runtime {
@@ -76,7 +77,9 @@ using LibraryFactory = std::function<std::unique_ptr<LibraryCall>(const CallSite
 /// Factories by the name that plans use.
 class Library {
 public:
-  void add(std::string name, LibraryFactory factory) { factories[std::move(name)] = factory; }
+  void add(std::string name, LibraryFactory factory) {
+    factories[std::move(name)] = std::move(factory);
+  }
 
   /// Throws Error, listing what there is, if no function has the name the step calls.
   std::unique_ptr<LibraryCall> prepare(const CallSite &site) const;

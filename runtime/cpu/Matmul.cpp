@@ -125,10 +125,11 @@ struct Matmul::Impl {
 };
 
 Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSpec) {
-  for (const MatmulOperand *operand : {&spec.a, &spec.b, &spec.c})
+  for (const MatmulOperand *operand : {&spec.a, &spec.b, &spec.c}) {
     if (operand->batchStrides.size() != spec.batch.size())
       fail("matmul: {} batch strides for {} batch dimensions", operand->batchStrides.size(),
            spec.batch.size());
+  }
   if (spec.c.columnStride != 1 && spec.c.rowStride == 1 && !spec.hasBias) {
     transpose(spec);
     swapped = true;
@@ -141,13 +142,14 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
-  for (int64_t row = 0; row < rows.blocks; ++row)
+  for (int64_t row = 0; row < rows.blocks; ++row) {
     for (int64_t column = 0; column < columns.blocks; ++column) {
       const Variant *&variant = bySize[{rows.size(row), columns.size(column)}];
       if (!variant)
         variant = addVariant(rows.size(row), columns.size(column), threads);
       variantOf.push_back(variant);
     }
+  }
 }
 
 dnnl::memory::desc Matmul::Impl::describe(const MatmulOperand &operand, int64_t rows,
@@ -162,10 +164,11 @@ dnnl::memory::desc Matmul::Impl::describe(const MatmulOperand &operand, int64_t 
     rowStride = 1;
   const bool rowMajor = columnStride == 1 && (rowStride >= columns || rows == 1);
   const bool columnMajor = rowStride == 1 && (columnStride >= rows || columns == 1);
-  if (!rowMajor && !columnMajor)
+  if (!rowMajor && !columnMajor) {
     fail("matmul: operand {} [{}, {}] has strides [{}, {}]; expected one of them to be 1 and the "
          "other to be no less than the length of that dimension",
          name, rows, columns, operand.rowStride, operand.columnStride);
+  }
   return {
       {rows, columns}, dataType(operand.dtype, name), dnnl::memory::dims{rowStride, columnStride}};
 }

@@ -68,10 +68,11 @@ struct PreparedProgram::Builder {
     node.end = static_cast<uint32_t>(program.nodes.size());
     node.count = loop.count();
     node.first = static_cast<uint32_t>(program.shifts.size());
-    for (size_t i = firstAddress; i < program.addresses.size(); ++i)
+    for (size_t i = firstAddress; i < program.addresses.size(); ++i) {
       for (const LoopStride *stride : *loop.strides())
         if (stride->tensor() == tensors[i] && stride->bytes() != 0)
           program.shifts.push_back({static_cast<uint32_t>(i), stride->bytes()});
+    }
     node.last = static_cast<uint32_t>(program.shifts.size());
   }
 
@@ -175,11 +176,12 @@ void PreparedProgram::runLoop(const Node &node, uint32_t index, ThreadPool &pool
 
 void PreparedProgram::setProfiling(bool on) {
   profiling = on;
-  if (on)
+  if (on) {
     for (Node &node : nodes) {
       node.calls = 0;
       node.seconds = 0.0;
     }
+  }
 }
 
 void PreparedProgram::addTimes(uint32_t program, std::vector<StepTime> &times) const {

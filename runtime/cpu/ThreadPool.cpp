@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 
@@ -88,13 +89,13 @@ void ThreadPool::parallelFor(int64_t tasks, FunctionRef<void(int64_t, unsigned)>
   runShare(0);
   for (uint32_t left; (left = pending.load(std::memory_order_acquire)) != 0;)
     waitWhileEqual(pending, left);
-  for (std::exception_ptr &error : errors)
-    if (error) {
-      const std::exception_ptr first = error;
-      for (std::exception_ptr &each : errors)
-        each = nullptr;
-      std::rethrow_exception(first);
-    }
+  const auto failed = std::find_if(errors.begin(), errors.end(), [](const auto &e) { return !!e; });
+  if (failed == errors.end())
+    return;
+  std::exception_ptr first;
+  std::swap(first, *failed);
+  std::fill(errors.begin(), errors.end(), nullptr);
+  std::rethrow_exception(first);
 }
 
 void ThreadPool::runShare(unsigned worker) noexcept {

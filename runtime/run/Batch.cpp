@@ -85,10 +85,11 @@ void Batch::advance(uint64_t draw) {
       double value = 0;
       if (entry.input->kind() == InputKind::values)
         value = support::inverseNormalCdf(numbers.uniform53(i));
-      else // rows of length + 1 tokens; labels are one ahead
+      else { // rows of length + 1 tokens; labels are one ahead
         value =
             std::floor(text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0)) *
                        static_cast<double>(entry.input->limit()));
+      }
       support::fromDoubles(dtype, std::span(&value, 1),
                            std::span(entry.values).subspan(i * size, size));
     }

@@ -11,8 +11,6 @@
 #include <span>
 
 using namespace hydra::runtime;
-namespace planfile = hydra::planfile;
-namespace support = hydra::support;
 
 Scalars::Scalars(const planfile::Plan &plan, const std::map<std::string, double> &given)
     : overrides(given) {
@@ -24,13 +22,14 @@ Scalars::Scalars(const planfile::Plan &plan, const std::map<std::string, double>
     entries.push_back({scalar, plan.tensors()->Get(scalar->tensor()),
                        found == overrides.end() ? nullptr : &found->second});
   }
-  for (const auto &[name, value] : overrides)
+  for (const auto &[name, value] : overrides) {
     if (!plan.scalars() || names.empty())
       support::fail("--{}: the plan has no run-time scalars", name);
     else if (std::none_of(entries.begin(), entries.end(), [&, &n = name](const Entry &entry) {
                return entry.scalar->name()->string_view() == n;
              }))
       support::fail("--{}: the plan has no scalar of this name; it has {}", name, names);
+  }
 }
 
 void Scalars::write(Executor &executor, int64_t step) const {

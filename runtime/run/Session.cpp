@@ -12,7 +12,6 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
-namespace support = hydra::support;
 
 Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &options)
     : file(file), executor(executor), options(options),
@@ -54,10 +53,11 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
   int64_t loss = -1;
-  for (const Output *output : *program.outputs())
+  for (const Output *output : *program.outputs()) {
     if (output->name()->string_view() == "loss" &&
         plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       loss = output->tensor();
+  }
   if (needsLoss && loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(), program.name()->string_view());
   return {index, given ? Batch(plan, program, *given) : Batch(plan, program, options.seed), loss};
@@ -97,10 +97,11 @@ std::string Session::note() const {
   if (!given)
     return fmt::format("no --inputs: random tokens and initial parameters of seed {}",
                        options.seed);
-  for (const Variable *variable : *file.plan().variables())
+  for (const Variable *variable : *file.plan().variables()) {
     if (variable->kind() == VariableKind::param && !given->has(variable->name()->string_view()))
       return fmt::format("{} has no parameters: initial ones of seed {}", given->path(),
                          options.seed);
+  }
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include "runtime/run/Variables.h"
 
 using namespace hydra::runtime;
-namespace planfile = hydra::planfile;
 
 std::string
 hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,

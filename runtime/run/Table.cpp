@@ -9,12 +9,13 @@ using namespace hydra::runtime;
 
 std::string Table::text(const std::string &indent) const {
   std::vector<size_t> widths;
-  for (const std::vector<std::string> &row : rows)
+  for (const std::vector<std::string> &row : rows) {
     for (size_t c = 0; c < row.size(); ++c) {
       if (c == widths.size())
         widths.push_back(0);
       widths[c] = std::max(widths[c], row[c].size());
     }
+  }
   std::string text;
   for (const std::vector<std::string> &row : rows) {
     std::string line = indent;

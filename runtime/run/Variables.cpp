@@ -80,18 +80,20 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
   const Plan &plan = file.plan();
   // By VariableKind: a name that the file has.
   std::array<const flatbuffers::String *, 2> found{};
-  if (given)
+  if (given) {
     for (const Variable *variable : *plan.variables())
       if (given->has(variable->name()->string_view()))
         found[static_cast<size_t>(variable->kind())] = variable->name();
+  }
   for (const Variable *variable : *plan.variables()) {
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
     const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
-    if (other && !given->has(name))
+    if (other && !given->has(name)) {
       support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
                     given->path(), name, other->string_view(),
                     variable->kind() == VariableKind::param ? "parameters" : "states");
+    }
     executor.write(variable->tensor(),
                    other ? given->values(name, tensor) : draw(*variable, tensor, seed));
   }

@@ -18,11 +18,18 @@ static constexpr double kNoise = 1e-10;
 std::optional<double> numericDerivative(llvm::function_ref<double(double)> f) {
   // The error is about h^4 f⁽⁵⁾ / 30 from the formula and 1e-16 |f| / h from rounding. Halving h
   // changes the first by a factor of 16, so two estimates that agree are good to far more than
-  // their difference; a kink within reach moves them apart by a fraction of the jump.
-  for (double h : {1e-3, 1e-4}) {
-    const double half = f(h / 2) - f(-h / 2), one = f(h) - f(-h), two = f(2 * h) - f(-2 * h);
+  // their difference; a kink within reach moves them apart by a fraction of the jump. One at 0 does
+  // not, but makes the slopes of the two sides differ, by more than the h^3 of their formula.
+  const double zero = f(0.0);
+  for (const double h : {1e-3, 1e-4}) {
+    const double right = f(h), left = f(-h), farRight = f(2 * h), farLeft = f(-2 * h);
+    const double half = f(h / 2) - f(-h / 2), one = right - left, two = farRight - farLeft;
     const double coarse = (8.0 * one - two) / (12.0 * h), fine = (8.0 * half - one) / (6.0 * h);
-    if (std::abs(coarse - fine) <= 1e-7 * std::max(std::abs(coarse), std::abs(fine)) + kNoise)
+    const double slopeRight = (4.0 * right - farRight - 3.0 * zero) / (2.0 * h);
+    const double slopeLeft = (3.0 * zero - 4.0 * left + farLeft) / (2.0 * h);
+    const double size = std::max({std::abs(coarse), std::abs(slopeLeft), std::abs(slopeRight)});
+    if (std::abs(coarse - fine) <= 1e-7 * size + kNoise &&
+        std::abs(slopeRight - slopeLeft) <= 1e-6 * size + 1e-8)
       return fine;
   }
   return std::nullopt;

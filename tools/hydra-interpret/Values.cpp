@@ -2,6 +2,7 @@
 #include "tools/hydra-interpret/Values.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
 #include "runtime/support/Safetensors.h"
 
@@ -126,23 +127,23 @@ TensorMap readTensors(const std::string &path, ArrayRef<Slot> slots) {
   return values;
 }
 
-TensorMap syntheticInputs(ArrayRef<Slot> slots, uint64_t seed) {
-  const support::Philox random(seed, "tokens");
-  TensorMap values;
+void drawInputs(ArrayRef<Slot> slots, uint64_t seed, uint64_t draw, TensorMap &values) {
+  const support::Philox text(seed, "tokens", draw);
   for (const Slot &slot : slots) {
     if (slot.kind != Slot::Kind::Input)
       continue;
-    if (slot.ids == 0)
+    if (slot.ids == 0 && isInteger(slot))
       fail("the input '{}' has no synthetic values; give it with --inputs", slot.name);
+    const support::Philox numbers(seed, slot.name, draw);
     RefTensor &tensor = values[slot.name] = RefTensor(slot.type.getShape());
-    const int64_t shift = slot.ids < 0 ? 1 : 0;
+    // Rows of length + 1 tokens; labels are one ahead.
+    const int64_t length = tensor.cols(), shift = slot.ids < 0 ? 1 : 0;
     for (int64_t i = 0; i < tensor.size(); ++i) {
-      int64_t row = i / tensor.cols(), column = i % tensor.cols();
-      double u = random.uniform53(row * (tensor.cols() + 1) + column + shift);
-      tensor.data[i] = std::floor(u * static_cast<double>(std::abs(slot.ids)));
+      double u = text.uniform53(i / length * (length + 1) + i % length + shift);
+      tensor.data[i] = slot.ids == 0 ? support::inverseNormalCdf(numbers.uniform53(i))
+                                     : std::floor(u * static_cast<double>(std::abs(slot.ids)));
     }
   }
-  return values;
 }
 
 void writeTensors(const std::string &path, const NamedTensors &tensors) {

@@ -28,10 +28,11 @@ std::vector<Slot> slotsOf(llvm::ArrayRef<EntryOp> programs);
 /// of range, an input is missing, or some parameters are given and others not.
 TensorMap readTensors(const std::string &path, llvm::ArrayRef<Slot> slots);
 
-/// Token ids for inputs that are ids, and the ids of the same sequence one position later for
-/// inputs that are labels ([..., S] both): what depends on seed and position only. Throws
-/// support::Error where there are other inputs.
-TensorMap syntheticInputs(llvm::ArrayRef<Slot> slots, uint64_t seed);
+/// Fills the inputs with synthetic values: ids drawn uniformly (labels [..., S] are the ids one
+/// position later of the same sequence), other reals from a normal distribution. What depends on
+/// seed, `draw` and position only, as in hydra-run. Throws support::Error on integers that are no
+/// ids.
+void drawInputs(llvm::ArrayRef<Slot> slots, uint64_t seed, uint64_t draw, TensorMap &values);
 
 using NamedTensors = std::vector<std::pair<std::string, const RefTensor *>>;
 

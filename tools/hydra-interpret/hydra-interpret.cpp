@@ -15,11 +15,13 @@ constexpr llvm::StringLiteral kOverview =
     "      --inputs in.safetensors --outputs out.safetensors\n\n"
     "--inputs holds the inputs of the entry (tokens, labels: I32 or I64), all parameters or none,\n"
     "and any state (F32 or F64). What it lacks starts from its initialiser; without --inputs the\n"
-    "tokens are synthetic. --outputs receives, as F64:\n"
+    "tokens are random, in --mode=train other ones for each micro-batch. --outputs receives, as "
+    "F64:\n"
     "  --mode=forward  what the entry returns\n"
     "  --mode=grad     loss and grad.<parameter>\n"
-    "  --mode=train    losses [N+1] (before each of N updates on the same batch, and after the\n"
-    "                  last), all parameters and all state\n"
+    "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
+    "parameters\n"
+    "                  and all state; with --inputs every batch is the given one\n"
     "Without --outputs the losses, or one line a tensor, are printed. A model may be a template "
     "or\n"
     "the text after any pass (--dump-passes): what was done to it is not done again.\n";
@@ -36,7 +38,7 @@ struct Options : ModelOptions {
       "round", cl::cat(own),
       cl::desc("round each result to its type, as a low-precision run would (default: off)")};
   SeedOption seed{"seed", cl::value_desc("N"), cl::cat(own), cl::init(0),
-                  cl::desc("of initialisers and synthetic tokens (default: 0)")};
+                  cl::desc("of initial parameters and random tokens (default: 0)")};
   IntegerOption<0> steps{"steps", cl::value_desc("N"), cl::cat(own), cl::init(1),
                          cl::desc("updates in --mode=train (default: 1)")};
   MagnitudeOption lr{"lr", cl::value_desc("X"), cl::cat(own), cl::init(1e-3),
@@ -174,14 +176,16 @@ private:
 
   LogicalResult giveValues() {
     slots = slotsOf(programs);
-    bool fromFile = !options.inputs.empty();
-    values = fromFile ? readTensors(options.inputs, slots) : syntheticInputs(slots, options.seed);
+    if (options.inputs.empty())
+      drawInputs(slots, options.seed, 0, values);
+    else
+      values = readTensors(options.inputs, slots);
     if (llvm::any_of(slots,
                      [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
       FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
       if (failed(initial))
         return failure();
-      announceInitialisers(fromFile);
+      announceInitialisers();
       for (auto &item : *initial)
         values.try_emplace(item.getKey(), std::move(item.getValue()));
     }
@@ -210,6 +214,8 @@ private:
       const bool last = n == options.steps; // evaluated only
       const int64_t batches = last ? 1 : options.accum;
       for (int64_t i = 0; i < batches; ++i) {
+        if (options.inputs.empty())
+          drawInputs(slots, options.seed, n * options.accum + i, values);
         FailureOr<TensorMap> step = interpret(programs.front(), values, {options.round});
         if (failed(step))
           return failure();
@@ -254,9 +260,9 @@ private:
     values.try_emplace(name, ArrayRef<int64_t>(), value);
   }
 
-  void announceInitialisers(bool fromFile) {
-    if (!fromFile)
-      printProblem(llvm::Twine("no --inputs: synthetic tokens and initial parameters of seed ") +
+  void announceInitialisers() {
+    if (options.inputs.empty())
+      printProblem(llvm::Twine("no --inputs: random tokens and initial parameters of seed ") +
                    llvm::Twine(options.seed));
     else if (llvm::any_of(slots, [&](const Slot &s) {
                return s.kind == Slot::Kind::Parameter && !values.contains(s.name);

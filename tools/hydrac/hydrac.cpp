@@ -136,10 +136,6 @@ LogicalResult run(Options &options) {
   if (options.memoryReport.getNumOccurrences())
     printMemoryReport(module, options.memoryReport == "json", llvm::outs());
 
-  TimingScope scope = driver.time("Code generation");
-  FailureOr<CompiledKernels> kernels = compileKernels(module, options.target);
-  if (failed(kernels))
-    return failure();
   EmitOptions emit;
   emit.producer = "hydrac 0.1";
   emit.modelFile = options.file;
@@ -147,11 +143,6 @@ LogicalResult run(Options &options) {
   emit.mode = modeName(compile.mode).str();
   emit.passes = passes;
   emit.targetName = options.target;
-  emit.cpuFeatures = kernels->cpuFeatures;
-  emit.nativeCode = std::move(kernels->code);
-  emit.symbolOf = [&](plan::KernelOp kernel) {
-    return kernels->symbols.lookup(kernel.getSymName());
-  };
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},
@@ -160,7 +151,18 @@ LogicalResult run(Options &options) {
                   {"clip", compile.clip ? "true" : "false"}};
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
-  runtime::writePlan(options.output.getValue(), *emitPlan(module, emit));
+  // From here on no flag may be read: linking kernels in the process resets all of them.
+  std::string output = options.output, target = options.target;
+  TimingScope scope = driver.time("Code generation");
+  FailureOr<CompiledKernels> kernels = compileKernels(module, target);
+  if (failed(kernels))
+    return failure();
+  emit.cpuFeatures = kernels->cpuFeatures;
+  emit.nativeCode = std::move(kernels->code);
+  emit.symbolOf = [&](plan::KernelOp kernel) {
+    return kernels->symbols.lookup(kernel.getSymName());
+  };
+  runtime::writePlan(output, *emitPlan(module, emit));
   return success();
 }
 

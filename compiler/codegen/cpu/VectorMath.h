@@ -4,8 +4,8 @@
 // Errors in units in the last place, over all floats (test/unit/codegen/VectorMathTest.cpp):
 //
 //   exp      1.0    overflow gives inf, results below the normal range are rounded, not flushed
-//   log      1.0    log 0 = -inf, log of a negative number = nan, denormal arguments included
-//   tanh     1.5    sigmoid  1.5
+//   log      0.8    log 0 = -inf, log of a negative number = nan, denormal arguments included
+//   tanh     1.3    sigmoid  2.1
 //   sqrt, / and so rsqrt = 1 / sqrt: each operation exactly rounded
 //
 // A fused multiply-add is written as one; nothing else is contracted.

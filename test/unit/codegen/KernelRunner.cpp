@@ -1,42 +1,20 @@
 // Compiles, loads, runs and compares.
 #include "test/unit/codegen/KernelRunner.h"
 
+#include "runtime/cpu/NativeCode.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <random>
 #include <sys/mman.h>
-#include <unistd.h>
 
 using namespace hydra;
 using namespace hydra::test;
 using hydra::cpu::Strides;
-
-//===-- Code --------------------------------------------------------------------------------===//
-
-LoadedCode::LoadedCode(const std::vector<uint8_t> &bytes) {
-  int file = memfd_create("kernels", MFD_CLOEXEC);
-  if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
-    throw std::runtime_error("cannot write a memory file");
-  std::string path = "/proc/self/fd/" + std::to_string(file);
-  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  close(file);
-  if (!handle)
-    throw std::runtime_error(dlerror());
-}
-
-LoadedCode::~LoadedCode() { dlclose(handle); }
-
-KernelFunction LoadedCode::function(const std::string &symbol) const {
-  void *address = dlsym(handle, symbol.c_str());
-  if (!address)
-    throw std::runtime_error(dlerror());
-  return reinterpret_cast<KernelFunction>(address);
-}
 
 cpu::CpuTarget hydra::test::testTarget() {
   const char *name = std::getenv("HYDRA_TEST_TARGET");
@@ -65,7 +43,7 @@ template <typename Visit> void TypedTensor::forEachOffset(Visit visit) const {
     int64_t offset = 0;
     for (size_t d = 0; d < shape.size(); ++d)
       offset += index[d] * strides[d];
-    visit(n, guard + offset * storageBytes(type));
+    visit(n, first + offset * storageBytes(type));
     for (size_t d = shape.size(); d-- > 0;) {
       if (++index[d] < shape[d])
         break;
@@ -79,12 +57,22 @@ TypedTensor::TypedTensor(llvm::ArrayRef<int64_t> shape, Strides layout, RowType 
   int64_t last = 0;
   for (auto [size, stride] : llvm::zip(shape, strides))
     last += (size - 1) * stride;
-  bytes.assign(2 * guard + (last + 1) * storageBytes(type), 0x5a);
-  isElement.assign(bytes.size(), 0);
+  const size_t page = 4096, needed = (last + 1) * storageBytes(type), guard = 256;
+  size = (needed + guard + page - 1) / page * page;
+  first = size - needed;
+  void *memory = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                      -1, 0);
+  if (memory == MAP_FAILED || mprotect(static_cast<char *>(memory) + size, page, PROT_NONE))
+    throw std::runtime_error("cannot map memory");
+  bytes = static_cast<char *>(memory);
+  std::memset(bytes, 0x5a, size);
+  isElement.assign(size, 0);
   forEachOffset([&](int64_t, size_t at) {
     std::fill_n(isElement.begin() + at, storageBytes(type), 1);
   });
 }
+
+TypedTensor::~TypedTensor() { munmap(bytes, size + 4096); }
 
 void TypedTensor::fill(const Numbers &numbers) {
   forEachOffset([&](int64_t n, size_t at) {
@@ -127,7 +115,7 @@ Numbers TypedTensor::read() const {
 }
 
 bool TypedTensor::guardsHold() const {
-  for (size_t i = 0; i < bytes.size(); ++i)
+  for (size_t i = 0; i < size; ++i)
     if (!isElement[i] && bytes[i] != 0x5a)
       return false;
   return true;
@@ -197,8 +185,9 @@ std::vector<Numbers> hydra::test::runKernel(const RowProgram &program,
   for (Sum &sum : sums)
     args.push_back(sum.partial->data());
 
-  LoadedCode code(llvm::cantFail(module.link()));
-  KernelFunction kernel = code.function(symbol);
+  std::vector<uint8_t> object = llvm::cantFail(module.link());
+  runtime::NativeCode code(std::as_bytes(std::span(object)), "kernels");
+  runtime::KernelFunction kernel = code.function(symbol);
   for (int64_t g = 0; g < grains; ++g) {
     int64_t n = options.backwards ? grains - 1 - g : g;
     kernel(args.data(), n * grain, std::min(rows, (n + 1) * grain));
@@ -250,7 +239,7 @@ void hydra::test::expectMatches(const RowProgram &program, const std::vector<Num
         where = i;
       }
     }
-    EXPECT_LE(worst, 2.0 * allowed + 1e-7 * scale)
+    EXPECT_LE(worst, 2.0 * allowed + 1e-6 * scale)
         << "result " << r << " element " << where << ": " << out[r][where] << ", expected "
         << exact[r][where];
   }

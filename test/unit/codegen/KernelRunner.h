@@ -8,47 +8,37 @@
 
 namespace hydra::test {
 
-using KernelFunction = void (*)(char *const *args, int64_t begin, int64_t end);
-
-/// A shared object in memory.
-class LoadedCode {
-public:
-  explicit LoadedCode(const std::vector<uint8_t> &bytes);
-  ~LoadedCode();
-  LoadedCode(const LoadedCode &) = delete;
-  LoadedCode &operator=(const LoadedCode &) = delete;
-  KernelFunction function(const std::string &symbol) const;
-
-private:
-  void *handle;
-};
-
 /// The target that tests compile for: HYDRA_TEST_TARGET or the host.
 cpu::CpuTarget testTarget();
 
 /// Row-major strides.
 cpu::Strides denseStrides(llvm::ArrayRef<int64_t> shape);
 
-/// Elements of a type under strides, with a guard before and after that must stay as it is.
+/// Elements of a type under strides. The last one ends at a page that cannot be read; before the
+/// first and between them lie bytes that must stay as they are.
 class TypedTensor {
 public:
   TypedTensor(llvm::ArrayRef<int64_t> shape, cpu::Strides strides, RowType type);
+  ~TypedTensor();
+  TypedTensor(const TypedTensor &) = delete;
+  TypedTensor &operator=(const TypedTensor &) = delete;
   void fill(const Numbers &numbers);
   Numbers read() const;
-  char *data() { return bytes.data() + guard; }
+  char *data() { return bytes + first; }
   const cpu::Strides &layout() const { return strides; }
   RowType elementType() const { return type; }
-  /// Whether nothing was written outside of the elements (gaps between them included).
+  /// Whether nothing was written outside of the elements.
   bool guardsHold() const;
 
 private:
-  static constexpr size_t guard = 256;
   template <typename Visit> void forEachOffset(Visit visit) const;
 
   llvm::SmallVector<int64_t> shape;
   cpu::Strides strides;
   RowType type;
-  std::vector<char> bytes, isElement;
+  char *bytes;
+  size_t size, first; ///< readable bytes, and where the first element is
+  std::vector<char> isElement;
 };
 
 /// What to run beside the program itself.

@@ -1,12 +1,133 @@
-#include "test/support/RandomProgram.h"
-#include "test/support/Compile.h"
+// The derivative of every operation against central differences.
+#include "test/support/Derivative.h"
+#include "test/support/OpCases.h"
+
 #include <gtest/gtest.h>
-#include <cstdio>
-#include <cstdlib>
+
+#include <cmath>
+
+using namespace hydra;
 using namespace hydra::test;
-TEST(Dump, One) {
-  uint64_t seed = atoi(getenv("SEED") ? getenv("SEED") : "1");
-  auto p = randomProgram(seed);
-  puts(p.layered.text.c_str());
-  puts(p.flat.text.c_str());
+
+TEST(NumericDerivative, IsExactToTenDigitsWhereItIsSmooth) {
+  for (const double x : {-1.0, 0.3, 2.0}) {
+    const auto found = numericDerivative([&](double t) { return std::exp(std::sin(x + t)); });
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(*found, std::exp(std::sin(x)) * std::cos(x), 1e-11);
+  }
+}
+
+TEST(NumericDerivative, TakesASmallerStepWhereCurvatureIsHigh) {
+  const auto found = numericDerivative([](double t) { return std::sin(300.0 * t); });
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(*found, 300.0, 1e-5);
+}
+
+TEST(NumericDerivative, RefusesKinksAndJumps) {
+  EXPECT_FALSE(numericDerivative([](double t) { return std::abs(t); }));
+  EXPECT_FALSE(numericDerivative([](double t) { return std::abs(t - 1e-5); }));
+  EXPECT_FALSE(numericDerivative([](double t) { return t < 0.0 ? 0.0 : 1e-3; }));
+}
+
+namespace {
+
+class Gradient : public testing::TestWithParam<OpCase> {};
+
+std::string nameOf(const testing::TestParamInfo<OpCase> &info) { return info.param.name; }
+
+} // namespace
+
+TEST_P(Gradient, AgreesWithCentralDifferences) {
+  unsigned checked = 0, skipped = 0;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const SmallModel model = GetParam().make(random);
+    SmallProgram program(model);
+    ASSERT_EQ(program.error, "");
+    const TensorMap values = model.values(seed);
+    const TensorMap gradients = program.differentiate(values);
+    ASSERT_EQ(program.error, "");
+    const DerivativeReport report =
+        checkGradients(program.forward(), values, gradients, seed,
+                       {.directions = 2, .elements = 10, .tolerance = 1e-8});
+    EXPECT_EQ(report.failures, "") << model.text();
+    checked += report.checked;
+    skipped += report.skipped;
+  }
+  EXPECT_LE(skipped * 20, checked) << "too many derivatives were beside a kink";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Gradient, testing::ValuesIn(opCases()), nameOf);
+
+TEST(GradientCases, CoverEveryDifferentiableOperation) {
+  Compiler compiler;
+  llvm::StringSet<> found;
+  Random random(1);
+  for (const OpCase &c : opCases()) {
+    auto module = compiler.parse(c.make(random).text());
+    ASSERT_TRUE(module) << c.name;
+    module->walk([&](mlir::Operation *op) { found.insert(op->getName().getStringRef()); });
+  }
+  for (const mlir::RegisteredOperationName op :
+       compiler.context.getRegisteredOperationsByDialect("hydra"))
+    if (op.hasInterface<DifferentiableOpInterface>())
+      EXPECT_TRUE(found.contains(op.getStringRef())) << op.getStringRef().str();
+}
+
+namespace {
+
+/// Gradients of a model at given values.
+TensorMap gradientsAt(const SmallModel &model, const TensorMap &values) {
+  SmallProgram program(model);
+  EXPECT_EQ(program.error, "");
+  return program.error.empty() ? program.differentiate(values) : TensorMap();
+}
+
+} // namespace
+
+TEST(GradientOfTies, GoesToTheFirstOperandOfMaxAndMin) {
+  for (const char *op : {"max", "min"}) {
+    SmallModel model;
+    model.parameters = {{"a", {3}}, {"b", {3}}};
+    model.resultShape = {3};
+    model.code = std::string("    %y = hydra.") + op + " %a, %b\n";
+    TensorMap values = model.values(1);
+    values["b"] = values["a"];
+    const TensorMap gradients = gradientsAt(model, values);
+    EXPECT_TRUE(sameBits(gradients.lookup("grad.a"), values["weight"])) << op;
+    EXPECT_TRUE(sameBits(gradients.lookup("grad.b"), RefTensor(llvm::ArrayRef<int64_t>{3}))) << op;
+  }
+}
+
+TEST(GradientOfTies, IsSharedAmongTheLargestOfReduceMax) {
+  SmallModel model;
+  model.parameters = {{"x", {2, 4}}};
+  model.resultShape = {2};
+  model.code = "    %y = hydra.reduce_max %x axes = [1]\n";
+  TensorMap values = model.values(1);
+  values["x"].data = {1, 5, 5, 2, /**/ 7, 7, 7, 7};
+  values["weight"].data = {3, -8};
+  EXPECT_EQ(gradientsAt(model, values).lookup("grad.x").data,
+            (std::vector<double>{0, 1.5, 1.5, 0, -2, -2, -2, -2}));
+}
+
+TEST(GradientOfTies, OfAParameterUsedTwiceIsTheSum) {
+  SmallModel model;
+  model.parameters = {{"x", {5}}};
+  model.resultShape = {5};
+  model.code = "    %again = hydra.use @x\n    %y = hydra.mul %x, %again\n";
+  const TensorMap values = model.values(3), gradients = gradientsAt(model, values);
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_DOUBLE_EQ(gradients.lookup("grad.x").data[i],
+                     2.0 * values.lookup("x").data[i] * values.lookup("weight").data[i]);
+}
+
+TEST(GradientOfIntegers, StopsAtACastToWholeNumbers) {
+  SmallModel model;
+  model.parameters = {{"x", {5}, -3.0, 3.0}};
+  model.resultShape = {5};
+  model.code = "    %whole = hydra.cast %x to = i32\n    %y = hydra.cast %whole to = f32\n";
+  EXPECT_TRUE(sameBits(gradientsAt(model, model.values(1)).lookup("grad.x"),
+                       RefTensor(llvm::ArrayRef<int64_t>{5})));
 }

@@ -1,0 +1,333 @@
+// Every operation of the dialect once, as a person writes it: what is printed reads back the same, as
+// a template, in generic form, and bound.
+//
+// RUN: hydra-opt %s -o %t.template
+// RUN: FileCheck %s --input-file=%t.template
+// RUN: hydra-opt %t.template | diff %t.template -
+// RUN: hydra-opt %s --mlir-print-op-generic | hydra-opt | diff %t.template -
+//
+// RUN: hydra-opt %s --hydra-bind="preset=small batch=2 seq=8" -o %t.bound
+// RUN: FileCheck %s --input-file=%t.bound --check-prefix=BOUND
+// RUN: hydra-opt %t.bound | diff %t.bound -
+// RUN: hydra-opt %t.bound --mlir-print-op-generic | hydra-opt | diff %t.bound -
+// RUN: hydra-opt %t.template --hydra-bind="preset=small batch=2 seq=8" | diff %t.bound -
+//
+// RUN: hydra-opt %t.bound --hydra-unroll-layers -o %t.unrolled
+// RUN: hydra-opt %t.unrolled | diff %t.unrolled -
+
+// CHECK-LABEL: hydra.model @everything version 1 {
+hydra.model @everything version 1 {
+  // CHECK-NEXT: hydra.symbols dims(D, F = 12, H, L, V) reals(eps = 1.000000e-05, cut) flags(tied, wide = true) choices(mode = fast of (fast, slow), kind of (a, b))
+  hydra.symbols dims(D, F = 12, H, L, V) reals(eps = 1.0e-5, cut) flags(tied, wide = true)
+                choices(mode = fast of (fast, slow), kind of (a, b))
+  // CHECK-NEXT: hydra.derive hd = D / H
+  hydra.derive hd = D / H
+  // CHECK-NEXT: hydra.preset @small {D = 8, H = 2, L = 3, V = 11, cut = 3.000000e+00, kind = b, tied = false}
+  hydra.preset @small {D = 8, H = 2, L = 3, V = 11, cut = 3.0, tied = false, kind = b}
+  // CHECK-NEXT: hydra.preset @"7B" {D = 4096, mode = slow}
+  hydra.preset @"7B" {D = 4096, mode = slow}
+  // CHECK-NEXT: hydra.group @default adamw(beta1 = 9.000000e-01, beta2 = 0.94999999999999996, eps = 1.000000e-08, wd = 1.000000e-01, lr_scale = 1.000000e+00)
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
+  // CHECK-NEXT: hydra.group @slow adamw({{.*}}, lr_scale = eps)
+  hydra.group @slow adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0, lr_scale = eps)
+
+  // BOUND:      hydra.model @everything version 1 bound {preset = "small", symbols = {D = 8 : i64, F = 12 : i64, H = 2 : i64, L = 3 : i64, V = 11 : i64, cut = 3.000000e+00 : f64, eps = 1.000000e-05 : f64, hd = 4 : i64, kind = "b", mode = "fast", tied = false, wide = true}} {
+  // BOUND-NEXT:   hydra.group @default
+
+  // CHECK-NEXT: hydra.param @table [V, D] init = trunc_normal(1.000000e+00, cut)
+  // BOUND:      hydra.param @table [11, 8] init = trunc_normal(1.000000e+00, 3.000000e+00)
+  hydra.param @table [V, D] init = trunc_normal(1.0, cut)
+  // CHECK-NEXT: hydra.param @half [D] bf16 init = uniform(1 / sqrt(D)) group = @slow when not tied
+  // BOUND-NEXT: hydra.param @half [8] bf16 init = uniform(0.35355339059327373) group = @slow{{$}}
+  hydra.param @half [D] bf16 init = uniform(1 / sqrt(D)) group = @slow when not tied
+  // CHECK-NEXT: hydra.param @absent [D] init = ones when tied
+  // BOUND-NOT:  @absent
+  hydra.param @absent [D] init = ones when tied
+  // CHECK-NEXT: hydra.state @steps [] i32 init = zeros
+  // BOUND-NEXT: hydra.state @steps [] i32 init = zeros
+  hydra.state @steps [] i32 init = zeros
+  // CHECK-NEXT: hydra.stack @layers[L] {
+  // BOUND-NEXT: hydra.stack @layers[3] {
+  hydra.stack @layers[L] {
+    // CHECK-NEXT: hydra.param @w [D, D] init = normal(2.000000e-02)
+    // BOUND-NEXT: hydra.param @w [8, 8] init = normal(2.000000e-02)
+    hydra.param @w [D, D] init = normal(0.02)
+    // CHECK-NEXT: hydra.param @b [D] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= L - 2
+    // BOUND-NEXT: hydra.param @b [8] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= 1
+    hydra.param @b [D] init = constant(0.5 * layer) when layer >= 1 and layer <= L - 2
+    // CHECK-NEXT: hydra.param @f [D] init = shuffle(pow(D, -index / D))
+    // BOUND-NEXT: hydra.param @f [8] init = shuffle(pow(8, -index / 8))
+    hydra.param @f [D] init = shuffle(pow(D, -index / D))
+  }
+  // CHECK-NEXT: }
+
+  // CHECK-NEXT: hydra.def @twice(%arg0) {
+  // CHECK-NEXT:   %0 = hydra.add %arg0, %arg0
+  // CHECK-NEXT:   hydra.yield %0
+  // CHECK-NEXT: }
+  // BOUND-NOT:  hydra.def
+  hydra.def @twice(%x) {
+    %y = hydra.add %x, %x
+    hydra.yield %y
+  }
+
+  // CHECK-NEXT: hydra.entry @control(%tokens: [B, S] i32, %scale: [] f32) dims(B, S) {
+  // BOUND:      hydra.entry @control(%tokens: tensor<2x8xi32>, %scale: tensor<f32>) ids(11, 0) {
+  hydra.entry @control(%tokens: [B, S] i32, %scale: [] f32) dims(B, S) {
+    // CHECK-NEXT: %table = hydra.use @table
+    // BOUND-NEXT: %table = hydra.use @table : tensor<11x8xf32>
+    %table = hydra.use @table
+    // BOUND-NEXT: %[[X:.*]] = hydra.embedding %tokens, %table : tensor<2x8xi32>, tensor<11x8xf32>
+    %x = hydra.embedding %tokens, %table
+    // BOUND-NEXT: %steps = hydra.use @steps : tensor<i32>
+    %steps = hydra.use @steps
+    %one = hydra.constant value = 1 dtype = i32
+    %next = hydra.add %steps, %one
+    // CHECK:      hydra.for @layers carry(%[[H:.*]] = %{{.*}}, %[[T:.*]] = %scale) {
+    // BOUND:      hydra.for @layers carry(%[[H:.*]] = %[[X]], %[[T:.*]] = %scale) : tensor<2x8x8xf32>, tensor<f32> {
+    %y:2 = hydra.for @layers carry(%h = %x, %t = %scale) {
+      %w = hydra.use @w
+      %f = hydra.use @f
+      %a = hydra.linear %h, %w
+      %g = hydra.mul %a, %f
+      // CHECK:      hydra.when layer >= 1 and layer <= L - 2 {
+      // BOUND:      hydra.when layer >= 1 and layer <= 1 : tensor<2x8x8xf32> {
+      %c = hydra.when layer >= 1 and layer <= L - 2 {
+        %b = hydra.use @b
+        %d = hydra.add %g, %b
+        // CHECK:      hydra.yield %{{.*}}
+        // BOUND:      hydra.yield %{{.*}} : tensor<2x8x8xf32>
+        hydra.yield %d
+      // CHECK-NEXT: } else {
+      // BOUND-NEXT: } else {
+      } else {
+        hydra.yield %g
+      }
+      hydra.yield %c, %t
+    }
+    // CHECK:      hydra.call @twice(%{{.*}}#0)
+    // BOUND-NOT:  hydra.call
+    %z = hydra.call @twice(%y#0)
+    // CHECK-NEXT: hydra.when mode == slow or not wide {
+    // BOUND-NOT:  hydra.when
+    hydra.when mode == slow or not wide {
+      %unused = hydra.neg %z
+    }
+    // CHECK:      hydra.return x = %{{.*}}, "two words" = %{{.*}}#1 updates(@steps = %{{.*}})
+    // BOUND:      hydra.return x = %{{.*}}, "two words" = %{{.*}}#1 updates(@steps = %{{.*}}) : tensor<2x8x8xf32>, tensor<f32>, tensor<i32>
+    hydra.return x = %z, "two words" = %y#1 updates(@steps = %next)
+  }
+
+  // CHECK-LABEL: hydra.entry @elementwise
+  // BOUND-LABEL: hydra.entry @elementwise
+  hydra.entry @elementwise(%x: [B, D] f32, %y: [B, D] f32, %low: [B, D] bf16) dims(B) {
+    // CHECK-NEXT: hydra.constant value = eps * 2
+    // BOUND-NEXT: hydra.constant value = 2.000000e-05 : tensor<f32>
+    %c = hydra.constant value = eps * 2
+    // CHECK-NEXT: hydra.constant value = 1 shape = [B, D] dtype = bf16
+    // BOUND-NEXT: hydra.constant value = 1 shape = [2, 8] dtype = bf16 : tensor<2x8xbf16>
+    %ones = hydra.constant value = 1 shape = [B, D] dtype = bf16
+    // CHECK-NEXT: hydra.iota shape = [B, D] axis = 1
+    // BOUND-NEXT: hydra.iota shape = [2, 8] axis = 1 : tensor<2x8xi32>
+    %i = hydra.iota shape = [B, D] axis = 1
+    // CHECK-NEXT: %[[F:.*]] = hydra.iota shape = [D] axis = 0 dtype = f32
+    // BOUND-NEXT: hydra.iota shape = [8] axis = 0 dtype = f32 : tensor<8xf32>
+    %f = hydra.iota shape = [D] axis = 0 dtype = f32
+    // CHECK-NEXT: hydra.neg %x
+    // BOUND-NEXT: hydra.neg %x : tensor<2x8xf32>
+    %0 = hydra.neg %x
+    // CHECK-NEXT: hydra.exp
+    // BOUND-NEXT: hydra.exp
+    %1 = hydra.exp %0
+    // CHECK-NEXT: hydra.log
+    // BOUND-NEXT: hydra.log
+    %2 = hydra.log %1
+    // CHECK-NEXT: hydra.sqrt
+    // BOUND-NEXT: hydra.sqrt
+    %3 = hydra.sqrt %1
+    // CHECK-NEXT: hydra.rsqrt
+    // BOUND-NEXT: hydra.rsqrt
+    %4 = hydra.rsqrt %1
+    // CHECK-NEXT: hydra.tanh
+    // BOUND-NEXT: hydra.tanh
+    %5 = hydra.tanh %2
+    // CHECK-NEXT: hydra.sigmoid
+    // BOUND-NEXT: hydra.sigmoid
+    %6 = hydra.sigmoid %3
+    // CHECK-NEXT: hydra.silu
+    // BOUND-NEXT: hydra.silu
+    %7 = hydra.silu %4
+    // CHECK-NEXT: hydra.gelu
+    // BOUND-NEXT: hydra.gelu
+    %8 = hydra.gelu %5
+    // CHECK-NEXT: hydra.add %{{.*}}, %[[F]]
+    // BOUND-NEXT: %[[F:.*]] = hydra.broadcast %{{.*}} shape = [2, 8] : tensor<8xf32>
+    // BOUND-NEXT: hydra.add %{{.*}}, %[[F]] : tensor<2x8xf32>, tensor<2x8xf32>
+    %9 = hydra.add %6, %f
+    // CHECK-NEXT: hydra.sub
+    // BOUND-NEXT: hydra.sub %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<2x8xf32>
+    %10 = hydra.sub %7, %8
+    // CHECK-NEXT: hydra.mul
+    // BOUND-NEXT: hydra.mul
+    %11 = hydra.mul %9, %10
+    // CHECK-NEXT: hydra.div
+    // BOUND-NEXT: hydra.div
+    %12 = hydra.div %11, %y
+    // CHECK-NEXT: hydra.max
+    // BOUND-NEXT: hydra.max
+    %13 = hydra.max %12, %x
+    // CHECK-NEXT: hydra.min
+    // BOUND-NEXT: hydra.broadcast %{{.*}} shape = [2, 8] : tensor<f32>
+    // BOUND-NEXT: hydra.min
+    %14 = hydra.min %13, %c
+    // CHECK-NEXT: hydra.compare %{{.*}}, %{{.*}} is = "lt"
+    // BOUND-NEXT: %[[TRUTH:.*]] = hydra.compare %{{.*}}, %{{.*}} is = "lt" : tensor<2x8xf32>, tensor<2x8xf32>
+    %15 = hydra.compare %x, %y is = "lt"
+    // CHECK-NEXT: hydra.select
+    // BOUND-NEXT: hydra.select %[[TRUTH]], %{{.*}}, %{{.*}} : tensor<2x8xi1>, tensor<2x8xf32>, tensor<2x8xf32>
+    %16 = hydra.select %15, %14, %x
+    // CHECK-NEXT: hydra.cast %{{.*}} to = bf16
+    // BOUND-NEXT: hydra.cast %{{.*}} to = bf16 : tensor<2x8xf32>
+    %17 = hydra.cast %16 to = bf16
+    %18 = hydra.add %17, %low
+    %19 = hydra.mul %18, %ones
+    hydra.return a = %19, b = %i
+  }
+
+  // CHECK-LABEL: hydra.entry @shapes
+  // BOUND-LABEL: hydra.entry @shapes
+  hydra.entry @shapes(%x: [B, D] f32, %rows: [B, S, D] f32) dims(B, S) {
+    // CHECK-NEXT: hydra.broadcast %x shape = [S, B, D]
+    // BOUND-NEXT: hydra.broadcast %x shape = [8, 2, 8] : tensor<2x8xf32>
+    %0 = hydra.broadcast %x shape = [S, B, D]
+    // CHECK-NEXT: hydra.reshape %{{.*}} shape = [B * S, H, hd]
+    // BOUND-NEXT: hydra.reshape %{{.*}} shape = [16, 2, 4] : tensor<8x2x8xf32>
+    %1 = hydra.reshape %0 shape = [B * S, H, hd]
+    // CHECK-NEXT: hydra.transpose %{{.*}} order = [1, 0, 2]
+    // BOUND-NEXT: hydra.transpose %{{.*}} order = [1, 0, 2] : tensor<16x2x4xf32>
+    %2 = hydra.transpose %1 order = [1, 0, 2]
+    // CHECK-NEXT: hydra.slice %{{.*}} axis = 1 start = 1 size = S - 1
+    // BOUND-NEXT: hydra.slice %{{.*}} axis = 1 start = 1 size = 7 : tensor<2x16x4xf32>
+    %3 = hydra.slice %2 axis = 1 start = 1 size = S - 1
+    // CHECK-NEXT: hydra.copy
+    // BOUND-NEXT: hydra.copy %{{.*}} : tensor<2x7x4xf32>
+    %4 = hydra.copy %3
+    // CHECK-NEXT: hydra.concat %{{.*}}, %{{.*}}, %{{.*}} axis = 1
+    // BOUND-NEXT: hydra.concat %{{.*}}, %{{.*}}, %{{.*}} axis = 1 : tensor<2x7x4xf32>, tensor<2x7x4xf32>, tensor<2x16x4xf32>
+    %5 = hydra.concat %3, %4, %2 axis = 1
+    // CHECK-NEXT: hydra.pad %{{.*}} axis = 0 before = 2 after = 0
+    // BOUND-NEXT: hydra.pad %{{.*}} axis = 0 before = 2 after = 0 : tensor<2x30x4xf32>
+    %6 = hydra.pad %5 axis = 0 before = 2 after = 0
+    // CHECK-NEXT: hydra.sum %{{.*}} axes = [0, -1] keep
+    // BOUND-NEXT: hydra.sum %{{.*}} axes = [0, -1] keep : tensor<4x30x4xf32>
+    %7 = hydra.sum %6 axes = [0, -1] keep
+    // CHECK-NEXT: hydra.mean %{{.*}} axes = [1]
+    // BOUND-NEXT: hydra.mean %{{.*}} axes = [1] : tensor<1x30x1xf32>
+    %8 = hydra.mean %7 axes = [1]
+    // CHECK-NEXT: hydra.reduce_max %{{.*}} axes = [2]
+    // BOUND-NEXT: hydra.reduce_max %{{.*}} axes = [2] : tensor<2x8x8xf32>
+    %9 = hydra.reduce_max %rows axes = [2]
+    // BOUND-NEXT: hydra.return a = %{{.*}}, b = %{{.*}} : tensor<1x1xf32>, tensor<2x8xf32>
+    hydra.return a = %8, b = %9
+  }
+
+  // CHECK-LABEL: hydra.entry @rows
+  // BOUND-LABEL: hydra.entry @rows
+  hydra.entry @rows(%x: [B, S, D] f32, %w: [D] f32, %b: [D] f32, %heads: [B, S, H, hd] f32,
+                    %wide: [B, S, D] f32) dims(B, S) {
+    // CHECK-NEXT: hydra.rms_norm %x, %w eps = eps
+    // BOUND-NEXT: hydra.rms_norm %x, %w eps = 1.000000e-05 : tensor<2x8x8xf32>, tensor<8xf32>
+    %0 = hydra.rms_norm %x, %w eps = eps
+    // CHECK-NEXT: hydra.layer_norm %{{.*}}, %w, %b eps = 1.000000e-05
+    // BOUND-NEXT: hydra.layer_norm %{{.*}}, %w, %b eps = 1.000000e-05 : tensor<2x8x8xf32>, tensor<8xf32>, tensor<8xf32>
+    %1 = hydra.layer_norm %0, %w, %b eps = 1.0e-5
+    // CHECK-NEXT: hydra.softmax
+    // BOUND-NEXT: hydra.softmax %{{.*}} : tensor<2x8x8xf32>
+    %2 = hydra.softmax %1
+    // CHECK-NEXT: hydra.softmax_grad %x, %
+    // BOUND-NEXT: hydra.softmax_grad %x, %{{.*}} : tensor<2x8x8xf32>, tensor<2x8x8xf32>
+    %3 = hydra.softmax_grad %x, %2
+    %r = hydra.mean %x axes = [2]
+    // CHECK:      hydra.rms_norm_grad %{{.*}}, %x, %w, %
+    // BOUND:      hydra.rms_norm_grad %{{.*}}, %x, %w, %{{.*}} : tensor<2x8x8xf32>, tensor<2x8x8xf32>, tensor<8xf32>, tensor<2x8xf32>
+    %dx, %dw = hydra.rms_norm_grad %3, %x, %w, %r
+    // CHECK-NEXT: hydra.layer_norm_grad %{{.*}}, %x, %w, %[[R:.*]], %[[R]]
+    // BOUND-NEXT: hydra.layer_norm_grad %{{.*}}, %x, %w, %[[R:.*]], %[[R]] : tensor<2x8x8xf32>, tensor<2x8x8xf32>, tensor<8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+    %ex, %ew, %eb = hydra.layer_norm_grad %dx, %x, %w, %r, %r
+    // CHECK-NEXT: hydra.rope %heads base = 1.000000e+04
+    // BOUND-NEXT: %[[Q:.*]] = hydra.rope %heads base = 1.000000e+04 : tensor<2x8x2x4xf32>
+    %q = hydra.rope %heads base = 1.0e4
+    // CHECK-NEXT: hydra.rope %heads base = 5.000000e+05 half_split inverse period = S / 2
+    // BOUND-NEXT: hydra.rope %heads base = 5.000000e+05 half_split inverse period = 4 : tensor<2x8x2x4xf32>
+    %k = hydra.rope %heads base = 5.0e5 half_split inverse period = S / 2
+    // CHECK-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 1 / sqrt(hd)
+    // BOUND-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 5.000000e-01 : tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>
+    %o = hydra.attention %q, %k, %heads scale = 1 / sqrt(hd) causal
+    // CHECK-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3
+    // BOUND-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3 :
+    %o2 = hydra.attention %q, %k, %o scale = 1.0 causal chunk = 4 window = 3
+    %t = hydra.transpose %o2 order = [0, 2, 1, 3]
+    %lse = hydra.mean %t axes = [3]
+    // CHECK:      hydra.attention_grad %{{.*}} scale = 2
+    // BOUND:      hydra.attention_grad %{{.*}} scale = 2 : tensor<2x8x2x4xf32>, {{.*}}, tensor<2x2x8xf32>
+    %dq, %dk, %dv = hydra.attention_grad %o2, %q, %k, %o, %o2, %lse scale = 2
+    hydra.return a = %ex, b = %ew, c = %eb, d = %dw, e = %dq, f = %dk, g = %dv
+  }
+
+  // CHECK-LABEL: hydra.entry @products
+  // BOUND-LABEL: hydra.entry @products
+  hydra.entry @products(%tokens: [B, S] i32, %x: [B, S, D] f32, %w: [F, D] f32, %b: [F] f32,
+                        %lr: [] f32, %step: [] i32) dims(B, S) {
+    // CHECK-NEXT: hydra.linear %x, %w
+    // BOUND-NEXT: hydra.linear %x, %w : tensor<2x8x8xf32>, tensor<12x8xf32>
+    %0 = hydra.linear %x, %w
+    // CHECK-NEXT: hydra.linear %x, %w, %b
+    // BOUND-NEXT: hydra.linear %x, %w, %b : tensor<2x8x8xf32>, tensor<12x8xf32>, tensor<12xf32>
+    %1 = hydra.linear %x, %w, %b
+    // CHECK-NEXT: hydra.matmul %{{.*}}, %{{.*}} transpose_a
+    // BOUND-NEXT: hydra.matmul %{{.*}}, %{{.*}} transpose_a : tensor<2x8x12xf32>, tensor<2x8x12xf32>
+    %2 = hydra.matmul %0, %1 transpose_a
+    // CHECK-NEXT: hydra.matmul %{{.*}}, %{{.*}} transpose_b
+    // BOUND-NEXT: hydra.matmul %{{.*}}, %{{.*}} transpose_b : tensor<2x12x12xf32>, tensor<2x8x12xf32>
+    %3 = hydra.matmul %2, %1 transpose_b
+    %table = hydra.use @table
+    // CHECK:      hydra.embedding_grad %tokens, %x rows = V
+    // BOUND:      hydra.embedding_grad %tokens, %x rows = 11 : tensor<2x8xi32>, tensor<2x8x8xf32>
+    %g = hydra.embedding_grad %tokens, %x rows = V
+    %z = hydra.linear %x, %table
+    // CHECK:      hydra.cross_entropy %{{.*}}, %tokens
+    // BOUND:      hydra.cross_entropy %{{.*}}, %tokens : tensor<2x8x11xf32>, tensor<2x8xi32>
+    %loss = hydra.cross_entropy %z, %tokens
+    %lse = hydra.reduce_max %z axes = [-1]
+    // CHECK:      hydra.cross_entropy_grad %{{.*}}, %{{.*}}, %tokens, %
+    // BOUND:      hydra.cross_entropy_grad %{{.*}}, %{{.*}}, %tokens, %{{.*}} : tensor<f32>, tensor<2x8x11xf32>, tensor<2x8xi32>, tensor<2x8xf32>
+    %dz = hydra.cross_entropy_grad %loss, %z, %tokens, %lse
+    // CHECK-NEXT: hydra.linear_cross_entropy %x, %table, %tokens
+    // BOUND-NEXT: hydra.linear_cross_entropy %x, %table, %tokens : tensor<2x8x8xf32>, tensor<11x8xf32>, tensor<2x8xi32>
+    %same = hydra.linear_cross_entropy %x, %table, %tokens
+    // CHECK-NEXT: hydra.global_norm %{{.*}}, %{{.*}}
+    // BOUND-NEXT: hydra.global_norm %{{.*}}, %{{.*}} : tensor<11x8xf32>, tensor<2x8x11xf32>
+    %n = hydra.global_norm %g, %dz
+    // CHECK-NEXT: hydra.adamw %table, %{{.*}}, %{{.*}}, %{{.*}}, %lr, %step, %{{.*}} beta1 = 9.000000e-01 beta2 = {{.*}} eps = eps lr_scale = 1 wd = 0
+    // BOUND-NEXT: hydra.adamw %table, {{.*}} eps = 1.000000e-05 lr_scale = 1 wd = 0 : tensor<11x8xf32>, {{.*}}, tensor<f32>, tensor<i32>, tensor<f32>
+    %p1, %m1, %v1 = hydra.adamw %table, %table, %table, %g, %lr, %step, %n
+                      beta1 = 0.9 beta2 = 0.95 eps = eps wd = 0 lr_scale = 1
+    hydra.return loss = %same, three = %3, m = %m1, v = %v1 updates(@table = %p1)
+  }
+
+  hydra.entry @rest() {
+    %half = hydra.use @half
+    %absent = hydra.when tied {
+      %w = hydra.use @absent
+      hydra.yield %w
+    } else {
+      %w = hydra.cast %half to = f32
+      hydra.yield %w
+    }
+    hydra.when kind == b {
+    }
+    // CHECK:      hydra.return
+    // BOUND:      hydra.return
+    hydra.return
+  }
+}

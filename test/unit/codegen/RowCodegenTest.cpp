@@ -1,0 +1,381 @@
+// Generated kernels against float64: every kind of node, odd widths, strides, in place, grains.
+#include "dialects/hydra/RowMath.h"
+#include "test/unit/codegen/KernelRunner.h"
+
+#include "mlir/IR/Builders.h"
+#include "gtest/gtest.h"
+
+using namespace hydra;
+using namespace hydra::test;
+using hydra::cpu::Strides;
+
+namespace {
+
+class RowCodegenTest : public testing::Test {
+protected:
+  using Shape = llvm::SmallVector<int64_t>;
+
+  RowCodegenTest() : b(&context) { context.disableMultithreading(); }
+
+  /// Starts a program whose inputs have these forms and types.
+  void start(RowDomain domain, std::vector<std::pair<RowForm, RowType>> inputs) {
+    std::vector<RowInput> all;
+    for (auto [form, type] : inputs) {
+      Shape shape;
+      if (variesOverRows(form))
+        llvm::append_range(shape, domain.rowShape);
+      if (variesOverColumns(form))
+        llvm::append_range(shape, domain.innerShape);
+      all.push_back({shape, type, form});
+    }
+    recorder = std::make_unique<RowRecorder>(&context, domain, all);
+  }
+
+  RowTerm in(unsigned i) { return {recorder.get(), recorder->input(i)}; }
+
+  RowProgram finish(std::vector<std::pair<RowTerm, RowForm>> results, RowType type = RowType::F32) {
+    llvm::SmallVector<RowValue> values;
+    std::vector<RowResult> kinds;
+    for (auto &[value, form] : results) {
+      values.push_back(value);
+      kinds.push_back({form, type});
+    }
+    return recorder->finish(values, kinds);
+  }
+
+  /// y = x r w with r = (mean x² + eps)^(-1/2), and r.
+  RowProgram rmsNorm(RowDomain domain, RowType type = RowType::F32) {
+    start(domain, {{RowForm::Tile, type}, {RowForm::Column, RowType::F32}});
+    RowTerm x = in(0), r = rsqrt(mean(x * x) + 1e-5);
+    return finish({{x * r * in(1), RowForm::Tile}, {r, RowForm::Row}}, RowType::F32);
+  }
+
+  /// dx, dw and db of a layer norm.
+  RowProgram layerNormGrad(RowDomain domain) {
+    start(domain, {{RowForm::Tile, RowType::F32},
+                   {RowForm::Tile, RowType::F32},
+                   {RowForm::Column, RowType::F32},
+                   {RowForm::Row, RowType::F32},
+                   {RowForm::Row, RowType::F32}});
+    RowTerm dy = in(0), x = in(1), r = in(4);
+    RowTerm n = (x - in(3)) * r, h = dy * in(2);
+    return finish({{r * (h - mean(h) - n * mean(h * n)), RowForm::Tile},
+                   {sumRows(dy * n), RowForm::Column},
+                   {sumRows(dy), RowForm::Column}});
+  }
+
+  RowProgram softmax(RowDomain domain) {
+    start(domain, {{RowForm::Tile, RowType::F32}});
+    RowTerm p = exp(in(0) - max(in(0)));
+    return finish({{p * (1.0 / sum(p)), RowForm::Tile}});
+  }
+
+  /// silu(a) b over tiles.
+  RowProgram swiglu(RowDomain domain, RowType type) {
+    start(domain, {{RowForm::Tile, type}, {RowForm::Tile, type}});
+    return finish({{in(0) * sigmoid(in(0)) * in(1), RowForm::Tile}}, type);
+  }
+
+  mlir::MLIRContext context;
+  mlir::Builder b;
+  std::unique_ptr<RowRecorder> recorder;
+};
+
+TEST_F(RowCodegenTest, AllWidthsOfARow) {
+  for (int64_t columns = 1; columns <= 70; ++columns) {
+    SCOPED_TRACE(columns);
+    RowProgram program = columns % 4 == 0   ? rmsNorm({{3, 5}, {columns}}, RowType::BF16)
+                         : columns % 4 == 1 ? softmax({{9}, {columns}})
+                         : columns % 4 == 2 ? swiglu({{7}, {columns}}, RowType::BF16)
+                                            : rmsNorm({{4}, {columns}});
+    expectMatches(program, randomInputs(program, columns));
+    program = layerNormGrad({{11}, {columns}});
+    expectMatches(program, randomInputs(program, columns));
+  }
+}
+
+TEST_F(RowCodegenTest, WideRows) {
+  for (int64_t columns : {127, 768, 1000, 4096, 20011}) {
+    SCOPED_TRACE(columns);
+    for (const RowProgram &program : {rmsNorm({{3}, {columns}}), layerNormGrad({{4}, {columns}}),
+                                      softmax({{3}, {columns}})})
+      expectMatches(program, randomInputs(program, columns));
+  }
+}
+
+TEST_F(RowCodegenTest, NoRowsAndNoColumns) {
+  for (const RowProgram &program : {softmax({{}, {37}}), rmsNorm({{}, {40}}), rmsNorm({{5}, {}}),
+                                    swiglu({{}, {}}, RowType::F32)})
+    expectMatches(program, randomInputs(program, 5));
+}
+
+TEST_F(RowCodegenTest, EveryForm) {
+  // Sums over rows of tiles and row values, results that are the same in all rows, and splats.
+  start({{6, 4}, {33}}, {{RowForm::Tile, RowType::F32},
+                         {RowForm::Row, RowType::F32},
+                         {RowForm::Column, RowType::F32},
+                         {RowForm::Scalar, RowType::F32}});
+  RowTerm x = in(0), r = in(1), c = in(2), s = in(3);
+  RowProgram program = finish({{x * r + c * s, RowForm::Tile},
+                               {sumRows(x * c), RowForm::Column},
+                               {sumRows(r * s), RowForm::Scalar},
+                               {sumRows(c), RowForm::Column},
+                               {c * s, RowForm::Column},
+                               {exp(s), RowForm::Scalar},
+                               {r * s + sum(x), RowForm::Row},
+                               {sum(c), RowForm::Row},
+                               {r, RowForm::Tile},
+                               {s, RowForm::Tile},
+                               {s, RowForm::Row},
+                               {c, RowForm::Tile},
+                               {s, RowForm::Column}});
+  expectMatches(program, randomInputs(program, 1));
+  RunOptions backwards;
+  backwards.backwards = true;
+  backwards.grain = 4;
+  expectMatches(program, randomInputs(program, 2), backwards);
+}
+
+TEST_F(RowCodegenTest, IntegersAndTruthValues) {
+  for (RowDomain domain : {RowDomain{{5, 3}, {4, 9}}, RowDomain{{45}, {}}, RowDomain{{3}, {2, 32}}}) {
+    start(domain, {{RowForm::Tile, RowType::F32},
+                   {RowForm::Tile, RowType::I32},
+                   {RowForm::Row, RowType::I32},
+                   {RowForm::Tile, RowType::I1}});
+    RowRecorder &e = *recorder;
+    mlir::Type f32 = b.getF32Type(), i32 = b.getI32Type();
+    RowValue x = in(0), i = in(1), r = in(2), t = in(3);
+    RowValue position = e.constant(0.0, i32);
+    for (unsigned d = 0; d < domain.rowShape.size() + domain.innerShape.size(); ++d)
+      position = e.binary(RowBinary::Add,
+                          e.binary(RowBinary::Mul, position, e.constant(10.0, i32)), e.index(d));
+    RowValue below = e.compare(RowPredicate::Lt, i, r);
+    RowValue chosen = e.select(below, x, e.unary(RowUnary::Neg, x));
+    RowValue whole = e.cast(e.binary(RowBinary::Mul, x, e.constant(100.0, f32)), i32);
+    RowProgram program = e.finish(
+        {position, below, chosen, whole, e.cast(t, f32), e.binary(RowBinary::Max, i, r),
+         e.compare(RowPredicate::Ne, t, below), e.select(t, i, r)},
+        {{RowForm::Tile, RowType::I32}, {RowForm::Tile, RowType::I1}, {RowForm::Tile, RowType::F32},
+         {RowForm::Tile, RowType::I32}, {RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::I32},
+         {RowForm::Tile, RowType::I1}, {RowForm::Tile, RowType::I32}});
+    expectMatches(program, randomInputs(program, 3, 7));
+  }
+}
+
+TEST_F(RowCodegenTest, Predicates) {
+  start({{50}, {}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::F32}});
+  std::vector<std::pair<RowTerm, RowForm>> results;
+  for (RowPredicate p : {RowPredicate::Eq, RowPredicate::Ne, RowPredicate::Lt, RowPredicate::Le,
+                         RowPredicate::Gt, RowPredicate::Ge})
+    results.push_back({{recorder.get(), recorder->compare(p, in(0), in(1))}, RowForm::Tile});
+  RowProgram program = finish(results, RowType::I1);
+  std::vector<Numbers> inputs = randomInputs(program, 4);
+  for (size_t i = 0; i < 50; i += 3)
+    inputs[1][i] = inputs[0][i];
+  inputs[0][7] = std::numeric_limits<double>::quiet_NaN();
+  expectMatches(program, inputs);
+}
+
+TEST_F(RowCodegenTest, RoundingToBf16) {
+  start({{4000}, {}}, {{RowForm::Tile, RowType::F32}});
+  RowProgram program = finish({{in(0), RowForm::Tile}}, RowType::BF16);
+  Numbers x;
+  for (uint32_t i = 0; i < 4000; ++i) // ties, neighbours of ties, denormals, the largest numbers
+    x.push_back(std::bit_cast<float>((i << 20) | (i % 5 == 0 ? 0x8000u : i * 7919u & 0xffffu)));
+  Numbers y = runKernel(program, {x})[0];
+  for (size_t i = 0; i < x.size(); ++i) {
+    double expected = roundTo(x[i], RowType::BF16);
+    EXPECT_TRUE(std::isnan(x[i]) ? std::isnan(y[i]) : y[i] == expected) << x[i];
+  }
+}
+
+TEST_F(RowCodegenTest, StridedOperandsAndResults) {
+  const RowDomain domain{{3, 4}, {5, 32}};
+  RowProgram program = layerNormGrad(domain);
+  std::vector<Numbers> inputs = randomInputs(program, 6);
+  for (const Strides &tile : std::vector<Strides>{{4 * 163 + 8, 163, 32, 1}, // row gaps
+                                                  {32, 3 * 160, 1000 * 2, 1},          // blocks
+                                                  {640, 160, 1, 5},                    // transposed
+                                                  {1280, 320, 64, 2}}) {               // every second
+    SCOPED_TRACE(tile.back());
+    RunOptions options;
+    options.inputLayouts = {tile, {}, {64, 2}, {5, 1}, {1, 3}};
+    expectMatches(program, inputs, options);
+    options.inputLayouts = {{}, tile, {}, {}, {}};
+    options.resultLayouts = {tile, {40, 1}, {}};
+    expectMatches(program, inputs, options);
+  }
+  RunOptions broadcast; // strides of 0
+  broadcast.inputLayouts = {{0, 0, 32, 1}, {160, 0, 0, 1}, {0, 1}, {0, 1}, {0, 0}};
+  start(domain, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::BF16}});
+  program = finish({{in(0) + in(1), RowForm::Tile}});
+  inputs = randomInputs(program, 7);
+  for (int64_t i = 0; i < 1920; ++i) {
+    inputs[0][i] = inputs[0][i % 160];
+    inputs[1][i] = inputs[1][i / 640 * 640 + i % 32];
+  }
+  broadcast.inputLayouts.resize(2);
+  expectMatches(program, inputs, broadcast);
+}
+
+TEST_F(RowCodegenTest, TransposedElementwise) {
+  for (RowType type : {RowType::F32, RowType::BF16, RowType::I32, RowType::I1}) {
+    start({{6, 7, 3}, {}}, {{RowForm::Tile, type}});
+    RowProgram program = finish({{in(0), RowForm::Tile}}, type);
+    RunOptions options;
+    options.inputLayouts = {{1, 6, 42}};
+    expectMatches(program, randomInputs(program, 8), options);
+    options.resultLayouts = {{3, 18, 1}};
+    expectMatches(program, randomInputs(program, 9), options);
+  }
+}
+
+TEST_F(RowCodegenTest, ResultsTakeOverInputs) {
+  RowProgram program = layerNormGrad({{13}, {83}});
+  std::vector<Numbers> inputs = randomInputs(program, 10);
+  for (int input : {0, 1}) {
+    RunOptions options;
+    options.inPlace = {input};
+    expectMatches(program, inputs, options);
+    EXPECT_EQ(runKernel(program, inputs, options), runKernel(program, inputs));
+  }
+  program = softmax({{13}, {300}});
+  inputs = randomInputs(program, 11);
+  RunOptions options;
+  options.inPlace = {0};
+  EXPECT_EQ(runKernel(program, inputs, options), runKernel(program, inputs));
+  program = swiglu({{13, 77}, {}}, RowType::BF16);
+  inputs = randomInputs(program, 12);
+  options.inPlace = {1};
+  EXPECT_EQ(runKernel(program, inputs, options), runKernel(program, inputs));
+}
+
+TEST_F(RowCodegenTest, GathersRows) {
+  for (RowType type : {RowType::F32, RowType::BF16}) {
+    for (int64_t columns : {1, 8, 48, 100}) {
+      RowDomain domain{{4, 6}, {columns}};
+      RowRecorder e(&context, domain,
+                    {{{4, 6}, RowType::I32, RowForm::Row}, {{11, columns}, type, std::nullopt}});
+      RowTerm row{&e, e.gather(1, e.input(0))};
+      RowProgram program = e.finish({row * 2.0, sum(row)}, {{RowForm::Tile, type},
+                                                            {RowForm::Row, RowType::F32}});
+      std::vector<Numbers> inputs = randomInputs(program, 13, 11);
+      expectMatches(program, inputs);
+      RunOptions options;
+      options.inputLayouts = {{1, 4}, {columns * 2 + 1, 2}};
+      expectMatches(program, inputs, options);
+    }
+  }
+}
+
+TEST_F(RowCodegenTest, Rotates) {
+  for (int64_t width : {2, 6, 8, 16, 40, 64, 80, 128})
+    for (bool halfSplit : {false, true})
+      for (bool inverse : {false, true})
+        for (bool strided : {false, true}) {
+          SCOPED_TRACE(testing::Message() << width << halfSplit << inverse << strided);
+          RowType type = inverse == strided ? RowType::F32 : RowType::BF16;
+          RowDomain domain{{2, 9}, {3, width}};
+          RowRecorder e(&context, domain, {{{2, 9, 3, width}, type, std::nullopt}});
+          Rotation rotation{1e4, halfSplit, inverse, 9, width % 16 == 0 ? 0 : 4};
+          RowProgram program = e.finish({e.rotate(0, rotation)}, {{RowForm::Tile, type}});
+          RunOptions options;
+          if (strided) { // heads outside of the sequence, and a gap between them
+            options.inputLayouts = {{9 * 3 * width, width, 9 * width, 1}};
+            options.resultLayouts = {{9 * 4 * width, 4 * width, width + 1, 1}};
+          }
+          expectMatches(program, randomInputs(program, width), options);
+        }
+}
+
+TEST_F(RowCodegenTest, RotationsAreExactFarOut) {
+  RowDomain domain{{1, 200000}, {1, 2}};
+  RowRecorder e(&context, domain, {{{1, 200000, 1, 2}, RowType::F32, std::nullopt}});
+  RowProgram program =
+      e.finish({e.rotate(0, {1e4, false, false, 200000, 0})}, {{RowForm::Tile, RowType::F32}});
+  expectMatches(program, randomInputs(program, 14));
+}
+
+TEST_F(RowCodegenTest, GrainsInAnyOrderGiveTheSameBits) {
+  for (const RowProgram &program :
+       {layerNormGrad({{50}, {70}}), rmsNorm({{50}, {70}}), swiglu({{50, 70}, {}}, RowType::F32)}) {
+    std::vector<Numbers> inputs = randomInputs(program, 15);
+    RunOptions options;
+    options.grain = 6;
+    std::vector<Numbers> forwards = runKernel(program, inputs, options);
+    options.backwards = true;
+    EXPECT_EQ(runKernel(program, inputs, options), forwards);
+  }
+}
+
+TEST_F(RowCodegenTest, SumsOverElements) {
+  for (int64_t n : {1, 15, 16, 100, 5000}) {
+    start({{n}, {}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::BF16}});
+    RowProgram program = finish({{sumRows(in(0) * in(1)), RowForm::Scalar},
+                                 {in(0) * in(0), RowForm::Tile},
+                                 {sumRows(in(0)), RowForm::Scalar}});
+    expectMatches(program, randomInputs(program, n));
+  }
+}
+
+/// Values without influence on a reduction must not move its bits.
+TEST_F(RowCodegenTest, ReductionsDoNotDependOnTheirGroup) {
+  const RowDomain domain{{8}, {5, 24}};
+  RowProgram alone = rmsNorm(domain);
+  std::vector<Numbers> inputs = randomInputs(alone, 16);
+  start(domain, {{RowForm::Tile, RowType::F32},
+                 {RowForm::Column, RowType::F32},
+                 {RowForm::Tile, RowType::F32}});
+  RowTerm x = in(0), r = rsqrt(mean(x * x) + 1e-5), p = exp(in(2) - max(in(2)));
+  RowProgram grouped = finish({{x * r * in(1), RowForm::Tile},
+                               {r, RowForm::Row},
+                               {p * (1.0 / sum(p)), RowForm::Tile}});
+  std::vector<Numbers> more = inputs;
+  more.push_back(randomInputs(grouped, 17)[2]);
+  RunOptions options; // the third tensor cannot be seen as rows of 120 dense columns
+  options.inputLayouts = {{}, {}, {120, 1, 5}};
+  std::vector<Numbers> a = runKernel(alone, inputs), c = runKernel(grouped, more, options);
+  EXPECT_EQ(a[0], c[0]);
+  EXPECT_EQ(a[1], c[1]);
+  options.inputLayouts = {{120, 1, 5}, {}, {}};
+  EXPECT_EQ(a[1], runKernel(grouped, more, options)[1]);
+}
+
+TEST_F(RowCodegenTest, EqualInputGivesEqualBytes) {
+  auto build = [&](bool reversed) {
+    cpu::CpuModule module(testTarget());
+    std::vector<RowProgram> programs = {softmax({{9}, {100}}), swiglu({{9, 100}, {}}, RowType::F32)};
+    std::vector<std::vector<Strides>> layouts = {{{100, 1}, {100, 1}},
+                                                 {{100, 1}, {100, 1}, {100, 1}}};
+    for (size_t i : {0, 1, 0}) {
+      size_t n = reversed ? 1 - i : i;
+      module.add(programs[n], layouts[n], 2);
+    }
+    module.addCombine(4, {100}, {1}, RowType::BF16);
+    EXPECT_EQ(module.size(), 3u);
+    return llvm::cantFail(module.link());
+  };
+  EXPECT_EQ(build(false), build(true));
+}
+
+/// What runs on any machine: the levels give the same bits.
+TEST_F(RowCodegenTest, LevelsGiveTheSameBits) {
+  if (testTarget().level != "x86-64-v4")
+    GTEST_SKIP() << "this machine has no AVX-512";
+  RowProgram program = layerNormGrad({{9}, {77}});
+  std::vector<Numbers> inputs = randomInputs(program, 18);
+  std::vector<Numbers> wide = runKernel(program, inputs);
+  setenv("HYDRA_TEST_TARGET", "x86-64-v3", 1);
+  EXPECT_EQ(runKernel(program, inputs), wide);
+  unsetenv("HYDRA_TEST_TARGET");
+}
+
+TEST_F(RowCodegenTest, MergesEqualNodesAndDropsDeadOnes) {
+  start({{4}, {8}}, {{RowForm::Tile, RowType::F32}});
+  RowTerm x = in(0);
+  (void)exp(x);
+  RowProgram program = finish({{x * x + x * x, RowForm::Tile}});
+  EXPECT_EQ(program.nodes.size(), 3u);
+}
+
+} // namespace
