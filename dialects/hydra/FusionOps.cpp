@@ -69,6 +69,14 @@ void FusedOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
 
+/// Whether a value in a group is a sum over rows, perhaps reshaped.
+static bool isSumOverRows(Value v) {
+  while (auto reshape = v.getDefiningOp<ReshapeOp>())
+    v = reshape.getX();
+  auto op = dyn_cast_or_null<RowWiseOpInterface>(v.getDefiningOp());
+  return op && op.sumsOverRows(cast<OpResult>(v).getResultNumber());
+}
+
 //===-- Verification ------------------------------------------------------------------------===//
 
 namespace {
@@ -113,10 +121,8 @@ private:
 
   LogicalResult visit(Operation *op) {
     for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp())
-        if (auto rowWise = dyn_cast<RowWiseOpInterface>(producer))
-          if (rowWise.sumsOverRows(cast<OpResult>(operand).getResultNumber()))
-            return op->emitOpError("uses a sum over rows of its own group");
+      if (!isa<ReshapeOp>(op) && isSumOverRows(operand))
+        return op->emitOpError("uses a sum over rows of its own group");
     if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       Form form = forms.lookup(reshape.getX());
       if (form && !fitsForm(domain, *form, build::shapeOf(reshape.getY())))
@@ -256,11 +262,7 @@ RowForm FusedOp::getResultForm(unsigned result) {
 }
 
 bool FusedOp::sumsOverRows(unsigned result) {
-  Value value = getYield().getValues()[result];
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getX();
-  auto op = dyn_cast_or_null<RowWiseOpInterface>(value.getDefiningOp());
-  return op && op.sumsOverRows(cast<OpResult>(value).getResultNumber());
+  return isSumOverRows(getYield().getValues()[result]);
 }
 
 OperandLayout FusedOp::operandLayout(unsigned operand) {

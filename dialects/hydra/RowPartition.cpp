@@ -20,8 +20,11 @@ bool sumsOverRows(FusedOp group, unsigned result) {
 }
 
 RowPartition partitionRows(FusedOp group) {
-  int64_t rows = group.getDomain().rows();
-  int64_t bytesPerRow = std::max<int64_t>(1, group.bytes() / rows);
+  RowDomain domain = group.getDomain();
+  int64_t rows = domain.rows();
+  // As if four f32 tensors were read or written: what a group holds besides must not change where
+  // its sums are cut.
+  int64_t bytesPerRow = 16 * domain.columns();
   int64_t grain = std::clamp<int64_t>(kGrainBytes / bytesPerRow, 1, ceilDiv(rows, kLeastGrains));
   for (unsigned i = 0; i < group->getNumResults(); ++i)
     if (sumsOverRows(group, i))

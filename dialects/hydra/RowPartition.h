@@ -13,7 +13,7 @@ struct RowPartition {
   int64_t grains() const { return (rows + grain - 1) / grain; }
 };
 
-/// About 128 KiB of traffic a grain, at least 16 grains where there are rows enough; at most 64 when
+/// By the domain alone: about 128 KiB of traffic a grain, at least 16 grains where there are rows enough; at most 64 when
 /// the group sums over rows, since every grain then leaves a row of partial sums.
 RowPartition partitionRows(FusedOp group);
 

@@ -91,7 +91,7 @@ Place placeOf(Value v) {
   Place place;
   while (auto view = v.getDefiningOp<ViewOp>()) {
     auto type = cast<MemRefType>(view.getType());
-    place.bytes += view.getPlus() * (type.getElementTypeBitWidth() + 7) / 8;
+    place.bytes += view.getPlus() * ((type.getElementTypeBitWidth() + 7) / 8);
     v = view.getSource();
   }
   place.buffer = v.getDefiningOp<BufferOp>();
