@@ -81,13 +81,14 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
 }
 
 def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
-  let summary = "losses and norms over many rows become row-wise operations and sums";
+  let summary = "losses, norms and reductions that are not row-wise become operations that are";
   let description = [{
     Writes `hydra.cross_entropy` and its derivative as a log-sum-exp and a loss for every row, and
     `hydra.global_norm` as a sum of squares for every tensor; each then is part of a group that reads
     the logits or the tensor once. What depends on all rows (the number of labels that count, the
-    clip factor) becomes a sum over rows and a few scalars between groups. *Numerics-changing*: sums
-    go in another order than in the operation they replace.
+    clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
+    in the middle become a transposition and a reduction over the last. *Numerics-changing*: sums go
+    in another order than in the operation they replace.
   }];
   let statistics = [Statistic<"lowered", "lowered", "operations written out">];
 }

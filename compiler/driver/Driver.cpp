@@ -5,7 +5,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -23,6 +22,10 @@ Driver::Driver(const ModelOptions &options) : options(options), diagnostics(&con
 }
 
 LogicalResult Driver::load() {
+  if (options.file.empty()) {
+    printProblem("no model is given; expected MODEL.mlir [flags], see --help");
+    return failure();
+  }
   TimingScope scope = time("Parser");
   auto text = llvm::MemoryBuffer::getFileOrSTDIN(options.file.getValue(), /*IsText=*/true);
   if (std::error_code error = text.getError())

@@ -12,8 +12,8 @@ namespace hydra {
 /// operation of a model without location.
 std::unique_ptr<mlir::PassInstrumentation> createLocationCheck();
 
-/// Writes the module after every pass that changed it to `directory/NN-pass-name.mlir`, creating
-/// the directory; an error is reported once, at the module, and makes the pass fail.
+/// Writes the module after every pass to `directory/NN-pass-name.mlir`, creating the directory. An
+/// error is reported once, at the module; the passes go on.
 std::unique_ptr<mlir::PassInstrumentation> createPassDump(std::string directory);
 
 } // namespace hydra

@@ -98,10 +98,20 @@ static LogicalResult inferUnary(TypeInference &infer, Value x, SmallVectorImpl<T
   return infer.wantFloat(x, "operand");
 }
 
-static LogicalResult inferBinary(TypeInference &infer, Value a, Value b,
-                                 SmallVectorImpl<Type> &types) {
+static LogicalResult inferSameType(TypeInference &infer, Value a, Value b,
+                                   SmallVectorImpl<Type> &types) {
   types.push_back(a.getType());
   return infer.wantSameType(a, "first operand", b, "second operand");
+}
+
+template <typename Op>
+static LogicalResult inferBinary(TypeInference &infer, Value a, Value b,
+                                 SmallVectorImpl<Type> &types) {
+  if (std::is_same_v<Op, DivOp> && failed(infer.wantFloat(a, "first operand")))
+    return failure();
+  if (infer.element(a).isInteger(1))
+    return infer.fail("operands hold truth values (i1); expected numbers");
+  return inferSameType(infer, a, b, types);
 }
 
 template <typename F>
@@ -158,7 +168,7 @@ static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/fal
 
 #define BINARY_OP(Op, formula, rows)                                                                   \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
-    return inferBinary(infer, op.getA(), op.getB(), types);                                        \
+    return inferBinary<Op>(infer, op.getA(), op.getB(), types);                                    \
   }                                                                                                \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {     \
     return map2(in, out, [](double a, double b) { return formula; });                              \
@@ -234,7 +244,7 @@ LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op,
     return infer.fail("condition does not hold truth values (i1)");
   if (failed(infer.wantShape(op.getC(), "condition", infer.shape(op.getA()))))
     return failure();
-  return inferBinary(infer, op.getA(), op.getB(), types);
+  return inferSameType(infer, op.getA(), op.getB(), types);
 }
 
 LogicalResult SelectOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {

@@ -1,10 +1,11 @@
-// Parsing, printing and evaluation of symbol expressions.
+// Printing, evaluation and parsing of symbol expressions.
 #include "dialects/hydra/Expr.h"
 #include "dialects/hydra/Hydra.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
 
 #include <cmath>
 #include <limits>
@@ -59,6 +60,93 @@ double realValue(Attribute a) {
   return static_cast<double>(intValue(a));
 }
 SmallVector<int64_t> intList(ArrayAttr a) { return llvm::map_to_vector(a, intValue); }
+
+//===-- Printing ----------------------------------------------------------------------------===//
+
+namespace {
+
+/// Binding strength, as in the grammar of Expr.h; functions and leaves bind tightest.
+int strength(StringRef head, unsigned args) {
+  if (args == 1 && head == "-")
+    return 6;
+  return llvm::StringSwitch<int>(head)
+      .Case("or", 0)
+      .Case("and", 1)
+      .Case("not", 2)
+      .Cases({"==", "<", "<=", ">", ">="}, 3)
+      .Cases({"+", "-"}, 4)
+      .Cases({"*", "/"}, 5)
+      .Default(7);
+}
+
+/// Inside `#hydra.expr<…>` the brackets `<` and `>` must pair, so comparisons are functions there.
+constexpr std::pair<StringLiteral, StringLiteral> kComparisons[] = {
+    {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}};
+
+StringRef comparisonFunction(StringRef head) {
+  for (auto [function, symbol] : kComparisons)
+    if (symbol == head)
+      return function;
+  return "";
+}
+
+void printReal(AsmPrinter &p, FloatAttr value) { p << value.getValue(); }
+void printReal(llvm::raw_ostream &p, FloatAttr value) {
+  p << llvm::format("%g", value.getValueAsDouble());
+}
+
+/// Prints for an `AsmPrinter` (which reads back) or a stream (for messages). Parentheses are
+/// written around what binds less than `outer`.
+template <typename Printer> void print(Printer &p, Attribute expr, int outer, bool inAngles) {
+  auto e = dyn_cast<ExprAttr>(expr);
+  if (!e) {
+    if (auto f = dyn_cast<FloatAttr>(expr))
+      printReal(p, f);
+    else if (auto b = dyn_cast<BoolAttr>(expr))
+      p << (b.getValue() ? "true" : "false");
+    else
+      p << intValue(expr);
+    return;
+  }
+  ArrayRef<Attribute> args = e.getArgs();
+  StringRef head = e.getHead();
+  if (args.empty()) {
+    p << head;
+    return;
+  }
+  if (StringRef function = comparisonFunction(head); inAngles && !function.empty())
+    head = function;
+  int own = strength(head, args.size());
+  if (own == 7) {
+    p << head << '(';
+    llvm::interleave(
+        args, [&](Attribute a) { print(p, a, 0, inAngles); }, [&] { p << ", "; });
+    p << ')';
+    return;
+  }
+  if (own < outer)
+    p << '(';
+  if (args.size() == 1) {
+    p << head << (head == "not" ? " " : "");
+    print(p, args[0], own, inAngles);
+  } else {
+    print(p, args[0], own == 3 ? own + 1 : own, inAngles);
+    p << ' ' << head << ' ';
+    print(p, args[1], own + 1, inAngles);
+  }
+  if (own < outer)
+    p << ')';
+}
+
+/// For messages.
+std::string text(Attribute expr) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  print(os, expr, 0, /*inAngles=*/false);
+  return out;
+}
+
+} // namespace
 
 //===-- Evaluation --------------------------------------------------------------------------===//
 
@@ -143,16 +231,6 @@ private:
         return failure();
       }
     return success();
-  }
-
-  static std::string text(Attribute expr) {
-    std::string out;
-    llvm::raw_string_ostream os(out);
-    expr.print(os);
-    // `#hydra.expr<D / H>` without its wrapping.
-    StringRef s = out;
-    s.consume_front("#hydra.expr<");
-    return s.ends_with(">") ? s.drop_back().str() : s.str();
   }
 
   Attribute real(double v) { return builder.getF64FloatAttr(v); }
@@ -357,7 +435,7 @@ private:
       if (parser.parseEqual())
         return failure();
       op = "==";
-    } else if (succeeded(parser.parseOptionalLess())) {
+    } else if (!inAngles && succeeded(parser.parseOptionalLess())) {
       op = succeeded(parser.parseOptionalEqual()) ? "<=" : "<";
     } else if (!inAngles && succeeded(parser.parseOptionalGreater())) {
       op = succeeded(parser.parseOptionalEqual()) ? ">=" : ">";
@@ -422,11 +500,7 @@ private:
   ParseResult parsePrimary(Attribute &e) {
     Builder b(parser.getContext());
     if (succeeded(parser.parseOptionalLParen())) {
-      bool outer = std::exchange(inAngles, false);
-      if (nested(e, &ExprParser::parseOr) || parser.parseRParen())
-        return failure();
-      inAngles = outer;
-      return success();
+      return failure(nested(e, &ExprParser::parseOr) || parser.parseRParen());
     }
     SMLoc loc = parser.getCurrentLocation();
     StringRef name;
@@ -439,19 +513,23 @@ private:
         e = make(name, {});
         return success();
       }
-      bool outer = std::exchange(inAngles, false);
+      StringRef head = name;
       auto [low, high] = arity(name);
+      for (auto [function, symbol] : kComparisons)
+        if (inAngles && function == name) {
+          head = symbol;
+          low = high = 2;
+        }
       if (low == 0)
         return parser.emitError(loc) << "unknown function '" << name << "'";
       SmallVector<Attribute> args;
       auto argument = [&] { return nested(args.emplace_back(), &ExprParser::parseOr); };
       if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
         return failure();
-      inAngles = outer;
       if (args.size() < low || args.size() > high)
         return parser.emitError(loc) << "'" << name << "' has " << args.size()
                                      << " arguments; expected " << low;
-      e = make(name, args);
+      e = make(head, args);
       return success();
     }
     int64_t integer;
@@ -486,64 +564,13 @@ private:
   }
 
 public:
-  /// Inside `#hydra.expr<…>`, where `>` ends the attribute unless it stands in parentheses.
+  /// Inside `#hydra.expr<…>`.
   bool inAngles = false;
 
 private:
   AsmParser &parser;
   unsigned operators = 0, nesting = 0;
 };
-
-/// Binding strength, as in the grammar above; functions and leaves bind tightest.
-int strength(StringRef head, unsigned args) {
-  if (args == 1 && head == "-")
-    return 6;
-  return llvm::StringSwitch<int>(head)
-      .Case("or", 0)
-      .Case("and", 1)
-      .Case("not", 2)
-      .Cases({"==", "<", "<=", ">", ">="}, 3)
-      .Cases({"+", "-"}, 4)
-      .Cases({"*", "/"}, 5)
-      .Default(7);
-}
-
-void print(AsmPrinter &p, Attribute expr, int outer) {
-  auto e = dyn_cast<ExprAttr>(expr);
-  if (!e) {
-    if (auto f = dyn_cast<FloatAttr>(expr))
-      p << f.getValue();
-    else if (auto b = dyn_cast<BoolAttr>(expr))
-      p << (b.getValue() ? "true" : "false");
-    else
-      p << intValue(expr);
-    return;
-  }
-  ArrayRef<Attribute> args = e.getArgs();
-  if (args.empty()) {
-    p << e.getHead();
-    return;
-  }
-  int own = strength(e.getHead(), args.size());
-  if (own == 7) {
-    p << e.getHead() << '(';
-    llvm::interleaveComma(args, p, [&](Attribute a) { print(p, a, 0); });
-    p << ')';
-    return;
-  }
-  if (own < outer)
-    p << '(';
-  if (args.size() == 1) {
-    p << e.getHead() << (e.getHead() == "not" ? " " : "");
-    print(p, args[0], own);
-  } else {
-    print(p, args[0], own == 3 ? own + 1 : own);
-    p << ' ' << e.getHead() << ' ';
-    print(p, args[1], own + 1);
-  }
-  if (own < outer)
-    p << ')';
-}
 
 } // namespace
 
@@ -576,7 +603,9 @@ FailureOr<Attribute> evaluate(Attribute expr, const Environment &environment,
 ParseResult parseExpr(AsmParser &parser, Attribute &expr) {
   return ExprParser(parser).parse(expr);
 }
-void printExpr(AsmPrinter &printer, Attribute expr) { print(printer, expr, 0); }
+void printExpr(AsmPrinter &printer, Attribute expr) {
+  print(printer, expr, 0, /*inAngles=*/false);
+}
 
 ParseResult parseExprList(AsmParser &parser, ArrayAttr &list) {
   SmallVector<Attribute> values;
@@ -625,45 +654,55 @@ Attribute ExprAttr::parse(AsmParser &parser, Type) {
 }
 
 void ExprAttr::print(AsmPrinter &printer) const {
-  // `>` would end the attribute: such comparisons are wrapped in parentheses.
   printer << '<';
-  bool wrap = strength(getHead(), getArgs().size()) <= 3 && !getArgs().empty();
-  hydra::print(printer, *this, wrap ? 7 : 0);
+  hydra::print(printer, *this, 0, /*inAngles=*/true);
   printer << '>';
 }
 
-ParseResult parseInit(AsmParser &parser, InitAttr &init) {
+static ParseResult parseInit(AsmParser &parser, InitAttr &init, bool inAngles) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef kind;
   SmallVector<Attribute> args;
   if (parser.parseKeyword(&kind))
     return failure();
+  auto argument = [&] {
+    ExprParser expr(parser);
+    expr.inAngles = inAngles;
+    return expr.parse(args.emplace_back());
+  };
   if (succeeded(parser.parseOptionalLParen()))
-    if (parser.parseCommaSeparatedList([&] { return parseExpr(parser, args.emplace_back()); }) ||
-        parser.parseRParen())
+    if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
       return failure();
   init = InitAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), kind,
                               ArrayRef<Attribute>(args));
   return success(static_cast<bool>(init));
 }
-void printInit(AsmPrinter &printer, InitAttr init) {
+ParseResult parseInit(AsmParser &parser, InitAttr &init) {
+  return parseInit(parser, init, /*inAngles=*/false);
+}
+
+static void printInit(AsmPrinter &printer, InitAttr init, bool inAngles) {
   printer << init.getKind();
   if (!init.getArgs().empty()) {
     printer << '(';
-    llvm::interleaveComma(init.getArgs(), printer, [&](Attribute a) { printExpr(printer, a); });
+    llvm::interleaveComma(init.getArgs(), printer,
+                          [&](Attribute a) { hydra::print(printer, a, 0, inAngles); });
     printer << ')';
   }
+}
+void printInit(AsmPrinter &printer, InitAttr init) {
+  printInit(printer, init, /*inAngles=*/false);
 }
 
 Attribute InitAttr::parse(AsmParser &parser, Type) {
   InitAttr init;
-  if (parser.parseLess() || parseInit(parser, init) || parser.parseGreater())
+  if (parser.parseLess() || parseInit(parser, init, /*inAngles=*/true) || parser.parseGreater())
     return {};
   return init;
 }
 void InitAttr::print(AsmPrinter &printer) const {
   printer << '<';
-  printInit(printer, *this);
+  printInit(printer, *this, /*inAngles=*/true);
   printer << '>';
 }
 

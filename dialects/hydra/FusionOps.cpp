@@ -36,11 +36,12 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &state) {
                    parser.parseOperand(inputs.emplace_back()));
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalParen, input) ||
-      parseOperandTypes(parser, inputs.size(), types) ||
-      parser.resolveOperands(inputs, types, loc, state.operands))
+      parseOperandTypes(parser, inputs.size(), types))
     return failure();
   if (llvm::any_of(types, isUnbound))
     return parser.emitError(loc) << "inputs have no types; a group exists only once bound";
+  if (parser.resolveOperands(inputs, types, loc, state.operands))
+    return failure();
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
   Region *body = state.addRegion();
@@ -337,7 +338,8 @@ SmallVector<RowValue> FusedOp::emit(RowEmitter &emitter, ArrayRef<RowValue> inpu
   for (Operation &op : getBlock().without_terminator()) {
     if (isa<ReshapeOp, BroadcastOp>(op)) {
       // Another shape of the same numbers, or their repetition: the emitter promotes forms.
-      values[op.getResult(0)] = values[op.getOperand(0)];
+      RowValue same = values.lookup(op.getOperand(0));
+      values[op.getResult(0)] = same;
       continue;
     }
     auto rowWise = cast<RowWiseOpInterface>(op);
@@ -345,7 +347,7 @@ SmallVector<RowValue> FusedOp::emit(RowEmitter &emitter, ArrayRef<RowValue> inpu
     SmallVector<unsigned> outer;
     for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
       auto argument = dyn_cast<BlockArgument>(operand);
-      operands.push_back(values[operand]);
+      operands.push_back(values.lookup(operand));
       outer.push_back(argument ? argument.getArgNumber() : ~0u);
     }
     rowWise.emitRows(emitter, operands, outer, results);
@@ -356,7 +358,7 @@ SmallVector<RowValue> FusedOp::emit(RowEmitter &emitter, ArrayRef<RowValue> inpu
       values[result] = rounded ? results[i] : emitter.cast(results[i], element);
     }
   }
-  return llvm::map_to_vector(getYield().getValues(), [&](Value v) { return values[v]; });
+  return llvm::map_to_vector(getYield().getValues(), [&](Value v) { return values.lookup(v); });
 }
 
 } // namespace hydra

@@ -50,7 +50,8 @@ def Hydra_ExprAttr : AttrDef<Hydra_Dialect, "Expr"> {
   let description = [{
     Without arguments: the symbol `head`. With arguments: the operator or function `head` applied to
     them. Arguments are expressions, integers (i64), reals (f64) or booleans. Written as usual
-    arithmetic: `#hydra.expr<256 * ceil(D * ratio / 256)>`. See Expr.h for grammar and evaluation.
+    arithmetic: `#hydra.expr<256 * ceil(D * ratio / 256)>`; only comparisons are functions here
+    (`lt`, `le`, `gt`, `ge`), for `<` and `>` must pair. See Expr.h for grammar and evaluation.
   }];
   let parameters = (ins StringRefParameter<>:$head, OptionalArrayRefParameter<"::mlir::Attribute">:$args);
   let hasCustomAssemblyFormat = 1;

@@ -129,7 +129,7 @@ static LogicalResult verifyBinding(ModelOp model) {
         return op->emitOpError() << "has a value of " << type << " in a model that is "
                                  << (bound ? "bound" : "not bound");
       if (std::string problem = bound ? checkTensorType(type) : ""; !problem.empty())
-        return op->emitOpError() << "has a value with " << problem;
+        return op->emitOpError() << "has a value of " << type << ": " << problem;
     }
     return success();
   };
@@ -676,7 +676,7 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
     body->emplaceBlock();
   if (body->front().empty() || !isa<ReturnOp>(body->front().back()))
     return parser.emitError(parser.getNameLoc())
-           << "hydra.entry: @" << name.getValue() << " does not end in hydra.return";
+           << "@" << name.getValue() << " does not end in hydra.return";
   state.addAttribute("sym_name", name);
   state.addAttribute("arg_names", b.getArrayAttr(names));
   state.addAttribute("arg_shapes", b.getArrayAttr(shapes));

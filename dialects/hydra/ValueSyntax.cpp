@@ -162,6 +162,7 @@ ParseResult parseValueOp(OpAsmParser &parser, OperationState &state,
   SMLoc loc = parser.getCurrentLocation();
   return failure(parser.parseOperandList(operands) ||
                  parseAttributes(parser, state, attributeNames) ||
+                 parser.parseOptionalAttrDict(state.attributes) ||
                  parseOperandTypes(parser, operands.size(), types) ||
                  parser.resolveOperands(operands, types, loc, state.operands));
 }
@@ -170,6 +171,7 @@ void printValueOp(OpAsmPrinter &p, Operation *op) {
   p << ' ';
   p.printOperands(op->getOperands());
   printAttributes(p, op);
+  p.printOptionalAttrDict(op->getDiscardableAttrDictionary().getValue());
   printOperandTypes(p, op->getOperandTypes());
 }
 

@@ -4,7 +4,7 @@
 //   hydra.rms_norm %x, %w eps = 1.0e-5 : tensor<…>, …    after: the types of the operands
 //
 // An attribute is `name = value` (an expression, a list of expressions, a string or a type) or,
-// for a flag, its name alone.
+// for a flag, its name alone. What passes note about an operation follows as `{hydra.view}`.
 #pragma once
 
 #include "dialects/hydra/Interfaces.h"

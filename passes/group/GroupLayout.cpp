@@ -72,11 +72,19 @@ bool GroupLayout::assign(RowDomain candidate) {
                       [&](Operation *op) { return assign(cast<RowWiseOpInterface>(op)); });
 }
 
+static bool sumsOverRows(RowWiseOpInterface op) {
+  return llvm::any_of(llvm::seq(op->getNumResults()), [&](unsigned i) { return op.sumsOverRows(i); });
+}
+
 bool GroupLayout::assign(RowWiseOpInterface op) {
   for (RowForm form : fittingForms(domain, op)) {
     // What has no rows of its own is better computed once than in every row.
     bool perRow = form == RowForm::Row && (domain.rows() > 1 || domain.columns() == 1);
     if (form != RowForm::Tile && !perRow)
+      continue;
+    // A sum of one number per row has its own order of additions when it stands alone, so that is
+    // where it stays: the bits must not depend on what is fused.
+    if (perRow && members.size() > 1 && sumsOverRows(op))
       continue;
     bool fits = llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
       return op.needsOuterOperand(operand.index())

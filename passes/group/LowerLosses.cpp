@@ -1,7 +1,9 @@
-// hydra-lower-losses: losses and norms over many rows become row-wise operations and sums.
+// hydra-lower-losses: losses, norms and reductions that are not row-wise become operations that are.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/group/RowLoss.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -19,23 +21,60 @@ struct LowerLosses : impl::LowerLossesBase<LowerLosses> {
       return signalPassFailure();
     SmallVector<Operation *> found;
     model.walk([&](Operation *op) {
-      if (isa<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp>(op))
+      auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+      if (isa<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp>(op) ||
+          (rowWise && !rowWise.isRowWise()))
         found.push_back(op);
     });
     for (Operation *op : found) {
       OpBuilder b(op);
-      if (auto loss = dyn_cast<CrossEntropyOp>(op))
-        op->replaceAllUsesWith(lower(b, loss));
-      else if (auto gradient = dyn_cast<CrossEntropyGradOp>(op))
-        op->replaceAllUsesWith(ValueRange(lower(b, gradient)));
-      else
-        op->replaceAllUsesWith(ValueRange(lower(b, cast<GlobalNormOp>(op))));
+      SmallVector<Value> results =
+          llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
+              .Case<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp>(
+                  [&](auto loss) { return lower(b, loss); })
+              .Case<SumOp, MeanOp, ReduceMaxOp>([&](auto reduction) {
+                return lowerReduction(b, reduction);
+              });
+      op->replaceAllUsesWith(results);
       op->erase();
       ++lowered;
     }
   }
 
 private:
+  /// Brings reduced dimensions together, at the end unless they are at the start and can be summed.
+  template <typename Op> static SmallVector<Value> lowerReduction(OpBuilder &b, Op op) {
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = build::shapeOf(op.getX());
+    int64_t rank = shape.size(), reduced = 1;
+    SmallVector<bool> isReduced(rank, false);
+    for (int64_t axis : op.getAxes())
+      isReduced[axis < 0 ? axis + rank : axis] = true;
+    SmallVector<int64_t> order, kept, last;
+    for (int64_t i = 0; i < rank; ++i) {
+      (isReduced[i] ? last : order).push_back(i);
+      if (isReduced[i])
+        reduced *= shape[i];
+      else
+        kept.push_back(shape[i]);
+    }
+    bool atStart = !isa<ReduceMaxOp>(op) && last.back() + 1 == static_cast<int64_t>(last.size());
+    Value x = op.getX(), y;
+    if (atStart) {
+      x = build::reshape(b, loc, x, {reduced, RefTensor::elements(kept)});
+      y = Op::create(b, loc, x, b.getI64ArrayAttr({0}), UnitAttr());
+    } else {
+      int64_t axis = kept.size();
+      llvm::append_range(order, last);
+      if (!llvm::is_sorted(order))
+        x = TransposeOp::create(b, loc, x, b.getI64ArrayAttr(order));
+      kept.push_back(reduced);
+      x = build::reshape(b, loc, x, kept);
+      y = Op::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
+    }
+    return {build::reshape(b, loc, y, build::shapeOf(op.getY()))};
+  }
+
   static RowLoss rowLoss(OpBuilder &b, Location loc, Value logits, Value labels) {
     Value z = build::cast(b, loc, build::flattenRows(b, loc, logits), b.getF32Type());
     return {b, loc, z, build::reshape(b, loc, labels, {build::shapeOf(z)[0]})};
@@ -52,7 +91,7 @@ private:
     return results;
   }
 
-  static Value lower(OpBuilder &b, CrossEntropyGradOp op) {
+  static SmallVector<Value> lower(OpBuilder &b, CrossEntropyGradOp op) {
     Location loc = op.getLoc();
     RowLoss rows = rowLoss(b, loc, op.getLogits(), op.getLabels());
     Value lse = build::reshape(b, loc, op.getLse(), build::shapeOf(rows.labels));
@@ -60,10 +99,10 @@ private:
     Value gradient = rows.gradient(lse, MulOp::create(b, loc, op.getDloss(), share));
     RankedTensorType type = build::typeOf(op.getDlogits());
     gradient = build::cast(b, loc, gradient, type.getElementType());
-    return build::reshape(b, loc, gradient, type.getShape());
+    return {build::reshape(b, loc, gradient, type.getShape())};
   }
 
-  static Value lower(OpBuilder &b, GlobalNormOp op) {
+  static SmallVector<Value> lower(OpBuilder &b, GlobalNormOp op) {
     Location loc = op.getLoc();
     Value total;
     for (Value v : op.getTensors()) {
@@ -73,7 +112,7 @@ private:
       Value sum = build::sum(b, loc, MulOp::create(b, loc, x, x), {0, 1});
       total = total ? AddOp::create(b, loc, total, sum) : sum;
     }
-    return SqrtOp::create(b, loc, total);
+    return {SqrtOp::create(b, loc, total)};
   }
 };
 

@@ -12,8 +12,8 @@ namespace hydra::runtime {
 /// A copy between two layouts of one shape, reduced to as few dimensions as possible.
 ///
 /// Traffic: each byte once read and once written. Limit: memory; where neither layout has a dense
-/// dimension in common (a transposition), blocks of 32 x 32 elements keep cache lines of both sides
-/// until they are used up. Layout: any strides. Assumes that source and target do not overlap.
+/// dimension in common (a transposition), tiles of 16 x 16 elements use whole cache lines of both.
+/// Layout: any strides. Assumes that source and target do not overlap.
 class StridedCopy {
 public:
   /// Strides in elements of `elementSize` bytes: 1, 2, 4 or 8. A source stride may be 0.

@@ -87,6 +87,8 @@ public:
 
     const int64_t perElement = 4 * (inputs.size() + results.size());
     int64_t grain = std::max<int64_t>(1, 131072 / (perElement * domain.columns()));
+    if (flat)
+      grain = grain / 64 * 64; // whole vectors
     const bool sums = llvm::any_of(program.results, [&](auto &r) { return program.isSummed(r); });
     if (sums)
       grain = std::max(grain, (domain.rows() + 63) / 64);

@@ -180,12 +180,12 @@ private:
       drawInputs(slots, options.seed, 0, values);
     else
       values = readTensors(options.inputs, slots);
+    announceRandomValues();
     if (llvm::any_of(slots,
                      [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
       FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
       if (failed(initial))
         return failure();
-      announceInitialisers();
       for (auto &item : *initial)
         values.try_emplace(item.getKey(), std::move(item.getValue()));
     }
@@ -260,7 +260,8 @@ private:
     values.try_emplace(name, ArrayRef<int64_t>(), value);
   }
 
-  void announceInitialisers() {
+  /// One line on stderr about what did not come from a file.
+  void announceRandomValues() {
     if (options.inputs.empty())
       printProblem(llvm::Twine("no --inputs: random tokens and initial parameters of seed ") +
                    llvm::Twine(options.seed));
@@ -295,10 +296,6 @@ int main(int argc, char **argv) {
   static Options options;
   if (!parseCommandLine(argc, argv, kOverview, {&options.category, &options.own}))
     return 1;
-  if (options.file.empty()) {
-    printProblem("no model is given; expected MODEL.mlir [flags], see --help");
-    return 1;
-  }
   try {
     return succeeded(Interpretation(options).run()) ? 0 : 1;
   } catch (const support::Error &error) {

@@ -14,6 +14,8 @@ Values RowCodegen::emitBlock(bool last, const Block &block, ArrayRef<Value *> ac
   }
   auto summed = [&](const RowResult &result) { return node(result.node).inputs[0]; };
   for (Tile &tile : tiles) {
+    if (sweep->prefetches)
+      prefetchNextRow(tile);
     for (unsigned n : sweep->reductions)
       evaluate(node(n).inputs[0], tile);
     if (!last)
@@ -63,10 +65,21 @@ Values RowCodegen::emitBlock(bool last, const Block &block, ArrayRef<Value *> ac
   return next;
 }
 
+void RowCodegen::prefetchNextRow(const Tile &tile) {
+  for (auto [i, input] : enumerate(s.program.inputs)) {
+    if (input.form != RowForm::Tile || s.inputs[i].pattern != Pattern::Dense)
+      continue;
+    Value *pointer = memory.elementPointer(nextRows[i], input.type, tile.chunk.column);
+    b.CreateIntrinsic(Intrinsic::prefetch, {b.getPtrTy()},
+                      {pointer, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+  }
+}
+
 void RowCodegen::storeTile(unsigned number, Tile &tile) {
   const RowResult &result = s.program.results[number];
   Value *value = math.convert(evaluate(result.node, tile), node(result.node).type, result.type);
-  memory.store(value, resultRows[number], s.results[number], result.type, tile.chunk);
+  memory.store(value, resultRows[number], s.results[number], result.type, tile.chunk,
+               streaming && s.streams[number]);
 }
 
 void RowCodegen::addToColumnSum(unsigned number, Tile &tile) {

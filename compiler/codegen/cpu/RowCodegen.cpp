@@ -1,19 +1,50 @@
 // The loops of a generated kernel over rows, sweeps and columns.
 #include "compiler/codegen/cpu/RowCodegen.h"
 
+#include "llvm/IR/IntrinsicsX86.h"
+
 using namespace llvm;
 
 namespace hydra::cpu {
 
 RowCodegen::RowCodegen(Function *function, const RowSchedule &schedule, int64_t grain)
-    : s(schedule), grain(grain), function(function), b(function->getContext()), math(b),
-      memory(b, s.flat ? s.rows * s.columns : s.columns) {
-  b.SetInsertPoint(BasicBlock::Create(function->getContext(), "entry", function));
-}
+    : s(schedule), grain(grain), function(function),
+      b(BasicBlock::Create(function->getContext(), "entry", function)), math(b),
+      memory(b, s.flat ? s.rows * s.columns : s.columns) {}
 
 void RowCodegen::emit() {
   emitEntry();
   emitFixedResults();
+  if (is_contained(s.streams, true)) {
+    auto *aside = BasicBlock::Create(b.getContext(), "aside", function);
+    auto *usual = BasicBlock::Create(b.getContext(), "usual", function);
+    b.CreateCondBr(canStream(), aside, usual);
+    b.SetInsertPoint(aside);
+    streaming = true;
+    emitBody();
+    streaming = false;
+    b.SetInsertPoint(usual);
+  }
+  emitBody();
+}
+
+/// Whether the results that would stream are aligned and do not take over an input, whose lines are
+/// in the cache already.
+Value *RowCodegen::canStream() {
+  Value *bits = b.getInt64(0), *inPlace = b.getFalse();
+  for (auto [result, streams] : zip(resultPointers, s.streams)) {
+    if (!streams)
+      continue;
+    bits = b.CreateOr(bits, b.CreatePtrToInt(result, b.getInt64Ty()));
+    for (Value *input : inputPointers)
+      inPlace = b.CreateOr(inPlace, b.CreateICmpEQ(result, input));
+  }
+  Value *low = b.CreateAnd(bits, b.getInt64(kLanes * sizeof(float) - 1));
+  return b.CreateAnd(b.CreateICmpEQ(low, b.getInt64(0)), b.CreateNot(inPlace));
+}
+
+/// All rows of the grain, and the end of the function.
+void RowCodegen::emitBody() {
   if (s.flat)
     emitFlat();
   else
@@ -22,6 +53,8 @@ void RowCodegen::emit() {
       return Values();
     });
   finishSums();
+  if (streaming) // before the grain counts as done
+    b.CreateIntrinsic(Intrinsic::x86_sse_sfence, ArrayRef<Type *>(), ArrayRef<Value *>());
   b.CreateRetVoid();
 }
 
@@ -128,10 +161,13 @@ void RowCodegen::emitRow(Value *current) {
                                            memory.offsetOf(accesses[i].rows, row)));
     return rows;
   };
-  inputRows =
-      rowPointers(inputPointers, s.inputs, [&](size_t i) { return s.program.inputs[i].type; });
+  auto inputType = [&](size_t i) { return s.program.inputs[i].type; };
+  inputRows = rowPointers(inputPointers, s.inputs, inputType);
   resultRows =
       rowPointers(resultPointers, s.results, [&](size_t i) { return s.program.results[i].type; });
+  row = b.CreateAdd(current, b.getInt64(1));
+  nextRows = rowPointers(inputPointers, s.inputs, inputType);
+  row = current;
   for (auto &[number, rotary] : rotaries)
     rotary.prepare(row);
   for (unsigned p = 0; p < s.sweeps.size(); ++p) {

@@ -42,6 +42,8 @@ private:
   // RowCodegen.cpp: the loops.
   void emitEntry();
   void emitFixedResults();
+  llvm::Value *canStream();
+  void emitBody();
   void emitRow(llvm::Value *row);
   void emitSweep(unsigned number);
   void emitFlat();
@@ -55,6 +57,7 @@ private:
   /// `accumulators`: kAccumulators vectors for each reduction of the sweep, then for each sum over
   /// rows in the flat shape.
   Values emitBlock(bool last, const Block &block, llvm::ArrayRef<llvm::Value *> accumulators);
+  void prefetchNextRow(const Tile &tile);
   void storeTile(unsigned result, Tile &tile);
   void addToColumnSum(unsigned result, Tile &tile);
   llvm::Value *combine(RowReduction r, llvm::Value *x, llvm::Value *y);
@@ -87,9 +90,11 @@ private:
   llvm::Value *begin, *end;
   llvm::Value *row = nullptr;               ///< the current one
   const Sweep *sweep = nullptr;             ///< the current one
+  bool streaming = false;                   ///< whether results that can stream do
   std::vector<llvm::Value *> inputPointers; ///< of element 0
   std::vector<llvm::Value *> resultPointers; ///< of element 0; sums: of the grain's partial sums
   std::vector<llvm::Value *> inputRows, resultRows; ///< of column 0 of the current row
+  std::vector<llvm::Value *> nextRows; ///< as inputRows, of the next row
   std::vector<llvm::Value *> ones;          ///< by node: scalars, and values of the current row
   std::vector<llvm::Value *> buffers;       ///< rows kept between sweeps
   std::vector<llvm::Value *> rowSums;       ///< by result: accumulator of a sum of row values

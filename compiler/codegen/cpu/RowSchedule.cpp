@@ -72,6 +72,9 @@ public:
       setAccesses(/*flat=*/false);
     setLevels();
     cutSweeps();
+    choosePrefetch();
+    for (auto [access, result] : zip(s.results, s.program.results))
+      s.streams.push_back(shouldStream(access, result));
     return std::move(s);
   }
 
@@ -157,6 +160,36 @@ private:
         input.form = flatForm(*input.form);
     for (RowResult &result : s.program.results)
       result.form = s.program.isSummed(result) ? RowForm::Scalar : flatForm(result.form);
+  }
+
+  /// Shorter rows are left to the processor's own prefetching.
+  static constexpr int64_t kPrefetchedColumns = 256;
+
+  /// Sweeps after the first work on what is in the cache. Memory would idle unless the longest of
+  /// them fetched the next row.
+  void choosePrefetch() {
+    if (s.sweeps.size() == 1 || s.columns < kPrefetchedColumns)
+      return;
+    auto later = drop_begin(s.sweeps);
+    max_element(later, [](const Sweep &a, const Sweep &b) {
+      return a.cost < b.cost;
+    })->prefetches = true;
+  }
+
+  /// Results of this size are long gone from the caches when they are read; stores that bypass them
+  /// save reading what is overwritten: a third of the traffic of a copy.
+  static constexpr int64_t kStreamedBytes = 32 << 20;
+
+  bool shouldStream(const TensorAccess &access, const RowResult &result) const {
+    if (s.program.isSummed(result) || result.form != RowForm::Tile || !isFloat(result.type) ||
+        s.rows * s.columns * storageBytes(result.type) < kStreamedBytes ||
+        access.pattern != Pattern::Dense)
+      return false;
+    // Chunks must begin at multiples of a vector if the tensor does.
+    return s.flat ? grain * s.columns % kLanes == 0
+                  : s.columns % kLanes == 0 && all_of(access.rows.dims, [](const Strided::Dim &d) {
+                      return d.stride % kLanes == 0;
+                    });
   }
 
   //===-- Sweeps ----------------------------------------------------------------------------===//

@@ -57,6 +57,7 @@ struct Sweep {
   std::vector<unsigned> keeps;      ///< nodes that it stores to their row buffer
   std::vector<bool> reads;          ///< by node: taken from the row buffer
   unsigned cost = 0;                ///< rough number of instructions for a chunk
+  bool prefetches = false;          ///< meanwhile fetches the inputs of the next row
 };
 
 struct RowSchedule {
@@ -67,7 +68,8 @@ struct RowSchedule {
   std::vector<TensorAccess> inputs, results;
   std::vector<unsigned> level; ///< by node: number of reductions that must come before
   std::vector<Sweep> sweeps;
-  std::vector<int> buffer; ///< by node: its row buffer, or -1
+  std::vector<int> buffer;    ///< by node: its row buffer, or -1
+  std::vector<bool> streams;  ///< by result: too large for the caches, and vectors can be aligned
   int buffers = 0;
 
   /// Whether the last sweep has anything to do over columns.

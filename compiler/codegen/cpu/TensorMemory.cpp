@@ -40,12 +40,18 @@ Value *TensorMemory::loadVector(Value *pointer, RowType type, Value *mask) {
   return math.fromMemory(raw, type);
 }
 
-void TensorMemory::storeVector(Value *value, Value *pointer, RowType type, Value *mask) {
+void TensorMemory::storeVector(Value *value, Value *pointer, RowType type, Value *mask,
+                               bool stream) {
   value = math.toMemory(value, type);
-  if (mask)
+  if (mask) {
     b.CreateMaskedStore(value, pointer, alignOf(type), mask);
-  else
-    b.CreateAlignedStore(value, pointer, alignOf(type));
+    return;
+  }
+  Align alignment(stream ? kLanes * storageBytes(type) : storageBytes(type));
+  StoreInst *store = b.CreateAlignedStore(value, pointer, alignment);
+  if (stream)
+    store->setMetadata(LLVMContext::MD_nontemporal,
+                       MDNode::get(b.getContext(), ConstantAsMetadata::get(b.getInt32(1))));
 }
 
 Value *TensorMemory::lanePointers(Value *row, const TensorAccess &access, RowType type,
@@ -85,12 +91,12 @@ Value *TensorMemory::load(Value *row, const TensorAccess &access, RowType type,
 }
 
 void TensorMemory::store(Value *value, Value *row, const TensorAccess &access, RowType type,
-                         const Chunk &chunk) {
+                         const Chunk &chunk, bool stream) {
   switch (access.pattern) {
   case Pattern::Same: // one column
     return storeOne(b.CreateExtractElement(value, uint64_t(0)), row, type);
   case Pattern::Dense:
-    return storeVector(value, elementPointer(row, type, chunk.column), type, chunk.mask);
+    return storeVector(value, elementPointer(row, type, chunk.column), type, chunk.mask, stream);
   case Pattern::Blocks:
     return storeVector(value,
                        elementPointer(row, type, offsetOf(access.columns, chunk.column)), type,

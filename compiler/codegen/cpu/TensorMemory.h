@@ -31,14 +31,16 @@ public:
 
   /// `row`: the address of column 0. Lanes that do not exist give zeros.
   llvm::Value *load(llvm::Value *row, const TensorAccess &access, RowType type, const Chunk &chunk);
+  /// `stream`: past the caches, to an aligned vector.
   void store(llvm::Value *value, llvm::Value *row, const TensorAccess &access, RowType type,
-             const Chunk &chunk);
+             const Chunk &chunk, bool stream = false);
   /// The elements in any columns, a vector of integers.
   llvm::Value *loadLanes(llvm::Value *row, const TensorAccess &access, RowType type,
                          llvm::Value *columns, llvm::Value *mask);
   /// Consecutive elements of memory.
   llvm::Value *loadVector(llvm::Value *pointer, RowType type, llvm::Value *mask);
-  void storeVector(llvm::Value *value, llvm::Value *pointer, RowType type, llvm::Value *mask);
+  void storeVector(llvm::Value *value, llvm::Value *pointer, RowType type, llvm::Value *mask,
+                   bool stream = false);
 
   /// The column of each lane: integers of 32 bits where these suffice.
   llvm::Value *laneColumns(const Chunk &chunk);

@@ -1,11 +1,16 @@
 // Polynomials are minimax for the relative error, fitted by the Remez algorithm at 40 digits.
 #include "compiler/codegen/cpu/VectorMath.h"
 
-#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 using namespace llvm;
 
 namespace hydra::cpu {
+
+VectorMath::VectorMath(IRBuilderBase &builder)
+    : b(builder), level(b.GetInsertBlock()->getParent()->getFnAttribute("target-cpu")
+                            .getValueAsString()) {}
 
 //===-- Building blocks ---------------------------------------------------------------------===//
 
@@ -62,8 +67,8 @@ Value *VectorMath::unary(RowUnary f, Value *x) {
 
 //===-- exp, sigmoid, tanh ------------------------------------------------------------------===//
 
-/// x = n ln 2 + r with |r| <= ln 2 / 2;  e^r = 1 + (r + r² q(r)), |error| < 3.3e-9;  times 2^n in
-/// two exact or once rounded steps, as n reaches from -151 to 128.
+/// x = n ln 2 + r with |r| <= ln 2 / 2;  e^r = 1 + (r + r² q(r)), |error| < 3.3e-9;  n reaches from
+/// -151 to 128.
 Value *VectorMath::exp(Value *x) {
   // Beyond these the result is 0 or inf already; the comparisons keep nans.
   x = max(min(x, like(x, 89.0)), like(x, -104.5));
@@ -77,13 +82,24 @@ Value *VectorMath::exp(Value *x) {
                             0.041668456859090650757, 0.0083694189359274890238,
                             0.0013813140977857858802});
   Value *p = b.CreateFAdd(fma(b.CreateFMul(r, r), q, r), like(x, 1.0));
-  Value *exponent = b.CreateSub(bits(shifted), likeInt(x, 0x4b400000));
-  Value *half = b.CreateAShr(exponent, likeInt(x, 1));
+  return scale(p, n, shifted);
+}
+
+/// p 2^n for |n| < 300, rounded once; `shifted` is n + 3 * 2^22, whose low bits are n.
+Value *VectorMath::scale(Value *p, Value *n, Value *shifted) {
+  if (level == "x86-64-v4" && p->getType()->isVectorTy()) {
+    Value *all = b.getInt16(-1), *currentRounding = b.getInt32(4);
+    return b.CreateIntrinsic(Intrinsic::x86_avx512_mask_scalef_ps_512, ArrayRef<Type *>(),
+                             {p, n, p, all, currentRounding});
+  }
+  // In two steps, of which the first is exact. All but the low bits drop out of the shifts.
+  Value *first = b.CreateAShr(bits(shifted), likeInt(p, 1));
   auto power = [&](Value *e) { // 2^e for a normal exponent
-    Value *biased = b.CreateShl(b.CreateAdd(e, likeInt(x, 127)), likeInt(x, 23));
-    return b.CreateBitCast(biased, x->getType());
+    Value *biased = b.CreateAdd(b.CreateShl(e, likeInt(p, 23)), likeInt(p, 0x3f800000));
+    return b.CreateBitCast(biased, p->getType());
   };
-  return b.CreateFMul(b.CreateFMul(p, power(half)), power(b.CreateSub(exponent, half)));
+  return b.CreateFMul(b.CreateFMul(p, power(first)),
+                      power(b.CreateSub(bits(shifted), first)));
 }
 
 /// With e = e^-|x|: 1 / (1 + e) for x >= 0, else e / (1 + e), which keeps small results exact.

@@ -19,7 +19,8 @@ namespace hydra::cpu {
 
 class VectorMath {
 public:
-  explicit VectorMath(llvm::IRBuilderBase &builder) : b(builder) {}
+  /// For code in the function in which the builder stands.
+  explicit VectorMath(llvm::IRBuilderBase &builder);
 
   llvm::Value *unary(RowUnary f, llvm::Value *x);
   llvm::Value *exp(llvm::Value *x);
@@ -62,7 +63,10 @@ private:
   llvm::Value *polynomial(llvm::Value *x, llvm::ArrayRef<double> c);
   llvm::Value *abs(llvm::Value *x);
 
+  llvm::Value *scale(llvm::Value *p, llvm::Value *n, llvm::Value *shifted);
+
   llvm::IRBuilderBase &b;
+  llvm::StringRef level; ///< target-cpu of the function
 };
 
 } // namespace hydra::cpu

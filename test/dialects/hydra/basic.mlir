@@ -124,14 +124,14 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.constant value = eps * 2
     // BOUND-NEXT: hydra.constant value = 2.000000e-05 : tensor<f32>
     %c = hydra.constant value = eps * 2
-    // CHECK-NEXT: hydra.constant value = 1 shape = [B, D] dtype = bf16
-    // BOUND-NEXT: hydra.constant value = 1 shape = [2, 8] dtype = bf16 : tensor<2x8xbf16>
+    // CHECK-NEXT: hydra.constant dtype = bf16 shape = [B, D] value = 1
+    // BOUND-NEXT: hydra.constant dtype = bf16 shape = [2, 8] value = 1 : tensor<2x8xbf16>
     %ones = hydra.constant value = 1 shape = [B, D] dtype = bf16
-    // CHECK-NEXT: hydra.iota shape = [B, D] axis = 1
-    // BOUND-NEXT: hydra.iota shape = [2, 8] axis = 1 : tensor<2x8xi32>
+    // CHECK-NEXT: hydra.iota axis = 1 shape = [B, D]
+    // BOUND-NEXT: hydra.iota axis = 1 shape = [2, 8] : tensor<2x8xi32>
     %i = hydra.iota shape = [B, D] axis = 1
-    // CHECK-NEXT: %[[F:.*]] = hydra.iota shape = [D] axis = 0 dtype = f32
-    // BOUND-NEXT: hydra.iota shape = [8] axis = 0 dtype = f32 : tensor<8xf32>
+    // CHECK-NEXT: %[[F:.*]] = hydra.iota axis = 0 dtype = f32 shape = [D]
+    // BOUND-NEXT: hydra.iota axis = 0 dtype = f32 shape = [8] : tensor<8xf32>
     %f = hydra.iota shape = [D] axis = 0 dtype = f32
     // CHECK-NEXT: hydra.neg %x
     // BOUND-NEXT: hydra.neg %x : tensor<2x8xf32>
@@ -206,8 +206,8 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.transpose %{{.*}} order = [1, 0, 2]
     // BOUND-NEXT: hydra.transpose %{{.*}} order = [1, 0, 2] : tensor<16x2x4xf32>
     %2 = hydra.transpose %1 order = [1, 0, 2]
-    // CHECK-NEXT: hydra.slice %{{.*}} axis = 1 start = 1 size = S - 1
-    // BOUND-NEXT: hydra.slice %{{.*}} axis = 1 start = 1 size = 7 : tensor<2x16x4xf32>
+    // CHECK-NEXT: hydra.slice %{{.*}} axis = 1 size = S - 1 start = 1
+    // BOUND-NEXT: hydra.slice %{{.*}} axis = 1 size = 7 start = 1 : tensor<2x16x4xf32>
     %3 = hydra.slice %2 axis = 1 start = 1 size = S - 1
     // CHECK-NEXT: hydra.copy
     // BOUND-NEXT: hydra.copy %{{.*}} : tensor<2x7x4xf32>
@@ -215,8 +215,8 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.concat %{{.*}}, %{{.*}}, %{{.*}} axis = 1
     // BOUND-NEXT: hydra.concat %{{.*}}, %{{.*}}, %{{.*}} axis = 1 : tensor<2x7x4xf32>, tensor<2x7x4xf32>, tensor<2x16x4xf32>
     %5 = hydra.concat %3, %4, %2 axis = 1
-    // CHECK-NEXT: hydra.pad %{{.*}} axis = 0 before = 2 after = 0
-    // BOUND-NEXT: hydra.pad %{{.*}} axis = 0 before = 2 after = 0 : tensor<2x30x4xf32>
+    // CHECK-NEXT: hydra.pad %{{.*}} after = 0 axis = 0 before = 2
+    // BOUND-NEXT: hydra.pad %{{.*}} after = 0 axis = 0 before = 2 : tensor<2x30x4xf32>
     %6 = hydra.pad %5 axis = 0 before = 2 after = 0
     // CHECK-NEXT: hydra.sum %{{.*}} axes = [0, -1] keep
     // BOUND-NEXT: hydra.sum %{{.*}} axes = [0, -1] keep : tensor<4x30x4xf32>

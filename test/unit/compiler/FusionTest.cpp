@@ -106,10 +106,9 @@ private:
   void expectGrouped() {
     if (testing::Test::HasFailure())
       return;
-    for (mlir::Operation &op : programOf(*module).getBody().front()) {
-      auto rowWise = llvm::dyn_cast<RowWiseOpInterface>(op);
-      EXPECT_FALSE(rowWise && rowWise.isRowWise()) << what << ": " << op.getName().getStringRef().str();
-    }
+    for (mlir::Operation &op : programOf(*module).getBody().front())
+      EXPECT_FALSE(llvm::isa<RowWiseOpInterface>(op))
+          << what << ": " << op.getName().getStringRef().str();
   }
 
   /// Evaluates groups by what they emit.

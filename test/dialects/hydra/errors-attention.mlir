@@ -1,0 +1,183 @@
+// What attention refuses: one case for each rule.
+//
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xi32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: query has elements of i32; expected a floating-point type}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xi32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: query is [6, 4, 8]; expected 4 dimensions}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: key is [6, 2, 8]; expected 4 dimensions}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: value is [6, 2, 8]; expected 4 dimensions}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<3x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: key is [3, 6, 2, 8]; expected [2, 6, 2, 8]}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<3x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x4xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: key is [2, 6, 2, 4]; expected [2, 6, 2, 8]}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x5x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: value is [2, 5, 2, 8]; expected [2, 6, 2, 8]}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x5x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x3x8xf32>, %v: tensor<2x6x3x8xf32>) {
+    // expected-error@+1 {{hydra.attention: 4 query heads cannot share 3 key heads evenly}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x3x8xf32>, tensor<2x6x3x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xbf16>) {
+    // expected-error@+1 {{hydra.attention: query, key and value have different element types}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: chunk and window need causal}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 chunk = 4 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: chunk and window need causal}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 window = 4 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x5x2x8xf32>, %v: tensor<2x5x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: 6 queries but 5 keys; a causal mask expects as many}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 causal : tensor<2x6x4x8xf32>, tensor<2x5x2x8xf32>, tensor<2x5x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: chunk and window must be positive}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 causal chunk = 0 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %v: tensor<2x6x2x8xf32>) {
+    // expected-error@+1 {{hydra.attention: chunk and window must be positive}}
+    %o = hydra.attention %q, %k, %v scale = 1.0 causal window = -1 : tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+// The derivative checks what the operation does …
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %lse: tensor<2x4x6xf32>) {
+    // expected-error@+1 {{hydra.attention_grad: value is [2, 4, 6]; expected 4 dimensions}}
+    %a, %b, %c = hydra.attention_grad %q, %q, %k, %lse, %q, %lse scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x4x6xf32>, tensor<2x6x4x8xf32>, tensor<2x4x6xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+// … and its own operands.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %lse: tensor<2x4x6xf32>) {
+    // expected-error@+1 {{hydra.attention_grad: gradient is tensor<2x6x2x8xf32> but output is tensor<2x6x4x8xf32>}}
+    %a, %b, %c = hydra.attention_grad %k, %q, %k, %k, %q, %lse scale = 1.0 : tensor<2x6x2x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x4x8xf32>, tensor<2x4x6xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %lse: tensor<2x4x6xf32>) {
+    // expected-error@+1 {{hydra.attention_grad: output is [2, 6, 2, 8]; expected [2, 6, 4, 8]}}
+    %a, %b, %c = hydra.attention_grad %k, %q, %k, %k, %k, %lse scale = 1.0 : tensor<2x6x2x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>, tensor<2x4x6xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %k: tensor<2x6x2x8xf32>, %lse: tensor<2x6x4xf32>) {
+    // expected-error@+1 {{hydra.attention_grad: lse is [2, 6, 4]; expected [2, 4, 6]}}
+    %a, %b, %c = hydra.attention_grad %q, %q, %k, %k, %q, %lse scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4xf32>
+    hydra.return
+  }
+}

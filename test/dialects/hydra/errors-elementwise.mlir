@@ -1,0 +1,189 @@
+// What elementwise operations, constants and casts refuse: one case for each rule.
+//
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{has a value that is not bound}}
+    %y = hydra.constant value = v : tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{attribute 'value' failed to satisfy constraint: number or expression}}
+    %y = hydra.constant value = true : tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{has a shape that is not bound}}
+    %y = hydra.constant value = 1.0 shape = [D] : tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{shape [4, -1] has a dimension that is not positive}}
+    %y = hydra.constant value = 1.0 shape = [4, -1] : tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{has elements of f64; expected f32, bf16, i32 or i1}}
+    %y = "hydra.constant"() {value = 1.0 : f64, dtype = f64} : () -> tensor<f64>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{counts along axis 2 of a tensor with 2 dimensions}}
+    %y = hydra.iota shape = [4, 5] axis = 2 : tensor<4x5xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{has an axis that is not an integer}}
+    %y = hydra.iota shape = [4, 5] axis = a : tensor<4x5xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+// Functions are of real numbers.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xi32>) {
+    // expected-error@+1 {{hydra.exp: operand has elements of i32; expected a floating-point type}}
+    %y = hydra.exp %x : tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+// Once bound, operands have one type.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>, %z: tensor<1xf32>) {
+    // expected-error@+1 {{hydra.add: first operand is tensor<4xf32> but second operand is tensor<1xf32>}}
+    %y = hydra.add %x, %z : tensor<4xf32>, tensor<1xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>, %z: tensor<4xbf16>) {
+    // expected-error@+1 {{hydra.max: first operand is tensor<4xf32> but second operand is tensor<4xbf16>}}
+    %y = hydra.max %x, %z : tensor<4xf32>, tensor<4xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+// Truth values are no numbers.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>) {
+    %c = hydra.compare %x, %x is = "lt" : tensor<4xf32>, tensor<4xf32>
+    // expected-error@+1 {{hydra.mul: operands hold truth values (i1); expected numbers}}
+    %y = hydra.mul %c, %c : tensor<4xi1>, tensor<4xi1>
+    hydra.return
+  }
+}
+
+// -----
+
+// Division is of real numbers.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xi32>) {
+    // expected-error@+1 {{hydra.div: first operand has elements of i32; expected a floating-point type}}
+    %y = hydra.div %x, %x : tensor<4xi32>, tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>) {
+    // expected-error@+1 {{hydra.compare: unknown predicate 'less'; expected eq, ne, lt, le, gt or ge}}
+    %y = hydra.compare %x, %x is = "less" : tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>, %z: tensor<4xi32>) {
+    // expected-error@+1 {{hydra.compare: first operand is tensor<4xf32> but second operand is tensor<4xi32>}}
+    %y = hydra.compare %x, %z is = "eq" : tensor<4xf32>, tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>) {
+    // expected-error@+1 {{hydra.select: condition does not hold truth values (i1)}}
+    %y = hydra.select %x, %x, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>, %z: tensor<5xf32>) {
+    %c = hydra.compare %z, %z is = "lt" : tensor<5xf32>, tensor<5xf32>
+    // expected-error@+1 {{hydra.select: condition is [5]; expected [4]}}
+    %y = hydra.select %c, %x, %x : tensor<5xi1>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>, %z: tensor<4xbf16>) {
+    %c = hydra.compare %x, %x is = "lt" : tensor<4xf32>, tensor<4xf32>
+    // expected-error@+1 {{hydra.select: first operand is tensor<4xf32> but second operand is tensor<4xbf16>}}
+    %y = hydra.select %c, %x, %z : tensor<4xi1>, tensor<4xf32>, tensor<4xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+// Truth values come from comparisons.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4xf32>) {
+    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16 or i32}}
+    %y = hydra.cast %x to = i1 : tensor<4xf32>
+    hydra.return
+  }
+}

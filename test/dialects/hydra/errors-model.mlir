@@ -1,0 +1,986 @@
+// What the operations that make up a model file refuse: one case for each rule.
+//
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics
+
+// Only declarations, definitions and entries stand directly in a model.
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.constant' op does not belong directly into a model}}
+  %c = hydra.constant value = 1.0
+}
+
+// -----
+
+// Within entries and definitions there are operations of this dialect alone.
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{'builtin.module' op does not belong into a model}}
+    builtin.module {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+// A symbol has one declaration.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{symbol 'D' is declared twice}}
+  hydra.symbols reals(D)
+}
+
+// -----
+
+// A derived value has another name than every symbol.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{derived value 'D' is declared twice}}
+  hydra.derive D = 2
+}
+
+// -----
+
+// In a file with entries, something uses every symbol.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{symbol 'F' is never used}}
+  hydra.symbols dims(F)
+  hydra.entry @e(%x: [D] f32) {
+    hydra.return
+  }
+}
+
+// -----
+
+// In a file with entries, something uses every derived value.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{derived value 'hd' is never used}}
+  hydra.derive hd = D / 2
+  hydra.entry @e() {
+    hydra.return
+  }
+}
+
+// -----
+
+// In a file with entries, something uses every parameter.
+hydra.model @m version 1 {
+  // expected-error@+1 {{parameter @w is never used}}
+  hydra.param @w [4] init = ones
+  hydra.entry @e() {
+    hydra.return
+  }
+}
+
+// -----
+
+// The same holds for parameters of layers.
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    // expected-error@+1 {{parameter @w is never used}}
+    hydra.param @w [4] init = ones
+  }
+  hydra.entry @e() {
+    hydra.return
+  }
+}
+
+// -----
+
+// In a file with entries, something calls every definition.
+hydra.model @m version 1 {
+  // expected-error@+1 {{definition @d is never called}}
+  hydra.def @d() {
+  }
+  hydra.entry @e() {
+    hydra.return
+  }
+}
+
+// -----
+
+// What an entry uses is declared.
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{parameter or state @w is not declared}}
+    %w = hydra.use @w
+    hydra.return
+  }
+}
+
+// -----
+
+// Parameters of layers exist in loops over them alone.
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    hydra.param @w [4] init = ones
+  }
+  hydra.entry @e() {
+    // expected-error@+1 {{parameter or state @w is not declared}}
+    %w = hydra.use @w
+    hydra.return
+  }
+}
+
+// -----
+
+// What a definition uses is declared.
+hydra.model @m version 1 {
+  hydra.def @d() {
+    // expected-error@+1 {{parameter or state @w is not declared}}
+    %w = hydra.use @w
+  }
+}
+
+// -----
+
+// Symbols of the module share one name space.
+hydra.model @m version 1 {
+  // expected-note@+1 {{see existing symbol definition here}}
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{redefinition of symbol named 'w'}}
+  hydra.param @w [4] init = ones
+}
+
+// -----
+
+// A definition does not close over values of the model: there are none, nor over those of others.
+hydra.model @m version 1 {
+  hydra.def @a(%x) {
+    hydra.yield %x
+  }
+  hydra.def @b() {
+    // expected-error@+1 {{use of undeclared SSA value name}}
+    hydra.yield %x
+  }
+}
+
+//===----------------------------------------------------------------------------------------===//
+// symbols, derive, preset, group
+//===----------------------------------------------------------------------------------------===//
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown kind of symbols 'sizes'; expected dims, reals, flags or choices}}
+  hydra.symbols sizes(D)
+}
+
+// -----
+
+// A default is a literal.
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'F' is not a literal}}
+  hydra.symbols dims(D, F = 4 * D)
+}
+
+// -----
+
+// A dimension is an integer …
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'D' is not a non-negative integer}}
+  hydra.symbols dims(D = 0.5)
+}
+
+// -----
+
+// … that is not negative.
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'D' is not a non-negative integer}}
+  hydra.symbols dims(D = -1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'eps' is not a number}}
+  hydra.symbols reals(eps = true)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'tied' is not true or false}}
+  hydra.symbols flags(tied = 1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{the default of 'mode' is not one of fast, slow}}
+  hydra.symbols choices(mode = medium of (fast, slow))
+}
+
+// -----
+
+// A choice says what it chooses from.
+hydra.model @m version 1 {
+  // expected-error@+1 {{expected 'of'}}
+  hydra.symbols choices(mode = fast)
+}
+
+// -----
+
+// The number of the layer is not for the model to declare …
+hydra.model @m version 1 {
+  // expected-error@+1 {{'layer' is reserved}}
+  hydra.symbols dims(layer)
+}
+
+// -----
+
+// … to derive …
+hydra.model @m version 1 {
+  // expected-error@+1 {{'index' is reserved}}
+  hydra.derive index = 1
+}
+
+// -----
+
+// … or to name dimensions after; nor are words of expressions.
+hydra.model @m version 1 {
+  // expected-error@+1 {{'and' is reserved}}
+  hydra.entry @e() dims(and) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'D.x' is no name for a symbol}}
+  hydra.symbols dims(D.x)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has 1 names but kinds, defaults or options for another number}}
+  "hydra.symbols"() {names = ["D"], kinds = [], defaults = [], options = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown kind of symbol 'size'}}
+  "hydra.symbols"() {names = ["D"], kinds = ["size"], defaults = [unit], options = [[]]} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has options that are not lists of names}}
+  "hydra.symbols"() {names = ["D"], kinds = ["dim"], defaults = [unit], options = [1]} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{attribute 'value' failed to satisfy constraint: expression}}
+  "hydra.derive"() {symbol = "a", value = "text"} : () -> ()
+}
+
+// -----
+
+// A derived value needs one.
+hydra.model @m version 1 {
+  // expected-error@+1 {{expected '='}}
+  hydra.derive hd
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D, F)
+  // expected-error@+1 {{the value of 'F' is not a literal}}
+  hydra.preset @small {D = 4, F = 4 * D}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{'D' is given twice}}
+  hydra.preset @small {D = 4, D = 5}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{the value of 'D' is not a literal}}
+  "hydra.preset"() {preset = "small", values = {D = [1]}} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{symbol 'D' of preset @small is not declared}}
+  hydra.preset @small {D = 4}
+}
+
+// -----
+
+// What follows from symbols is not given.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.derive hd = D / 2
+  // expected-error@+1 {{symbol 'hd' of preset @small is not declared}}
+  hydra.preset @small {D = 4, hd = 2}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D) choices(mode of (fast, slow))
+  // expected-error@+1 {{@small gives 'mode' a value that is not one of fast, slow}}
+  hydra.preset @small {D = 4, mode = medium}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.preset @small {D = 4}
+  // expected-error@+1 {{preset @small is declared twice}}
+  hydra.preset @small {D = 5}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
+  // expected-error@+1 {{group 'decay' is declared twice}}
+  hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown attribute 'gamma' of adamw; it has: beta1, beta2, eps, wd, lr_scale}}
+  hydra.group @decay adamw(gamma = 0.9)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{attribute 'wd' is given twice}}
+  hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1, wd = 0.2)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op requires attribute 'beta2'}}
+  hydra.group @decay adamw(beta1 = 0.9, eps = 1.0e-8, wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{attribute 'wd' failed to satisfy constraint: number or expression}}
+  hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = true)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{expected 'adamw'}}
+  hydra.group @decay sgd(wd = 0.1)
+}
+
+//===----------------------------------------------------------------------------------------===//
+// param, state, stack
+//===----------------------------------------------------------------------------------------===//
+
+// -----
+
+// expected-error@+1 {{belongs into a model or a stack}}
+hydra.param @w [4] init = ones
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{symbol's parent must have the SymbolTable trait}}
+    hydra.param @w [4] init = ones
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has elements of 'f16'; expected f32, bf16 or i32}}
+  hydra.param @w [4] f16 init = ones
+}
+
+// -----
+
+// Integers cannot be trained.
+hydra.model @m version 1 {
+  // expected-error@+1 {{has elements of 'i32'; what is trained has f32 or bf16 (else use hydra.state)}}
+  hydra.param @w [4] i32 init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{shape [4, 0] has a dimension that is not positive}}
+  hydra.param @w [4, 0] init = ones
+}
+
+// -----
+
+// No machine holds this.
+hydra.model @m version 1 {
+  // expected-error@+1 {{shape [1048576, 1048576, 1024] has more than 2^48 elements}}
+  hydra.param @w [1048576, 1048576, 1024] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has a dimension that is not an integer}}
+  hydra.param @w [0.5] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+2 {{expected 'init'}}
+  hydra.param @w [4]
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{group @decay is not declared}}
+  hydra.param @w [4] init = ones group = @decay
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{attribute 'condition' failed to satisfy constraint: expression}}
+  "hydra.param"() {sym_name = "w", shape = [4], dtype = f32, init = #hydra.init<ones>, condition = "no"} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown initialiser 'xavier'; expected zeros, ones, constant, normal, trunc_normal, uniform or shuffle}}
+  hydra.param @w [4] init = xavier
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'trunc_normal' has 1 arguments; expected 2}}
+  hydra.param @w [4] init = trunc_normal(0.02)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'constant' wants numbers}}
+  hydra.param @w [4] init = constant(true)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'normal' has a negative width}}
+  hydra.param @w [4] init = normal(-0.02)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'trunc_normal' is cut at a number that is not positive}}
+  hydra.param @w [4] init = trunc_normal(0.02, 0)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    // expected-error@+1 {{'hydra.constant' op does not belong into a stack}}
+    %c = hydra.constant value = 1.0
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{attribute 'count' failed to satisfy constraint: integer or expression}}
+  hydra.stack @layers[0.5] {
+  }
+}
+
+//===----------------------------------------------------------------------------------------===//
+// entry, return, use
+//===----------------------------------------------------------------------------------------===//
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{@e does not end in hydra.return}}
+  hydra.entry @e(%x: [4] f32) {
+    %y = hydra.neg %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{@e does not end in hydra.return}}
+  hydra.entry @e() {}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{tensor<?xf32> is not a static tensor; expected a shape like [B, S] or a static tensor type}}
+  hydra.entry @e(%x: tensor<?xf32>) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{[0] has a dimension that is not positive; expected a shape like [B, S] or a static tensor type}}
+  hydra.entry @e(%x: tensor<0xf32>) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 'x' has elements of 'f64'; expected f32, bf16 or i32}}
+  hydra.entry @e(%x: [4] f64) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 'x' has a shape that is not a list of integers}}
+  hydra.entry @e(%x: [0.5] f32) {
+    hydra.return
+  }
+}
+
+// -----
+
+// Inputs are known by name.
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument '0' needs a name that begins with a letter}}
+  hydra.entry @e(%0: [4] f32) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has 0 arguments but names, shapes or types for 1}}
+  "hydra.entry"() ({
+    hydra.return
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [], arg_dtypes = [], dims = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 'x' is declared twice}}
+  "hydra.entry"() ({
+  ^bb0(%a: !hydra.any, %b: !hydra.any):
+    hydra.return
+  }) {sym_name = "e", arg_names = ["x", "x"], arg_shapes = [[], []], arg_dtypes = [f32, f32], dims = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{argument 'x' is 'tensor<4xf32>' but its shape and element type are others}}
+  "hydra.entry"() ({
+  ^bb0(%x: tensor<4xf32>):
+    hydra.return
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[5]], arg_dtypes = [f32], dims = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{has 1 arguments but bounds for 2}}
+  hydra.entry @e(%x: tensor<4xi32>) ids(4, 5) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{unknown stage 'sleep'}}
+  hydra.entry @e() stage(sleep) {
+    hydra.return
+  }
+}
+
+// -----
+
+// Dimensions of an entry are its own.
+hydra.model @m version 1 {
+  hydra.symbols dims(B)
+  // expected-error@+1 {{dimension 'B' is also a symbol of the model}}
+  hydra.entry @e(%x: [B] f32) dims(B) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{output 'y' is named twice}}
+    hydra.return y = %x, y = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{expected 'updates', found 'update'}}
+    hydra.return y = %x update(@w = %x)
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{updates @w, which is neither parameter nor state}}
+    hydra.return updates(@w = %x)
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.state @w [4] init = ones
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{updates @w twice}}
+    hydra.return updates(@w = %x, @w = %x)
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.state @w [4] init = ones
+  hydra.entry @e(%x: tensor<5xf32>) {
+    // expected-error@+1 {{gives @w a value of 'tensor<5xf32>'; expected 'tensor<4xf32>'}}
+    hydra.return updates(@w = %x) : tensor<5xf32>
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{has 1 values for 0 names}}
+    "hydra.return"(%x) {output_names = [], updated = []} : (!hydra.any) -> ()
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.def @d() {
+    // expected-error@+1 {{expects parent op 'hydra.entry'}}
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.param @w [4] init = ones
+  hydra.entry @e() {
+    // expected-error@+1 {{has type 'tensor<5xf32>' but @w is 'tensor<4xf32>'}}
+    %w = hydra.use @w : tensor<5xf32>
+    hydra.return
+  }
+}
+
+//===----------------------------------------------------------------------------------------===//
+// for, when, def, call, yield
+//===----------------------------------------------------------------------------------------===//
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{there is no stack @layers}}
+    hydra.for @layers {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{carries 1 values but yields 2}}
+    %y = hydra.for @layers carry(%h = %x) {
+      hydra.yield %h, %h
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+// A loop without yield yields nothing.
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{carries 1 values but yields 0}}
+    %y = hydra.for @layers carry(%h = %x) {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<4xf32>) {
+    // expected-error@+1 {{carried value 0 starts as 'tensor<4xf32>' but is 'tensor<5xf32>' inside and 'tensor<4xf32>' after}}
+    %y = "hydra.for"(%x) <{stack = @layers}> ({
+    ^bb0(%h: tensor<5xf32>):
+      hydra.yield %h : tensor<5xf32>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<4xf32>) {
+    %y = hydra.for @layers carry(%h = %x) : tensor<4xf32> {
+      %n = hydra.cast %h to = bf16 : tensor<4xf32>
+      // expected-error@+1 {{carried value 0 changes type from 'tensor<4xf32>' to 'tensor<4xbf16>'}}
+      hydra.yield %n : tensor<4xbf16>
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols flags(tied)
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{has results but no else}}
+    %y = hydra.when tied {
+      hydra.yield %x
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols flags(tied)
+  hydra.entry @e(%x: [4] f32) {
+    %y = hydra.when tied {
+      hydra.yield %x
+    } else {
+      // expected-error@+1 {{yields 2 values; expected 1}}
+      hydra.yield %x, %x
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<4xf32>) {
+    hydra.for @layers {
+      %y = hydra.when layer == 0 : tensor<4xf32> {
+        hydra.yield %x : tensor<4xf32>
+      } else {
+        %n = hydra.cast %x to = bf16 : tensor<4xf32>
+        // expected-error@+1 {{yields 'tensor<4xbf16>'; expected 'tensor<4xf32>'}}
+        hydra.yield %n : tensor<4xbf16>
+      }
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{attribute 'condition' failed to satisfy constraint: expression}}
+    "hydra.when"() <{condition = "no"}> ({
+      hydra.yield
+    }, {
+    }) : () -> ()
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{there is no definition @d}}
+    hydra.call @d()
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.def @d(%x) {
+    hydra.yield %x
+  }
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{has 2 operands and 1 results; @d takes 1 and gives 1}}
+    %y = hydra.call @d(%x, %x)
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{expects parent op to be one of}}
+    hydra.yield
+    hydra.return
+  }
+}
+
+// -----
+
+// A number of results that no definition has.
+hydra.model @m version 1 {
+  hydra.entry @e() {
+    // expected-error@+1 {{4000000000 results; expected at most 4096}}
+    %y:4000000000 = hydra.call @d()
+    hydra.return
+  }
+}
+
+//===----------------------------------------------------------------------------------------===//
+// Bound models
+//===----------------------------------------------------------------------------------------===//
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{'hydra.symbols' op exists only before binding}}
+  hydra.symbols dims(D)
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{uses the symbol 'L', which has no value}}
+  hydra.stack @layers[L] {
+  }
+}
+
+// -----
+
+// Initialisers may still depend on the layer in a stack, nowhere else.
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{uses the symbol 'layer', which has no value}}
+  hydra.param @w [4] init = constant(layer)
+}
+
+// -----
+
+// Only `shuffle` knows the index of an element.
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{uses the symbol 'index', which has no value}}
+  hydra.param @w [4] init = constant(index)
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+    // expected-error@+1 {{has a shape that depends on the layer}}
+    hydra.param @w [layer + 1] init = ones
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{has a condition that binding should have resolved}}
+  hydra.param @w [4] init = ones when true
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{has a condition that binding should have resolved}}
+    hydra.when true {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{has a value of '!hydra.any' in a model that is bound}}
+  hydra.entry @e(%x: [4] f32) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has a value of 'tensor<4xf32>' in a model that is not bound}}
+  hydra.entry @e(%x: tensor<4xf32>) {
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  // expected-error@+1 {{has a value of 'tensor<0xf32>': [0] has a dimension that is not positive}}
+  "hydra.entry"() ({
+  ^bb0(%x: tensor<0xf32>):
+    hydra.return
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[0]], arg_dtypes = [f32], dims = []} : () -> ()
+}

@@ -1,0 +1,26 @@
+// RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=4 | FileCheck %s
+// RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce | FileCheck %s --check-prefix=WHOLE
+// RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=-1 2>&1 | FileCheck %s --check-prefix=BAD
+
+// Six rows, at most four at a time: two even chunks of three. Never more than three rows of logits.
+// CHECK-LABEL: hydra.entry @loss
+// CHECK-NOT: hydra.linear_cross_entropy
+// CHECK: hydra.slice %{{.*}} axis = 0 size = 3 start = 0
+// CHECK: hydra.linear {{.*}} : tensor<3x4xf32>, tensor<11x4xf32>
+// CHECK: hydra.slice %{{.*}} axis = 0 size = 3 start = 3
+// CHECK: hydra.linear {{.*}} : tensor<3x4xf32>, tensor<11x4xf32>
+// CHECK: hydra.return loss =
+
+// Small logits fit one chunk.
+// WHOLE: hydra.linear {{.*}} : tensor<6x4xf32>, tensor<11x4xf32>
+// WHOLE-NOT: hydra.linear
+
+// BAD: cannot compute -1 rows at a time
+hydra.model @m version 1 {
+  hydra.param @w [11, 4] init = ones
+  hydra.entry @loss(%x: [2, 3, 4] f32, %labels: [2, 3] i32) {
+    %w = hydra.use @w
+    %loss = hydra.linear_cross_entropy %x, %w, %labels
+    hydra.return loss = %loss
+  }
+}

@@ -1,0 +1,75 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan | FileCheck %s
+
+// Parameters are persistent, inputs and results transient; a group becomes a kernel and its launch,
+// and takes over the buffer of an operand that dies there.
+// CHECK-LABEL: plan.module @m
+// CHECK: %[[W:.*]] = plan.buffer persistent "param" : memref<8x4xf32>
+// CHECK: plan.variable param "w" = %[[W]] init <normal(2.000000e-02)> group "default"
+// CHECK: plan.kernel @[[K:.*]] rows
+// CHECK: hydra.fused
+// CHECK: plan.program @y
+// CHECK: %[[X:.*]] = plan.buffer transient "other" : memref<3x4xf32>
+// CHECK: plan.input "x" = %[[X]] values 0
+// CHECK: %[[Y:.*]] = plan.buffer transient "act.ffn" : memref<3x8xf32>
+// CHECK: plan.call "matmul"(read %[[X]] : memref<3x4xf32>, read %[[W]] : memref<8x4xf32>, write %[[Y]] : memref<3x8xf32>) {transpose_b}
+// CHECK: plan.launch @[[K]](read %[[Y]] : memref<3x8xf32>, write %[[Y]] : memref<3x8xf32>)
+// CHECK: plan.output "y" = %[[Y]]
+hydra.model @m version 1 {
+  hydra.param @w [8, 4] init = normal(0.02)
+  hydra.entry @y(%x: [3, 4] f32) {
+    %w = hydra.use @w
+    %a = hydra.linear %x, %w
+    %y = hydra.silu %a
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+// A new value of a state is written over the old one where nothing reads the old one later.
+// CHECK-LABEL: plan.module @state
+// CHECK: %[[S:.*]] = plan.buffer persistent
+// CHECK: plan.launch @{{.*}}(read %{{.*}}, read %[[S]] : memref<4xf32>, write %[[S]] : memref<4xf32>)
+// CHECK-NOT: plan.call "copy"
+hydra.model @state version 1 {
+  hydra.state @s [4] init = zeros
+  hydra.entry @step(%x: [4] f32) {
+    %s = hydra.use @s
+    %y = hydra.add %x, %s
+    hydra.return updates(@s = %y)
+  }
+}
+
+// -----
+
+// The old value is also an output: the new one is copied in at the end.
+// CHECK-LABEL: plan.module @both
+// CHECK: plan.launch
+// CHECK: plan.call "copy"(read %[[S:.*]] : memref<4xf32>, write %[[OLD:.*]] : memref<4xf32>)
+// CHECK: plan.call "copy"(read %{{.*}} : memref<4xf32>, write %[[S]] : memref<4xf32>)
+// CHECK: plan.output "old" = %[[OLD]]
+hydra.model @both version 1 {
+  hydra.state @s [4] init = zeros
+  hydra.entry @step(%x: [4] f32) {
+    %s = hydra.use @s
+    %y = hydra.add %x, %s
+    hydra.return old = %s updates(@s = %y)
+  }
+}
+
+// -----
+
+// A part of a concatenation along the first axis is computed in its place.
+// CHECK-LABEL: plan.module @concat
+// CHECK: %[[ALL:.*]] = plan.buffer transient {{.*}} : memref<5x4xf32>
+// CHECK: %[[PART:.*]] = plan.view %[[ALL]] plus 0
+// CHECK: plan.launch @{{.*}}(read %{{.*}}, write %[[PART]]
+// CHECK: %[[REST:.*]] = plan.view %[[ALL]] plus 8
+// CHECK: plan.call "copy"(read %{{.*}}, write %[[REST]]
+hydra.model @concat version 1 {
+  hydra.entry @step(%x: [2, 4] f32, %z: [3, 4] f32) {
+    %y = hydra.exp %x
+    %c = hydra.concat %y, %z axis = 0
+    hydra.return c = %c
+  }
+}

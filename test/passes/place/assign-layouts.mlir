@@ -1,0 +1,52 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-assign-layouts | FileCheck %s
+
+// The heads of a projection are views of it; attention takes their strides.
+// CHECK-LABEL: hydra.entry @heads
+// CHECK: hydra.slice {{.*}} {hydra.view}
+// CHECK: hydra.reshape {{.*}} {hydra.view}
+// CHECK-NOT: hydra.copy
+// CHECK: hydra.attention
+hydra.model @m version 1 {
+  hydra.entry @heads(%x: [2, 5, 24] f32) {
+    %q0 = hydra.slice %x axis = 2 start = 0 size = 8
+    %k0 = hydra.slice %x axis = 2 start = 8 size = 8
+    %v0 = hydra.slice %x axis = 2 start = 16 size = 8
+    %q = hydra.reshape %q0 shape = [2, 5, 2, 4]
+    %k = hydra.reshape %k0 shape = [2, 5, 2, 4]
+    %v = hydra.reshape %v0 shape = [2, 5, 2, 4]
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// Rows that do not merge into one stride are copied before a linear layer.
+// CHECK-LABEL: hydra.entry @rows
+// CHECK: %[[S:.*]] = hydra.slice {{.*}} {hydra.view}
+// CHECK: %[[C:.*]] = hydra.copy %[[S]]
+// CHECK: hydra.linear %[[C]]
+hydra.model @m version 1 {
+  hydra.param @w [3, 4] init = ones
+  hydra.entry @rows(%x: [2, 5, 4] f32) {
+    %w = hydra.use @w
+    %s = hydra.slice %x axis = 1 start = 0 size = 3
+    %y = hydra.linear %s, %w
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+// A reshape that no strides can express works on a copy.
+// CHECK-LABEL: hydra.entry @flatten
+// CHECK: %[[T:.*]] = hydra.transpose {{.*}} {hydra.view}
+// CHECK: %[[C:.*]] = hydra.copy %[[T]]
+// CHECK: hydra.reshape %[[C]] {{.*}} {hydra.view}
+hydra.model @m version 1 {
+  hydra.entry @flatten(%x: [2, 5] f32) {
+    %t = hydra.transpose %x order = [1, 0]
+    %y = hydra.reshape %t shape = [10]
+    hydra.return y = %y
+  }
+}
