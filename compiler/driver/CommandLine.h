@@ -21,6 +21,9 @@ void printProblem(const llvm::Twine &message);
 /// Notes that an option cannot be `text`; returns true, as the `parse` of an option does then.
 bool rejectValue(const llvm::cl::Option &option, llvm::StringRef text, llvm::StringRef expected);
 
+// An option takes the `parse` of its parser class, which hides that of the base.
+// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method)
+
 /// The value of a flag: an integer of at least `Least`, 0 or 1.
 template <int64_t Least> struct IntegerParser : llvm::cl::parser<long long> {
   using parser::parser;
@@ -49,5 +52,7 @@ struct MagnitudeParser : llvm::cl::parser<double> {
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);
 };
 using MagnitudeOption = llvm::cl::opt<double, false, MagnitudeParser>;
+
+// NOLINTEND(bugprone-derived-method-shadowing-base-method)
 
 } // namespace hydra

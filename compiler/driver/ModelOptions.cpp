@@ -10,11 +10,12 @@ StringRef modeName(Mode mode) {
 }
 
 bool ModeParser::parse(cl::Option &option, StringRef, StringRef text, Mode &value) {
-  for (Mode mode : {Mode::Forward, Mode::Grad, Mode::Train})
+  for (Mode mode : {Mode::Forward, Mode::Grad, Mode::Train}) {
     if (text == modeName(mode)) {
       value = mode;
       return false;
     }
+  }
   return rejectValue(option, text, "forward, grad or train");
 }
 

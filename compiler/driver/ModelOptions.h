@@ -11,6 +11,7 @@ namespace hydra {
 
 struct ModeParser : llvm::cl::parser<Mode> {
   using parser::parser;
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): see CommandLine.h
   bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, Mode &value);
 };
 

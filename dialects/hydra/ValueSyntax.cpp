@@ -58,7 +58,8 @@ ParseResult parseAttributes(OpAsmParser &parser, OperationState &state,
   while (true) {
     SMLoc loc = parser.getCurrentLocation();
     if (atOperation(parser) || failed(parser.parseOptionalKeyword(&name)))
-      return success();
+      return state.name.verifyInherentAttrs(
+          state.attributes, [&] { return parser.emitError(parser.getNameLoc()); });
     if (!llvm::is_contained(attributeNames, name)) {
       auto known = attributeNames.empty() ? std::string("none")
                                           : llvm::join(attributeNames, ", ");

@@ -31,7 +31,7 @@ private:
   LogicalResult checkOptions() {
     if (accum >= 1)
       return success();
-    return model.emitOpError() << "accum is " << accum << "; expected at least 1";
+    return model.emitOpError() << "accum is " << accum.getValue() << "; expected at least 1";
   }
 
   LogicalResult extend(EntryOp entry) {

@@ -24,7 +24,7 @@ static bool isInteger(const Slot &slot) { return slot.type.getElementType().isIn
 std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   std::vector<Slot> slots;
   llvm::StringSet<> seen;
-  for (EntryOp program : programs)
+  for (EntryOp program : programs) {
     for (auto [i, name, type] : llvm::enumerate(program.getArgNames().getAsValueRange<StringAttr>(),
                                                 program.getBody().getArgumentTypes())) {
       auto tensor = cast<RankedTensorType>(type);
@@ -33,6 +33,7 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
         slots.push_back({scalar ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor,
                          program.getIds() ? (*program.getIds())[i] : 0});
     }
+  }
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
       slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
@@ -46,11 +47,12 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
 static std::string hint(ArrayRef<Slot> slots, StringRef name) {
   unsigned best = 3; // more edits than this are no slip
   StringRef nearest;
-  for (const Slot &slot : slots)
+  for (const Slot &slot : slots) {
     if (unsigned distance = name.edit_distance(slot.name); distance < best) {
       best = distance;
       nearest = slot.name;
     }
+  }
   return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest.str());
 }
 

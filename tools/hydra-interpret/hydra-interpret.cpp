@@ -110,28 +110,32 @@ private:
     std::optional<Mode> given = options.givenMode(), stage = stageMode();
     mode = given ? *given : stage.value_or(Mode::Forward);
     StringRef name = entry.getSymName();
-    if (stage && mode < *stage)
+    if (stage && mode < *stage) {
       return entry.emitError() << "entry @" << name << " is a " << *entry.getStage()
                                << " program already; --mode is " << modeName(mode) << ", expected "
                                << (*stage == Mode::Grad ? "grad or train" : "train");
+    }
     if (const cl::Option *flag = options.trainingFlag(); flag && mode != Mode::Train)
       support::fail("--{} is for --mode=train; the mode is {}", flag->ArgStr.str(),
                     modeName(mode).str());
-    if (entry.getStage() == "apply")
+    if (entry.getStage() == "apply") {
       return entry.emitError() << "entry @" << name
                                << " is the second half of a training step; expected the first, "
                                   "an accumulate program";
-    if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0)
+    }
+    if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0) {
       return entry.emitError() << "entry @" << name
                                << " is a part of an update; say with "
                                   "--accum=N how many micro-batches it was made for";
+    }
     if (entry.getStage() == "train" && options.accum > 1)
       return entry.emitError() << "entry @" << name
                                << " updates after every batch; expected --accum=1";
-    if (driver.model().isBound() && options.bindingGiven())
+    if (driver.model().isBound() && options.bindingGiven()) {
       return driver.model().emitError()
              << "model @" << driver.model().getSymName()
              << " is bound already; --preset, --set, --batch and --seq are for templates";
+    }
     return success();
   }
 
@@ -166,10 +170,11 @@ private:
     if (first.getStage() != "accumulate")
       return success();
     auto apply = model.lookupSymbol<EntryOp>("apply");
-    if (!apply)
+    if (!apply) {
       return first.emitError() << "model @" << model.getSymName()
                                << " has no program 'apply' that uses what @" << first.getSymName()
                                << " accumulates";
+    }
     programs.push_back(apply);
     return success();
   }
@@ -234,10 +239,11 @@ private:
     outputs = std::move(values);
     outputs["losses"] = std::move(losses);
     shown.push_back("losses");
-    if (!options.outputs.empty())
+    if (!options.outputs.empty()) {
       for (const Slot &slot : slots)
         if (isVariable(slot))
           shown.push_back(slot.name);
+    }
     return success();
   }
 
@@ -262,14 +268,15 @@ private:
 
   /// One line on stderr about what did not come from a file.
   void announceRandomValues() {
-    if (options.inputs.empty())
+    if (options.inputs.empty()) {
       printProblem(llvm::Twine("no --inputs: random tokens and initial parameters of seed ") +
                    llvm::Twine(options.seed));
-    else if (llvm::any_of(slots, [&](const Slot &s) {
-               return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
-             }))
+    } else if (llvm::any_of(slots, [&](const Slot &s) {
+                 return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
+               })) {
       printProblem(llvm::Twine(options.inputs) + " has no parameters: initial ones of seed " +
                    llvm::Twine(options.seed));
+    }
   }
 
   NamedTensors results() const {

@@ -71,7 +71,7 @@ void RowCodegen::prefetchNextRow(const Tile &tile) {
       continue;
     Value *pointer = memory.elementPointer(nextRows[i], input.type, tile.chunk.column);
     b.CreateIntrinsic(Intrinsic::prefetch, {b.getPtrTy()},
-                      {pointer, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+                      {pointer, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
   }
 }
 

@@ -49,7 +49,7 @@ hydra.model @m version 1 bound {} {
 // A flag has no value.
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{Invalid attribute `keep` in property conversion}}
+    // expected-error@+1 {{attribute 'keep' failed to satisfy constraint: unit attribute}}
     %y = hydra.sum %x axes = [0] keep = 1 : tensor<4xf32>
     hydra.return
   }
@@ -60,7 +60,7 @@ hydra.model @m version 1 bound {} {
 // Lists are lists.
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{Invalid attribute `axes` in property conversion}}
+    // expected-error@+1 {{attribute 'axes' failed to satisfy constraint: list of integers or expressions}}
     %y = hydra.sum %x axes = 0 : tensor<4xf32>
     hydra.return
   }
@@ -101,7 +101,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{Invalid attribute `to` in property conversion}}
+    // expected-error@+1 {{attribute 'to' failed to satisfy constraint: any type attribute}}
     %y = hydra.cast %x to = f64 : tensor<4xf32>
     hydra.return
   }

@@ -178,6 +178,7 @@ void edit(std::vector<Tensor> &tensors, std::string_view text) {
 
 void write(const char *path, const std::vector<Tensor> &tensors) {
   std::vector<TensorInfo> infos;
+  infos.reserve(tensors.size());
   for (const Tensor &tensor : tensors)
     infos.push_back({tensor.name, tensor.dtype, tensor.shape});
   SafetensorsWriter writer(path, infos);

@@ -1,0 +1,47 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-differentiate --canonicalize --cse | FileCheck %s
+
+// A linear layer: the weight gradient is a product of the upstream gradient and the input. The
+// parameter that nothing uses in this configuration gets zeros.
+// CHECK-LABEL: hydra.model @linear
+// CHECK: hydra.entry @loss({{.*}}) stage(grad)
+// CHECK: %[[GW:.*]] = hydra.matmul {{.*}} transpose_a
+// CHECK: %[[ZERO:.*]] = hydra.constant {{.*}} value = 0.000000e+00 : tensor<3xf32>
+// CHECK: hydra.return loss = %{{.*}}, grad.w = %[[GW]], grad.unused = %[[ZERO]]
+hydra.model @linear version 1 {
+  hydra.symbols flags(more = false)
+  hydra.param @w [5, 4] init = ones
+  hydra.param @unused [3] init = ones
+  hydra.entry @loss(%x: [2, 4] f32) {
+    %w = hydra.use @w
+    %y = hydra.linear %x, %w
+    %sum = hydra.mean %y axes = [0, 1]
+    %loss = hydra.when more {
+      %u = hydra.use @unused
+      %s = hydra.sum %u axes = [0]
+      %l = hydra.add %sum, %s
+      hydra.yield %l
+    } else {
+      hydra.yield %sum
+    }
+    hydra.return loss = %loss
+  }
+}
+
+// -----
+
+// A parameter used twice: its gradients are summed. A norm keeps its row statistic for its derivative.
+// CHECK-LABEL: hydra.model @tied
+// CHECK: hydra.rms_norm {{.*}} saving
+// CHECK: %{{.*}}, %[[G1:.*]] = hydra.rms_norm_grad
+// CHECK: %[[SUM:.*]] = hydra.add %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK: hydra.return loss = %{{.*}}, grad.w = %[[SUM]]
+hydra.model @tied version 1 {
+  hydra.param @w [4] init = ones
+  hydra.entry @loss(%x: [2, 4] f32) {
+    %w = hydra.use @w
+    %n = hydra.rms_norm %x, %w eps = 1.0e-5
+    %y = hydra.mul %n, %w
+    %loss = hydra.mean %y axes = [0, 1]
+    hydra.return loss = %loss
+  }
+}

@@ -1,0 +1,53 @@
+// compare-tensors OUT REF LIMIT: fails unless every tensor of OUT is in REF and the relative L2
+// distance is at most LIMIT (for a scalar: LIMIT relative to 1 or its size, whichever is larger).
+#include "runtime/support/Error.h"
+#include "runtime/support/Safetensors.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace hydra::support;
+
+namespace {
+
+std::vector<double> valuesOf(const TensorView &tensor) {
+  std::vector<double> values(tensor.bytes.size() / byteSize(tensor.dtype));
+  toDoubles(tensor.dtype, tensor.bytes, values);
+  return values;
+}
+
+/// Relative distance of two tensors of one shape.
+double distance(const TensorView &out, const TensorView &reference) {
+  if (out.shape != reference.shape)
+    fail("{}: shape {}; expected {}", out.name, shapeText(out.shape), shapeText(reference.shape));
+  const std::vector<double> a = valuesOf(out), b = valuesOf(reference);
+  double difference = 0.0, size = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  if (a.size() == 1)
+    size = std::max(size, 1.0);
+  return difference == 0.0 ? 0.0 : std::sqrt(difference / size);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    if (argc != 4)
+      fail("usage: compare-tensors OUT REF LIMIT");
+    const Safetensors out = Safetensors::open(argv[1]), reference = Safetensors::open(argv[2]);
+    const double limit = std::strtod(argv[3], nullptr);
+    for (const TensorView &tensor : out.tensors())
+      if (const double d = distance(tensor, reference.get(tensor.name)); !(d <= limit))
+        fail("{}: relative distance {:.2e}; expected at most {:.2e}", tensor.name, d, limit);
+    fmt::print("{} tensors within {:.1e}\n", out.tensors().size(), limit);
+    return out.tensors().empty();
+  } catch (const Error &error) {
+    fmt::print(stderr, "compare-tensors: {}\n", error.what());
+    return 1;
+  }
+}
