@@ -528,7 +528,8 @@ private:
         return failure();
       if (args.size() < low || args.size() > high)
         return parser.emitError(loc) << "'" << name << "' has " << args.size()
-                                     << " arguments; expected " << low;
+                                     << " arguments; expected "
+                                     << (high > low ? "at least " : "") << low;
       e = make(head, args);
       return success();
     }

@@ -34,12 +34,17 @@ std::string checkShape(ArrayRef<int64_t> shape) {
 
 //===-- Text --------------------------------------------------------------------------------===//
 
+/// Also types that no operation takes: it says so better than a symbol of that name would.
 static Type parseElementType(AsmParser &parser, StringRef word) {
   return llvm::StringSwitch<Type>(word)
       .Case("f32", Float32Type::get(parser.getContext()))
       .Case("bf16", BFloat16Type::get(parser.getContext()))
       .Case("i32", IntegerType::get(parser.getContext(), 32))
       .Case("i1", IntegerType::get(parser.getContext(), 1))
+      .Case("f16", Float16Type::get(parser.getContext()))
+      .Case("f64", Float64Type::get(parser.getContext()))
+      .Case("i8", IntegerType::get(parser.getContext(), 8))
+      .Case("i64", IntegerType::get(parser.getContext(), 64))
       .Default(Type());
 }
 

@@ -156,8 +156,13 @@ private:
       if (failed(value))
         return failure();
       environment.values[op.getSymbol()] = *value;
-      if (auto choice = dyn_cast<StringAttr>(*value))
-        environment.options[op.getSymbol()] = {choice.getValue().str()};
+      // A choice that is passed on can be all that the choices it comes from can be.
+      if (isa<StringAttr>(*value))
+        forEachSymbol(op.getValue(), [&](StringRef name) {
+          if (auto from = environment.options.find(name); from != environment.options.end())
+            llvm::append_range(environment.options[op.getSymbol()],
+                               SmallVector<std::string>(from->second));
+        });
     }
     return success();
   }

@@ -17,8 +17,7 @@ public:
   Compiler();
 
   /// The module of a text or file; null when it does not parse or verify.
-  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text,
-                                          llvm::StringRef name = "test.mlir");
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text, llvm::StringRef name = "test.mlir");
   mlir::OwningOpRef<mlir::ModuleOp> parseFile(const std::string &path);
 
   /// Runs the passes that `build` adds, with a check of all locations after each and the verifier

@@ -90,8 +90,8 @@ private:
     if (size > 1e-3)
       report.worst = std::max(report.worst, error / size);
     if (!(error <= options.tolerance * size + kNoise))
-      report.failures += llvm::formatv("{0}: gradient {1}, differences {2}\n", what, analytic,
-                                       *numeric);
+      report.failures +=
+          llvm::formatv("{0}: gradient {1}, differences {2}\n", what, analytic, *numeric);
   }
 
   /// All parameters move along a random unit vector.

@@ -21,9 +21,9 @@ struct DerivativeOptions {
 /// What a comparison of a gradient with differences found.
 struct DerivativeReport {
   unsigned checked = 0;
-  unsigned skipped = 0;   ///< no derivative there: a kink
-  double worst = 0.0;     ///< largest relative error of derivatives above 1e-3
-  std::string failures;   ///< a line for each derivative beyond the tolerance
+  unsigned skipped = 0; ///< no derivative there: a kink
+  double worst = 0.0;   ///< largest relative error of derivatives above 1e-3
+  std::string failures; ///< a line for each derivative beyond the tolerance
 };
 
 /// Compares `gradients["grad.<name>"]` for every parameter with differences of the output `loss` of

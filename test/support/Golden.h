@@ -19,9 +19,9 @@ struct GoldenLoss {
 };
 
 /// What printing leaves uncertain (section 11.1).
-inline constexpr double kGoldenLossTolerance = 1e-10;       // absolute
-inline constexpr double kGoldenGradientTolerance = 5e-9;    // relative
-inline constexpr double kGoldenTrajectoryTolerance = 6e-9;  // absolute
+inline constexpr double kGoldenLossTolerance = 1e-10;      // absolute
+inline constexpr double kGoldenGradientTolerance = 5e-9;   // relative
+inline constexpr double kGoldenTrajectoryTolerance = 6e-9; // absolute
 
 /// CS336-ref: D=64 F=192 L=2 H=4 V=97, B=2 S=32 (sections 11.2, 11.3 and 11.5).
 namespace cs336 {

@@ -31,7 +31,8 @@ inline TensorMap naiveUpdate(ModelOp model, const TensorMap &inputs, const Tenso
     GroupOp group = groups.lookup(param.getGroup().value_or("default"));
     const double b1 = group.getBeta1(), b2 = group.getBeta2();
     const double rate = lr * group.getLrScale();
-    RefTensor p = inputs.lookup(name), m = inputs.lookup(name + ".m"), v = inputs.lookup(name + ".v");
+    RefTensor p = inputs.lookup(name), m = inputs.lookup(name + ".m"),
+              v = inputs.lookup(name + ".v");
     const RefTensor g = gradients.lookup("grad." + name);
     for (int64_t i = 0; i < p.size(); ++i) {
       const double gi = scale * g.data[i];

@@ -131,8 +131,8 @@ SmallModel concatModel(Random &r) {
     operands.push_back("%x0");
     m.resultShape[axis] += m.parameters[0].shape[axis];
   }
-  m.code = line("%y = hydra.concat " + llvm::join(operands, ", ") +
-                " axis = " + std::to_string(axis));
+  m.code =
+      line("%y = hydra.concat " + llvm::join(operands, ", ") + " axis = " + std::to_string(axis));
   return m;
 }
 

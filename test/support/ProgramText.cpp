@@ -27,8 +27,7 @@ Condition operator&&(const Condition &a, const Condition &b) {
 }
 
 Condition operator!(const Condition &a) {
-  return {"not (" + a.text + ")", a.usesLayer,
-          [a](int64_t layer) { return !a.isTrue(layer); }};
+  return {"not (" + a.text + ")", a.usesLayer, [a](int64_t layer) { return !a.isTrue(layer); }};
 }
 
 namespace {
@@ -71,8 +70,8 @@ std::string values(const std::vector<std::string> &names) {
 
 std::string variableLine(const Variable &v, const std::string &name, const std::string &init,
                          const std::string &condition) {
-  return std::string("hydra.") + (v.isState ? "state " : "param ") + name + " " +
-         textOf(v.shape) + (v.dtype == "f32" ? "" : " " + v.dtype) + " init = " + init +
+  return std::string("hydra.") + (v.isState ? "state " : "param ") + name + " " + textOf(v.shape) +
+         (v.dtype == "f32" ? "" : " " + v.dtype) + " init = " + init +
          (v.group.empty() ? "" : " group = @" + v.group) +
          (condition.empty() ? "" : " when " + condition);
 }
@@ -97,8 +96,8 @@ protected:
   void openEntry() {
     std::string arguments;
     for (const Argument &a : model.arguments)
-      arguments += (arguments.empty() ? "%" : ", %") + a.name + ": " + textOf(a.shape) + " " +
-                   a.dtype;
+      arguments +=
+          (arguments.empty() ? "%" : ", %") + a.name + ": " + textOf(a.shape) + " " + a.dtype;
     line("hydra.entry @loss(" + arguments + ") dims(B, S) {");
     indent += 2;
   }
@@ -241,8 +240,8 @@ public:
       for (int64_t layer = 0; layer < stack.count.size; ++layer)
         for (const Variable &v : stack.variables)
           if (v.condition.isTrue(layer))
-            line(variableLine(v, "@" + elementName(stack, layer, v.name),
-                              withLayer(v.init, layer), ""));
+            line(variableLine(v, "@" + elementName(stack, layer, v.name), withLayer(v.init, layer),
+                              ""));
     openEntry();
     Names names;
     for (const Argument &a : model.arguments)
@@ -259,8 +258,7 @@ private:
     return "\"" + stack.name + "." + std::to_string(layer) + "." + name + "\"";
   }
 
-  static std::vector<std::string> look(const std::vector<std::string> &values,
-                                       const Names &names) {
+  static std::vector<std::string> look(const std::vector<std::string> &values, const Names &names) {
     std::vector<std::string> result;
     for (const std::string &value : values)
       result.push_back(names.at(value));
@@ -318,9 +316,8 @@ private:
     for (size_t i = 0; i < s.results.size(); ++i)
       results.push_back(fresh());
     if (s.op == "use") {
-      const bool own = stack && llvm::any_of(stack->variables, [&](const Variable &v) {
-                         return v.name == s.symbol;
-                       });
+      const bool own = stack && llvm::any_of(stack->variables,
+                                             [&](const Variable &v) { return v.name == s.symbol; });
       line("%" + results[0] + " = hydra.use @" +
            (own ? elementName(*stack, layer, s.symbol) : s.symbol));
       return results;

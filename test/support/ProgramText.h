@@ -75,7 +75,7 @@ struct Symbol {
   std::string kind; ///< dims, reals, flags or choices
   std::string name, value;
   Given given = Given::Default;
-  std::string other; ///< a value that a stronger source overrides; empty: none
+  std::string other;   ///< a value that a stronger source overrides; empty: none
   std::string options; ///< ` of (a, b)` of a choice
 };
 

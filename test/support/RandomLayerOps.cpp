@@ -30,11 +30,11 @@ Operand OpWriter::heads(const Operand &x, const std::string &count, const std::s
 }
 
 Operand OpWriter::ofShape(const Shape &shape) {
-  const std::optional<Operand> same =
-      find([&](const Operand &x) { return x.shape == shape; });
+  const std::optional<Operand> same = find([&](const Operand &x) { return x.shape == shape; });
   const std::optional<Operand> projected = find([&](const Operand &x) {
     return !shape.empty() && x.shape.size() == shape.size() && isModelDim(shape.back()) &&
-           isModelDim(x.shape.back()) && std::equal(shape.begin(), shape.end() - 1, x.shape.begin());
+           isModelDim(x.shape.back()) &&
+           std::equal(shape.begin(), shape.end() - 1, x.shape.begin());
   });
   if (projected && (!same || random.chance(0.6)))
     return tame(linear(*projected, shape.back()));
@@ -67,8 +67,7 @@ bool OpWriter::matmul() {
   };
   std::vector<Choice> choices;
   for (const Operand &y : scope.values) {
-    if (y.shape.size() != rank ||
-        !std::equal(y.shape.begin(), y.shape.end() - 2, x->shape.begin()))
+    if (y.shape.size() != rank || !std::equal(y.shape.begin(), y.shape.end() - 2, x->shape.begin()))
       continue;
     for (const bool ta : {false, true})
       for (const bool tb : {false, true})
@@ -144,8 +143,7 @@ bool OpWriter::softmax() {
 
 std::optional<Operand> OpWriter::sequence() {
   return find([](const Operand &x) {
-    return x.shape.size() == 3 && isModelDim(x.shape[2]) &&
-           x.shape[0].size * x.shape[1].size <= 24;
+    return x.shape.size() == 3 && isModelDim(x.shape[2]) && x.shape[0].size * x.shape[1].size <= 24;
   });
 }
 
@@ -155,8 +153,8 @@ std::optional<Operand> OpWriter::rows() {
 }
 
 bool OpWriter::rope() {
-  std::optional<Operand> x = find(
-      [](const Operand &v) { return v.shape.size() == 4 && v.shape.back().size % 2 == 0; });
+  std::optional<Operand> x =
+      find([](const Operand &v) { return v.shape.size() == 4 && v.shape.back().size % 2 == 0; });
   if (!x) {
     const std::optional<Operand> narrow = sequence();
     if (!narrow)

@@ -63,8 +63,7 @@ Operand OpWriter::unary(const std::string &name, const Operand &x, double size) 
   return op(name, {x}, "", x.shape, size);
 }
 
-Operand OpWriter::binary(const std::string &name, const Operand &a, const Operand &b,
-                         double size) {
+Operand OpWriter::binary(const std::string &name, const Operand &a, const Operand &b, double size) {
   const Shape shape = *broadcastShape(a.shape, b.shape);
   Operand result = op(name, {a, b}, "", shape, size);
   Statement &s = scope.code->back();
@@ -215,28 +214,24 @@ bool OpWriter::arithmetic() {
 }
 
 bool OpWriter::constants() {
+  // On either side, and often the numbers that folders look for.
   const Operand x = any();
-  switch (random.below(5)) {
-  case 0:
-    remember(binary("mul", x, constant(1.0), x.size));
-    break;
-  case 1:
-    remember(binary("sub", x, constant(0.0), x.size));
-    break;
-  case 2:
-    remember(binary("div", x, constant(1.0), x.size));
-    break;
-  case 3:
-    remember(binary("mul", constant(random.uniform()), x, x.size));
-    break;
-  default: {
-    Operand c = op("constant", {},
-                   "value = " + number(random.uniform()) + " shape = " + textOf(x.shape) +
-                       " dtype = f32",
-                   x.shape, 1.0);
-    remember(binary(random.chance(0.5) ? "add" : "max", c, x, x.size));
-  }
-  }
+  const double value = random.pick<double>({0.0, 1.0, -1.0, random.uniform()});
+  Operand c;
+  if (random.chance(0.7))
+    c = constant(value);
+  else
+    c = op("constant", {},
+           "value = " + number(value) + " shape = " + textOf(x.shape) + " dtype = f32", x.shape,
+           std::abs(value));
+  static const std::vector<std::string> names = {"add", "sub", "mul", "max", "min"};
+  const std::string name = random.pick(names);
+  if (std::abs(value) > 0.5 && random.chance(0.3))
+    remember(binary("div", x, c, 2.0 * x.size));
+  else if (random.chance(0.6))
+    remember(binary(name, x, c, x.size));
+  else
+    remember(binary(name, c, x, x.size));
   return true;
 }
 
@@ -391,9 +386,9 @@ bool OpWriter::moving() {
   case 1: {
     const int64_t size = random.between(1, d.size), start = random.between(0, d.size - size);
     const bool symbolic = d.text.find(' ') == std::string::npos;
-    shape[axis] = size == d.size              ? d
+    shape[axis] = size == d.size                   ? d
                   : size == d.size - 1 && symbolic ? Dim{d.text + " - 1", size}
-                                              : Dim{std::to_string(size), size};
+                                                   : Dim{std::to_string(size), size};
     remember(op("slice", {*x},
                 "axis = " + std::to_string(axis) + " start = " + std::to_string(start) +
                     " size = " + shape[axis].text,
@@ -419,8 +414,7 @@ bool OpWriter::joining() {
   const std::optional<Operand> x = withRank(1, 4);
   if (!x)
     return false;
-  const size_t axis =
-      static_cast<size_t>(random.below(static_cast<int64_t>(x->shape.size())));
+  const size_t axis = static_cast<size_t>(random.below(static_cast<int64_t>(x->shape.size())));
   std::vector<Operand> parts = {*x};
   Shape shape = x->shape;
   for (int64_t more = random.below(3); more > 0; --more) {

@@ -51,9 +51,9 @@ public:
   struct Scope {
     Code *code = nullptr;
     std::vector<Operand> values;
-    Condition condition;          ///< when the block runs at all
-    Stack *stack = nullptr;       ///< of the innermost loop
-    bool inEntry = true;          ///< the arguments `tokens` and `labels` are in reach
+    Condition condition;    ///< when the block runs at all
+    Stack *stack = nullptr; ///< of the innermost loop
+    bool inEntry = true;    ///< the arguments `tokens` and `labels` are in reach
   };
   Scope scope;
   std::map<std::string, int64_t> sizes; ///< of every symbol that is a dimension
@@ -102,7 +102,6 @@ private:
   ModelText &model;
   Random &random;
   unsigned count = 0;
-
 };
 
 /// Whether a parameter can have the dimension: it does not depend on batch or sequence.

@@ -29,8 +29,9 @@ private:
 
   void symbol(const std::string &kind, const std::string &name, const std::string &value,
               const std::string &other, const std::string &options = "") {
-    Symbol s{kind, name, value, random.pick<Given>({Given::Default, Given::Preset, Given::Setting}),
-             "", options};
+    Symbol s{kind,  name,
+             value, random.pick<Given>({Given::Default, Given::Preset, Given::Setting}),
+             "",    options};
     // A choice always has a default in front of its options.
     if (!options.empty() || random.chance(0.5))
       s.other = other;
@@ -63,8 +64,7 @@ private:
     gated = random.chance(0.5);
     symbol("flags", "gated", gated ? "true" : "false", gated ? "false" : "true");
     soft = random.chance(0.5);
-    symbol("choices", "mix", soft ? "soft" : "hard", soft ? "hard" : "soft",
-           " of (soft, hard)");
+    symbol("choices", "mix", soft ? "soft" : "hard", soft ? "hard" : "soft", " of (soft, hard)");
     model.groups = {
         "hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = decay)",
         "hydra.group @slow adamw(beta1 = 0.8, beta2 = 0.99, eps = 1.0e-4, wd = 0.0, "
@@ -282,8 +282,7 @@ private:
     s.op = "call";
     s.symbol = callable.name;
     for (const Shape &shape : callable.arguments) {
-      const std::optional<Operand> x =
-          ops.find([&](const Operand &v) { return v.shape == shape; });
+      const std::optional<Operand> x = ops.find([&](const Operand &v) { return v.shape == shape; });
       if (!x)
         return false;
       s.operands.push_back(x->name);

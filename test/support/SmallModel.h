@@ -6,8 +6,8 @@
 namespace hydra::test {
 
 /// A model whose entry `@loss` runs `code` and weighs what it computes:
-/// loss = sum of `result` times the argument `weight`. `code` uses parameters and arguments by their
-/// names as values.
+/// loss = sum of `result` times the argument `weight`. `code` uses parameters and arguments by
+/// their names as values.
 struct SmallModel {
   struct Tensor {
     std::string name;
@@ -17,8 +17,8 @@ struct SmallModel {
   struct Ids {
     std::string name;
     std::vector<int64_t> shape;
-    int64_t limit;          ///< ids are in [0, limit)
-    double ignored = 0.0;   ///< share of -100
+    int64_t limit;        ///< ids are in [0, limit)
+    double ignored = 0.0; ///< share of -100
   };
 
   std::vector<Tensor> parameters, arguments;

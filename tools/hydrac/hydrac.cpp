@@ -10,7 +10,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 
 using namespace hydra;
@@ -99,8 +99,9 @@ void printPasses() {
   llvm::StringSet<> seen;
   for (const PassEntry &pass : pipelinePasses())
     if (seen.insert(pass.name).second)
-      llvm::outs() << llvm::formatv("{0,-26} {1,-9} {2}\n", pass.name,
-                                    pass.required ? "required" : "", pass.summary);
+      llvm::outs() << llvm::left_justify(pass.name, 24)
+                   << llvm::left_justify(pass.required ? "required" : "", 10) << pass.summary
+                   << '\n';
 }
 
 void writeText(const std::string &path, ModuleOp module) {

@@ -45,7 +45,7 @@ hydra.model @m version 1 bound {} {
 hydra.model @m version 1 bound {} {
   hydra.entry @e() {
     // expected-error@+1 {{has elements of f64; expected f32, bf16, i32 or i1}}
-    %y = "hydra.constant"() {value = 1.0 : f64, dtype = f64} : () -> tensor<f64>
+    %y = hydra.constant value = 1.0 dtype = f64 : tensor<f64>
     hydra.return
   }
 }

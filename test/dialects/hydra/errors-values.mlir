@@ -101,7 +101,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{attribute 'to' failed to satisfy constraint: any type attribute}}
+    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16 or i32}}
     %y = hydra.cast %x to = f64 : tensor<4xf32>
     hydra.return
   }

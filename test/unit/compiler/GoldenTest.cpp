@@ -1,5 +1,5 @@
-// CS336-ref of models.md section 11 through the training pipeline and the oracle: loss, gradients and
-// 20 steps, to the printed digits.
+// CS336-ref of models.md section 11 through the training pipeline and the oracle: loss, gradients
+// and 20 steps, to the printed digits.
 #include "test/support/Golden.h"
 #include "test/support/Compile.h"
 #include "test/support/GoldenFill.h"
@@ -26,13 +26,11 @@ protected:
     binding.settings = {"beta2=0.95", "wd=0.0"};
     binding.batch = kBatch;
     binding.seq = kSeq;
-    ASSERT_TRUE(compiler.run(*module,
-                             [&](mlir::OpPassManager &passes) {
-                               buildForwardPipeline(passes, binding);
-                               buildTrainingPipeline(passes, mode, {"loss"}, /*accumulation=*/1,
-                                                     /*clip=*/false);
-                             }))
-        << compiler.takeDiagnostics();
+    ASSERT_TRUE(compiler.run(*module, [&](mlir::OpPassManager &passes) {
+      buildForwardPipeline(passes, binding);
+      buildTrainingPipeline(passes, mode, {"loss"}, /*accumulation=*/1,
+                            /*clip=*/false);
+    })) << compiler.takeDiagnostics();
   }
 
   /// Section 11.2: tok_emb (0, 1); norms (1, 0.1); matrices (0, sqrt(3 / fan-in)).
@@ -86,8 +84,7 @@ TEST_F(Cs336Golden, LossAndEveryGradient) {
       square += v * v;
     all += square;
     EXPECT_NEAR(std::sqrt(square), golden.norm, kGoldenGradientTolerance * golden.norm);
-    EXPECT_NEAR(gradient.data[0], golden.first,
-                kGoldenGradientTolerance * std::abs(golden.first));
+    EXPECT_NEAR(gradient.data[0], golden.first, kGoldenGradientTolerance * std::abs(golden.first));
   }
   EXPECT_NEAR(std::sqrt(all), cs336::kGradientNorm,
               kGoldenGradientTolerance * cs336::kGradientNorm);

@@ -118,6 +118,7 @@ TEST(GradientOfTies, OfAParameterUsedTwiceIsTheSum) {
   model.resultShape = {5};
   model.code = "    %again = hydra.use @x\n    %y = hydra.mul %x, %again\n";
   const TensorMap values = model.values(3), gradients = gradientsAt(model, values);
+  ASSERT_TRUE(gradients.contains("grad.x"));
   for (int64_t i = 0; i < 5; ++i)
     EXPECT_DOUBLE_EQ(gradients.lookup("grad.x").data[i],
                      2.0 * values.lookup("x").data[i] * values.lookup("weight").data[i]);

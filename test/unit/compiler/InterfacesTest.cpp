@@ -1,5 +1,5 @@
-// What operations say about themselves (cost, storage, precision) against what they do, and the time
-// that the largest model takes to compile.
+// What operations say about themselves (cost, storage, precision) against what they do, and the
+// time that the largest model takes to compile.
 #include "test/support/OpCases.h"
 
 #include "dialects/hydra/Build.h"
@@ -76,8 +76,8 @@ std::vector<RefTensor> evaluate(Operation *op, const std::vector<RefTensor> &ope
 //===-- Cost --------------------------------------------------------------------------------===//
 
 TEST(Cost, IsKnownOfEveryOperation) {
-  const llvm::StringSet<> classes = {"gemm",   "attention", "softmax",        "norm",
-                                     "reduce", "copy_cast", "gather_scatter", "optimizer",
+  const llvm::StringSet<> classes = {"gemm",   "attention",  "softmax",        "norm",
+                                     "reduce", "copy_cast",  "gather_scatter", "optimizer",
                                      "loss",   "elementwise"};
   forEachCaseOp([&](Operation *op) {
     if (llvm::isa<UseOp>(op))
@@ -112,12 +112,10 @@ mlir::OwningOpRef<mlir::ModuleOp> compileCs336(Compiler &compiler, const Binding
                                                Mode mode) {
   auto module = compiler.parseFile(sourcePath("models/cs336.mlir"));
   EXPECT_TRUE(module);
-  EXPECT_TRUE(compiler.run(*module,
-                           [&](mlir::OpPassManager &passes) {
-                             buildForwardPipeline(passes, binding);
-                             buildTrainingPipeline(passes, mode, {"loss"}, 1, /*clip=*/true);
-                           }))
-      << compiler.takeDiagnostics();
+  EXPECT_TRUE(compiler.run(*module, [&](mlir::OpPassManager &passes) {
+    buildForwardPipeline(passes, binding);
+    buildTrainingPipeline(passes, mode, {"loss"}, 1, /*clip=*/true);
+  })) << compiler.takeDiagnostics();
   return module;
 }
 
@@ -154,11 +152,10 @@ TEST(Cost, OfMasksCountsVisiblePairs) {
     const char *attributes;
     double pairs; ///< of 64 queries and 64 keys
   };
-  for (const Form f : {Form{"", 64.0 * 64}, Form{" causal", 64.0 * 32},
-                       Form{" causal chunk = 16", 64.0 * 8},
-                       Form{" causal window = 8", 64.0 * 8 - 32},
-                       Form{" causal window = 100", 64.0 * 32},
-                       Form{" causal chunk = 100", 64.0 * 32}}) {
+  for (const Form f :
+       {Form{"", 64.0 * 64}, Form{" causal", 64.0 * 32}, Form{" causal chunk = 16", 64.0 * 8},
+        Form{" causal window = 8", 64.0 * 8 - 32}, Form{" causal window = 100", 64.0 * 32},
+        Form{" causal chunk = 100", 64.0 * 32}}) {
     SmallModel m;
     m.parameters = {{"q", {3, 64, 4, 8}}, {"k", {3, 64, 2, 8}}, {"v", {3, 64, 2, 5}}};
     m.resultShape = {3, 64, 4, 5};
@@ -211,45 +208,47 @@ bool reshapeHasView(ArrayRef<int64_t> from, ArrayRef<int64_t> strides, ArrayRef<
 TEST(Storage, ViewsPickTheElementsThatEvaluationGives) {
   unsigned views = 0, refused = 0;
   Random random(7);
-  forEachCaseOp([&](Operation *op) {
-    auto storage = llvm::dyn_cast<StorageOpInterface>(op);
-    if (!storage || !storage.viewedOperand())
-      return;
-    const SmallVector<int64_t> from = shapeOf(op->getOperand(*storage.viewedOperand()));
-    const SmallVector<int64_t> to = shapeOf(op->getResult(0));
-    for (int round = 0; round < 6; ++round) {
-      const SmallVector<int64_t> strides =
-          round == 0 ? denseStrides(from) : randomStrides(from, random);
-      int64_t extent = 1;
-      for (size_t i = 0; i < from.size(); ++i)
-        extent += (from[i] - 1) * strides[i];
-      std::vector<double> buffer(extent);
-      for (double &x : buffer)
-        x = random.uniform();
-      std::vector<RefTensor> operands = {RefTensor(from)};
-      double *next = operands[0].data.data();
-      forEachIndex(from, [&](ArrayRef<int64_t> i) { *next++ = buffer[at(i, strides)]; });
+  forEachCaseOp(
+      [&](Operation *op) {
+        auto storage = llvm::dyn_cast<StorageOpInterface>(op);
+        if (!storage || !storage.viewedOperand())
+          return;
+        const SmallVector<int64_t> from = shapeOf(op->getOperand(*storage.viewedOperand()));
+        const SmallVector<int64_t> to = shapeOf(op->getResult(0));
+        for (int round = 0; round < 6; ++round) {
+          const SmallVector<int64_t> strides =
+              round == 0 ? denseStrides(from) : randomStrides(from, random);
+          int64_t extent = 1;
+          for (size_t i = 0; i < from.size(); ++i)
+            extent += (from[i] - 1) * strides[i];
+          std::vector<double> buffer(extent);
+          for (double &x : buffer)
+            x = random.uniform();
+          std::vector<RefTensor> operands = {RefTensor(from)};
+          double *next = operands[0].data.data();
+          forEachIndex(from, [&](ArrayRef<int64_t> i) { *next++ = buffer[at(i, strides)]; });
 
-      llvm::FailureOr<StridedView> view = storage.view(strides);
-      if (failed(view)) {
-        EXPECT_TRUE(llvm::isa<ReshapeOp>(op)) << "only a reshape depends on strides";
-        EXPECT_FALSE(reshapeHasView(from, strides, to))
-            << shapeText(from) << " with strides " << shapeText(strides) << " to "
-            << shapeText(to);
-        ++refused;
-        continue;
-      }
-      ++views;
-      const std::vector<RefTensor> results = evaluate(op, operands);
-      const double *want = results[0].data.data();
-      ASSERT_EQ(view->strides.size(), to.size());
-      forEachIndex(to, [&](ArrayRef<int64_t> i) {
-        const int64_t position = view->offset + at(i, view->strides);
-        ASSERT_TRUE(position >= 0 && position < extent);
-        ASSERT_EQ(buffer[position], *want++);
-      });
-    }
-  }, /*seeds=*/20);
+          llvm::FailureOr<StridedView> view = storage.view(strides);
+          if (failed(view)) {
+            EXPECT_TRUE(llvm::isa<ReshapeOp>(op)) << "only a reshape depends on strides";
+            EXPECT_FALSE(reshapeHasView(from, strides, to))
+                << shapeText(from) << " with strides " << shapeText(strides) << " to "
+                << shapeText(to);
+            ++refused;
+            continue;
+          }
+          ++views;
+          const std::vector<RefTensor> results = evaluate(op, operands);
+          const double *want = results[0].data.data();
+          ASSERT_EQ(view->strides.size(), to.size());
+          forEachIndex(to, [&](ArrayRef<int64_t> i) {
+            const int64_t position = view->offset + at(i, view->strides);
+            ASSERT_TRUE(position >= 0 && position < extent);
+            ASSERT_EQ(buffer[position], *want++);
+          });
+        }
+      },
+      /*seeds=*/20);
   EXPECT_GT(views, 1000u);
   EXPECT_GT(refused, 20u);
 }

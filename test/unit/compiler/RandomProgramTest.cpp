@@ -1,9 +1,9 @@
 // Random programs through every pass: equal values before and after, gradients that differences
 // confirm, and updates that follow from the gradients.
+#include "test/support/RandomProgram.h"
 #include "test/support/Compile.h"
 #include "test/support/Derivative.h"
 #include "test/support/NaiveOptimizer.h"
-#include "test/support/RandomProgram.h"
 
 #include "mlir/Transforms/Passes.h"
 #include <gtest/gtest.h>
@@ -288,9 +288,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
     if (!written.contains(name) && !name.ends_with("_grad"))
       EXPECT_TRUE(found.contains(name)) << name.str() << " is in no random program";
   }
-  for (const char *flag :
-       {"hydra.sum keep", "hydra.matmul transpose_a", "hydra.matmul transpose_b",
-        "hydra.rope half_split", "hydra.rope inverse", "hydra.attention causal"})
+  for (const char *flag : {"hydra.sum keep", "hydra.matmul transpose_a", "hydra.matmul transpose_b",
+                           "hydra.rope half_split", "hydra.rope inverse", "hydra.attention causal"})
     EXPECT_TRUE(found.contains(flag)) << flag << " is in no random program";
 }
 

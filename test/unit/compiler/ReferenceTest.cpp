@@ -46,11 +46,10 @@ private:
 };
 
 /// Runs `model` at random values for several seeds; `expected` gives the result at an index.
-template <typename Expected>
-void expectResult(const std::string &caseName, Expected expected) {
+template <typename Expected> void expectResult(const std::string &caseName, Expected expected) {
   const std::vector<OpCase> &cases = opCases();
-  auto it = std::find_if(cases.begin(), cases.end(),
-                         [&](const OpCase &c) { return c.name == caseName; });
+  auto it =
+      std::find_if(cases.begin(), cases.end(), [&](const OpCase &c) { return c.name == caseName; });
   ASSERT_NE(it, cases.end()) << caseName;
   for (uint64_t seed = 100; seed < 110; ++seed) {
     SCOPED_TRACE(caseName + ", seed " + std::to_string(seed));
@@ -229,9 +228,8 @@ TEST(Reference, CrossEntropyIsTheMeanSurprise) {
   for (const std::string form : {"", "_ignored", "_all_ignored"}) {
     expectResult("cross_entropy" + form, [](auto at, const Index &) {
       const RefTensor x = at("x").flat();
-      return meanSurprise(at("labels").flat(), x.cols(), [&](int64_t t, int64_t c) {
-        return x.data[t * x.cols() + c];
-      });
+      return meanSurprise(at("labels").flat(), x.cols(),
+                          [&](int64_t t, int64_t c) { return x.data[t * x.cols() + c]; });
     });
     expectResult("linear_cross_entropy" + form, [](auto at, const Index &) {
       const RefTensor x = at("x").flat(), w = at("w").flat();
@@ -309,7 +307,8 @@ TEST(Reference, ReductionsVisitEveryElementOnce) {
     double (*fold)(const std::vector<double> &);
   };
   const Form forms[] = {
-      {"sum", [](const std::vector<double> &v) { return std::accumulate(v.begin(), v.end(), 0.0); }},
+      {"sum",
+       [](const std::vector<double> &v) { return std::accumulate(v.begin(), v.end(), 0.0); }},
       {"mean",
        [](const std::vector<double> &v) {
          return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
@@ -380,9 +379,10 @@ TEST(Reference, ComparisonsCastsAndIndices) {
   for (const auto &[is, result] : comparisons) {
     m.code = std::string("    %two = hydra.constant value = 2.0\n"
                          "    %c = hydra.compare %x, %two is = \"") +
-             is + "\"\n    %one = hydra.constant value = 1.0\n"
-                  "    %zero = hydra.constant value = 0.0\n"
-                  "    %y = hydra.select %c, %one, %zero\n";
+             is +
+             "\"\n    %one = hydra.constant value = 1.0\n"
+             "    %zero = hydra.constant value = 0.0\n"
+             "    %y = hydra.select %c, %one, %zero\n";
     // Both alternatives are scalars; the condition gives the shape.
     SmallProgram program(m);
     ASSERT_EQ(program.error, "");
