@@ -1,0 +1,57 @@
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics --hydra-bind="set=D=6"
+
+// Heads that do not divide the width: the error names both.
+hydra.model @m version 1 {
+  hydra.symbols dims(D, H = 4)
+  // expected-error @+1 {{'D / H' is not exact: 6 / 4 leaves a remainder of 2}}
+  hydra.derive hd = D / H
+}
+
+// -----
+
+// A symbol without a value.
+// expected-error @+1 {{symbol 'F' of @m has no value; choose a preset () or set F=VALUE}}
+hydra.model @m version 1 {
+  hydra.symbols dims(D, F)
+}
+
+// -----
+
+// A setting for something that is no symbol.
+// expected-error @+1 {{setting gives 'D', but @m has no such symbol; it has: F}}
+hydra.model @m version 1 {
+  hydra.symbols dims(F = 1)
+}
+
+// -----
+
+// Shapes that do not fit.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.param @w [5, D] init = ones
+  hydra.entry @e(%x: [2, 7] f32) {
+    %w = hydra.use @w
+    // expected-error @+1 {{hydra.linear: weight is [5, 6] but the input has 7 columns; expected [N, 7]}}
+    %y = hydra.linear %x, %w
+    hydra.return y = %y
+  }
+}
+
+// -----
+
+// A carried value that changes type.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.stack @layers[2] {
+    hydra.param @w [5, D] init = ones
+  }
+  hydra.entry @e(%x: [2, D] f32) {
+    %y = hydra.for @layers carry(%h = %x) {
+      %w = hydra.use @w
+      %z = hydra.linear %h, %w
+      // expected-error @+1 {{carried value 0 changes type}}
+      hydra.yield %z
+    }
+    hydra.return y = %y
+  }
+}
