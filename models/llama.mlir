@@ -8,6 +8,7 @@ hydra.model @llama version 1 {
   hydra.derive Dk = Hk * hd // width of all key heads
 
   hydra.preset @tiny         {D = 64,   F = 192,   L = 2,  H = 4,  Hk = 2,  V = 97}
+  hydra.preset @bytes        {D = 192,  F = 512,   L = 4,  H = 6,  Hk = 6,  V = 256}
   hydra.preset @"llama-160m" {D = 768,  F = 3072,  L = 12, H = 12, Hk = 12, V = 32000}
   hydra.preset @"llama-1b"   {D = 2048, F = 5632,  L = 22, H = 32, Hk = 4,  V = 32000}
   hydra.preset @"llama-8b"   {D = 4096, F = 14336, L = 32, H = 32, Hk = 8,  V = 128256}

@@ -13,12 +13,13 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     model. Conditions and initialisers over `layer` stay until `hydra-unroll-layers`. *Exact.*
 
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
-    listed remain; an entry may serve several.
+    listed remain; an entry may serve several, each with its own entry dimensions:
+    `programs=train:loss,logits:logits:B=1`.
   }];
   let options = [
     Option<"preset", "preset", "std::string", "", "name of a preset of the model">,
     ListOption<"set", "set", "std::string", "NAME=VALUE: gives a symbol a value">,
-    ListOption<"programs", "programs", "std::string", "NAME:ENTRY: a program and its entry">,
+    ListOption<"programs", "programs", "std::string", "NAME:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,
   ];

@@ -6,15 +6,5 @@ exec </dev/null
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 preset=${1:-dev}
-
-tools/install-dependencies.sh
-
-# A file with MLIR headers can take 2 GiB to compile.
-jobs=$(nproc)
-memory_gib=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
-[ $((jobs * 2)) -le "$memory_gib" ] || jobs=$((memory_gib / 2))
-[ "$jobs" -ge 1 ] || jobs=1
-
-cmake --preset "$preset"
-cmake --build "build/$preset" --parallel "$jobs"
-ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error
+tools/build.sh "$preset"
+ctest --test-dir "build/$preset" --parallel "$(nproc)" --output-on-failure --no-tests=error

@@ -14,8 +14,9 @@ namespace {
 template <typename E, size_t N>
 E byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name, E other) {
   for (E value : values)
-    if (StringRef text = nameOf(value); text == name || text == name.str().replace(
-            std::min(name.find('.'), name.size()), name.contains('.') ? 1 : 0, "_"))
+    if (StringRef text = nameOf(value);
+        text == name || text == name.str().replace(std::min(name.find('.'), name.size()),
+                                                   name.contains('.') ? 1 : 0, "_"))
       return value;
   return other;
 }
@@ -183,8 +184,8 @@ private:
     plan::Place place = plan::placeOf(value);
     auto type = cast<MemRefType>(value.getType());
     auto entry = std::make_unique<planfile::TensorT>();
-    entry->name = names.count(place.buffer) ? names[place.buffer]
-                                            : ("t" + Twine(file->tensors.size())).str();
+    entry->name =
+        names.count(place.buffer) ? names[place.buffer] : ("t" + Twine(file->tensors.size())).str();
     entry->dtype = dtypeOf(type.getElementType());
     entry->shape.assign(type.getShape().begin(), type.getShape().end());
     SmallVector<int64_t> strides = plan::stridesOf(type);
@@ -204,8 +205,8 @@ private:
     names[plan::placeOf(op.getBuffer()).buffer] = op.getName().str();
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
-    entry->kind = op.getKind() == "param" ? planfile::VariableKind::param
-                                          : planfile::VariableKind::state;
+    entry->kind =
+        op.getKind() == "param" ? planfile::VariableKind::param : planfile::VariableKind::state;
     entry->tensor = tensor(op.getBuffer());
     entry->initializer = initializer(op.getInit(), cast<MemRefType>(op.getBuffer().getType()));
     entry->group = op.getGroup().value_or("").str();
@@ -236,8 +237,8 @@ private:
       Environment environment;
       for (int64_t i = 0; i < type.getNumElements(); ++i) {
         environment.values[kIndexSymbol] = Builder(type.getContext()).getI64IntegerAttr(i);
-        FailureOr<Attribute> value = evaluate(init.getArgs()[0], environment,
-                                              [&] { return module.emitOpError(); });
+        FailureOr<Attribute> value =
+            evaluate(init.getArgs()[0], environment, [&] { return module.emitOpError(); });
         entry->table.push_back(succeeded(value) ? realValue(*value) : 0.0);
       }
     }
@@ -257,9 +258,12 @@ private:
     entry->tensor = tensor(op.getBuffer());
     entry->schedule = std::make_unique<planfile::ScheduleT>();
     bool counts = op.getSchedule() == "step";
-    entry->schedule->kind = counts ? planfile::ScheduleKind::step : planfile::ScheduleKind::constant;
+    entry->schedule->kind =
+        counts ? planfile::ScheduleKind::step : planfile::ScheduleKind::constant;
     entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
     entry->schedule->first = counts ? 1 : 0;
+    if (auto it = options.schedules.find(entry->name); it != options.schedules.end())
+      *entry->schedule = it->second;
     file->scalars.push_back(std::move(entry));
   }
 
@@ -335,7 +339,8 @@ private:
         node.count = loop.getCount();
         for (auto [value, bytes] : llvm::zip(loop.getMoving(), loop.getStrides()))
           node.strides.emplace_back(tensor(value), bytes);
-        llvm::sort(node.strides, [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
+        llvm::sort(node.strides,
+                   [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
         Totals once;
         node.blocks = blocks(loop.getBody().front(), once);
         totals.flops += once.flops * loop.getCount();
@@ -409,7 +414,7 @@ private:
     Totals total;
     bool found = false;
     for (auto [program, totals] : llvm::zip(file->programs, programTotals)) {
-      uint64_t times = program->name == "accumulate" ? options.accumulation
+      uint64_t times = program->name == "accumulate"                          ? options.accumulation
                        : program->name == "train" || program->name == "apply" ? 1
                                                                               : 0;
       total.flops += times * totals.flops;

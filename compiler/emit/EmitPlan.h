@@ -9,7 +9,6 @@
 
 namespace hydra {
 
-
 /// What the plan says about itself and runs on.
 struct EmitOptions {
   std::string producer, modelFile, precision, mode;
@@ -18,6 +17,7 @@ struct EmitOptions {
   std::string targetName;
   std::vector<std::string> cpuFeatures;
   uint32_t accumulation = 1;
+  std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
   std::vector<uint8_t> nativeCode; ///< a shared object with every kernel; empty: no kernels
   std::function<std::string(plan::KernelOp)> symbolOf;
 };

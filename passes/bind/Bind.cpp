@@ -69,14 +69,14 @@ private:
   LogicalResult give(StringRef name, Attribute value, Operation *where, StringRef source) {
     auto it = symbols.find(name);
     if (it == symbols.end())
-      return where->emitOpError() << source << " gives '" << name << "', but @"
-                                  << model.getSymName() << " has no such symbol; it has: "
-                                  << llvm::join(llvm::map_range(symbols,
-                                                                [](auto &s) { return s.first.str(); }),
-                                                ", ");
+      return where->emitOpError()
+             << source << " gives '" << name << "', but @" << model.getSymName()
+             << " has no such symbol; it has: "
+             << llvm::join(llvm::map_range(symbols, [](auto &s) { return s.first.str(); }), ", ");
     std::string want = checkSymbolValue(value, it->second.kind, it->second.options);
     if (!want.empty()) {
-      InFlightDiagnostic error = where->emitOpError() << source << " gives '" << name << "' the value ";
+      InFlightDiagnostic error = where->emitOpError()
+                                 << source << " gives '" << name << "' the value ";
       if (auto text = dyn_cast<StringAttr>(value))
         error << text.getValue();
       else
@@ -121,20 +121,27 @@ private:
       Attribute value = parseLiteral(&getContext(), text.trim());
       name = name.trim();
       if (name.empty() || !value)
-        return model.emitOpError() << "cannot read the setting '" << setting
-                                   << "'; expected NAME=VALUE with a number, true, false or a choice";
+        return model.emitOpError()
+               << "cannot read the setting '" << setting
+               << "'; expected NAME=VALUE with a number, true, false or a choice";
       if (!dims.contains(name)) {
         if (failed(give(name, value, model, "setting")))
           return failure();
         continue;
       }
-      auto size = dyn_cast<IntegerAttr>(value);
-      if (!size || isa<BoolAttr>(value) || size.getInt() < 1)
-        return model.emitOpError() << "setting gives '" << name << "' the value " << text
-                                   << "; expected a positive integer";
+      if (failed(checkEntryDim(name, value, text)))
+        return failure();
       entryDims[name] = value;
     }
     return success();
+  }
+
+  LogicalResult checkEntryDim(StringRef name, Attribute value, StringRef text) {
+    auto size = dyn_cast_if_present<IntegerAttr>(value);
+    if (size && !isa<BoolAttr>(value) && size.getInt() >= 1)
+      return success();
+    return model.emitOpError() << "setting gives '" << name << "' the value " << text
+                               << "; expected a positive integer";
   }
 
   LogicalResult checkComplete() {
@@ -144,15 +151,16 @@ private:
         for (PresetOp op : model.getBody().getOps<PresetOp>())
           names.push_back(op.getPreset().str());
         return model.emitOpError() << "symbol '" << name << "' of @" << model.getSymName()
-                                   << " has no value; choose a preset ("
-                                   << llvm::join(names, ", ") << ") or set " << name << "=VALUE";
+                                   << " has no value; choose a preset (" << llvm::join(names, ", ")
+                                   << ") or set " << name << "=VALUE";
       }
     return success();
   }
 
   LogicalResult derive() {
     for (DeriveOp op : model.getBody().getOps<DeriveOp>()) {
-      FailureOr<Attribute> value = evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
+      FailureOr<Attribute> value =
+          evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
       if (failed(value))
         return failure();
       environment.values[op.getSymbol()] = *value;
@@ -254,10 +262,11 @@ private:
     SmallVector<std::pair<StringRef, EntryOp>> chosen;
     StringSet<> names;
     for (StringRef text : programs) {
-      auto [name, entryName] = text.split(':');
+      auto [name, target] = text.split(':');
+      auto [entryName, dims] = target.split(':');
       if (name.empty() || entryName.empty())
         return model.emitOpError() << "cannot read the program '" << text
-                                   << "'; expected NAME:ENTRY";
+                                   << "'; expected NAME:ENTRY or NAME:ENTRY:DIM=VALUE";
       auto entry = model.lookupSymbol<EntryOp>(entryName);
       if (!entry)
         return model.emitOpError() << "@" << model.getSymName() << " has no entry '" << entryName
@@ -265,6 +274,12 @@ private:
       if (!names.insert(name).second)
         return model.emitOpError() << "program '" << name << "' is given twice";
       chosen.push_back({name, entry});
+      while (!dims.empty()) {
+        StringRef dim;
+        std::tie(dim, dims) = dims.split(':');
+        if (failed(readProgramDim(name, entry, dim)))
+          return failure();
+      }
     }
     OpBuilder b = OpBuilder::atBlockEnd(&model.getBody().front());
     for (auto [name, entry] : chosen)
@@ -274,13 +289,29 @@ private:
     return success();
   }
 
+  /// A dimension that one program gives another value: `B=1`.
+  LogicalResult readProgramDim(StringRef program, EntryOp entry, StringRef setting) {
+    auto [dim, text] = setting.split('=');
+    if (!llvm::is_contained(entry.getDims().getAsValueRange<StringAttr>(), dim))
+      return model.emitOpError() << "program '" << program << "' sets '" << dim << "', but @"
+                                 << entry.getSymName() << " has no such dimension";
+    Attribute value = parseLiteral(&getContext(), text);
+    if (failed(checkEntryDim(dim, value, text)))
+      return failure();
+    programDims[program][dim] = value;
+    return success();
+  }
+
   LogicalResult bindEntry(EntryOp entry) {
+    const llvm::StringMap<Attribute> &own = programDims[entry.getSymName()];
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>()) {
-      auto it = entryDims.find(dim);
-      if (it == entryDims.end())
+      Attribute value = own.lookup(dim);
+      if (!value)
+        value = entryDims.lookup(dim);
+      if (!value)
         return entry.emitOpError() << "dimension '" << dim << "' of @" << entry.getSymName()
                                    << " has no value; set " << dim << "=VALUE";
-      environment.values[dim] = it->second;
+      environment.values[dim] = value;
     }
     if (failed(evaluateAttributes(entry)))
       return failure();
@@ -290,8 +321,8 @@ private:
         return entry.emitOpError("has an argument with a dimension that is not an integer");
       if (std::string problem = checkShape(intList(cast<ArrayAttr>(shape))); !problem.empty())
         return entry.emitOpError() << "argument shape " << problem;
-      argument.setType(RankedTensorType::get(intList(cast<ArrayAttr>(shape)),
-                                             cast<TypeAttr>(dtype).getValue()));
+      argument.setType(
+          RankedTensorType::get(intList(cast<ArrayAttr>(shape)), cast<TypeAttr>(dtype).getValue()));
     }
     LogicalResult result = bindBlock(entry.getBody().front());
     if (succeeded(result))
@@ -426,9 +457,9 @@ private:
       for (size_t i = 0; i < own.size(); ++i) {
         int64_t &d = shape[shape.size() - own.size() + i];
         if (d != 1 && own[i] != 1 && d != own[i])
-          return op->emitOpError() << "operands have the shapes "
-                                   << shapeText(build::shapeOf(op->getOperand(0))) << " and "
-                                   << shapeText(own) << ", which do not broadcast";
+          return op->emitOpError()
+                 << "operands have the shapes " << shapeText(build::shapeOf(op->getOperand(0)))
+                 << " and " << shapeText(own) << ", which do not broadcast";
         d = std::max(d, own[i]);
       }
     }
@@ -517,6 +548,7 @@ private:
   Environment environment;
   llvm::MapVector<StringRef, Symbol> symbols;
   llvm::StringMap<Attribute> entryDims;
+  llvm::StringMap<llvm::StringMap<Attribute>> programDims; // over entryDims, by program
 };
 
 } // namespace

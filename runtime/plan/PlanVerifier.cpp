@@ -3,6 +3,7 @@
 
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/ProgramVerifier.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/plan/VerifyPath.h"
 
 #include <algorithm>
@@ -204,15 +205,13 @@ private:
     checkFinite(path, "peak", schedule.peak());
     checkFinite(path, "floor", schedule.floor());
     checkStepCount(path, "warmup_steps", schedule.warmup_steps());
-    checkStepCount(path, "stable_steps", schedule.stable_steps());
+    if (schedule.stable_steps() != -1)
+      checkStepCount(path, "stable_steps", schedule.stable_steps());
     checkStepCount(path, "total_steps", schedule.total_steps());
     if (schedule.first() != 0 && schedule.first() != 1)
       failAt(Path(path, "first"), "{} is neither 0 nor 1", schedule.first());
-    const bool decays =
-        schedule.kind() == ScheduleKind::cosine || schedule.kind() == ScheduleKind::wsd;
-    const int64_t before = schedule.warmup_steps() +
-                           (schedule.kind() == ScheduleKind::wsd ? schedule.stable_steps() : 0);
-    if (decays && schedule.total_steps() < before)
+    const int64_t before = stepsBeforeDecay(*std::unique_ptr<ScheduleT>(schedule.UnPack()));
+    if (decays(schedule.kind()) && schedule.total_steps() != 0 && schedule.total_steps() < before)
       failAt(Path(path, "total_steps"), "{} steps are fewer than the {} before the decay",
              schedule.total_steps(), before);
   }

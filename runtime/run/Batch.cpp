@@ -5,6 +5,7 @@
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -68,9 +69,33 @@ Batch::Batch(const Plan &plan, const Program &program, uint64_t seed)
   advance(0);
 }
 
+Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : source(&source) {
+  for (const Input *input : *program.inputs()) {
+    const Tensor *tensor = plan.tensors()->Get(input->tensor());
+    if (input->kind() == InputKind::values || dtypeOf(*tensor) != support::DType::I32)
+      support::fail("text gives tokens and labels, but program {} also takes {}; use --inputs",
+                    program.name()->string_view(), input->name()->string_view());
+    entries.push_back({input, tensor, std::vector<std::byte>(denseBytes(*tensor))});
+  }
+}
+
 void Batch::advance(uint64_t draw) {
-  if (!synthetic)
+  if (synthetic)
+    return drawSynthetic(draw);
+  if (!source || entries.empty())
     return;
+  const BatchSource::Rows rows = source->next();
+  for (Entry &entry : entries) {
+    const std::span<const std::byte> values =
+        std::as_bytes(entry.input->kind() == InputKind::tokens ? rows.tokens : rows.labels);
+    if (values.size() != entry.values.size())
+      support::fail("a batch has {} bytes for input {}; expected {}", values.size(),
+                    entry.input->name()->string_view(), entry.values.size());
+    std::copy(values.begin(), values.end(), entry.values.begin());
+  }
+}
+
+void Batch::drawSynthetic(uint64_t draw) {
   const support::Philox text(seed, "tokens", draw); // as hydra-interpret draws them
   for (Entry &entry : entries) {
     const support::DType dtype = dtypeOf(*entry.tensor);

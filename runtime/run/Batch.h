@@ -5,9 +5,22 @@
 #include "runtime/run/TensorValues.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace hydra::runtime {
+
+/// Tokens and labels of any number of batches, one after the other.
+class BatchSource {
+public:
+  virtual ~BatchSource() = default;
+
+  /// Dense [B, S]; valid until the next call.
+  struct Rows {
+    std::span<const int32_t> tokens, labels;
+  };
+  virtual Rows next() = 0;
+};
 
 /// The inputs of one program. Writing them allocates nothing.
 class Batch {
@@ -21,7 +34,12 @@ public:
   /// tokens[.., s].
   Batch(const planfile::Plan &plan, const planfile::Program &program, uint64_t seed);
 
-  /// Synthetic values become those of draw number `draw`; given ones stay.
+  /// Tokens and labels, which must be all that the program takes, from `source`, which must outlive
+  /// the batch. There are none before the first `advance`.
+  Batch(const planfile::Plan &plan, const planfile::Program &program, BatchSource &source);
+
+  /// Synthetic values become those of draw number `draw`, those of a source its next ones; given
+  /// ones stay.
   void advance(uint64_t draw);
 
   /// To the device. Before each run: the program may reuse the bytes of its inputs.
@@ -34,7 +52,10 @@ private:
     std::vector<std::byte> values;
   };
 
+  void drawSynthetic(uint64_t draw);
+
   std::vector<Entry> entries;
+  BatchSource *source = nullptr;
   uint64_t seed = 0;
   bool synthetic = false;
 };

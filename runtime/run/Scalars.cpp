@@ -11,35 +11,81 @@
 #include <span>
 
 using namespace hydra::runtime;
+using namespace hydra::planfile;
 
-Scalars::Scalars(const planfile::Plan &plan, const std::map<std::string, double> &given)
-    : overrides(given) {
+namespace {
+
+void apply(const ScheduleChange &change, ScheduleT &schedule) {
+  schedule.kind = change.kind.value_or(schedule.kind);
+  schedule.peak = change.peak.value_or(schedule.peak);
+  schedule.floor = change.floor.value_or(schedule.floor);
+  schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
+  schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
+  schedule.total_steps = change.total.value_or(schedule.total_steps);
+}
+
+std::string scheduleText(const ScheduleT &schedule) {
+  if (schedule.kind == ScheduleKind::step)
+    return fmt::format("counts from {}", schedule.first);
+  std::string text = fmt::format("{} {:g}", EnumNameScheduleKind(schedule.kind), schedule.peak);
+  if (decays(schedule.kind))
+    text += fmt::format(" to {:g} at step {}", schedule.floor, schedule.total_steps);
+  if (schedule.kind == ScheduleKind::wsd)
+    text += fmt::format(", stable for {}", schedule.stable_steps);
+  if (schedule.warmup_steps > 0)
+    text += fmt::format(", warm-up of {}", schedule.warmup_steps);
+  return text;
+}
+
+} // namespace
+
+Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &changes,
+                 int64_t runSteps) {
   std::string names;
-  for (const planfile::Scalar *scalar : *plan.scalars()) {
+  for (const Scalar *scalar : *plan.scalars()) {
     const std::string name = scalar->name()->str();
     names += (names.empty() ? "" : ", ") + name;
-    const auto found = overrides.find(name);
-    entries.push_back({scalar, plan.tensors()->Get(scalar->tensor()),
-                       found == overrides.end() ? nullptr : &found->second});
+    ScheduleT schedule;
+    scalar->schedule()->UnPackTo(&schedule);
+    if (const auto change = changes.find(name); change != changes.end())
+      apply(change->second, schedule);
+    try {
+      schedule = resolveSchedule(schedule, runSteps);
+    } catch (const support::Error &error) {
+      support::fail("{}: {}", name, error.what());
+    }
+    entries.push_back(
+        {name, plan.tensors()->Get(scalar->tensor()), scalar->tensor(), std::move(schedule)});
   }
-  for (const auto &[name, value] : overrides) {
-    if (!plan.scalars() || names.empty())
+  for (const auto &[name, change] : changes) {
+    if (names.empty())
       support::fail("--{}: the plan has no run-time scalars", name);
-    else if (std::none_of(entries.begin(), entries.end(), [&, &n = name](const Entry &entry) {
-               return entry.scalar->name()->string_view() == n;
-             }))
+    if (!value(name, 0))
       support::fail("--{}: the plan has no scalar of this name; it has {}", name, names);
   }
 }
 
 void Scalars::write(Executor &executor, int64_t step) const {
   for (const Entry &entry : entries) {
-    const double value =
-        entry.constant ? *entry.constant : scheduleValue(*entry.scalar->schedule(), step);
+    const double value = scheduleValue(entry.schedule, step);
     std::array<std::byte, 8> bytes;
     const std::span<std::byte> used =
         std::span(bytes).first(support::byteSize(dtypeOf(*entry.tensor)));
     support::fromDoubles(dtypeOf(*entry.tensor), std::span(&value, 1), used);
-    executor.write(entry.scalar->tensor(), used);
+    executor.write(entry.tensorIndex, used);
   }
+}
+
+std::optional<double> Scalars::value(std::string_view name, int64_t step) const {
+  for (const Entry &entry : entries)
+    if (entry.name == name)
+      return scheduleValue(entry.schedule, step);
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> Scalars::describe() const {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Entry &entry : entries)
+    rows.emplace_back(entry.name, scheduleText(entry.schedule));
+  return rows;
 }

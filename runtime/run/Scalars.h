@@ -5,28 +5,43 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace hydra::runtime {
 
+/// What a run changes about the schedule of a scalar; what is not given stays as in the plan.
+struct ScheduleChange {
+  std::optional<planfile::ScheduleKind> kind;
+  std::optional<double> peak, floor;
+  std::optional<int64_t> warmup, stable, total; // steps
+};
+
 class Scalars {
 public:
-  /// `overrides`: constant values by name, in place of the schedules. Throws Error when the plan
-  /// has no scalar of such a name.
-  Scalars(const planfile::Plan &plan, const std::map<std::string, double> &overrides);
+  /// `runSteps`: the last step of the run, where schedules end that leave it open. Throws Error
+  /// when the plan has no scalar of a name in `changes`, or a schedule cannot be.
+  Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
+          int64_t runSteps);
 
   /// Values at step `step` (0 is the first) into the device's block.
   void write(Executor &executor, int64_t step) const;
 
+  /// Value of scalar `name` at a step; nothing when the plan has none of that name.
+  std::optional<double> value(std::string_view name, int64_t step) const;
+
+  /// Each scalar with its schedule in words, such as {"lr", "cosine 0.001 to 0.0001, ..."}.
+  std::vector<std::pair<std::string, std::string>> describe() const;
+
 private:
   struct Entry {
-    const planfile::Scalar *scalar;
+    std::string name;
     const planfile::Tensor *tensor;
-    const double *constant; // null: by schedule
+    uint32_t tensorIndex;
+    planfile::ScheduleT schedule;
   };
 
-  std::map<std::string, double> overrides;
   std::vector<Entry> entries;
 };
 

@@ -4,7 +4,10 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <span>
@@ -13,32 +16,85 @@ using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
 
-Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &options)
-    : file(file), executor(executor), options(options),
+namespace {
+
+/// The last step where nobody says how far a run goes: nothing decays.
+constexpr int64_t kNoEnd = int64_t{1} << 40;
+
+/// The seed of a run, which a resumed one takes from its checkpoint.
+SessionOptions withSeed(SessionOptions options) {
+  if (!options.resume)
+    return options;
+  const uint64_t saved = options.resume->state().seed;
+  if (options.seed.value_or(saved) != saved)
+    fail("{}: made with --seed {}, not {}", options.resume->path().string(), saved, *options.seed);
+  options.seed = saved;
+  return options;
+}
+
+std::string dataOf(const SessionOptions &options) {
+  return options.text     ? options.text->identity()
+         : options.inputs ? "given inputs"
+                          : "random tokens";
+}
+
+} // namespace
+
+Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &sessionOptions)
+    : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
-      scalars(file.plan(), options.scalars),
+      scalars(file.plan(), options.scalars, options.steps > 0 ? options.steps : kNoEnd),
       trainPlan(file.plan().header()->mode()->string_view() == "train") {
   const Plan &plan = file.plan();
-  if (!trainPlan)
-    parts.push_back(makePart(0, false));
-  else if (plan.accumulation() == 1)
-    parts.push_back(makePart(programNamed("train"), true));
-  else {
-    parts.push_back(makePart(programNamed("accumulate"), true));
-    parts.push_back(makePart(programNamed("apply"), false));
+  if (options.resume) {
+    const TrainingState &saved = options.resume->state();
+    if (options.steps > 0 && saved.data != dataOf(options))
+      fail("{}: trained on {}, not {}", options.resume->path().string(), saved.data,
+           dataOf(options));
+    step = saved.step;
   }
-  if (trainPlan)
-    eval = makePart(programNamed("eval"), true);
+  BatchSource *training = options.text ? &options.text->training(nextBatch()) : nullptr;
+  BatchSource *heldOut = options.text ? &options.text->heldOut() : nullptr;
+  if (!trainPlan)
+    parts.push_back(makePart(0, false, training));
+  else if (plan.accumulation() == 1)
+    parts.push_back(makePart(programNamed("train"), true, training));
+  else {
+    parts.push_back(makePart(programNamed("accumulate"), true, training));
+    parts.push_back(makePart(programNamed("apply"), false, training));
+  }
+  if (trainPlan) {
+    eval = makePart(programNamed("eval"), true, heldOut);
+    for (const Output *output : *plan.programs()->Get(parts.back().program)->outputs())
+      if (output->name()->string_view() == "grad_norm")
+        gradientNormTensor = output->tensor();
+  }
+  setValues();
+}
+
+void Session::setValues() {
   if (given) {
     std::set<std::string, std::less<>> known;
-    for (const Variable *variable : *plan.variables())
+    for (const Variable *variable : *file.plan().variables())
       known.insert(variable->name()->str());
-    for (const Program *program : *plan.programs())
+    for (const Program *program : *file.plan().programs())
       for (const Input *input : *program->inputs())
         known.insert(input->name()->str());
     given->checkNames(known);
   }
-  setVariables(file, executor, given.get(), options.seed);
+  if (options.resume)
+    return options.resume->restore(executor);
+  std::optional<GivenTensors> weights;
+  if (options.weights) {
+    weights.emplace(*options.weights);
+    std::set<std::string, std::less<>> known;
+    for (const Variable *variable : *file.plan().variables())
+      known.insert(variable->name()->str());
+    weights->checkNames(known);
+    if (!hasParameters(file, *weights))
+      fail("{}: has no parameter of {}", weights->path(), file.origin());
+  }
+  setVariables(file, executor, weights ? &*weights : given.get(), seed());
 }
 
 uint32_t Session::programNamed(std::string_view name) const {
@@ -49,7 +105,7 @@ uint32_t Session::programNamed(std::string_view name) const {
   fail("{}: a train plan, but it has no program {}", file.origin(), name);
 }
 
-Session::Part Session::makePart(uint32_t index, bool needsLoss) {
+Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
   int64_t loss = -1;
@@ -60,7 +116,11 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss) {
   }
   if (needsLoss && loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(), program.name()->string_view());
-  return {index, given ? Batch(plan, program, *given) : Batch(plan, program, options.seed), loss};
+  return {index,
+          source  ? Batch(plan, program, *source)
+          : given ? Batch(plan, program, *given)
+                  : Batch(plan, program, seed()),
+          loss};
 }
 
 uint64_t Session::tokens() const {
@@ -69,7 +129,10 @@ uint64_t Session::tokens() const {
 }
 
 double Session::runPart(Part &part, uint64_t draw) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
   part.batch.advance(draw);
+  waited += std::chrono::duration<double>(Clock::now() - begin).count();
   part.batch.write(executor);
   executor.run(part.program);
   return part.loss < 0 ? 0.0 : readScalar(static_cast<uint32_t>(part.loss));
@@ -94,35 +157,80 @@ std::vector<std::pair<std::string, double>> Session::scalarOutputs() const {
 }
 
 std::string Session::note() const {
-  if (!given)
-    return fmt::format("no --inputs: random tokens and initial parameters of seed {}",
-                       options.seed);
-  for (const Variable *variable : *file.plan().variables()) {
-    if (variable->kind() == VariableKind::param && !given->has(variable->name()->string_view()))
-      return fmt::format("{} has no parameters: initial ones of seed {}", given->path(),
-                         options.seed);
-  }
-  return {};
+  std::vector<std::string> drawn;
+  if (!options.text && !given)
+    drawn.emplace_back("random tokens");
+  if (!options.resume && !options.weights && (!given || !hasParameters(file, *given)))
+    drawn.emplace_back("initial parameters");
+  return drawn.empty() ? "" : fmt::format("{} of seed {}", fmt::join(drawn, " and "), seed());
 }
 
 double Session::advance() {
   scalars.write(executor, step);
+  if (step > 0 && gradientNormTensor >= 0)
+    previousNorm = gradientNorm().value_or(0.0);
+  waited = 0;
   const uint64_t runs = file.plan().accumulation();
   double loss = 0.0;
   for (uint64_t i = 0; i < runs; ++i)
-    loss += runPart(parts[0], static_cast<uint64_t>(step) * runs + i);
+    loss += runPart(parts[0], nextBatch() + i);
   if (parts.size() > 1)
     runPart(parts[1], 0);
   loss /= static_cast<double>(runs);
   ++step;
   if (trainPlan && !std::isfinite(loss))
-    fail("step {}: the loss is {}", step, loss);
+    fail("step {}: the loss is {}{}", step, loss, causeOfBadLoss());
   return trainPlan ? loss : 0.0;
+}
+
+std::string Session::causeOfBadLoss() const {
+  std::string text;
+  if (const std::optional<double> rate = scalars.value("lr", step - 1))
+    text += fmt::format("; learning rate {:g}", *rate);
+  if (gradientNormTensor >= 0 && step > 1)
+    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, previousNorm);
+  size_t bad = 0, count = 0;
+  std::string first;
+  for (const Variable *variable : *file.plan().variables()) {
+    if (variable->kind() != VariableKind::param)
+      continue;
+    ++count;
+    if (!isFinite(file, executor, *variable) && bad++ == 0)
+      first = variable->name()->str();
+  }
+  text += bad == 0 ? "; all parameters are finite"
+                   : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,
+                                 count, first);
+  return text;
+}
+
+std::optional<double> Session::gradientNorm() const {
+  return gradientNormTensor < 0
+             ? std::nullopt
+             : std::optional(readScalar(static_cast<uint32_t>(gradientNormTensor)));
+}
+
+uint64_t Session::nextBatch() const {
+  return static_cast<uint64_t>(step) * file.plan().accumulation();
+}
+
+TrainingState Session::state() const {
+  TrainingState state{.step = step, .seed = seed(), .data = dataOf(options), .schedules = {}};
+  for (const auto &[name, words] : scalars.describe())
+    state.schedules[name] = words;
+  return state;
 }
 
 double Session::evaluate() {
   scalars.write(executor, step);
-  return runPart(*eval, static_cast<uint64_t>(step) * file.plan().accumulation());
+  if (!options.text)
+    return runPart(*eval, nextBatch());
+  options.text->rewindHeldOut();
+  const uint64_t batches = options.text->heldOutBatches();
+  double sum = 0.0;
+  for (uint64_t i = 0; i < batches; ++i)
+    sum += runPart(*eval, i);
+  return sum / static_cast<double>(batches);
 }
 
 SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session &session,

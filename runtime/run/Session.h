@@ -3,9 +3,11 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Batch.h"
+#include "runtime/run/Checkpoint.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/Scalars.h"
 #include "runtime/run/TensorValues.h"
+#include "runtime/run/TextSource.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,9 +21,13 @@
 namespace hydra::runtime {
 
 struct SessionOptions {
-  std::optional<std::filesystem::path> inputs; // safetensors: inputs, and parameters and state
-  uint64_t seed = 0;                           // of initial values and of synthetic inputs
-  std::map<std::string, double> scalars;       // constant values in place of schedules
+  std::optional<std::filesystem::path> inputs;   // safetensors: inputs, and parameters and state
+  std::optional<std::filesystem::path> weights;  // safetensors: parameters
+  std::optional<uint64_t> seed;                  // of initial values and random batches; default 0
+  std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
+  int64_t steps = 0;                             // of the whole run, where schedules may end
+  TextSource *text = nullptr;                    // where tokens come from; it outlives the session
+  const Checkpoint *resume = nullptr;            // where to begin
 };
 
 /// A plan on an executor, with its variables set and its inputs at hand.
@@ -31,7 +37,8 @@ struct SessionOptions {
 class Session {
 public:
   /// Reads the inputs and writes parameters and state. Throws Error as GivenTensors, Batch,
-  /// setVariables and Scalars do, and when a train plan lacks a program or its loss.
+  /// setVariables, Scalars and Checkpoint do, when a train plan lacks a program or its loss, and
+  /// when a checkpoint was made with another seed or other data.
   Session(const PlanFile &file, Executor &executor, const SessionOptions &options);
 
   bool trains() const { return trainPlan; }
@@ -41,14 +48,26 @@ public:
   uint64_t tokens() const;
 
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
-  /// Error when a training loss is not finite.
+  /// Error with the likely cause when a training loss is not finite.
   double advance();
-  /// The loss of the present parameters on the batch of the next step, by the program `eval`.
+  /// The loss of the present parameters by the program `eval`: with text, the mean over the
+  /// held-out batches; otherwise on the batch of the next step.
   double evaluate();
+  /// Whether `evaluate` is about text that is never trained on.
+  bool hasHeldOut() const { return options.text != nullptr; }
   /// The outputs of rank 0 of the last call, by name.
   std::vector<std::pair<std::string, double>> scalarOutputs() const;
   /// Steps made.
   int64_t steps() const { return step; }
+
+  /// Seconds of the last step that were spent waiting for its batches.
+  double dataSeconds() const { return waited; }
+  /// The global norm before clipping in the last step; nothing when the plan does not compute it.
+  std::optional<double> gradientNorm() const;
+  /// What the schedules say for the next step.
+  const Scalars &schedules() const { return scalars; }
+  /// For a checkpoint.
+  TrainingState state() const;
 
 private:
   friend class SessionOutputs;
@@ -61,9 +80,15 @@ private:
   };
 
   uint32_t programNamed(std::string_view name) const;
-  Part makePart(uint32_t program, bool needsLoss);
+  Part makePart(uint32_t program, bool needsLoss, BatchSource *source);
   double runPart(Part &part, uint64_t draw);
   double readScalar(uint32_t tensor) const;
+  /// What a user can go by when the loss is not finite.
+  std::string causeOfBadLoss() const;
+  uint64_t seed() const { return options.seed.value_or(0); }
+  /// Number of the first batch of the next step.
+  uint64_t nextBatch() const;
+  void setValues();
 
   const PlanFile &file;
   Executor &executor;
@@ -73,6 +98,9 @@ private:
   bool trainPlan;
   std::vector<Part> parts; // call; or train; or accumulate, apply
   std::optional<Part> eval;
+  int64_t gradientNormTensor = -1;
+  double previousNorm = 0; // of the step before the last one
+  double waited = 0;
   int64_t step = 0;
 };
 

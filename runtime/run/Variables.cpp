@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -97,6 +98,32 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
     executor.write(variable->tensor(),
                    other ? given->values(name, tensor) : draw(*variable, tensor, seed));
   }
+}
+
+bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &given) {
+  return std::any_of(file.plan().variables()->begin(), file.plan().variables()->end(),
+                     [&](const Variable *variable) {
+                       return variable->kind() == VariableKind::param &&
+                              given.has(variable->name()->string_view());
+                     });
+}
+
+bool hydra::runtime::isFinite(const PlanFile &file, Executor &executor, const Variable &variable) {
+  const Tensor &tensor = *file.plan().tensors()->Get(variable.tensor());
+  const support::DType dtype = dtypeOf(tensor);
+  std::vector<std::byte> bytes(denseBytes(tensor));
+  executor.read(variable.tensor(), bytes);
+  constexpr size_t chunk = 4096;
+  std::array<double, chunk> doubles;
+  const size_t size = support::byteSize(dtype);
+  for (size_t i = 0; i < bytes.size(); i += chunk * size) {
+    const size_t part = std::min(chunk * size, bytes.size() - i);
+    const std::span<double> values = std::span(doubles).first(part / size);
+    support::toDoubles(dtype, std::span(bytes).subspan(i, part), values);
+    if (!std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
+      return false;
+  }
+  return true;
 }
 
 uint64_t hydra::runtime::countParameters(const Plan &plan) {

@@ -13,6 +13,12 @@ namespace hydra::runtime {
 void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,
                   uint64_t seed);
 
+/// Whether the file has any parameter of the plan.
+bool hasParameters(const PlanFile &file, const GivenTensors &given);
+
+/// Whether all elements of a variable are finite.
+bool isFinite(const PlanFile &file, Executor &executor, const planfile::Variable &variable);
+
 /// Elements of all parameters.
 uint64_t countParameters(const planfile::Plan &plan);
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 using namespace hydra;
@@ -24,7 +25,7 @@ constexpr size_t kPrologue = 40;
 /// What every executor does before it runs anything.
 void readAll(const planfile::Plan &plan) {
   for (const planfile::Scalar *scalar : *plan.scalars())
-    scheduleValue(*scalar->schedule(), 1000);
+    scheduleValue(resolveSchedule(*scalar->schedule(), std::numeric_limits<int64_t>::max()), 1000);
   for (const planfile::Program *program : *plan.programs()) {
     std::vector<ByteAccess> accesses;
     for (const planfile::Block *block : *program->blocks())

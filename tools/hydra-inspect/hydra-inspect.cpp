@@ -1,10 +1,9 @@
 // hydra-inspect: what is in a plan.
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/Error.h"
+#include "tools/common/ParseArguments.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -72,14 +71,8 @@ int main(int argc, char **argv) {
   app.add_flag("--steps", options.steps, "only programs and their steps");
   app.footer("Without a selection everything is shown; selections add up.\n"
              "Example: hydra-inspect plan.fb --memory");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "hydra-inspect: %s\n", error.what());
-    return 1;
-  }
+  if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
+    return *status;
   try {
     const auto file = runtime::PlanFile::read(options.path);
     print(options.json ? asJson(options, file) : asText(options, file));

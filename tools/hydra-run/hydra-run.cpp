@@ -2,69 +2,115 @@
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Bench.h"
+#include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
 #include "runtime/run/StartupTable.h"
+#include "runtime/run/Trainer.h"
 #include "runtime/support/Error.h"
+#include "tools/hydra-run/Options.h"
 
-#include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <numeric>
 
 using namespace hydra;
+using support::fail;
 
 namespace {
 
-struct Options {
-  std::string plan;
-  std::optional<std::string> inputs, outputs;
-  int64_t steps = 0; // 0: not given
-  uint64_t seed = 0;
-  unsigned threads = 0;
-  int bench = 0; // 0: not asked for
-  std::string profile;
-  bool dryRun = false;
-  std::optional<double> lr, clip;
-  std::string device = "cpu";
-
-  bool repeats() const { return bench > 0 || !profile.empty(); }
-};
-
-constexpr int defaultRepeats = 20;
-constexpr int warmUpSteps = 3;
-
 void print(const std::string &text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    support::fail("cannot write to standard output: {}", support::errnoText(errno));
+    fail("cannot write to standard output: {}", support::errnoText(errno));
 }
 
-void checkOptions(const Options &options, const runtime::PlanFile &file) {
+/// Mistakes that only the plan shows.
+void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const std::string_view mode = file.plan().header()->mode()->string_view();
-  if (mode != "train" && options.steps > 0 && !options.repeats())
-    support::fail("--steps: {} is a {} plan, which makes one call; only train plans make steps",
-                  options.plan, mode);
-  if (mode == "train" && options.steps == 0 && !options.repeats() && !options.dryRun)
-    support::fail("{} is a train plan: say how far to train it with --steps N, or use --bench",
-                  options.plan);
+  const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
+                                                     options.prompt || options.exportTo ||
+                                                     options.benchData > 0;
+  if (!trainPlan && options.steps > 0 && !options.repeats())
+    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps",
+         options.plan, mode);
+  if (trainPlan && options.steps == 0 && !otherJob)
+    fail("{} is a train plan: say how far to train it with --steps N, or use --bench",
+         options.plan);
+  if (!trainPlan && (options.save || options.resume))
+    fail("--{}: {} is a {} plan; checkpoints belong to train plans",
+         options.save ? "save" : "resume", options.plan, mode);
+  if (options.save && options.steps == 0)
+    fail("--save is of use only with --steps");
+  if (options.resume == "auto" && !options.save)
+    fail("--resume auto means the folder of --save, which is not given");
+  if (options.benchData > 0 && options.data.empty())
+    fail("--bench-data needs --data");
+  if (options.data.empty() && !options.tokenizer.empty() && !options.prompt)
+    fail("--tokenizer says what --data holds, which is not given");
 }
 
-void train(const Options &options, runtime::Session &session, runtime::SessionOutputs *outputs) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> losses;
-  for (int64_t step = 1; step <= options.steps; ++step) {
-    const Clock::time_point begin = Clock::now();
-    losses.push_back(session.advance());
-    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
-    print(fmt::format("step {:>{}}  loss {:.6f}  {:.1f} ms\n", step,
-                      std::to_string(options.steps).size(), losses.back(), time.count()));
+int64_t vocabularyOf(const runtime::PlanFile &file) {
+  for (const planfile::Program *program : *file.plan().programs())
+    for (const planfile::Input *input : *program->inputs())
+      if (input->kind() == planfile::InputKind::tokens)
+        return input->limit();
+  return 0;
+}
+
+runtime::Tokenizer tokenizerOf(const RunOptions &options, const runtime::PlanFile &file) {
+  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
+    return runtime::Tokenizer::bytes;
+  if (options.tokenizer == "ids")
+    return runtime::Tokenizer::ids;
+  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, or "
+       "with --tokenizer=ids that the prompt is a list of ids",
+       vocabularyOf(file));
+}
+
+std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
+                                                  const runtime::PlanFile &file) {
+  if (!options.resume)
+    return std::nullopt;
+  if (*options.resume != "auto")
+    return runtime::Checkpoint(*options.resume, file);
+  if (!runtime::Checkpoint::exists(*options.save))
+    return std::nullopt;
+  return runtime::Checkpoint(*options.save, file);
+}
+
+std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
+  return text ? text->description() : options.inputs ? *options.inputs : "random tokens";
+}
+
+/// Trains and says how it ended: the status of the program.
+int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
+          runtime::Session &session, runtime::SessionOutputs *outputs) {
+  runtime::TrainOptions how;
+  how.steps = options.steps;
+  how.save = options.save;
+  how.saveEvery = options.saveEvery;
+  how.keep = options.keep;
+  how.evalEvery = options.evalEvery;
+  how.log = options.log;
+  how.tensorboard = options.tensorboard;
+  constexpr int64_t shortRun = 100, sparse = 10;
+  how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
+  how.live = ::isatty(STDOUT_FILENO) != 0;
+  how.plot = options.plot;
+  runtime::TrainResult result = runtime::train(file, executor, session, how);
+  if (result.signal != 0) {
+    std::fprintf(stderr, "hydra-run: stopped by signal %d after step %lld; --resume auto goes on\n",
+                 result.signal, static_cast<long long>(session.steps()));
+    constexpr int signalBase = 128; // as shells count
+    return signalBase + result.signal;
   }
-  losses.push_back(session.evaluate());
-  print(fmt::format("after {} steps: loss {:.6f}\n", options.steps, losses.back()));
+  result.losses.push_back(result.lastEvaluation);
   if (outputs)
-    outputs->write(losses);
+    outputs->write(result.losses);
+  return 0;
 }
 
 void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
@@ -75,12 +121,12 @@ void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
     outputs->write({});
 }
 
-void repeat(const Options &options, const runtime::PlanFile &file, runtime::Executor &executor,
+void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
             runtime::Session &session) {
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
-                                        : defaultRepeats;
-  runtime::timeSteps(session, warmUpSteps, 0);
+                                        : kDefaultRepeats;
+  runtime::timeSteps(session, kWarmUpSteps, 0);
   if (options.bench > 0)
     print(runtime::benchText(file, session, executor, runtime::timeSteps(session, 0, count)));
   if (options.profile.empty())
@@ -91,92 +137,96 @@ void repeat(const Options &options, const runtime::PlanFile &file, runtime::Exec
                              std::accumulate(seconds.begin(), seconds.end(), 0.0)));
 }
 
-void run(const Options &options) {
+void generateText(const RunOptions &options, const runtime::PlanFile &file,
+                  runtime::Executor &executor, uint64_t seed) {
+  const runtime::Tokenizer tokenizer = tokenizerOf(options, file);
+  runtime::GenerateOptions how = options.generate;
+  how.seed = seed;
+  print(*options.prompt);
+  runtime::generate(file, executor, runtime::encodeText(tokenizer, *options.prompt), how,
+                    [&](int32_t token) { print(runtime::decodeToken(tokenizer, token)); });
+  print("\n");
+}
+
+int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
   checkOptions(options, file);
+  const std::optional<runtime::Checkpoint> checkpoint = findCheckpoint(options, file);
+  const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);
+  std::optional<runtime::TextSource> text;
+  if (!options.data.empty()) {
+    text.emplace(file.plan(),
+                 runtime::TextOptions{.files = {options.data.begin(), options.data.end()},
+                                      .tokenizer = options.tokenizer,
+                                      .seed = seed,
+                                      .threads = options.prefetchThreads,
+                                      .evalBatches = options.evalBatches});
+    if (options.benchData > 0) {
+      print(text->bench(options.benchData));
+      return 0;
+    }
+  }
+  const bool onlyGenerates = options.prompt && options.steps == 0 && !options.repeats();
   runtime::CpuExecutor executor(file, {.threads = options.threads, .memoryAvailable = 0});
 
-  runtime::SessionOptions sessionOptions;
-  sessionOptions.inputs = options.inputs;
-  sessionOptions.seed = options.seed;
-  if (options.lr)
-    sessionOptions.scalars["lr"] = *options.lr;
-  if (options.clip)
-    sessionOptions.scalars["clip"] = *options.clip;
-
-  const std::string table =
-      runtime::startupTable(file, executor, {{"data", options.inputs.value_or("synthetic")}});
-  if (options.dryRun && !options.inputs)
-    return print(table);
-  runtime::Session session(file, executor, sessionOptions);
-  if (options.dryRun)
-    return print(table);
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"data", dataText(options, text ? &*text : nullptr)}};
+  if (options.dryRun && !options.inputs && !checkpoint) {
+    print(runtime::startupTable(file, executor, rows));
+    return 0;
+  }
+  runtime::Session session(file, executor,
+                           {.inputs = options.inputs,
+                            .weights = options.weights,
+                            // Of a finished run only the sampling has a seed to choose.
+                            .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
+                            .scalars = options.schedules,
+                            .steps = options.steps,
+                            .text = text ? &*text : nullptr,
+                            .resume = checkpoint ? &*checkpoint : nullptr});
+  for (const auto &row : session.schedules().describe())
+    if (row.first != "step")
+      rows.push_back(row);
+  if (checkpoint)
+    rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
+                                             checkpoint->state().step));
+  const std::string table = runtime::startupTable(file, executor, rows);
+  if (options.dryRun) {
+    print(table);
+    return 0;
+  }
   std::optional<runtime::SessionOutputs> outputs;
   if (options.outputs)
-    outputs.emplace(*options.outputs, session, options.steps + 1);
-  print(table + "\n");
+    outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
+  if (!onlyGenerates)
+    print(table + "\n");
   if (const std::string note = session.note(); !note.empty())
     std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
+  int status = 0;
   if (options.repeats())
     repeat(options, file, executor, session);
-  else if (session.trains())
-    train(options, session, outputs ? &*outputs : nullptr);
-  else
+  else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
+  else if (options.steps > 0)
+    status = train(options, file, executor, session, outputs ? &*outputs : nullptr);
+  if (status == 0 && options.exportTo)
+    runtime::exportWeights(*options.exportTo, file, executor);
+  if (status == 0 && options.prompt)
+    generateText(options, file, executor, seed);
+  return status;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  Options options;
-  CLI::App app("Runs a plan: trains, or calls its program once on given values.");
-  app.add_option("plan", options.plan, "the plan, as hydrac writes it")->required();
-  app.add_option("--inputs", options.inputs,
-                 "safetensors with the program's inputs, and with parameters and state (all of "
-                 "them, or none: then they are initialised)");
-  auto *outputs = app.add_option("--outputs", options.outputs,
-                                 "safetensors to write: the program's outputs; for a train plan "
-                                 "losses [N+1], parameters and state");
-  auto *steps = app.add_option("--steps", options.steps, "train plans: number of updates")
-                    ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  app.add_option("--seed", options.seed, "of initial parameters and synthetic tokens")
-      ->capture_default_str();
-  app.add_option("--lr", options.lr, "constant learning rate in place of the plan's schedule")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--clip", options.clip, "constant bound of the gradient norm")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "default: one for each usable processor")
-      ->check(CLI::Range(1u, runtime::ThreadPool::maxThreads));
-  app.add_option("--device", options.device, "where to run")
-      ->check(CLI::IsMember({"cpu"}))
-      ->capture_default_str();
-  app.add_flag(fmt::format("--bench{{{}}}", defaultRepeats), options.bench,
-               fmt::format("time N steps or calls (default {}) after {} that warm up",
-                           defaultRepeats, warmUpSteps))
-      ->check(CLI::Range(1, 1 << 30))
-      ->excludes(steps)
-      ->excludes(outputs);
-  app.add_option("--profile", options.profile, "where the time goes, as a table")
-      ->check(CLI::IsMember({"table"}))
-      ->excludes(outputs);
-  app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing");
-  app.footer("Examples:\n"
-             "  hydra-run grad.fb --inputs in.safetensors --outputs out.safetensors\n"
-             "  hydra-run train.fb --inputs batch.safetensors --steps 20 --lr 1e-3\n"
-             "  hydra-run train.fb --bench --profile=table");
+  RunOptions options;
+  if (const std::optional<int> status = parseOptions(argc, argv, options))
+    return *status;
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "hydra-run: %s\n", error.what());
-    return 1;
-  }
-  try {
-    run(options);
+    return run(options);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-run: %s\n", error.what());
     return 1;
   }
-  return 0;
 }

@@ -7,6 +7,7 @@
 #include "compiler/lowering/LibraryLowering.h"
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 
@@ -16,6 +17,7 @@
 using namespace hydra;
 using namespace mlir;
 namespace cl = llvm::cl;
+using llvm::StringRef;
 
 namespace {
 
@@ -38,12 +40,12 @@ struct Options : ModelOptions {
   cl::opt<CompilePhase> until{
       "compile-to", cl::cat(category), cl::init(CompilePhase::Plan),
       cl::desc("stop after a phase and write the program as text (default: compile to the end)"),
-      cl::values(clEnumValN(CompilePhase::Bind, "bind", "static types, straight-line layers"),
-                 clEnumValN(CompilePhase::Differentiate, "differentiate",
-                            "backward pass and updates"),
-                 clEnumValN(CompilePhase::Group, "group", "groups of row-wise operations"),
-                 clEnumValN(CompilePhase::Place, "place", "views, copies and order"),
-                 clEnumValN(CompilePhase::Plan, "plan", "buffers, steps and offsets"))};
+      cl::values(
+          clEnumValN(CompilePhase::Bind, "bind", "static types, straight-line layers"),
+          clEnumValN(CompilePhase::Differentiate, "differentiate", "backward pass and updates"),
+          clEnumValN(CompilePhase::Group, "group", "groups of row-wise operations"),
+          clEnumValN(CompilePhase::Place, "place", "views, copies and order"),
+          clEnumValN(CompilePhase::Plan, "plan", "buffers, steps and offsets"))};
   cl::list<std::string> disabled{"disable-pass", cl::value_desc("NAME,..."), cl::cat(category),
                                  cl::CommaSeparated,
                                  cl::desc("leave passes out (default: none); see --list-passes")};
@@ -53,13 +55,39 @@ struct Options : ModelOptions {
                           cl::desc("0: only what is needed, 1: simplification and views, 2: "
                                    "everything (default: 2)")};
   cl::opt<bool> noClip{"no-clip", cl::cat(category),
-                       cl::desc("no clipping by the global norm of gradients (default: clipping, "
-                                "its limit set when the plan runs)")};
+                       cl::desc("leave the global norm of gradients out of the program; "
+                                "--clip is then impossible, here and in hydra-run")};
+  cl::list<std::string> programs{
+      "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
+      cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
+               "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
+  cl::opt<planfile::ScheduleKind> schedule{
+      "schedule", cl::cat(category), cl::init(planfile::ScheduleKind::constant),
+      cl::desc("how the learning rate goes in --mode=train (default: constant)"),
+      cl::values(clEnumValN(planfile::ScheduleKind::constant, "constant", "the same at every step"),
+                 clEnumValN(planfile::ScheduleKind::linear, "linear", "constant after a warm-up"),
+                 clEnumValN(planfile::ScheduleKind::cosine, "cosine", "falls to --min-lr"),
+                 clEnumValN(planfile::ScheduleKind::wsd, "wsd",
+                            "stays for --stable steps, then falls to --min-lr"))};
+  MagnitudeOption lr{"lr", cl::value_desc("RATE"), cl::cat(category), cl::init(1e-3),
+                     cl::desc("largest learning rate (default: 0.001)")};
+  MagnitudeOption minLr{"min-lr", cl::value_desc("RATE"), cl::cat(category), cl::init(0.0),
+                        cl::desc("learning rate at the end of cosine and wsd (default: 0)")};
+  IntegerOption<0> warmup{"warmup", cl::value_desc("N"), cl::cat(category), cl::init(0),
+                          cl::desc("steps of linear warm-up (default: 0)")};
+  IntegerOption<0> stable{"stable", cl::value_desc("N"), cl::cat(category), cl::init(-1),
+                          cl::desc("wsd: steps at the largest rate (default: 85% of those after "
+                                   "the warm-up)")};
+  IntegerOption<1> scheduleSteps{"schedule-steps", cl::value_desc("N"), cl::cat(category),
+                                 cl::init(0),
+                                 cl::desc("last step of cosine and wsd (default: that of the "
+                                          "run)")};
+  MagnitudeOption clip{"clip", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
+                       cl::desc("bound of the global norm of gradients; 0: none (default: 0)")};
   cl::opt<std::string> memoryReport{"memory-report", cl::ValueOptional, cl::value_desc("json"),
                                     cl::cat(category),
                                     cl::desc("print peak and use of memory, as text or JSON")};
-  cl::opt<bool> timing{"timing", cl::cat(category),
-                       cl::desc("print where compile time went")};
+  cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
 CompileOptions compileOptions(const Options &options, ModelOp model) {
@@ -77,10 +105,39 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
     compile.binding.programs = {"loss:loss"};
   else if (train)
     compile.binding.programs = {"train:loss", "eval:loss"};
-  for (EntryOp entry : model.getBody().getOps<EntryOp>())
-    if (compile.mode == Mode::Forward || (train && entry.getSymName() == "logits"))
-      compile.binding.programs.push_back((entry.getSymName() + ":" + entry.getSymName()).str());
+  llvm::StringSet<> given;
+  for (const std::string &text : options.programs) {
+    std::string program = text;
+    std::replace(program.begin(), program.end(), ',', ':'); // as hydra-bind has it
+    given.insert(StringRef(program).split(':').first);
+    compile.binding.programs.push_back(program);
+  }
+  for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+    StringRef name = entry.getSymName();
+    bool generates = train && name == "logits"; // one sequence at a time
+    if ((compile.mode == Mode::Forward || generates) && !given.contains(name))
+      compile.binding.programs.push_back((name + ":" + name + (generates ? ":B=1" : "")).str());
+  }
   return compile;
+}
+
+/// Schedules of the scalars that a train plan has.
+std::map<std::string, planfile::ScheduleT> schedulesOf(const Options &options) {
+  planfile::ScheduleT lr;
+  lr.kind = options.schedule;
+  lr.peak = options.lr;
+  lr.floor = options.minLr;
+  lr.first = 1; // so that the first step of a warm-up moves
+  lr.warmup_steps = options.warmup;
+  lr.stable_steps = options.schedule == planfile::ScheduleKind::wsd ? options.stable : 0;
+  lr.total_steps = options.scheduleSteps;
+  const int64_t before = runtime::stepsBeforeDecay(lr);
+  if (runtime::decays(lr.kind) && lr.total_steps != 0 && lr.total_steps < before)
+    support::fail("--schedule-steps is {}, but the decay begins after {} steps", lr.total_steps,
+                  before);
+  planfile::ScheduleT clip;
+  clip.peak = options.clip;
+  return {{"lr", lr}, {"clip", clip}};
 }
 
 /// Throws Error for a name that is no pass, or one that cannot be left out.
@@ -119,14 +176,15 @@ void writeText(const std::string &path, ModuleOp module) {
 
 LogicalResult run(Options &options) {
   checkDisabled(options);
+  if (options.noClip && options.clip > 0)
+    support::fail("--clip and --no-clip exclude each other");
   Driver driver(options);
   if (failed(driver.load()))
     return failure();
   CompileOptions compile = compileOptions(options, driver.model());
   std::vector<std::string> passes;
-  if (failed(driver.run([&](OpPassManager &manager) {
-        passes = buildPlanPipeline(manager, compile);
-      })))
+  if (failed(driver.run(
+          [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
     return failure();
   if (compile.until != CompilePhase::Plan) {
     writeText(options.output.getNumOccurrences() ? options.output.getValue() : "-",
@@ -144,6 +202,7 @@ LogicalResult run(Options &options) {
   emit.mode = modeName(compile.mode).str();
   emit.passes = passes;
   emit.targetName = options.target;
+  emit.schedules = schedulesOf(options);
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},

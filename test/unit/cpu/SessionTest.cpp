@@ -166,11 +166,12 @@ TEST_F(SessionTest, ScalarsComeFromSchedulesOrOverrides) {
   };
   float w = 5;
   for (int i = 0; i < 3; ++i)
-    w -= float(scheduleValue(*file.plan().scalars()->Get(0)->schedule(), i)) * ((w - 1) / 4);
+    w -= float(scheduleValue(schedule, i)) * ((w - 1) / 4);
   EXPECT_EQ(weightsAfter(3), w);
-  options.scalars["lr"] = 2.0;
+  options.scalars["lr"].peak = 2.0;
+  options.scalars["lr"].kind = hydra::planfile::ScheduleKind::constant;
   EXPECT_EQ(weightsAfter(1), 5 - 2.0f * 1.0f);
-  options.scalars["clip"] = 1.0;
+  options.scalars["clip"].peak = 1.0;
   EXPECT_CONTAINS(errorOf([&] { weightsAfter(1); }),
                   "--clip: the plan has no scalar of this name; it has lr");
 }
@@ -201,7 +202,7 @@ TEST_F(SessionTest, ParametersAreInitialisedWhenNoneIsGiven) {
   options.inputs = batch().write(folder / "in.safetensors");
   options.seed = 42;
   const Session session(file, executor, options);
-  EXPECT_CONTAINS(session.note(), "has no parameters: initial ones of seed 42");
+  EXPECT_CONTAINS(session.note(), "initial parameters of seed 42");
   std::array<float, 4> w, expected;
   executor.read(file.plan().variables()->Get(0)->tensor(), std::as_writable_bytes(std::span(w)));
   support::fill(support::Initializer::normal(0.1), 42, "w", std::span<float>(expected));
@@ -342,7 +343,9 @@ TEST_F(SessionTest, ALossThatIsNoNumberStopsTraining) {
   SessionOptions options;
   options.inputs = batch().floats("w", {4}, {NAN, 0, 0, 0}).write(folder / "in.safetensors");
   Session session(file, executor, options);
-  EXPECT_EQ(errorOf([&] { session.advance(); }), "step 1: the loss is nan");
+  EXPECT_EQ(errorOf([&] { session.advance(); }),
+            "step 1: the loss is nan; learning rate 0.5; 1 of 1 parameters are not finite now, the "
+            "first is w");
 }
 
 TEST_F(SessionTest, TrainPlansNeedTheirPrograms) {

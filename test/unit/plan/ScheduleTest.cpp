@@ -1,5 +1,6 @@
 // Run-time scalars against the formulas of the models that use them.
 #include "runtime/plan/Schedule.h"
+#include "runtime/support/Error.h"
 #include "test/support/PlanBuilder.h"
 
 #include <gtest/gtest.h>
@@ -12,17 +13,14 @@ using namespace hydra::planfile;
 
 namespace {
 
-/// The schedule as the executor sees it.
+/// The schedule as a run of 1000 steps sees it.
 class Value {
 public:
-  explicit Value(const ScheduleT &schedule) { builder.Finish(Schedule::Pack(builder, &schedule)); }
-  double operator()(int64_t step) const {
-    return runtime::scheduleValue(*flatbuffers::GetRoot<Schedule>(builder.GetBufferPointer()),
-                                  step);
-  }
+  explicit Value(const ScheduleT &schedule) : schedule(runtime::resolveSchedule(schedule, 1000)) {}
+  double operator()(int64_t step) const { return runtime::scheduleValue(schedule, step); }
 
 private:
-  flatbuffers::FlatBufferBuilder builder;
+  ScheduleT schedule;
 };
 
 ScheduleT of(ScheduleKind kind, double peak) {
@@ -93,4 +91,18 @@ TEST(Schedule, DecayWithoutLength) {
   schedule.warmup_steps = schedule.total_steps = 10;
   EXPECT_EQ(Value(schedule)(10), 1.0);
   EXPECT_EQ(Value(schedule)(11), 0.0);
+}
+
+TEST(Schedule, WhatIsLeftOpenFollowsTheRun) {
+  ScheduleT cosine = of(ScheduleKind::cosine, 2.0);
+  EXPECT_EQ(Value(cosine)(1000), 0.0);
+  EXPECT_DOUBLE_EQ(Value(cosine)(500), 1.0);
+  ScheduleT wsd = of(ScheduleKind::wsd, 2.0);
+  wsd.warmup_steps = 200;
+  wsd.stable_steps = -1;
+  EXPECT_EQ(Value(wsd)(200 + 680), 2.0);
+  EXPECT_LT(Value(wsd)(200 + 681), 2.0);
+  EXPECT_EQ(Value(wsd)(1000), 0.0);
+  wsd.warmup_steps = 1001;
+  EXPECT_THROW(Value{wsd}, support::Error);
 }

@@ -1,0 +1,83 @@
+// Checkpoints: directories that hold a training run as it was after some step.
+//
+//   FOLDER/step-00000500/
+//     model.safetensors      parameters, and states that are no moments
+//     optimizer.safetensors  states that belong to a parameter: layers.3.wq.m, layers.3.wq.v
+//     checkpoint.json        step, seed, data, the plan's identity, a hash of every tensor
+//
+// A checkpoint is written under a temporary name, synced and renamed: a directory with such a name
+// is complete, whatever killed the process that wrote it.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Executor.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace hydra::runtime {
+
+/// Where a training run stands, beside the values of its variables. The batches of a step follow
+/// from seed, data and step alone, so this is all of the random state.
+struct TrainingState {
+  int64_t step = 0; // updates made
+  uint64_t seed = 0;
+  std::string data;                             // what batches come from: see BatchSource::identity
+  std::map<std::string, std::string> schedules; // of scalars, in words
+};
+
+/// The checkpoints of one run. While it lives, no other process can open the same folder.
+class CheckpointFolder {
+public:
+  /// Creates the folder if need be, and removes what an interrupted save left in it. Of the
+  /// checkpoints in it, `keep` >= 1 will remain. Throws Error when another process holds the
+  /// folder, or when it has checkpoints of steps after `step`, where the run begins: two runs would
+  /// mix.
+  CheckpointFolder(const std::filesystem::path &path, int keep, int64_t step);
+  ~CheckpointFolder();
+  CheckpointFolder(const CheckpointFolder &) = delete;
+  CheckpointFolder &operator=(const CheckpointFolder &) = delete;
+
+  /// Saves all variables of the plan and returns the new directory; then removes the oldest ones. A
+  /// checkpoint of the same step is replaced. Throws Error when it cannot be written; then nothing
+  /// of it remains, and the others are untouched.
+  std::filesystem::path save(const PlanFile &file, Executor &executor, const TrainingState &state);
+
+private:
+  std::filesystem::path folder;
+  int keep;
+  int descriptor; // of the folder, locked
+};
+
+/// A checkpoint that belongs to a plan.
+class Checkpoint {
+public:
+  /// `path` is a checkpoint, or a folder of them, and then stands for the newest. Throws Error when
+  /// there is none, when its files cannot be read, or when it was made by a plan of another model,
+  /// precision, batch or accumulation: the message says what differs.
+  Checkpoint(const std::filesystem::path &path, const PlanFile &file);
+
+  /// Whether there is one at `path`, or in the folder of that name.
+  static bool exists(const std::filesystem::path &path);
+
+  const std::filesystem::path &path() const { return directory; }
+  const TrainingState &state() const { return training; }
+
+  /// Checks every tensor against its hash, then writes all of them to the device. Throws Error that
+  /// names the file and the tensor.
+  void restore(Executor &executor) const;
+
+private:
+  const PlanFile &file;
+  std::filesystem::path directory;
+  TrainingState training;
+  std::map<std::string, std::string> hashes; // by tensor
+};
+
+/// Writes the parameters alone. Throws Error when the file cannot be written.
+void exportWeights(const std::filesystem::path &path, const PlanFile &file, Executor &executor);
+
+} // namespace hydra::runtime

@@ -1,0 +1,100 @@
+// The live line and the plain lines.
+#include "runtime/run/Progress.h"
+
+#include "runtime/run/Units.h"
+#include "runtime/support/Error.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+using namespace hydra::runtime;
+
+namespace {
+
+void print(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    hydra::support::fail("cannot write to standard output: {}", hydra::support::errnoText(errno));
+}
+
+/// `1h 02m`, `3m 07s`, `42s`.
+std::string durationText(double seconds) {
+  const auto total = static_cast<int64_t>(seconds + 0.5);
+  const int64_t hours = total / 3600, minutes = total / 60 % 60;
+  if (hours > 0)
+    return fmt::format("{}h {:02}m", hours, minutes);
+  if (minutes > 0)
+    return fmt::format("{}m {:02}s", minutes, total % 60);
+  return fmt::format("{}s", total);
+}
+
+size_t terminalWidth() {
+  winsize size = {};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+} // namespace
+
+std::string Progress::fields(const StepReport &report) const {
+  std::string text =
+      fmt::format("{:.1f} ms  {} tok/s", report.seconds * 1e3,
+                  countText(static_cast<uint64_t>(double(options.tokensPerStep) / report.seconds)));
+  if (options.predictedSeconds > 0)
+    text += fmt::format("  {:.0f}% of limit", 100 * options.predictedSeconds / report.seconds);
+  return text;
+}
+
+std::string Progress::liveText() const {
+  std::string text = fmt::format("step {}/{}  loss {:.4f}", last.step, options.lastStep, last.loss);
+  if (heldOutLoss)
+    text += fmt::format("  held-out {:.4f}", *heldOutLoss);
+  StepReport mean = last;
+  mean.seconds = meanSeconds;
+  return fmt::format("{}  {}  {}  ETA {}", text, fields(mean), bytesText(options.memoryBytes),
+                     durationText(meanSeconds * double(options.lastStep - last.step)));
+}
+
+void Progress::clearLive() {
+  if (liveShown)
+    print("\r\033[K");
+  liveShown = false;
+}
+
+void Progress::step(const StepReport &report) {
+  constexpr double memory = 0.9; // of the running mean
+  meanSeconds =
+      meanSeconds == 0 ? report.seconds : memory * meanSeconds + (1 - memory) * report.seconds;
+  last = report;
+  if (!options.live) {
+    if (report.step % options.every == 0 || report.step == options.lastStep ||
+        report.step == options.firstStep + 1)
+      print(fmt::format("step {:>{}}  loss {:.6f}  {}\n", report.step,
+                        std::to_string(options.lastStep).size(), report.loss, fields(report)));
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  constexpr std::chrono::milliseconds pause{100};
+  if (liveShown && now - drawn < pause && report.step != options.lastStep)
+    return;
+  drawn = now;
+  print("\r" + liveText().substr(0, terminalWidth() - 1) + "\033[K");
+  liveShown = true;
+}
+
+void Progress::heldOut(int64_t step, double loss, double seconds) {
+  heldOutLoss = loss;
+  note(fmt::format("step {}  held-out loss {:.6f}  ({:.1f} s)", step, loss, seconds));
+}
+
+void Progress::note(const std::string &text) {
+  clearLive();
+  print(text + "\n");
+}
+
+void Progress::finish() {
+  if (liveShown)
+    print("\n");
+  liveShown = false;
+}

@@ -1,0 +1,57 @@
+// What a user sees of a training run while it goes on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hydra::runtime {
+
+/// One training step as it is reported.
+struct StepReport {
+  int64_t step = 0;                    // from 1
+  double loss = 0;                     // of the batch, before the update
+  double seconds = 0, dataSeconds = 0; // of the step; of these, waiting for its batch
+  std::optional<double> learningRate, gradientNorm;
+};
+
+struct ProgressOptions {
+  int64_t firstStep = 0, lastStep = 0; // steps made before the run, and after it
+  uint64_t tokensPerStep = 0;
+  double predictedSeconds = 0; // of a step; 0: no prediction
+  uint64_t memoryBytes = 0;
+  int64_t every = 1; // plain lines: steps from one to the next
+  bool live = false; // one line that is overwritten, for terminals
+};
+
+/// Writes to standard output: on a terminal one live line, otherwise plain lines. Throws Error when
+/// it cannot.
+class Progress {
+public:
+  explicit Progress(const ProgressOptions &options) : options(options) {}
+
+  void step(const StepReport &report);
+  /// The held-out loss after `step`.
+  void heldOut(int64_t step, double loss, double seconds);
+  /// A line that stays.
+  void note(const std::string &text);
+  /// Ends the live line.
+  void finish();
+
+  /// The live line, before it is cut to the width of the terminal.
+  std::string liveText() const;
+
+private:
+  std::string fields(const StepReport &report) const;
+  void clearLive();
+
+  ProgressOptions options;
+  StepReport last;
+  double meanSeconds = 0; // of the last steps, the newest counting most
+  std::optional<double> heldOutLoss;
+  bool liveShown = false;
+  std::chrono::steady_clock::time_point drawn;
+};
+
+} // namespace hydra::runtime

@@ -1,0 +1,45 @@
+// The record of a training run for other programs: JSON lines and TensorBoard events.
+#pragma once
+
+#include "runtime/run/Progress.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hydra::report {
+class TensorBoardWriter;
+}
+
+namespace hydra::runtime {
+
+/// Writes a line for each thing that happens, whole and at once. Every line is an object with
+/// `event`: `start`, `step` (loss, learning_rate, grad_norm, step_ms, data_ms, tokens_per_second),
+/// `eval` (held_out_loss in nats per token), `checkpoint`, `end`. Throws Error when a line cannot
+/// be written.
+class RunLog {
+public:
+  /// Either may be missing. A resumed run appends to the file; where steps then appear twice, the
+  /// later line counts.
+  RunLog(const std::optional<std::filesystem::path> &jsonLines,
+         const std::optional<std::filesystem::path> &tensorboard, bool append);
+  ~RunLog();
+
+  void start(const std::string &plan, const std::string &model, int64_t firstStep, int64_t lastStep,
+             uint64_t tokensPerStep);
+  void step(const StepReport &report, uint64_t tokensPerStep);
+  void heldOut(int64_t step, double loss);
+  void checkpoint(int64_t step, const std::filesystem::path &path);
+  void end(int64_t step, const std::string &reason);
+
+private:
+  void write(const std::string &line);
+
+  std::filesystem::path path;
+  std::ofstream file;
+  std::unique_ptr<report::TensorBoardWriter> events;
+};
+
+} // namespace hydra::runtime

@@ -1,0 +1,34 @@
+// The handlers of SIGINT and SIGTERM.
+#include "runtime/run/StopSignal.h"
+
+#include <csignal>
+
+namespace hydra::runtime {
+
+namespace {
+
+volatile std::sig_atomic_t receivedSignal = 0;
+
+void note(int number) { receivedSignal = number; }
+
+void setHandlers(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  // A second one of the same kind ends the process; a write to a terminal must not fail.
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+} // namespace
+
+StopSignal::StopSignal() {
+  receivedSignal = 0;
+  setHandlers(note);
+}
+
+StopSignal::~StopSignal() { setHandlers(SIG_DFL); }
+
+int StopSignal::received() { return receivedSignal; }
+
+} // namespace hydra::runtime

@@ -1,0 +1,18 @@
+// A polite end: the first SIGINT or SIGTERM asks, the second one ends the process at once.
+#pragma once
+
+namespace hydra::runtime {
+
+/// While alive, notes the first signal instead of dying of it. One at a time.
+class StopSignal {
+public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal &) = delete;
+  StopSignal &operator=(const StopSignal &) = delete;
+
+  /// The number of the signal that came, or 0.
+  static int received();
+};
+
+} // namespace hydra::runtime

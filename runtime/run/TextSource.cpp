@@ -1,0 +1,126 @@
+// The data library on one side, the inputs of a plan on the other.
+#include "runtime/run/TextSource.h"
+
+#include "runtime/run/TensorValues.h"
+#include "runtime/run/Units.h"
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+
+using namespace hydra::runtime;
+using namespace hydra::planfile;
+using hydra::support::fail;
+namespace data = hydra::data;
+
+namespace {
+
+/// The tokens that a step of training reads.
+const Input &trainingTokens(const Plan &plan) {
+  for (const Program *program : *plan.programs()) {
+    const std::string_view name = program->name()->string_view();
+    if (name == "train" || name == "accumulate")
+      for (const Input *input : *program->inputs())
+        if (input->kind() == InputKind::tokens &&
+            plan.tensors()->Get(input->tensor())->shape()->size() == 2)
+          return *input;
+  }
+  fail("--data: the plan is not one that trains on tokens [B, S]");
+}
+
+data::LoaderOptions loadingOf(const Plan &plan, const TextOptions &options) {
+  const auto &shape = *plan.tensors()->Get(trainingTokens(plan).tensor())->shape();
+  return {.batch = static_cast<uint64_t>(shape.Get(0)),
+          .length = static_cast<uint64_t>(shape.Get(1)),
+          .seed = options.seed,
+          .threads = options.threads};
+}
+
+data::FilesOptions filesOf(const Plan &plan, const TextOptions &options) {
+  const int64_t vocabulary = trainingTokens(plan).limit();
+  constexpr int64_t byteValues = 256, shortValues = 65536;
+  data::Format format = data::Format::uint32;
+  if (options.tokenizer == "ids")
+    fail("--tokenizer=ids is for --generate; --data holds bytes, uint16 or uint32");
+  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabulary == byteValues))
+    format = data::Format::bytes;
+  else if (options.tokenizer == "uint16" ||
+           (options.tokenizer.empty() && vocabulary <= shortValues))
+    format = data::Format::uint16;
+  return {.files = options.files, .format = format, .vocabulary = vocabulary};
+}
+
+} // namespace
+
+class TextSource::Training : public BatchSource {
+public:
+  Training(const data::TokenFiles &files, const data::LoaderOptions &options)
+      : loader(files, options) {}
+  Rows next() override {
+    const data::BatchRows &rows = loader.next();
+    return {rows.tokens, rows.labels};
+  }
+
+private:
+  data::Loader loader;
+};
+
+class TextSource::HeldOut : public BatchSource {
+public:
+  HeldOut(const data::TokenFiles &files, const data::LoaderOptions &options)
+      : files(files), windows(data::Windows::heldOut(files, options.length, options.batch)),
+        batch(options.batch) {
+    rows.tokens.resize(options.batch * options.length);
+    rows.labels.resize(options.batch * options.length);
+  }
+
+  uint64_t batches() const { return windows.count / batch; }
+  void rewind() { current = 0; }
+
+  Rows next() override {
+    for (uint64_t row = 0; row < batch; ++row)
+      data::readWindow(files, windows, current * batch + row, row, rows);
+    current = (current + 1) % batches();
+    return {rows.tokens, rows.labels};
+  }
+
+private:
+  const data::TokenFiles &files;
+  data::Windows windows;
+  uint64_t batch, current = 0;
+  data::BatchRows rows;
+};
+
+TextSource::TextSource(const Plan &plan, const TextOptions &options)
+    : loading(loadingOf(plan, options)), name(options.files[0].string()),
+      files(filesOf(plan, options)) {
+  if (options.files.size() > 1)
+    name += fmt::format(" and {} more", options.files.size() - 1);
+  data::Windows::training(files, loading.length, 1); // refuses too little text before any work
+  heldOutSource = std::make_shared<HeldOut>(files, loading);
+  evalBatches = heldOutSource->batches();
+  if (options.evalBatches > 0)
+    evalBatches = std::min(evalBatches, static_cast<uint64_t>(options.evalBatches));
+}
+
+std::string TextSource::description() const {
+  return fmt::format("{}: {} tokens, the last tenth held out ({} batches to measure)", name,
+                     countText(files.tokens()), evalBatches);
+}
+
+std::string TextSource::identity() const { return files.fingerprint(); }
+
+BatchSource &TextSource::training(uint64_t first) {
+  data::LoaderOptions options = loading;
+  options.first = first;
+  trainingSource = std::make_shared<Training>(files, options);
+  return *trainingSource;
+}
+
+BatchSource &TextSource::heldOut() { return *heldOutSource; }
+
+void TextSource::rewindHeldOut() { heldOutSource->rewind(); }
+
+std::string TextSource::bench(int batches) {
+  data::Loader loader(files, loading);
+  return data::benchLoader(loader, batches);
+}

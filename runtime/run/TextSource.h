@@ -1,0 +1,60 @@
+// Text and token files as the batches of a plan.
+#pragma once
+
+#include "runtime/data/Loader.h"
+#include "runtime/run/Batch.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hydra::runtime {
+
+struct TextOptions {
+  std::vector<std::filesystem::path> files;
+  std::string tokenizer;   // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
+                           // uint16 where it is enough
+  uint64_t seed = 0;       // of the order of windows
+  int threads = 4;         // that read ahead
+  int64_t evalBatches = 0; // of one measurement of the held-out loss; 0: all
+};
+
+/// What a train plan is trained on, and the part of it that is held out.
+class TextSource {
+public:
+  /// Takes batch size, length and vocabulary from the plan's program `train` or `accumulate`.
+  /// Throws Error as the data library does, when there is not one held-out batch, and when the plan
+  /// is not trained on tokens [B, S].
+  TextSource(const planfile::Plan &plan, const TextOptions &options);
+
+  /// In words, for the start-up table.
+  std::string description() const;
+  /// What tells this text from another, for checkpoints.
+  std::string identity() const;
+
+  /// Training batches from number `first` on, without end.
+  BatchSource &training(uint64_t first);
+
+  /// The held-out batches in their order, and again; there are `heldOutBatches` of them.
+  BatchSource &heldOut();
+  void rewindHeldOut();
+  uint64_t heldOutBatches() const { return evalBatches; }
+
+  /// The loader alone: see data::benchLoader.
+  std::string bench(int batches);
+
+private:
+  class Training;
+  class HeldOut;
+
+  data::LoaderOptions loading;
+  std::string name; // of the files
+  data::TokenFiles files;
+  uint64_t evalBatches = 0;
+  std::shared_ptr<Training> trainingSource;
+  std::shared_ptr<HeldOut> heldOutSource;
+};
+
+} // namespace hydra::runtime

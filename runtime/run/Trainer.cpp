@@ -1,0 +1,128 @@
+// The loop over steps, and what happens between them.
+#include "runtime/run/Trainer.h"
+
+#include "runtime/report/LossPlot.h"
+#include "runtime/run/Progress.h"
+#include "runtime/run/RunLog.h"
+#include "runtime/run/StopSignal.h"
+#include "runtime/support/Error.h"
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+using namespace hydra::runtime;
+using hydra::support::fail;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Trainer {
+public:
+  Trainer(const PlanFile &file, Executor &executor, Session &session, const TrainOptions &options)
+      : file(file), executor(executor), session(session), options(options),
+        progress({.firstStep = session.steps(),
+                  .lastStep = options.steps,
+                  .tokensPerStep = session.tokens(),
+                  .predictedSeconds = file.plan().cost()->microseconds() * 1e-6,
+                  .memoryBytes = executor.arenaBytes(),
+                  .every = options.logEvery,
+                  .live = options.live}),
+        log(options.log, options.tensorboard, session.steps() > 0) {
+    if (options.save) {
+      folder.emplace(*options.save, options.keep, session.steps());
+      signals.emplace();
+    }
+  }
+
+  TrainResult run() {
+    log.start(file.origin(), file.plan().header()->model()->str(), session.steps(), options.steps,
+              session.tokens());
+    while (session.steps() < options.steps && result.signal == 0) {
+      makeStep();
+      result.signal = folder ? StopSignal::received() : 0;
+      const bool last = session.steps() == options.steps || result.signal != 0;
+      if (last ? result.signal == 0 : isDue(options.evalEvery))
+        evaluate();
+      if (folder && (last || isDue(options.saveEvery)))
+        save(last);
+    }
+    progress.finish();
+    log.end(session.steps(), result.signal != 0 ? "signal" : "done");
+    if (options.plot)
+      progress.note(hydra::report::lossPlot(losses, heldOut));
+    return std::move(result);
+  }
+
+private:
+  bool isDue(int64_t every) const { return every > 0 && session.steps() % every == 0; }
+
+  void makeStep() {
+    StepReport report;
+    report.learningRate = session.schedules().value("lr", session.steps());
+    const Clock::time_point begin = Clock::now();
+    try {
+      report.loss = session.advance();
+    } catch (const hydra::support::Error &) {
+      progress.finish(); // what stops the run gets a line of its own
+      throw;
+    }
+    report.seconds = secondsSince(begin);
+    report.dataSeconds = session.dataSeconds();
+    report.step = session.steps();
+    report.gradientNorm = session.gradientNorm();
+    result.losses.push_back(report.loss);
+    losses.push_back({report.step, report.loss});
+    log.step(report, session.tokens());
+    progress.step(report);
+  }
+
+  void evaluate() {
+    const Clock::time_point begin = Clock::now();
+    const double loss = session.evaluate();
+    result.lastEvaluation = loss;
+    if (!session.hasHeldOut())
+      return progress.note(fmt::format("after {} steps: loss {:.6f}", session.steps(), loss));
+    heldOut.push_back({session.steps(), loss});
+    log.heldOut(session.steps(), loss);
+    progress.heldOut(session.steps(), loss, secondsSince(begin));
+  }
+
+  void save(bool last) {
+    try {
+      const auto path = folder->save(file, executor, session.state());
+      log.checkpoint(session.steps(), path);
+      progress.note(fmt::format("step {}  saved {}", session.steps(), path.string()));
+    } catch (const hydra::support::Error &error) {
+      progress.finish();
+      if (last)
+        throw;
+      std::fprintf(stderr, "hydra-run: %s; training goes on\n", error.what());
+    }
+  }
+
+  const PlanFile &file;
+  Executor &executor;
+  Session &session;
+  const TrainOptions &options;
+  Progress progress;
+  RunLog log;
+  std::optional<CheckpointFolder> folder;
+  std::optional<StopSignal> signals;
+  TrainResult result;
+  std::vector<std::pair<int64_t, double>> losses, heldOut;
+};
+
+} // namespace
+
+TrainResult hydra::runtime::train(const PlanFile &file, Executor &executor, Session &session,
+                                  const TrainOptions &options) {
+  if (session.steps() >= options.steps)
+    fail("--steps {}: the checkpoint is at step {} already", options.steps, session.steps());
+  return Trainer(file, executor, session, options).run();
+}

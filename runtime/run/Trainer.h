@@ -1,0 +1,39 @@
+// A training run from its first step to its last: progress, held-out loss, log, checkpoints.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Session.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace hydra::runtime {
+
+struct TrainOptions {
+  int64_t steps = 0;                         // number of the last step, also when resuming
+  std::optional<std::filesystem::path> save; // folder of checkpoints; one is saved at the end
+  int64_t saveEvery = 0;                     // and every so many steps; 0: only at the end
+  int keep = 3;                              // checkpoints that remain
+  int64_t evalEvery = 0;                     // held-out loss every so many steps; 0: at the end
+  std::optional<std::filesystem::path> log;  // JSON lines
+  std::optional<std::filesystem::path> tensorboard; // directory of event files
+  int64_t logEvery = 1;                             // plain lines of progress
+  bool live = false;                                // progress on a terminal
+  bool plot = false;                                // the curve of losses at the end
+};
+
+struct TrainResult {
+  std::vector<double> losses; // of the steps made, each before its update
+  double lastEvaluation = 0;  // Session::evaluate after the last step
+  int signal = 0;             // that ended the run early, after a save
+};
+
+/// Trains until `options.steps`. Throws Error when the loss is not finite, when progress or log
+/// cannot be written, and when the last checkpoint cannot be saved; when another one cannot, a note
+/// says so on standard error and training goes on.
+TrainResult train(const PlanFile &file, Executor &executor, Session &session,
+                  const TrainOptions &options);
+
+} // namespace hydra::runtime

@@ -1,0 +1,84 @@
+"""Ends runs of hydra-run at bad moments. Usage: kill.py PLAN DATA FOLDER"""
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+plan, data, folder = sys.argv[1:]
+random.seed(1)
+
+
+def command(save, steps, *more):
+    return ["hydra-run", plan, "--data", data, "--save", save, "--save-every", "1", "--keep", "2",
+            "--resume", "auto", "--eval-batches", "1", "--steps", str(steps), "--threads", "1",
+            *more]
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True, **options)
+
+
+def newest(save):
+    names = [n for n in os.listdir(save) if n.startswith("step-")] if os.path.isdir(save) else []
+    return int(max(names)[5:]) if names else 0
+
+
+def wait_for_step(save, step):
+    deadline = time.time() + 60
+    while newest(save) < step:
+        assert time.time() < deadline, f"no checkpoint of step {step} in {save}"
+        time.sleep(0.005)
+
+
+def fail_if_ended(process):
+    if process.poll() is not None:
+        sys.exit(f"ended by itself with status {process.returncode}: {process.stderr.read()}")
+
+
+# SIGKILL: after at least one new checkpoint, so that the run gets on, at any point of a save.
+save = os.path.join(folder, "killed")
+for attempt in range(100):
+    before = newest(save)
+    process = start(save, 10**9)
+    while newest(save) <= before:
+        fail_if_ended(process)
+        time.sleep(0.001)
+    time.sleep(random.uniform(0, 0.02))
+    fail_if_ended(process)
+    process.kill()
+    process.wait()
+last = newest(save)
+assert last >= 100, last
+result = subprocess.run(command(save, last + 2), capture_output=True, text=True)
+assert result.returncode == 0, result.stderr
+assert sorted(os.listdir(save)) == [f"step-{last + i:08}" for i in (1, 2)], os.listdir(save)
+print("killed 100 times, resumed 100 times")
+
+for number in (signal.SIGTERM, signal.SIGINT):
+    save = os.path.join(folder, number.name)
+    process = start(save, 10**9)
+    wait_for_step(save, 3)
+    process.send_signal(number)
+    error = process.communicate()[1]
+    assert process.returncode == 128 + number, (process.returncode, error)
+    assert f"stopped by signal {int(number)} after step {newest(save)}" in error, error
+    subprocess.run(command(save, newest(save) + 1), check=True, stdout=subprocess.DEVNULL)
+    print(f"{number.name}: status {process.returncode}, saved and resumed")
+
+# No file may grow beyond a limit that those of a checkpoint exceed: writing fails as on a full disk.
+save = os.path.join(folder, "full")
+subprocess.run(command(save, 3), check=True, stdout=subprocess.DEVNULL)
+limit = os.path.getsize(os.path.join(save, "step-00000003", "model.safetensors")) - 1
+process = start(save, 6,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+error = process.communicate()[1]
+lines = [line for line in error.splitlines() if "cannot write" in line]
+assert process.returncode == 1 and len(lines) == 3, (process.returncode, error)
+assert lines[0].endswith("; training goes on") and not lines[-1].endswith("goes on"), error
+assert newest(save) == 3 and not [n for n in os.listdir(save) if n.startswith(".")], error
+subprocess.run(command(save, 4), check=True, stdout=subprocess.DEVNULL)
+print("full disk: training went on, the last good checkpoint is there")

@@ -1,0 +1,203 @@
+// Files of tokens, and the batches made of them.
+#include "runtime/data/Loader.h"
+#include "runtime/support/Error.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+using namespace hydra::data;
+using hydra::support::Error;
+
+namespace {
+
+class LoaderTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() / ("hydra-data-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::filesystem::path write(const std::string &name, const std::string &content) const {
+    std::ofstream(folder / name, std::ios::binary) << content;
+    return folder / name;
+  }
+
+  /// Tokens `first`, `first` + 1, … with a header or without.
+  template <typename T>
+  std::filesystem::path numbers(const std::string &name, size_t count, T first = 0,
+                                std::vector<int32_t> header = {}) const {
+    std::string content;
+    if (!header.empty()) {
+      header.resize(256);
+      content.append(reinterpret_cast<const char *>(header.data()), 1024);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const T value = static_cast<T>(first + i);
+      content.append(reinterpret_cast<const char *>(&value), sizeof value);
+    }
+    return write(name, content);
+  }
+
+  static std::string errorOf(const std::function<void()> &action) {
+    try {
+      action();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  std::filesystem::path folder;
+};
+
+std::vector<int32_t> readAll(const TokenFiles &files) {
+  std::vector<int32_t> tokens(files.tokens());
+  files.read(0, tokens);
+  return tokens;
+}
+
+std::vector<BatchRows> batches(const TokenFiles &files, LoaderOptions options, int count) {
+  Loader loader(files, options);
+  std::vector<BatchRows> found;
+  for (int i = 0; i < count; ++i)
+    found.push_back(loader.next());
+  return found;
+}
+
+bool equal(const std::vector<BatchRows> &a, const std::vector<BatchRows> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
+    return x.tokens == y.tokens && x.labels == y.labels;
+  });
+}
+
+} // namespace
+
+TEST_F(LoaderTest, EveryFormatAndSeveralFilesAreOneStream) {
+  const TokenFiles text({.files = {write("a.txt", "ab"), write("b.txt", "c")}});
+  EXPECT_EQ(readAll(text), (std::vector<int32_t>{'a', 'b', 'c'}));
+  const TokenFiles files({.files = {numbers<uint16_t>("a.bin", 3, 7),
+                                    numbers<uint16_t>("b.bin", 2, 300, {20240520, 1, 2}),
+                                    numbers<uint32_t>("c.bin", 2, 70000, {20240801, 7, 2})},
+                          .format = Format::uint16,
+                          .vocabulary = 100000});
+  EXPECT_EQ(readAll(files), (std::vector<int32_t>{7, 8, 9, 300, 301, 70000, 70001}));
+  std::vector<int32_t> middle(4);
+  files.read(2, middle);
+  EXPECT_EQ(middle, (std::vector<int32_t>{9, 300, 301, 70000}));
+}
+
+TEST_F(LoaderTest, BadFilesAreErrorsThatNameThem) {
+  const auto open = [&](const std::filesystem::path &path, Format format) {
+    return errorOf([&] { readAll(TokenFiles({.files = {path}, .format = format})); });
+  };
+  EXPECT_NE(open(folder / "none", Format::bytes).find("none: No such file"), std::string::npos);
+  EXPECT_NE(open(folder, Format::bytes).find("is no regular file"), std::string::npos);
+  EXPECT_NE(open(write("e", ""), Format::bytes).find("e is empty"), std::string::npos);
+  EXPECT_NE(open(write("odd", "abc"), Format::uint16).find("3 bytes of tokens are no multiple"),
+            std::string::npos);
+  EXPECT_NE(open(numbers<uint16_t>("v", 4, 0, {20240520, 9, 4}), Format::uint16).find("version 9"),
+            std::string::npos);
+  EXPECT_NE(open(numbers<uint16_t>("n", 4, 0, {20240520, 1, 5}), Format::uint16)
+                .find("has 4 tokens; its header says 5"),
+            std::string::npos);
+  EXPECT_NE(open(numbers<uint16_t>("id", 4, 254), Format::uint16)
+                .find("id: token 2 is 256; the model knows ids in [0, 256)"),
+            std::string::npos);
+}
+
+TEST_F(LoaderTest, AFileThatShrinksIsAnErrorAndNoCrash) {
+  const auto path = write("t", std::string(100000, 'x'));
+  const TokenFiles files({.files = {path}});
+  std::filesystem::resize_file(path, 10);
+  std::vector<int32_t> tokens(10);
+  EXPECT_NE(errorOf([&] { files.read(90000, tokens); }).find("has become shorter"),
+            std::string::npos);
+}
+
+TEST_F(LoaderTest, TheLastTenthIsNeverTrainedOn) {
+  const TokenFiles files(
+      {.files = {numbers<uint16_t>("t", 1000)}, .format = Format::uint16, .vocabulary = 1000});
+  const Windows training = Windows::training(files, 9, 1), heldOut = Windows::heldOut(files, 9, 1);
+  EXPECT_EQ(training.count, 99u); // of 900 tokens
+  EXPECT_EQ(heldOut.begin, 900u);
+  EXPECT_EQ(heldOut.count, 11u);
+  std::multiset<int32_t> firsts;
+  for (const BatchRows &batch : batches(files, {.batch = 3, .length = 9, .seed = 4}, 33))
+    for (size_t row = 0; row < 3; ++row) {
+      firsts.insert(batch.tokens[row * 9]);
+      for (size_t i = 0; i < 9; ++i) {
+        EXPECT_EQ(batch.labels[row * 9 + i], batch.tokens[row * 9 + i] + 1);
+        EXPECT_LT(batch.labels[row * 9 + i], 900);
+      }
+    }
+  EXPECT_EQ(firsts.size(), 99u); // an epoch: every window once
+  EXPECT_EQ(std::set<int32_t>(firsts.begin(), firsts.end()).size(), 99u);
+}
+
+TEST_F(LoaderTest, TooLittleTextIsAnError) {
+  const TokenFiles files({.files = {write("t", "0123456789")}});
+  EXPECT_EQ(errorOf([&] { Windows::training(files, 9, 1); }),
+            "the data has 10 tokens; of the 9 to train on not even 1 window of 10 can be made");
+  EXPECT_EQ(errorOf([&] { Windows::heldOut(files, 1, 2); }),
+            "the data has 10 tokens; of the 1 held out not even 2 windows of 2 can be made");
+}
+
+TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
+  const TokenFiles files(
+      {.files = {numbers<uint16_t>("t", 5000)}, .format = Format::uint16, .vocabulary = 5000});
+  const LoaderOptions options{.batch = 4, .length = 16, .seed = 11};
+  const std::vector<BatchRows> whole = batches(files, options, 200); // more than two epochs
+  for (const int threads : {1, 2, 7}) {
+    LoaderOptions other = options;
+    other.threads = threads;
+    other.ring = threads == 2 ? 1 : 8;
+    EXPECT_TRUE(equal(batches(files, other, 200), whole)) << threads;
+    other.first = 150;
+    EXPECT_TRUE(equal(batches(files, other, 50), {whole.begin() + 150, whole.end()})) << threads;
+  }
+  LoaderOptions other = options;
+  other.seed = 12;
+  EXPECT_FALSE(equal(batches(files, other, 200), whole));
+  // Epochs differ in their order.
+  const size_t epoch = Windows::training(files, 16, 1).count / 4;
+  EXPECT_NE(whole[0].tokens, whole[epoch].tokens);
+}
+
+TEST_F(LoaderTest, ShufflesOfAnySizeArePermutations) {
+  for (const uint64_t count : {1, 2, 3, 5, 16, 17, 255, 1000})
+    for (const uint64_t epoch : {0, 1}) {
+      std::set<uint64_t> seen;
+      for (uint64_t i = 0; i < count; ++i)
+        seen.insert(shuffled(i, count, 3, epoch));
+      EXPECT_EQ(seen.size(), count);
+      EXPECT_EQ(*seen.rbegin(), count - 1);
+    }
+}
+
+TEST_F(LoaderTest, ErrorsOfTheThreadsReachTheCallerInTheirPlace) {
+  std::string text(2000, 'a');
+  text[1000] = '\xFF';
+  const TokenFiles files({.files = {write("t", text)}, .vocabulary = 128});
+  Loader loader(files, {.batch = 1, .length = 10, .seed = 1});
+  const std::string error = errorOf([&] {
+    for (int i = 0; i < 200; ++i)
+      loader.next();
+  });
+  EXPECT_NE(error.find("t: token 1000 is 255"), std::string::npos) << error;
+  EXPECT_EQ(errorOf([&] { loader.next(); }), error);
+}
+
+TEST_F(LoaderTest, StopsWhileTheRingIsFull) {
+  const TokenFiles files({.files = {write("t", std::string(5000, 'a'))}});
+  Loader loader(files, {.batch = 1, .length = 10, .threads = 3, .ring = 4});
+  loader.next();
+  while (loader.ready() < 3)
+    std::this_thread::yield();
+  EXPECT_LE(loader.ready(), 4);
+  EXPECT_NE(benchLoader(loader, 50).find("\"report\":\"R17\",\"batches\":50"), std::string::npos);
+}

@@ -1,0 +1,217 @@
+// The flags of hydra-run, with their help.
+#include "tools/hydra-run/Options.h"
+
+#include "runtime/cpu/ThreadPool.h"
+#include "tools/common/ParseArguments.h"
+
+#include <fmt/core.h>
+
+using namespace hydra;
+
+namespace {
+
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  hydra-run plan.fb --data text.txt --steps 1000 --save run --save-every 200\n"
+    "  hydra-run plan.fb --data text.txt --steps 2000 --save run --resume auto\n"
+    "  hydra-run plan.fb --resume run --generate 'ROMEO:' --tokens 300 --temperature 0.8\n"
+    "  hydra-run plan.fb --data tokens.bin --steps 5000 --lr 3e-4 --schedule cosine --warmup 200\n"
+    "  hydra-run grad.fb --inputs in.safetensors --outputs out.safetensors\n"
+    "  hydra-run plan.fb --bench --profile=table";
+
+const auto fromOne = CLI::Range(int64_t{1}, int64_t{1} << 40);
+const auto fromZero = CLI::Range(int64_t{0}, int64_t{1} << 40);
+
+void addData(CLI::App &app, RunOptions &options) {
+  app.add_option("--data", options.data,
+                 "text or token files to train on; the last 10% of the tokens are held out and "
+                 "never trained on. Token files hold little-endian uint16 or uint32 numbers, with "
+                 "llm.c's header or without")
+      ->group("Data")
+      ->type_name("FILE ...");
+  app.add_option("--tokenizer", options.tokenizer,
+                 "what --data holds: bytes (text, each byte a token), uint16 or uint32 (tokens; "
+                 "a file with a header says it itself). For --generate: bytes, or ids")
+      ->check(CLI::IsMember({"bytes", "uint16", "uint32", "ids"}))
+      ->group("Data");
+  app.add_option("--prefetch-threads", options.prefetchThreads, "threads that read batches ahead")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str()
+      ->group("Data");
+  app.add_option("--inputs", options.inputs,
+                 "safetensors with the program's inputs, and with parameters and state (all of "
+                 "them, or none: then they are initialised); every step gets the same values")
+      ->excludes("--data")
+      ->group("Data");
+  app.add_option("--outputs", options.outputs,
+                 "safetensors to write: the program's outputs; for a train plan losses [N+1], "
+                 "parameters and state")
+      ->group("Data");
+}
+
+void addTraining(CLI::App &app, RunOptions &options) {
+  app.add_option("--steps", options.steps,
+                 "train plans: number of the last step, counted from the beginning of the run "
+                 "also when it is resumed")
+      ->check(fromOne)
+      ->group("Training");
+  app.add_option("--seed", options.seed,
+                 "of initial parameters, the order of the data, random tokens, and generated text "
+                 "(default: 0; when resuming, that of the checkpoint)")
+      ->group("Training");
+  app.add_option("--eval-every", options.evalEvery,
+                 "steps between measurements of the held-out loss (default: only at the end)")
+      ->check(fromOne)
+      ->group("Training");
+  app.add_option("--eval-batches", options.evalBatches,
+                 "held-out batches of one measurement (default: all)")
+      ->check(fromOne)
+      ->group("Training");
+
+  const auto schedule = [&](const char *flag, auto member, const std::string &help) {
+    using Value =
+        typename std::remove_reference_t<decltype(options.schedules["lr"].*member)>::value_type;
+    return app
+        .add_option_function<Value>(
+            flag, [&options, member](const Value &v) { options.schedules["lr"].*member = v; }, help)
+        ->group("Learning rate (default: what the plan says)");
+  };
+  using Change = runtime::ScheduleChange;
+  schedule("--lr", &Change::peak, "the largest learning rate")->check(CLI::NonNegativeNumber);
+  using Kind = planfile::ScheduleKind;
+  app.add_option_function<std::string>(
+         "--schedule",
+         [&options](const std::string &name) {
+           const auto &names = planfile::EnumNamesScheduleKind();
+           for (const Kind kind : planfile::EnumValuesScheduleKind())
+             if (name == names[static_cast<size_t>(kind)])
+               options.schedules["lr"].kind = kind;
+         },
+         "constant; linear (constant after a warm-up); cosine (falls to --min-lr); wsd (stays for "
+         "--stable steps, then falls)")
+      ->check(CLI::IsMember({"constant", "linear", "cosine", "wsd"}))
+      ->group("Learning rate (default: what the plan says)");
+  schedule("--min-lr", &Change::floor, "where cosine and wsd end")->check(CLI::NonNegativeNumber);
+  schedule("--warmup", &Change::warmup, "steps of linear warm-up")->check(fromZero);
+  schedule("--stable", &Change::stable,
+           "wsd: steps at the largest rate (85% of those after the "
+           "warm-up if nobody says)")
+      ->check(fromZero);
+  schedule("--schedule-steps", &Change::total,
+           "last step of cosine and wsd (--steps if nobody says)")
+      ->check(fromOne);
+  app.add_option_function<double>(
+         "--clip", [&options](const double &v) { options.schedules["clip"].peak = v; },
+         "bound of the global norm of gradients")
+      ->check(CLI::PositiveNumber)
+      ->group("Training");
+}
+
+void addCheckpoints(CLI::App &app, RunOptions &options) {
+  const char *group = "Checkpoints and weights";
+  CLI::Option *save =
+      app.add_option("--save", options.save,
+                     "folder for checkpoints; one is saved at the end, and when SIGINT (Ctrl-C) or "
+                     "SIGTERM ends the run")
+          ->group(group);
+  app.add_option("--save-every", options.saveEvery, "steps between checkpoints")
+      ->check(fromOne)
+      ->needs(save)
+      ->group(group);
+  app.add_option("--keep", options.keep, "checkpoints that remain in the folder")
+      ->check(CLI::Range(1, 1 << 20))
+      ->needs(save)
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--resume", options.resume,
+                 "a checkpoint, a folder of them (its newest), or auto: the newest in the folder "
+                 "of --save, or a new run if there is none")
+      ->excludes("--inputs")
+      ->group(group);
+  app.add_option("--weights", options.weights,
+                 "safetensors with all parameters, in place of initial ones")
+      ->excludes("--inputs")
+      ->excludes("--resume")
+      ->group(group);
+  app.add_option("--export", options.exportTo,
+                 "safetensors to write at the end: the parameters alone")
+      ->group(group);
+}
+
+void addReports(CLI::App &app, RunOptions &options) {
+  const char *group = "Reports";
+  app.add_option("--log", options.log,
+                 "JSON lines to write: every step, held-out losses, checkpoints; a resumed run "
+                 "appends")
+      ->group(group);
+  app.add_option("--tensorboard", options.tensorboard, "directory for TensorBoard event files")
+      ->group(group);
+  app.add_option("--log-every", options.logEvery,
+                 "steps between lines of progress where it is not a terminal (default: 1 up to 100 "
+                 "steps, then 10)")
+      ->check(fromOne)
+      ->group(group);
+  app.add_flag("--plot", options.plot, "print the curve of the losses at the end")->group(group);
+  app.add_flag(fmt::format("--bench{{{}}}", kDefaultRepeats), options.bench,
+               fmt::format("time N steps or calls (default {}) after {} that warm up",
+                           kDefaultRepeats, kWarmUpSteps))
+      ->check(CLI::Range(1, 1 << 30))
+      ->excludes("--steps")
+      ->excludes("--outputs")
+      ->group(group);
+  app.add_flag("--bench-data{200}", options.benchData,
+               "time N batches of --data alone (default 200), without the model")
+      ->check(CLI::Range(1, 1 << 30))
+      ->group(group);
+  app.add_option("--profile", options.profile, "where the time goes, as a table")
+      ->check(CLI::IsMember({"table"}))
+      ->excludes("--outputs")
+      ->group(group);
+  app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing")->group(group);
+}
+
+void addGeneration(CLI::App &app, RunOptions &options) {
+  const char *group = "Generating text";
+  CLI::Option *generate = app.add_option("--generate", options.prompt,
+                                         "text to continue by the trained model of --resume or "
+                                         "--weights, or by the one trained here")
+                              ->type_name("PROMPT")
+                              ->group(group);
+  runtime::GenerateOptions &defaults = options.generate;
+  app.add_option("--tokens", defaults.tokens, "tokens to add")
+      ->check(fromOne)
+      ->needs(generate)
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--temperature", defaults.temperature,
+                 "divides the scores; 0: always the most probable token")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(generate)
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--top-k", defaults.topK, "choose among the K most probable tokens (default: all)")
+      ->check(fromOne)
+      ->needs(generate)
+      ->group(group);
+}
+
+} // namespace
+
+std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &options) {
+  CLI::App app(
+      "Runs a plan of hydrac: trains a model, generates text from it, or calls its program "
+      "once on given values.");
+  app.add_option("plan", options.plan, "the plan, as hydrac writes it")->required();
+  app.add_option("--device", options.device, "where to run")
+      ->check(CLI::IsMember({"cpu"}))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "default: one for each usable processor")
+      ->check(CLI::Range(1u, runtime::ThreadPool::maxThreads));
+  addData(app, options);
+  addTraining(app, options);
+  addCheckpoints(app, options);
+  addReports(app, options);
+  addGeneration(app, options);
+  app.footer(kExamples);
+  return parseArguments(app, argc, argv, "hydra-run");
+}

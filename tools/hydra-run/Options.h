@@ -1,0 +1,59 @@
+// The command line of hydra-run.
+#pragma once
+
+#include "runtime/run/Generate.h"
+#include "runtime/run/Scalars.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hydra {
+
+struct RunOptions {
+  std::string plan;
+  std::optional<std::string> inputs, outputs;
+
+  std::vector<std::string> data;
+  std::string tokenizer; // empty: not given
+  int prefetchThreads = 4;
+  int64_t evalBatches = 0; // 0: all of the held-out text
+
+  int64_t steps = 0; // 0: not given
+  std::optional<uint64_t> seed;
+  std::map<std::string, runtime::ScheduleChange> schedules;
+  int64_t evalEvery = 0;
+
+  std::optional<std::string> save, resume, weights, exportTo;
+  int64_t saveEvery = 0;
+  int keep = 3;
+
+  std::optional<std::string> log, tensorboard;
+  int64_t logEvery = 0; // 0: not given
+  bool plot = false;
+
+  std::optional<std::string> prompt;
+  runtime::GenerateOptions generate;
+
+  int bench = 0; // 0: not asked for
+  int benchData = 0;
+  std::string profile;
+  bool dryRun = false;
+
+  std::string device = "cpu";
+  unsigned threads = 0;
+
+  bool repeats() const { return bench > 0 || !profile.empty(); }
+};
+
+/// Steps or calls that --bench and --profile time, and those before that warm up.
+inline constexpr int kDefaultRepeats = 20;
+inline constexpr int kWarmUpSteps = 3;
+
+/// The status that the program must end with right away (`--help`, a mistake, which has been
+/// printed as one line), or nothing.
+std::optional<int> parseOptions(int argc, char **argv, RunOptions &options);
+
+} // namespace hydra
