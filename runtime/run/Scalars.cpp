@@ -15,6 +15,9 @@ using namespace hydra::planfile;
 
 namespace {
 
+/// The last step where nobody says how far a run goes: nothing decays.
+constexpr int64_t kNoEnd = int64_t{1} << 40;
+
 void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule.kind = change.kind.value_or(schedule.kind);
   schedule.peak = change.peak.value_or(schedule.peak);
@@ -29,8 +32,11 @@ std::string scheduleText(const ScheduleT &schedule) {
     return fmt::format("counts from {}", schedule.first);
   std::string text = fmt::format("{} {:g}", EnumNameScheduleKind(schedule.kind), schedule.peak);
   if (decays(schedule.kind))
-    text += fmt::format(" to {:g} at step {}", schedule.floor, schedule.total_steps);
-  if (schedule.kind == ScheduleKind::wsd)
+    text += fmt::format(" to {:g} at {}", schedule.floor,
+                        schedule.total_steps == kNoEnd
+                            ? "the last step"
+                            : fmt::format("step {}", schedule.total_steps));
+  if (schedule.kind == ScheduleKind::wsd && schedule.total_steps != kNoEnd)
     text += fmt::format(", stable for {}", schedule.stable_steps);
   if (schedule.warmup_steps > 0)
     text += fmt::format(", warm-up of {}", schedule.warmup_steps);
@@ -50,7 +56,7 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
     if (const auto change = changes.find(name); change != changes.end())
       apply(change->second, schedule);
     try {
-      schedule = resolveSchedule(schedule, runSteps);
+      schedule = resolveSchedule(schedule, runSteps > 0 ? runSteps : kNoEnd);
     } catch (const support::Error &error) {
       support::fail("{}: {}", name, error.what());
     }

@@ -20,7 +20,7 @@ struct ScheduleChange {
 
 class Scalars {
 public:
-  /// `runSteps`: the last step of the run, where schedules end that leave it open. Throws Error
+  /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none. Throws Error
   /// when the plan has no scalar of a name in `changes`, or a schedule cannot be.
   Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
           int64_t runSteps);

@@ -18,9 +18,6 @@ using hydra::support::fail;
 
 namespace {
 
-/// The last step where nobody says how far a run goes: nothing decays.
-constexpr int64_t kNoEnd = int64_t{1} << 40;
-
 /// The seed of a run, which a resumed one takes from its checkpoint.
 SessionOptions withSeed(SessionOptions options) {
   if (!options.resume)
@@ -43,7 +40,7 @@ std::string dataOf(const SessionOptions &options) {
 Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &sessionOptions)
     : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
-      scalars(file.plan(), options.scalars, options.steps > 0 ? options.steps : kNoEnd),
+      scalars(file.plan(), options.scalars, options.steps),
       trainPlan(file.plan().header()->mode()->string_view() == "train") {
   const Plan &plan = file.plan();
   if (options.resume) {

@@ -200,7 +200,8 @@ int run(const RunOptions &options) {
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
   if (!onlyGenerates)
     print(table + "\n");
-  if (const std::string note = session.note(); !note.empty())
+  const bool trained = checkpoint || options.weights;
+  if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
     std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   int status = 0;
   if (options.repeats())
