@@ -12,8 +12,10 @@ using namespace mlir;
 
 namespace hydra {
 
-Driver::Driver(const ModelOptions &options) : options(options), diagnostics(&context) {
+Driver::Driver(const ModelOptions &options, bool timed) : options(options), diagnostics(&context) {
   applyDefaultTimingManagerCLOptions(timing);
+  if (timed)
+    timing.setEnabled(true);
   total = timing.getRootScope();
   DialectRegistry registry;
   registerDialects(registry);

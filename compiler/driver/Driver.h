@@ -15,8 +15,9 @@ namespace hydra {
 /// One model of one run. Functions that can fail have then said why on stderr.
 class Driver {
 public:
-  /// `options` must be parsed and outlive the driver.
-  explicit Driver(const ModelOptions &options);
+  /// `options` must be parsed and outlive the driver. `timed`: print where the time went, as
+  /// `--mlir-timing` does.
+  explicit Driver(const ModelOptions &options, bool timed = false);
 
   /// Reads and verifies the file; succeeds only if it holds exactly one model.
   llvm::LogicalResult load();

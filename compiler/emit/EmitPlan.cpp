@@ -95,7 +95,10 @@ private:
     file->header = std::move(header);
     file->target = std::make_unique<planfile::TargetT>();
     file->target->kind = planfile::TargetKind::cpu;
-    file->target->name = options.targetName;
+    file->target->name = options.target.name;
+    file->target->kind = options.target.kind;
+    if (options.target.kind == planfile::TargetKind::cuda)
+      file->target->sm_arch = options.target.code;
     file->target->cpu_features = options.cpuFeatures;
   }
 
@@ -271,6 +274,14 @@ private:
 
   struct Totals {
     uint64_t flops = 0, bytes = 0;
+    double microseconds = 0;
+
+    void add(const planfile::Cost &cost, uint64_t times) {
+      flops += times * cost.flops();
+      bytes += times * cost.bytes();
+      microseconds += double(times) * cost.microseconds();
+    }
+    planfile::Cost cost() const { return {flops, bytes, microseconds}; }
   };
 
   void emitProgram(plan::ProgramOp program) {
@@ -301,7 +312,7 @@ private:
       }
     }
     entry->blocks = blocks(program.getBody().front(), totals);
-    entry->cost = planfile::Cost(totals.flops, totals.bytes, 0.0);
+    entry->cost = totals.cost();
     entry->transient_bytes = program.getTransientBytes().value_or(0);
     entry->live_bytes = program.getLiveBytes().value_or(0);
     programTotals.push_back(totals);
@@ -343,8 +354,7 @@ private:
                    [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
         Totals once;
         node.blocks = blocks(loop.getBody().front(), once);
-        totals.flops += once.flops * loop.getCount();
-        totals.bytes += once.bytes * loop.getCount();
+        totals.add(once.cost(), loop.getCount());
         entry->node.Set(std::move(node));
       } else if (auto choice = dyn_cast<plan::SwitchOp>(op)) {
         planfile::SwitchT node;
@@ -354,10 +364,10 @@ private:
           Totals one;
           node.cases.push_back(std::make_unique<planfile::CaseT>());
           node.cases.back()->blocks = blocks(region.front(), one);
-          most = {std::max(most.flops, one.flops), std::max(most.bytes, one.bytes)};
+          if (one.microseconds > most.microseconds)
+            most = one;
         }
-        totals.flops += most.flops;
-        totals.bytes += most.bytes;
+        totals.add(most.cost(), 1);
         entry->node.Set(std::move(node));
       }
       result.push_back(std::move(entry));
@@ -373,9 +383,10 @@ private:
     step->phase = phaseOf(op.getLoc(), op.getOpClass());
     step->layer = layerOf(op.getLoc());
     step->location = location(op.getLoc());
-    step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 0.0);
-    totals.flops += op.getFlops();
-    totals.bytes += op.getBytes();
+    step->cost = planfile::Cost(op.getFlops(), op.getBytes(),
+                                1e6 * options.target.seconds(step->op_class, operandType(op),
+                                                             op.getFlops(), op.getBytes()));
+    totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip(op.getArgs(), op.getAccess())) {
       planfile::Access kind = access == plan::kRead    ? planfile::Access::read
                               : access == plan::kWrite ? planfile::Access::write
@@ -384,6 +395,16 @@ private:
                               /*value=*/0);
     }
     return step;
+  }
+
+  /// The dtype of the first argument: for products, that of their operands.
+  template <typename Op> static std::string operandType(Op op) {
+    if (op.getArgs().empty())
+      return "f32";
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << cast<MemRefType>(op.getArgs().front().getType()).getElementType();
+    return text;
   }
 
   static std::vector<std::unique_ptr<planfile::AttrT>> attributes(DictionaryAttr dictionary) {
@@ -417,13 +438,12 @@ private:
       uint64_t times = program->name == "accumulate"                          ? options.accumulation
                        : program->name == "train" || program->name == "apply" ? 1
                                                                               : 0;
-      total.flops += times * totals.flops;
-      total.bytes += times * totals.bytes;
+      total.add(totals.cost(), times);
       found |= times > 0;
     }
     if (!found && !programTotals.empty())
       total = programTotals.front();
-    file->cost = planfile::Cost(total.flops, total.bytes, 0.0);
+    file->cost = total.cost();
   }
 
   plan::PlanModuleOp module;

@@ -1,6 +1,7 @@
 // From the plan dialect to the tables of a plan file.
 #pragma once
 
+#include "compiler/target/Target.h"
 #include "dialects/plan/Plan.h"
 #include "runtime/plan/plan_generated.h"
 
@@ -14,11 +15,11 @@ struct EmitOptions {
   std::string producer, modelFile, precision, mode;
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<std::string> passes;
-  std::string targetName;
+  Target target;
   std::vector<std::string> cpuFeatures;
   uint32_t accumulation = 1;
   std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
-  std::vector<uint8_t> nativeCode; ///< a shared object with every kernel; empty: no kernels
+  std::vector<uint8_t> nativeCode; ///< a shared object with every kernel; empty: none (for reports)
   std::function<std::string(plan::KernelOp)> symbolOf;
 };
 

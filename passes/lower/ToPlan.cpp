@@ -42,9 +42,8 @@ public:
   plan::ProgramOp program(EntryOp entry) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&module.getBody().front());
-    auto program =
-        plan::ProgramOp::create(b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
-                                b.getI64IntegerAttr(1), IntegerAttr(), IntegerAttr());
+    auto program = plan::ProgramOp::create(b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
+                                           b.getI64IntegerAttr(1), IntegerAttr(), IntegerAttr());
     if (!firstProgram)
       firstProgram = program;
     return program;
@@ -72,8 +71,8 @@ public:
     llvm::raw_string_ostream os(key);
     AsmState names(group, OpPrintingFlags().useLocalScope());
     group.getBody().front().print(os, names);
-    os << '|' << partition.rows << '|' << partition.grain << '|'
-       << shapeText(group.getRows()) << shapeText(group.getInner());
+    os << '|' << partition.rows << '|' << partition.grain << '|' << shapeText(group.getRows())
+       << shapeText(group.getInner());
     for (Type layout : layouts)
       os << '|' << layout;
     plan::KernelOp &kernel = kernels[key];
@@ -82,9 +81,9 @@ public:
     std::string name = kernelName(group);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(firstProgram);
-    kernel = plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
-                                    b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
-                                    b.getI64IntegerAttr(partition.grain), IntegerAttr());
+    kernel = plan::KernelOp::create(
+        b, group.getLoc(), b.getStringAttr(name), b.getTypeArrayAttr(layouts),
+        b.getI64IntegerAttr(partition.rows), b.getI64IntegerAttr(partition.grain), IntegerAttr());
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
     IRMapping mapping;
@@ -228,9 +227,9 @@ public:
     llvm::append_range(args, writes);
     SmallVector<int64_t> access(reads.size(), plan::kRead);
     access.append(writes.size(), plan::kWrite);
-    plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function), b.getDictionaryAttr(attributes),
-                         args, access, flopsOf(op), bytesOf(op), classOf(op),
-                         op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
+    plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function),
+                         b.getDictionaryAttr(attributes), args, access, flopsOf(op), bytesOf(op),
+                         classOf(op), op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
     ++steps;
   }
 
@@ -265,13 +264,24 @@ private:
     ScopeAttr scope = scopeOf(v.getLoc());
     if (scope && scope.getPhase() != "forward")
       return scope.getPhase() == "backward" ? "grad" : "opt_state";
+    if (feedsAttention(v))
+      return "act.attn";
     return llvm::StringSwitch<StringRef>(classOf(v.getDefiningOp()))
         .Case("norm", "act.norm")
         .Case("attention", "act.attn_out")
         .Case("softmax", "act.softmax")
         .Case("gather_scatter", "act.embed")
-        .Case("gemm", "act.ffn")
-        .Default("other");
+        .Case("loss", "logits")
+        .Default("act.ffn");
+  }
+
+  /// Whether attention reads the value, or a view of it.
+  static bool feedsAttention(Value v) {
+    return llvm::any_of(v.getUsers(), [](Operation *user) {
+      return user->hasAttr(kViewAttr)
+                 ? llvm::any_of(user->getResults(), [](Value w) { return feedsAttention(w); })
+                 : classOf(user) == "attention";
+    });
   }
 
   void addInputs() {
@@ -300,8 +310,7 @@ private:
     for (auto [symbol, value] :
          llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
       Operation *producer = value.getDefiningOp();
-      if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) ||
-          buffers.count(value))
+      if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) || buffers.count(value))
         continue;
       if (liveness.canOverwriteVariable(symbol.getAttr(), cast<OpResult>(value)))
         buffers[value] = plan.variable(symbol.getAttr());
@@ -371,8 +380,8 @@ private:
     return op->emitOpError("has no lowering for this target");
   }
 
-  void addLaunch(Operation *op, plan::KernelOp kernel, ValueRange args, size_t reads,
-                 int64_t flops, int64_t bytes) {
+  void addLaunch(Operation *op, plan::KernelOp kernel, ValueRange args, size_t reads, int64_t flops,
+                 int64_t bytes) {
     SmallVector<int64_t> access(args.size(), plan::kWrite);
     std::fill(access.begin(), access.begin() + reads, plan::kRead);
     plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,

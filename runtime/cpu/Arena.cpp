@@ -1,7 +1,7 @@
 // Aligned anonymous mappings, and what /proc and /sys say about memory.
 #include "runtime/cpu/Arena.h"
 
-#include "runtime/run/Units.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 
 #include <sys/mman.h>
@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 using hydra::support::errnoText;
 using hydra::support::fail;

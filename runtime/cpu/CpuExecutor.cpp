@@ -5,7 +5,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
-#include "runtime/run/Units.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
 
@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 using hydra::support::fail;
 namespace planfile = hydra::planfile;

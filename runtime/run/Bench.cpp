@@ -1,14 +1,15 @@
 // Wall-clock times of whole steps.
 #include "runtime/run/Bench.h"
 
-#include "runtime/run/Table.h"
-#include "runtime/run/Units.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 
 namespace {

@@ -1,13 +1,14 @@
 // Sums times, FLOPs and bytes of steps over the groups of each table.
 #include "runtime/run/ProfileTable.h"
 
-#include "runtime/run/Table.h"
-#include "runtime/run/Units.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
 
 #include <algorithm>
 #include <map>
 #include <vector>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 

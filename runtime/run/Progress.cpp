@@ -1,7 +1,7 @@
 // The live line and the plain lines.
 #include "runtime/run/Progress.h"
 
-#include "runtime/run/Units.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 
 #include <sys/ioctl.h>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 
 namespace {

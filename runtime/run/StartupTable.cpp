@@ -1,10 +1,11 @@
 // Facts from the header of a plan and from its executor.
 #include "runtime/run/StartupTable.h"
 
-#include "runtime/run/Table.h"
-#include "runtime/run/Units.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
 #include "runtime/run/Variables.h"
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 
 std::string

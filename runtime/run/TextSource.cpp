@@ -1,12 +1,13 @@
 // The data library on one side, the inputs of a plan on the other.
 #include "runtime/run/TextSource.h"
 
+#include "runtime/report/Units.h"
 #include "runtime/run/TensorValues.h"
-#include "runtime/run/Units.h"
 #include "runtime/support/Error.h"
 
 #include <algorithm>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;

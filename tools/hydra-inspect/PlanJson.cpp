@@ -1,12 +1,13 @@
 // The fields of a plan as JSON values.
 #include "tools/hydra-inspect/PlanJson.h"
 
-#include "tools/hydra-inspect/MemoryMap.h"
-#include "tools/hydra-inspect/Names.h"
+#include "runtime/report/LiveMemory.h"
+#include "runtime/report/PlanNames.h"
 
 namespace hydra::inspect {
 
 using namespace planfile;
+using namespace report;
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Rendering of everything but the blocks of programs (StepsText.cpp).
 #include "tools/hydra-inspect/PlanText.h"
 
-#include "runtime/run/Units.h"
-#include "tools/hydra-inspect/MemoryMap.h"
-#include "tools/hydra-inspect/Names.h"
+#include "runtime/report/LiveMemory.h"
+#include "runtime/report/PlanNames.h"
+#include "runtime/report/Units.h"
 
 #include <fmt/ranges.h>
 
@@ -12,8 +12,7 @@
 namespace hydra::inspect {
 
 using namespace planfile;
-using runtime::bytesText;
-using runtime::countText;
+using namespace report;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Rendering of programs: one line per block, indented by depth.
-#include "runtime/run/Units.h"
-#include "tools/hydra-inspect/Names.h"
+#include "runtime/report/PlanNames.h"
+#include "runtime/report/Units.h"
 #include "tools/hydra-inspect/PlanText.h"
 
 #include <fmt/ranges.h>
@@ -11,8 +11,7 @@
 namespace hydra::inspect {
 
 using namespace planfile;
-using runtime::bytesText;
-using runtime::countText;
+using namespace report;
 
 namespace {
 

@@ -3,11 +3,13 @@
 #include "compiler/codegen/CompileKernels.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
-#include "compiler/emit/MemoryReport.h"
 #include "compiler/lowering/LibraryLowering.h"
+#include "compiler/target/Target.h"
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/report/CostReport.h"
+#include "runtime/report/MemoryReport.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 
@@ -31,12 +33,15 @@ struct Options : ModelOptions {
   Options() : ModelOptions("train") {}
 
   cl::opt<std::string> output{"o", cl::value_desc("FILE"), cl::cat(category),
-                              cl::desc("where the plan goes (default: plan.fb)"),
+                              cl::desc("where the plan goes (default: plan.fb; with a report: "
+                                       "no plan)"),
                               cl::init("plan.fb")};
-  cl::opt<std::string> target{"target", cl::value_desc("NAME"), cl::cat(category),
-                              cl::desc("cpu (this machine), or x86-64-v3 or x86-64-v4 "
-                                       "(default: cpu)"),
-                              cl::init("cpu")};
+  cl::opt<std::string> target{
+      "target", cl::value_desc("NAME|FILE.json"), cl::cat(category),
+      cl::desc(
+          "what the plan is for: cpu (this machine), x86-64-v3 or x86-64-v4; h200 and rtx5090, "
+          "so far for reports and --compile-to only; or a description (default: cpu)"),
+      cl::init("cpu")};
   cl::opt<CompilePhase> until{
       "compile-to", cl::cat(category), cl::init(CompilePhase::Plan),
       cl::desc("stop after a phase and write the program as text (default: compile to the end)"),
@@ -84,9 +89,15 @@ struct Options : ModelOptions {
                                           "run)")};
   MagnitudeOption clip{"clip", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
                        cl::desc("bound of the global norm of gradients; 0: none (default: 0)")};
-  cl::opt<std::string> memoryReport{"memory-report", cl::ValueOptional, cl::value_desc("json"),
-                                    cl::cat(category),
-                                    cl::desc("print peak and use of memory, as text or JSON")};
+  cl::opt<std::string> memoryReport{
+      "memory-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
+      cl::desc("print the peak of memory, what for, and the largest buffers, as text or JSON")};
+  cl::opt<std::string> memoryTimeline{
+      "memory-timeline", cl::value_desc("FILE.csv|FILE.json"), cl::cat(category),
+      cl::desc("write the live bytes of every block of every program (default: off)")};
+  cl::opt<std::string> costReport{
+      "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
+      cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
   cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
@@ -161,24 +172,59 @@ void printPasses() {
                    << '\n';
 }
 
-void writeText(const std::string &path, ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  if (path == "-") {
-    llvm::outs() << text;
-    return;
-  }
+void writeFile(const std::string &path, const std::string &text) {
   support::AtomicFile file(path);
   file.write(std::as_bytes(std::span(text.data(), text.size())));
   file.commit();
 }
 
+void writeText(const std::string &path, ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  if (path == "-")
+    llvm::outs() << text;
+  else
+    writeFile(path, text);
+}
+
+bool isOneOf(const cl::opt<std::string> &format, StringRef flag) {
+  if (format.getNumOccurrences() > 0 && !format.empty() && format != "json")
+    support::fail("--{} is '{}'; expected json or nothing", flag.str(), format.getValue());
+  return format.getNumOccurrences() > 0;
+}
+
+/// Whether any report was asked for.
+bool printReports(const Options &options, const planfile::PlanT &content) {
+  bool memory = isOneOf(options.memoryReport, "memory-report"),
+       cost = isOneOf(options.costReport, "cost-report");
+  const std::string &timeline = options.memoryTimeline;
+  if (!memory && !cost && timeline.empty())
+    return false;
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(planfile::Plan::Pack(builder, &content));
+  const auto &plan = *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
+  if (memory)
+    llvm::outs() << (options.memoryReport == "json" ? report::memoryReportJson(plan)
+                                                    : report::memoryReportText(plan));
+  if (cost)
+    llvm::outs() << (options.costReport == "json" ? report::costJson(plan)
+                                                  : report::costText(plan));
+  if (!timeline.empty()) {
+    bool json = StringRef(timeline).ends_with(".json");
+    if (!json && !StringRef(timeline).ends_with(".csv"))
+      support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline);
+    writeFile(timeline, json ? report::memoryTimelineJson(plan) : report::memoryTimelineCsv(plan));
+  }
+  return true;
+}
+
 LogicalResult run(Options &options) {
+  const Target target = Target::named(options.target);
   checkDisabled(options);
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
-  Driver driver(options);
+  Driver driver(options, options.timing);
   if (failed(driver.load()))
     return failure();
   CompileOptions compile = compileOptions(options, driver.model());
@@ -186,22 +232,19 @@ LogicalResult run(Options &options) {
   if (failed(driver.run(
           [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
     return failure();
-  if (compile.until != CompilePhase::Plan) {
+  if (options.until.getNumOccurrences() > 0) {
     writeText(options.output.getNumOccurrences() ? options.output.getValue() : "-",
               driver.module());
     return success();
   }
   auto module = *driver.module().getOps<plan::PlanModuleOp>().begin();
-  if (options.memoryReport.getNumOccurrences())
-    printMemoryReport(module, options.memoryReport == "json", llvm::outs());
-
   EmitOptions emit;
   emit.producer = "hydrac 0.1";
   emit.modelFile = options.file;
   emit.precision = "fp32";
   emit.mode = modeName(compile.mode).str();
   emit.passes = passes;
-  emit.targetName = options.target;
+  emit.target = target;
   emit.schedules = schedulesOf(options);
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
@@ -211,10 +254,17 @@ LogicalResult run(Options &options) {
                   {"clip", compile.clip ? "true" : "false"}};
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
+  emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
+  if (printReports(options, *emitPlan(module, emit)) && options.output.getNumOccurrences() == 0)
+    return success();
+  if (target.kind == planfile::TargetKind::cuda)
+    support::fail("--target={}: machine code for GPUs cannot be made yet; ask for a report, or for "
+                  "text with --compile-to=plan",
+                  options.target.getValue());
   // From here on no flag may be read: linking kernels in the process resets all of them.
-  std::string output = options.output, target = options.target;
+  std::string output = options.output;
   TimingScope scope = driver.time("Code generation");
-  FailureOr<CompiledKernels> kernels = compileKernels(module, target);
+  FailureOr<CompiledKernels> kernels = compileKernels(module, target.code);
   if (failed(kernels))
     return failure();
   emit.cpuFeatures = kernels->cpuFeatures;

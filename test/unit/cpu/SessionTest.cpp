@@ -2,11 +2,11 @@
 #include "runtime/run/Session.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
 #include "runtime/run/Bench.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/StartupTable.h"
-#include "runtime/run/Table.h"
-#include "runtime/run/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
@@ -19,6 +19,7 @@
 #include <cstring>
 #include <filesystem>
 
+using namespace hydra::report;
 using namespace hydra::runtime;
 using namespace hydra::test;
 using hydra::planfile::InputKind;

@@ -1,7 +1,7 @@
 // What hydra-inspect finds in plans, and how it ends.
+#include "runtime/report/LiveMemory.h"
 #include "runtime/support/Error.h"
 #include "test/support/SamplePlan.h"
-#include "tools/hydra-inspect/MemoryMap.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
 
@@ -56,7 +56,7 @@ TEST(Inspect, LiveRangesFollowValues) {
                                                      call("fill", {writes(b)})));             // 4
   builder.output(program, "again", again);
   const runtime::PlanFile file = builder.load();
-  const auto memory = inspect::liveMemory(file.plan(), *file.plan().programs()->Get(0));
+  const auto memory = report::liveMemory(file.plan(), *file.plan().programs()->Get(0));
   const auto piece = [](uint64_t begin, uint64_t end, uint32_t first, uint32_t last, uint32_t t) {
     return std::array<uint64_t, 5>{begin, end, first, last, t};
   };
@@ -69,7 +69,7 @@ TEST(Inspect, LiveRangesFollowValues) {
                          piece(0, 64, 3, 4, again), piece(64, 128, 4, 4, b)}));
   EXPECT_EQ(memory.peakBytes, 128u);
   EXPECT_EQ(memory.peakBlock, 3u);
-  EXPECT_EQ(inspect::drawMemory(file.plan(), memory, 128, 4, 5),
+  EXPECT_EQ(report::drawMemory(file.plan(), memory, 128, 4, 5),
             (std::vector<std::string>{"x..xx", "xx.xx", ".xxxx", ".xxxx"}));
 }
 
@@ -80,7 +80,7 @@ TEST(Inspect, InPlaceWritesCountOnce) {
   builder.program("eval", blocks(call("fill", {writes(x)}), call("exp", {writes(y), reads(x)}),
                                  call("log", {reads(y)})));
   const runtime::PlanFile file = builder.load();
-  EXPECT_EQ(inspect::liveMemory(file.plan(), *file.plan().programs()->Get(0)).peakBytes, 64u);
+  EXPECT_EQ(report::liveMemory(file.plan(), *file.plan().programs()->Get(0)).peakBytes, 64u);
 }
 
 TEST(Inspect, LoopsKeepWhatTheyTouchAlive) {
@@ -91,7 +91,7 @@ TEST(Inspect, LoopsKeepWhatTheyTouchAlive) {
                                  loop(4, {LoopStride(row, 64)}, blocks(call("f", {writes(row)}))),
                                  call("sum", {reads(all)})));
   const runtime::PlanFile file = builder.load();
-  const auto memory = inspect::liveMemory(file.plan(), *file.plan().programs()->Get(0));
+  const auto memory = report::liveMemory(file.plan(), *file.plan().programs()->Get(0));
   ASSERT_EQ(memory.pieces.size(), 1u);
   EXPECT_EQ(memory.pieces[0].tensor, all);
   EXPECT_EQ(memory.pieces[0].last, 3u);
@@ -102,7 +102,7 @@ TEST(Inspect, PersistentBytesHaveOneCategoryEach) {
   PlanBuilder builder = samplePlan();
   builder.view("view", {4}, {1}, SegmentKind::persistent, 0);
   const runtime::PlanFile file = builder.load();
-  const auto bytes = inspect::persistentMemory(file.plan());
+  const auto bytes = report::persistentMemory(file.plan());
   EXPECT_EQ(bytes[static_cast<size_t>(Category::param)], 128u + 12);
   EXPECT_EQ(bytes[static_cast<size_t>(Category::opt_state)], 128u);
   EXPECT_EQ(bytes[static_cast<size_t>(Category::other)], 4u);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace hydra::inspect {
+namespace hydra::report {
 
 using CategoryBytes = std::array<uint64_t, static_cast<size_t>(planfile::Category::MAX) + 1>;
 
@@ -45,4 +45,4 @@ std::vector<std::string> drawMemory(const planfile::Plan &plan, const LiveMemory
 /// The letter of a category in pictures.
 char categoryLetter(planfile::Category category);
 
-} // namespace hydra::inspect
+} // namespace hydra::report

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace hydra::runtime {
+namespace hydra::report {
 
 /// Rows of cells, padded to columns two spaces apart. The first `leftColumns` columns are aligned
 /// to the left, the others to the right; nothing follows the last cell of a row.
@@ -20,4 +20,4 @@ private:
   std::vector<std::vector<std::string>> rows;
 };
 
-} // namespace hydra::runtime
+} // namespace hydra::report

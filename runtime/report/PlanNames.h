@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hydra::inspect {
+namespace hydra::report {
 
 /// `act.attn_scores`: the spelling of memory reports.
 inline std::string categoryName(planfile::Category category) {
@@ -44,4 +44,4 @@ inline std::string_view textOf(const flatbuffers::String *string) {
   return flatbuffers::GetStringView(string);
 }
 
-} // namespace hydra::inspect
+} // namespace hydra::report

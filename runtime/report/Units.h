@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace hydra::runtime {
+namespace hydra::report {
 
 /// `512 B`, `1.50 KiB`, `22.9 GiB`: three digits.
 inline std::string bytesText(uint64_t bytes) {
@@ -28,4 +28,4 @@ inline std::string countText(uint64_t count) {
   return text;
 }
 
-} // namespace hydra::runtime
+} // namespace hydra::report

@@ -1,5 +1,5 @@
 // Live ranges byte by byte, found from the accesses of every block.
-#include "tools/hydra-inspect/MemoryMap.h"
+#include "runtime/report/LiveMemory.h"
 
 #include "runtime/plan/Accesses.h"
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-namespace hydra::inspect {
+namespace hydra::report {
 
 using namespace planfile;
 using runtime::ByteAccess;
@@ -221,4 +221,4 @@ char categoryLetter(Category category) {
   return letters[static_cast<size_t>(category)];
 }
 
-} // namespace hydra::inspect
+} // namespace hydra::report

@@ -1,11 +1,11 @@
 // Column widths, then lines.
-#include "runtime/run/Table.h"
+#include "runtime/report/Table.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-using namespace hydra::runtime;
+using namespace hydra::report;
 
 std::string Table::text(const std::string &indent) const {
   std::vector<size_t> widths;

@@ -1,0 +1,158 @@
+// Reading descriptions of targets, and the roofline over them.
+#include "compiler/target/Target.h"
+
+#include "runtime/support/Error.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+using nlohmann::json;
+
+namespace hydra {
+
+namespace {
+
+struct BuiltIn {
+  const char *name, *text;
+};
+
+/// The JSON files of this folder.
+constexpr BuiltIn kBuiltIn[] = {
+#include "compiler/target/BuiltInTargets.inc"
+};
+
+class Reader {
+public:
+  Reader(const json &content, const std::string &origin) : content(content), origin(origin) {
+    if (!content.is_object())
+      support::fail("{}: a target is a JSON object", origin);
+  }
+
+  std::string text(const char *field) {
+    const json &value = get(field);
+    if (!value.is_string() || value.get<std::string>().empty())
+      support::fail("{}: field '{}' is {}; expected a text", origin, field, value.dump());
+    return value;
+  }
+
+  double number(const char *field, double least) { return number(field, get(field), least); }
+
+  std::map<std::string, double> rates(const char *field) {
+    const json &value = get(field);
+    if (!value.is_object())
+      support::fail("{}: field '{}' is {}; expected rates by dtype", origin, field, value.dump());
+    std::map<std::string, double> rates;
+    for (const auto &[dtype, rate] : value.items())
+      rates[dtype] = number((std::string(field) + "." + dtype).c_str(), rate, 1);
+    for (const char *dtype : {"f32", "bf16"})
+      if (!rates.contains(dtype))
+        support::fail("{}: field '{}' has no rate for {}", origin, field, dtype);
+    return rates;
+  }
+
+  /// A misspelt field would be a silent default.
+  void finish() {
+    for (const auto &[field, value] : content.items())
+      if (field != "about" && std::find(used.begin(), used.end(), field) == used.end())
+        support::fail("{}: there is no field '{}'; a target has {}", origin, field,
+                      fmt::format("{}", fmt::join(used, ", ")));
+  }
+
+private:
+  const json &get(const char *field) {
+    used.emplace_back(field);
+    if (!content.contains(field))
+      support::fail("{}: field '{}' is missing", origin, field);
+    return content.at(field);
+  }
+
+  double number(const char *field, const json &value, double least) const {
+    if (!value.is_number() || value.get<double>() < least)
+      support::fail("{}: field '{}' is {}; expected a number of at least {}", origin, field,
+                    value.dump(), least);
+    return value;
+  }
+
+  const json &content;
+  const std::string &origin;
+  std::vector<std::string> used;
+};
+
+Target parse(const std::string &text, const std::string &origin) {
+  json content;
+  try {
+    content = json::parse(text);
+  } catch (const json::exception &error) {
+    support::fail("{}: no JSON: {}", origin, error.what());
+  }
+  Reader in(content, origin);
+  Target target;
+  target.name = in.text("name");
+  const std::string kind = in.text("kind");
+  if (kind != "cpu" && kind != "cuda")
+    support::fail("{}: field 'kind' is \"{}\"; expected cpu or cuda", origin, kind);
+  target.kind = kind == "cpu" ? planfile::TargetKind::cpu : planfile::TargetKind::cuda;
+  target.code = in.text("code");
+  target.memoryBytes = static_cast<uint64_t>(in.number("memory_bytes", 1));
+  target.memoryBandwidth = in.number("memory_bandwidth", 1);
+  target.cacheBytes = static_cast<uint64_t>(in.number("cache_bytes", 0));
+  target.cacheBandwidth = in.number("cache_bandwidth", 1);
+  target.matmulFlops = in.rates("matmul_flops");
+  target.attentionFlops = in.rates("attention_flops");
+  target.vectorFlops = in.number("vector_flops", 1);
+  target.launchSeconds = in.number("launch_seconds", 0);
+  in.finish();
+  return target;
+}
+
+std::string readText(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  if (!in)
+    support::fail("cannot read the target {}: {}", path, support::errnoText(errno));
+  return text;
+}
+
+} // namespace
+
+std::vector<std::string> Target::names() {
+  std::vector<std::string> names;
+  for (const BuiltIn &entry : kBuiltIn)
+    names.emplace_back(entry.name);
+  return names;
+}
+
+Target Target::named(const std::string &name) {
+  if (name.ends_with(".json"))
+    return parse(readText(name), name);
+  const bool level = name == "x86-64-v3" || name == "x86-64-v4";
+  for (const BuiltIn &entry : kBuiltIn) {
+    if (entry.name != (level ? "cpu" : name))
+      continue;
+    Target target = parse(entry.text, std::string("built-in target ") + entry.name);
+    if (level)
+      target.name = target.code = name;
+    return target;
+  }
+  support::fail("there is no target '{}'; known are {}, x86-64-v3, x86-64-v4, and FILE.json", name,
+                fmt::join(names(), ", "));
+}
+
+double Target::seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
+                       uint64_t bytes) const {
+  double rate = vectorFlops;
+  if (kind == planfile::OpClass::gemm || kind == planfile::OpClass::attention) {
+    const auto &rates = kind == planfile::OpClass::gemm ? matmulFlops : attentionFlops;
+    const auto found = rates.find(dtype);
+    rate = found == rates.end() ? rates.at("f32") : found->second;
+  }
+  const double bandwidth = bytes < cacheBytes ? cacheBandwidth : memoryBandwidth;
+  return std::max(double(flops) / rate, double(bytes) / bandwidth) + launchSeconds;
+}
+
+} // namespace hydra

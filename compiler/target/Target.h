@@ -1,0 +1,41 @@
+// What the compiler knows of the machine a plan is for.
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hydra {
+
+/// A description, as the JSON files beside this one have it. Rates are those of the whole device,
+/// and what well-written code reaches, not the vendor's peaks.
+struct Target {
+  std::string name;
+  planfile::TargetKind kind = planfile::TargetKind::cpu;
+  std::string code; // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
+  uint64_t memoryBytes = 0;
+  double memoryBandwidth = 0;                // bytes/s, read plus written
+  uint64_t cacheBytes = 0;                   // steps that move less run at cacheBandwidth
+  double cacheBandwidth = 0;                 // bytes/s
+  std::map<std::string, double> matmulFlops; // FLOP/s by dtype of the operands: f32, bf16
+  std::map<std::string, double> attentionFlops;
+  double vectorFlops = 0;   // FLOP/s of everything else
+  double launchSeconds = 0; // of any step
+
+  /// `cpu`, `h200`, `rtx5090`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose
+  /// name ends in .json. Throws Error that names the file and the field.
+  static Target named(const std::string &name);
+
+  /// The names that `named` knows.
+  static std::vector<std::string> names();
+
+  /// Time at the limit: the larger of computing and moving bytes, and a launch. `dtype` is that of
+  /// a product's operands.
+  double seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
+                 uint64_t bytes) const;
+};
+
+} // namespace hydra

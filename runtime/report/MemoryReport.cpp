@@ -1,0 +1,198 @@
+// Live memory of each program as text, JSON and a timeline.
+#include "runtime/report/MemoryReport.h"
+
+#include "runtime/report/LiveMemory.h"
+#include "runtime/report/PlanNames.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace hydra::report;
+using namespace hydra::planfile;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr size_t kLargest = 10;
+
+uint64_t segmentBytes(const Plan &plan, SegmentKind kind) {
+  return plan.segments()->Get(static_cast<uint32_t>(kind))->size();
+}
+
+double fragmentation(const Program &program) {
+  const auto peak = double(program.transient_bytes()), live = double(program.live_bytes());
+  return live > 0 ? 100 * (peak - live) / live : 0.0;
+}
+
+bool isActivation(Category category) {
+  return category >= Category::act_embed && category <= Category::act_ckpt;
+}
+
+/// Bytes of activations that are live at the peak, by layer.
+std::map<int, uint64_t> activationsByLayer(const Plan &plan, const LiveMemory &memory) {
+  std::map<int, uint64_t> bytes;
+  for (const auto &[index, size] : memory.largestAtPeak) {
+    const Tensor &tensor = *plan.tensors()->Get(index);
+    if (isActivation(tensor.category()))
+      bytes[tensor.layer()] += size;
+  }
+  return bytes;
+}
+
+/// First and last block in which bytes of the tensor are live around the peak.
+std::pair<uint32_t, uint32_t> liveRange(const LiveMemory &memory, uint32_t tensor) {
+  std::pair<uint32_t, uint32_t> range{memory.peakBlock, memory.peakBlock};
+  for (const LivePiece &piece : memory.pieces)
+    if (piece.tensor == tensor && piece.first <= memory.peakBlock &&
+        memory.peakBlock <= piece.last) {
+      range.first = std::min(range.first, piece.first);
+      range.second = std::max(range.second, piece.last);
+    }
+  return range;
+}
+
+void addCategories(Table &table, const CategoryBytes &bytes) {
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] > 0)
+      table.add({"  " + categoryName(static_cast<Category>(i)), bytesText(bytes[i])});
+}
+
+ordered_json categoriesJson(const CategoryBytes &bytes) {
+  ordered_json json = ordered_json::object();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] > 0)
+      json[categoryName(static_cast<Category>(i))] = bytes[i];
+  return json;
+}
+
+/// Calls `visit(block, bytes by category)` for every block of the program.
+template <typename Visit>
+void forEachBlock(const Plan &plan, const LiveMemory &memory, Visit visit) {
+  std::vector<std::map<size_t, int64_t>> change(memory.blocks + 1);
+  for (const LivePiece &piece : memory.pieces) {
+    const auto category = static_cast<size_t>(plan.tensors()->Get(piece.tensor)->category());
+    change[piece.first][category] += static_cast<int64_t>(piece.end - piece.begin);
+    change[piece.last + 1][category] -= static_cast<int64_t>(piece.end - piece.begin);
+  }
+  CategoryBytes live{};
+  for (uint32_t block = 0; block < memory.blocks; ++block) {
+    for (const auto &[category, bytes] : change[block])
+      live[category] += static_cast<uint64_t>(bytes);
+    visit(block, live);
+  }
+}
+
+uint64_t sum(const CategoryBytes &bytes) {
+  uint64_t total = 0;
+  for (const uint64_t part : bytes)
+    total += part;
+  return total;
+}
+
+} // namespace
+
+std::string hydra::report::memoryReportText(const Plan &plan) {
+  const uint64_t persistent = segmentBytes(plan, SegmentKind::persistent),
+                 transient = segmentBytes(plan, SegmentKind::transient);
+  std::string text = fmt::format("arena {} ({} bytes): {} persistent, {} transient\n",
+                                 bytesText(persistent + transient), persistent + transient,
+                                 bytesText(persistent), bytesText(transient));
+  Table kept(1);
+  addCategories(kept, persistentMemory(plan));
+  text += kept.text("");
+  for (const Program *program : *plan.programs()) {
+    const LiveMemory memory = liveMemory(plan, *program);
+    text += fmt::format("program {}: peak {}, live {}, fragmentation {:.2f}%, in block {} of {}\n",
+                        program->name()->string_view(), bytesText(program->transient_bytes()),
+                        bytesText(program->live_bytes()), fragmentation(*program), memory.peakBlock,
+                        memory.blocks);
+    Table table(1);
+    addCategories(table, memory.atPeak);
+    for (const auto &[layer, bytes] : activationsByLayer(plan, memory))
+      table.add({layer < 0 ? "  activations outside layers"
+                           : fmt::format("  activations of layer {}", layer),
+                 bytesText(bytes)});
+    text += table.text("");
+    Table largest(5);
+    largest.add({"largest at the peak", "category", "layer", "blocks", "model", "bytes"});
+    for (size_t i = 0; i < std::min(kLargest, memory.largestAtPeak.size()); ++i) {
+      const auto &[index, bytes] = memory.largestAtPeak[i];
+      const Tensor &tensor = *plan.tensors()->Get(index);
+      const auto [first, last] = liveRange(memory, index);
+      largest.add({tensor.name()->str(), categoryName(tensor.category()),
+                   tensor.layer() < 0 ? "-" : fmt::format("{}", tensor.layer()),
+                   fmt::format("{}-{}", first, last), locationText(plan, tensor.location()),
+                   bytesText(bytes)});
+    }
+    text += largest.text();
+  }
+  return text;
+}
+
+std::string hydra::report::memoryReportJson(const Plan &plan) {
+  const uint64_t persistent = segmentBytes(plan, SegmentKind::persistent),
+                 transient = segmentBytes(plan, SegmentKind::transient);
+  ordered_json json{{"arena_bytes", persistent + transient},
+                    {"persistent_bytes", persistent},
+                    {"transient_bytes", transient},
+                    {"persistent", categoriesJson(persistentMemory(plan))},
+                    {"programs", ordered_json::array()}};
+  for (const Program *program : *plan.programs()) {
+    const LiveMemory memory = liveMemory(plan, *program);
+    ordered_json layers = ordered_json::object(), largest = ordered_json::array();
+    for (const auto &[layer, bytes] : activationsByLayer(plan, memory))
+      layers[fmt::format("{}", layer)] = bytes;
+    for (size_t i = 0; i < std::min(kLargest, memory.largestAtPeak.size()); ++i) {
+      const auto &[index, bytes] = memory.largestAtPeak[i];
+      const Tensor &tensor = *plan.tensors()->Get(index);
+      const auto [first, last] = liveRange(memory, index);
+      largest.push_back({{"name", tensor.name()->str()},
+                         {"bytes", bytes},
+                         {"category", categoryName(tensor.category())},
+                         {"layer", tensor.layer()},
+                         {"first_block", first},
+                         {"last_block", last},
+                         {"model", locationText(plan, tensor.location())}});
+    }
+    json["programs"].push_back({{"name", program->name()->str()},
+                                {"peak_bytes", program->transient_bytes()},
+                                {"live_bytes", program->live_bytes()},
+                                {"peak_block", memory.peakBlock},
+                                {"blocks", memory.blocks},
+                                {"at_peak", categoriesJson(memory.atPeak)},
+                                {"activations_by_layer", layers},
+                                {"largest", largest}});
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string hydra::report::memoryTimelineCsv(const Plan &plan) {
+  std::string text = "program,block,live_bytes";
+  for (const Category category : EnumValuesCategory())
+    text += "," + categoryName(category);
+  text += "\n";
+  for (const Program *program : *plan.programs())
+    forEachBlock(plan, liveMemory(plan, *program), [&](uint32_t block, const CategoryBytes &live) {
+      text += fmt::format("{},{},{}", program->name()->string_view(), block, sum(live));
+      for (const uint64_t bytes : live)
+        text += fmt::format(",{}", bytes);
+      text += "\n";
+    });
+  return text;
+}
+
+std::string hydra::report::memoryTimelineJson(const Plan &plan) {
+  ordered_json json = ordered_json::array();
+  for (const Program *program : *plan.programs()) {
+    ordered_json blocks = ordered_json::array();
+    forEachBlock(plan, liveMemory(plan, *program), [&](uint32_t, const CategoryBytes &live) {
+      blocks.push_back({{"live_bytes", sum(live)}, {"by_category", categoriesJson(live)}});
+    });
+    json.push_back({{"program", program->name()->str()}, {"blocks", blocks}});
+  }
+  return json.dump() + "\n";
+}
