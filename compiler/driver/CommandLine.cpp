@@ -2,6 +2,7 @@
 #include "compiler/driver/CommandLine.h"
 
 #include "compiler/Pipelines.h"
+#include "runtime/support/Suggest.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
@@ -12,6 +13,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 using namespace llvm;
 
@@ -37,20 +39,16 @@ StringRef takeQuoted(StringRef &text) {
   return quoted;
 }
 
-/// One line from what LLVM's parser prints, which is two lines and no hint where the flag is far
-/// from every other.
+/// One line from what LLVM's parser prints, which is two lines, with a hint at flags that are
+/// hidden.
 std::string shortened(StringRef text) {
   text.consume_front(state().program + ": ");
   if (text.starts_with("Unknown command line argument")) {
-    StringRef found = takeQuoted(text);
-    takeQuoted(text); // the command that shows the help
-    StringRef nearest = takeQuoted(text);
-    found = found.split('=').first;
-    nearest = nearest.split('=').first;
-    bool near = !nearest.empty() && found.edit_distance(nearest) <= 3;
-    return ("unknown flag '" + found + "'; " +
-            (near ? "did you mean '" + nearest + "'?" : "--help lists the known ones"))
-        .str();
+    std::vector<std::string> known;
+    for (auto &[name, option] : cl::getRegisteredOptions())
+      if (option->getOptionHiddenFlag() != cl::ReallyHidden)
+        known.push_back("--" + name.str());
+    return support::unknownFlag(takeQuoted(text).str(), known);
   }
   if (text.contains("positional argument"))
     return "more than one model is given; expected MODEL.mlir [flags]";

@@ -111,7 +111,9 @@ TEST_F(HydraRun, WrongUseIsOneLine) {
   expectRefusal("train.fb", "--steps N");
   expectRefusal("train.fb --steps 0", "--steps");
   expectRefusal("train.fb --steps 2 --bench", "--bench");
-  expectRefusal("train.fb --stepz 2", "--stepz");
+  expectRefusal("train.fb --stpes 2", "unknown flag '--stpes'; did you mean '--steps'?");
+  expectRefusal("train.fb --stpes=2", "did you mean '--steps'?");
+  expectRefusal("train.fb --frobnicate", "--help lists the known ones");
   expectRefusal("train.fb --steps 2 --threads 0", "--threads");
   expectRefusal("train.fb --steps 2 --device tpu", "--device");
   expectRefusal("train.fb --bench --profile=picture", "--profile");
