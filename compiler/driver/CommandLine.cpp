@@ -2,6 +2,7 @@
 #include "compiler/driver/CommandLine.h"
 
 #include "compiler/Pipelines.h"
+#include "runtime/support/StandardStreams.h"
 #include "runtime/support/Suggest.h"
 
 #include "mlir/IR/AsmState.h"
@@ -73,6 +74,7 @@ bool MagnitudeParser::parse(cl::Option &option, StringRef, StringRef text, doubl
 
 bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
                       ArrayRef<const cl::OptionCategory *> categories) {
+  support::reserveStandardStreams();
   state().program = sys::path::filename(argv[0]).str();
   mlir::DialectRegistry unused;
   registerEverything(unused); // --mlir-print-ir-after takes the names of passes

@@ -1,6 +1,7 @@
 // hydra-inspect: what is in a plan.
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
@@ -61,6 +62,7 @@ void print(const std::string &text) {
 } // namespace
 
 int main(int argc, char **argv) {
+  support::reserveStandardStreams();
   Options options;
   CLI::App app("Shows what is in a plan: header, parameters, memory map, kernels, steps.");
   app.add_option("plan", options.path, "the plan, as hydrac writes it")->required();

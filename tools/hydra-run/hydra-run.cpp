@@ -8,6 +8,7 @@
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/StandardStreams.h"
 #include "tools/hydra-run/Options.h"
 
 #include <unistd.h>
@@ -220,6 +221,7 @@ int run(const RunOptions &options) {
 } // namespace
 
 int main(int argc, char **argv) {
+  support::reserveStandardStreams();
   RunOptions options;
   if (const std::optional<int> status = parseOptions(argc, argv, options))
     return *status;

@@ -1,0 +1,18 @@
+// Standard input, output and error that the caller has closed.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace hydra::support {
+
+/// Occupies those of the descriptors 0 to 2 that are closed, so that no file which is opened later
+/// gets their number and what is printed inside it. Use of such a stream still fails: it is opened
+/// the other way round. To be called before anything is opened.
+inline void reserveStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)
+      ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY); // the lowest free number
+}
+
+} // namespace hydra::support
