@@ -20,12 +20,27 @@ SmallVector<Value> targets(Lowering &lowering, ValueRange values) {
   return llvm::map_to_vector(values, [&](Value v) { return lowering.target(v); });
 }
 
+/// A vector as a matrix of one row, which is what a matmul takes; anything else as it is.
+Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (type.getRank() != 1)
+    return buffer;
+  const int64_t size = type.getDimSize(0), stride = plan::stridesOf(type)[0];
+  OpBuilder &b = lowering.builder();
+  return plan::ViewOp::create(
+      b, op->getLoc(),
+      plan::bufferType({1, size}, SmallVector<int64_t>{size * stride, stride},
+                       type.getElementType()),
+      buffer, b.getI64IntegerAttr(0));
+}
+
 struct LinearLowering
     : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     Builder b(op->getContext());
-    lowering.call(op, "matmul", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()),
+    SmallVector<Value> reads = sources(lowering, op->getOperands());
+    reads.front() = asMatrix(lowering, op, reads.front());
+    lowering.call(op, "matmul", reads, {asMatrix(lowering, op, lowering.target(op->getResult(0)))},
                   {b.getNamedAttr("transpose_b", b.getUnitAttr())});
     return success();
   }
