@@ -70,8 +70,10 @@ const std::vector<Stage> &stages() {
   static const std::vector<Stage> all = {
       {P::Bind, true, 0, false, false, bindPass},
       {P::Bind, true, 0, false, false, [](Options) { return createUnrollLayers(); }},
-      {P::Differentiate, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
-      {P::Differentiate, false, 1, false, false, [](Options) { return createCSEPass(); }},
+      // At every level: where a value is computed twice instead of used twice, its derivative is a
+      // sum in another order, so simplifying is exact behind differentiation only.
+      {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
+      {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
       {P::Group, true, 0, false, false, [](Options) { return createChunkLinearCE(); }},
@@ -94,8 +96,10 @@ std::vector<PassEntry> pipelinePasses() {
   CompileOptions options;
   for (const Stage &stage : stages()) {
     std::unique_ptr<Pass> pass = stage.create(options);
-    bool switched = pass->getArgument() == "hydra-form-fusions" ||
-                    pass->getArgument() == "hydra-plan-memory";
+    // Where these must run, they have a lesser form, or run again where they need not.
+    static const llvm::StringSet<> switches = {"hydra-form-fusions", "hydra-plan-memory",
+                                               "canonicalize", "cse"};
+    bool switched = switches.contains(pass->getArgument());
     entries.push_back({pass->getArgument().str(), pass->getDescription().str(),
                        stage.required && !switched});
   }
