@@ -231,8 +231,14 @@ RowProgram RowRecorder::finish(ArrayRef<RowValue> values, std::vector<RowResult>
     renumbered[i] = nodes.size();
     nodes.push_back(std::move(node));
   }
-  for (auto [result, value] : llvm::zip(results, values))
+  for (auto [result, value] : llvm::zip(results, values)) {
     result.node = renumbered[value.id];
+    // The only row there is: its values and those of all rows have one shape.
+    if (done.domain.rowShape.empty() && nodes[result.node].kind != RowNode::Kind::SumRows) {
+      const bool columns = variesOverColumns(result.form);
+      result.form = columns ? RowForm::Tile : RowForm::Row;
+    }
+  }
   done.nodes = std::move(nodes);
   done.results = std::move(results);
   return done;

@@ -1,0 +1,58 @@
+// Random programs as compiled plans: values and gradients against the oracle, and the same bits
+// whatever the exact passes, the level and the number of threads.
+#include "test/support/RandomProgram.h"
+#include "test/unit/compiled/CompiledModel.h"
+
+#include <gtest/gtest.h>
+
+namespace hydra::test {
+
+namespace {
+
+constexpr uint64_t kShards = 8, kProgramsPerShard = 5;
+
+/// Every way of compiling that design and Passes.td call exact, beside the default.
+struct Variant {
+  const char *name;
+  unsigned level;
+  std::vector<std::string> disabled;
+};
+
+const std::vector<Variant> &variants() {
+  static const std::vector<Variant> all = {
+      {"-O0", 0, {}},
+      {"-O1", 1, {}},
+      {"no fusions", 2, {"hydra-form-fusions"}},
+      {"no layouts, no schedule", 2, {"hydra-assign-layouts", "hydra-schedule"}},
+      {"no memory reuse, no simplification", 2, {"hydra-plan-memory", "canonicalize", "cse"}},
+  };
+  return all;
+}
+
+class RandomPlans : public testing::TestWithParam<uint64_t> {};
+
+} // namespace
+
+TEST_P(RandomPlans, MatchTheOracleInEveryVariant) {
+  for (uint64_t i = 0; i < kProgramsPerShard && !HasFailure(); ++i) {
+    const uint64_t seed = GetParam() * kProgramsPerShard + i;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const BoundText source = randomProgram(seed).layered;
+    CompiledModel model(source.text, source.binding, Mode::Grad);
+    model.drawValues(seed);
+    const std::vector<std::byte> plan = model.plan();
+    EXPECT_EQ(plan, model.plan(2, {}, /*parallel=*/true)) << "compiled with several threads";
+    const TensorMap results = runPlan(plan, model.values(), 1);
+    expectWithinRounding(results, model.evaluate(false), model.evaluate(true));
+    expectSameBits(runPlan(plan, model.values(), 2), results);
+    for (const Variant &variant : variants()) {
+      SCOPED_TRACE(variant.name);
+      expectSameBits(runPlan(model.plan(variant.level, variant.disabled), model.values(), 2),
+                     results);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range<uint64_t>(0, kShards));
+
+} // namespace hydra::test
