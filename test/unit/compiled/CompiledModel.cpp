@@ -66,7 +66,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   emit.modelFile = "test.mlir";
   emit.precision = "fp32";
   emit.mode = mode == Mode::Grad ? "grad" : "forward";
-  emit.targetName = "cpu";
+  emit.target = Target::named("cpu");
   emit.cpuFeatures = kernels->cpuFeatures;
   emit.nativeCode = std::move(kernels->code);
   emit.symbolOf = [&](plan::KernelOp kernel) {
