@@ -39,7 +39,7 @@ FailureOr<std::string> addCombination(cpu::CpuModule &code, plan::KernelOp kerne
 } // namespace
 
 FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, StringRef targetName) {
-  auto target = cpu::CpuTarget::get(targetName == "cpu" ? "host" : targetName);
+  auto target = cpu::CpuTarget::get(targetName);
   if (!target)
     return module.emitError() << llvm::toString(target.takeError());
   CompiledKernels kernels;

@@ -16,7 +16,7 @@ struct CompiledKernels {
   std::vector<std::string> cpuFeatures;  ///< that the code needs
 };
 
-/// Compiles every `plan.kernel` for a CPU target: `cpu` (this machine), `x86-64-v3`, `x86-64-v4`.
+/// Compiles every `plan.kernel` for a CPU: `host` (this machine), `x86-64-v3`, `x86-64-v4`.
 /// Equal input gives equal bytes.
 llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,
                                                 llvm::StringRef target);

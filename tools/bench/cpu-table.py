@@ -51,7 +51,7 @@ def make_values():
             count *= size
         for layer in range(L if layered else 1):
             tensors.append((f"layers.{layer}.{name}" if layered else name, "F32", shape, floats(count)))
-    return tensors, [random.randrange(V) for _ in range(64 * B * S)]
+    return tensors, [random.randrange(V) for _ in range(B * S + 1)]  # one batch, whatever the shuffle
 
 
 def write_safetensors(path, tensors):
@@ -143,11 +143,11 @@ def compare(build, folder, threads, checkout):
 
 
 def predicted(build, folder, threads):
-    table = run_hydra(build, folder, threads, "--profile=table", "--bench=5").split("\n\n")[1]
-    print("| " + " | ".join(re.split(r"  +", table.strip().splitlines()[0])) + " |")
-    print("|---" + "|---:" * 7 + "|")
-    for line in table.strip().splitlines()[1:]:
-        print("| " + " | ".join(line.split()) + " |")
+    text = run_hydra(build, folder, threads, "--profile=table", f"--bench={STEPS}")
+    rows = [line.strip() for line in text[text.index("  class ") :].split("\n\n")[0].splitlines()]
+    print("| " + " | ".join(re.split(r"  +", rows[0])) + " |\n|---" + "|---:" * 7 + "|")
+    for row in rows[1:]:
+        print("| " + " | ".join(row.split()) + " |")
 
 
 def main():

@@ -58,7 +58,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   if (!compiled)
     return {};
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
-  FailureOr<CompiledKernels> kernels = compileKernels(planModule, "cpu");
+  FailureOr<CompiledKernels> kernels = compileKernels(planModule, "host");
   EXPECT_TRUE(succeeded(kernels)) << own.takeDiagnostics();
   if (failed(kernels))
     return {};
