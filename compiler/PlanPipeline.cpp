@@ -74,6 +74,8 @@ const std::vector<Stage> &stages() {
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
       {P::Group, true, 0, false, false, [](Options) { return createChunkLinearCE(); }},

@@ -37,13 +37,36 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
+def FuseQKV : Pass<"hydra-fuse-qkv", "::mlir::ModuleOp"> {
+  let summary = "projections to queries, keys and values become one product";
+  let description = [{
+    Linear layers of one input whose results reach the same `hydra.attention` become one layer with
+    the weights behind one another, and slices of its result. The concatenation of parameters costs
+    nothing: hydra-assign-layouts places them side by side. Weight files keep the model's names. The
+    input is read once in place of three times, the gradient of the input is one product in place of
+    three and two additions, and products with few columns (keys and values of grouped queries) no
+    longer run alone. *Numerics-changing*: the input's gradient is summed in another order.
+  }];
+  let statistics = [Statistic<"fused", "fused", "products that became part of another">];
+}
+
+def FuseGateUp : Pass<"hydra-fuse-gate-up", "::mlir::ModuleOp"> {
+  let summary = "gate and up projections become one product";
+  let description = [{
+    As hydra-fuse-qkv, for two linear layers of one input whose results, one of them through an
+    activation, are multiplied with each other: the halves of a gated feed-forward layer.
+    *Numerics-changing*: the input's gradient is summed in another order.
+  }];
+  let statistics = [Statistic<"fused", "fused", "products that became part of another">];
+}
+
 def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
   let summary = "adds the backward pass to programs";
   let description = [{
     Walks each program backwards from its output `loss` and lets every operation that depends on a
     parameter build its vector-Jacobian product. Gradients of values used several times, and of
-    parameters used several times, are summed in reverse program order; a parameter without
-    gradient gets zeros. Adds an output `grad.<parameter>` for each parameter. Operations may first
+    parameters used several times, are summed in reverse program order; those of slices that
+    together are a whole value are put side by side. A parameter without gradient gets zeros. Adds an output `grad.<parameter>` for each parameter. Operations may first
     be replaced by forms that save row statistics. *Exact* for the forward values.
   }];
   let options = [ListOption<"programs", "programs", "std::string",
@@ -119,7 +142,8 @@ def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
     Marks shape operations as views (`hydra.view`) of the buffer of their operand, and puts a
     `hydra.copy` where strides allow no view or a consumer does not take the one it would get. Saves
     one pass over memory for every reshape and transposition: 8 B S D bytes a layer for the heads of
-    each of q, k and v. Each remaining copy is in the program to be seen. Without this pass every
+    each of q, k and v. Concatenations of parameters are views as well: the parameters are placed
+    side by side. Each remaining copy is in the program to be seen. Without this pass every
     shape operation copies. *Exact.*
   }];
   let statistics = [Statistic<"views", "views", "results that need no bytes">,

@@ -205,12 +205,15 @@ private:
   }
 
   void emitVariable(plan::VariableOp op) {
-    names[plan::placeOf(op.getBuffer()).buffer] = op.getName().str();
+    // Parameters side by side share a buffer, which goes by all their names.
+    std::string &bufferName = names[plan::placeOf(op.getBuffer()).buffer];
+    bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
     entry->kind =
         op.getKind() == "param" ? planfile::VariableKind::param : planfile::VariableKind::state;
     entry->tensor = tensor(op.getBuffer());
+    file->tensors[entry->tensor]->name = entry->name;
     entry->initializer = initializer(op.getInit(), cast<MemRefType>(op.getBuffer().getType()));
     entry->group = op.getGroup().value_or("").str();
     momentOf.push_back(op.getMomentOf().value_or("").str());

@@ -162,7 +162,15 @@ int64_t AttentionOp::flops() {
 }
 StringRef AttentionOp::costClass() { return "attention"; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
+/// Row statistics [B, H, S] are dense; everything else has any strides but the last.
+static OperandLayout layoutOfHeads(Value v) {
+  if (build::shapeOf(v).size() != 4)
+    return {};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+}
+
 OperandLayout AttentionOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16}; }
+OperandLayout AttentionOp::resultLayout(unsigned i) { return layoutOfHeads(getOperation()->getResult(i)); }
 
 LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                           SmallVectorImpl<Type> &types) {
@@ -210,6 +218,7 @@ int64_t AttentionGradOp::flops() {
 }
 StringRef AttentionGradOp::costClass() { return "attention"; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
+OperandLayout AttentionGradOp::resultLayout(unsigned i) { return layoutOfHeads(getOperation()->getResult(i)); }
 OperandLayout AttentionGradOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }

@@ -7,7 +7,7 @@ include "dialects/hydra/NormOps.td"
 class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
-        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout"]>,
+        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
 def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {

@@ -48,6 +48,9 @@ int64_t LinearOp::flops() {
 }
 StringRef LinearOp::costClass() { return "gemm"; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
+OperandLayout LinearOp::resultLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
+}
 OperandLayout LinearOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
@@ -122,6 +125,7 @@ int64_t MatmulOp::flops() {
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() { return Precision::Matmul; }
+OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }

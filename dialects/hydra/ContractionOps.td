@@ -7,7 +7,7 @@ include "dialects/hydra/HydraBase.td"
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
-        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout"]>,
+        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 

@@ -272,6 +272,12 @@ OperandLayout FusedOp::operandLayout(unsigned operand) {
   return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*alignment=*/4};
 }
 
+OperandLayout FusedOp::resultLayout(unsigned result) {
+  if (sumsOverRows(result) || getResultForm(result) != RowForm::Tile)
+    return {};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4};
+}
+
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {
   SmallVector<unsigned> numbers;
   if (getResultForm(result) != RowForm::Tile || sumsOverRows(result))

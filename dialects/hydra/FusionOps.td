@@ -9,7 +9,7 @@ def FusedOp : Hydra_Op<"fused", [IsolatedFromAbove, ValueOpTrait, Pure,
                                  DeclareOpInterfaceMethods<CostOpInterface,
                                                            ["flops", "bytes", "costClass"]>,
                                  DeclareOpInterfaceMethods<StorageOpInterface,
-                                                           ["operandLayout", "overwritableOperands"]>]> {
+                                                           ["resultLayout", "operandLayout", "overwritableOperands"]>]> {
   let summary = "row-wise operations that become one kernel";
   let description = [{
     ```mlir

@@ -73,6 +73,9 @@ def StorageOpInterface : OpInterface<"StorageOpInterface"> {
     InterfaceMethod<"The layouts of the operand that need no copy before this operation.",
       "::hydra::OperandLayout", "operandLayout", (ins "unsigned":$operand), "",
       [{ (void)operand; return ::hydra::OperandLayout{}; }]>,
+    InterfaceMethod<"The layouts in which the operation can write the result.",
+      "::hydra::OperandLayout", "resultLayout", (ins "unsigned":$result), "",
+      [{ (void)result; return ::hydra::OperandLayout{}; }]>,
     InterfaceMethod<[{
         If the first result can be a strided view of an operand: that operand's number.
       }],

@@ -94,11 +94,11 @@ LogicalResult ReshapeOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
-FailureOr<StridedView> ReshapeOp::view(ArrayRef<int64_t> strides) {
+FailureOr<SmallVector<int64_t>> reshapedStrides(ArrayRef<int64_t> from, ArrayRef<int64_t> strides,
+                                                ArrayRef<int64_t> to) {
   // Old dimensions that lie densely behind one another form blocks; each new dimension must divide
   // what is left of one block.
-  ArrayRef<int64_t> from = build::shapeOf(getX()), to = build::shapeOf(getY());
-  StridedView v{0, SmallVector<int64_t>(to.size(), 1)};
+  SmallVector<int64_t> result(to.size(), 1);
   size_t j = to.size();
   for (size_t i = from.size(); i > 0;) {
     int64_t block = from[i - 1], stride = strides[i - 1];
@@ -112,7 +112,7 @@ FailureOr<StridedView> ReshapeOp::view(ArrayRef<int64_t> strides) {
     while (j > 0 && (block > 1 || to[j - 1] == 1)) {
       if (block % to[j - 1] != 0)
         return failure();
-      v.strides[j - 1] = stride;
+      result[j - 1] = stride;
       stride *= to[j - 1];
       block /= to[j - 1];
       --j;
@@ -120,7 +120,15 @@ FailureOr<StridedView> ReshapeOp::view(ArrayRef<int64_t> strides) {
     if (block != 1)
       return failure();
   }
-  return v;
+  return result;
+}
+
+FailureOr<StridedView> ReshapeOp::view(ArrayRef<int64_t> strides) {
+  FailureOr<SmallVector<int64_t>> result =
+      reshapedStrides(build::shapeOf(getX()), strides, build::shapeOf(getY()));
+  if (failed(result))
+    return failure();
+  return StridedView{0, *result};
 }
 
 LogicalResult ReshapeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {

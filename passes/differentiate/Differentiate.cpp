@@ -52,12 +52,13 @@ private:
     BackwardPhase phase;
     OpBuilder b(end);
     b.setListener(&phase);
-    gradients[loss] = build::constant(b, loss.getLoc(), loss.getType(), 1.0);
+    Value one = build::constant(b, loss.getLoc(), loss.getType(), 1.0);
+    gradients[loss] = {one};
     SmallVector<Operation *> forward;
     for (Operation &op : body)
-      if (!llvm::is_contained({end.getOperation(), gradients[loss].getDefiningOp()}, &op))
+      if (!llvm::is_contained({end.getOperation(), one.getDefiningOp()}, &op))
         forward.push_back(&op);
-    DenseMap<Attribute, Value> parameterGradients;
+    DenseMap<Attribute, SmallVector<Value>> parameterGradients;
     for (Operation *op : llvm::reverse(forward))
       if (failed(pullBack(b, op, parameterGradients)))
         return failure();
@@ -65,7 +66,7 @@ private:
     SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
     SmallVector<Value> values(end.getOutputs());
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-      Value gradient = parameterGradients.lookup(param.getSymNameAttr());
+      Value gradient = sum(b, parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
       names.push_back(b.getStringAttr("grad." + param.getSymName()));
@@ -99,20 +100,52 @@ private:
     return success();
   }
 
-  void accumulate(OpBuilder &b, Value &sum, Value gradient) {
-    sum = sum ? AddOp::create(b, gradient.getLoc(), sum, gradient) : gradient;
+  /// The sum of all that was handed on to a value, in the order it came; null for nothing.
+  Value sum(OpBuilder &b, ArrayRef<Value> parts) {
+    if (Value joined = joinSlices(b, parts))
+      return joined;
+    Value sum;
+    for (Value part : parts)
+      sum = sum ? AddOp::create(b, part.getLoc(), sum, part) : part;
+    return sum;
+  }
+
+  /// Gradients of slices that together are the whole value need no sum of padded tensors: they are
+  /// put side by side.
+  Value joinSlices(OpBuilder &b, ArrayRef<Value> parts) {
+    if (parts.size() < 2)
+      return {};
+    SmallVector<PadOp> pads;
+    for (Value part : parts) {
+      auto pad = part.getDefiningOp<PadOp>();
+      if (!pad || (!pads.empty() && pad.getAxis() != pads.front().getAxis()))
+        return {};
+      pads.push_back(pad);
+    }
+    llvm::sort(pads, [](PadOp x, PadOp y) { return x.getBefore() < y.getBefore(); });
+    int64_t end = 0, axis = pads.front().getAxis();
+    for (PadOp pad : pads) {
+      if (pad.getBefore() != end)
+        return {};
+      end += build::shapeOf(pad.getX())[axis];
+    }
+    if (end != build::shapeOf(parts.front())[axis])
+      return {};
+    return ConcatOp::create(b, parts.back().getLoc(),
+                            llvm::map_to_vector(pads, [](PadOp pad) { return pad.getX(); }),
+                            pads.front().getAxisAttr());
   }
 
   /// Hands the gradients of an operation's results on to its operands.
   LogicalResult pullBack(OpBuilder &b, Operation *op,
-                         DenseMap<Attribute, Value> &parameterGradients) {
+                         DenseMap<Attribute, SmallVector<Value>> &parameterGradients) {
     SmallVector<Value> incoming =
-        llvm::map_to_vector(op->getResults(), [&](Value v) { return gradients.lookup(v); });
+        llvm::map_to_vector(op->getResults(), [&](Value v) { return sum(b, gradients.lookup(v)); });
     if (llvm::none_of(incoming, [](Value v) { return static_cast<bool>(v); }) ||
         llvm::none_of(op->getResults(), [&](Value v) { return active.contains(v); }))
       return success();
     if (auto use = dyn_cast<UseOp>(op)) {
-      accumulate(b, parameterGradients[use.getVariableAttr().getAttr()], incoming[0]);
+      parameterGradients[use.getVariableAttr().getAttr()].push_back(incoming[0]);
       return success();
     }
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
@@ -128,13 +161,13 @@ private:
     cast<DifferentiableOpInterface>(saving).vjp(b, incoming, outgoing);
     for (auto [operand, gradient] : llvm::zip(saving->getOperands(), outgoing))
       if (gradient && active.contains(operand))
-        accumulate(b, gradients[operand], gradient);
+        gradients[operand].push_back(gradient);
     ++products;
     return success();
   }
 
   DenseSet<Value> active;
-  DenseMap<Value, Value> gradients;
+  DenseMap<Value, SmallVector<Value>> gradients;
 };
 
 } // namespace

@@ -10,11 +10,14 @@ ProgramLiveness::ProgramLiveness(EntryOp entry) {
     position[&op] = i;
     if (auto use = dyn_cast<UseOp>(op))
       variableValues[use.getVariableAttr().getAttr()].push_back(use.getResult());
-    if (op.hasAttr(kViewAttr))
+    if (op.hasAttr(kViewAttr) || op.hasAttr(kAdjacentAttr))
       continue; // reads nothing itself
     for (OpOperand &operand : op.getOpOperands()) {
       Value root = layoutOf(operand.get()).root;
       uses[root].push_back({&op, operand.getOperandNumber(), root != operand.get()});
+      if (Operation *concat = root.getDefiningOp(); concat && concat->hasAttr(kAdjacentAttr))
+        for (Value part : concat->getOperands())
+          uses[part].push_back({&op, operand.getOperandNumber(), /*view=*/true});
     }
   }
 }

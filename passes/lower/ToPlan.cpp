@@ -26,6 +26,7 @@ public:
     module = plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
                                         model.getBoundAttr(), IntegerAttr(), IntegerAttr());
     b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
+    placeSideBySide(model);
     for (Operation &op : model.getBody().front()) {
       if (auto param = dyn_cast<ParamOp>(op))
         addVariable(param, "param", param.getBoundType(), param.getInit(),
@@ -37,6 +38,8 @@ public:
 
   plan::PlanModuleOp getModule() { return module; }
   Value variable(StringAttr name) { return variables.lookup(name); }
+  /// The bytes of parameters that lie side by side, of which `first` is the first.
+  Value sideBySide(StringAttr first) { return wholes.lookup(first); }
 
   /// A new program behind all others; scalars and kernels go before the first.
   plan::ProgramOp program(EntryOp entry) {
@@ -123,6 +126,27 @@ private:
                 moment ? b.getStringAttr(owner) : StringAttr(), category);
   }
 
+  /// One buffer for each concatenation of parameters that needs no bytes of its own.
+  void placeSideBySide(ModelOp model) {
+    model.walk([&](ConcatOp concat) {
+      auto nameOf = [](Value part) {
+        return part.getDefiningOp<UseOp>().getVariableAttr().getAttr();
+      };
+      if (!concat->hasAttr(kAdjacentAttr) || wholes.count(nameOf(concat.getParts().front())))
+        return;
+      Value whole = addBuffer(build::typeOf(concat.getY()), "param", concat.getLoc());
+      wholes[nameOf(concat.getParts().front())] = whole;
+      int64_t start = 0;
+      for (Value part : concat.getParts()) {
+        RankedTensorType type = build::typeOf(part);
+        variables[nameOf(part)] = plan::ViewOp::create(
+            b, part.getLoc(), MemRefType::get(type.getShape(), type.getElementType()), whole,
+            b.getI64IntegerAttr(start));
+        start += type.getNumElements();
+      }
+    });
+  }
+
   Value addBuffer(RankedTensorType type, StringRef category, Location loc) {
     return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
                                   b.getStringAttr("persistent"), b.getStringAttr(category),
@@ -132,10 +156,11 @@ private:
   void addVariable(Operation *op, StringRef kind, RankedTensorType type, InitAttr init,
                    StringAttr group, StringAttr momentOf, StringRef category) {
     StringAttr name = SymbolTable::getSymbolName(op);
-    Value buffer = addBuffer(type, category, op->getLoc());
+    Value &buffer = variables[name];
+    if (!buffer)
+      buffer = addBuffer(type, category, op->getLoc());
     plan::VariableOp::create(b, op->getLoc(), name, b.getStringAttr(kind), buffer, init, group,
                              momentOf);
-    variables[name] = buffer;
   }
 
   /// Named after the operations inside, numbered.
@@ -160,6 +185,7 @@ private:
   plan::PlanModuleOp module;
   plan::ProgramOp firstProgram;
   DenseMap<Attribute, Value> variables;
+  DenseMap<Attribute, Value> wholes; // of parameters side by side, by the first of them
   llvm::StringMap<Value> scalars;
   llvm::StringMap<plan::KernelOp> kernels;
 };
@@ -317,28 +343,36 @@ private:
     }
   }
 
-  /// The bytes of a concatenation that a value with no other use will be.
+  /// The bytes of a concatenation that a value with no other use will be, itself or reshaped.
   Value placeInConcat(Value result) {
-    if (!result.hasOneUse())
+    Value part = result;
+    while (part.hasOneUse() && isa<ReshapeOp>(*part.user_begin()) &&
+           part.user_begin()->hasAttr(kViewAttr))
+      part = part.user_begin()->getResult(0);
+    if (!part.hasOneUse())
       return {};
-    OpOperand &use = *result.getUses().begin();
+    OpOperand &use = *part.getUses().begin();
     auto concat = dyn_cast<ConcatOp>(use.getOwner());
-    if (!concat)
+    if (!concat || concat->hasAttr(kAdjacentAttr))
       return {};
-    ArrayRef<int64_t> shape = build::shapeOf(concat.getY());
     int64_t axis = concat.getAxis(), start = 0;
-    for (int64_t i = 0; i < axis; ++i)
-      if (shape[i] != 1)
-        return {}; // its parts would not be dense
-    for (Value part : concat.getParts().take_front(use.getOperandNumber()))
-      start += build::shapeOf(part)[axis];
-    Value whole = target(concat.getY());
-    placed.insert({concat, use.getOperandNumber()});
-    SmallVector<int64_t> strides = plan::stridesOf(cast<MemRefType>(whole.getType()));
+    for (Value before : concat.getParts().take_front(use.getOperandNumber()))
+      start += build::shapeOf(before)[axis];
+    // The concatenation itself may become part of another one, or get a buffer of its own.
+    Value buffer = target(concat.getY());
+    SmallVector<int64_t> whole = plan::stridesOf(cast<MemRefType>(buffer.getType()));
     RankedTensorType type = build::typeOf(result);
+    FailureOr<SmallVector<int64_t>> own =
+        reshapedStrides(build::shapeOf(part), whole, type.getShape());
+    auto storage = result.getDefiningOp<StorageOpInterface>();
+    if (failed(own) || !accepts(storage ? storage.resultLayout(cast<OpResult>(result).getResultNumber())
+                                        : OperandLayout{},
+                                type.getShape(), *own))
+      return {};
+    placed.insert({concat, use.getOperandNumber()});
     return plan::ViewOp::create(b, result.getLoc(),
-                                plan::bufferType(type.getShape(), strides, type.getElementType()),
-                                whole, b.getI64IntegerAttr(start * strides[axis]));
+                                plan::bufferType(type.getShape(), *own, type.getElementType()),
+                                buffer, b.getI64IntegerAttr(start * whole[axis]));
   }
 
   /// The transient buffer of an operand that this operation is the last to read and may overwrite.
@@ -373,6 +407,11 @@ private:
     }
     if (op->hasAttr(kViewAttr))
       return success(); // made when first read
+    if (op->hasAttr(kAdjacentAttr)) {
+      auto first = op->getOperand(0).getDefiningOp<UseOp>();
+      buffers[op->getResult(0)] = plan.sideBySide(first.getVariableAttr().getAttr());
+      return success();
+    }
     if (auto group = dyn_cast<FusedOp>(op))
       return launch(group);
     if (auto lowering = dyn_cast<plan::PlanLoweringOpInterface>(op))

@@ -17,17 +17,52 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
+    placeSideBySide(model);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
         auto storage = dyn_cast<StorageOpInterface>(op);
         if (storage && storage.viewedOperand())
           makeView(storage);
-        else if (!isa<ReturnOp>(op))
+        else if (!isa<ReturnOp>(op) && !op.hasAttr(kAdjacentAttr))
           makeAcceptable(&op);
       }
   }
 
 private:
+  /// Marks concatenations of whole parameters along the first axis, unless one of the parameters has
+  /// another neighbour already.
+  void placeSideBySide(ModelOp model) {
+    DenseMap<Attribute, SmallVector<Attribute>> neighbours; // of a parameter: all in its place
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (auto concat : entry.getBody().front().getOps<ConcatOp>()) {
+        SmallVector<Attribute> parts = parameters(concat);
+        bool possible = !parts.empty() && concat.getAxis() == 0 &&
+                        DenseSet<Attribute>(parts.begin(), parts.end()).size() == parts.size() &&
+                        llvm::all_of(parts, [&](Attribute part) {
+                          auto it = neighbours.find(part);
+                          return it == neighbours.end() || it->second == parts;
+                        });
+        if (!possible)
+          continue;
+        for (Attribute part : parts)
+          neighbours[part] = parts;
+        concat->setAttr(kAdjacentAttr, UnitAttr::get(&getContext()));
+        ++views;
+      }
+  }
+
+  /// The parameters that are joined; empty when anything else is.
+  static SmallVector<Attribute> parameters(ConcatOp concat) {
+    SmallVector<Attribute> names;
+    for (Value part : concat.getParts()) {
+      auto use = part.getDefiningOp<UseOp>();
+      if (!use || !isa<ParamOp>(use.lookup()))
+        return {};
+      names.push_back(use.getVariableAttr().getAttr());
+    }
+    return names;
+  }
+
   static Value dense(Operation *before, Value v) {
     OpBuilder b(before);
     return CopyOp::create(b, before->getLoc(), v);

@@ -8,6 +8,10 @@ namespace hydra {
 /// Marks a shape operation whose result is a view of its operand; set by hydra-assign-layouts.
 inline constexpr llvm::StringLiteral kViewAttr = "hydra.view";
 
+/// Marks a concatenation of parameters that lie side by side in the arena, so that it needs no
+/// bytes; set by hydra-assign-layouts.
+inline constexpr llvm::StringLiteral kAdjacentAttr = "hydra.adjacent";
+
 /// A value as elements of a dense value: `root` itself, or a view of it.
 struct Layout {
   mlir::Value root;

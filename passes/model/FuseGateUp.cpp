@@ -1,0 +1,45 @@
+// hydra-fuse-gate-up: gate and up projections become one product.
+#include "passes/Passes.h"
+#include "passes/model/Projections.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_FUSEGATEUP
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The product that a value is a factor of, itself or through one activation; null otherwise.
+Operation *productOf(Value v) {
+  if (!v.hasOneUse())
+    return nullptr;
+  Operation *user = *v.user_begin();
+  if (isa<SiluOp, GeluOp, SigmoidOp>(user) && user->getResult(0).hasOneUse())
+    user = *user->getResult(0).user_begin();
+  return isa<MulOp>(user) ? user : nullptr;
+}
+
+struct FuseGateUp : impl::FuseGateUpBase<FuseGateUp> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      SmallVector<SmallVector<LinearOp>> all = siblingProjections(entry);
+      for (SmallVector<LinearOp> &siblings : all) {
+        if (siblings.size() != 2)
+          continue;
+        Operation *product = productOf(siblings[0].getY());
+        if (!product || productOf(siblings[1].getY()) != product)
+          continue;
+        fuseProjections(siblings);
+        fused += siblings.size();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,68 @@
+// Linear layers of one input as one layer.
+#include "passes/model/Projections.h"
+
+#include "dialects/hydra/Build.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+/// The parameter that a value reads, or null.
+UseOp parameterUse(Value v) {
+  auto use = v.getDefiningOp<UseOp>();
+  return use && isa<ParamOp>(use.lookup()) ? use : UseOp();
+}
+
+/// The values behind one another along their first axis. Parameters are read before `at`.
+Value joined(OpBuilder &b, Operation *at, ArrayRef<Value> parameters) {
+  for (Value parameter : parameters) {
+    Operation *use = parameter.getDefiningOp();
+    if (!use->isBeforeInBlock(at))
+      use->moveBefore(at);
+  }
+  return ConcatOp::create(b, at->getLoc(), parameters, b.getI64IntegerAttr(0));
+}
+
+} // namespace
+
+SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
+  llvm::MapVector<std::pair<Value, unsigned>, SmallVector<LinearOp>> byInput; // and by bias
+  for (auto linear : entry.getBody().front().getOps<LinearOp>()) {
+    bool biased = linear.getB() != nullptr;
+    if (parameterUse(linear.getW()) && (!biased || parameterUse(linear.getB())))
+      byInput[{linear.getX(), unsigned(biased)}].push_back(linear);
+  }
+  SmallVector<SmallVector<LinearOp>> siblings;
+  for (auto &[input, layers] : byInput)
+    if (layers.size() > 1)
+      siblings.push_back(layers);
+  return siblings;
+}
+
+void fuseProjections(ArrayRef<LinearOp> layers) {
+  LinearOp first = layers.front();
+  OpBuilder b(first);
+  Value weight =
+      joined(b, first, llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getW(); }));
+  Value bias;
+  if (first.getB())
+    bias =
+        joined(b, first, llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getB(); }));
+  Value whole = LinearOp::create(b, first.getLoc(), first.getX(), weight, bias);
+  int64_t axis = build::shapeOf(whole).size() - 1, start = 0;
+  for (LinearOp layer : layers) {
+    int64_t size = build::shapeOf(layer.getY()).back();
+    Value part = SliceOp::create(b, layer.getLoc(), whole, b.getI64IntegerAttr(axis),
+                                 b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
+    layer.getY().replaceAllUsesWith(part);
+    start += size;
+  }
+  for (LinearOp layer : layers)
+    layer.erase();
+}
+
+} // namespace hydra

@@ -1,0 +1,16 @@
+// Linear layers of one input as one layer.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+namespace hydra {
+
+/// Linear layers of every input, in program order, whose weights (and biases, if any has one) are
+/// parameters: those that can become one layer. Inputs with a single one are left out.
+llvm::SmallVector<llvm::SmallVector<LinearOp>> siblingProjections(EntryOp entry);
+
+/// Replaces the layers, which must be of one list of siblingProjections, by one with their weights
+/// behind one another, and slices of its result.
+void fuseProjections(llvm::ArrayRef<LinearOp> layers);
+
+} // namespace hydra

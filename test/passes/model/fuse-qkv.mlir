@@ -1,0 +1,93 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --hydra-fuse-qkv | FileCheck %s
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --hydra-fuse-qkv --hydra-differentiate --hydra-assign-layouts | FileCheck %s --check-prefix=GRAD
+
+// Queries with four heads, keys and values with two; rotations in between.
+// CHECK-LABEL: hydra.entry @loss
+// CHECK: %[[W:.*]] = hydra.concat %wq, %wk, %wv axis = 0 : tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+// CHECK-NEXT: %[[Y:.*]] = hydra.linear %x, %[[W]]
+// CHECK-NEXT: %[[Q:.*]] = hydra.slice %[[Y]] axis = 2 size = 8 start = 0
+// CHECK-NEXT: hydra.slice %[[Y]] axis = 2 size = 4 start = 8
+// CHECK-NEXT: hydra.slice %[[Y]] axis = 2 size = 4 start = 12
+// CHECK-NOT: hydra.linear
+// CHECK: hydra.reshape %[[Q]]
+
+// The three gradients are put side by side, and nothing is copied.
+// GRAD-LABEL: hydra.entry @loss
+// GRAD: hydra.concat %wq, %wk, %wv axis = 0 {hydra.adjacent}
+// GRAD-NOT: hydra.copy
+// GRAD: hydra.concat {{.*}} axis = 2
+// GRAD-NOT: hydra.pad
+// GRAD: hydra.return
+hydra.model @m version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [4, 8] init = ones
+  hydra.param @wv [4, 8] init = ones
+  hydra.entry @loss(%x: [2, 5, 8] f32) {
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %q0 = hydra.linear %x, %wq
+    %k0 = hydra.linear %x, %wk
+    %v0 = hydra.linear %x, %wv
+    %q1 = hydra.reshape %q0 shape = [2, 5, 4, 2]
+    %k1 = hydra.reshape %k0 shape = [2, 5, 2, 2]
+    %v = hydra.reshape %v0 shape = [2, 5, 2, 2]
+    %q = hydra.rope %q1 base = 1.0e4
+    %k = hydra.rope %k1 base = 1.0e4
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    %s = hydra.sum %o axes = [0, 1, 2, 3]
+    hydra.return loss = %s
+  }
+}
+
+// -----
+
+// Not for other inputs, other attentions, or weights that are no parameters.
+// CHECK-LABEL: hydra.entry @different
+// CHECK-NOT: hydra.concat
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones
+  hydra.param @wv [8, 8] init = ones
+  hydra.entry @different(%x: [2, 5, 8] f32, %z: [2, 5, 8] f32) {
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %scaled = hydra.add %wv, %wv
+    %q0 = hydra.linear %x, %wq
+    %k0 = hydra.linear %z, %wk
+    %v0 = hydra.linear %x, %scaled
+    %q = hydra.reshape %q0 shape = [2, 5, 2, 4]
+    %k = hydra.reshape %k0 shape = [2, 5, 2, 4]
+    %v = hydra.reshape %v0 shape = [2, 5, 2, 4]
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// A projection that something else reads as well stays; the other two are fused.
+// CHECK-LABEL: hydra.entry @partly
+// CHECK: hydra.concat %wq, %wk axis = 0
+// CHECK: hydra.linear %x, %wv
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones
+  hydra.param @wv [8, 8] init = ones
+  hydra.entry @partly(%x: [2, 5, 8] f32) {
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %q0 = hydra.linear %x, %wq
+    %k0 = hydra.linear %x, %wk
+    %v0 = hydra.linear %x, %wv
+    %q = hydra.reshape %q0 shape = [2, 5, 2, 4]
+    %k = hydra.reshape %k0 shape = [2, 5, 2, 4]
+    %v = hydra.reshape %v0 shape = [2, 5, 2, 4]
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    hydra.return o = %o, values = %v0
+  }
+}
