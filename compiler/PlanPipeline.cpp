@@ -52,6 +52,12 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   return createOptimizer(optimizer);
 }
 
+std::unique_ptr<Pass> recomputePass(Options options) {
+  RecomputeOptions recompute;
+  recompute.rowwise = options.recompute == Recomputation::Rowwise;
+  return createRecompute(recompute);
+}
+
 /// Without fusion every row-wise operation is a kernel of its own.
 std::unique_ptr<Pass> fusionPass(Options options) {
   FormFusionsOptions fusions;
@@ -82,7 +88,9 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
+      {P::Group, false, 2, true, false, recomputePass},
       {P::Group, true, 0, false, false, fusionPass},
+      {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
@@ -102,8 +110,8 @@ std::vector<PassEntry> pipelinePasses() {
     static const llvm::StringSet<> switches = {"hydra-form-fusions", "hydra-plan-memory",
                                                "canonicalize", "cse"};
     bool switched = switches.contains(pass->getArgument());
-    entries.push_back({pass->getArgument().str(), pass->getDescription().str(),
-                       stage.required && !switched});
+    entries.push_back(
+        {pass->getArgument().str(), pass->getDescription().str(), stage.required && !switched});
   }
   return entries;
 }
@@ -116,6 +124,8 @@ std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileO
       continue;
     std::unique_ptr<Pass> pass = stage.create(options);
     if (!stage.required && options.disabled.contains(pass->getArgument()))
+      continue;
+    if (pass->getArgument() == "hydra-recompute" && options.recompute == Recomputation::None)
       continue;
     names.push_back(pass->getArgument().str());
     passes.addPass(std::move(pass));

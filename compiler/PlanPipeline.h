@@ -10,13 +10,17 @@ namespace hydra {
 /// Where `--compile-to` stops.
 enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
 
+/// What is made again for the backward pass: see `hydra-recompute`.
+enum class Recomputation { None, Light, Rowwise };
+
 struct CompileOptions {
   BindingOptions binding;
   Mode mode = Mode::Train;
   int64_t accumulation = 1;
   bool clip = true;
-  unsigned level = 2;           ///< 0: only what is needed; 1: and simplification; 2: everything
-  llvm::StringSet<> disabled;   ///< pass names
+  Recomputation recompute = Recomputation::Light;
+  unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
+  llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;
 };
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -42,6 +43,14 @@ public:
 
   double number(const char *field, double least) { return number(field, get(field), least); }
 
+  uint64_t bytes(const char *field, double least) {
+    constexpr double most = 1e18;
+    const double value = number(field, least);
+    if (value > most)
+      support::fail("{}: field '{}' is {}; expected at most {}", origin, field, value, most);
+    return static_cast<uint64_t>(value);
+  }
+
   std::map<std::string, double> rates(const char *field) {
     const json &value = get(field);
     if (!value.is_object())
@@ -49,9 +58,9 @@ public:
     std::map<std::string, double> rates;
     for (const auto &[dtype, rate] : value.items())
       rates[dtype] = number((std::string(field) + "." + dtype).c_str(), rate, 1);
-    for (const char *dtype : {"f32", "bf16"})
-      if (!rates.contains(dtype))
-        support::fail("{}: field '{}' has no rate for {}", origin, field, dtype);
+    if (rates.size() != 2 || !rates.contains("f32") || !rates.contains("bf16"))
+      support::fail("{}: field '{}' is {}; expected rates for f32 and bf16", origin, field,
+                    value.dump());
     return rates;
   }
 
@@ -98,9 +107,9 @@ Target parse(const std::string &text, const std::string &origin) {
     support::fail("{}: field 'kind' is \"{}\"; expected cpu or cuda", origin, kind);
   target.kind = kind == "cpu" ? planfile::TargetKind::cpu : planfile::TargetKind::cuda;
   target.code = in.text("code");
-  target.memoryBytes = static_cast<uint64_t>(in.number("memory_bytes", 1));
+  target.memoryBytes = in.bytes("memory_bytes", 1);
   target.memoryBandwidth = in.number("memory_bandwidth", 1);
-  target.cacheBytes = static_cast<uint64_t>(in.number("cache_bytes", 0));
+  target.cacheBytes = in.bytes("cache_bytes", 0);
   target.cacheBandwidth = in.number("cache_bandwidth", 1);
   target.matmulFlops = in.rates("matmul_flops");
   target.attentionFlops = in.rates("attention_flops");
@@ -111,11 +120,13 @@ Target parse(const std::string &text, const std::string &origin) {
 }
 
 std::string readText(const std::string &path) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code))
+    support::fail("cannot read the target {}: it is a directory", path);
   std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
   if (!in)
     support::fail("cannot read the target {}: {}", path, support::errnoText(errno));
-  return text;
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 } // namespace

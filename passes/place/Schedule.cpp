@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/place/Layouts.h"
+#include "passes/place/Updates.h"
 
 #include <set>
 
@@ -14,21 +15,12 @@ namespace hydra {
 
 namespace {
 
-/// Bytes of a dense value; views and uses of variables own none.
-int64_t ownedBytes(Value v) {
-  Operation *op = v.getDefiningOp();
-  if (!op || isa<UseOp>(op) || op->hasAttr(kViewAttr))
-    return 0;
-  RankedTensorType type = build::typeOf(v);
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
-
-/// Live bytes while the operations of a program run in some order. Inputs, outputs and variables are
-/// not counted: they are alive whatever the order.
+/// Live bytes while the operations of a program run in some order. Inputs, outputs and variables
+/// are not counted: they are alive whatever the order.
 class Liveness {
 public:
-  explicit Liveness(Block &body) {
-    for (Operation &op : body)
+  explicit Liveness(EntryOp entry) : updated(updatedValues(entry)) {
+    for (Operation &op : entry.getBody().front())
       for (Value operand : op.getOperands())
         readers[layoutOf(operand).root].insert(&op);
   }
@@ -65,6 +57,16 @@ public:
   int64_t peakBytes() const { return peak; }
 
 private:
+  /// Bytes of a dense value; views, uses of variables and their new values own none.
+  int64_t ownedBytes(Value v) const {
+    Operation *op = v.getDefiningOp();
+    if (!op || isa<UseOp>(op) || op->hasAttr(kViewAttr) || op->hasAttr(kAdjacentAttr) ||
+        updated.contains(v))
+      return 0;
+    RankedTensorType type = build::typeOf(v);
+    return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+  }
+
   static SmallVector<Value> roots(Operation *op) {
     SmallVector<Value> found;
     for (Value operand : op->getOperands())
@@ -73,6 +75,7 @@ private:
     return found;
   }
 
+  DenseSet<Value> updated;
   DenseMap<Value, DenseSet<Operation *>> readers;
   int64_t live = 0, peak = 0;
 };
@@ -83,16 +86,17 @@ struct Schedule : impl::ScheduleBase<Schedule> {
     if (!model)
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      schedule(entry.getBody().front());
+      schedule(entry);
   }
 
 private:
-  void schedule(Block &body) {
+  void schedule(EntryOp entry) {
+    Block &body = entry.getBody().front();
     std::vector<Operation *> given;
     for (Operation &op : body)
       given.push_back(&op);
-    std::vector<Operation *> eager = eagerOrder(body, given);
-    int64_t before = peakOf(body, given), after = peakOf(body, eager);
+    std::vector<Operation *> eager = eagerOrder(entry, given);
+    int64_t before = peakOf(entry, given), after = peakOf(entry, eager);
     if (after >= before)
       return;
     for (Operation *op : eager)
@@ -100,17 +104,19 @@ private:
     ++reordered;
   }
 
-  static int64_t peakOf(Block &body, ArrayRef<Operation *> order) {
-    Liveness liveness(body);
+  static int64_t peakOf(EntryOp entry, ArrayRef<Operation *> order) {
+    Liveness liveness(entry);
     for (Operation *op : order)
       liveness.run(op);
     return liveness.peakBytes();
   }
 
-  /// The given order, except that an operation runs as soon as it can when that frees memory: weight
-  /// gradients and updates go where their operands die.
-  static std::vector<Operation *> eagerOrder(Block &body, ArrayRef<Operation *> given) {
-    Liveness liveness(body);
+  /// The given order, except that an operation runs as soon as it can when that frees memory:
+  /// weight gradients and updates go where their operands die.
+  static std::vector<Operation *> eagerOrder(EntryOp entry, ArrayRef<Operation *> given) {
+    Liveness liveness(entry);
+    auto updates = findUpdates(entry);
+    DenseMap<Operation *, SmallVector<Operation *>> waiting; // updates, by who reads the old value
     DenseMap<Operation *, unsigned> number, missing;
     for (auto [i, op] : llvm::enumerate(given)) {
       number[op] = i;
@@ -118,7 +124,13 @@ private:
       for (Value operand : op->getOperands())
         if (Operation *producer = operand.getDefiningOp())
           producers.insert(producer);
-      missing[op] = producers.size();
+      if (auto it = updates.find(op); it != updates.end())
+        for (Operation *reader : it->second)
+          if (reader->isBeforeInBlock(op) && !producers.contains(reader)) {
+            waiting[reader].push_back(op);
+            ++missing[op];
+          }
+      missing[op] += producers.size();
     }
     std::set<unsigned> ready;
     for (auto [i, op] : llvm::enumerate(given))
@@ -151,6 +163,9 @@ private:
       for (Operation *user : users)
         if (--missing[user] == 0)
           ready.insert(number[user]);
+      for (Operation *update : waiting.lookup(op))
+        if (--missing[update] == 0)
+          ready.insert(number[update]);
     }
     return order;
   }

@@ -62,6 +62,13 @@ struct Options : ModelOptions {
   cl::opt<bool> noClip{"no-clip", cl::cat(category),
                        cl::desc("leave the global norm of gradients out of the program; "
                                 "--clip is then impossible, here and in hydra-run")};
+  cl::opt<Recomputation> recompute{
+      "recompute", cl::cat(category), cl::init(Recomputation::Light),
+      cl::desc("what the backward pass makes again in place of keeping it (default: light)"),
+      cl::values(clEnumValN(Recomputation::None, "none", "nothing"),
+                 clEnumValN(Recomputation::Light, "light", "rotary positions"),
+                 clEnumValN(Recomputation::Rowwise, "rowwise",
+                            "also norms and gated activations: less memory, some more traffic"))};
   cl::list<std::string> programs{
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
@@ -108,6 +115,7 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
   compile.accumulation = options.accum;
   compile.clip = !options.noClip;
   compile.level = options.level;
+  compile.recompute = options.recompute;
   compile.until = options.until;
   for (const std::string &name : options.disabled)
     compile.disabled.insert(name);
@@ -188,40 +196,43 @@ void writeText(const std::string &path, ModuleOp module) {
     writeFile(path, text);
 }
 
-bool isOneOf(const cl::opt<std::string> &format, StringRef flag) {
-  if (format.getNumOccurrences() > 0 && !format.empty() && format != "json")
-    support::fail("--{} is '{}'; expected json or nothing", flag.str(), format.getValue());
-  return format.getNumOccurrences() > 0;
+bool asked(const cl::opt<std::string> &report) { return report.getNumOccurrences() > 0; }
+
+/// Throws Error for a report in a format that does not exist, before any work.
+void checkReports(const Options &options) {
+  for (auto [flag, format] : {std::pair("memory-report", &options.memoryReport),
+                              std::pair("cost-report", &options.costReport)})
+    if (asked(*format) && !format->empty() && *format != "json")
+      support::fail("--{} is '{}'; expected json or nothing", flag, format->getValue());
+  StringRef timeline = options.memoryTimeline.getValue();
+  if (!timeline.empty() && !timeline.ends_with(".csv") && !timeline.ends_with(".json"))
+    support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
 }
 
 /// Whether any report was asked for.
 bool printReports(const Options &options, const planfile::PlanT &content) {
-  bool memory = isOneOf(options.memoryReport, "memory-report"),
-       cost = isOneOf(options.costReport, "cost-report");
   const std::string &timeline = options.memoryTimeline;
-  if (!memory && !cost && timeline.empty())
+  if (!asked(options.memoryReport) && !asked(options.costReport) && timeline.empty())
     return false;
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(planfile::Plan::Pack(builder, &content));
   const auto &plan = *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
-  if (memory)
+  if (asked(options.memoryReport))
     llvm::outs() << (options.memoryReport == "json" ? report::memoryReportJson(plan)
                                                     : report::memoryReportText(plan));
-  if (cost)
+  if (asked(options.costReport))
     llvm::outs() << (options.costReport == "json" ? report::costJson(plan)
                                                   : report::costText(plan));
-  if (!timeline.empty()) {
-    bool json = StringRef(timeline).ends_with(".json");
-    if (!json && !StringRef(timeline).ends_with(".csv"))
-      support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline);
-    writeFile(timeline, json ? report::memoryTimelineJson(plan) : report::memoryTimelineCsv(plan));
-  }
+  if (!timeline.empty())
+    writeFile(timeline, StringRef(timeline).ends_with(".json") ? report::memoryTimelineJson(plan)
+                                                               : report::memoryTimelineCsv(plan));
   return true;
 }
 
 LogicalResult run(Options &options) {
   const Target target = Target::named(options.target);
   checkDisabled(options);
+  checkReports(options);
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
   Driver driver(options, options.timing);

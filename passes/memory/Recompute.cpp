@@ -1,0 +1,110 @@
+// hydra-recompute: values that are cheap to make again are not kept for the backward pass.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_RECOMPUTE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Operations between two uses of a value from which on it is said to wait.
+constexpr int64_t kWait = 24;
+/// Operations behind one another that are made again for one value.
+constexpr int kDepth = 3;
+
+struct Recompute : impl::RecomputeBase<Recompute> {
+  using RecomputeBase::RecomputeBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      position.clear();
+      SmallVector<Operation *> ops;
+      for (auto [i, op] : llvm::enumerate(entry.getBody().front())) {
+        position[&op] = i;
+        ops.push_back(&op);
+      }
+      for (Operation *op : ops)
+        if (isCheap(op))
+          recompute(op);
+    }
+  }
+
+private:
+  /// One pass over bytes that are there anyway.
+  bool isCheap(Operation *op) const {
+    return isa<RopeOp>(op) ||
+           (rowwise && isa<RmsNormOp, LayerNormOp, MulOp, SiluOp, GeluOp, SigmoidOp>(op));
+  }
+
+  /// Makes the value again for its uses behind the longest wait.
+  void recompute(Operation *op) {
+    Value value = op->getResult(0);
+    SmallVector<Operation *> users(value.user_begin(), value.user_end());
+    llvm::sort(users, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    int64_t longest = 0;
+    Operation *next = nullptr; // the first use behind the wait
+    for (size_t i = 1; i < users.size(); ++i)
+      if (int64_t wait = position[users[i]] - position[users[i - 1]]; wait > longest) {
+        longest = wait;
+        next = users[i];
+      }
+    if (longest < kWait || !operandsLive(op, next, kDepth))
+      return;
+    OpBuilder b(next);
+    IRMapping made;
+    Value again = cloneBefore(b, op, next, made);
+    value.replaceUsesWithIf(
+        again, [&](OpOperand &use) { return position[use.getOwner()] >= position[next]; });
+    ++recomputed;
+  }
+
+  /// Whether a value is there at `at` even if nothing is recomputed from it.
+  bool isLive(Value value, Operation *at) const {
+    Operation *op = value.getDefiningOp();
+    if (!op || isa<UseOp, ConstantOp>(op))
+      return true;
+    if (auto storage = dyn_cast<StorageOpInterface>(op); storage && storage.viewedOperand())
+      return isLive(op->getOperand(*storage.viewedOperand()), at);
+    return lastUse(value) >= position.lookup(at);
+  }
+
+  /// Position of the last operation that reads the value, through views.
+  int64_t lastUse(Value value) const {
+    int64_t last = -1;
+    for (Operation *user : value.getUsers()) {
+      auto storage = dyn_cast<StorageOpInterface>(user);
+      last = std::max(last, storage && storage.viewedOperand() ? lastUse(user->getResult(0))
+                                                               : position.lookup(user));
+    }
+    return last;
+  }
+
+  bool operandsLive(Operation *op, Operation *at, int depth) const {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return isLive(operand, at) || (depth > 1 && isCheap(operand.getDefiningOp()) &&
+                                     operandsLive(operand.getDefiningOp(), at, depth - 1));
+    });
+  }
+
+  /// A copy of the operation, and of those of its operands that are not there any more.
+  Value cloneBefore(OpBuilder &b, Operation *op, Operation *at, IRMapping &made) {
+    for (Value operand : op->getOperands())
+      if (!made.contains(operand) && !isLive(operand, at))
+        made.map(operand, cloneBefore(b, operand.getDefiningOp(), at, made));
+    return b.clone(*op, made)->getResult(0);
+  }
+
+  DenseMap<Operation *, int64_t> position; // in the program as it was; clones have none
+};
+
+} // namespace
+} // namespace hydra

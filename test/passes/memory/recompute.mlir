@@ -1,0 +1,73 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute | FileCheck %s
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute=rowwise | FileCheck %s --check-prefix=ROW
+
+// Rotated queries and keys are used by attention, and again long after by its derivative. What they are
+// made of is there anyway, beside the values: they are made again. The norm is kept, unless asked.
+// CHECK-LABEL: hydra.entry @loss
+// CHECK: %[[N:.*]], %{{.*}} = hydra.rms_norm %x
+// CHECK: %[[Q:.*]] = hydra.rope
+// CHECK: %[[K:.*]] = hydra.rope
+// CHECK: hydra.attention %[[Q]], %[[K]]
+// CHECK-NOT: hydra.attention_grad
+// CHECK: %[[Q2:.*]] = hydra.rope {{.*}} base = 1.000000e+04 :
+// CHECK: %[[K2:.*]] = hydra.rope {{.*}} base = 1.000000e+04 :
+// CHECK-NEXT: hydra.attention_grad {{.*}}, %[[Q2]], %[[K2]]
+// CHECK: hydra.reshape %[[N]]
+// CHECK: hydra.return
+
+// ROW-LABEL: hydra.entry @loss
+// ROW: hydra.rms_norm %x
+// ROW: hydra.attention_grad
+// ROW: hydra.rms_norm %x
+// ROW: hydra.return
+hydra.model @m version 1 {
+  hydra.param @g [8] init = ones
+  hydra.param @w [24, 8] init = ones
+  hydra.param @out [8, 8] init = ones
+  hydra.param @up [16, 8] init = ones
+  hydra.param @down [8, 16] init = ones
+  hydra.entry @loss(%x: [2, 5, 8] f32) {
+    %g = hydra.use @g
+    %w = hydra.use @w
+    %out = hydra.use @out
+    %up = hydra.use @up
+    %down = hydra.use @down
+    %n = hydra.rms_norm %x, %g eps = 1.0e-5
+    %qkv = hydra.linear %n, %w
+    %q0 = hydra.slice %qkv axis = 2 start = 0 size = 8
+    %k0 = hydra.slice %qkv axis = 2 start = 8 size = 8
+    %v0 = hydra.slice %qkv axis = 2 start = 16 size = 8
+    %q1 = hydra.reshape %q0 shape = [2, 5, 2, 4]
+    %k1 = hydra.reshape %k0 shape = [2, 5, 2, 4]
+    %v = hydra.reshape %v0 shape = [2, 5, 2, 4]
+    %q = hydra.rope %q1 base = 1.0e4
+    %k = hydra.rope %k1 base = 1.0e4
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    %m = hydra.reshape %o shape = [2, 5, 8]
+    %a = hydra.linear %m, %out
+    %h0 = hydra.linear %a, %up
+    %h = hydra.tanh %h0
+    %y = hydra.linear %h, %down
+    %z = hydra.tanh %y
+    %s = hydra.sum %z axes = [0, 1, 2]
+    hydra.return loss = %s
+  }
+}
+
+// -----
+
+// Nothing waits in a program without derivative.
+// CHECK-LABEL: hydra.entry @loss
+// CHECK-COUNT-1: hydra.rope
+// CHECK-NOT: hydra.rope
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  hydra.entry @loss(%x: [1, 3, 2, 4] f32) {
+    %w = hydra.use @w
+    %y = hydra.mul %x, %w
+    %q = hydra.rope %x base = 1.0e4
+    %p = hydra.mul %q, %y
+    %s = hydra.sum %p axes = [0, 1, 2, 3]
+    hydra.return loss = %s
+  }
+}
