@@ -52,6 +52,12 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   return createOptimizer(optimizer);
 }
 
+std::unique_ptr<Pass> chunkPass(Options options) {
+  ChunkLinearCEOptions chunk;
+  chunk.chunk = options.ceChunk;
+  return createChunkLinearCE(chunk);
+}
+
 std::unique_ptr<Pass> recomputePass(Options options) {
   RecomputeOptions recompute;
   recompute.rowwise = options.recompute == Recomputation::Rowwise;
@@ -80,11 +86,12 @@ const std::vector<Stage> &stages() {
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
-      {P::Group, true, 0, false, false, [](Options) { return createChunkLinearCE(); }},
+      {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},

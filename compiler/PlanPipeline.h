@@ -19,6 +19,7 @@ struct CompileOptions {
   int64_t accumulation = 1;
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
+  int64_t ceChunk = 0;          ///< rows of logits at a time; 0: by memory
   unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;

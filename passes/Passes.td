@@ -37,6 +37,18 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
+def RaiseLinearCE : Pass<"hydra-raise-linear-ce", "::mlir::ModuleOp"> {
+  let summary = "a linear layer before a cross entropy becomes one operation with it";
+  let description = [{
+    Writes `hydra.cross_entropy` of a linear layer without bias (or of a product with a transposed
+    matrix), whose logits nothing else reads, as `hydra.linear_cross_entropy`, which
+    hydra-chunk-linear-ce computes without ever holding all logits. At B S = 4096 and V = 50304 that
+    saves 786 MiB of logits and as much of their gradient. *Numerics-changing*: the weight's
+    gradient is summed over chunks.
+  }];
+  let statistics = [Statistic<"raised", "raised", "losses joined with their projection">];
+}
+
 def FuseQKV : Pass<"hydra-fuse-qkv", "::mlir::ModuleOp"> {
   let summary = "projections to queries, keys and values become one product";
   let description = [{

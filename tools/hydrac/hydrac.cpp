@@ -12,6 +12,7 @@
 #include "runtime/report/MemoryReport.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "tools/hydrac/Explain.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -62,6 +63,9 @@ struct Options : ModelOptions {
   cl::opt<bool> noClip{"no-clip", cl::cat(category),
                        cl::desc("leave the global norm of gradients out of the program; "
                                 "--clip is then impossible, here and in hydra-run")};
+  IntegerOption<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category), cl::init(0),
+                           cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold "
+                                    "(default: 0)")};
   cl::opt<Recomputation> recompute{
       "recompute", cl::cat(category), cl::init(Recomputation::Light),
       cl::desc("what the backward pass makes again in place of keeping it (default: light)"),
@@ -105,6 +109,9 @@ struct Options : ModelOptions {
   cl::opt<std::string> costReport{
       "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
       cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
+  cl::opt<bool> explain{"explain", cl::cat(category),
+                        cl::desc("print what steps, memory and predicted time would be without "
+                                 "each pass, and end")};
   cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
@@ -116,6 +123,7 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
   compile.clip = !options.noClip;
   compile.level = options.level;
   compile.recompute = options.recompute;
+  compile.ceChunk = options.ceChunk;
   compile.until = options.until;
   for (const std::string &name : options.disabled)
     compile.disabled.insert(name);
@@ -229,12 +237,55 @@ bool printReports(const Options &options, const planfile::PlanT &content) {
   return true;
 }
 
+/// What a plan says of its origin, before there is code.
+EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
+                        const Target &target) {
+  EmitOptions emit;
+  emit.producer = "hydrac 0.1";
+  emit.modelFile = options.file;
+  emit.precision = "fp32";
+  emit.mode = modeName(compile.mode).str();
+  emit.target = target;
+  emit.schedules = schedulesOf(options);
+  emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
+  emit.options = {{"mode", emit.mode},
+                  {"target", options.target},
+                  {"O", std::to_string(compile.level)},
+                  {"accum", std::to_string(compile.accumulation)},
+                  {"clip", compile.clip ? "true" : "false"}};
+  for (const std::string &name : options.disabled)
+    emit.options.emplace_back("disable-pass", name);
+  emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
+  return emit;
+}
+
+plan::PlanModuleOp planOf(ModuleOp module) {
+  return *module.getOps<plan::PlanModuleOp>().begin();
+}
+
+LogicalResult explain(const Options &options, const Target &target) {
+  return printExplanation(
+      [&](const std::string &without) -> FailureOr<std::unique_ptr<planfile::PlanT>> {
+        Driver driver(options);
+        if (failed(driver.load()))
+          return failure();
+        CompileOptions compile = compileOptions(options, driver.model());
+        if (!without.empty())
+          compile.disabled.insert(without);
+        if (failed(driver.run([&](OpPassManager &manager) { buildPlanPipeline(manager, compile); })))
+          return failure();
+        return emitPlan(planOf(driver.module()), emitOptions(options, compile, target));
+      });
+}
+
 LogicalResult run(Options &options) {
   const Target target = Target::named(options.target);
   checkDisabled(options);
   checkReports(options);
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
+  if (options.explain)
+    return explain(options, target);
   Driver driver(options, options.timing);
   if (failed(driver.load()))
     return failure();
@@ -248,24 +299,9 @@ LogicalResult run(Options &options) {
               driver.module());
     return success();
   }
-  auto module = *driver.module().getOps<plan::PlanModuleOp>().begin();
-  EmitOptions emit;
-  emit.producer = "hydrac 0.1";
-  emit.modelFile = options.file;
-  emit.precision = "fp32";
-  emit.mode = modeName(compile.mode).str();
+  plan::PlanModuleOp module = planOf(driver.module());
+  EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;
-  emit.target = target;
-  emit.schedules = schedulesOf(options);
-  emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
-  emit.options = {{"mode", emit.mode},
-                  {"target", options.target},
-                  {"O", std::to_string(compile.level)},
-                  {"accum", std::to_string(compile.accumulation)},
-                  {"clip", compile.clip ? "true" : "false"}};
-  for (const std::string &name : options.disabled)
-    emit.options.emplace_back("disable-pass", name);
-  emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
   if (printReports(options, *emitPlan(module, emit)) && options.output.getNumOccurrences() == 0)
     return success();
   if (target.kind == planfile::TargetKind::cuda)

@@ -1,0 +1,72 @@
+// Compiles again without each pass and compares.
+#include "tools/hydrac/Explain.h"
+
+#include "compiler/PlanPipeline.h"
+#include "runtime/report/Table.h"
+#include "runtime/report/Units.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace hydra::report;
+
+namespace hydra {
+
+namespace {
+
+struct Prediction {
+  int64_t steps = 0, arena = 0, traffic = 0;
+  double milliseconds = 0;
+};
+
+Prediction predictionOf(const planfile::PlanT &plan) {
+  Prediction prediction;
+  for (const auto &program : plan.programs)
+    if (program->name != "eval" && program->name != "logits")
+      prediction.steps += static_cast<int64_t>(program->blocks.size());
+  for (const planfile::Segment &segment : plan.segments)
+    prediction.arena += static_cast<int64_t>(segment.size());
+  prediction.traffic = static_cast<int64_t>(plan.cost.bytes());
+  prediction.milliseconds = plan.cost.microseconds() * 1e-3;
+  return prediction;
+}
+
+std::string difference(int64_t bytes) {
+  if (bytes == 0)
+    return "-";
+  return (bytes > 0 ? "+" : "-") + bytesText(static_cast<uint64_t>(std::abs(bytes)));
+}
+
+} // namespace
+
+llvm::LogicalResult printExplanation(CompileWithout compile) {
+  auto all = compile("");
+  if (failed(all))
+    return llvm::failure();
+  const Prediction base = predictionOf(**all);
+  Table table(1);
+  table.add({"", "steps", "arena", "traffic", "ms at the limit of " + (*all)->target->name});
+  table.add({"all passes", fmt::format("{}", base.steps), bytesText(uint64_t(base.arena)),
+             bytesText(uint64_t(base.traffic)), fmt::format("{:.4f}", base.milliseconds)});
+  llvm::StringSet<> seen;
+  for (const PassEntry &pass : pipelinePasses()) {
+    if (pass.required || !seen.insert(pass.name).second)
+      continue;
+    auto without = compile(pass.name);
+    if (failed(without))
+      return llvm::failure();
+    const Prediction other = predictionOf(**without);
+    const double slower = other.milliseconds - base.milliseconds;
+    table.add({"without " + pass.name,
+               other.steps == base.steps ? "-" : fmt::format("{:+}", other.steps - base.steps),
+               difference(other.arena - base.arena), difference(other.traffic - base.traffic),
+               std::abs(slower) < 5e-5 ? "-" : fmt::format("{:+.4f}", slower)});
+  }
+  llvm::outs() << table.text("");
+  return llvm::success();
+}
+
+} // namespace hydra
