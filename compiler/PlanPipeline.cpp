@@ -52,6 +52,11 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   return createOptimizer(optimizer);
 }
 
+std::unique_ptr<Pass> attentionPass(Options options) {
+  return options.attention == AttentionForm::Naive ? createDecomposeAttention()
+                                                   : createRaiseAttention();
+}
+
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
@@ -86,6 +91,7 @@ const std::vector<Stage> &stages() {
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
+      {P::Differentiate, false, 2, false, false, attentionPass},
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},

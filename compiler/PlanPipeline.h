@@ -13,13 +13,17 @@ enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
 /// What is made again for the backward pass: see `hydra-recompute`.
 enum class Recomputation { None, Light, Rowwise };
 
+/// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
+enum class AttentionForm { Flash, Naive };
+
 struct CompileOptions {
   BindingOptions binding;
   Mode mode = Mode::Train;
   int64_t accumulation = 1;
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
-  int64_t ceChunk = 0;          ///< rows of logits at a time; 0: by memory
+  AttentionForm attention = AttentionForm::Flash;
+  int64_t ceChunk = 0;        ///< rows of logits at a time; 0: by memory
   unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;

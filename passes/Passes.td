@@ -37,6 +37,29 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
+def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {
+  let summary = "products, mask and softmax over all scores become attention";
+  let description = [{
+    Recognises softmax(scale q kᵀ + mask) v with heads before rows, with scale and mask in any order,
+    the mask as a selection of or a sum with minus infinities (or -1e9 and below), causal, chunked or windowed, with
+    grouped query heads as rows of one product, and writes it as `hydra.attention`, whose kernels
+    never hold the scores: B H S² elements less for each tensor of that shape. Undoes
+    hydra-decompose-attention. *Numerics-changing*.
+  }];
+  let statistics = [Statistic<"raised", "raised", "attentions recognised">];
+}
+
+def DecomposeAttention : Pass<"hydra-decompose-attention", "::mlir::ModuleOp"> {
+  let summary = "attention as products, a mask and a softmax over all scores";
+  let description = [{
+    Writes `hydra.attention` as a product for the scores, its scale and mask, a softmax and a product
+    with the values, for `--attention=naive`: to compare with, and to see what the fused form saves.
+    Needs B H S² elements for the softmax, which the backward pass reads, and one more tensor of that
+    size while it runs. *Numerics-changing*.
+  }];
+  let statistics = [Statistic<"decomposed", "decomposed", "attentions written out">];
+}
+
 def RaiseLinearCE : Pass<"hydra-raise-linear-ce", "::mlir::ModuleOp"> {
   let summary = "a linear layer before a cross entropy becomes one operation with it";
   let description = [{

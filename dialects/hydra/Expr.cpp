@@ -90,7 +90,12 @@ StringRef comparisonFunction(StringRef head) {
   return "";
 }
 
-void printReal(AsmPrinter &p, FloatAttr value) { p << value.getValue(); }
+void printReal(AsmPrinter &p, FloatAttr value) {
+  if (value.getValue().isInfinity())
+    p << (value.getValue().isNegative() ? "-inf" : "inf");
+  else
+    p << value.getValue();
+}
 void printReal(llvm::raw_ostream &p, FloatAttr value) {
   p << llvm::format("%g", value.getValueAsDouble());
 }
@@ -119,8 +124,7 @@ template <typename Printer> void print(Printer &p, Attribute expr, int outer, bo
   int own = strength(head, args.size());
   if (own == 7) {
     p << head << '(';
-    llvm::interleave(
-        args, [&](Attribute a) { print(p, a, 0, inAngles); }, [&] { p << ", "; });
+    llvm::interleave(args, [&](Attribute a) { print(p, a, 0, inAngles); }, [&] { p << ", "; });
     p << ')';
     return;
   }
@@ -203,8 +207,8 @@ private:
         continue;
       if (!option || !option.getArgs().empty() ||
           !llvm::is_contained(options->second, option.getHead())) {
-        emitError() << "choice '" << choice.getHead() << "' can only be compared with one of: "
-                    << llvm::join(options->second, ", ");
+        emitError() << "choice '" << choice.getHead()
+                    << "' can only be compared with one of: " << llvm::join(options->second, ", ");
         return failure();
       }
       FailureOr<Attribute> value = symbol(choice);
@@ -272,9 +276,8 @@ private:
     auto truth = [&](bool v) { return FailureOr<Attribute>(Attribute(builder.getBoolAttr(v))); };
     auto result = [&](bool wrapped) {
       // The smallest integer has no literal.
-      return wrapped || r == std::numeric_limits<int64_t>::min()
-                 ? overflow(e)
-                 : FailureOr<Attribute>(integer(r));
+      return wrapped || r == std::numeric_limits<int64_t>::min() ? overflow(e)
+                                                                 : FailureOr<Attribute>(integer(r));
     };
     if (f == "+")
       return result(__builtin_add_overflow(a, b, &r));
@@ -320,8 +323,10 @@ private:
     SmallVector<double> v = llvm::map_to_vector(args, realValue);
     double a = v[0], b = v.size() > 1 ? v[1] : 0.0;
     if (f == "<" || f == "<=" || f == ">" || f == ">=")
-      return Attribute(
-          builder.getBoolAttr(f == "<" ? a < b : f == "<=" ? a <= b : f == ">" ? a > b : a >= b));
+      return Attribute(builder.getBoolAttr(f == "<"    ? a < b
+                                           : f == "<=" ? a <= b
+                                           : f == ">"  ? a > b
+                                                       : a >= b));
     if (f == "ceil" || f == "floor" || f == "round") {
       double r = f == "ceil" ? std::ceil(a) : f == "floor" ? std::floor(a) : std::nearbyint(a);
       if (!(std::abs(r) < 9.0e15))
@@ -380,8 +385,8 @@ public:
       return failure();
     if (operators <= kMostOperators)
       return success();
-    return parser.emitError(loc) << "expression has " << operators << " operators; expected at most "
-                                 << kMostOperators;
+    return parser.emitError(loc) << "expression has " << operators
+                                 << " operators; expected at most " << kMostOperators;
   }
 
 private:
@@ -509,6 +514,10 @@ private:
         e = b.getBoolAttr(name == "true");
         return success();
       }
+      if (name == "inf") {
+        e = b.getF64FloatAttr(std::numeric_limits<double>::infinity());
+        return success();
+      }
       if (failed(parser.parseOptionalLParen())) {
         e = make(name, {});
         return success();
@@ -527,9 +536,9 @@ private:
       if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
         return failure();
       if (args.size() < low || args.size() > high)
-        return parser.emitError(loc) << "'" << name << "' has " << args.size()
-                                     << " arguments; expected "
-                                     << (high > low ? "at least " : "") << low;
+        return parser.emitError(loc)
+               << "'" << name << "' has " << args.size() << " arguments; expected "
+               << (high > low ? "at least " : "") << low;
       e = make(head, args);
       return success();
     }
@@ -559,9 +568,9 @@ private:
       ++end;
     if (*end != 'e' && *end != 'E')
       return success();
-    return parser.emitError(start) << "a real number needs a decimal point, as in "
-                                   << StringRef(start.getPointer(), end - start.getPointer())
-                                   << ".0e5";
+    return parser.emitError(start)
+           << "a real number needs a decimal point, as in "
+           << StringRef(start.getPointer(), end - start.getPointer()) << ".0e5";
   }
 
 public:
@@ -601,12 +610,8 @@ FailureOr<Attribute> evaluate(Attribute expr, const Environment &environment,
   return Evaluator(expr.getContext(), environment, emitError).run(expr);
 }
 
-ParseResult parseExpr(AsmParser &parser, Attribute &expr) {
-  return ExprParser(parser).parse(expr);
-}
-void printExpr(AsmPrinter &printer, Attribute expr) {
-  print(printer, expr, 0, /*inAngles=*/false);
-}
+ParseResult parseExpr(AsmParser &parser, Attribute &expr) { return ExprParser(parser).parse(expr); }
+void printExpr(AsmPrinter &printer, Attribute expr) { print(printer, expr, 0, /*inAngles=*/false); }
 
 ParseResult parseExprList(AsmParser &parser, ArrayAttr &list) {
   SmallVector<Attribute> values;
@@ -691,9 +696,7 @@ static void printInit(AsmPrinter &printer, InitAttr init, bool inAngles) {
     printer << ')';
   }
 }
-void printInit(AsmPrinter &printer, InitAttr init) {
-  printInit(printer, init, /*inAngles=*/false);
-}
+void printInit(AsmPrinter &printer, InitAttr init) { printInit(printer, init, /*inAngles=*/false); }
 
 Attribute InitAttr::parse(AsmParser &parser, Type) {
   InitAttr init;

@@ -63,6 +63,12 @@ struct Options : ModelOptions {
   cl::opt<bool> noClip{"no-clip", cl::cat(category),
                        cl::desc("leave the global norm of gradients out of the program; "
                                 "--clip is then impossible, here and in hydra-run")};
+  cl::opt<AttentionForm> attention{
+      "attention", cl::cat(category), cl::init(AttentionForm::Flash),
+      cl::desc("how attention is computed (default: flash)"),
+      cl::values(
+          clEnumValN(AttentionForm::Flash, "flash", "without ever holding the scores"),
+          clEnumValN(AttentionForm::Naive, "naive", "by products and a softmax over all scores"))};
   IntegerOption<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category), cl::init(0),
                            cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold "
                                     "(default: 0)")};
@@ -124,6 +130,7 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
   compile.level = options.level;
   compile.recompute = options.recompute;
   compile.ceChunk = options.ceChunk;
+  compile.attention = options.attention;
   compile.until = options.until;
   for (const std::string &name : options.disabled)
     compile.disabled.insert(name);
@@ -259,23 +266,21 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
   return emit;
 }
 
-plan::PlanModuleOp planOf(ModuleOp module) {
-  return *module.getOps<plan::PlanModuleOp>().begin();
-}
+plan::PlanModuleOp planOf(ModuleOp module) { return *module.getOps<plan::PlanModuleOp>().begin(); }
 
 LogicalResult explain(const Options &options, const Target &target) {
-  return printExplanation(
-      [&](const std::string &without) -> FailureOr<std::unique_ptr<planfile::PlanT>> {
-        Driver driver(options);
-        if (failed(driver.load()))
-          return failure();
-        CompileOptions compile = compileOptions(options, driver.model());
-        if (!without.empty())
-          compile.disabled.insert(without);
-        if (failed(driver.run([&](OpPassManager &manager) { buildPlanPipeline(manager, compile); })))
-          return failure();
-        return emitPlan(planOf(driver.module()), emitOptions(options, compile, target));
-      });
+  return printExplanation([&](const std::string &without)
+                              -> FailureOr<std::unique_ptr<planfile::PlanT>> {
+    Driver driver(options);
+    if (failed(driver.load()))
+      return failure();
+    CompileOptions compile = compileOptions(options, driver.model());
+    if (!without.empty())
+      compile.disabled.insert(without);
+    if (failed(driver.run([&](OpPassManager &manager) { buildPlanPipeline(manager, compile); })))
+      return failure();
+    return emitPlan(planOf(driver.module()), emitOptions(options, compile, target));
+  });
 }
 
 LogicalResult run(Options &options) {

@@ -1,0 +1,111 @@
+// hydra-decompose-attention: attention as products, a mask and a softmax over all scores.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_DECOMPOSEATTENTION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Writes one attention at its place.
+class Writer {
+public:
+  explicit Writer(AttentionOp op)
+      : op(op), b(op), loc(op.getLoc()), q(build::shapeOf(op.getQ())), k(build::shapeOf(op.getK())),
+        v(build::shapeOf(op.getV())) {}
+
+  Value write() {
+    // Query heads that share a key head are rows of one product.
+    const int64_t shared = q[2] / k[2];
+    Value queries =
+        build::reshape(b, loc, headsFirst(op.getQ()), {q[0], k[2], shared * q[1], q[3]});
+    Value scores =
+        MatmulOp::create(b, loc, queries, headsFirst(op.getK()), UnitAttr(), b.getUnitAttr());
+    scores = build::reshape(b, loc, scores, {q[0], q[2], q[1], k[1]});
+    scores = build::scale(b, loc, scores, op.getScale());
+    if (op.getCausal())
+      scores = keep(scores, compare(column(), row(), "le"));
+    if (op.getChunkAttr())
+      scores = keep(scores, compare(chunkOf(0), chunkOf(1), "eq"));
+    if (op.getWindowAttr()) {
+      Value behind = SubOp::create(b, loc, row(), column());
+      scores = keep(scores, compare(behind,
+                                    build::constant(b, loc, behind.getType(),
+                                                    double(intValue(op.getWindowAttr()))),
+                                    "lt"));
+    }
+    Value weights = SoftmaxOp::create(b, loc, scores);
+    weights = build::reshape(b, loc, weights, {q[0], k[2], shared * q[1], k[1]});
+    Value o = MatmulOp::create(b, loc, weights, headsFirst(op.getV()), UnitAttr(), UnitAttr());
+    return headsFirst(build::reshape(b, loc, o, {q[0], q[2], q[1], v[3]}));
+  }
+
+private:
+  /// [B, S, H, hd] to [B, H, S, hd], and back.
+  Value headsFirst(Value x) {
+    return TransposeOp::create(b, loc, x, b.getI64ArrayAttr({0, 2, 1, 3}));
+  }
+
+  Value index(ArrayRef<int64_t> shape, int64_t axis) {
+    return IotaOp::create(b, loc, RankedTensorType::get(shape, b.getI32Type()),
+                          b.getI64ArrayAttr(shape), b.getI64IntegerAttr(axis),
+                          TypeAttr::get(b.getI32Type()));
+  }
+  // Over all scores, so that masks are made where they are used and never stored.
+  Value row() { return index({q[0], q[2], q[1], k[1]}, 2); }
+  Value column() { return index({q[0], q[2], q[1], k[1]}, 3); }
+
+  /// The number of the chunk in which the row (0) or the column (1) of a score lies.
+  Value chunkOf(int64_t axis) {
+    const int64_t size = intValue(op.getChunkAttr()), length = axis == 0 ? q[1] : k[1];
+    const int64_t count = (length + size - 1) / size;
+    Value numbers = build::reshape(b, loc, index({count, size}, 0), {count * size});
+    if (count * size > length)
+      numbers = SliceOp::create(b, loc, numbers, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
+                                b.getI64IntegerAttr(length));
+    if (axis == 0)
+      numbers = build::reshape(b, loc, numbers, {length, 1});
+    return build::broadcast(b, loc, numbers, {q[0], q[2], q[1], k[1]});
+  }
+
+  Value compare(Value x, Value y, StringRef is) {
+    return CompareOp::create(b, loc, x, y, b.getStringAttr(is));
+  }
+
+  /// Minus infinity where the condition does not hold.
+  Value keep(Value scores, Value condition) {
+    Value never =
+        build::constant(b, loc, scores.getType(), -std::numeric_limits<double>::infinity());
+    return SelectOp::create(b, loc, condition, scores, never);
+  }
+
+  AttentionOp op;
+  OpBuilder b;
+  Location loc;
+  ArrayRef<int64_t> q, k, v;
+};
+
+struct DecomposeAttention : impl::DecomposeAttentionBase<DecomposeAttention> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (auto op : llvm::make_early_inc_range(entry.getBody().front().getOps<AttentionOp>())) {
+        if (op.getSaving())
+          continue;
+        op.getO().replaceAllUsesWith(Writer(op).write());
+        op.erase();
+        ++decomposed;
+      }
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,219 @@
+// hydra-raise-attention: products, mask and softmax over all scores become attention.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include <optional>
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct Mask {
+  bool causal = false;
+  int64_t chunk = 0, window = 0; // 0: none
+};
+
+/// The operation of type Op that makes a value which nothing else reads; null otherwise.
+template <typename Op> Op only(Value v) { return v.hasOneUse() ? v.getDefiningOp<Op>() : Op(); }
+
+/// `v` itself, or what broadcasts and reshapes made it of.
+Value withoutShapes(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (!isa<BroadcastOp, ReshapeOp>(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+/// The axis (0 rows, 1 columns) of scores [S, Sk] that an index tensor counts; -1 for anything
+/// else.
+int64_t indexAxis(Value v, ArrayRef<int64_t> scores) {
+  while (auto broadcast = v.getDefiningOp<BroadcastOp>())
+    v = broadcast.getX();
+  auto iota = v.getDefiningOp<IotaOp>();
+  if (!iota)
+    return -1;
+  ArrayRef<int64_t> shape = build::shapeOf(v);
+  const int64_t leading = static_cast<int64_t>(shape.size()) - 2, axis = iota.getAxis() - leading;
+  return (shape == scores || shape == scores.take_back(2)) && axis >= 0 ? axis : -1;
+}
+
+/// The size of the chunks that an index tensor numbers; 0 for anything else.
+int64_t chunkSize(Value v) {
+  v = withoutShapes(v);
+  if (auto slice = v.getDefiningOp<SliceOp>()) {
+    if (slice.getStart() != 0)
+      return 0;
+    v = withoutShapes(slice.getX());
+  }
+  auto iota = v.getDefiningOp<IotaOp>();
+  ArrayRef<int64_t> shape = iota ? build::shapeOf(v) : ArrayRef<int64_t>();
+  return shape.size() == 2 && iota.getAxis() == 0 ? shape[1] : 0;
+}
+
+/// Adds what a condition over scores keeps to the mask; false when it is no known mask.
+bool addCondition(Value condition, ArrayRef<int64_t> scores, Mask &mask) {
+  while (auto broadcast = condition.getDefiningOp<BroadcastOp>())
+    condition = broadcast.getX();
+  auto compare = condition.getDefiningOp<CompareOp>();
+  if (!compare)
+    return false;
+  Value a = compare.getA(), b = compare.getB();
+  StringRef is = compare.getIs();
+  if (is == "ge" || is == "gt") {
+    std::swap(a, b);
+    is = is == "ge" ? "le" : "lt";
+  }
+  if (is == "le" && indexAxis(a, scores) == 1 && indexAxis(b, scores) == 0)
+    return mask.causal = true;
+  if (is == "eq" && chunkSize(a) > 0 && chunkSize(a) == chunkSize(b)) {
+    mask.chunk = chunkSize(a);
+    return true;
+  }
+  auto behind = a.getDefiningOp<SubOp>();
+  std::optional<double> width = build::constantValue(b);
+  if (is == "lt" && behind && width && indexAxis(behind.getA(), scores) == 0 &&
+      indexAxis(behind.getB(), scores) == 1) {
+    mask.window = static_cast<int64_t>(*width);
+    return mask.window > 0;
+  }
+  return false;
+}
+
+/// Whether a score of this value gets no weight beside any other: minus infinity, or as text can
+/// write it.
+bool isNever(Value v) {
+  constexpr double kNever = -1e9;
+  std::optional<double> value = build::constantValue(v);
+  return value && *value <= kNever;
+}
+
+/// One attention written out, as it is recognised.
+struct Pattern {
+  MatmulOp product;            // weights by values
+  Value queries, keys, values; // [B, H, S, hd], [B, Hk, Sk, hd], [B, Hk, Sk, dv]
+  SmallVector<int64_t> scores;
+  double scale = 1.0;
+  Mask mask;
+};
+
+struct RaiseAttention : impl::RaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      SmallVector<SoftmaxOp> softmaxes(entry.getBody().front().getOps<SoftmaxOp>());
+      for (SoftmaxOp softmax : softmaxes)
+        if (std::optional<Pattern> pattern = match(softmax))
+          raise(*pattern);
+    }
+  }
+
+private:
+  static std::optional<Pattern> match(SoftmaxOp softmax) {
+    Pattern p;
+    p.scores.assign(build::shapeOf(softmax.getX()).begin(), build::shapeOf(softmax.getX()).end());
+    if (p.scores.size() != 4 || !softmax.getY().hasOneUse())
+      return std::nullopt;
+    // Behind the softmax: the product with the values, the rows maybe in another shape.
+    Operation *user = *softmax.getY().user_begin();
+    if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.getY().hasOneUse())
+      user = *reshape.getY().user_begin();
+    p.product = dyn_cast<MatmulOp>(user);
+    if (!p.product || p.product.getTransposeA() || p.product.getTransposeB() ||
+        withoutShapes(p.product.getA()) != softmax.getY())
+      return std::nullopt;
+    p.values = p.product.getB();
+    // Before it: masks and scales in any order, then the product of queries and keys.
+    Value x = softmax.getX();
+    while (true) {
+      if (auto select = only<SelectOp>(x)) {
+        if (!isNever(select.getB()) || !addCondition(select.getC(), p.scores, p.mask))
+          return std::nullopt;
+        x = select.getA();
+      } else if (auto add = only<AddOp>(x)) { // a mask of zeros and minus infinities
+        auto bias = withoutShapes(add.getB()).getDefiningOp<SelectOp>();
+        if (!bias || build::constantValue(bias.getA()) != 0.0 || !isNever(bias.getB()) ||
+            !addCondition(bias.getC(), p.scores, p.mask))
+          return std::nullopt;
+        x = add.getA();
+      } else if (auto mul = only<MulOp>(x); mul && build::constantValue(mul.getB())) {
+        p.scale *= *build::constantValue(mul.getB());
+        x = mul.getA();
+      } else if (auto div = only<DivOp>(x); div && build::constantValue(div.getB())) {
+        p.scale /= *build::constantValue(div.getB());
+        x = div.getA();
+      } else if (auto reshape = only<ReshapeOp>(x)) {
+        x = reshape.getX();
+      } else {
+        break;
+      }
+    }
+    auto scores = only<MatmulOp>(x);
+    if (!scores || scores.getTransposeA())
+      return std::nullopt;
+    p.queries = scores.getA();
+    p.keys = scores.getB();
+    if (!scores.getTransposeB()) { // keys transposed by hand
+      auto transpose = p.keys.getDefiningOp<TransposeOp>();
+      if (!transpose || transpose.getOrder() != SmallVector<int64_t>{0, 1, 3, 2})
+        return std::nullopt;
+      p.keys = transpose.getX();
+    }
+    return fits(p) ? std::optional(p) : std::nullopt;
+  }
+
+  /// Whether the shapes are those of attention, and the mask is one that it has.
+  static bool fits(const Pattern &p) {
+    ArrayRef<int64_t> q = build::shapeOf(p.queries), k = build::shapeOf(p.keys),
+                      v = build::shapeOf(p.values);
+    return q.size() == 4 && k.size() == 4 && v.size() == 4 && k[1] == v[1] && k[2] == v[2] &&
+           k[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
+           q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
+           (p.mask.causal || (p.mask.chunk == 0 && p.mask.window == 0));
+  }
+
+  void raise(const Pattern &p) {
+    MatmulOp product = p.product;
+    OpBuilder b(product);
+    Location loc = product.getLoc();
+    auto headsLast = [&](Value x) -> Value {
+      return TransposeOp::create(b, loc, x, b.getI64ArrayAttr({0, 2, 1, 3}));
+    };
+    const int64_t width = build::shapeOf(p.queries)[3];
+    Value q = build::reshape(b, loc, p.queries, {p.scores[0], p.scores[1], p.scores[2], width});
+    auto optional = [&](int64_t n) { return n > 0 ? b.getI64IntegerAttr(n) : IntegerAttr(); };
+    SmallVector<int64_t> shape = {p.scores[0], p.scores[2], p.scores[1],
+                                  build::shapeOf(p.values)[3]};
+    auto type = RankedTensorType::get(shape, build::typeOf(p.queries).getElementType());
+    auto attention = AttentionOp::create(
+        b, loc, TypeRange{type}, headsLast(q), headsLast(p.keys), headsLast(p.values),
+        b.getF64FloatAttr(p.scale), p.mask.causal ? b.getUnitAttr() : UnitAttr(),
+        optional(p.mask.chunk), optional(p.mask.window), /*saving=*/UnitAttr());
+    Value o =
+        build::reshape(b, loc, headsLast(attention.getO()), build::shapeOf(product.getResult()));
+    product.getResult().replaceAllUsesWith(o);
+    eraseDead(product);
+    ++raised;
+  }
+
+  /// Erases an operation, and what only it needed.
+  static void eraseDead(Operation *op) {
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      if (Operation *producer = operand.getDefiningOp();
+          producer && isOpTriviallyDead(producer) && !isa<UseOp>(producer))
+        eraseDead(producer);
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,91 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-decompose-attention | FileCheck %s --check-prefix=NAIVE
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-decompose-attention | hydra-opt --split-input-file --hydra-raise-attention --canonicalize | FileCheck %s
+
+// Every mask, grouped heads, another scale, another length of keys: there and back.
+// NAIVE-LABEL: hydra.entry @causal
+// NAIVE-NOT: hydra.attention
+// NAIVE: hydra.matmul {{.*}} transpose_b : tensor<2x2x10x4xf32>, tensor<2x2x5x4xf32>
+// NAIVE: hydra.compare
+// NAIVE: hydra.select
+// NAIVE: hydra.softmax {{.*}} : tensor<2x4x5x5xf32>
+// NAIVE: hydra.matmul
+// CHECK-LABEL: hydra.entry @causal
+// CHECK-NOT: hydra.matmul
+// CHECK: hydra.attention %q, %k, %v causal scale = 2.500000e-01 : tensor<2x5x4x4xf32>, tensor<2x5x2x4xf32>, tensor<2x5x2x4xf32>
+// CHECK-NOT: hydra.softmax
+hydra.model @m version 1 {
+  hydra.entry @causal(%q: [2, 5, 4, 4] f32, %k: [2, 5, 2, 4] f32, %v: [2, 5, 2, 4] f32) {
+    %o = hydra.attention %q, %k, %v scale = 0.25 causal
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// CHECK-LABEL: hydra.entry @everything
+// CHECK: hydra.attention %q, %k, %v scale = 3.000000e+00 : tensor<1x3x2x4xf32>, tensor<1x7x2x4xf32>, tensor<1x7x2x6xf32>
+hydra.model @m version 1 {
+  hydra.entry @everything(%q: [1, 3, 2, 4] f32, %k: [1, 7, 2, 4] f32, %v: [1, 7, 2, 6] f32) {
+    %o = hydra.attention %q, %k, %v scale = 3.0
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// CHECK-LABEL: hydra.entry @masks
+// CHECK: hydra.attention %q, %q, %q causal chunk = 4 scale = 5.000000e-01
+// CHECK: hydra.attention %q, %q, %q causal scale = 5.000000e-01 window = 3
+// CHECK: hydra.attention %q, %q, %q causal chunk = 4 scale = 5.000000e-01 window = 2
+// CHECK-NOT: hydra.softmax
+hydra.model @m version 1 {
+  hydra.entry @masks(%q: [1, 10, 1, 4] f32) {
+    %a = hydra.attention %q, %q, %q scale = 0.5 causal chunk = 4
+    %b = hydra.attention %q, %q, %q scale = 0.5 causal window = 3
+    %c = hydra.attention %q, %q, %q scale = 0.5 causal chunk = 4 window = 2
+    hydra.return a = %a, b = %b, c = %c
+  }
+}
+
+// -----
+
+// By hand: heads first, scores divided, keys transposed, the mask added as minus infinities.
+// CHECK-LABEL: hydra.entry @written
+// CHECK: hydra.attention {{.*}} causal scale = 5.000000e-01 : tensor<2x6x3x4xf32>, tensor<2x6x3x4xf32>, tensor<2x6x3x4xf32>
+// CHECK-NOT: hydra.softmax
+hydra.model @m version 1 {
+  hydra.entry @written(%q: [2, 3, 6, 4] f32, %k: [2, 3, 6, 4] f32, %v: [2, 3, 6, 4] f32) {
+    %kt = hydra.transpose %k order = [0, 1, 3, 2]
+    %s0 = hydra.matmul %q, %kt
+    %two = hydra.constant value = 2.0
+    %s1 = hydra.div %s0, %two
+    %row = hydra.iota shape = [6, 6] axis = 0
+    %column = hydra.iota shape = [6, 6] axis = 1
+    %visible = hydra.compare %row, %column is = "ge"
+    %zero = hydra.constant value = 0.0
+    %never = hydra.constant value = -inf
+    %bias = hydra.select %visible, %zero, %never
+    %s2 = hydra.add %s1, %bias
+    %p = hydra.softmax %s2
+    %o = hydra.matmul %p, %v
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// Not when something else wants the weights, nor under a mask that attention does not have.
+// CHECK-LABEL: hydra.entry @wanted
+// CHECK-NOT: hydra.attention
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @wanted(%q: [2, 3, 6, 4] f32, %k: [2, 3, 6, 4] f32, %v: [2, 3, 6, 4] f32, %m: [6, 6] f32) {
+    %s0 = hydra.matmul %q, %k transpose_b
+    %p = hydra.softmax %s0
+    %o = hydra.matmul %p, %v
+    %s1 = hydra.add %s0, %m
+    %r = hydra.softmax %s1
+    %u = hydra.matmul %r, %v
+    hydra.return o = %o, p = %p, u = %u
+  }
+}
