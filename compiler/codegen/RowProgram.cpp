@@ -233,11 +233,12 @@ RowProgram RowRecorder::finish(ArrayRef<RowValue> values, std::vector<RowResult>
   }
   for (auto [result, value] : llvm::zip(results, values)) {
     result.node = renumbered[value.id];
-    // The only row there is: its values and those of all rows have one shape.
-    if (done.domain.rowShape.empty() && nodes[result.node].kind != RowNode::Kind::SumRows) {
-      const bool columns = variesOverColumns(result.form);
-      result.form = columns ? RowForm::Tile : RowForm::Row;
-    }
+    if (nodes[result.node].kind == RowNode::Kind::SumRows)
+      continue;
+    // The shape of a result may leave out a direction of extent 1 in which its values are computed.
+    const RowForm own = nodes[result.node].form;
+    result.form = rowForm(variesOverRows(result.form) || variesOverRows(own),
+                          variesOverColumns(result.form) || variesOverColumns(own));
   }
   done.nodes = std::move(nodes);
   done.results = std::move(results);

@@ -69,7 +69,7 @@ private:
   llvm::Value *evaluateOne(unsigned number);
   llvm::Value *compute(const RowNode &node, llvm::ArrayRef<llvm::Value *> inputs);
   llvm::Value *index(unsigned dim, llvm::Value *position, bool fromRows);
-  llvm::Value *tableRow(const RowNode &node);
+  llvm::Value *tableRow(const RowNode &node, Tile &tile);
   llvm::Value *bufferPointer(unsigned node, const Chunk &chunk);
 
   const RowNode &node(unsigned number) const { return s.program.nodes[number]; }

@@ -103,14 +103,20 @@ private:
 
   //===-- Accesses --------------------------------------------------------------------------===//
 
+  /// Of a tensor of that form, whose shape may leave out the rows or the columns if there is one.
   TensorAccess access(RowForm form, ArrayRef<int64_t> strides, bool flat) const {
     const RowDomain &domain = s.program.domain;
+    const size_t innerRank = domain.innerShape.size();
+    const bool hasRows = variesOverRows(form) && !strides.empty() &&
+                         !(form == RowForm::Tile && s.rows == 1 && strides.size() == innerRank);
+    const size_t rowRank = hasRows ? domain.rowShape.size() : 0;
+    const bool hasColumns = variesOverColumns(form) && strides.size() >= rowRank + innerRank;
     TensorAccess a;
     size_t next = 0;
     Strided &rows = flat ? a.columns : a.rows;
     for (int64_t size : domain.rowShape)
-      rows.add(size, variesOverRows(form) ? strides[next++] : 0);
-    if (form == RowForm::Tile || form == RowForm::Column)
+      rows.add(size, hasRows ? strides[next++] : 0);
+    if (hasColumns)
       for (int64_t size : domain.innerShape)
         a.columns.add(size, strides[next++]);
     else if (flat)

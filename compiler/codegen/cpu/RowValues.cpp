@@ -24,7 +24,7 @@ Value *RowCodegen::evaluate(unsigned number, Tile &tile) {
       value = index(n.code, memory.laneColumns(tile.chunk), s.flat);
       break;
     case Kind::Gather:
-      value = memory.load(tableRow(n), s.inputs[n.code], n.type, tile.chunk);
+      value = memory.load(tableRow(n, tile), s.inputs[n.code], n.type, tile.chunk);
       break;
     case Kind::Rotate:
       value = rotaries.at(number).rotate(inputRows[n.code], s.inputs[n.code],
@@ -87,8 +87,13 @@ Value *RowCodegen::index(unsigned dim, Value *position, bool fromRows) {
 }
 
 /// The address of the gathered row of a table.
-Value *RowCodegen::tableRow(const RowNode &n) {
-  Value *number = b.CreateSExt(ones[n.inputs[0]], b.getInt64Ty());
+Value *RowCodegen::tableRow(const RowNode &n, Tile &tile) {
+  // Where there is one column, the number may be a value of that column.
+  const unsigned from = n.inputs[0];
+  Value *number = variesOverColumns(node(from).form)
+                      ? b.CreateExtractElement(evaluate(from, tile), uint64_t{0})
+                      : ones[from];
+  number = b.CreateSExt(number, b.getInt64Ty());
   return memory.elementPointer(inputPointers[n.code], n.type,
                                memory.offsetOf(s.inputs[n.code].rows, number));
 }

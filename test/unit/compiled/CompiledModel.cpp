@@ -119,6 +119,8 @@ TensorMap runPlan(const std::vector<std::byte> &bytes, const TensorMap &values, 
   runtime::CpuExecutor executor(file, {.threads = threads, .memoryAvailable = 0});
   for (const planfile::Variable *variable : *plan.variables())
     give(executor, plan, variable->tensor(), values.find(variable->name()->str())->second);
+  for (const planfile::Scalar *scalar : *plan.scalars())
+    give(executor, plan, scalar->tensor(), values.find(scalar->name()->str())->second);
   const planfile::Program &program = *plan.programs()->Get(0);
   for (const planfile::Input *input : *program.inputs())
     give(executor, plan, input->tensor(), values.find(input->name()->str())->second);
