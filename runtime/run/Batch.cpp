@@ -99,6 +99,9 @@ void Batch::drawSynthetic(uint64_t draw) {
   const support::Philox text(seed, "tokens", draw); // as hydra-interpret draws them
   for (Entry &entry : entries) {
     const support::DType dtype = dtypeOf(*entry.tensor);
+    if (entry.input->kind() == InputKind::values && dtype == support::DType::I32)
+      support::fail("the input {} has no synthetic values; give it with --inputs",
+                    entry.input->name()->string_view());
     const size_t size = support::byteSize(dtype);
     const auto elements = static_cast<uint64_t>(elementsOf(*entry.tensor));
     const auto &shape = *entry.tensor->shape();
