@@ -1,4 +1,4 @@
-// compare-tensors OUT REF LIMIT: fails unless every tensor of OUT is in REF and the relative L2
+// compare-tensors OUT REF LIMIT: fails unless OUT and REF have the same tensors and their relative L2
 // distance is at most LIMIT (for a scalar: LIMIT relative to 1 or its size, whichever is larger).
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
@@ -44,6 +44,8 @@ int main(int argc, char **argv) {
     for (const TensorView &tensor : out.tensors())
       if (const double d = distance(tensor, reference.get(tensor.name)); !(d <= limit))
         fail("{}: relative distance {:.2e}; expected at most {:.2e}", tensor.name, d, limit);
+    for (const TensorView &tensor : reference.tensors())
+      out.get(tensor.name);
     fmt::print("{} tensors within {:.1e}\n", out.tensors().size(), limit);
     return out.tensors().empty();
   } catch (const Error &error) {
