@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 using namespace hydra;
 
 namespace {
@@ -19,23 +21,85 @@ constexpr const char *kExamples =
     "  hydra-run grad.fb --inputs in.safetensors --outputs out.safetensors\n"
     "  hydra-run plan.fb --bench --profile=table";
 
-const auto fromOne = CLI::Range(int64_t{1}, int64_t{1} << 40);
-const auto fromZero = CLI::Range(int64_t{0}, int64_t{1} << 40);
+/// A check that help does not spell out.
+CLI::Validator quiet(CLI::Validator validator) { return validator.description(""); }
+
+CLI::Validator integerFrom(int64_t least) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  return quiet(CLI::Range(least, kMost));
+}
+
+const CLI::Validator fromOne = integerFrom(1), fromZero = integerFrom(0);
+
+/// A finite number for which `holds` is true.
+CLI::Validator numberThat(bool (*holds)(double), const char *expected) {
+  return CLI::Validator(
+      [=](const std::string &text) {
+        double value = 0;
+        const bool good =
+            CLI::detail::lexical_cast(text, value) && std::isfinite(value) && holds(value);
+        return good ? std::string() : fmt::format("'{}' is not {}", text, expected);
+      },
+      "");
+}
+
+const CLI::Validator nonNegative = numberThat([](double x) { return x >= 0; }, "a number from 0"),
+                     positive = numberThat([](double x) { return x > 0; }, "a number above 0");
+
+/// What values of flags are called in help.
+void nameValues(CLI::App &app) {
+  constexpr std::pair<const char *, const char *> kNames[] = {{"plan", "PLAN"},
+                                                              {"--inputs", "FILE"},
+                                                              {"--outputs", "FILE"},
+                                                              {"--save", "DIR"},
+                                                              {"--resume", "DIR|auto"},
+                                                              {"--weights", "FILE"},
+                                                              {"--export", "FILE"},
+                                                              {"--log", "FILE"},
+                                                              {"--tensorboard", "DIR"},
+                                                              {"--steps", "N"},
+                                                              {"--seed", "N"},
+                                                              {"--eval-every", "N"},
+                                                              {"--eval-batches", "N"},
+                                                              {"--save-every", "N"},
+                                                              {"--keep", "N"},
+                                                              {"--log-every", "N"},
+                                                              {"--prefetch-threads", "N"},
+                                                              {"--threads", "N"},
+                                                              {"--warmup", "N"},
+                                                              {"--stable", "N"},
+                                                              {"--schedule-steps", "N"},
+                                                              {"--tokens", "N"},
+                                                              {"--top-k", "K"},
+                                                              {"--bench", "N"},
+                                                              {"--bench-data", "N"},
+                                                              {"--lr", "RATE"},
+                                                              {"--min-lr", "RATE"},
+                                                              {"--clip", "NORM"},
+                                                              {"--temperature", "T"},
+                                                              {"--data", "FILE"},
+                                                              {"--generate", "PROMPT"},
+                                                              {"--tokenizer", "KIND"},
+                                                              {"--schedule", "KIND"},
+                                                              {"--profile", "FORM"},
+                                                              {"--device", "NAME"}};
+  for (const auto &[flag, name] : kNames)
+    app.get_option(flag)->type_name(name);
+}
 
 void addData(CLI::App &app, RunOptions &options) {
   app.add_option("--data", options.data,
                  "text or token files to train on; the last 10% of the tokens are held out and "
                  "never trained on. Token files hold little-endian uint16 or uint32 numbers, with "
                  "llm.c's header or without")
-      ->group("Data")
-      ->type_name("FILE ...");
+      ->group("Data");
   app.add_option("--tokenizer", options.tokenizer,
                  "what --data holds: bytes (text, each byte a token), uint16 or uint32 (tokens; "
                  "a file with a header says it itself). For --generate: bytes, or ids")
       ->check(CLI::IsMember({"bytes", "uint16", "uint32", "ids"}))
       ->group("Data");
   app.add_option("--prefetch-threads", options.prefetchThreads, "threads that read batches ahead")
-      ->check(CLI::Range(1, 64))
+      ->check(quiet(CLI::Range(1, 64)))
       ->capture_default_str()
       ->group("Data");
   app.add_option("--inputs", options.inputs,
@@ -77,7 +141,7 @@ void addTraining(CLI::App &app, RunOptions &options) {
         ->group("Learning rate (default: what the plan says)");
   };
   using Change = runtime::ScheduleChange;
-  schedule("--lr", &Change::peak, "the largest learning rate")->check(CLI::NonNegativeNumber);
+  schedule("--lr", &Change::peak, "the largest learning rate")->check(nonNegative);
   using Kind = planfile::ScheduleKind;
   app.add_option_function<std::string>(
          "--schedule",
@@ -91,7 +155,7 @@ void addTraining(CLI::App &app, RunOptions &options) {
          "--stable steps, then falls)")
       ->check(CLI::IsMember({"constant", "linear", "cosine", "wsd"}))
       ->group("Learning rate (default: what the plan says)");
-  schedule("--min-lr", &Change::floor, "where cosine and wsd end")->check(CLI::NonNegativeNumber);
+  schedule("--min-lr", &Change::floor, "where cosine and wsd end")->check(nonNegative);
   schedule("--warmup", &Change::warmup, "steps of linear warm-up")->check(fromZero);
   schedule("--stable", &Change::stable,
            "wsd: steps at the largest rate (85% of those after the "
@@ -103,7 +167,7 @@ void addTraining(CLI::App &app, RunOptions &options) {
   app.add_option_function<double>(
          "--clip", [&options](const double &v) { options.schedules["clip"].peak = v; },
          "bound of the global norm of gradients")
-      ->check(CLI::PositiveNumber)
+      ->check(positive)
       ->group("Training");
 }
 
@@ -119,7 +183,7 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
       ->needs(save)
       ->group(group);
   app.add_option("--keep", options.keep, "checkpoints that remain in the folder")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(quiet(CLI::Range(1, 1 << 20)))
       ->needs(save)
       ->capture_default_str()
       ->group(group);
@@ -155,13 +219,13 @@ void addReports(CLI::App &app, RunOptions &options) {
   app.add_flag(fmt::format("--bench{{{}}}", kDefaultRepeats), options.bench,
                fmt::format("time N steps or calls (default {}) after {} that warm up",
                            kDefaultRepeats, kWarmUpSteps))
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(quiet(CLI::Range(1, 1 << 30)))
       ->excludes("--steps")
       ->excludes("--outputs")
       ->group(group);
   app.add_flag("--bench-data{200}", options.benchData,
                "time N batches of --data alone (default 200), without the model")
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(quiet(CLI::Range(1, 1 << 30)))
       ->group(group);
   app.add_option("--profile", options.profile, "where the time goes, as a table")
       ->check(CLI::IsMember({"table"}))
@@ -175,7 +239,6 @@ void addGeneration(CLI::App &app, RunOptions &options) {
   CLI::Option *generate = app.add_option("--generate", options.prompt,
                                          "text to continue by the trained model of --resume or "
                                          "--weights, or by the one trained here")
-                              ->type_name("PROMPT")
                               ->group(group);
   runtime::GenerateOptions &defaults = options.generate;
   app.add_option("--tokens", defaults.tokens, "tokens to add")
@@ -185,7 +248,7 @@ void addGeneration(CLI::App &app, RunOptions &options) {
       ->group(group);
   app.add_option("--temperature", defaults.temperature,
                  "divides the scores; 0: always the most probable token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(nonNegative)
       ->needs(generate)
       ->capture_default_str()
       ->group(group);
@@ -206,12 +269,13 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
       ->check(CLI::IsMember({"cpu"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "default: one for each usable processor")
-      ->check(CLI::Range(1u, runtime::ThreadPool::maxThreads));
+      ->check(quiet(CLI::Range(1u, runtime::ThreadPool::maxThreads)));
   addData(app, options);
   addTraining(app, options);
   addCheckpoints(app, options);
   addReports(app, options);
   addGeneration(app, options);
+  nameValues(app);
   app.footer(kExamples);
   return parseArguments(app, argc, argv, "hydra-run");
 }
