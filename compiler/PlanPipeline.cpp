@@ -36,6 +36,15 @@ std::unique_ptr<Pass> bindPass(Options options) {
   return createBind(bind);
 }
 
+/// Layers are marked only for hydra-recompute, which removes the marks.
+std::unique_ptr<Pass> unrollPass(Options options) {
+  UnrollLayersOptions unroll;
+  unroll.boundaries = options.replayEvery > 0 && options.mode != Mode::Forward &&
+                      options.level >= 2 && options.until >= CompilePhase::Group &&
+                      !options.disabled.contains(kRecomputePass);
+  return createUnrollLayers(unroll);
+}
+
 std::unique_ptr<Pass> differentiatePass(Options options) {
   DifferentiateOptions differentiate;
   auto programs = differentiatedPrograms(options);
@@ -66,6 +75,7 @@ std::unique_ptr<Pass> chunkPass(Options options) {
 std::unique_ptr<Pass> recomputePass(Options options) {
   RecomputeOptions recompute;
   recompute.rowwise = options.recompute == Recomputation::Rowwise;
+  recompute.every = options.replayEvery;
   return createRecompute(recompute);
 }
 
@@ -86,7 +96,7 @@ const std::vector<Stage> &stages() {
   using P = CompilePhase;
   static const std::vector<Stage> all = {
       {P::Bind, true, 0, false, false, bindPass},
-      {P::Bind, true, 0, false, false, [](Options) { return createUnrollLayers(); }},
+      {P::Bind, true, 0, false, false, unrollPass},
       // At every level: where a value is computed twice instead of used twice, its derivative is a
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
@@ -138,7 +148,7 @@ std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileO
     std::unique_ptr<Pass> pass = stage.create(options);
     if (!stage.required && options.disabled.contains(pass->getArgument()))
       continue;
-    if (pass->getArgument() == "hydra-recompute" && options.recompute == Recomputation::None)
+    if (pass->getArgument() == kRecomputePass && options.recompute == Recomputation::None)
       continue;
     names.push_back(pass->getArgument().str());
     passes.addPass(std::move(pass));

@@ -12,6 +12,7 @@ enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
 
 /// What is made again for the backward pass: see `hydra-recompute`.
 enum class Recomputation { None, Light, Rowwise };
+inline constexpr llvm::StringLiteral kRecomputePass = "hydra-recompute";
 
 /// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
 enum class AttentionForm { Flash, Naive };
@@ -22,6 +23,7 @@ struct CompileOptions {
   int64_t accumulation = 1;
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
+  int64_t replayEvery = 0;      ///< layers from one replayed one to the next; 0: none
   AttentionForm attention = AttentionForm::Flash;
   int64_t ceChunk = 0;        ///< rows of logits at a time; 0: by memory
   unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything

@@ -34,6 +34,8 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
     copies of its body, resolving what depends on `layer`. Locations keep the model's line and gain
     the element. Later passes then see one straight program and may treat layers differently. *Exact.*
   }];
+  let options = [Option<"boundaries", "boundaries", "bool", "false",
+                        "mark where layers begin, for hydra-recompute">];
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
@@ -159,9 +161,14 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
     over values that are kept anyway makes it again: it is copied to where the wait ends. Always for
     rotary positions, whose input stays in memory beside the values of the same fused projection: 2 B S
     D elements a layer. With `rowwise` also for norms and gated activations, another 2 B S D + B S F:
-    at CS336 xl a third of all activations, for one more pass over memory each. *Exact.*
+    at CS336 xl a third of all activations, for one more pass over memory each.
+
+    With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is made again from
+    the layer's input, just before it is needed; what nobody needs is not replayed. Takes the marks
+    that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact.*
   }];
-  let options = [Option<"rowwise", "rowwise", "bool", "false",
+  let options = [
+    Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,Option<"rowwise", "rowwise", "bool", "false",
                         "also norms and gated activations">];
   let statistics = [Statistic<"recomputed", "recomputed", "values made again">];
 }

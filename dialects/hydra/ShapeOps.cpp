@@ -21,6 +21,7 @@ VIEW_OF_FIRST(BroadcastOp)
 VIEW_OF_FIRST(ReshapeOp)
 VIEW_OF_FIRST(TransposeOp)
 VIEW_OF_FIRST(SliceOp)
+VIEW_OF_FIRST(BoundaryOp)
 SHAPE_COST(ConcatOp)
 SHAPE_COST(PadOp)
 SHAPE_COST(CopyOp)
@@ -273,6 +274,24 @@ void CopyOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grad
 
 OperandLayout CopyOp::operandLayout(unsigned) {
   return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};
+}
+
+//===-- boundary ----------------------------------------------------------------------------===//
+
+LogicalResult BoundaryOp::inferTypes(TypeInference &, Adaptor op, SmallVectorImpl<Type> &types) {
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+LogicalResult BoundaryOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  out[0].data = in[0]->data;
+  return success();
+}
+
+void BoundaryOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
+
+FailureOr<StridedView> BoundaryOp::view(ArrayRef<int64_t> strides) {
+  return StridedView{0, SmallVector<int64_t>(strides)};
 }
 
 //===-- concat, pad -------------------------------------------------------------------------===//

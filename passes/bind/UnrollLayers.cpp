@@ -13,6 +13,8 @@ namespace hydra {
 namespace {
 
 struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
+  using UnrollLayersBase::UnrollLayersBase;
+
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
@@ -65,10 +67,19 @@ private:
     return op->emitOpError("has a condition that is neither true nor false");
   }
 
+  /// Marks where layer `layer` begins.
+  void markBoundary(OpBuilder &b, Location loc, int64_t layer, SmallVectorImpl<Value> &carried) {
+    if (!boundaries)
+      return;
+    for (Value &value : carried)
+      value = BoundaryOp::create(b, loc, value, b.getI64IntegerAttr(layer));
+  }
+
   LogicalResult unroll(ForOp loop, StackOp stack) {
     OpBuilder b(loop);
     SmallVector<Value> carried(loop.getInits());
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
+      markBoundary(b, loop.getLoc(), layer, carried);
       std::string path = elementPath(stack, layer);
       Environment environment = layerEnvironment(layer);
       IRMapping mapping;
@@ -80,6 +91,7 @@ private:
       carried = *yielded;
       ++unrolled;
     }
+    markBoundary(b, loop.getLoc(), stack.getCount(), carried);
     loop.replaceAllUsesWith(carried);
     loop.erase();
     return success();
@@ -119,8 +131,8 @@ private:
           if (failed(present))
             return failure();
           if (!*present)
-            return use.emitOpError() << "parameter or state @" << use.getVariable()
-                                     << " does not exist in " << path;
+            return use.emitOpError()
+                   << "parameter or state @" << use.getVariable() << " does not exist in " << path;
         }
         use.setVariable((path + "." + use.getVariable()).str());
       }

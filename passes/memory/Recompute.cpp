@@ -26,6 +26,7 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     if (!model)
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      replayLayers(entry);
       position.clear();
       SmallVector<Operation *> ops;
       for (auto [i, op] : llvm::enumerate(entry.getBody().front())) {
@@ -39,6 +40,63 @@ struct Recompute : impl::RecomputeBase<Recompute> {
   }
 
 private:
+  /// Replays each N-th layer between its marks, and removes the marks.
+  void replayLayers(EntryOp entry) {
+    SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
+    if (every > 0 && !marks.empty()) {
+      BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
+      for (auto [i, mark] : llvm::enumerate(marks)) {
+        bool first = i == 0 || marks[i - 1].getLayer() != mark.getLayer();
+        if (!first || mark.getLayer() % every != 0 || mark.getLayer() == end.getLayer())
+          continue;
+        SmallVector<Operation *> layer;
+        for (Operation *op = mark->getNextNode(); op && op != end; op = op->getNextNode()) {
+          auto next = dyn_cast<BoundaryOp>(op);
+          if (next && next.getLayer() != mark.getLayer())
+            break;
+          if (!next && !isa<UseOp, ConstantOp>(op))
+            layer.push_back(op);
+        }
+        replay(layer, end);
+      }
+    }
+    for (BoundaryOp mark : marks) {
+      mark.getY().replaceAllUsesWith(mark.getX());
+      mark.erase();
+    }
+  }
+
+  /// Copies what is used behind `end` of a layer, and what that needs, to the first such use.
+  void replay(ArrayRef<Operation *> layer, Operation *end) {
+    DenseSet<Operation *> needed;
+    auto isLate = [&](Operation *user) { return end->isBeforeInBlock(user); };
+    Operation *at = nullptr;
+    for (Operation *op : llvm::reverse(layer))
+      for (Operation *user : op->getUsers()) {
+        bool late = isLate(user);
+        if (late && (!at || user->isBeforeInBlock(at)))
+          at = user;
+        if (late || needed.contains(user))
+          needed.insert(op);
+      }
+    if (!at)
+      return;
+    // Late uses are collected before there are copies, which are late as well.
+    SmallVector<OpOperand *> uses;
+    for (Operation *op : layer)
+      for (OpOperand &use : op->getUses())
+        if (isLate(use.getOwner()))
+          uses.push_back(&use);
+    OpBuilder b(at);
+    IRMapping made;
+    for (Operation *op : layer)
+      if (needed.contains(op))
+        b.clone(*op, made);
+    for (OpOperand *use : uses)
+      use->set(made.lookup(use->get()));
+    recomputed += needed.size();
+  }
+
   /// One pass over bytes that are there anyway.
   bool isCheap(Operation *op) const {
     return isa<RopeOp>(op) ||

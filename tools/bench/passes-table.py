@@ -72,7 +72,7 @@ def main():
             explanation(build, size, *flags)
     print("\n## Recomputation: 4 x 512, train\n\n| size | --recompute | peak GiB | ms at the limit |\n|---|---|---:|---:|")
     for size in ("small", "xl", "2.7B"):
-        for recompute in ("none", "light", "rowwise"):
+        for recompute in ("none", "light", "rowwise", "every=2", "every=1"):
             text = hydrac(build, f"--preset={size}", "--seq=512", f"--recompute={recompute}",
                           "--memory-report=json", "--cost-report=json")
             decoder = json.JSONDecoder()

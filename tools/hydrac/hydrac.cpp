@@ -72,13 +72,12 @@ struct Options : ModelOptions {
   IntegerOption<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category), cl::init(0),
                            cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold "
                                     "(default: 0)")};
-  cl::opt<Recomputation> recompute{
-      "recompute", cl::cat(category), cl::init(Recomputation::Light),
-      cl::desc("what the backward pass makes again in place of keeping it (default: light)"),
-      cl::values(clEnumValN(Recomputation::None, "none", "nothing"),
-                 clEnumValN(Recomputation::Light, "light", "rotary positions"),
-                 clEnumValN(Recomputation::Rowwise, "rowwise",
-                            "also norms and gated activations: less memory, some more traffic"))};
+  cl::opt<std::string> recompute{
+      "recompute", cl::value_desc("none|light|rowwise|every=N"), cl::cat(category),
+      cl::init("light"),
+      cl::desc("what the backward pass makes again in place of keeping it: nothing; rotary "
+               "positions; also norms and gated activations, for some more traffic; all of each "
+               "N-th layer, for its forward pass once more (default: light)")};
   cl::list<std::string> programs{
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
@@ -121,6 +120,20 @@ struct Options : ModelOptions {
   cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
+/// Throws Error for anything that --recompute does not take.
+void readRecompute(StringRef text, CompileOptions &compile) {
+  if (text.consume_front("every=")) {
+    if (text.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
+      support::fail("--recompute=every={}: expected a positive integer", text.str());
+    return;
+  }
+  if (text != "none" && text != "light" && text != "rowwise")
+    support::fail("--recompute is '{}'; expected none, light, rowwise or every=N", text.str());
+  compile.recompute = text == "none"    ? Recomputation::None
+                      : text == "light" ? Recomputation::Light
+                                        : Recomputation::Rowwise;
+}
+
 CompileOptions compileOptions(const Options &options, ModelOp model) {
   CompileOptions compile;
   compile.binding = options.binding();
@@ -128,7 +141,7 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
   compile.accumulation = options.accum;
   compile.clip = !options.noClip;
   compile.level = options.level;
-  compile.recompute = options.recompute;
+  readRecompute(options.recompute, compile);
   compile.ceChunk = options.ceChunk;
   compile.attention = options.attention;
   compile.until = options.until;

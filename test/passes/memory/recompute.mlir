@@ -71,3 +71,38 @@ hydra.model @m version 1 {
     hydra.return loss = %s
   }
 }
+
+// -----
+
+// With a mark at each layer, every second one is made again from its mark: the product and the activation
+// that its derivative needs, not the product behind them. The other layer is kept.
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers=boundaries --canonicalize --cse --hydra-differentiate --hydra-recompute=every=2 | FileCheck %s --check-prefix=EVERY
+// EVERY-LABEL: hydra.entry @loss
+// EVERY-LABEL: hydra.entry @loss
+// EVERY-LABEL: hydra.entry @loss
+// EVERY-NOT: hydra.boundary
+// EVERY: hydra.linear %x, %layers.0.up
+// EVERY: hydra.linear {{.*}}, %layers.1.up
+// EVERY: hydra.linear {{.*}}, %layers.1.down
+// EVERY: %[[U:.*]] = hydra.linear %x, %layers.0.up
+// EVERY-NEXT: hydra.tanh %[[U]]
+// EVERY-NOT: hydra.linear
+// EVERY: hydra.return
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    hydra.param @up [6, 4] init = ones
+    hydra.param @down [4, 6] init = ones
+  }
+  hydra.entry @loss(%x: [3, 4] f32) {
+    %end = hydra.for @layers carry(%h = %x) {
+      %up = hydra.use @up
+      %down = hydra.use @down
+      %a = hydra.linear %h, %up
+      %t = hydra.tanh %a
+      %y = hydra.linear %t, %down
+      hydra.yield %y
+    }
+    %s = hydra.sum %end axes = [0, 1]
+    hydra.return loss = %s
+  }
+}
