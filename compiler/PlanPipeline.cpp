@@ -18,6 +18,7 @@ struct Stage {
   bool trains;    ///< only when there is a backward pass
   bool updates;   ///< only in train mode
   std::function<std::unique_ptr<Pass>(const CompileOptions &)> create;
+  bool (*wanted)(const CompileOptions &) = nullptr; ///< whether the flags ask for it; null: always
 };
 
 using Options = const CompileOptions &;
@@ -61,10 +62,9 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   return createOptimizer(optimizer);
 }
 
-std::unique_ptr<Pass> attentionPass(Options options) {
-  return options.attention == AttentionForm::Naive ? createDecomposeAttention()
-                                                   : createRaiseAttention();
-}
+bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
+bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
+bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
@@ -101,7 +101,10 @@ const std::vector<Stage> &stages() {
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Differentiate, true, 0, false, false, [](Options) { return createCSEPass(); }},
-      {P::Differentiate, false, 2, false, false, attentionPass},
+      {P::Differentiate, false, 0, false, false, [](Options) { return createDecomposeAttention(); },
+       wantsNaiveAttention},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseAttention(); },
+       wantsFlashAttention},
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
@@ -111,7 +114,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
-      {P::Group, false, 2, true, false, recomputePass},
+      {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
@@ -143,12 +146,11 @@ std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileO
   std::vector<std::string> names;
   for (const Stage &stage : stages()) {
     if (stage.phase > options.until || (stage.trains && options.mode == Mode::Forward) ||
-        (stage.updates && options.mode != Mode::Train) || stage.level > options.level)
+        (stage.updates && options.mode != Mode::Train) || stage.level > options.level ||
+        (stage.wanted && !stage.wanted(options)))
       continue;
     std::unique_ptr<Pass> pass = stage.create(options);
     if (!stage.required && options.disabled.contains(pass->getArgument()))
-      continue;
-    if (pass->getArgument() == kRecomputePass && options.recompute == Recomputation::None)
       continue;
     names.push_back(pass->getArgument().str());
     passes.addPass(std::move(pass));

@@ -45,9 +45,13 @@ private:
     SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
     if (every > 0 && !marks.empty()) {
       BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
-      for (auto [i, mark] : llvm::enumerate(marks)) {
+      size_t layers = marks.size();  // marks before those at the end
+      while (layers > 0 && marks[layers - 1].getLayer() == end.getLayer())
+        --layers;
+      for (size_t i = 0; i < layers; ++i) {
+        BoundaryOp mark = marks[i];
         bool first = i == 0 || marks[i - 1].getLayer() != mark.getLayer();
-        if (!first || mark.getLayer() % every != 0 || mark.getLayer() == end.getLayer())
+        if (!first || mark.getLayer() % every != 0)
           continue;
         SmallVector<Operation *> layer;
         for (Operation *op = mark->getNextNode(); op && op != end; op = op->getNextNode()) {

@@ -199,6 +199,20 @@ void checkDisabled(const Options &options) {
   }
 }
 
+/// Throws Error where a flag asks for what -O or --disable-pass takes away.
+void checkPassFlags(const Options &options) {
+  auto needs = [&](const std::string &flag, const std::string &pass, unsigned level) {
+    if (options.level < level)
+      support::fail("{} needs {}, which -O{} leaves out", flag, pass, options.level.getValue());
+    if (llvm::is_contained(options.disabled, pass))
+      support::fail("{} needs {}, which --disable-pass leaves out", flag, pass);
+  };
+  if (options.recompute.getNumOccurrences() > 0 && options.recompute != "none")
+    needs("--recompute=" + options.recompute.getValue(), kRecomputePass.str(), 2);
+  if (options.attention == AttentionForm::Naive)
+    needs("--attention=naive", "hydra-decompose-attention", 0);
+}
+
 void printPasses() {
   llvm::StringSet<> seen;
   for (const PassEntry &pass : pipelinePasses())
@@ -272,7 +286,10 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
                   {"target", options.target},
                   {"O", std::to_string(compile.level)},
                   {"accum", std::to_string(compile.accumulation)},
-                  {"clip", compile.clip ? "true" : "false"}};
+                  {"clip", compile.clip ? "true" : "false"},
+                  {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
+                  {"recompute", options.recompute},
+                  {"ce-chunk", std::to_string(compile.ceChunk)}};
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
@@ -302,6 +319,7 @@ LogicalResult run(Options &options) {
   checkReports(options);
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
+  checkPassFlags(options);
   if (options.explain)
     return explain(options, target);
   Driver driver(options, options.timing);
