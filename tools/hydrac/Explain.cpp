@@ -53,7 +53,8 @@ llvm::LogicalResult printExplanation(CompileWithout compile) {
              bytesText(uint64_t(base.traffic)), fmt::format("{:.4f}", base.milliseconds)});
   llvm::StringSet<> seen;
   for (const PassEntry &pass : pipelinePasses()) {
-    if (pass.required || !seen.insert(pass.name).second)
+    if (pass.required || !llvm::is_contained((*all)->header->passes, pass.name) ||
+        !seen.insert(pass.name).second)
       continue;
     auto without = compile(pass.name);
     if (failed(without))

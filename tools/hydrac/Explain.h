@@ -15,8 +15,9 @@ namespace hydra {
 using CompileWithout =
     llvm::function_ref<llvm::FailureOr<std::unique_ptr<planfile::PlanT>>(const std::string &pass)>;
 
-/// Prints steps, memory, traffic and roofline time of a step (or call) with all passes, and how much
-/// more each of them would be without each pass that can be left out. Fails when a compilation does.
+/// Prints steps, memory, traffic and roofline time of a step (or call) with all passes, and how
+/// much more each of them would be without each pass that ran and can be left out. Fails when a
+/// compilation does.
 llvm::LogicalResult printExplanation(CompileWithout compile);
 
 } // namespace hydra

@@ -299,18 +299,22 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
 plan::PlanModuleOp planOf(ModuleOp module) { return *module.getOps<plan::PlanModuleOp>().begin(); }
 
 LogicalResult explain(const Options &options, const Target &target) {
-  return printExplanation([&](const std::string &without)
-                              -> FailureOr<std::unique_ptr<planfile::PlanT>> {
-    Driver driver(options);
-    if (failed(driver.load()))
-      return failure();
-    CompileOptions compile = compileOptions(options, driver.model());
-    if (!without.empty())
-      compile.disabled.insert(without);
-    if (failed(driver.run([&](OpPassManager &manager) { buildPlanPipeline(manager, compile); })))
-      return failure();
-    return emitPlan(planOf(driver.module()), emitOptions(options, compile, target));
-  });
+  return printExplanation(
+      [&](const std::string &without) -> FailureOr<std::unique_ptr<planfile::PlanT>> {
+        Driver driver(options);
+        if (failed(driver.load()))
+          return failure();
+        CompileOptions compile = compileOptions(options, driver.model());
+        if (!without.empty())
+          compile.disabled.insert(without);
+        std::vector<std::string> passes;
+        if (failed(driver.run(
+                [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
+          return failure();
+        EmitOptions emit = emitOptions(options, compile, target);
+        emit.passes = passes;
+        return emitPlan(planOf(driver.module()), emit);
+      });
 }
 
 LogicalResult run(Options &options) {
