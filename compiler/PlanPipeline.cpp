@@ -66,6 +66,16 @@ bool wantsNaiveAttention(Options options) { return options.attention == Attentio
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
+bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
+
+std::unique_ptr<Pass> precisionPass(Options options) {
+  MixedPrecisionOptions precision;
+  if (wantsMixedPrecision(options))
+    precision.policy = options.precision;
+  precision.reduced = options.reducedReduction;
+  return createMixedPrecision(precision);
+}
+
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
@@ -110,6 +120,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
+      {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},

@@ -128,6 +128,28 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }
 
+def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
+  let summary = "matrix products and attention on bf16 numbers";
+  let description = [{
+    For `--precision`. With the policy `bf16`, products and attention read their operands rounded to
+    bf16, sum in f32 and yield bf16; everything else (the residual stream, norms, softmax, losses,
+    gradients of parameters, the optimizer, parameters themselves) stays f32. A value is rounded once,
+    where it is made, so that the cast becomes part of the kernel that makes it; moves and rotations
+    between two products work on bf16. What a loss, an update or an output reads comes out of a
+    product unrounded. Halves the bytes of activations between products, and makes products as fast
+    as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
+    residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter in place of 16.
+    models.md section 1.2. *Numerics-changing.*
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"bf16\"", "bf16 or pure_bf16">,
+    Option<"reduced", "reduced-reduction", "bool", "false",
+           "products may add partial sums in bf16">,
+  ];
+  let statistics = [Statistic<"products", "products", "operations that now read bf16">,
+                    Statistic<"casts", "casts", "casts placed">];
+}
+
 def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
   let summary = "linear + cross entropy over chunks of rows";
   let description = [{

@@ -40,8 +40,11 @@ struct LinearLowering
     Builder b(op->getContext());
     SmallVector<Value> reads = sources(lowering, op->getOperands());
     reads.front() = asMatrix(lowering, op, reads.front());
+    SmallVector<NamedAttribute> attributes{b.getNamedAttr("transpose_b", b.getUnitAttr())};
+    if (cast<LinearOp>(op).getReducedReduction())
+      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
     lowering.call(op, "matmul", reads, {asMatrix(lowering, op, lowering.target(op->getResult(0)))},
-                  {b.getNamedAttr("transpose_b", b.getUnitAttr())});
+                  attributes);
     return success();
   }
 };
@@ -56,6 +59,8 @@ struct MatmulLowering
       attributes.push_back(b.getNamedAttr("transpose_a", b.getUnitAttr()));
     if (matmul.getTransposeB())
       attributes.push_back(b.getNamedAttr("transpose_b", b.getUnitAttr()));
+    if (matmul.getReducedReduction())
+      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
     lowering.call(op, "matmul", sources(lowering, op->getOperands()),
                   targets(lowering, op->getResults()), attributes);
     return success();
@@ -94,7 +99,8 @@ int64_t attentionGradWorkspace(AttentionGradOp op) {
   int64_t block = std::max(q[3], v[3]) > 256 ? 16 : 64;
   int64_t parts = std::min((8 + k[0] * k[2] - 1) / (k[0] * k[2]), (k[1] + block - 1) / block);
   int64_t rows = q[0] * q[1] * q[2];
-  int64_t dq = parts == 1 && q[3] % 16 == 0 ? 0 : parts * 4 * rows * up(q[3], 16);
+  bool f32 = build::typeOf(op.getDq()).getElementType().isF32();
+  int64_t dq = f32 && parts == 1 && q[3] % 16 == 0 ? 0 : parts * 4 * rows * up(q[3], 16);
   return up(4 * rows, 64) + dq;
 }
 

@@ -162,6 +162,7 @@ int64_t AttentionOp::flops() {
 }
 StringRef AttentionOp::costClass() { return "attention"; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
+bool AttentionOp::takesBf16(unsigned) { return true; }
 /// Row statistics [B, H, S] are dense; everything else has any strides but the last.
 static OperandLayout layoutOfHeads(Value v) {
   if (build::shapeOf(v).size() != 4)
@@ -218,6 +219,7 @@ int64_t AttentionGradOp::flops() {
 }
 StringRef AttentionGradOp::costClass() { return "attention"; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
+bool AttentionGradOp::takesBf16(unsigned operand) { return operand != 5; } // all but lse
 OperandLayout AttentionGradOp::resultLayout(unsigned i) { return layoutOfHeads(getOperation()->getResult(i)); }
 OperandLayout AttentionGradOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};

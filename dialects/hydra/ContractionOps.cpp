@@ -8,6 +8,15 @@ using namespace mlir;
 
 namespace hydra {
 
+/// The type of a product: the element type of its operands, or `dtype`.
+static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, Type element,
+                                 TypeAttr dtype, SmallVectorImpl<Type> &types) {
+  if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && element.isBF16()))
+    return infer.fail("cannot yield this element type; expected f32, or that of the operands");
+  types.push_back(infer.tensor(shape, dtype ? dtype.getValue() : element));
+  return success();
+}
+
 //===-- linear ------------------------------------------------------------------------------===//
 
 LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
@@ -26,8 +35,7 @@ LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
   if (op.getB() && (failed(infer.wantFloat(op.getB(), "bias")) ||
                     failed(infer.wantShape(op.getB(), "bias", {shape.back()}))))
     return failure();
-  types.push_back(infer.tensor(shape, infer.element(x)));
-  return success();
+  return pushProduct(infer, shape, infer.element(x), op.getDtypeAttr(), types);
 }
 
 LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
@@ -48,6 +56,11 @@ int64_t LinearOp::flops() {
 }
 StringRef LinearOp::costClass() { return "gemm"; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
+bool LinearOp::takesBf16(unsigned operand) { return operand < 2; } // the bias is added in f32
+bool LinearOp::yieldF32() {
+  setDtype(Float32Type::get(getContext()));
+  return true;
+}
 OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
@@ -59,7 +72,8 @@ void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
   if (getB()) // first, so that it can be summed where the gradient is computed
     grads[2] = build::sumTo(b, loc, g[0], build::shapeOf(getB()));
-  Value dy = build::flattenRows(b, loc, g[0]), x = build::flattenRows(b, loc, getX());
+  Value rounded = build::cast(b, loc, g[0], build::typeOf(getX()).getElementType());
+  Value dy = build::flattenRows(b, loc, rounded), x = build::flattenRows(b, loc, getX());
   Value dx = MatmulOp::create(b, loc, dy, getW(), UnitAttr(), UnitAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
   grads[1] = MatmulOp::create(b, loc, dy, x, b.getUnitAttr(), UnitAttr());
@@ -95,8 +109,7 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
     return infer.fail("operands have different element types");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
-  types.push_back(infer.tensor(shape, infer.element(op.getA())));
-  return success();
+  return pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(), types);
 }
 
 LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
@@ -125,6 +138,11 @@ int64_t MatmulOp::flops() {
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() { return Precision::Matmul; }
+bool MatmulOp::takesBf16(unsigned) { return true; }
+bool MatmulOp::yieldF32() {
+  setDtype(Float32Type::get(getContext()));
+  return true;
+}
 OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
@@ -139,8 +157,9 @@ void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
                             ty ? b.getUnitAttr() : UnitAttr());
   };
   bool ta = getTransposeA(), tb = getTransposeB();
-  grads[0] = ta ? product(getB(), tb, g[0], true) : product(g[0], false, getB(), !tb);
-  grads[1] = tb ? product(g[0], true, getA(), ta) : product(getA(), !ta, g[0], false);
+  Value dc = build::cast(b, loc, g[0], build::typeOf(getA()).getElementType());
+  grads[0] = ta ? product(getB(), tb, dc, true) : product(dc, false, getB(), !tb);
+  grads[1] = tb ? product(dc, true, getA(), ta) : product(getA(), !ta, dc, false);
 }
 
 namespace {
@@ -228,6 +247,8 @@ static int64_t bytesOf(Value v) {
 
 int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
 StringRef EmbeddingOp::costClass() { return "gather_scatter"; }
+Precision EmbeddingOp::precisionClass() { return Precision::Follow; }
+bool EmbeddingOp::takesBf16(unsigned) { return true; }
 
 SmallVector<int64_t> EmbeddingOp::rowWiseShape() {
   return SmallVector<int64_t>(build::shapeOf(getX()));
@@ -282,5 +303,7 @@ int64_t EmbeddingGradOp::bytes() {
   return bytesOf(getTokens()) + bytesOf(getDx()) + bytesOf(getGrad());
 }
 StringRef EmbeddingGradOp::costClass() { return "gather_scatter"; }
+Precision EmbeddingGradOp::precisionClass() { return Precision::Full; }
+bool EmbeddingGradOp::takesBf16(unsigned) { return false; }
 
 } // namespace hydra

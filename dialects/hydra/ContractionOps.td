@@ -6,19 +6,25 @@ include "dialects/hydra/HydraBase.td"
 
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16", "yieldF32"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
+// Products sum in f32 and round once, to `dtype` (by default the type of the operands). With
+// `reduced_reduction` a library may also round partial sums of bf16 operands to bf16.
 
 def LinearOp : Hydra_ContractionOp<"linear"> {
   let summary = "y = x wᵀ + b";
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
-    `y [..., N]`.
+    `y [..., N]`. With `dtype = f32` the sums of bf16 operands are not rounded.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b);
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b,
+                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction);
   let results = (outs Hydra_Value:$y);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w, "::mlir::Value":$b), [{
+    build($_builder, $_state, x, w, b, ::mlir::TypeAttr(), ::mlir::UnitAttr());
+  }]>];
 }
 
 def MatmulOp : Hydra_ContractionOp<"matmul"> {
@@ -26,15 +32,23 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
   let description = [{
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
     `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
-    last two dimensions swapped.
+    last two dimensions swapped. With `dtype = f32` the sums of bf16 operands are not rounded.
   }];
-  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction);
   let results = (outs Hydra_Value:$c);
+  let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b,
+                                 "::mlir::UnitAttr":$transpose_a,
+                                 "::mlir::UnitAttr":$transpose_b), [{
+    build($_builder, $_state, a, b, transpose_a, transpose_b, ::mlir::TypeAttr(),
+          ::mlir::UnitAttr());
+  }]>];
   let hasCanonicalizer = 1;
 }
 
 class Hydra_GatherLikeOp<string mnemonic, list<Trait> traits = []>
-    : Hydra_ValueOp<mnemonic, traits # [PrecisionOpInterface, StorageOpInterface,
+    : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
         DeclareOpInterfaceMethods<IdOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["bytes", "costClass"]>]>;
 

@@ -102,6 +102,16 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   let methods = [
     InterfaceMethod<"The precision class.", "::hydra::Precision", "precisionClass", (ins), "",
       [{ return ::hydra::Precision::Follow; }]>,
+    InterfaceMethod<[{
+        Whether an operand may come in bf16. Not so: row statistics, biases, whatever is f32 by
+        definition. Only asked of floating-point operands.
+      }],
+      "bool", "takesBf16", (ins "unsigned":$operand), "", [{ (void)operand; return true; }]>,
+    InterfaceMethod<[{
+        Makes an operation of class Matmul write its sums in f32 though its operands are bf16; false
+        if it cannot.
+      }],
+      "bool", "yieldF32", (ins), "", [{ return false; }]>,
   ];
 }
 

@@ -64,9 +64,11 @@ struct StridedView {
 };
 
 enum class Precision {
-  Follow, ///< computes in the type of its operands (data movement, elementwise)
+  Move,   ///< moves elements: it may round before or after
+  Follow, ///< computes in f32 and rounds once, to the type of its operands
   Matmul, ///< bf16 operands, fp32 accumulation
-  Full,   ///< must stay fp32 (norm statistics, softmax, losses, state, optimizer)
+  Full,   ///< sums or exponentials in f32 (norms, softmax, reductions); rounded operands will do
+  Exact,  ///< wants every bit of its operands (losses, optimizer)
 };
 
 /// Defaults of the cost interface.

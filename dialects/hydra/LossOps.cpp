@@ -49,12 +49,12 @@ double logSumExp(const double *z, int64_t n) {
 
 } // namespace
 
-#define LOSS_OP(Op)                                                                                \
+#define LOSS_OP(Op, precision)                                                                     \
   StringRef Op::costClass() { return "loss"; }                                                     \
-  Precision Op::precisionClass() { return Precision::Full; }
-LOSS_OP(CrossEntropyOp)
-LOSS_OP(CrossEntropyGradOp)
-LOSS_OP(LinearCrossEntropyOp)
+  Precision Op::precisionClass() { return precision; }
+LOSS_OP(CrossEntropyOp, Precision::Exact)
+LOSS_OP(CrossEntropyGradOp, Precision::Exact)
+LOSS_OP(LinearCrossEntropyOp, Precision::Matmul) // its logits never leave f32
 #undef LOSS_OP
 
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
@@ -208,7 +208,8 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
   auto saving =
-      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), b.getUnitAttr());
+      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), b.getUnitAttr(),
+                                   getReducedReductionAttr());
   getLoss().replaceAllUsesWith(saving.getLoss());
   erase();
   return saving;

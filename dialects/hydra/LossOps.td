@@ -37,7 +37,8 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
     forward pass, `saving` also yields its gradients with respect to x (f32 or the type of x) and w
     (f32) from the same sweep. models.md section 1.3.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$saving);
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$saving,
+                       UnitAttr:$reduced_reduction);
   let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$saved);
 }
 

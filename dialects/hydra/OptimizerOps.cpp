@@ -42,7 +42,7 @@ LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 
 int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
 StringRef AdamWOp::costClass() { return "optimizer"; }
-Precision AdamWOp::precisionClass() { return Precision::Full; }
+Precision AdamWOp::precisionClass() { return Precision::Exact; }
 SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
 
 SmallVector<int64_t> AdamWOp::rowWiseShape() {
@@ -106,7 +106,7 @@ int64_t GlobalNormOp::flops() {
   return n;
 }
 StringRef GlobalNormOp::costClass() { return "optimizer"; }
-Precision GlobalNormOp::precisionClass() { return Precision::Full; }
+Precision GlobalNormOp::precisionClass() { return Precision::Exact; }
 SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }
 
 } // namespace hydra

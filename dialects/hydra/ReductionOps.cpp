@@ -153,7 +153,8 @@ static double plus(double a, double b) { return a + b; }
   }                                                                                                \
   int64_t Op::flops() { return build::typeOf(getX()).getNumElements(); }                           \
   StringRef Op::costClass() { return "reduce"; }                                                   \
-  Precision Op::precisionClass() { return Precision::Full; }
+  Precision Op::precisionClass() { return Precision::Full; }                                       \
+  bool Op::takesBf16(unsigned) { return false; } // sums stay f32
 
 REDUCTION_OP(SumOp, extentOf)
 REDUCTION_OP(MeanOp, extentOf)

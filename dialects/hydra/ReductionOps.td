@@ -8,7 +8,7 @@ class Hydra_ReductionOp<string mnemonic, string what>
     : Hydra_ValueOp<mnemonic, [StorageOpInterface,
         DeclareOpInterfaceMethods<RowWiseOpInterface,
           ["isRowWise", "rowDimensions", "operandForm", "resultForm", "sumsOverRows"]>,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = what # " over axes";

@@ -10,7 +10,8 @@ namespace hydra {
 
 #define SHAPE_COST(Op)                                                                             \
   int64_t Op::flops() { return 0; }                                                                \
-  StringRef Op::costClass() { return "copy_cast"; }
+  StringRef Op::costClass() { return "copy_cast"; }                                                 \
+  Precision Op::precisionClass() { return Precision::Move; }
 
 #define VIEW_OF_FIRST(Op)                                                                          \
   SHAPE_COST(Op)                                                                                   \

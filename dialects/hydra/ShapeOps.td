@@ -5,7 +5,8 @@
 include "dialects/hydra/HydraBase.td"
 
 class Hydra_ShapeOp<string mnemonic, list<Trait> traits = []>
-    : Hydra_ValueOp<mnemonic, traits # [PrecisionOpInterface,
+    : Hydra_ValueOp<mnemonic, traits # [
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 class Hydra_ViewOp<string mnemonic>

@@ -36,6 +36,7 @@ private:
   /// Values that all chunks share.
   struct Shared {
     Value x, w, labels, share; ///< [T, D], [V, D], [T], 1 / valid rows
+    UnitAttr reduced;          ///< of the products
   };
 
   void expand(LinearCrossEntropyOp op) {
@@ -48,7 +49,8 @@ private:
     int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
 
     Shared s{build::flattenRows(b, loc, op.getX()), op.getW(),
-             build::reshape(b, loc, op.getLabels(), {rows}), Value()};
+             build::reshape(b, loc, op.getLabels(), {rows}), Value(),
+             op.getReducedReductionAttr()};
     s.share = RowLoss::shareOfRow(b, loc, s.labels);
     Value loss, dw;
     SmallVector<Value> dx;
@@ -76,8 +78,8 @@ private:
                              b.getI64IntegerAttr(rows));
     };
     Value x = slice(s.x), labels = slice(s.labels);
-    Value z = LinearOp::create(b, loc, x, s.w, Value());
-    z = build::cast(b, loc, z, b.getF32Type());
+    auto f32 = TypeAttr::get(b.getF32Type());
+    Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced);
     RowLoss row{b, loc, z, labels};
     Value lse = row.logSumExp(), loss = row.loss(lse);
     if (!saving)
@@ -86,9 +88,9 @@ private:
     Value dz = row.gradient(lse, s.share);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, loc, dz, element);
-    dx.push_back(MatmulOp::create(b, loc, dz, s.w, UnitAttr(), UnitAttr()));
-    Value part = MatmulOp::create(b, loc, dz, x, b.getUnitAttr(), UnitAttr());
-    part = build::cast(b, loc, part, b.getF32Type());
+    dx.push_back(
+        MatmulOp::create(b, loc, dz, s.w, UnitAttr(), UnitAttr(), TypeAttr(), s.reduced));
+    Value part = MatmulOp::create(b, loc, dz, x, b.getUnitAttr(), UnitAttr(), f32, s.reduced);
     dw = dw ? AddOp::create(b, loc, dw, part) : part;
     return loss;
   }

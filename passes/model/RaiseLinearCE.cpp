@@ -59,7 +59,7 @@ private:
     shape.push_back(build::shapeOf(projection->x).back());
     Value x = build::reshape(b, loss.getLoc(), projection->x, shape);
     auto fused = LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
-                                              /*saving=*/UnitAttr());
+                                              /*saving=*/UnitAttr(), /*reduced_reduction=*/UnitAttr());
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

@@ -6,28 +6,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 using namespace hydra::runtime;
 using hydra::support::fail;
 
 namespace {
 
-const AttentionKernels &kernels() {
-  static const AttentionKernels &best = []() -> const AttentionKernels & {
+const AttentionBuild &build() {
+  static const AttentionBuild &best = []() -> const AttentionBuild & {
     if (__builtin_cpu_supports("x86-64-v4"))
-      return v4::attentionKernels;
+      return v4::attentionBuild;
     if (__builtin_cpu_supports("x86-64-v3"))
-      return v3::attentionKernels;
-    return baseline::attentionKernels;
+      return v3::attentionBuild;
+    return baseline::attentionBuild;
   }();
   return best;
+}
+
+template <typename T> const AttentionKernels<T> &kernels() {
+  if constexpr (std::is_same_v<T, float>)
+    return build().f32;
+  else
+    return build().bf16;
 }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
 
-bool partsWriteDq(const AttentionShape &shape) {
-  return attentionBackwardParts(shape) == 1 && shape.headDim % 16 == 0;
+bool partsWriteDq(const AttentionShape &shape, bool isF32) {
+  return isF32 && attentionBackwardParts(shape) == 1 && shape.headDim % 16 == 0;
 }
 
 /// Calls fn(batch, head, block, worker) for all blocks of query rows. Blocks of one head alternate
@@ -75,36 +83,49 @@ int64_t hydra::runtime::attentionBackwardParts(const AttentionShape &shape) {
                   ceilDiv(shape.keys, attentionBlock(shape)));
 }
 
-size_t hydra::runtime::attentionWorkspaceBytes(const AttentionShape &shape) {
+size_t hydra::runtime::attentionWorkspaceBytes(const AttentionShape &shape, bool isF32) {
   const int64_t rows = shape.batch * shape.heads * shape.queries;
-  const int64_t parts = partsWriteDq(shape) ? 0 : attentionBackwardParts(shape);
+  const int64_t parts = partsWriteDq(shape, isF32) ? 0 : attentionBackwardParts(shape);
   return static_cast<size_t>(roundUp(4 * rows, 64) + 4 * parts * rows * roundUp(shape.headDim, 16));
 }
 
-void hydra::runtime::attentionForward(const AttentionShape &shape, const AttentionForward &tensors,
-                                      ThreadPool &pool, const WorkerScratch &scratch) {
+template <typename T>
+void hydra::runtime::attentionForward(const AttentionShape &shape,
+                                      const AttentionForward<T> &tensors, ThreadPool &pool, const WorkerScratch &scratch) {
   forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned worker) {
-    kernels().forward(shape, tensors, batch, head, block, floats(scratch, worker));
+    kernels<T>().forward(shape, tensors, batch, head, block, floats(scratch, worker));
   });
 }
 
+template <typename T>
 void hydra::runtime::attentionBackward(const AttentionShape &shape,
-                                       const AttentionBackward &tensors, ThreadPool &pool,
+                                       const AttentionBackward<T> &tensors, ThreadPool &pool,
                                        const WorkerScratch &scratch) {
   forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
-    kernels().delta(shape, tensors, batch, head, block);
+    kernels<T>().delta(shape, tensors, batch, head, block);
   });
   const int64_t parts = attentionBackwardParts(shape);
   pool.parallelFor(shape.batch * shape.kvHeads * parts, [&](int64_t task, unsigned worker) {
     const int64_t head = task / parts;
-    kernels().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
+    kernels<T>().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
                        floats(scratch, worker));
   });
-  if (!partsWriteDq(shape)) {
+  if (!partsWriteDq(shape, std::is_same_v<T, float>)) {
     forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
-      kernels().gather(shape, tensors, batch, head, block);
+      kernels<T>().gather(shape, tensors, batch, head, block);
     });
   }
 }
 
-const char *hydra::runtime::attentionLevel() { return kernels().level; }
+namespace hydra::runtime {
+#define HYDRA_INSTANTIATE(T)                                                                       \
+  template void attentionForward(const AttentionShape &, const AttentionForward<T> &,              \
+                                 ThreadPool &, const WorkerScratch &);                             \
+  template void attentionBackward(const AttentionShape &, const AttentionBackward<T> &,            \
+                                  ThreadPool &, const WorkerScratch &);
+HYDRA_INSTANTIATE(float)
+HYDRA_INSTANTIATE(BF16)
+#undef HYDRA_INSTANTIATE
+} // namespace hydra::runtime
+
+const char *hydra::runtime::attentionLevel() { return build().level; }

@@ -23,24 +23,30 @@ struct AttentionShape {
   int64_t window = 0;  // when not 0: i - j < window
 };
 
+/// The bits of a number in bf16.
+struct BF16 {
+  uint16_t bits;
+};
+
 /// A [batch, row, head, width] tensor: strides in elements, the width dense.
 template <typename T> struct AttentionTensor {
   T *data = nullptr;
   int64_t batchStride = 0, rowStride = 0, headStride = 0;
 };
 
-/// o = softmax(scale q k^T + mask) v; lse [B, H, S] dense, or null when no backward follows.
-struct AttentionForward {
-  AttentionTensor<const float> q, k, v;
-  AttentionTensor<float> o;
+/// o = softmax(scale q k^T + mask) v; lse [B, H, S] dense, or null when no backward follows. T is
+/// float or BF16; everything is computed in f32 and rounded once.
+template <typename T> struct AttentionForward {
+  AttentionTensor<const T> q, k, v;
+  AttentionTensor<T> o;
   float *lse = nullptr;
 };
 
 /// dq, dk, dv (overwritten) from the gradient `dO` of o and what the forward left.
-struct AttentionBackward {
-  AttentionTensor<const float> q, k, v, o, dO;
+template <typename T> struct AttentionBackward {
+  AttentionTensor<const T> q, k, v, o, dO;
   const float *lse = nullptr;
-  AttentionTensor<float> dq, dk, dv;
+  AttentionTensor<T> dq, dk, dv;
   void *workspace = nullptr; // aligned to 64
 };
 
@@ -53,8 +59,9 @@ size_t attentionScratchBytes(const AttentionShape &shape);
 
 /// Size of AttentionBackward::workspace, in bytes:
 ///   roundUp64(4 * B * H * S) + parts * 4 * B * H * S * roundUp16(hd)
-/// with parts = attentionBackwardParts(shape), or 0 when that is 1 and hd is a multiple of 16.
-size_t attentionWorkspaceBytes(const AttentionShape &shape);
+/// with parts = attentionBackwardParts(shape), or 0 when that is 1, hd is a multiple of 16 and dq is
+/// f32.
+size_t attentionWorkspaceBytes(const AttentionShape &shape, bool isF32);
 
 /// Into how many sets the key blocks of one head are cut, so that at least 8 tasks exist:
 /// min(ceil(8 / (B * Hk)), ceil(Sk / block)), where block is 64, or 16 when a width is above 256.
@@ -62,9 +69,11 @@ int64_t attentionBackwardParts(const AttentionShape &shape);
 
 /// Both cut their work by the shape alone and add in a fixed order: the bits depend on shape,
 /// inputs and the level of the CPU (attentionLevel), not on the number of threads.
-void attentionForward(const AttentionShape &shape, const AttentionForward &tensors,
+template <typename T>
+void attentionForward(const AttentionShape &shape, const AttentionForward<T> &tensors,
                       ThreadPool &pool, const WorkerScratch &scratch);
-void attentionBackward(const AttentionShape &shape, const AttentionBackward &tensors,
+template <typename T>
+void attentionBackward(const AttentionShape &shape, const AttentionBackward<T> &tensors,
                        ThreadPool &pool, const WorkerScratch &scratch);
 
 /// Which build of the kernels this CPU runs: "x86-64-v4" (AVX-512), "x86-64-v3" (AVX2 and FMA; the

@@ -87,7 +87,7 @@ void packRows(const T *from, int64_t stride, int64_t rows, int64_t width, int64_
               float *to) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t e = 0; e < width; ++e)
-      to[r * padded + e] = from[r * stride + e];
+      to[r * padded + e] = widen(from[r * stride + e]);
     for (int64_t e = width; e < padded; ++e)
       to[r * padded + e] = 0.0f;
   }
@@ -130,7 +130,7 @@ void packTransposed(const T *from, int64_t stride, int64_t rows, int64_t width, 
     }
     for (; e < width; ++e)
       for (int64_t i = r; i < r + lanes; ++i)
-        to[e * ld + i] = i < rows ? from[i * stride + e] : 0.0f;
+        to[e * ld + i] = i < rows ? widen(from[i * stride + e]) : 0.0f;
   }
 }
 
@@ -192,7 +192,8 @@ void softmaxTile(const Tile &tile, int64_t ld, Vec scale, float *scores, float *
   }
 }
 
-void forward(const AttentionShape &shape, const AttentionForward &t, int64_t batch, int64_t head,
+template <typename T>
+void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t batch, int64_t head,
              int64_t block, float *scratch) {
   const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
   const int64_t width = roundUp(dv, lanes), kvHead = head / (shape.heads / shape.kvHeads);
@@ -231,9 +232,9 @@ void forward(const AttentionShape &shape, const AttentionForward &t, int64_t bat
 
   for (int64_t i = 0; i < tile.rows; ++i) {
     const float inverse = sums[i] > 0.0f ? 1.0f / sums[i] : 0.0f;
-    float *row = at(t.o, batch, tile.query + i, head);
+    T *row = at(t.o, batch, tile.query + i, head);
     for (int64_t e = 0; e < dv; ++e)
-      row[e] = o[i * width + e] * inverse;
+      assign(row[e], o[i * width + e] * inverse);
   }
   if (t.lse)
     for (int64_t i = 0; i < tile.rows; ++i)
@@ -259,33 +260,37 @@ HYDRA_INLINE int64_t headRows(const AttentionShape &shape) {
 }
 
 /// The sums of one part and head in the workspace, behind delta.
-float *partSums(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+template <typename T>
+float *partSums(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch,
                 int64_t head, int64_t part) {
   const int64_t width = roundUp(shape.headDim, lanes);
   return static_cast<float *>(t.workspace) + roundUp(headRows(shape), lanes) +
          (part * headRows(shape) + (batch * shape.heads + head) * shape.queries) * width;
 }
 
-QueryGradient queryGradient(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+template <typename T>
+QueryGradient queryGradient(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch,
                             int64_t head, int64_t part) {
-  if (partsWriteDq(shape))
-    return {at(t.dq, batch, 0, head), t.dq.rowStride};
+  if constexpr (sizeof(T) == sizeof(float))
+    if (partsWriteDq(shape))
+      return {at(t.dq, batch, 0, head), t.dq.rowStride};
   return {partSums(shape, t, batch, head, part), roundUp(shape.headDim, lanes)};
 }
 
-void delta(const AttentionShape &shape, const AttentionBackward &t, int64_t batch, int64_t head,
+template <typename T>
+void delta(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch, int64_t head,
            int64_t block) {
   const int64_t side = attentionBlock(shape), dv = shape.valueDim, whole = dv / lanes * lanes;
   const int64_t last = smaller(shape.queries, (block + 1) * side);
   float *out = static_cast<float *>(t.workspace) + (batch * shape.heads + head) * shape.queries;
   for (int64_t i = block * side; i < last; ++i) {
-    const float *dO = at(t.dO, batch, i, head), *o = at(t.o, batch, i, head);
+    const T *dO = at(t.dO, batch, i, head), *o = at(t.o, batch, i, head);
     Vec sum = Vec{};
     for (int64_t e = 0; e < whole; e += lanes)
       sum += load(dO + e) * load(o + e);
     float rest = 0.0f;
     for (int64_t e = whole; e < dv; ++e)
-      rest += dO[e] * o[e];
+      rest += widen(dO[e]) * widen(o[e]);
     out[i] = sumLanes(sum) + rest;
   }
 }
@@ -324,7 +329,8 @@ struct BackwardTiles {
 };
 
 /// What the queries of one tile add to dk, dv and dq.
-void backwardTile(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+template <typename T>
+void backwardTile(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch,
                   int64_t head, const Tile &tile, const QueryGradient &dq,
                   const BackwardTiles &tiles) {
   const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
@@ -365,7 +371,8 @@ template <typename Predicate> int64_t firstQuery(int64_t queries, Predicate reac
   return low;
 }
 
-void backward(const AttentionShape &shape, const AttentionBackward &t, int64_t batch,
+template <typename T>
+void backward(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch,
               int64_t kvHead, int64_t part, float *scratch) {
   const int64_t side = attentionBlock(shape), hd = shape.headDim, dv = shape.valueDim;
   const int64_t qWidth = roundUp(hd, lanes), vWidth = roundUp(dv, lanes);
@@ -396,7 +403,7 @@ void backward(const AttentionShape &shape, const AttentionBackward &t, int64_t b
     Tile tile;
     tile.key = block * side;
     tile.columns = smaller(side, shape.keys - tile.key);
-    const float *k = at(t.k, batch, tile.key, kvHead), *v = at(t.v, batch, tile.key, kvHead);
+    const T *k = at(t.k, batch, tile.key, kvHead), *v = at(t.v, batch, tile.key, kvHead);
     packTransposed(k, t.k.rowStride, tile.columns, hd, tiles.kT, side);
     packTransposed(v, t.v.rowStride, tile.columns, dv, tiles.vT, side);
     packRows(k, t.k.rowStride, tile.columns, hd, qWidth, tiles.k);
@@ -416,33 +423,38 @@ void backward(const AttentionShape &shape, const AttentionBackward &t, int64_t b
       }
     }
     for (int64_t j = 0; j < tile.columns; ++j) {
-      float *dk = at(t.dk, batch, tile.key + j, kvHead),
-            *dvRow = at(t.dv, batch, tile.key + j, kvHead);
+      T *dk = at(t.dk, batch, tile.key + j, kvHead), *dvRow = at(t.dv, batch, tile.key + j, kvHead);
       for (int64_t e = 0; e < hd; ++e)
-        dk[e] = tiles.dk[j * qWidth + e];
+        assign(dk[e], tiles.dk[j * qWidth + e]);
       for (int64_t e = 0; e < dv; ++e)
-        dvRow[e] = tiles.dv[j * vWidth + e];
+        assign(dvRow[e], tiles.dv[j * vWidth + e]);
     }
   }
 }
 
-void gather(const AttentionShape &shape, const AttentionBackward &t, int64_t batch, int64_t head,
+template <typename T>
+void gather(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch, int64_t head,
             int64_t block) {
   const int64_t side = attentionBlock(shape), width = roundUp(shape.headDim, lanes);
   const int64_t parts = attentionBackwardParts(shape);
   const int64_t last = smaller(shape.queries, (block + 1) * side);
   for (int64_t i = block * side; i < last; ++i) {
-    float *dq = at(t.dq, batch, i, head);
-    for (int64_t part = 0; part < parts; ++part) {
-      const float *sums = partSums(shape, t, batch, head, part) + i * width;
-      for (int64_t e = 0; e < shape.headDim; ++e)
-        dq[e] = part == 0 ? sums[e] : dq[e] + sums[e];
+    T *dq = at(t.dq, batch, i, head);
+    for (int64_t first = 0; first < shape.headDim; first += lanes) {
+      Vec sum = load(partSums(shape, t, batch, head, 0) + i * width + first);
+      for (int64_t part = 1; part < parts; ++part)
+        sum += load(partSums(shape, t, batch, head, part) + i * width + first);
+      for (int64_t e = first; e < smaller(first + lanes, shape.headDim); ++e)
+        assign(dq[e], sum[e - first]);
     }
   }
 }
 
 } // namespace
 
-const AttentionKernels attentionKernels = {HYDRA_CPU_LEVEL_NAME, forward, delta, backward, gather};
+const AttentionBuild attentionBuild = {
+    HYDRA_CPU_LEVEL_NAME,
+    {forward<float>, delta<float>, backward<float>, gather<float>},
+    {forward<BF16>, delta<BF16>, backward<BF16>, gather<BF16>}};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

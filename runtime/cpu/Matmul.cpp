@@ -49,6 +49,24 @@ dnnl::memory::data_type dataType(DType dtype, std::string_view operand) {
   }
 }
 
+/// Rows of `columns` elements, `to` and `from` of f32 or bf16.
+void convertBlock(DType toType, std::byte *to, int64_t toRow, DType fromType, const std::byte *from,
+                  int64_t fromRow, int64_t fromColumn, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const int64_t source = r * fromRow + c * fromColumn, target = r * toRow + c;
+      const float value =
+          fromType == DType::F32
+              ? reinterpret_cast<const float *>(from)[source]
+              : support::bf16ToFloat(reinterpret_cast<const uint16_t *>(from)[source]);
+      if (toType == DType::F32)
+        reinterpret_cast<float *>(to)[target] = value;
+      else
+        reinterpret_cast<uint16_t *>(to)[target] = support::bf16FromDouble(value);
+    }
+  }
+}
+
 /// The same product as c^T = b^T a^T: oneDNN wants rows of the output to be dense.
 void transpose(MatmulSpec &spec) {
   for (MatmulOperand *operand : {&spec.a, &spec.b, &spec.c})
@@ -114,7 +132,18 @@ struct Matmul::Impl {
   void runBlock(int64_t task, unsigned worker, const void *a, const void *b, const float *bias,
                 void *c, const WorkerScratch &scratch);
 
+  /// Where a block of the widened operands and result lies in the scratch, in bytes.
+  struct WidenedBlock {
+    size_t a, b, c, end;
+  };
+  static WidenedBlock widenedBlock(int64_t m, int64_t n, int64_t k) {
+    const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements + 15) / 16 * 64; };
+    const size_t b = bytes(m * k), c = b + bytes(k * n);
+    return {0, b, c, c + bytes(m * n)};
+  }
+
   MatmulSpec spec;
+  MatmulSpec computed;  // what the primitives see: dense f32 blocks where operands are widened
   bool swapped = false; // the caller's a is our b
   int64_t batchCount = 1;
   Cut rows, columns;
@@ -140,6 +169,8 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
     fail("matmul: {} products of [{}, {}] and [{}, {}]; expected sizes of at least 1", batchCount,
          spec.m, spec.k, spec.k, spec.n);
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
+  spec.widen &= spec.a.dtype == DType::BF16 && spec.b.dtype == DType::BF16;
+  computed = spec;
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
   for (int64_t row = 0; row < rows.blocks; ++row) {
@@ -174,9 +205,14 @@ dnnl::memory::desc Matmul::Impl::describe(const MatmulOperand &operand, int64_t 
 }
 
 const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsigned threads) {
-  const dnnl::memory::desc a = describe(spec.a, m, spec.k, "a");
-  const dnnl::memory::desc b = describe(spec.b, spec.k, n, "b");
-  const dnnl::memory::desc c = describe(spec.c, m, n, "c");
+  if (spec.widen) {
+    computed.a = {DType::F32, {}, spec.k, 1};
+    computed.b = {DType::F32, {}, n, 1};
+    computed.c = {DType::F32, {}, n, 1};
+  }
+  const dnnl::memory::desc a = describe(computed.a, m, spec.k, "a");
+  const dnnl::memory::desc b = describe(computed.b, spec.k, n, "b");
+  const dnnl::memory::desc c = describe(computed.c, m, n, "c");
   const dnnl::memory::desc bias({1, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -193,7 +229,8 @@ const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsi
          support::irName(spec.a.dtype), m, spec.k, spec.k, n);
 
   const dnnl::memory::desc scratch = description.scratchpad_desc();
-  scratchBytes = std::max(scratchBytes, scratch.get_size());
+  const size_t widened = spec.widen ? widenedBlock(m, n, spec.k).end : 0;
+  scratchBytes = std::max(scratchBytes, widened + scratch.get_size());
   auto variant = std::make_unique<Variant>();
   variant->primitive = dnnl::matmul(description);
   for (unsigned worker = 0; worker < threads; ++worker) {
@@ -235,12 +272,30 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
   const auto setAddress = [](const dnnl::memory &memory, void *data) {
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(memory.get(), data), "set_data_handle");
   };
-  setAddress(handles.a, address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride));
-  setAddress(handles.b, address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride));
-  setAddress(handles.c,
-             address(c, spec.c.dtype,
-                     batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride));
-  setAddress(handles.scratch, scratch.of(worker));
+  std::byte *blockA = address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride);
+  std::byte *blockB = address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride);
+  std::byte *blockC =
+      address(c, spec.c.dtype,
+              batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
+  std::byte *own = scratch.of(worker), *result = blockC;
+  const int64_t m = rows.size(row), n = columns.size(column);
+  if (spec.widen) {
+    const WidenedBlock at = widenedBlock(m, n, spec.k);
+    convertBlock(DType::F32, own + at.a, spec.k, spec.a.dtype, blockA, spec.a.rowStride,
+                 spec.a.columnStride, m, spec.k);
+    convertBlock(DType::F32, own + at.b, n, spec.b.dtype, blockB, spec.b.rowStride,
+                 spec.b.columnStride, spec.k, n);
+    if (spec.accumulate)
+      convertBlock(DType::F32, own + at.c, n, spec.c.dtype, blockC, spec.c.rowStride, 1, m, n);
+    blockA = own + at.a;
+    blockB = own + at.b;
+    blockC = own + at.c;
+    own += at.end;
+  }
+  setAddress(handles.a, blockA);
+  setAddress(handles.b, blockB);
+  setAddress(handles.c, blockC);
+  setAddress(handles.scratch, own);
   if (spec.hasBias)
     setAddress(handles.bias, const_cast<float *>(bias + firstColumn));
   const dnnl_status_t status =
@@ -248,6 +303,13 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                              static_cast<int>(handles.args.size()), handles.args.data());
   if (status != dnnl_success)
     fail("matmul: oneDNN stopped with status {}", static_cast<int>(status));
+  if (spec.widen)
+    convertBlock(spec.c.dtype, result, spec.c.rowStride, DType::F32, blockC, n, 1, m, n);
+}
+
+bool hydra::runtime::hasBf16Products() {
+  static const bool has = dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core;
+  return has;
 }
 
 Matmul::Matmul(const MatmulSpec &spec, unsigned threads) {

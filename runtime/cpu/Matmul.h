@@ -22,6 +22,9 @@ struct MatmulOperand {
   int64_t columnStride = 1;
 };
 
+/// Whether oneDNN has products of bf16 operands for this CPU.
+bool hasBf16Products();
+
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32 or bf16
 /// (both alike), c f32 or bf16, sums in f32. The bias, n values of f32, is added to every row.
 struct MatmulSpec {
@@ -30,6 +33,8 @@ struct MatmulSpec {
   MatmulOperand a, b, c;
   bool hasBias = false;
   bool accumulate = false; // add to what c holds
+  /// Multiply blocks that are widened to f32 first, for bf16 where the CPU has nothing better.
+  bool widen = !hasBf16Products();
 };
 
 /// A product that is ready to run: primitives are created once, and a run allocates nothing of

@@ -3,6 +3,8 @@
 // standard library: the linker would be free to keep the copy of the highest level for all.
 #pragma once
 
+#include "runtime/cpu/Attention.h"
+
 #include <cstdint>
 
 #if defined(__AVX512F__)
@@ -32,6 +34,22 @@ HYDRA_INLINE Vec load(const float *from) {
   Vec v;
   __builtin_memcpy(&v, from, sizeof v);
   return v;
+}
+HYDRA_INLINE float widen(float x) { return x; }
+HYDRA_INLINE float widen(BF16 x) { return __builtin_bit_cast(float, uint32_t(x.bits) << 16); }
+HYDRA_INLINE Vec load(const BF16 *from) {
+  using Halves = uint16_t __attribute__((vector_size(32)));
+  using Words = uint32_t __attribute__((vector_size(64)));
+  Halves halves;
+  __builtin_memcpy(&halves, from, sizeof halves);
+  return (Vec)(__builtin_convertvector(halves, Words) << 16);
+}
+/// The nearest number of the type, ties to even; nans stay nans.
+HYDRA_INLINE void assign(float &to, float x) { to = x; }
+HYDRA_INLINE void assign(BF16 &to, float x) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  to.bits = static_cast<uint16_t>(x == x ? nearest : bits >> 16 | 0x40);
 }
 HYDRA_INLINE void store(float *to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 HYDRA_INLINE Vec splat(float x) { return x - Vec{}; }

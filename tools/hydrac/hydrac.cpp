@@ -63,6 +63,14 @@ struct Options : ModelOptions {
   cl::opt<bool> noClip{"no-clip", cl::cat(category),
                        cl::desc("leave the global norm of gradients out of the program; "
                                 "--clip is then impossible, here and in hydra-run")};
+  cl::opt<std::string> precision{
+      "precision", cl::value_desc("fp32|bf16|pure_bf16"), cl::cat(category), cl::init("fp32"),
+      cl::desc("what numbers are held in: f32; products and attention of bf16 numbers, the rest "
+               "f32; parameters and optimizer state in bf16 too (default: fp32)")};
+  cl::opt<bool> reducedReduction{
+      "bf16-reduced-precision-reduction", cl::cat(category),
+      cl::desc("products of bf16 numbers may add partial sums in bf16 where the library then is "
+               "faster (default: sums in f32)")};
   cl::opt<AttentionForm> attention{
       "attention", cl::cat(category), cl::init(AttentionForm::Flash),
       cl::desc("how attention is computed (default: flash)"),
@@ -143,6 +151,8 @@ CompileOptions compileOptions(const Options &options, ModelOp model) {
   compile.level = options.level;
   readRecompute(options.recompute, compile);
   compile.ceChunk = options.ceChunk;
+  compile.precision = options.precision;
+  compile.reducedReduction = options.reducedReduction;
   compile.attention = options.attention;
   compile.until = options.until;
   for (const std::string &name : options.disabled)
@@ -213,6 +223,15 @@ void checkPassFlags(const Options &options) {
     needs("--attention=naive", "hydra-decompose-attention", 0);
 }
 
+/// Throws Error for flags about precision that mean nothing.
+void checkPrecision(const Options &options) {
+  const std::string &precision = options.precision;
+  if (precision != "fp32" && precision != "bf16" && precision != "pure_bf16")
+    support::fail("--precision is '{}'; expected fp32, bf16 or pure_bf16", precision);
+  if (options.reducedReduction && precision == "fp32")
+    support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");
+}
+
 void printPasses() {
   llvm::StringSet<> seen;
   for (const PassEntry &pass : pipelinePasses())
@@ -277,7 +296,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
   EmitOptions emit;
   emit.producer = "hydrac 0.1";
   emit.modelFile = options.file;
-  emit.precision = "fp32";
+  emit.precision = compile.precision;
   emit.mode = modeName(compile.mode).str();
   emit.target = target;
   emit.schedules = schedulesOf(options);
@@ -290,6 +309,8 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
                   {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
                   {"recompute", options.recompute},
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
+  if (compile.reducedReduction)
+    emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
@@ -321,6 +342,7 @@ LogicalResult run(Options &options) {
   const Target target = Target::named(options.target);
   checkDisabled(options);
   checkReports(options);
+  checkPrecision(options);
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
   checkPassFlags(options);

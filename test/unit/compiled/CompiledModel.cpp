@@ -22,12 +22,16 @@ static BindingOptions onlyLoss(BindingOptions binding) {
   return binding;
 }
 
-CompiledModel::CompiledModel(std::string modelText, BindingOptions options, Mode mode)
-    : text(std::move(modelText)), binding(onlyLoss(std::move(options))), mode(mode) {
+CompiledModel::CompiledModel(std::string modelText, BindingOptions options, Mode mode,
+                             std::string precision)
+    : text(std::move(modelText)), binding(onlyLoss(std::move(options))), mode(mode),
+      precision(std::move(precision)) {
   reference = compiler.parse(text);
   const bool ready = reference && compiler.run(*reference, [&](OpPassManager &passes) {
     buildForwardPipeline(passes, binding);
     buildTrainingPipeline(passes, this->mode, {"loss"}, /*accumulation=*/1, /*clip=*/false);
+    if (this->precision != "fp32")
+      passes.addPass(createMixedPrecision({.policy = this->precision}));
   });
   EXPECT_TRUE(ready) << compiler.takeDiagnostics();
   if (!ready)
@@ -47,6 +51,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   options.binding = binding;
   options.mode = mode;
   options.level = level;
+  options.precision = precision;
   for (const std::string &name : disabled)
     options.disabled.insert(name);
   OwningOpRef<ModuleOp> module = own.parse(text);
@@ -64,7 +69,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
     return {};
   emit.producer = "compiled-tests";
   emit.modelFile = "test.mlir";
-  emit.precision = "fp32";
+  emit.precision = precision;
   emit.mode = mode == Mode::Grad ? "grad" : "forward";
   emit.target = Target::named("cpu");
   emit.cpuFeatures = kernels->cpuFeatures;
@@ -82,8 +87,12 @@ void CompiledModel::drawValues(uint64_t seed) {
 
 void CompiledModel::setValues(TensorMap values) {
   inputs = std::move(values);
-  for (auto &[name, tensor] : inputs)
-    roundTo(tensor, Float32Type::get(&compiler.context));
+  for (auto &[name, tensor] : inputs) {
+    Operation *variable = reference ? modelOf(*reference).lookupSymbol(name) : nullptr;
+    auto param = dyn_cast_or_null<ParamOp>(variable);
+    roundTo(tensor, param ? param.getBoundType().getElementType()
+                          : Float32Type::get(&compiler.context));
+  }
 }
 
 TensorMap CompiledModel::evaluate(bool round) {
@@ -134,8 +143,8 @@ TensorMap runPlan(const std::vector<std::byte> &bytes, const TensorMap &values, 
 }
 
 void expectWithinRounding(const TensorMap &found, const TensorMap &exact,
-                          const TensorMap &rounded) {
-  constexpr double ulps = 16 * 0x1p-24;
+                          const TensorMap &rounded, double ulp) {
+  const double ulps = 16 * ulp;
   constexpr double zero = 1e-7; // what is left of sums that cancel to nothing
   for (auto &[name, reference] : exact) {
     const RefTensor out = found.lookup(name), low = rounded.lookup(name);

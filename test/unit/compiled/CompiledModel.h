@@ -15,7 +15,10 @@ namespace hydra::test {
 /// forward; the program is always that of the entry `@loss`.
 class CompiledModel {
 public:
-  CompiledModel(std::string text, BindingOptions binding, Mode mode);
+  /// `precision` is that of `hydrac --precision`; the oracle then evaluates the program with its
+  /// casts, so that rounding every result to its type rounds what the plan rounds.
+  CompiledModel(std::string text, BindingOptions binding, Mode mode,
+                std::string precision = "fp32");
 
   /// The bytes of the plan file; a failed expectation, and no bytes, when it does not compile.
   /// `parallel`: the compiler may use several threads.
@@ -34,6 +37,7 @@ private:
   std::string text;
   BindingOptions binding;
   Mode mode;
+  std::string precision;
   Compiler compiler;
   mlir::OwningOpRef<mlir::ModuleOp> reference; ///< bound, differentiated in mode grad
   TensorMap inputs;
@@ -43,8 +47,10 @@ private:
 TensorMap runPlan(const std::vector<std::byte> &plan, const TensorMap &values, unsigned threads);
 
 /// Expects of every tensor of `exact` that `found` is no further from it than twice `rounded` is,
-/// by the largest difference, with some ulps of the largest element for sums in another order.
-void expectWithinRounding(const TensorMap &found, const TensorMap &exact, const TensorMap &rounded);
+/// by the largest difference, with some ulps (of f32 unless given) of the largest element for sums in
+/// another order.
+void expectWithinRounding(const TensorMap &found, const TensorMap &exact, const TensorMap &rounded,
+                          double ulp = 0x1p-24);
 
 /// Expects the same tensors with the same bits.
 void expectSameBits(const TensorMap &found, const TensorMap &wanted);

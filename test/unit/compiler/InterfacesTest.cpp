@@ -338,17 +338,21 @@ TEST(PrecisionClass, KeepsStatisticsLossesAndUpdatesInFull) {
     ASSERT_TRUE(precision);
     const llvm::StringRef kind = llvm::cast<CostOpInterface>(op).costClass();
     const Precision found = precision.precisionClass();
-    if (kind == "gemm" || kind == "attention")
+    if (kind == "gemm" || kind == "attention" || llvm::isa<LinearCrossEntropyOp>(op))
       EXPECT_EQ(found, Precision::Matmul);
-    else if (llvm::is_contained({"norm", "softmax", "loss", "reduce", "optimizer"}, kind) ||
-             llvm::isa<RopeOp>(op))
+    else if (llvm::is_contained({"norm", "softmax", "reduce"}, kind) ||
+             llvm::isa<EmbeddingGradOp>(op))
       EXPECT_EQ(found, Precision::Full);
+    else if (kind == "loss" || kind == "optimizer")
+      EXPECT_EQ(found, Precision::Exact);
+    else if (kind == "copy_cast")
+      EXPECT_EQ(found, Precision::Move);
     else
       EXPECT_EQ(found, Precision::Follow);
   });
 }
 
-TEST(PrecisionClass, OfTheUpdateIsFull) {
+TEST(PrecisionClass, OfTheUpdateIsExact) {
   Compiler compiler;
   auto train = compileCs336(compiler, cs336Binding("tiny", 1, 3), Mode::Train);
   unsigned updates = 0;
@@ -356,7 +360,7 @@ TEST(PrecisionClass, OfTheUpdateIsFull) {
     if (!llvm::isa<AdamWOp, GlobalNormOp>(op))
       return;
     ++updates;
-    EXPECT_EQ(llvm::cast<PrecisionOpInterface>(op).precisionClass(), Precision::Full);
+    EXPECT_EQ(llvm::cast<PrecisionOpInterface>(op).precisionClass(), Precision::Exact);
     EXPECT_EQ(llvm::cast<CostOpInterface>(op).costClass(), "optimizer");
     auto storage = llvm::cast<StorageOpInterface>(op);
     for (unsigned r = 0; r < op->getNumResults(); ++r)

@@ -65,7 +65,7 @@ TEST(Allocation, LibraryCallsAllocateNothing) {
                  dO = tensor("dO", 4), dq = tensor("dq", 4), dk = tensor("dk", 2),
                  dv = tensor("dv", 2), lse = builder.tensor("lse", {2, 4, 70});
   const uint32_t workspace =
-      builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape))},
+      builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape, true))},
                      hydra::planfile::SegmentKind::transient, hydra::planfile::DType::u8);
   const uint32_t ids = builder.tensor("ids", {2, 70, 4}, hydra::planfile::SegmentKind::transient,
                                       hydra::planfile::DType::i32);

@@ -2,6 +2,7 @@
 // bits against the number of threads; and, by --gtest_also_run_disabled_tests, its speed.
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/AttentionKernels.h"
+#include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 
 #include <gtest/gtest.h>
@@ -161,7 +162,7 @@ struct TiledRun {
     // that the address sanitizer sees a step beyond.
     scratchBytes.assign(scratch.bytesPerWorker * threads + 63, std::byte{0xff});
     scratch.base = aligned(scratchBytes);
-    workspaceBytes.assign(attentionWorkspaceBytes(p.shape) + 63, std::byte{0xff});
+    workspaceBytes.assign(attentionWorkspaceBytes(p.shape, true) + 63, std::byte{0xff});
     workspace = aligned(workspaceBytes);
   }
 
@@ -171,17 +172,15 @@ struct TiledRun {
   }
 
   void forward() {
-    attentionForward(
-        problem.shape,
-        {problem.q.constView(), problem.k.constView(), problem.v.constView(), o.view(), lse.data()},
-        pool, scratch);
+    const AttentionForward<float> tensors{problem.q.constView(), problem.k.constView(),
+                                          problem.v.constView(), o.view(), lse.data()};
+    attentionForward(problem.shape, tensors, pool, scratch);
   }
   void backward() {
-    attentionBackward(problem.shape,
-                      {problem.q.constView(), problem.k.constView(), problem.v.constView(),
-                       o.constView(), problem.dO.constView(), lse.data(), dq.view(), dk.view(),
-                       dv.view(), workspace},
-                      pool, scratch);
+    const AttentionBackward<float> tensors{
+        problem.q.constView(), problem.k.constView(), problem.v.constView(), o.constView(),
+        problem.dO.constView(), lse.data(), dq.view(), dk.view(), dv.view(), workspace};
+    attentionBackward(problem.shape, tensors, pool, scratch);
   }
 
   /// Values without the gaps, which must be as they were.
@@ -356,15 +355,16 @@ TEST(Attention, LevelsWithFmaGiveTheSameBits) {
   const AttentionShape shape = makeShape(1, 64, 64, 1, 1, 40, 40);
   Problem problem(shape, 6, 0);
   std::vector<std::vector<float>> outputs;
-  for (const AttentionKernels *kernels :
-       {&v4::attentionKernels, &v3::attentionKernels, &baseline::attentionKernels}) {
+  for (const AttentionBuild *build :
+       {&v4::attentionBuild, &v3::attentionBuild, &baseline::attentionBuild}) {
+    const AttentionKernels<float> *kernels = &build->f32;
     TiledRun run(problem, 1);
     auto *scratch = reinterpret_cast<float *>(run.scratch.of(0));
     kernels->forward(shape,
                      {problem.q.constView(), problem.k.constView(), problem.v.constView(),
                       run.o.view(), run.lse.data()},
                      0, 0, 0, scratch);
-    const AttentionBackward backward{
+    const AttentionBackward<float> backward{
         problem.q.constView(),  problem.k.constView(), problem.v.constView(), run.o.constView(),
         problem.dO.constView(), run.lse.data(),        run.dq.view(),         run.dk.view(),
         run.dv.view(),          run.workspace};
@@ -378,6 +378,68 @@ TEST(Attention, LevelsWithFmaGiveTheSameBits) {
   }
   for (size_t i = 0; i < 3; ++i)
     EXPECT_EQ(outputs[i], outputs[i + 3]);
+}
+
+/// The numbers of a buffer in bf16, with the same strides.
+struct Halves {
+  std::vector<BF16> bits;
+  const Buffer &like;
+
+  explicit Halves(const Buffer &buffer) : like(buffer) {
+    for (const float x : buffer.values)
+      bits.push_back({hydra::support::bf16FromDouble(x)});
+  }
+  AttentionTensor<BF16> view() {
+    const auto strides = like.constView();
+    return {bits.data(), strides.batchStride, strides.rowStride, strides.headStride};
+  }
+  AttentionTensor<const BF16> constView() const {
+    const auto strides = like.constView();
+    return {bits.data(), strides.batchStride, strides.rowStride, strides.headStride};
+  }
+};
+
+void roundToBf16(Buffer &buffer) {
+  for (float &x : buffer.values)
+    x = hydra::support::bf16ToFloat(hydra::support::bf16FromDouble(x));
+}
+
+void expectRounded(const Halves &low, const Buffer &wide) {
+  for (size_t i = 0; i < wide.values.size(); ++i)
+    ASSERT_EQ(low.bits[i].bits, hydra::support::bf16FromDouble(wide.values[i])) << i;
+}
+
+// On the same numbers, bf16 tensors give what f32 tensors give, rounded once.
+TEST(Attention, HalfPrecisionRoundsOnce) {
+  for (const AttentionShape &shape :
+       {makeShape(2, 70, 70, 4, 2, 64, 64), makeShape(1, 33, 130, 3, 1, 20, 40),
+        makeShape(1, 16, 16, 8, 8, 16, 16)}) {
+    Problem problem(shape, 8, 0);
+    for (Buffer *input : {&problem.q, &problem.k, &problem.v, &problem.dO})
+      roundToBf16(*input);
+    TiledRun wide(problem, 2);
+    wide.forward();
+    Halves q(problem.q), k(problem.k), v(problem.v), dO(problem.dO), o(wide.o), dq(wide.dq),
+        dk(wide.dk), dv(wide.dv);
+    std::vector<float> lse(wide.lse.size());
+    attentionForward(shape,
+                     AttentionForward<BF16>{q.constView(), k.constView(), v.constView(), o.view(),
+                                            lse.data()},
+                     wide.pool, wide.scratch);
+    expectRounded(o, wide.o);
+    EXPECT_EQ(lse, wide.lse);
+    roundToBf16(wide.o);
+    wide.backward();
+    std::vector<std::byte> workspace(attentionWorkspaceBytes(shape, false) + 63, std::byte{0xff});
+    attentionBackward(shape,
+                      AttentionBackward<BF16>{q.constView(), k.constView(), v.constView(),
+                                              o.constView(), dO.constView(), lse.data(), dq.view(),
+                                              dk.view(), dv.view(), TiledRun::aligned(workspace)},
+                      wide.pool, wide.scratch);
+    expectRounded(dq, wide.dq);
+    expectRounded(dk, wide.dk);
+    expectRounded(dv, wide.dv);
+  }
 }
 
 TEST(Attention, RefusesShapesThatCannotBe) {

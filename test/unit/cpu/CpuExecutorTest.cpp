@@ -233,7 +233,7 @@ TEST(CpuExecutor, AttentionOnViewsOfOneFusedTensor) {
   shape.heads = shape.kvHeads = H;
   shape.headDim = shape.valueDim = hd;
   const uint32_t workspace =
-      builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape))},
+      builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape, true))},
                      SegmentKind::transient, hydra::planfile::DType::u8);
   const auto mask = [] {
     return attrs(attr("scale", 0.5), attr("causal", true), attr("window", int64_t{1}));

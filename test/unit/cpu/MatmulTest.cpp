@@ -158,10 +158,9 @@ TEST(Matmul, TransposedOutput) {
 }
 
 TEST(Matmul, HalfPrecisionInputs) {
-  if (!__builtin_cpu_supports("avx512bf16"))
-    GTEST_SKIP() << "oneDNN needs AVX-512 for bf16";
-  for (const bool transposeA : {false, true})
-    for (const bool transposeB : {false, true}) {
+  for (const bool widen : {!hasBf16Products(), true})
+    for (const int transposed : {0, 1, 2, 3}) {
+      const bool transposeA = transposed & 1, transposeB = transposed & 2;
       Product product(1, 100, 60, 50, transposeA, transposeB, 0, 10);
       const auto toBF16 = [](std::vector<float> &values) {
         std::vector<uint16_t> half;
@@ -173,6 +172,7 @@ TEST(Matmul, HalfPrecisionInputs) {
       };
       const std::vector<uint16_t> a = toBF16(product.a), b = toBF16(product.b);
       product.spec.a.dtype = product.spec.b.dtype = DType::BF16;
+      product.spec.widen = widen;
       const Matmul matmul(product.spec, 1);
       ThreadPool pool(1);
       std::vector<std::byte> memory(matmul.scratchBytesPerWorker() + 64);
