@@ -125,6 +125,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
+      {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},

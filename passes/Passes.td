@@ -176,6 +176,18 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"lowered", "lowered", "operations written out">];
 }
 
+def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
+  let summary = "the mean and the deviation of a row are computed once";
+  let description = [{
+    Where plain operations compute the mean over a row, or (mean of squares + eps)^(-1/2), and a norm
+    of the same rows with the same eps exists, the norm saves these numbers and the others read them:
+    one pass over the rows less, two for a layer norm. Derivatives of norms that a model writes out
+    (the inner update of TTT) are the case it is for; derivatives that hydra-differentiate builds
+    read saved statistics anyway. Several norms of the same rows share theirs. *Exact.*
+  }];
+  let statistics = [Statistic<"reused", "reused", "statistics that are read and no longer computed">];
+}
+
 def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
   let summary = "values that are cheap to make again are not kept for the backward pass";
   let description = [{

@@ -99,7 +99,8 @@ public:
   /// The kernel that adds `parts` rows of partial sums, `columns` wide.
   plan::KernelOp combineKernel(int64_t parts, int64_t columns, ArrayRef<Type> layouts,
                                Location loc) {
-    std::string key = ("combine|" + Twine(parts) + "|" + Twine(columns)).str();
+    std::string key;
+    llvm::raw_string_ostream(key) << "combine|" << parts << '|' << columns << '|' << layouts.back();
     plan::KernelOp &kernel = kernels[key];
     if (!kernel) {
       RowPartition partition = partitionCombine(parts, columns);

@@ -16,5 +16,7 @@ void addParameters(Json &out, const planfile::Plan &plan);
 void addMemory(Json &out, const planfile::Plan &plan);
 void addKernels(Json &out, const planfile::Plan &plan);
 void addSteps(Json &out, const planfile::Plan &plan);
+/// `precision`: {policy, types: {kind: [dtype, ...]}, sum_of_1000_hundredths}.
+void addPrecision(Json &out, const planfile::Plan &plan);
 
 } // namespace hydra::inspect

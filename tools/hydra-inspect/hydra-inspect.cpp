@@ -16,8 +16,9 @@ namespace {
 struct Options {
   std::string path;
   bool json = false, parameters = false, memory = false, kernels = false, steps = false;
+  bool precision = false;
 
-  bool everything() const { return !(parameters || memory || kernels || steps); }
+  bool everything() const { return !(parameters || memory || kernels || steps || precision); }
 };
 
 std::string asText(const Options &options, const runtime::PlanFile &file) {
@@ -35,6 +36,7 @@ std::string asText(const Options &options, const runtime::PlanFile &file) {
   add(all || options.memory, [&] { return inspect::memoryText(file.plan()); });
   add(all || options.kernels, [&] { return inspect::kernelsText(file.plan()); });
   add(all || options.steps, [&] { return inspect::stepsText(file.plan()); });
+  add(options.precision, [&] { return inspect::precisionText(file.plan()); });
   return text;
 }
 
@@ -51,6 +53,8 @@ std::string asJson(const Options &options, const runtime::PlanFile &file) {
     inspect::addKernels(json, file.plan());
   if (all || options.steps)
     inspect::addSteps(json, file.plan());
+  if (options.precision)
+    inspect::addPrecision(json, file.plan());
   return json.dump(1, ' ', false, inspect::Json::error_handler_t::replace) + "\n";
 }
 
@@ -71,6 +75,8 @@ int main(int argc, char **argv) {
   app.add_flag("--memory", options.memory, "only segments, categories and live ranges");
   app.add_flag("--kernels", options.kernels, "only generated kernels");
   app.add_flag("--steps", options.steps, "only programs and their steps");
+  app.add_flag("--precision", options.precision,
+               "only the element types of parameters, products, norms, logits, loss and gradients");
   app.footer("Without a selection everything is shown; selections add up.\n"
              "Example: hydra-inspect plan.fb --memory");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))

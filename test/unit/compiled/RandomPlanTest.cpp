@@ -23,7 +23,7 @@ const std::vector<Variant> &variants() {
       {"-O0", 0, {}},
       {"-O1", 1, {}},
       {"no fusions", 2, {"hydra-form-fusions"}},
-      {"nothing made again", 2, {"hydra-recompute"}},
+      {"nothing made again", 2, {"hydra-recompute", "hydra-reuse-norm-stats"}},
       {"no layouts, no schedule", 2, {"hydra-assign-layouts", "hydra-schedule"}},
       {"no memory reuse, no simplification", 2, {"hydra-plan-memory", "canonicalize", "cse"}},
   };

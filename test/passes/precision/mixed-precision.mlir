@@ -1,0 +1,90 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-mixed-precision="policy=bf16 reduced-reduction" | FileCheck %s --check-prefix=AMP
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-optimizer="programs=loss clip=false" --hydra-mixed-precision="policy=pure_bf16" | FileCheck %s --check-prefix=PURE
+// RUN: not hydra-opt %s --split-input-file --hydra-bind --hydra-mixed-precision="policy=fp8" 2>&1 | FileCheck %s --check-prefix=BAD
+// BAD: mixed-precision.mlir:{{.*}} has no precision policy 'fp8'; expected bf16 or pure_bf16
+
+// The norm stays f32 and is rounded once, behind it. Parameters side by side are rounded as one.
+// Slices, reshapes and rotations between products move and compute bf16.
+// AMP-LABEL: hydra.entry @loss
+// AMP-DAG: %[[N:.*]], %{{.*}} = hydra.rms_norm %x, %g {{.*}} : tensor<1x4x8xf32>
+// AMP-DAG: %[[NL:.*]] = hydra.cast %[[N]] to = bf16
+// AMP-DAG: %[[W:.*]] = hydra.concat %wq, %wk, %wv axis = 0 : tensor<8x8xf32>
+// AMP-DAG: %[[WL:.*]] = hydra.cast %[[W]] to = bf16
+// AMP: %[[QKV:.*]] = hydra.linear %[[NL]], %[[WL]] reduced_reduction : tensor<1x4x8xbf16>, tensor<24x8xbf16>
+// AMP-NOT: hydra.cast
+// AMP: hydra.rope {{.*}} : tensor<1x4x2x4xbf16>
+// AMP: hydra.attention {{.*}} : tensor<1x4x2x4xbf16>
+// What an output reads behind additions is not rounded, nor what a loss reads.
+// AMP: %[[Y:.*]] = hydra.linear %{{.*}}, %{{.*}} dtype = f32
+// AMP: hydra.cross_entropy %[[Y]]{{.*}} : tensor<1x4x8xf32>
+// Gradients of parameters are sums in f32; the gradient of attention comes out in bf16.
+// AMP: hydra.matmul {{.*}} dtype = f32 reduced_reduction transpose_a : tensor<4x8xbf16>, tensor<4x8xbf16>
+// AMP: hydra.attention_grad
+// AMP-NOT: to = f32
+// AMP: %[[DQKV:.*]] = hydra.concat {{.*}} : tensor<1x4x8xbf16>
+// AMP: hydra.rms_norm_grad {{.*}} : tensor<1x4x8xf32>
+// AMP: hydra.return loss = {{.*}} : tensor<f32>
+
+// Parameters, moments and what is computed from them are bf16; statistics and the loss are not.
+// PURE: hydra.param @wq [8, 8] bf16
+// PURE: hydra.state @wq.m [8, 8] bf16
+// PURE-LABEL: hydra.entry @loss
+// PURE: %{{.*}}, %[[R:.*]] = hydra.rms_norm %{{.*}}, %{{.*}} : tensor<1x4x8xf32>, tensor<8xf32>
+// PURE: hydra.attention {{.*}} : tensor<1x4x2x4xbf16>
+// PURE: hydra.cross_entropy {{.*}} : tensor<1x4x8xbf16>
+// PURE: hydra.adamw {{.*}} : tensor<8x8xbf16>, tensor<8x8xbf16>, tensor<8x8xbf16>
+// PURE: hydra.return loss = {{.*}}tensor<f32>
+hydra.model @m version 1 {
+  hydra.param @g [8] init = ones
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones
+  hydra.param @wv [8, 8] init = ones
+  hydra.param @wo [8, 8] init = ones
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.entry @loss(%x: [1, 4, 8] f32, %labels: [1, 4] i32) {
+    %g = hydra.use @g
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %wo = hydra.use @wo
+    %n = hydra.rms_norm %x, %g eps = 1.0e-5
+    %q0 = hydra.linear %n, %wq
+    %k0 = hydra.linear %n, %wk
+    %v0 = hydra.linear %n, %wv
+    %q1 = hydra.reshape %q0 shape = [1, 4, 2, 4]
+    %k1 = hydra.reshape %k0 shape = [1, 4, 2, 4]
+    %v1 = hydra.reshape %v0 shape = [1, 4, 2, 4]
+    %q = hydra.rope %q1 base = 10000
+    %k = hydra.rope %k1 base = 10000
+    %o = hydra.attention %q, %k, %v1 scale = 0.5 causal
+    %o1 = hydra.reshape %o shape = [1, 4, 8]
+    %y = hydra.linear %o1, %wo
+    %loss = hydra.cross_entropy %y, %labels
+    hydra.return loss = %loss
+  }
+}
+
+// -----
+
+// Without products there is nothing to round.
+// AMP-LABEL: hydra.entry @loss
+// AMP-NOT: bf16
+// AMP: hydra.return
+// Constants do not widen what they meet: the product with 3 is computed in f32 and rounded.
+// PURE-LABEL: hydra.entry @loss
+// PURE: %[[WIDE:.*]] = hydra.cast %w to = f32
+// PURE: %[[P:.*]] = hydra.mul %[[WIDE]], %{{.*}} : tensor<8xf32>
+// PURE: hydra.cast %[[P]] to = bf16
+// PURE: hydra.sum {{.*}} : tensor<8xf32>
+hydra.model @m version 1 {
+  hydra.param @w [8] init = ones
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.entry @loss() {
+    %w = hydra.use @w
+    %three = hydra.constant value = 3
+    %x = hydra.mul %w, %three
+    %y = hydra.silu %x
+    %loss = hydra.sum %y axes = [0]
+    hydra.return loss = %loss
+  }
+}
