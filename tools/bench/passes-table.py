@@ -18,17 +18,16 @@ MODES = {"forward": ["--mode=forward", "--program", "loss:loss"], "forward + bac
 HEAD = """# Passes and what they are good for
 
 `hydrac --list-passes` lists them in order; [Passes.td](../passes/Passes.td) describes each; `--disable-pass=NAME`
-leaves one out. Everything below is a prediction for `--target=h200` in fp32 (products at 60 TFLOP/s, memory at 4.28
-TB/s: [h200.json](../compiler/target/h200.json)); nothing was run. The file is what `tools/bench/passes-table.py`
-prints.
+leaves one out. Everything below is a prediction for `--target=h200` (peak rates and the bandwidth of memory:
+[h200.json](../compiler/target/h200.json)); nothing was run. The file is what `tools/bench/passes-table.py` prints.
 
-## CS336 models, B = 4, fp32, all passes
+## CS336 models, B = 4, all passes
 
 `peak` is the whole arena: parameters, state and the largest program. Logits come in chunks of rows, so `forward`
-never holds them as a whole.
+never holds them as a whole. bf16 is `--precision=bf16`: parameters, moments and gradients stay f32.
 
-| size | S | mode | peak GiB | GFLOP | traffic GB | ms at the limit |
-|---|---:|---|---:|---:|---:|---:|"""
+| size | S | mode | GFLOP | fp32: peak GiB | traffic GB | ms at the limit | bf16: peak GiB | traffic GB | ms at the limit |
+|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def hydrac(build, *flags):
@@ -36,8 +35,10 @@ def hydrac(build, *flags):
                           check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def row(build, size, length, mode, flags):
-    text = hydrac(build, f"--preset={size}", f"--seq={length}", *flags, "--memory-report=json", "--cost-report=json")
+def figures(build, size, length, mode, flags, precision):
+    """Predicted FLOPs, and peak GiB, traffic in GB and ms as text."""
+    text = hydrac(build, f"--preset={size}", f"--seq={length}", f"--precision={precision}", *flags,
+                  "--memory-report=json", "--cost-report=json")
     decoder = json.JSONDecoder()
     memory, end = decoder.raw_decode(text)
     cost, _ = decoder.raw_decode(text[end:].lstrip())
@@ -45,8 +46,14 @@ def row(build, size, length, mode, flags):
     total = next(p["total"] for p in cost["programs"] if p["name"] == names[mode])
     program = next(p for p in memory["programs"] if p["name"] == names[mode])
     peak = memory["persistent_bytes"] + program["peak_bytes"]
-    print(f"| {size} | {length} | {mode} | {peak / 2**30:.2f} | {total['flops'] / 1e9:.0f} | "
-          f"{total['bytes'] / 1e9:.1f} | {total['microseconds'] / 1e3:.2f} |", flush=True)
+    return total["flops"], (f"{peak / 2**30:.2f} | {total['bytes'] / 1e9:.1f} | "
+                            f"{total['microseconds'] / 1e3:.2f}")
+
+
+def row(build, size, length, mode, flags):
+    flops, single = figures(build, size, length, mode, flags, "fp32")
+    _, half = figures(build, size, length, mode, flags, "bf16")
+    print(f"| {size} | {length} | {mode} | {flops / 1e9:.0f} | {single} | {half} |", flush=True)
 
 
 def explanation(build, size, *flags):
@@ -66,15 +73,15 @@ def main():
             for mode, flags in MODES.items():
                 row(build, size, length, mode, flags)
     for size in ("small", "xl"):
-        for flags in ([], ["--no-clip"]):
-            print(f"\n## Without each pass: {size}, 4 x 512, train {' '.join(flags)}".rstrip() + "\n")
+        for flags in (["--precision=bf16"], ["--precision=bf16", "--no-clip"]):
+            print(f"\n## Without each pass: {size}, 4 x 512, train {' '.join(flags)}\n")
             print("`hydrac --explain`: the difference to all passes; `-` is none.\n")
             explanation(build, size, *flags)
-    print("\n## Recomputation: 4 x 512, train\n\n| size | --recompute | peak GiB | ms at the limit |\n|---|---|---:|---:|")
+    print("\n## Recomputation: 4 x 512, train, bf16\n\n| size | --recompute | peak GiB | ms at the limit |\n|---|---|---:|---:|")
     for size in ("small", "xl", "2.7B"):
         for recompute in ("none", "light", "rowwise", "every=2", "every=1"):
-            text = hydrac(build, f"--preset={size}", "--seq=512", f"--recompute={recompute}",
-                          "--memory-report=json", "--cost-report=json")
+            text = hydrac(build, f"--preset={size}", "--seq=512", "--precision=bf16",
+                          f"--recompute={recompute}", "--memory-report=json", "--cost-report=json")
             decoder = json.JSONDecoder()
             memory, end = decoder.raw_decode(text)
             cost, _ = decoder.raw_decode(text[end:].lstrip())
