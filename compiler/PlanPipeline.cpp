@@ -96,6 +96,12 @@ std::unique_ptr<Pass> fusionPass(Options options) {
   return createFormFusions(fusions);
 }
 
+std::unique_ptr<Pass> planPass(Options options) {
+  ToPlanOptions plan;
+  plan.cuda = options.cuda;
+  return createToPlan(plan);
+}
+
 std::unique_ptr<Pass> memoryPass(Options options) {
   PlanMemoryOptions memory;
   memory.reuse = options.level > 0 && !options.disabled.contains("hydra-plan-memory");
@@ -131,7 +137,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
-      {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
+      {P::Plan, true, 0, false, false, planPass},
       {P::Plan, true, 0, false, false, memoryPass},
   };
   return all;

@@ -271,6 +271,8 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
+  let options = [Option<"cuda", "cuda", "bool", "false",
+                        "cut sums over rows into as many parts as a GPU has work for">];
   let statistics = [Statistic<"steps", "steps", "steps written">,
                     Statistic<"inPlace", "in-place", "results written over an operand">,
                     Statistic<"kernels", "kernels", "different kernels">];

@@ -1,6 +1,7 @@
-// Native code for all kernels of a plan.
+// Code for all kernels of a plan.
 #pragma once
 
+#include "compiler/target/Target.h"
 #include "dialects/plan/Plan.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -10,15 +11,24 @@
 
 namespace hydra {
 
-struct CompiledKernels {
-  std::vector<uint8_t> code;             ///< a shared object; empty without kernels
-  llvm::StringMap<std::string> symbols;  ///< kernel name to symbol
-  std::vector<std::string> cpuFeatures;  ///< that the code needs
+/// Where the code of one kernel is, and on CUDA how it is launched.
+struct KernelCode {
+  std::string symbol;
+  uint32_t blob = 0;
+  int32_t ptx = -1; ///< the blob that a driver compiles where the other does not fit
+  planfile::Dim3 grid, block;
+  uint32_t sharedBytes = 0;
 };
 
-/// Compiles every `plan.kernel` for a CPU: `host` (this machine), `x86-64-v3`, `x86-64-v4`.
-/// Equal input gives equal bytes.
-llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,
-                                                llvm::StringRef target);
+struct CompiledKernels {
+  std::vector<planfile::BlobT> blobs;   ///< empty without kernels
+  llvm::StringMap<KernelCode> kernels;  ///< by name
+  std::vector<std::string> cpuFeatures; ///< that the code needs
+};
+
+/// Compiles every `plan.kernel`: for a CPU to one shared object; for CUDA to machine code, with PTX
+/// beside it, once `cuda::expandCalls` has replaced the calls that have templates. Equal input gives
+/// equal bytes.
+llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target);
 
 } // namespace hydra

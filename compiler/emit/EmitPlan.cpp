@@ -99,7 +99,7 @@ private:
     file->target->kind = options.target.kind;
     if (options.target.kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
-    file->target->cpu_features = options.cpuFeatures;
+    file->target->cpu_features = options.code.cpuFeatures;
   }
 
   void emitSegments() {
@@ -109,17 +109,20 @@ private:
   }
 
   void emitCode() {
-    if (options.nativeCode.empty())
+    if (options.code.blobs.empty())
       return;
-    auto blob = std::make_unique<planfile::BlobT>();
-    blob->kind = planfile::BlobKind::native;
-    blob->data = options.nativeCode;
-    file->blobs.push_back(std::move(blob));
+    for (const planfile::BlobT &blob : options.code.blobs)
+      file->blobs.push_back(std::make_unique<planfile::BlobT>(blob));
     for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
       auto entry = std::make_unique<planfile::KernelT>();
       entry->name = kernel.getSymName().str();
-      entry->symbol = options.symbolOf(kernel);
-      entry->blob = 0;
+      const KernelCode &code = options.code.kernels.find(kernel.getSymName())->second;
+      entry->symbol = code.symbol;
+      entry->blob = code.blob;
+      entry->ptx = code.ptx;
+      entry->grid = code.grid;
+      entry->block = code.block;
+      entry->shared_bytes = code.sharedBytes;
       entry->arg_count = kernel.getLayouts().size();
       kernels[kernel.getSymNameAttr()] = file->kernels.size();
       file->kernels.push_back(std::move(entry));
@@ -337,8 +340,10 @@ private:
         auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
         planfile::LaunchT action;
         action.kernel = kernels.lookup(kernel.getSymNameAttr());
-        action.rows = kernel.getRows();
-        action.grain = kernel.getGrain();
+        if (options.target.kind == planfile::TargetKind::cpu) {
+          action.rows = kernel.getRows();
+          action.grain = kernel.getGrain();
+        }
         step->action.Set(std::move(action));
         entry->node.Set(std::move(*step));
       } else if (auto call = dyn_cast<plan::CallOp>(op)) {

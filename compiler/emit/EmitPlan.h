@@ -1,11 +1,11 @@
 // From the plan dialect to the tables of a plan file.
 #pragma once
 
+#include "compiler/codegen/CompileKernels.h"
 #include "compiler/target/Target.h"
 #include "dialects/plan/Plan.h"
 #include "runtime/plan/plan_generated.h"
 
-#include <functional>
 #include <memory>
 
 namespace hydra {
@@ -16,11 +16,9 @@ struct EmitOptions {
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<std::string> passes;
   Target target;
-  std::vector<std::string> cpuFeatures;
   uint32_t accumulation = 1;
   std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
-  std::vector<uint8_t> nativeCode; ///< a shared object with every kernel; empty: none (for reports)
-  std::function<std::string(plan::KernelOp)> symbolOf;
+  CompiledKernels code; ///< without blobs: a plan for reports
 };
 
 /// The module must have been through hydra-plan-memory.

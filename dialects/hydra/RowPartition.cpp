@@ -8,6 +8,7 @@ namespace hydra {
 static constexpr int64_t kGrainBytes = 128 * 1024;
 static constexpr int64_t kLeastGrains = 16;
 static constexpr int64_t kMostSummedGrains = 64;
+static constexpr int64_t kCudaSummedGrains = 528; // four for each of 132 multiprocessors
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -19,7 +20,7 @@ bool sumsOverRows(FusedOp group, unsigned result) {
   return op && op.sumsOverRows(cast<OpResult>(value).getResultNumber());
 }
 
-RowPartition partitionRows(FusedOp group) {
+RowPartition partitionRows(FusedOp group, bool cuda) {
   RowDomain domain = group.getDomain();
   int64_t rows = domain.rows();
   // As if four f32 tensors were read or written: what a group holds besides must not change where
@@ -28,7 +29,8 @@ RowPartition partitionRows(FusedOp group) {
   int64_t grain = std::clamp<int64_t>(kGrainBytes / bytesPerRow, 1, ceilDiv(rows, kLeastGrains));
   for (unsigned i = 0; i < group->getNumResults(); ++i)
     if (sumsOverRows(group, i))
-      grain = std::max(grain, ceilDiv(rows, kMostSummedGrains));
+      grain = cuda ? ceilDiv(rows, kCudaSummedGrains)
+                   : std::max(grain, ceilDiv(rows, kMostSummedGrains));
   return {rows, grain};
 }
 

@@ -22,7 +22,9 @@ namespace {
 /// The plan of a model as it grows: what its programs share.
 class PlanWriter {
 public:
-  PlanWriter(ModelOp model, OpBuilder &at) : b(model.getContext()) {
+  const bool cuda;
+
+  PlanWriter(ModelOp model, OpBuilder &at, bool cuda) : cuda(cuda), b(model.getContext()) {
     module = plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
                                         model.getBoundAttr(), IntegerAttr(), IntegerAttr());
     b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
@@ -434,7 +436,7 @@ private:
     SmallVector<Value> args =
         llvm::map_to_vector(group.getInputs(), [&](Value v) { return source(v); });
     size_t reads = args.size();
-    RowPartition partition = partitionRows(group);
+    RowPartition partition = partitionRows(group, plan.cuda);
     SmallVector<std::pair<Value, Value>> sums; // partial buffer, result
     SmallVector<Value> partials;
     for (OpResult result : group->getResults()) {
@@ -500,12 +502,14 @@ private:
 };
 
 struct ToPlan : impl::ToPlanBase<ToPlan> {
+  using ToPlanBase::ToPlanBase;
+
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
     OpBuilder at(model);
-    PlanWriter writer(model, at);
+    PlanWriter writer(model, at, cuda);
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       ProgramWriter program(writer, entry);
       if (failed(program.run()))

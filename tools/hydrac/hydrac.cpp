@@ -1,6 +1,7 @@
 // hydrac: compiles a model to a plan.
 #include "compiler/PlanPipeline.h"
 #include "compiler/codegen/CompileKernels.h"
+#include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
 #include "compiler/lowering/LibraryLowering.h"
@@ -40,8 +41,8 @@ struct Options : ModelOptions {
   cl::opt<std::string> target{
       "target", cl::value_desc("NAME|FILE.json"), cl::cat(category),
       cl::desc(
-          "what the plan is for: cpu (this machine), x86-64-v3 or x86-64-v4; h200 and rtx5090, "
-          "so far for reports and --compile-to only; or a description (default: cpu)"),
+          "what the plan is for: cpu (this machine), x86-64-v3, x86-64-v4, h200, rtx5090, or a "
+          "description (default: cpu)"),
       cl::init("cpu")};
   cl::opt<CompilePhase> until{
       "compile-to", cl::cat(category), cl::init(CompilePhase::Plan),
@@ -142,8 +143,9 @@ void readRecompute(StringRef text, CompileOptions &compile) {
                                         : Recomputation::Rowwise;
 }
 
-CompileOptions compileOptions(const Options &options, ModelOp model) {
+CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
+  compile.cuda = target.kind == planfile::TargetKind::cuda;
   compile.binding = options.binding();
   compile.mode = options.givenMode().value_or(Mode::Train);
   compile.accumulation = options.accum;
@@ -313,7 +315,6 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
-  emit.symbolOf = [](plan::KernelOp kernel) { return kernel.getSymName().str(); };
   return emit;
 }
 
@@ -325,7 +326,7 @@ LogicalResult explain(const Options &options, const Target &target) {
         Driver driver(options);
         if (failed(driver.load()))
           return failure();
-        CompileOptions compile = compileOptions(options, driver.model());
+        CompileOptions compile = compileOptions(options, target, driver.model());
         if (!without.empty())
           compile.disabled.insert(without);
         std::vector<std::string> passes;
@@ -351,7 +352,7 @@ LogicalResult run(Options &options) {
   Driver driver(options, options.timing);
   if (failed(driver.load()))
     return failure();
-  CompileOptions compile = compileOptions(options, driver.model());
+  CompileOptions compile = compileOptions(options, target, driver.model());
   std::vector<std::string> passes;
   if (failed(driver.run(
           [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
@@ -362,25 +363,19 @@ LogicalResult run(Options &options) {
     return success();
   }
   plan::PlanModuleOp module = planOf(driver.module());
+  if (target.kind == planfile::TargetKind::cuda && failed(cuda::expandCalls(module)))
+    return failure();
   EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;
   if (printReports(options, *emitPlan(module, emit)) && options.output.getNumOccurrences() == 0)
     return success();
-  if (target.kind == planfile::TargetKind::cuda)
-    support::fail("--target={}: machine code for GPUs cannot be made yet; ask for a report, or for "
-                  "text with --compile-to=plan",
-                  options.target.getValue());
   // From here on no flag may be read: linking kernels in the process resets all of them.
   std::string output = options.output;
   TimingScope scope = driver.time("Code generation");
-  FailureOr<CompiledKernels> kernels = compileKernels(module, target.code);
+  FailureOr<CompiledKernels> kernels = compileKernels(module, target);
   if (failed(kernels))
     return failure();
-  emit.cpuFeatures = kernels->cpuFeatures;
-  emit.nativeCode = std::move(kernels->code);
-  emit.symbolOf = [&](plan::KernelOp kernel) {
-    return kernels->symbols.lookup(kernel.getSymName());
-  };
+  emit.code = std::move(*kernels);
   runtime::writePlan(output, *emitPlan(module, emit));
   return success();
 }

@@ -3,7 +3,7 @@
 
 #include "compiler/codegen/cpu/Loops.h"
 #include "compiler/codegen/cpu/RowSchedule.h"
-#include "compiler/codegen/cpu/VectorMath.h"
+#include "compiler/codegen/VectorMath.h"
 
 namespace hydra::cpu {
 

@@ -63,7 +63,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   if (!compiled)
     return {};
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
-  FailureOr<CompiledKernels> kernels = compileKernels(planModule, "host");
+  FailureOr<CompiledKernels> kernels = compileKernels(planModule, Target::named("cpu"));
   EXPECT_TRUE(succeeded(kernels)) << own.takeDiagnostics();
   if (failed(kernels))
     return {};
@@ -72,11 +72,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   emit.precision = precision;
   emit.mode = mode == Mode::Grad ? "grad" : "forward";
   emit.target = Target::named("cpu");
-  emit.cpuFeatures = kernels->cpuFeatures;
-  emit.nativeCode = std::move(kernels->code);
-  emit.symbolOf = [&](plan::KernelOp kernel) {
-    return kernels->symbols.lookup(kernel.getSymName());
-  };
+  emit.code = std::move(*kernels);
   return runtime::encodePlan(*emitPlan(planModule, emit));
 }
 

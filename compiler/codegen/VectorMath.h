@@ -15,7 +15,7 @@
 
 #include "llvm/IR/IRBuilder.h"
 
-namespace hydra::cpu {
+namespace hydra {
 
 class VectorMath {
 public:
@@ -69,4 +69,4 @@ private:
   llvm::StringRef level; ///< target-cpu of the function
 };
 
-} // namespace hydra::cpu
+} // namespace hydra

@@ -1,12 +1,12 @@
 // Polynomials are minimax for the relative error, fitted by the Remez algorithm at 40 digits.
-#include "compiler/codegen/cpu/VectorMath.h"
+#include "compiler/codegen/VectorMath.h"
 
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
 using namespace llvm;
 
-namespace hydra::cpu {
+namespace hydra {
 
 VectorMath::VectorMath(IRBuilderBase &builder)
     : b(builder), level(b.GetInsertBlock()->getParent()->getFnAttribute("target-cpu")
@@ -266,4 +266,4 @@ Type *VectorMath::valueType(RowType type) {
   llvm_unreachable("four types");
 }
 
-} // namespace hydra::cpu
+} // namespace hydra

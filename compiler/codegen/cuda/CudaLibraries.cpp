@@ -1,0 +1,125 @@
+// The few functions of NVRTC and nvJitLink that are needed, by name.
+#include "compiler/codegen/cuda/CudaLibraries.h"
+
+#include <array>
+#include <dlfcn.h>
+
+using namespace llvm;
+
+namespace hydra::cuda {
+
+namespace {
+
+/// A library that stays loaded, or nothing.
+class Library {
+public:
+  explicit Library(ArrayRef<const char *> names) {
+    for (const char *name : names)
+      if (!handle)
+        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  explicit operator bool() const { return handle; }
+  template <typename Function> Function *get(const char *name) const {
+    return reinterpret_cast<Function *>(dlsym(handle, name));
+  }
+  /// Of functions whose symbols have a version: the newest.
+  template <typename Function>
+  Function *get(const char *name, ArrayRef<const char *> versions) const {
+    for (const char *version : versions)
+      if (auto *found = get<Function>((Twine("__") + name + version).str().c_str()))
+        return found;
+    return get<Function>(name);
+  }
+
+private:
+  void *handle = nullptr;
+};
+
+Error missing(const char *what, const char *why) {
+  return createStringError(std::string("cannot find ") + what + " of CUDA 13, which " + why);
+}
+
+} // namespace
+
+Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
+  static const Library nvrtc({"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13",
+                              "libnvrtc.so.12", "libnvrtc.so"});
+  if (!nvrtc)
+    return missing("NVRTC (libnvrtc.so)", "compiles attention and copies for GPUs");
+  using Program = void *;
+  auto *create = nvrtc.get<int(Program *, const char *, const char *, int, const char *const *,
+                               const char *const *)>("nvrtcCreateProgram");
+  auto *compile = nvrtc.get<int(Program, int, const char *const *)>("nvrtcCompileProgram");
+  auto *destroy = nvrtc.get<int(Program *)>("nvrtcDestroyProgram");
+  using Size = int(Program, size_t *);
+  using Get = int(Program, char *);
+  auto read = [&](Program program, const char *size, const char *get) {
+    size_t bytes = 0;
+    std::vector<uint8_t> text;
+    if (nvrtc.get<Size>(size)(program, &bytes) == 0 && bytes > 0) {
+      text.resize(bytes);
+      nvrtc.get<Get>(get)(program, reinterpret_cast<char *>(text.data()));
+    }
+    return text;
+  };
+  Program program = nullptr;
+  if (create(&program, source.c_str(), "hydra_templates.cu", 0, nullptr, nullptr) != 0)
+    return createStringError("NVRTC refuses to start");
+  std::string target = "--gpu-architecture=" + architecture;
+  std::array<const char *, 3> options = {target.c_str(), "--std=c++17", "--extra-device-vectorization"};
+  int status = compile(program, options.size(), options.data());
+  if (status != 0) {
+    std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
+    destroy(&program);
+    return createStringError("NVRTC: " + std::string(log.begin(), log.end()));
+  }
+  CompiledSource result{read(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN"),
+                        read(program, "nvrtcGetPTXSize", "nvrtcGetPTX")};
+  destroy(&program);
+  return result;
+}
+
+Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
+                                                       const std::string &architecture) {
+  static const Library linker({"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13",
+                               "libnvJitLink.so"});
+  if (!linker)
+    return std::nullopt;
+  const std::array<const char *, 2> versions = {"_13_0", "_12_8"};
+  using Handle = void *;
+  auto *create = linker.get<int(Handle *, uint32_t, const char **)>("nvJitLinkCreate", versions);
+  auto *add = linker.get<int(Handle, int, const void *, size_t, const char *)>("nvJitLinkAddData",
+                                                                              versions);
+  auto *complete = linker.get<int(Handle)>("nvJitLinkComplete", versions);
+  auto *size = linker.get<int(Handle, size_t *)>("nvJitLinkGetLinkedCubinSize", versions);
+  auto *get = linker.get<int(Handle, void *)>("nvJitLinkGetLinkedCubin", versions);
+  auto *logSize = linker.get<int(Handle, size_t *)>("nvJitLinkGetErrorLogSize", versions);
+  auto *log = linker.get<int(Handle, char *)>("nvJitLinkGetErrorLog", versions);
+  auto *destroy = linker.get<int(Handle *)>("nvJitLinkDestroy", versions);
+  if (!create || !add || !complete || !size || !get || !destroy)
+    return std::nullopt;
+  constexpr int kPtx = 2; // NVJITLINK_INPUT_PTX
+  std::string target = "-arch=" + architecture;
+  std::array<const char *, 2> options = {target.c_str(), "-O3"};
+  Handle handle = nullptr;
+  if (create(&handle, options.size(), options.data()) != 0)
+    return createStringError("nvJitLink refuses " + architecture);
+  if (add(handle, kPtx, ptx.c_str(), ptx.size() + 1, "hydra.ptx") != 0 || complete(handle) != 0) {
+    size_t bytes = 0;
+    std::string text;
+    if (logSize && log && logSize(handle, &bytes) == 0 && bytes > 0) {
+      text.resize(bytes);
+      log(handle, text.data());
+    }
+    destroy(&handle);
+    return createStringError("nvJitLink: " + text);
+  }
+  size_t bytes = 0;
+  size(handle, &bytes);
+  std::vector<uint8_t> cubin(bytes);
+  get(handle, cubin.data());
+  destroy(&handle);
+  return cubin;
+}
+
+} // namespace hydra::cuda

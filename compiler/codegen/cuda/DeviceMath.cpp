@@ -1,0 +1,44 @@
+// Functions of the special function unit.
+#include "compiler/codegen/cuda/DeviceMath.h"
+
+#include "llvm/IR/InlineAsm.h"
+
+using namespace llvm;
+
+namespace hydra::cuda {
+
+Value *DeviceMath::assembly(const char *text, Value *x) {
+  auto *type = FunctionType::get(b.getFloatTy(), {b.getFloatTy()}, false);
+  return b.CreateCall(InlineAsm::get(type, text, "=f,f", /*hasSideEffects=*/false), {x});
+}
+
+Value *DeviceMath::exp(Value *x) {
+  return assembly("ex2.approx.f32 $0, $1;",
+                  b.CreateFMul(x, ConstantFP::get(x->getType(), 0x1.715476p0)));
+}
+
+Value *DeviceMath::reciprocal(Value *x) { return assembly("rcp.approx.f32 $0, $1;", x); }
+
+Value *DeviceMath::unary(RowUnary f, Value *x) {
+  Value *one = x->getType()->isFloatTy() ? ConstantFP::get(x->getType(), 1.0) : nullptr;
+  switch (f) {
+  case RowUnary::Exp:
+    return exp(x);
+  case RowUnary::Sigmoid: // 1 / (1 + e^-x): for x below -88 the sum is inf and the result 0
+    return reciprocal(b.CreateFAdd(one, exp(b.CreateFNeg(x))));
+  default:
+    return exact.unary(f, x);
+  }
+}
+
+Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
+  if (to != RowType::BF16 || from == RowType::BF16)
+    return exact.convert(x, from, to);
+  // One instruction; the bits then are where toMemory looks for them.
+  x = exact.convert(x, from, RowType::F32);
+  Value *half = b.CreateBitCast(b.CreateFPTrunc(x, b.getBFloatTy()), b.getInt16Ty());
+  Value *wide = b.CreateShl(b.CreateZExt(half, b.getInt32Ty()), b.getInt32(16));
+  return b.CreateBitCast(wide, b.getFloatTy());
+}
+
+} // namespace hydra::cuda

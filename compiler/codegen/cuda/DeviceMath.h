@@ -1,0 +1,33 @@
+// Elementary functions of generated CUDA kernels: the special function unit where its error is a few
+// units in the last place of f32, else the sequences of VectorMath.
+#pragma once
+
+#include "compiler/codegen/VectorMath.h"
+
+namespace hydra::cuda {
+
+class DeviceMath {
+public:
+  explicit DeviceMath(llvm::IRBuilderBase &builder) : b(builder), exact(builder) {}
+
+  llvm::Value *unary(RowUnary f, llvm::Value *x);
+  llvm::Value *convert(llvm::Value *x, RowType from, RowType to);
+  llvm::Value *fromMemory(llvm::Value *raw, RowType type) { return exact.fromMemory(raw, type); }
+  llvm::Value *toMemory(llvm::Value *x, RowType type) { return exact.toMemory(x, type); }
+  llvm::Type *memoryType(RowType type) { return exact.memoryType(type); }
+  llvm::Value *max(llvm::Value *x, llvm::Value *y) { return exact.max(x, y); }
+  llvm::Value *min(llvm::Value *x, llvm::Value *y) { return exact.min(x, y); }
+  VectorMath::SinCos sinCos(llvm::Value *x) { return exact.sinCos(x); }
+
+private:
+  /// e^x = 2^(x log2 e): 2 units, and |x| 2^-24 from the product.
+  llvm::Value *exp(llvm::Value *x);
+  /// 1 / x to 1 unit.
+  llvm::Value *reciprocal(llvm::Value *x);
+  llvm::Value *assembly(const char *text, llvm::Value *x);
+
+  llvm::IRBuilderBase &b;
+  VectorMath exact;
+};
+
+} // namespace hydra::cuda

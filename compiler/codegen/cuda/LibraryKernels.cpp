@@ -1,0 +1,372 @@
+// Writes instances of the templates, and launches of them.
+#include "compiler/codegen/cuda/LibraryKernels.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <functional>
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+namespace {
+
+const char *const kTemplates =
+#include "compiler/codegen/cuda/Templates.inc"
+    ;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
+
+/// Bytes by which the first element of a buffer is aligned.
+int64_t alignmentOf(Value buffer) {
+  plan::Place place = plan::placeOf(buffer);
+  int64_t at = place.buffer.getOffset().value_or(0) + place.bytes;
+  return at == 0 ? 256 : std::min<int64_t>(256, at & -at);
+}
+
+unsigned bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+
+std::string number(double x) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17ef", x);
+  return text;
+}
+
+/// How a kernel is launched.
+struct Shape {
+  int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
+};
+
+class Expander {
+public:
+  explicit Expander(plan::PlanModuleOp module)
+      : module(module), b(module.getContext()) {
+    handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
+    handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
+    handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
+    handlers["copy"] = [this](plan::CallOp call) { return expandCopy(call); };
+    handlers["fill"] = [this](plan::CallOp call) { return expandFill(call); };
+  }
+
+  LogicalResult run() {
+    SmallVector<plan::CallOp> calls;
+    module.walk([&](plan::CallOp call) { calls.push_back(call); });
+    for (plan::CallOp call : calls) {
+      auto handler = handlers.find(call.getFunction());
+      if (handler == handlers.end())
+        continue;
+      b.setInsertionPoint(call);
+      remainingFlops = call.getFlops();
+      remainingBytes = call.getBytes();
+      if (failed(handler->second(call)))
+        return failure();
+      call.erase();
+    }
+    return success();
+  }
+
+private:
+  /// Adds a launch of the kernel with this body; `parameters` are the C++ types of the arguments.
+  /// The first launch of a call bears its cost.
+  void launch(plan::CallOp call, StringRef name, ArrayRef<StringRef> parameters, StringRef body,
+              Shape shape, ArrayRef<Value> args, ArrayRef<int64_t> access) {
+    std::string text = "(";
+    for (auto [i, parameter] : llvm::enumerate(parameters))
+      text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
+    text += (") { " + body + " }").str();
+    std::string key = text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
+                                                        shape.shared}),
+                                              [](int64_t n) { return std::to_string(n); }),
+                              ",");
+    plan::KernelOp &kernel = kernels[key];
+    if (!kernel) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(*module.getBody().getOps<plan::ProgramOp>().begin());
+      std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
+      kernel = plan::KernelOp::create(
+          b, call.getLoc(), b.getStringAttr(symbol),
+          b.getTypeArrayAttr(llvm::map_to_vector(args, [](Value v) { return v.getType(); })),
+          b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr());
+      kernel.getBody().emplaceBlock();
+      std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
+                           std::to_string(shape.threads) + ") " + symbol + text + "\n";
+      kernel->setAttr(kSourceAttr, b.getStringAttr(source));
+      kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr({shape.x, shape.y, shape.z, shape.threads,
+                                                           shape.shared}));
+    }
+    plan::LaunchOp::create(b, call.getLoc(), kernel.getSymName(), args, access,
+                           std::exchange(remainingFlops, 0), std::exchange(remainingBytes, 0),
+                           call.getOpClass(), name, 0, ArrayRef<int64_t>(), -1);
+  }
+
+  static StringRef cType(Type element) {
+    if (element.isBF16())
+      return "bf16";
+    if (element.isF32())
+      return "float";
+    return element.isInteger(32) ? "int" : "unsigned char";
+  }
+
+  //===-- Attention -------------------------------------------------------------------------===//
+
+  static std::string layout(Value buffer) {
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(buffer));
+    return llvm::formatv("Layout<{0}, {1}, {2}>", strides[0], strides[1], strides[2]).str();
+  }
+
+  /// Rows of 16-byte pieces.
+  static bool isTiled(Value buffer) {
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(buffer));
+    ArrayRef<int64_t> shape = typeOf(buffer).getShape();
+    for (unsigned d = 0; d < 3; ++d)
+      if (shape[d] > 1 && strides[d] % 8 != 0)
+        return false;
+    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 && alignmentOf(buffer) >= 16;
+  }
+
+  struct Attention {
+    int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
+    std::string mask, scale, element;
+    bool tiled;
+  };
+
+  Attention describe(plan::CallOp call, Value q, Value k, Value v, ArrayRef<Value> tensors) {
+    ArrayRef<int64_t> qs = typeOf(q).getShape(), ks = typeOf(k).getShape(),
+                      vs = typeOf(v).getShape();
+    DictionaryAttr attrs = call.getParameters();
+    auto integer = [&](StringRef name) {
+      auto attr = attrs.getAs<IntegerAttr>(name);
+      return attr ? attr.getInt() : 0;
+    };
+    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", true};
+    a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", attrs.contains("causal") ? "true" : "false",
+                           integer("chunk"), integer("window"))
+                 .str();
+    a.scale = number(attrs.getAs<FloatAttr>("scale").getValueAsDouble());
+    a.element = cType(typeOf(q).getElementType()).str();
+    a.tiled = a.width == a.valueWidth && a.width % 16 == 0 && a.width <= 128 &&
+              llvm::all_of(tensors, isTiled);
+    return a;
+  }
+
+  /// `<Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts…>`.
+  static std::string parameters(const Attention &a, ArrayRef<Value> layouts) {
+    std::string text = a.tiled ? llvm::formatv("<{0}, ", a.width).str()
+                               : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth)
+                                     .str();
+    text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
+    for (Value v : layouts)
+      text += ", " + layout(v);
+    return text + ">";
+  }
+
+  static constexpr int64_t kTile = 64, kPlainRows = 8;
+
+  /// A block for each tile of rows of a head, or for eight rows.
+  static Shape shapeFor(const Attention &a, int64_t rows, int64_t heads, int64_t tiles,
+                        int64_t extra) {
+    if (!a.tiled)
+      return {ceilDiv(rows, kPlainRows), heads, a.batch, 32 * kPlainRows, 0};
+    return {ceilDiv(rows, kTile), heads, a.batch, 128, tiles * kTile * (a.width + 8) * 2 + extra};
+  }
+
+  LogicalResult expandAttention(plan::CallOp call) {
+    auto args = llvm::to_vector(call.getArgs());
+    Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
+    bool saves = args.size() > 4;
+    std::string in = "const " + a.element + " *", out = a.element + " *";
+    std::string body =
+        (Twine(a.tiled ? "attentionForward" : "plainForward") +
+         parameters(a, ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
+         (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
+            .str();
+    SmallVector<StringRef> types{in, in, in, out};
+    SmallVector<int64_t> access{plan::kRead, plan::kRead, plan::kRead, plan::kWrite};
+    if (saves) {
+      types.push_back("float *");
+      access.push_back(plan::kWrite);
+    }
+    launch(call, "attention_forward", types, body, shapeFor(a, a.queries, a.heads, 5, 0), args,
+           access);
+    return success();
+  }
+
+  LogicalResult expandAttentionGrad(plan::CallOp call) {
+    auto args = llvm::to_vector(call.getArgs());
+    Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
+    Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
+    Attention a = describe(call, q, k, v, {dO, q, k, v, dq, dk, dv});
+    std::string in = "const " + a.element + " *", out = a.element + " *";
+    using namespace plan;
+    int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
+    launch(call, "attention_delta", {in, in, "float *"},
+           llvm::formatv("attentionDelta<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2);", a.valueWidth,
+                         a.queries, a.heads, a.element, layout(o), layout(dO))
+               .str(),
+           {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0}, {dO, o, delta},
+           {kRead, kRead, kWrite});
+    // Of the products of attention_grad (five, here seven) four are for keys.
+    remainingFlops = flops - flops * 3 / 7;
+    remainingBytes = bytes - bytes / 2;
+    launch(call, "attention_key_gradients",
+           {in, in, in, in, "const float *", "const float *", out, out},
+           (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
+            parameters(a, {q, k, v, dO, dk, dv}) + "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask +
+            ", " + a.scale + ");")
+               .str(),
+           shapeFor(a, a.keys, a.keyHeads, 6, 4 * 4 * kTile), {dO, q, k, v, lse, delta, dk, dv},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+    remainingFlops = flops * 3 / 7;
+    remainingBytes = bytes / 2;
+    launch(call, "attention_query_gradients",
+           {in, in, in, in, "const float *", "const float *", out},
+           (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
+            parameters(a, {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " +
+            a.scale + ");")
+               .str(),
+           shapeFor(a, a.queries, a.heads, 6, 0), {dO, q, k, v, lse, delta, dq},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
+    return success();
+  }
+
+  //===-- Movement --------------------------------------------------------------------------===//
+
+  struct Dim {
+    int64_t size, to, from;
+  };
+
+  /// The dimensions of a copy, merged where both sides allow.
+  static SmallVector<Dim> mergedDims(ArrayRef<int64_t> shape, ArrayRef<int64_t> to,
+                                     ArrayRef<int64_t> from) {
+    SmallVector<Dim> dims;
+    for (auto [size, t, f] : llvm::zip(shape, to, from)) {
+      if (size == 1)
+        continue;
+      if (!dims.empty() && dims.back().to == size * t && dims.back().from == size * f)
+        dims.back() = {dims.back().size * size, t, f};
+      else
+        dims.push_back({size, t, f});
+    }
+    return dims;
+  }
+
+  static std::string dimsText(ArrayRef<Dim> dims) {
+    std::string text;
+    for (const Dim &dim : dims)
+      text += llvm::formatv(", Dim<{0}, {1}, {2}>", dim.size, dim.to, dim.from).str();
+    return text;
+  }
+
+  static Shape elementShape(int64_t count) { return {ceilDiv(count, 256), 1, 1, 256, 0}; }
+
+  LogicalResult expandCopy(plan::CallOp call) {
+    Value from = call.getArgs()[0], to = call.getArgs()[1];
+    Type element = typeOf(to).getElementType();
+    SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), plan::stridesOf(typeOf(to)),
+                                       plan::stridesOf(typeOf(from)));
+    // Pieces of up to 16 bytes where both sides have them.
+    unsigned bytes = bytesOf(element);
+    int64_t width = 16 / bytes;
+    auto fits = [&](int64_t w) {
+      if (dims.empty() || dims.back().to != 1 || dims.back().from != 1 || dims.back().size % w ||
+          std::min(alignmentOf(to), alignmentOf(from)) < w * bytes)
+        return false;
+      return llvm::all_of(ArrayRef(dims).drop_back(),
+                          [&](const Dim &dim) { return dim.to % w == 0 && dim.from % w == 0; });
+    };
+    while (width > 1 && !fits(width))
+      width /= 2;
+    if (width > 1) {
+      dims.back().size /= width;
+      for (Dim &dim : MutableArrayRef(dims).drop_back()) {
+        dim.to /= width;
+        dim.from /= width;
+      }
+    }
+    static const std::map<int64_t, StringRef> pieces = {
+        {1, "unsigned char"}, {2, "unsigned short"}, {4, "uint32"}, {8, "uint2"}, {16, "uint4"}};
+    StringRef piece = pieces.at(width * bytes);
+    int64_t count = 1;
+    for (const Dim &dim : dims)
+      count *= dim.size;
+    launch(call, "copy", {(piece + " *").str(), ("const " + piece + " *").str()},
+           llvm::formatv("copyElements<{0}, {1}{2}>(a0, a1);", piece, count, dimsText(dims)).str(),
+           elementShape(count), {to, from}, {plan::kWrite, plan::kRead});
+    return success();
+  }
+
+  void fill(plan::CallOp call, Value to, double value) {
+    Type element = typeOf(to).getElementType();
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(to));
+    SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), strides, strides);
+    int64_t count = typeOf(to).getNumElements();
+    std::string text;
+    if (element.isBF16()) {
+      llvm::APFloat x(value);
+      bool inexact;
+      x.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+      text = llvm::formatv("bf16({0})", x.bitcastToAPInt().getZExtValue()).str();
+    } else {
+      text = llvm::formatv("{0}({1})", element.isF32() ? "float" : element.isInteger(32) ? "int" : "(unsigned char)",
+                           std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY")
+                                             : number(value))
+                 .str();
+    }
+    launch(call, "fill", {(cType(element) + " *").str()},
+           llvm::formatv("fillElements<{0}, {1}{2}>(a0, {3});", cType(element), count,
+                         dimsText(dims), text)
+               .str(),
+           elementShape(count), {to}, {plan::kWrite});
+  }
+
+  LogicalResult expandFill(plan::CallOp call) {
+    fill(call, call.getArgs()[0],
+         call.getParameters().getAs<FloatAttr>("value").getValueAsDouble());
+    return success();
+  }
+
+  LogicalResult expandEmbeddingGrad(plan::CallOp call) {
+    Value tokens = call.getArgs()[0], dx = call.getArgs()[1], grad = call.getArgs()[2];
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(dx));
+    int64_t count = typeOf(tokens).getNumElements(), width = typeOf(grad).getDimSize(1);
+    SmallVector<Dim> rows = mergedDims(typeOf(dx).getShape().drop_back(),
+                                       ArrayRef(strides).drop_back(), ArrayRef(strides).drop_back());
+    if (rows.size() > 1 || (width > 1 && strides.back() != 1))
+      return call.emitError("the gradient of an embedding has rows at several distances");
+    int64_t stride = rows.empty() ? width : rows.front().to;
+    int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
+    fill(call, grad, 0.0);
+    remainingFlops = flops;
+    remainingBytes = bytes;
+    launch(call, "embedding_grad", {"const int *", "const float *", "float *"},
+           llvm::formatv("embeddingGradient<{0}, {1}, {2}>(a0, a1, a2);", count, width, stride)
+               .str(),
+           {count, 1, 1, 256, 0}, {tokens, dx, grad}, {plan::kRead, plan::kRead, plan::kUpdate});
+    return success();
+  }
+
+  plan::PlanModuleOp module;
+  OpBuilder b;
+  llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
+  llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
+  int64_t remainingFlops = 0, remainingBytes = 0;
+};
+
+} // namespace
+
+LogicalResult expandCalls(plan::PlanModuleOp module) { return Expander(module).run(); }
+
+std::string templateSource(plan::PlanModuleOp module) {
+  std::string instances;
+  for (auto kernel : module.getBody().getOps<plan::KernelOp>())
+    if (auto source = kernel->getAttrOfType<StringAttr>(kSourceAttr))
+      instances += source.getValue();
+  return instances.empty() ? "" : kTemplates + instances;
+}
+
+} // namespace hydra::cuda

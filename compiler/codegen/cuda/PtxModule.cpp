@@ -1,0 +1,173 @@
+// Collects kernels under symbols made from what they do, and compiles them to PTX.
+#include "compiler/codegen/cuda/PtxModule.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/xxhash.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace llvm;
+
+namespace hydra::cuda {
+
+static constexpr StringLiteral kTriple = "nvptx64-nvidia-cuda";
+/// What ptxas of CUDA 12.7 and drivers from 565 on take; sm_120 needs it.
+static constexpr StringLiteral kPtxVersion = "+ptx87";
+
+static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
+  os << '[';
+  interleaveComma(numbers, os);
+  os << ']';
+}
+
+std::string PtxModule::insert(Kernel kernel) {
+  for (uint64_t hash = xxh3_64bits(kernel.key);; ++hash) {
+    std::string symbol = "hydra_" + utohexstr(hash, /*LowerCase=*/true, 16);
+    auto [entry, isNew] = kernels.try_emplace(symbol, kernel);
+    if (isNew || entry->second.key == kernel.key)
+      return symbol;
+  }
+}
+
+std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
+                           ArrayRef<int64_t> alignments, int64_t grain) {
+  Kernel kernel;
+  raw_string_ostream os(kernel.key);
+  os << program.key() << "\ngrain " << grain;
+  for (const Strides &strides : layouts)
+    print(os, strides);
+  print(os, alignments);
+  kernel.program = program;
+  kernel.layouts.assign(layouts.begin(), layouts.end());
+  kernel.alignments = alignments;
+  kernel.grain = grain;
+  return insert(std::move(kernel));
+}
+
+std::string PtxModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const Strides &strides,
+                                  RowType type) {
+  Kernel kernel;
+  raw_string_ostream os(kernel.key);
+  os << "combine " << parts << ' ' << static_cast<int>(type);
+  print(os, shape);
+  print(os, strides);
+  kernel.parts = parts;
+  kernel.resultShape.assign(shape);
+  kernel.layouts = {strides};
+  kernel.type = type;
+  return insert(std::move(kernel));
+}
+
+static Expected<std::unique_ptr<TargetMachine>> makeMachine(StringRef architecture) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string message;
+  Triple triple(kTriple);
+  const Target *nvptx = TargetRegistry::lookupTarget(triple, message);
+  if (!nvptx)
+    return createStringError(message);
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Strict; // multiply-adds only where they are written
+  return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(
+      triple, architecture, kPtxVersion, options, Reloc::PIC_, std::nullopt,
+      CodeGenOptLevel::Aggressive));
+}
+
+static void optimise(Module &module, TargetMachine &machine) {
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  PassBuilder builder(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
+}
+
+Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kernel) const {
+  LLVMContext context;
+  Module module(symbol, context);
+  module.setSourceFileName("");
+  auto machine = makeMachine(architecture);
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple(Triple(kTriple));
+  module.setDataLayout((*machine)->createDataLayout());
+  unsigned arguments = kernel.parts > 0 ? 2 : argumentCount(kernel.program);
+  SmallVector<Type *> types(arguments, PointerType::getUnqual(context));
+  auto *type = FunctionType::get(Type::getVoidTy(context), types, /*isVarArg=*/false);
+  Function *function = Function::Create(type, Function::ExternalLinkage, symbol, module);
+  function->setCallingConv(CallingConv::PTX_Kernel);
+  function->addFnAttr(Attribute::NoUnwind);
+  function->addFnAttr("target-cpu", architecture);
+  function->addFnAttr("target-features", kPtxVersion);
+  kernel.shape = kernel.parts > 0
+                     ? emitCombine(function, kernel.parts, kernel.resultShape,
+                                   kernel.layouts.front(), kernel.type)
+                     : emitRowKernel(function, kernel.program, kernel.layouts, kernel.alignments,
+                                     kernel.grain);
+  function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));
+  std::string problem;
+  raw_string_ostream os(problem);
+  if (verifyModule(module, &os))
+    return createStringError("generated code is not valid LLVM IR: " + problem);
+  optimise(module, **machine);
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::AssemblyFile))
+    return createStringError("the NVPTX back end cannot write PTX");
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+Expected<std::string> PtxModule::compile() {
+  std::vector<std::string> texts(kernels.size());
+  std::mutex lock;
+  Error error = Error::success();
+  DefaultThreadPool pool;
+  size_t next = 0;
+  for (auto &[symbol, kernel] : kernels)
+    pool.async([&, &symbol = symbol, &kernel = kernel, &text = texts[next++]] {
+      Expected<std::string> compiled = compile(symbol, kernel);
+      std::lock_guard guard(lock);
+      if (compiled)
+        text = std::move(*compiled);
+      else
+        error = joinErrors(std::move(error), compiled.takeError());
+    });
+  pool.wait();
+  if (error)
+    return error;
+  // One module: every text but the first loses its head (version, target, address size).
+  std::string all;
+  for (const std::string &text : texts) {
+    StringRef body = text;
+    if (!all.empty())
+      body = body.split(".address_size 64").second;
+    all += body;
+  }
+  return all;
+}
+
+} // namespace hydra::cuda

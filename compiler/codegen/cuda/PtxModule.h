@@ -1,0 +1,52 @@
+// All generated kernels of a plan for one GPU architecture, as PTX.
+#pragma once
+
+#include "compiler/codegen/cuda/RowKernel.h"
+
+#include "llvm/Support/Error.h"
+
+#include <map>
+#include <string>
+
+namespace hydra::cuda {
+
+/// Collects kernels; equal ones are compiled once. The text depends only on what was added and on the
+/// architecture, not on the order of adding.
+class PtxModule {
+public:
+  /// Such as `sm_90a`.
+  explicit PtxModule(std::string architecture) : architecture(std::move(architecture)) {}
+
+  /// The symbol of the kernel of a group; see `emitRowKernel`.
+  std::string add(const RowProgram &program, llvm::ArrayRef<Strides> layouts,
+                  llvm::ArrayRef<int64_t> alignments, int64_t grain);
+  /// The symbol of the kernel that adds partial sums; see `emitCombine`.
+  std::string addCombine(int64_t parts, llvm::ArrayRef<int64_t> shape, const Strides &strides,
+                         RowType type);
+
+  size_t size() const { return kernels.size(); }
+
+  /// One PTX module; sets the shape of every launch.
+  llvm::Expected<std::string> compile();
+  LaunchShape shapeOf(const std::string &symbol) const { return kernels.at(symbol).shape; }
+
+private:
+  struct Kernel {
+    std::string key;
+    RowProgram program; ///< of a group
+    std::vector<Strides> layouts;
+    std::vector<int64_t> alignments;
+    int64_t grain = 0;
+    int64_t parts = 0; ///< of a combination; 0 for a group
+    llvm::SmallVector<int64_t> resultShape;
+    RowType type = RowType::F32;
+    LaunchShape shape = {};
+  };
+  std::string insert(Kernel kernel);
+  llvm::Expected<std::string> compile(const std::string &symbol, Kernel &kernel) const;
+
+  std::string architecture;
+  std::map<std::string, Kernel> kernels; ///< by symbol
+};
+
+} // namespace hydra::cuda

@@ -1,0 +1,46 @@
+// Turns a group of row-wise operations into a CUDA kernel in LLVM IR:
+//
+//   void symbol(ptr input…, ptr result…, ptr partial sums…)
+//
+// with arguments in the order of a plan's launches. The graph of numbers is evaluated by every
+// thread for the elements it owns; three shapes:
+//
+//   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
+//   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
+//   rows   a team of threads (a warp or a block) per row; reductions by shuffles, then through
+//          shared memory. Where a row fits into its registers it is read once; longer rows are
+//          read again for each reduction.
+//
+// A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
+// sums in f32. All trees depend on the shape alone.
+//
+// Limits: memory bandwidth; 16-byte accesses wherever strides and addresses allow.
+#pragma once
+
+#include "compiler/codegen/RowProgram.h"
+
+#include "llvm/IR/Function.h"
+
+namespace hydra::cuda {
+
+using Strides = llvm::SmallVector<int64_t>;
+
+/// Blocks and threads of a launch, in one dimension.
+struct LaunchShape {
+  int64_t blocks = 1, threads = 1;
+};
+
+/// Writes the body. `layouts`: of inputs, then of results that are not sums over rows; `alignments`:
+/// bytes by which every launch aligns these. `grain`: rows of a block that leaves partial sums.
+LaunchShape emitRowKernel(llvm::Function *function, const RowProgram &program,
+                          llvm::ArrayRef<Strides> layouts, llvm::ArrayRef<int64_t> alignments,
+                          int64_t grain);
+
+/// The kernel (partial sums, result) that adds `parts` partial sums for each element.
+LaunchShape emitCombine(llvm::Function *function, int64_t parts, llvm::ArrayRef<int64_t> shape,
+                        llvm::ArrayRef<int64_t> strides, RowType type);
+
+/// Number of arguments of the kernel of a program.
+unsigned argumentCount(const RowProgram &program);
+
+} // namespace hydra::cuda
