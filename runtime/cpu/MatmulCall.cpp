@@ -10,8 +10,8 @@
 //   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
 //                                                 dimensions are summed over
 // A bias [N] in f32 is added to every row.
-#include "runtime/cpu/Library.h"
-#include "runtime/cpu/Matmul.h"
+#include "runtime/cpu/MatmulCall.h"
+
 #include "runtime/support/Safetensors.h"
 
 using namespace hydra::runtime;
@@ -62,7 +62,9 @@ MatmulOperand operand(const TensorShape &shape, bool transposed) {
           shape.strides[column]};
 }
 
-std::unique_ptr<LibraryCall> makeMatmul(const CallSite &site) {
+} // namespace
+
+MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   const bool hasBias = site.argumentCount(3, 4) == 4;
   TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
   TensorShape c = site.tensor(hasBias ? 3 : 2, "c");
@@ -115,9 +117,11 @@ std::unique_ptr<LibraryCall> makeMatmul(const CallSite &site) {
       site.fail("the bias has shape {}; expected a dense [{}]", support::shapeText(bias.sizes),
                 spec.n);
   }
-  return std::make_unique<MatmulCall>(spec, site.threads);
+  return spec;
 }
 
-} // namespace
-
-void hydra::runtime::addMatmul(Library &library) { library.add("matmul", makeMatmul); }
+void hydra::runtime::addMatmul(Library &library) {
+  library.add("matmul", [](const CallSite &site) {
+    return std::make_unique<MatmulCall>(describeMatmul(site), site.threads);
+  });
+}

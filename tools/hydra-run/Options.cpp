@@ -265,9 +265,19 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
       "Runs a plan of hydrac: trains a model, generates text from it, or calls its program "
       "once on given values.");
   app.add_option("plan", options.plan, "the plan, as hydrac writes it")->required();
-  app.add_option("--device", options.device, "where to run")
-      ->check(CLI::IsMember({"cpu"}))
-      ->capture_default_str();
+  app.add_option("--device", options.device,
+                 "cpu, cuda or cuda:N (default: what the plan was compiled for)")
+      ->check([](const std::string &text) {
+        const bool cuda = text == "cuda" || (text.starts_with("cuda:") && text.size() > 5 &&
+                                             text.size() < 10 &&
+                                             text.find_first_not_of("0123456789", 5) == text.npos);
+        return text == "cpu" || cuda ? std::string()
+                                     : "expected cpu, cuda or cuda:N, got '" + text + "'";
+      });
+  app.add_flag("--no-graph{false}", options.graph,
+               "CUDA: launch every step by itself, not a captured graph");
+  app.add_flag("--check", options.check,
+               "CUDA: wait after every step, so that an error names step and model line");
   app.add_option("--threads", options.threads, "default: one for each usable processor")
       ->check(quiet(CLI::Range(1u, runtime::ThreadPool::maxThreads)));
   addData(app, options);

@@ -42,7 +42,8 @@ struct RunOptions {
   std::string profile;
   bool dryRun = false;
 
-  std::string device = "cpu";
+  std::string device; ///< empty: what the plan was compiled for
+  bool graph = true, check = false;
   unsigned threads = 0;
 
   bool repeats() const { return bench > 0 || !profile.empty(); }

@@ -1,5 +1,6 @@
 // hydra-run: does what a plan is for.
 #include "runtime/cpu/CpuExecutor.h"
+#include "runtime/cuda/CudaExecutor.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Bench.h"
 #include "runtime/run/Generate.h"
@@ -149,6 +150,22 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
   print("\n");
 }
 
+/// On the device asked for, or the one that the plan was compiled for.
+std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
+                                                const runtime::PlanFile &file) {
+  const bool cuda = options.device.empty()
+                        ? file.plan().target()->kind() == planfile::TargetKind::cuda
+                        : options.device != "cpu";
+  if (!cuda)
+    return std::make_unique<runtime::CpuExecutor>(
+        file, runtime::CpuOptions{.threads = options.threads, .memoryAvailable = 0});
+  const size_t number = options.device.find(':');
+  return runtime::makeCudaExecutor(
+      file, {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
+             .graph = options.graph,
+             .check = options.check});
+}
+
 int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
   checkOptions(options, file);
@@ -168,7 +185,8 @@ int run(const RunOptions &options) {
     }
   }
   const bool onlyGenerates = options.prompt && options.steps == 0 && !options.repeats();
-  runtime::CpuExecutor executor(file, {.threads = options.threads, .memoryAvailable = 0});
+  const std::unique_ptr<runtime::Executor> loaded = makeExecutor(options, file);
+  runtime::Executor &executor = *loaded;
 
   std::vector<std::pair<std::string, std::string>> rows = {
       {"data", dataText(options, text ? &*text : nullptr)}};

@@ -1,0 +1,245 @@
+// Row-major products as the column-major ones that cuBLASLt computes: cᵀ = bᵀ aᵀ.
+#include "runtime/cuda/CublasLt.h"
+
+#include "runtime/support/Error.h"
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+
+#include <vector>
+
+namespace hydra::runtime::cuda {
+
+using support::DType;
+using support::fail;
+
+#define HYDRA_CUBLAS_FUNCTIONS(X)                                                                  \
+  X(cublasLtCreate)                                                                                \
+  X(cublasLtDestroy)                                                                               \
+  X(cublasLtMatmul)                                                                                \
+  X(cublasLtMatmulDescCreate)                                                                      \
+  X(cublasLtMatmulDescDestroy)                                                                     \
+  X(cublasLtMatmulDescSetAttribute)                                                                \
+  X(cublasLtMatrixLayoutCreate)                                                                    \
+  X(cublasLtMatrixLayoutDestroy)                                                                   \
+  X(cublasLtMatrixLayoutSetAttribute)                                                              \
+  X(cublasLtMatmulPreferenceCreate)                                                                \
+  X(cublasLtMatmulPreferenceDestroy)                                                               \
+  X(cublasLtMatmulPreferenceSetAttribute)                                                          \
+  X(cublasLtMatmulAlgoGetHeuristic)                                                                \
+  X(cublasLtGetStatusString)
+
+struct CublasLt::Library {
+#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
+  HYDRA_CUBLAS_FUNCTIONS(HYDRA_DECLARE)
+#undef HYDRA_DECLARE
+
+  Library() {
+    void *library = nullptr;
+    for (const char *name : {"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13"})
+      if (!library)
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      fail("cannot find cuBLASLt of CUDA 13 (libcublasLt.so.13), which multiplies matrices on GPUs");
+#define HYDRA_LOAD(name)                                                                           \
+  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
+  if (!name)                                                                                       \
+    fail("libcublasLt.so.13 has no " #name);
+    HYDRA_CUBLAS_FUNCTIONS(HYDRA_LOAD)
+#undef HYDRA_LOAD
+  }
+
+  void check(cublasStatus_t status, const char *what) const {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      fail("cuBLASLt: {}: {}", what, cublasLtGetStatusString(status));
+  }
+};
+
+namespace {
+
+const CublasLt::Library &lt() {
+  static const CublasLt::Library library;
+  return library;
+}
+
+cudaDataType_t dataType(DType dtype) {
+  if (dtype != DType::F32 && dtype != DType::BF16)
+    fail("a product of {} has no CUDA form; expected f32 or bf16", support::irName(dtype));
+  return dtype == DType::F32 ? CUDA_R_32F : CUDA_R_16BF;
+}
+
+/// A row-major [rows, columns] matrix as cuBLASLt sees it: column-major [columns, rows], or the same
+/// matrix where its columns are dense.
+struct Operand {
+  cublasLtMatrixLayout_t layout = nullptr;
+  bool transposed = false;
+
+  Operand(const MatmulOperand &m, int64_t rows, int64_t columns, int64_t count, int64_t stride) {
+    const bool rowMajor = m.columnStride == 1 || columns == 1;
+    const int64_t inner = rowMajor ? columns : rows, outer = rowMajor ? rows : columns;
+    int64_t leading = rowMajor ? m.rowStride : m.columnStride;
+    if (outer == 1 || leading < inner)
+      leading = inner;
+    transposed = !rowMajor;
+    lt().check(lt().cublasLtMatrixLayoutCreate(&layout, dataType(m.dtype),
+                                               static_cast<uint64_t>(inner),
+                                               static_cast<uint64_t>(outer), leading),
+               "matrix layout");
+    if (count > 1) {
+      const auto batches = static_cast<int32_t>(count);
+      lt().check(lt().cublasLtMatrixLayoutSetAttribute(
+                     layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches),
+                 "batch");
+      lt().check(lt().cublasLtMatrixLayoutSetAttribute(
+                     layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+                 "batch stride");
+    }
+  }
+  ~Operand() {
+    if (layout)
+      lt().cublasLtMatrixLayoutDestroy(layout);
+  }
+  Operand(const Operand &) = delete;
+  Operand &operator=(const Operand &) = delete;
+};
+
+} // namespace
+
+CublasLt::CublasLt(CUdeviceptr workspace, size_t bytes)
+    : workspace(workspace), workspaceBytes(bytes) {
+  cublasLtHandle_t created = nullptr;
+  lt().check(lt().cublasLtCreate(&created), "start");
+  handle = created;
+}
+
+CublasLt::~CublasLt() { lt().cublasLtDestroy(static_cast<cublasLtHandle_t>(handle)); }
+
+struct CudaMatmul::Impl {
+  CublasLt &library;
+  MatmulSpec spec;
+  std::unique_ptr<Operand> a, b, c;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatmulHeuristicResult_t chosen = {};
+  /// Batches that one call does not cover, as element offsets of a, b, c.
+  struct Offsets {
+    int64_t a = 0, b = 0, c = 0;
+  };
+  std::vector<Offsets> calls;
+
+  Impl(CublasLt &library, const MatmulSpec &given, bool reduced) : library(library), spec(given) {
+    if (spec.c.columnStride != 1 && spec.n > 1) {
+      if (spec.c.rowStride != 1 || spec.hasBias)
+        fail("a product whose result has strides [{}, {}] has no CUDA form", spec.c.rowStride,
+             spec.c.columnStride);
+      for (MatmulOperand *m : {&spec.a, &spec.b, &spec.c})
+        std::swap(m->rowStride, m->columnStride);
+      std::swap(spec.a, spec.b);
+      std::swap(spec.m, spec.n);
+      swapped = true;
+    }
+    // The innermost batch dimension goes into one call; more of them where their strides merge.
+    int64_t count = 1;
+    size_t outer = spec.batch.size();
+    Offsets stride;
+    while (outer > 0) {
+      const size_t d = outer - 1;
+      const Offsets next{spec.a.batchStrides[d], spec.b.batchStrides[d], spec.c.batchStrides[d]};
+      if (count > 1 && (next.a != stride.a * count || next.b != stride.b * count ||
+                        next.c != stride.c * count))
+        break;
+      if (count == 1)
+        stride = next;
+      count *= spec.batch[d];
+      outer = d;
+    }
+    calls.resize(1);
+    for (size_t d = 0; d < outer; ++d) {
+      std::vector<Offsets> more;
+      for (const Offsets &at : calls)
+        for (int64_t i = 0; i < spec.batch[d]; ++i)
+          more.push_back({at.a + i * spec.a.batchStrides[d], at.b + i * spec.b.batchStrides[d],
+                          at.c + i * spec.c.batchStrides[d]});
+      calls = std::move(more);
+    }
+    a = std::make_unique<Operand>(spec.a, spec.m, spec.k, count, stride.a);
+    b = std::make_unique<Operand>(spec.b, spec.k, spec.n, count, stride.b);
+    c = std::make_unique<Operand>(spec.c, spec.m, spec.n, count, stride.c);
+    lt().check(lt().cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+               "description");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, b->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, a->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (spec.hasBias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+    }
+    choose(reduced);
+  }
+
+  ~Impl() {
+    if (operation)
+      lt().cublasLtMatmulDescDestroy(operation);
+  }
+
+  template <typename T> void set(cublasLtMatmulDescAttributes_t attribute, const T &value) const {
+    lt().check(
+        lt().cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+        "attribute");
+  }
+
+  void choose(bool reduced) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    lt().check(lt().cublasLtMatmulPreferenceCreate(&preference), "preference");
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
+      lt().check(lt().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value,
+                                                           sizeof value),
+                 "preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{library.workspaceBytes});
+    // Parts of a split sum are added in f32 unless the plan says otherwise.
+    const uint32_t schemes =
+        reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK} : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
+    int found = 0;
+    const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
+        static_cast<cublasLtHandle_t>(library.handle), operation, b->layout, a->layout, c->layout,
+        c->layout, preference, 1, &chosen, &found);
+    lt().cublasLtMatmulPreferenceDestroy(preference);
+    if (status != CUBLAS_STATUS_SUCCESS || found == 0)
+      fail("cuBLASLt has no algorithm for [{}, {}] times [{}, {}] of {}{} into {}", spec.m, spec.k,
+           spec.k, spec.n, support::irName(spec.a.dtype), spec.hasBias ? " with a bias" : "",
+           support::irName(spec.c.dtype));
+  }
+
+  bool swapped = false;
+};
+
+CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced)
+    : impl(std::make_unique<Impl>(library, spec, reduced)) {}
+CudaMatmul::~CudaMatmul() = default;
+CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
+
+void CudaMatmul::run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c,
+                     CUstream stream) const {
+  const Impl &m = *impl;
+  if (m.swapped)
+    std::swap(a, b);
+  if (m.spec.hasBias)
+    m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(bias));
+  const float one = 1.0f, beta = m.spec.accumulate ? 1.0f : 0.0f;
+  const auto at = [](CUdeviceptr base, DType dtype, int64_t element) {
+    return reinterpret_cast<void *>(base + static_cast<CUdeviceptr>(element) *
+                                               support::byteSize(dtype));
+  };
+  for (const Impl::Offsets &offset : m.calls) {
+    void *result = at(c, m.spec.c.dtype, offset.c);
+    lt().check(lt().cublasLtMatmul(static_cast<cublasLtHandle_t>(m.library.handle), m.operation,
+                                   &one, at(b, m.spec.b.dtype, offset.b), m.b->layout,
+                                   at(a, m.spec.a.dtype, offset.a), m.a->layout, &beta, result,
+                                   m.c->layout, result, m.c->layout, &m.chosen.algo,
+                                   reinterpret_cast<void *>(m.library.workspace),
+                                   m.library.workspaceBytes, stream),
+               "product");
+  }
+}
+
+} // namespace hydra::runtime::cuda

@@ -1,0 +1,557 @@
+// Loading a plan on a GPU, capturing its programs, and moving tensors.
+#include "runtime/cuda/CudaExecutor.h"
+
+#include "runtime/cpu/MatmulCall.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/cuda/Driver.h"
+#include "runtime/report/Units.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+namespace hydra::runtime {
+
+bool builtWithCuda() { return true; }
+
+namespace cuda {
+namespace {
+
+using namespace hydra::planfile;
+using report::bytesText;
+using support::fail;
+using BlockList = flatbuffers::Vector<flatbuffers::Offset<Block>>;
+
+/// Device memory that is given back.
+class DeviceMemory {
+public:
+  DeviceMemory() = default;
+  DeviceMemory(size_t bytes, const std::string &what) : bytes(bytes) {
+    if (bytes > 0)
+      driver().check(driver().cuMemAlloc(&address, bytes),
+                     fmt::format("{}: cannot take {} of GPU memory", what, bytesText(bytes)));
+  }
+  ~DeviceMemory() {
+    if (address)
+      driver().cuMemFree(address);
+  }
+  DeviceMemory(DeviceMemory &&other) noexcept
+      : address(std::exchange(other.address, 0)), bytes(std::exchange(other.bytes, 0)) {}
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    std::swap(address, other.address);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
+  CUdeviceptr get() const { return address; }
+  size_t size() const { return bytes; }
+
+private:
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+};
+
+/// The GPU: its context, made current for the thread that creates it.
+class Device {
+public:
+  Device(const PlanFile &file, int number) {
+    const Driver &d = driver();
+    int count = 0;
+    d.check(d.cuDeviceGetCount(&count), "cannot count GPUs");
+    if (number < 0 || number >= count)
+      fail("--device cuda:{}: this machine has {} GPU{}", number, count, count == 1 ? "" : "s");
+    d.check(d.cuDeviceGet(&device, number), "cannot open the GPU");
+    std::array<char, 256> text{};
+    d.check(d.cuDeviceGetName(text.data(), text.size(), device), "cannot ask the GPU for its name");
+    name = text.data();
+    const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    architecture = fmt::format("sm_{}{}", major, minor);
+    const std::string wanted = file.plan().target()->sm_arch()->str();
+    if (wanted.rfind(architecture, 0) != 0 && wanted.back() == 'a')
+      fail("{}: compiled for {} ({}), but GPU {} ({}) is {}; compile the model again for it",
+           file.origin(), file.plan().target()->name()->string_view(), wanted, number, name,
+           architecture);
+    d.check(d.cuDevicePrimaryCtxRetain(&context, device), "cannot start the GPU");
+    d.check(d.cuCtxSetCurrent(context), "cannot use the GPU");
+    d.check(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cannot make a stream");
+  }
+  ~Device() {
+    if (stream)
+      driver().cuStreamDestroy(stream);
+    if (context)
+      driver().cuDevicePrimaryCtxRelease(device);
+  }
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  int attribute(CUdevice_attribute which) const {
+    int value = 0;
+    driver().check(driver().cuDeviceGetAttribute(&value, which, device), "cannot ask the GPU");
+    return value;
+  }
+  void wait(const std::string &what) const {
+    driver().check(driver().cuStreamSynchronize(stream), what);
+  }
+
+  CUstream stream = nullptr;
+  std::string name, architecture;
+
+private:
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+};
+
+class Event {
+public:
+  Event() { driver().check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cannot make an event"); }
+  ~Event() {
+    if (event)
+      driver().cuEventDestroy(event);
+  }
+  Event(Event &&other) noexcept : event(std::exchange(other.event, nullptr)) {}
+  void record(CUstream stream) const {
+    driver().check(driver().cuEventRecord(event, stream), "cannot record an event");
+  }
+  double secondsSince(const Event &begin) const {
+    float milliseconds = 0.0f;
+    driver().check(driver().cuEventElapsedTime(&milliseconds, begin.event, event),
+                   "cannot read a time");
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+private:
+  CUevent event = nullptr;
+};
+
+/// One step with everything resolved.
+struct Node {
+  const Step *step = nullptr;
+  // Launch
+  CUfunction function = nullptr;
+  const Kernel *kernel = nullptr;
+  std::vector<CUdeviceptr> args;
+  // Call
+  const CudaMatmul *matmul = nullptr;
+  // Profile
+  uint64_t calls = 0;
+  double seconds = 0.0;
+};
+
+class Executor final : public runtime::Executor {
+public:
+  Executor(const PlanFile &file, const CudaOptions &options)
+      : file(file), plan(file.plan()), options(options), device(file, options.device) {
+    checkMemory();
+    for (size_t i = 0; i < segments.size(); ++i) {
+      segments[i] =
+          DeviceMemory(plan.segments()->Get(static_cast<uint32_t>(i))->size(), file.origin());
+      if (segments[i].size() > 0)
+        driver().check(driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(),
+                                                device.stream),
+                       "cannot clear GPU memory");
+    }
+    void *pinned = nullptr;
+    driver().check(driver().cuMemHostAlloc(&pinned, kStagingBytes, 0),
+                   "cannot take memory for transfers");
+    staging = static_cast<std::byte *>(pinned);
+    loadCode();
+    for (const Program *program : *plan.programs()) {
+      Prepared &prepared = programs.emplace_back();
+      prepared.name = program->name()->str();
+      try {
+        addBlocks(prepared, *program->blocks(), {});
+      } catch (const support::Error &error) {
+        fail("{}: program {}: {}", file.origin(), prepared.name, error.what());
+      }
+    }
+    device.wait("cannot prepare the plan");
+  }
+
+  ~Executor() override {
+    for (Prepared &program : programs)
+      if (program.graph)
+        driver().cuGraphExecDestroy(program.graph);
+    for (CUmodule module : modules)
+      if (module)
+        driver().cuModuleUnload(module);
+    if (staging)
+      driver().cuMemFreeHost(staging);
+  }
+
+  double run(uint32_t number) override {
+    Prepared &program = programs[number];
+    if (profiling || options.check || !options.graph) {
+      begin.record(device.stream);
+      for (Node &node : program.nodes)
+        runTimed(program, node);
+    } else {
+      if (!program.graph)
+        capture(program);
+      begin.record(device.stream);
+      driver().check(driver().cuGraphLaunch(program.graph, device.stream),
+                     fmt::format("cannot start program {}", program.name));
+    }
+    end.record(device.stream);
+    device.wait(fmt::format("program {} stopped (--check names the step)", program.name));
+    stagedBytes = 0;
+    if (profiling)
+      takeTimes(program);
+    return end.secondsSince(begin);
+  }
+
+  void write(uint32_t tensor, std::span<const std::byte> values) override {
+    const Tensor &entry = *plan.tensors()->Get(tensor);
+    checkSize(entry, values.size());
+    const CUdeviceptr to = addressOf(tensor);
+    if (!isDense(entry)) {
+      // The bytes between rows belong to others: read, change, write.
+      std::vector<std::byte> whole(extentBytes(entry));
+      download(to, whole);
+      moveElements(entry, whole.data(), const_cast<std::byte *>(values.data()), /*in=*/true);
+      upload(to, whole);
+      device.wait("cannot write a tensor");
+      return;
+    }
+    if (stagedBytes + values.size() > kStagingBytes) {
+      upload(to, values);
+      device.wait("cannot write a tensor");
+      return;
+    }
+    // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
+    std::byte *place = staging + stagedBytes;
+    std::memcpy(place, values.data(), values.size());
+    stagedBytes += (values.size() + 63) / 64 * 64;
+    upload(to, {place, values.size()});
+  }
+
+  void read(uint32_t tensor, std::span<std::byte> values) override {
+    const Tensor &entry = *plan.tensors()->Get(tensor);
+    checkSize(entry, values.size());
+    if (isDense(entry)) {
+      download(addressOf(tensor), values);
+      return;
+    }
+    std::vector<std::byte> whole(extentBytes(entry));
+    download(addressOf(tensor), whole);
+    moveElements(entry, whole.data(), values.data(), /*in=*/false);
+  }
+
+  void setProfiling(bool on) override {
+    profiling = on;
+    if (!on)
+      return;
+    for (Prepared &program : programs)
+      for (Node &node : program.nodes) {
+        node.calls = 0;
+        node.seconds = 0.0;
+      }
+  }
+
+  std::vector<StepTime> stepTimes() const override {
+    std::vector<StepTime> times;
+    for (size_t i = 0; i < programs.size(); ++i)
+      for (const Node &node : programs[i].nodes)
+        times.push_back({node.step, static_cast<uint32_t>(i), node.calls, node.seconds});
+    return times;
+  }
+
+  uint64_t arenaBytes() const override { return segments[0].size() + segments[1].size(); }
+
+  std::vector<std::pair<std::string, std::string>> describe() const override {
+    int version = 0;
+    driver().cuDriverGetVersion(&version);
+    return {{"device", fmt::format("cuda:{}, {} ({})", options.device, device.name,
+                                   device.architecture)},
+            {"driver", fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10)},
+            {"product workspace",
+             workspace.size() ? fmt::format("{} beside the arena", bytesText(workspace.size()))
+                              : "none"},
+            {"execution", options.check    ? "step by step, each checked"
+                          : options.graph ? "one captured graph a program"
+                                          : "step by step"}};
+  }
+
+private:
+  struct Prepared {
+    std::string name;
+    std::vector<Node> nodes;
+    std::vector<Event> events; ///< of profiling: before each node, and after the last
+    CUgraphExec graph = nullptr;
+  };
+
+  static constexpr size_t kStagingBytes = size_t{4} << 20;
+
+  //---- Loading -----------------------------------------------------------------------------------
+
+  void checkMemory() const {
+    size_t free = 0, total = 0;
+    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
+    const uint64_t needed =
+        plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() + CublasLt::kWorkspaceBytes;
+    if (needed > free)
+      fail("{}: needs {} of GPU memory ({} for parameters and state, {} for the step), but {} of "
+           "{} are free; a smaller --batch or --seq, hydrac's --recompute=every=1 or "
+           "--precision=bf16 would help",
+           file.origin(), bytesText(needed), bytesText(plan.segments()->Get(0)->size()),
+           bytesText(plan.segments()->Get(1)->size()), bytesText(free), bytesText(total));
+  }
+
+  /// The module of a kernel: machine code, or where that does not fit what the driver compiles.
+  CUmodule moduleOf(const Kernel &kernel) {
+    modules.resize(plan.blobs()->size(), nullptr);
+    CUmodule &module = modules[kernel.blob()];
+    if (module)
+      return module;
+    const auto load = [&](uint32_t blob) {
+      // PTX ends with a zero byte.
+      const auto *data = plan.blobs()->Get(blob)->data();
+      std::vector<char> text(data->begin(), data->end());
+      text.push_back('\0');
+      return driver().cuModuleLoadData(&module, text.data());
+    };
+    CUresult status = load(kernel.blob());
+    if (status != CUDA_SUCCESS && kernel.ptx() >= 0 &&
+        static_cast<uint32_t>(kernel.ptx()) != kernel.blob())
+      status = load(static_cast<uint32_t>(kernel.ptx()));
+    driver().check(status, fmt::format("{}: the code of kernel {} does not load on {} ({})",
+                                       file.origin(), kernel.name()->string_view(), device.name,
+                                       device.architecture));
+    return module;
+  }
+
+  void loadCode() {
+    for (const Kernel *kernel : *plan.kernels()) {
+      CUfunction function = nullptr;
+      driver().check(driver().cuModuleGetFunction(&function, moduleOf(*kernel),
+                                                  kernel->symbol()->c_str()),
+                     fmt::format("{}: kernel {}", file.origin(), kernel->name()->string_view()));
+      constexpr uint32_t withoutAsking = 48 * 1024;
+      if (kernel->shared_bytes() > withoutAsking)
+        driver().check(
+            driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                        static_cast<int>(kernel->shared_bytes())),
+            fmt::format("{}: kernel {}: {} bytes of shared memory", file.origin(),
+                        kernel->name()->string_view(), kernel->shared_bytes()));
+      functions.push_back(function);
+    }
+  }
+
+  CUdeviceptr addressOf(uint32_t tensor) const {
+    const Tensor &entry = *plan.tensors()->Get(tensor);
+    return segments[static_cast<size_t>(entry.segment())].get() + entry.offset();
+  }
+
+  /// Bytes by which the loops around a block move a tensor.
+  using Shifts = std::map<uint32_t, int64_t>;
+
+  void addBlocks(Prepared &program, const BlockList &blocks, const Shifts &shifts) {
+    for (const Block *block : blocks) {
+      if (const Step *step = block->node_as_Step()) {
+        addStep(program, *step, shifts);
+      } else if (const Loop *loop = block->node_as_Loop()) {
+        // A graph has no loops: iterations follow each other.
+        for (uint64_t i = 0; i < loop->count(); ++i) {
+          Shifts moved = shifts;
+          for (const LoopStride *stride : *loop->strides())
+            moved[stride->tensor()] += static_cast<int64_t>(i) * stride->bytes();
+          addBlocks(program, *loop->blocks(), moved);
+        }
+      } else {
+        fail("switches do not run on CUDA yet");
+      }
+    }
+  }
+
+  void addStep(Prepared &program, const Step &step, const Shifts &shifts) {
+    Node node;
+    node.step = &step;
+    for (const Arg *arg : *step.args()) {
+      if (arg->kind() == ArgKind::constant)
+        fail("step {}: constant arguments do not run on CUDA", step.name()->string_view());
+      const uint32_t tensor =
+          arg->kind() == ArgKind::scalar ? plan.scalars()->Get(arg->index())->tensor() : arg->index();
+      const auto shift = shifts.find(tensor);
+      node.args.push_back(addressOf(tensor) + (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
+    }
+    if (const Launch *launch = step.action_as_Launch()) {
+      node.function = functions[launch->kernel()];
+      node.kernel = plan.kernels()->Get(launch->kernel());
+    } else {
+      node.matmul = &matmulFor(step);
+    }
+    program.nodes.push_back(std::move(node));
+  }
+
+  /// Products of one shape are prepared once.
+  const CudaMatmul &matmulFor(const Step &step) {
+    const CallSite site(plan, step, 1);
+    if (site.attributes.function() != "matmul")
+      site.fail("this function does not run on CUDA");
+    const MatmulSpec spec = describeMatmul(site);
+    const bool reduced = site.attributes.flag("reduced_reduction", false);
+    if (!library) {
+      workspace = DeviceMemory(CublasLt::kWorkspaceBytes, file.origin());
+      library = std::make_unique<CublasLt>(workspace.get(), workspace.size());
+    }
+    std::vector<int64_t> key = {spec.m, spec.n, spec.k, spec.hasBias, spec.accumulate, reduced};
+    key.insert(key.end(), spec.batch.begin(), spec.batch.end());
+    for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
+      key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
+      key.insert(key.end(), m->batchStrides.begin(), m->batchStrides.end());
+    }
+    auto known = products.find(key);
+    if (known == products.end())
+      known = products.emplace(key, CudaMatmul(*library, spec, reduced)).first;
+    return known->second;
+  }
+
+  //---- Running -----------------------------------------------------------------------------------
+
+  void runNode(const Node &node) {
+    if (node.matmul) {
+      const bool bias = node.args.size() == 4;
+      node.matmul->run(node.args[0], node.args[1], bias ? node.args[2] : 0,
+                       node.args[bias ? 3 : 2], device.stream);
+      return;
+    }
+    std::array<void *, 64> pointers;
+    if (node.args.size() > pointers.size())
+      fail("{}: {} arguments; expected at most {}", node.step->name()->string_view(),
+           node.args.size(), pointers.size());
+    for (size_t i = 0; i < node.args.size(); ++i)
+      pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
+    const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
+    driver().check(driver().cuLaunchKernel(node.function, grid.x(), grid.y(), grid.z(), block.x(),
+                                           block.y(), block.z(), node.kernel->shared_bytes(),
+                                           device.stream, pointers.data(), nullptr),
+                   placeOf(node));
+  }
+
+  std::string placeOf(const Node &node) const {
+    const Location &at = *plan.locations()->Get(node.step->location());
+    return fmt::format("step {} (layer {}, {}:{}:{})", node.step->name()->string_view(),
+                       node.step->layer(), plan.files()->Get(at.file())->string_view(), at.line(),
+                       at.column());
+  }
+
+  void runTimed(Prepared &program, Node &node) {
+    const size_t number = static_cast<size_t>(&node - program.nodes.data());
+    if (profiling) {
+      while (program.events.size() <= program.nodes.size())
+        program.events.emplace_back();
+      program.events[number].record(device.stream);
+    }
+    runNode(node);
+    if (profiling && number + 1 == program.nodes.size())
+      program.events.back().record(device.stream);
+    if (options.check)
+      device.wait(placeOf(node));
+  }
+
+  void takeTimes(Prepared &program) {
+    for (size_t i = 0; i < program.nodes.size(); ++i) {
+      program.nodes[i].seconds += program.events[i + 1].secondsSince(program.events[i]);
+      ++program.nodes[i].calls;
+    }
+  }
+
+  void capture(Prepared &program) {
+    const Driver &d = driver();
+    CUgraph graph = nullptr;
+    d.check(d.cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            "cannot begin to capture");
+    for (const Node &node : program.nodes)
+      runNode(node);
+    d.check(d.cuStreamEndCapture(device.stream, &graph),
+            fmt::format("cannot capture program {}", program.name));
+    const CUresult status = d.cuGraphInstantiate(&program.graph, graph, 0);
+    d.cuGraphDestroy(graph);
+    d.check(status, fmt::format("cannot make a graph of program {}", program.name));
+  }
+
+  //---- Tensors -----------------------------------------------------------------------------------
+
+  void upload(CUdeviceptr to, std::span<const std::byte> bytes) {
+    driver().check(driver().cuMemcpyHtoDAsync(to, bytes.data(), bytes.size(), device.stream),
+                   "cannot write to the GPU");
+  }
+  void download(CUdeviceptr from, std::span<std::byte> bytes) {
+    driver().check(driver().cuMemcpyDtoHAsync(bytes.data(), from, bytes.size(), device.stream),
+                   "cannot read from the GPU");
+    device.wait("cannot read from the GPU");
+  }
+
+  static size_t denseBytes(const Tensor &entry) {
+    size_t bytes = support::byteSize(dtypeOf(entry));
+    for (const int64_t extent : *entry.shape())
+      bytes *= static_cast<size_t>(extent);
+    return bytes;
+  }
+
+  static void checkSize(const Tensor &entry, size_t size) {
+    const size_t expected = denseBytes(entry);
+    if (size != expected)
+      fail("{}: {} bytes for a tensor of {}", entry.name()->string_view(), size, expected);
+  }
+
+  static bool isDense(const Tensor &entry) {
+    int64_t elements = 1;
+    for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0; elements *= entry.shape()->Get(d))
+      if (entry.shape()->Get(d) != 1 && entry.strides()->Get(d) != elements)
+        return false;
+    return true;
+  }
+
+  static size_t extentBytes(const Tensor &entry) {
+    int64_t last = 0;
+    for (flatbuffers::uoffset_t d = 0; d < entry.shape()->size(); ++d)
+      last += (entry.shape()->Get(d) - 1) * entry.strides()->Get(d);
+    return static_cast<size_t>(last + 1) * support::byteSize(dtypeOf(entry));
+  }
+
+  /// Between a tensor's own layout and dense rows.
+  static void moveElements(const Tensor &entry, std::byte *strided, std::byte *dense, bool in) {
+    const size_t size = support::byteSize(dtypeOf(entry)), count = denseBytes(entry) / size;
+    for (size_t i = 0; i < count; ++i) {
+      int64_t offset = 0;
+      size_t rest = i;
+      for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0;) {
+        const auto extent = static_cast<size_t>(entry.shape()->Get(d));
+        offset += static_cast<int64_t>(rest % extent) * entry.strides()->Get(d);
+        rest /= extent;
+      }
+      std::byte *place = strided + static_cast<size_t>(offset) * size;
+      std::memcpy(in ? place : dense + i * size, in ? dense + i * size : place, size);
+    }
+  }
+
+  const PlanFile &file;
+  const Plan &plan;
+  CudaOptions options;
+  Device device;
+  std::array<DeviceMemory, 2> segments; // by SegmentKind
+  DeviceMemory workspace;
+  std::byte *staging = nullptr; // pinned
+  size_t stagedBytes = 0;       // since the last run
+  std::vector<CUmodule> modules;
+  std::vector<CUfunction> functions;
+  std::unique_ptr<CublasLt> library;
+  std::map<std::vector<int64_t>, CudaMatmul> products;
+  std::vector<Prepared> programs;
+  Event begin, end;
+  bool profiling = false;
+};
+
+} // namespace
+} // namespace cuda
+
+std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptions &options) {
+  if (file.plan().target()->kind() != planfile::TargetKind::cuda)
+    support::fail("{}: compiled for {}; --device cuda runs plans that hydrac made with "
+                  "--target=h200 or another GPU",
+                  file.origin(), file.plan().target()->name()->string_view());
+  return std::make_unique<cuda::Executor>(file, options);
+}
+
+} // namespace hydra::runtime

@@ -1,0 +1,24 @@
+// Runs plans for CUDA targets: every program is captured once and replayed as one graph.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Executor.h"
+
+#include <memory>
+
+namespace hydra::runtime {
+
+struct CudaOptions {
+  int device = 0;
+  bool graph = true;  ///< replay a captured graph; otherwise launch step by step
+  bool check = false; ///< wait after every step, so that an error names it
+};
+
+/// Whether this build can run plans on GPUs at all.
+bool builtWithCuda();
+
+/// Loads a plan. Throws Error, in one line, for all that can be wrong: no GPU or driver, another
+/// architecture, too little memory, a call that does not fit. The plan file must outlive the executor.
+std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptions &options);
+
+} // namespace hydra::runtime
