@@ -66,6 +66,7 @@ bool wantsNaiveAttention(Options options) { return options.attention == Attentio
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
+bool isForCuda(Options options) { return options.cuda; }
 bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
 
 std::unique_ptr<Pass> precisionPass(Options options) {
@@ -138,6 +139,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Plan, true, 0, false, false, planPass},
+      {P::Plan, false, 2, true, true, [](Options) { return createAssignStreams(); }, isForCuda},
       {P::Plan, true, 0, false, false, memoryPass},
   };
   return all;

@@ -278,6 +278,19 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
                     Statistic<"kernels", "kernels", "different kernels">];
 }
 
+def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
+  let summary = "updates and casts of parameters run beside the main stream";
+  let description = [{
+    For GPUs: updates of parameters, and the steps whose results only updates read (gradients of
+    parameters), go to a second stream; steps that only read parameters (casts) to a third. Events
+    order blocks that touch the same bytes; no stream is more than about 48 blocks ahead of another,
+    so that buffers still are reused. What does not fill the machine then runs beside something else:
+    the small kernels of small batches, and the ends of large products. Gradients and casts live a
+    little longer. *Exact.*
+  }];
+  let statistics = [Statistic<"moved", "moved", "blocks that left the main stream">];
+}
+
 def PlanMemory : Pass<"hydra-plan-memory", "::mlir::ModuleOp"> {
   let summary = "offsets of all buffers in the segments of the arena";
   let description = [{

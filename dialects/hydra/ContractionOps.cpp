@@ -56,7 +56,8 @@ int64_t LinearOp::flops() {
 }
 StringRef LinearOp::costClass() { return "gemm"; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
-bool LinearOp::takesBf16(unsigned operand) { return operand < 2; } // the bias is added in f32
+/// The bias has the type of the result, as libraries want it.
+bool LinearOp::takesBf16(unsigned operand) { return operand < 2 || !getDtype(); }
 bool LinearOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;

@@ -103,7 +103,8 @@ private:
   };
 
   LogicalResult convertProduct(Operation *op) {
-    bool exact = llvm::any_of(op->getResults(), [&](Value v) { return wantedExactly(v); });
+    if (llvm::any_of(op->getResults(), [&](Value v) { return wantedExactly(v); }))
+      cast<PrecisionOpInterface>(op).yieldF32();
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();
       if (!isF32(v) || !takesBf16(op, operand.getOperandNumber()))
@@ -115,8 +116,6 @@ private:
     }
     if (reduced && llvm::is_contained(op->getName().getAttributeNames(), "reduced_reduction"))
       op->setAttr("reduced_reduction", builder.getUnitAttr());
-    if (exact)
-      cast<PrecisionOpInterface>(op).yieldF32();
     SmallVector<Type> before(op->getResultTypes());
     if (failed(retype(op)))
       return failure();

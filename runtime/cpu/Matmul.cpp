@@ -129,17 +129,17 @@ struct Matmul::Impl {
   const Variant *addVariant(int64_t m, int64_t n, unsigned threads);
   dnnl::memory::desc describe(const MatmulOperand &operand, int64_t rows, int64_t columns,
                               std::string_view name) const;
-  void runBlock(int64_t task, unsigned worker, const void *a, const void *b, const float *bias,
+  void runBlock(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
                 void *c, const WorkerScratch &scratch);
 
   /// Where a block of the widened operands and result lies in the scratch, in bytes.
   struct WidenedBlock {
-    size_t a, b, c, end;
+    size_t a, b, c, bias, end;
   };
   static WidenedBlock widenedBlock(int64_t m, int64_t n, int64_t k) {
     const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements + 15) / 16 * 64; };
-    const size_t b = bytes(m * k), c = b + bytes(k * n);
-    return {0, b, c, c + bytes(m * n)};
+    const size_t b = bytes(m * k), c = b + bytes(k * n), bias = c + bytes(m * n);
+    return {0, b, c, bias, bias + bytes(n)};
   }
 
   MatmulSpec spec;
@@ -213,7 +213,8 @@ const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsi
   const dnnl::memory::desc a = describe(computed.a, m, spec.k, "a");
   const dnnl::memory::desc b = describe(computed.b, spec.k, n, "b");
   const dnnl::memory::desc c = describe(computed.c, m, n, "c");
-  const dnnl::memory::desc bias({1, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1});
+  const dnnl::memory::desc bias({1, n}, dataType(computed.c.dtype, "bias"),
+                                dnnl::memory::dims{n, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (spec.accumulate) {
@@ -252,7 +253,7 @@ const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsi
 }
 
 void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const void *b,
-                            const float *bias, void *c, const WorkerScratch &scratch) {
+                            const void *bias, void *c, const WorkerScratch &scratch) {
   makeOpenMPSequential();
   const int64_t column = task % columns.blocks, row = task / columns.blocks % rows.blocks;
   int64_t rest = task / (columns.blocks * rows.blocks), batchA = 0, batchB = 0, batchC = 0;
@@ -277,6 +278,7 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
   std::byte *blockC =
       address(c, spec.c.dtype,
               batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
+  std::byte *blockBias = spec.hasBias ? address(bias, spec.c.dtype, firstColumn) : nullptr;
   std::byte *own = scratch.of(worker), *result = blockC;
   const int64_t m = rows.size(row), n = columns.size(column);
   if (spec.widen) {
@@ -287,6 +289,10 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                  spec.b.columnStride, spec.k, n);
     if (spec.accumulate)
       convertBlock(DType::F32, own + at.c, n, spec.c.dtype, blockC, spec.c.rowStride, 1, m, n);
+    if (spec.hasBias) {
+      convertBlock(DType::F32, own + at.bias, n, spec.c.dtype, blockBias, n, 1, 1, n);
+      blockBias = own + at.bias;
+    }
     blockA = own + at.a;
     blockB = own + at.b;
     blockC = own + at.c;
@@ -297,7 +303,7 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
   setAddress(handles.c, blockC);
   setAddress(handles.scratch, own);
   if (spec.hasBias)
-    setAddress(handles.bias, const_cast<float *>(bias + firstColumn));
+    setAddress(handles.bias, blockBias);
   const dnnl_status_t status =
       dnnl_primitive_execute(variant.primitive.get(), stream.get(),
                              static_cast<int>(handles.args.size()), handles.args.data());
@@ -328,7 +334,7 @@ Matmul &Matmul::operator=(Matmul &&) noexcept = default;
 
 size_t Matmul::scratchBytesPerWorker() const { return impl->scratchBytes; }
 
-void Matmul::run(const void *a, const void *b, const float *bias, void *c, ThreadPool &pool,
+void Matmul::run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
                  const WorkerScratch &scratch) const {
   const int64_t tasks = impl->batchCount * impl->rows.blocks * impl->columns.blocks;
   if (impl->swapped)

@@ -9,7 +9,7 @@
 //   a [..., K],    b [K, N],      c [..., N]      a linear layer: leading dimensions are rows
 //   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
 //                                                 dimensions are summed over
-// A bias [N] in f32 is added to every row.
+// A bias [N] in the type of c is added to every row.
 #include "runtime/cpu/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -27,7 +27,7 @@ public:
   size_t scratchBytesPerWorker() const override { return matmul.scratchBytesPerWorker(); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
-    const auto *bias = hasBias ? reinterpret_cast<const float *>(args[2]) : nullptr;
+    const void *bias = hasBias ? args[2] : nullptr;
     matmul.run(args[0], args[1], bias, args[hasBias ? 3 : 2], pool, scratch);
   }
 
@@ -112,7 +112,7 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   spec.hasBias = hasBias;
   spec.accumulate = site.attributes.flag("accumulate", false);
   if (hasBias) {
-    const TensorShape bias = site.tensor(2, "bias", 1, support::DType::F32);
+    const TensorShape bias = site.tensor(2, "bias", 1, c.dtype);
     if (bias.sizes[0] != spec.n || !bias.isDense())
       site.fail("the bias has shape {}; expected a dense [{}]", support::shapeText(bias.sizes),
                 spec.n);

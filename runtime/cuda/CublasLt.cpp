@@ -105,8 +105,7 @@ struct Operand {
 
 } // namespace
 
-CublasLt::CublasLt(CUdeviceptr workspace, size_t bytes)
-    : workspace(workspace), workspaceBytes(bytes) {
+CublasLt::CublasLt() {
   cublasLtHandle_t created = nullptr;
   lt().check(lt().cublasLtCreate(&created), "start");
   handle = created;
@@ -170,7 +169,7 @@ struct CudaMatmul::Impl {
     set(CUBLASLT_MATMUL_DESC_TRANSB, a->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (spec.hasBias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     }
     choose(reduced);
   }
@@ -194,7 +193,7 @@ struct CudaMatmul::Impl {
                                                            sizeof value),
                  "preference");
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{library.workspaceBytes});
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{CublasLt::kWorkspaceBytes});
     // Parts of a split sum are added in f32 unless the plan says otherwise.
     const uint32_t schemes =
         reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK} : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
@@ -219,7 +218,7 @@ CudaMatmul::~CudaMatmul() = default;
 CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
 
 void CudaMatmul::run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c,
-                     CUstream stream) const {
+                     CUdeviceptr workspace, CUstream stream) const {
   const Impl &m = *impl;
   if (m.swapped)
     std::swap(a, b);
@@ -236,8 +235,8 @@ void CudaMatmul::run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr
                                    &one, at(b, m.spec.b.dtype, offset.b), m.b->layout,
                                    at(a, m.spec.a.dtype, offset.a), m.a->layout, &beta, result,
                                    m.c->layout, result, m.c->layout, &m.chosen.algo,
-                                   reinterpret_cast<void *>(m.library.workspace),
-                                   m.library.workspaceBytes, stream),
+                                   reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes,
+                                   stream),
                "product");
   }
 }

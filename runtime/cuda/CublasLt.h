@@ -10,11 +10,11 @@
 
 namespace hydra::runtime::cuda {
 
-/// cuBLASLt in one process: a handle, and a workspace that all products of one stream share.
+/// cuBLASLt in one process.
 class CublasLt {
 public:
-  /// Throws Error when the library is missing. `workspace` is device memory.
-  CublasLt(CUdeviceptr workspace, size_t bytes);
+  /// Throws Error when the library is missing.
+  CublasLt();
   ~CublasLt();
   CublasLt(const CublasLt &) = delete;
   CublasLt &operator=(const CublasLt &) = delete;
@@ -26,8 +26,6 @@ public:
 private:
   friend class CudaMatmul;
   void *handle = nullptr;
-  CUdeviceptr workspace;
-  size_t workspaceBytes;
 };
 
 /// A product that is ready to run. Matmul.h says what the description means.
@@ -38,8 +36,10 @@ public:
   ~CudaMatmul();
   CudaMatmul(CudaMatmul &&) noexcept;
 
-  /// The bias may be null unless the description has one.
-  void run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c, CUstream stream) const;
+  /// The bias may be null unless the description has one. The workspace has kWorkspaceBytes; only
+  /// products of one stream may share it.
+  void run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c, CUdeviceptr workspace,
+           CUstream stream) const;
 
 private:
   struct Impl;

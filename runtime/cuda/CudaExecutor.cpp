@@ -74,11 +74,18 @@ public:
            architecture);
     d.check(d.cuDevicePrimaryCtxRetain(&context, device), "cannot start the GPU");
     d.check(d.cuCtxSetCurrent(context), "cannot use the GPU");
-    d.check(d.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cannot make a stream");
+    uint32_t wantedStreams = 1;
+    for (const Program *program : *file.plan().programs())
+      wantedStreams = std::max(wantedStreams, program->streams());
+    streams.resize(wantedStreams, nullptr);
+    for (CUstream &created : streams)
+      d.check(d.cuStreamCreate(&created, CU_STREAM_NON_BLOCKING), "cannot make a stream");
+    stream = streams.front();
   }
   ~Device() {
-    if (stream)
-      driver().cuStreamDestroy(stream);
+    for (CUstream created : streams)
+      if (created)
+        driver().cuStreamDestroy(created);
     if (context)
       driver().cuDevicePrimaryCtxRelease(device);
   }
@@ -94,7 +101,8 @@ public:
     driver().check(driver().cuStreamSynchronize(stream), what);
   }
 
-  CUstream stream = nullptr;
+  std::vector<CUstream> streams;
+  CUstream stream = nullptr; ///< the first
   std::string name, architecture;
 
 private:
@@ -112,6 +120,9 @@ public:
   Event(Event &&other) noexcept : event(std::exchange(other.event, nullptr)) {}
   void record(CUstream stream) const {
     driver().check(driver().cuEventRecord(event, stream), "cannot record an event");
+  }
+  void makeWait(CUstream stream) const {
+    driver().check(driver().cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
   }
   double secondsSince(const Event &begin) const {
     float milliseconds = 0.0f;
@@ -133,6 +144,10 @@ struct Node {
   std::vector<CUdeviceptr> args;
   // Call
   const CudaMatmul *matmul = nullptr;
+  // Order
+  uint32_t stream = 0;
+  std::vector<uint32_t> waits; ///< numbers of events
+  int32_t signals = -1;
   // Profile
   uint64_t calls = 0;
   double seconds = 0.0;
@@ -288,7 +303,8 @@ private:
     size_t free = 0, total = 0;
     driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
     const uint64_t needed =
-        plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() + CublasLt::kWorkspaceBytes;
+        plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() +
+        CublasLt::kWorkspaceBytes * device.streams.size();
     if (needed > free)
       fail("{}: needs {} of GPU memory ({} for parameters and state, {} for the step), but {} of "
            "{} are free; a smaller --batch or --seq, hydrac's --recompute=every=1 or "
@@ -349,6 +365,14 @@ private:
     for (const Block *block : blocks) {
       if (const Step *step = block->node_as_Step()) {
         addStep(program, *step, shifts);
+        Node &node = program.nodes.back();
+        // Iterations of a loop follow each other: only outside are there several streams.
+        if (shifts.empty()) {
+          node.stream = block->stream();
+          if (block->waits())
+            node.waits.assign(block->waits()->begin(), block->waits()->end());
+          node.signals = block->signals();
+        }
       } else if (const Loop *loop = block->node_as_Loop()) {
         // A graph has no loops: iterations follow each other.
         for (uint64_t i = 0; i < loop->count(); ++i) {
@@ -391,8 +415,8 @@ private:
     const MatmulSpec spec = describeMatmul(site);
     const bool reduced = site.attributes.flag("reduced_reduction", false);
     if (!library) {
-      workspace = DeviceMemory(CublasLt::kWorkspaceBytes, file.origin());
-      library = std::make_unique<CublasLt>(workspace.get(), workspace.size());
+      workspace = DeviceMemory(CublasLt::kWorkspaceBytes * device.streams.size(), file.origin());
+      library = std::make_unique<CublasLt>();
     }
     std::vector<int64_t> key = {spec.m, spec.n, spec.k, spec.hasBias, spec.accumulate, reduced};
     key.insert(key.end(), spec.batch.begin(), spec.batch.end());
@@ -408,11 +432,13 @@ private:
 
   //---- Running -----------------------------------------------------------------------------------
 
-  void runNode(const Node &node) {
+  /// On the node's own stream when capturing; else all on one, in the order of the list.
+  void runNode(const Node &node, CUstream stream) {
     if (node.matmul) {
       const bool bias = node.args.size() == 4;
       node.matmul->run(node.args[0], node.args[1], bias ? node.args[2] : 0,
-                       node.args[bias ? 3 : 2], device.stream);
+                       node.args[bias ? 3 : 2],
+                       workspace.get() + node.stream * CublasLt::kWorkspaceBytes, stream);
       return;
     }
     std::array<void *, 64> pointers;
@@ -423,8 +449,8 @@ private:
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
     driver().check(driver().cuLaunchKernel(node.function, grid.x(), grid.y(), grid.z(), block.x(),
-                                           block.y(), block.z(), node.kernel->shared_bytes(),
-                                           device.stream, pointers.data(), nullptr),
+                                           block.y(), block.z(), node.kernel->shared_bytes(), stream,
+                                           pointers.data(), nullptr),
                    placeOf(node));
   }
 
@@ -442,7 +468,7 @@ private:
         program.events.emplace_back();
       program.events[number].record(device.stream);
     }
-    runNode(node);
+    runNode(node, device.stream);
     if (profiling && number + 1 == program.nodes.size())
       program.events.back().record(device.stream);
     if (options.check)
@@ -456,13 +482,38 @@ private:
     }
   }
 
+  /// Every block on its stream; all streams begin behind the first and end before it does.
+  void recordStreams(const Prepared &program) {
+    std::vector<Event> ends(device.streams.size());
+    std::vector<bool> used(device.streams.size(), false);
+    std::map<uint32_t, Event> events;
+    ends[0].record(device.stream);
+    for (const Node &node : program.nodes) {
+      CUstream stream = device.streams[node.stream];
+      if (node.stream != 0 && !used[node.stream]) {
+        ends[0].makeWait(stream);
+        used[node.stream] = true;
+      }
+      for (const uint32_t event : node.waits)
+        events.at(event).makeWait(stream);
+      runNode(node, stream);
+      if (node.signals >= 0)
+        events[static_cast<uint32_t>(node.signals)].record(stream);
+    }
+    for (size_t i = 1; i < device.streams.size(); ++i) {
+      if (!used[i])
+        continue;
+      ends[i].record(device.streams[i]);
+      ends[i].makeWait(device.stream);
+    }
+  }
+
   void capture(Prepared &program) {
     const Driver &d = driver();
     CUgraph graph = nullptr;
     d.check(d.cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
             "cannot begin to capture");
-    for (const Node &node : program.nodes)
-      runNode(node);
+    recordStreams(program);
     d.check(d.cuStreamEndCapture(device.stream, &graph),
             fmt::format("cannot capture program {}", program.name));
     const CUresult status = d.cuGraphInstantiate(&program.graph, graph, 0);

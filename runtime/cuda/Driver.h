@@ -39,6 +39,7 @@ struct Driver {
   X(cuLaunchKernel, cuLaunchKernel)                                                                \
   X(cuStreamCreate, cuStreamCreate)                                                                \
   X(cuStreamDestroy, cuStreamDestroy_v2)                                                           \
+  X(cuStreamWaitEvent, cuStreamWaitEvent)                                                          \
   X(cuStreamSynchronize, cuStreamSynchronize)                                                      \
   X(cuStreamBeginCapture, cuStreamBeginCapture_v2)                                                 \
   X(cuStreamEndCapture, cuStreamEndCapture)                                                        \

@@ -19,6 +19,19 @@ Value *DeviceMath::exp(Value *x) {
 
 Value *DeviceMath::reciprocal(Value *x) { return assembly("rcp.approx.f32 $0, $1;", x); }
 
+VectorMath::SinCos DeviceMath::sinCos(Value *x) {
+  auto number = [&](double value) { return ConstantFP::get(b.getDoubleTy(), value); };
+  auto fma = [&](Value *p, Value *q, Value *r) {
+    return b.CreateIntrinsic(Intrinsic::fma, {b.getDoubleTy()}, {p, q, r});
+  };
+  // Adding 3 * 2^51 rounds to an integer.
+  Value *magic = number(0x1.8p52);
+  Value *turns = b.CreateFSub(fma(x, number(0x1.45f306dc9c883p-3), magic), magic);
+  Value *rest = fma(turns, number(-0x1.921fb54442d18p2), x);
+  Value *angle = b.CreateFPTrunc(rest, b.getFloatTy());
+  return {assembly("sin.approx.f32 $0, $1;", angle), assembly("cos.approx.f32 $0, $1;", angle)};
+}
+
 Value *DeviceMath::unary(RowUnary f, Value *x) {
   Value *one = x->getType()->isFloatTy() ? ConstantFP::get(x->getType(), 1.0) : nullptr;
   switch (f) {

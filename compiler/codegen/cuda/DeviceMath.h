@@ -17,7 +17,8 @@ public:
   llvm::Type *memoryType(RowType type) { return exact.memoryType(type); }
   llvm::Value *max(llvm::Value *x, llvm::Value *y) { return exact.max(x, y); }
   llvm::Value *min(llvm::Value *x, llvm::Value *y) { return exact.min(x, y); }
-  VectorMath::SinCos sinCos(llvm::Value *x) { return exact.sinCos(x); }
+  /// Of a double, |x| < 2^30, as floats: reduced by multiples of 2 pi in f64, then 2^-21 at most.
+  VectorMath::SinCos sinCos(llvm::Value *x);
 
 private:
   /// e^x = 2^(x log2 e): 2 units, and |x| 2^-24 from the product.

@@ -63,8 +63,10 @@ public:
       b.setInsertionPoint(call);
       remainingFlops = call.getFlops();
       remainingBytes = call.getBytes();
+      lastLaunch = nullptr;
       if (failed(handler->second(call)))
         return failure();
+      lastLaunch.setSignals(call.getSignals());
       call.erase();
     }
     return success();
@@ -99,9 +101,11 @@ private:
       kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr({shape.x, shape.y, shape.z, shape.threads,
                                                            shape.shared}));
     }
-    plan::LaunchOp::create(b, call.getLoc(), kernel.getSymName(), args, access,
-                           std::exchange(remainingFlops, 0), std::exchange(remainingBytes, 0),
-                           call.getOpClass(), name, 0, ArrayRef<int64_t>(), -1);
+    // The first waits for what the call waits for; the last signals what it signals.
+    lastLaunch = plan::LaunchOp::create(
+        b, call.getLoc(), kernel.getSymName(), args, access, std::exchange(remainingFlops, 0),
+        std::exchange(remainingBytes, 0), call.getOpClass(), name, call.getStream(),
+        lastLaunch ? ArrayRef<int64_t>() : call.getWaits(), -1);
   }
 
   static StringRef cType(Type element) {
@@ -204,12 +208,22 @@ private:
     std::string in = "const " + a.element + " *", out = a.element + " *";
     using namespace plan;
     int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
-    launch(call, "attention_delta", {in, in, "float *"},
-           llvm::formatv("attentionDelta<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2);", a.valueWidth,
-                         a.queries, a.heads, a.element, layout(o), layout(dO))
-               .str(),
-           {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0}, {dO, o, delta},
-           {kRead, kRead, kWrite});
+    if (a.tiled && isTiled(o)) {
+      int64_t rows = 256 / (a.width <= 64 ? 8 : 16);
+      launch(call, "attention_delta", {in, in, "float *"},
+             llvm::formatv("attentionDeltaTiled<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", a.width,
+                           a.queries, a.heads, layout(o), layout(dO))
+                 .str(),
+             {ceilDiv(a.queries, rows), a.heads, a.batch, 256, 0}, {dO, o, delta},
+             {kRead, kRead, kWrite});
+    } else {
+      launch(call, "attention_delta", {in, in, "float *"},
+             llvm::formatv("attentionDelta<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2);",
+                           a.valueWidth, a.queries, a.heads, a.element, layout(o), layout(dO))
+                 .str(),
+             {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0},
+             {dO, o, delta}, {kRead, kRead, kWrite});
+    }
     // Of the products of attention_grad (five, here seven) four are for keys.
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
@@ -355,6 +369,7 @@ private:
   llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
   int64_t remainingFlops = 0, remainingBytes = 0;
+  plan::LaunchOp lastLaunch; ///< of the call
 };
 
 } // namespace

@@ -215,9 +215,17 @@ private:
     Value *firstRow = b.CreateTrunc(first, b.getInt32Ty());
     if (inRegisters)
       keepColumns();
+    if (inRegisters)
+      prefetch(firstRow);
     cpu::emitLoop(b, first, end, 1, {}, [&](Value *row, ArrayRef<Value *>) {
       Value *number = b.CreateTrunc(row, b.getInt32Ty());
       isFirstRow = b.CreateICmpEQ(number, firstRow);
+      if (inRegisters) {
+        takePrefetched();
+        Value *next = b.CreateAdd(number, b.getInt32(1));
+        prefetch(b.CreateSelect(b.CreateICmpULT(next, b.CreateTrunc(end, b.getInt32Ty())), next,
+                                number));
+      }
       emitRow(number, sums);
       if (hasReductions && team > kWarp)
         barrier(); // before anyone writes the shared memory of the next row
@@ -402,6 +410,8 @@ private:
     const RowNode &node = s.program.nodes[number];
     switch (node.kind) {
     case Kind::Input: {
+      if (auto it = arrived.find({node.code, chunk.number}); it != arrived.end())
+        return it->second;
       Value *base = s.flat || node.form == RowForm::Column ? inputs[node.code] : inputRows[node.code];
       return loadChunk(base, s.inputs[node.code], node.type, inputAlignment[node.code],
                        chunk.column);
@@ -553,6 +563,53 @@ private:
     return coordinateWithin(domain.innerShape, dim - rowRank, column);
   }
 
+  //===-- The next row ----------------------------------------------------------------------===//
+
+  /// Loads the tiles of a row into variables that live in registers: while one row is summed, the
+  /// next one is on its way.
+  void prefetch(Value *row) {
+    for (auto [i, input] : enumerate(s.program.inputs)) {
+      if (input.form != RowForm::Tile || isGathered(i))
+        continue;
+      Value *base = elementPointer(inputs[i], offsetOf(s.inputs[i].rows, row), input.type);
+      AllocaInst *&memory = coming[i];
+      if (!memory)
+        memory = allocate(kept * width);
+      for (int64_t k = 0; k < kept; ++k) {
+        Chunk chunk = chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k,
+                              (k + 1) * team > chunks);
+        SmallVector<Value *> values =
+            loadChunk(base, s.inputs[i], input.type, inputAlignment[i], chunk.column);
+        for (int64_t v = 0; v < width; ++v)
+          store(asFloat(values[v]), memory, k * width + v);
+      }
+    }
+  }
+
+  void takePrefetched() {
+    arrived.clear();
+    for (auto [i, memory] : coming)
+      for (int64_t k = 0; k < kept; ++k) {
+        SmallVector<Value *> values;
+        for (int64_t v = 0; v < width; ++v)
+          values.push_back(fromFloat(load(memory, k * width + v), s.program.inputs[i].type));
+        arrived[{i, k}] = values;
+      }
+  }
+
+  /// Any value as the bits of a float.
+  Value *asFloat(Value *x) {
+    if (x->getType()->isFloatTy())
+      return x;
+    return b.CreateBitCast(b.CreateZExt(x, b.getInt32Ty()), b.getFloatTy());
+  }
+  Value *fromFloat(Value *x, RowType type) {
+    if (isFloat(type))
+      return x;
+    Value *bits = b.CreateBitCast(x, b.getInt32Ty());
+    return type == RowType::I1 ? b.CreateTrunc(bits, b.getInt1Ty()) : bits;
+  }
+
   //===-- Rotation --------------------------------------------------------------------------===//
 
   /// RowEmitter.h says what it means; angles in f64, as on the CPU.
@@ -589,8 +646,8 @@ private:
         Value *frequency =
             b.CreateAlignedLoad(b.getDoubleTy(), b.CreateGEP(b.getDoubleTy(), table, pair), Align(8));
         VectorMath::SinCos f = math.sinCos(b.CreateFMul(position, frequency));
-        cos = b.CreateFPTrunc(f.cos, b.getFloatTy());
-        sin = b.CreateFPTrunc(f.sin, b.getFloatTy());
+        cos = f.cos;
+        sin = f.sin;
       }
       Value *minus = b.CreateFNeg(sin), *signedSin;
       if (r.halfSplit)
@@ -891,7 +948,9 @@ private:
   std::vector<Value *> inputs, results;       ///< arguments
   std::vector<Value *> inputRows, resultRows; ///< where the current row begins
   std::map<unsigned, Value *> scalars, rowValues;
+  std::map<unsigned, AllocaInst *> coming; ///< by input: the next row
   std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> tiles, keptTiles; ///< node, chunk
+  std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> arrived; ///< input, chunk
 };
 
 } // namespace
@@ -907,7 +966,8 @@ unsigned argumentCount(const RowProgram &program) {
 
 LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> shape,
                         ArrayRef<int64_t> strides, RowType type) {
-  constexpr int64_t threads = 128;
+  // A warp has 32 columns; eight warps share the parts, and the first adds their sums.
+  constexpr int64_t warps = 8;
   TensorAccess access = cpu::accessOf(shape, strides);
   int64_t columns = 1;
   for (int64_t size : shape)
@@ -916,46 +976,65 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
   DeviceMath math(b);
   Value *thread = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_tid_x);
   Value *block = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value *element = b.CreateZExt(
-      b.CreateAdd(b.CreateMul(block, b.getInt32(threads)), thread), b.getInt64Ty());
-  emitIf(b, b.CreateICmpULT(element, b.getInt64(columns)), [&] {
-    // Eight sums side by side, so that as many loads are under way.
-    constexpr int64_t lanes = 8;
-    auto part = [&](Value *number) {
-      Value *offset = b.CreateAdd(b.CreateMul(number, b.getInt64(columns)), element);
-      return b.CreateAlignedLoad(
-          b.getFloatTy(), b.CreateInBoundsGEP(b.getFloatTy(), function->getArg(0), offset), Align(4));
-    };
-    int64_t whole = parts / lanes * lanes;
-    Value *zero = ConstantFP::get(b.getFloatTy(), -0.0);
-    SmallVector<Value *> sums(lanes, zero);
-    if (whole > 0)
-      sums = cpu::emitLoop(b, b.getInt64(0), b.getInt64(whole), lanes, sums,
-                           [&](Value *number, ArrayRef<Value *> current) {
-                             cpu::Values next;
-                             for (int64_t i = 0; i < lanes; ++i)
-                               next.push_back(b.CreateFAdd(
-                                   current[i], part(b.CreateAdd(number, b.getInt64(i)))));
-                             return next;
-                           });
-    for (int64_t i = whole; i < parts; ++i)
-      sums[i - whole] = b.CreateFAdd(sums[i - whole], part(b.getInt64(i)));
-    for (int64_t half = lanes / 2; half > 0; half /= 2)
-      for (int64_t i = 0; i < half; ++i)
-        sums[i] = b.CreateFAdd(sums[i], sums[i + half]);
+  Value *lane = b.CreateAnd(thread, b.getInt32(kWarp - 1)), *warp = b.CreateLShr(thread, 5);
+  Value *element = b.CreateZExt(b.CreateAdd(b.CreateMul(block, b.getInt32(kWarp)), lane),
+                                b.getInt64Ty());
+  Value *exists = b.CreateICmpULT(element, b.getInt64(columns));
+  Value *column = b.CreateSelect(exists, element, b.getInt64(0));
+  auto part = [&](Value *number) {
+    Value *offset = b.CreateAdd(b.CreateMul(number, b.getInt64(columns)), column);
+    return b.CreateAlignedLoad(
+        b.getFloatTy(), b.CreateInBoundsGEP(b.getFloatTy(), function->getArg(0), offset), Align(4));
+  };
+  // Four loads under way for each thread.
+  constexpr int64_t lanes = 4;
+  Value *zero = ConstantFP::get(b.getFloatTy(), -0.0);
+  Value *first = b.CreateZExt(warp, b.getInt64Ty());
+  cpu::Values sums(lanes, zero);
+  sums = cpu::emitLoop(b, first, b.getInt64(parts), warps * lanes, sums,
+                       [&](Value *number, ArrayRef<Value *> current) {
+                         cpu::Values next;
+                         for (int64_t i = 0; i < lanes; ++i) {
+                           Value *at = b.CreateAdd(number, b.getInt64(i * warps));
+                           Value *inside = b.CreateICmpULT(at, b.getInt64(parts));
+                           Value *value = part(b.CreateSelect(inside, at, number));
+                           next.push_back(b.CreateFAdd(
+                               current[i], b.CreateSelect(inside, value, zero)));
+                         }
+                         return next;
+                       });
+  Value *sum = b.CreateFAdd(b.CreateFAdd(sums[0], sums[1]), b.CreateFAdd(sums[2], sums[3]));
+  constexpr unsigned kSharedMemory = 3;
+  auto *sharedType = ArrayType::get(b.getFloatTy(), warps * kWarp);
+  auto *shared = new GlobalVariable(*function->getParent(), sharedType, false,
+                                    GlobalValue::InternalLinkage, UndefValue::get(sharedType),
+                                    function->getName() + "_shared", nullptr,
+                                    GlobalValue::NotThreadLocal, kSharedMemory);
+  shared->setAlignment(Align(16));
+  b.CreateAlignedStore(sum, b.CreateInBoundsGEP(b.getFloatTy(), shared, thread), Align(4));
+  b.CreateIntrinsic(Intrinsic::nvvm_barrier_cta_sync_aligned_all, ArrayRef<Type *>(),
+                    ArrayRef<Value *>(b.getInt32(0)));
+  emitIf(b, b.CreateAnd(b.CreateICmpULT(thread, b.getInt32(kWarp)), exists), [&] {
+    Value *total = sum;
+    for (int64_t w = 1; w < warps; ++w)
+      total = b.CreateFAdd(
+          total, b.CreateAlignedLoad(b.getFloatTy(),
+                                     b.CreateInBoundsGEP(b.getFloatTy(), shared,
+                                                         b.CreateAdd(thread, b.getInt32(w * kWarp))),
+                                     Align(4)));
     Value *offset = b.getInt64(0), *position = element;
     for (const Strided::Dim &dim : reverse(access.columns.dims)) {
       Value *at = b.CreateURem(position, b.getInt64(dim.size));
       position = b.CreateUDiv(position, b.getInt64(dim.size));
       offset = b.CreateAdd(offset, b.CreateMul(at, b.getInt64(dim.stride)));
     }
-    Value *value = math.toMemory(math.convert(sums[0], RowType::F32, type), type);
+    Value *value = math.toMemory(math.convert(total, RowType::F32, type), type);
     b.CreateAlignedStore(
         value, b.CreateInBoundsGEP(math.memoryType(type), function->getArg(1), offset),
         Align(storageBytes(type)));
   });
   b.CreateRetVoid();
-  return {ceilDiv(columns, threads), threads};
+  return {ceilDiv(columns, kWarp), warps * kWarp};
 }
 
 } // namespace hydra::cuda

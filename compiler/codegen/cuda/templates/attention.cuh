@@ -272,6 +272,29 @@ __device__ __forceinline__ void attentionDelta(const T *dO, const T *o, float *d
     delta[(int64(batch) * Heads + head) * Queries + row] = sum;
 }
 
+/// The same for rows of 16-byte pieces: a piece for each lane, several rows a warp.
+template <int Width, int Queries, int Heads, typename O, typename G>
+__device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *o, float *delta) {
+  constexpr int lanes = Width <= 64 ? 8 : 16;
+  int row = blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes, piece = threadIdx.x % lanes;
+  int head = blockIdx.y, batch = blockIdx.z;
+  float sum = 0.0f;
+  if (row < Queries && piece * 8 < Width) {
+    uint4 x = *reinterpret_cast<const uint4 *>(G::at(dO, batch, row, head) + piece * 8);
+    uint4 y = *reinterpret_cast<const uint4 *>(O::at(o, batch, row, head) + piece * 8);
+    const uint32 *xs = &x.x, *ys = &y.x;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      sum += widen(bf16(xs[i])) * widen(bf16(ys[i])) +
+             widen(bf16(xs[i] >> 16)) * widen(bf16(ys[i] >> 16));
+  }
+#pragma unroll
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(~0u, sum, distance);
+  if (row < Queries && piece == 0)
+    delta[(int64(batch) * Heads + head) * Queries + row] = sum;
+}
+
 /// dk and dv of 64 keys. Scores are transposed, [key][query], so that both products read them from
 /// registers.
 template <int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,

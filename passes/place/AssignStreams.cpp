@@ -1,0 +1,209 @@
+// hydra-assign-streams: what the next step does not wait for runs beside it.
+#include "dialects/plan/Ordering.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_ASSIGNSTREAMS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+enum Stream : int64_t { Main, Updates, Casts, Streams };
+
+/// Blocks that another stream may be ahead or behind. More would keep more buffers alive; fewer would
+/// make streams wait for each other.
+constexpr int64_t kLag = 48;
+/// Every so many blocks of the main stream it waits for updates that far back.
+constexpr int64_t kJoinEvery = 8;
+
+/// Bytes of one buffer that a block touches.
+struct Use {
+  int64_t block, begin, end;
+  bool writes;
+  bool overlaps(const Use &other) const { return begin < other.end && other.begin < end; }
+};
+
+class Program {
+public:
+  explicit Program(plan::ProgramOp program) : program(program) {
+    for (Operation &op : program.getBody().front())
+      if (isa<plan::BlockInterface>(op))
+        blocks.push_back(&op);
+  }
+
+  /// Whether there was anything to move.
+  bool run() {
+    if (llvm::any_of(blocks, [](Operation *op) { return !isa<plan::LaunchOp, plan::CallOp>(op); }))
+      return false; // loops and switches keep their one stream
+    collectUses();
+    chooseStreams();
+    if (llvm::none_of(stream, [](int64_t s) { return s != Main; }))
+      return false;
+    order();
+    Builder b(program.getContext());
+    for (auto [i, op] : llvm::enumerate(blocks)) {
+      op->setAttr("stream", b.getI64IntegerAttr(stream[i]));
+      op->setAttr("waits", b.getDenseI64ArrayAttr(waits[i]));
+      op->setAttr("signals", b.getI64IntegerAttr(signals[i]));
+    }
+    program.setStreams(Streams);
+    return true;
+  }
+
+  int64_t moved() const {
+    return llvm::count_if(stream, [](int64_t s) { return s != Main; });
+  }
+
+private:
+  void collectUses() {
+    uses.resize(blocks.size());
+    for (auto [i, op] : llvm::enumerate(blocks))
+      for (const plan::BufferUse &use : plan::usesOf(op)) {
+        plan::Place place = plan::placeOf(use.value);
+        int64_t size = plan::extentBytes(cast<MemRefType>(use.value.getType()));
+        Use entry{static_cast<int64_t>(i), place.bytes, place.bytes + size, use.writes};
+        uses[i].emplace_back(place.buffer, entry);
+        history[place.buffer].push_back(entry);
+      }
+  }
+
+  static StringRef classOf(Operation *op) {
+    if (auto launch = dyn_cast<plan::LaunchOp>(op))
+      return launch.getOpClass();
+    return cast<plan::CallOp>(op).getOpClass();
+  }
+
+  /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
+  /// steps that read nothing but parameters.
+  void chooseStreams() {
+    stream.assign(blocks.size(), Main);
+    bool updates = false;
+    for (auto [i, op] : llvm::enumerate(blocks))
+      if (classOf(op) == "optimizer" && onlyUpdatesVariables(i)) {
+        stream[i] = Updates;
+        updates = true;
+      }
+    if (!updates)
+      return;
+    SmallVector<int64_t> gradients;
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (stream[i] == Main && isReadOnlyByUpdates(i))
+        gradients.push_back(i);
+    for (int64_t i : gradients)
+      stream[i] = Updates;
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (stream[i] == Main && readsOnlyVariables(i))
+        stream[i] = Casts;
+  }
+
+  bool onlyUpdatesVariables(size_t i) {
+    return llvm::all_of(uses[i], [](const auto &use) {
+      plan::BufferOp buffer = use.first;
+      return !use.second.writes || buffer.getSegment() == "persistent";
+    });
+  }
+
+  bool isReadOnlyByUpdates(size_t i) {
+    bool read = false;
+    for (auto &[buffer, use] : uses[i]) {
+      if (!use.writes)
+        continue;
+      if (plan::BufferOp(buffer).getSegment() == "persistent")
+        return false;
+      for (const Use &later : history[buffer]) {
+        if (later.block <= static_cast<int64_t>(i) || !later.overlaps(use))
+          continue;
+        if (stream[later.block] != Updates)
+          return false;
+        read = true;
+      }
+    }
+    return read;
+  }
+
+  bool readsOnlyVariables(size_t i) {
+    bool reads = false;
+    for (auto &[buffer, use] : uses[i]) {
+      bool persistent = plan::BufferOp(buffer).getSegment() == "persistent";
+      if (use.writes == persistent)
+        return false;
+      reads |= !use.writes;
+      // A buffer that is written twice has a history to respect.
+      if (use.writes && history[buffer].front().block != static_cast<int64_t>(i))
+        return false;
+    }
+    return reads;
+  }
+
+  /// Waits wherever blocks of two streams touch the same bytes, and where one would run too far ahead.
+  void order() {
+    waits.resize(blocks.size());
+    signals.assign(blocks.size(), -1);
+    using Clock = std::array<int64_t, Streams>;
+    std::array<Clock, Streams> known;
+    for (Clock &clock : known)
+      clock.fill(-1);
+    std::vector<Clock> knownAt(blocks.size());
+    std::array<SmallVector<int64_t>, Streams> issued;
+    /// The last block of a stream before a position; -1 for none.
+    auto lastBefore = [&](int64_t s, int64_t position) {
+      auto it = llvm::upper_bound(issued[s], position);
+      return it == issued[s].begin() ? -1 : *std::prev(it);
+    };
+    for (int64_t i = 0; i < static_cast<int64_t>(blocks.size()); ++i) {
+      int64_t own = stream[i];
+      Clock needed;
+      needed.fill(-1);
+      for (auto &[buffer, use] : uses[i])
+        for (const Use &earlier : history[buffer])
+          if (earlier.block < i && earlier.overlaps(use) && (earlier.writes || use.writes))
+            needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
+      if (own == Main && i % kJoinEvery == 0)
+        needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i - kLag));
+      if (own == Casts)
+        needed[Main] = std::max(needed[Main], lastBefore(Main, i - kLag));
+      // The latest need may make others known.
+      for (int64_t s = 0; s < Streams; ++s) {
+        int64_t block = needed[s];
+        if (s == own || block <= known[own][s])
+          continue;
+        if (signals[block] < 0)
+          signals[block] = events++;
+        waits[i].push_back(signals[block]);
+        known[own][s] = block;
+        for (int64_t t = 0; t < Streams; ++t)
+          known[own][t] = std::max(known[own][t], knownAt[block][t]);
+      }
+      known[own][own] = i;
+      knownAt[i] = known[own];
+      issued[own].push_back(i);
+    }
+  }
+
+  plan::ProgramOp program;
+  std::vector<Operation *> blocks;
+  std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
+  DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
+  std::vector<int64_t> stream, signals;
+  std::vector<SmallVector<int64_t>> waits;
+  int64_t events = 0;
+};
+
+struct AssignStreams : impl::AssignStreamsBase<AssignStreams> {
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>())
+      for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
+        Program work(program);
+        if (work.run())
+          moved += work.moved();
+        if (failed(plan::verifyOrder(program)))
+          return signalPassFailure();
+      }
+  }
+};
+
+} // namespace
+} // namespace hydra
