@@ -80,6 +80,7 @@ std::unique_ptr<Pass> precisionPass(Options options) {
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
+  chunk.megabytes = options.cuda ? 512 : 64;
   return createChunkLinearCE(chunk);
 }
 

@@ -156,10 +156,11 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
     Writes `hydra.linear_cross_entropy` as products and row-wise operations over chunks of rows, so
     that never more than one chunk of logits exists; with `saving` the same sweep gives the
     gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
-    logits. The loss of B S = 4096 rows over V = 50304 then needs 64 MiB in place of 786 MiB.
+    logits, and 512 MiB on a GPU, which needs more rows to be busy. The loss of B S = 4096 rows over V = 50304 then needs 64 MiB in place of 786 MiB.
     *Numerics-changing* with the size of chunks: the weight gradient is summed over chunks.
   }];
-  let options = [Option<"chunk", "chunk", "int64_t", "0", "rows of a chunk; 0: by memory">];
+  let options = [Option<"chunk", "chunk", "int64_t", "0", "rows of a chunk; 0: by memory">,
+                 Option<"megabytes", "megabytes", "int64_t", "64", "MiB of logits of a chunk">];
   let statistics = [Statistic<"chunks", "chunks", "chunks written">];
 }
 

@@ -61,8 +61,16 @@ struct MatmulLowering
       attributes.push_back(b.getNamedAttr("transpose_b", b.getUnitAttr()));
     if (matmul.getReducedReduction())
       attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
-    lowering.call(op, "matmul", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()), attributes);
+    SmallVector<Value> reads = sources(lowering, {matmul.getA(), matmul.getB()});
+    Value target = lowering.target(matmul.getC());
+    if (!matmul.getAddend()) {
+      lowering.call(op, "matmul", reads, {target}, attributes);
+      return success();
+    }
+    if (Value addend = lowering.source(matmul.getAddend()); addend != target)
+      lowering.call(op, "copy", {addend}, {target});
+    attributes.push_back(b.getNamedAttr("accumulate", b.getUnitAttr()));
+    lowering.update(op, "matmul", reads, {target}, attributes);
     return success();
   }
 };

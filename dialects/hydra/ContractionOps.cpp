@@ -62,6 +62,7 @@ bool LinearOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+SmallVector<unsigned> LinearOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
@@ -110,7 +111,12 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
     return infer.fail("operands have different element types");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
-  return pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(), types);
+  if (failed(pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(), types)))
+    return failure();
+  if (op.getAddend() && op.getAddend().getType() != types.front())
+    return infer.fail("adds " + shapeText(infer.shape(op.getAddend())) + " of another type to " +
+                      shapeText(shape));
+  return success();
 }
 
 LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
@@ -129,6 +135,9 @@ LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
           pc[i * s.n + j] += v * pb[l * bRow + j * bCol];
       }
   }
+  if (in.size() > 2)
+    for (int64_t i = 0; i < out[0].size(); ++i)
+      out[0].data[i] += in[2]->data[i];
   return success();
 }
 
@@ -139,10 +148,13 @@ int64_t MatmulOp::flops() {
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() { return Precision::Matmul; }
-bool MatmulOp::takesBf16(unsigned) { return true; }
+bool MatmulOp::takesBf16(unsigned operand) { return operand < 2; }
 bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
+}
+SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
+  return getAddend() ? SmallVector<unsigned>{2} : SmallVector<unsigned>{};
 }
 OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
@@ -161,6 +173,8 @@ void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value dc = build::cast(b, loc, g[0], build::typeOf(getA()).getElementType());
   grads[0] = ta ? product(getB(), tb, dc, true) : product(dc, false, getB(), !tb);
   grads[1] = tb ? product(dc, true, getA(), ta) : product(getA(), !ta, dc, false);
+  if (getAddend())
+    grads[2] = g[0];
 }
 
 namespace {

@@ -7,7 +7,7 @@ include "dialects/hydra/HydraBase.td"
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16", "yieldF32"]>,
-        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
+        DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout", "overwritableOperands"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 // Products sum in f32 and round once, to `dtype` (by default the type of the operands). With
@@ -32,15 +32,17 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
   let description = [{
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
     `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
-    last two dimensions swapped. With `dtype = f32` the sums of bf16 operands are not rounded.
+    last two dimensions swapped. `hydra.matmul %a, %b, %d` is `a b + d`, with `d` of the type of the
+    result, summed and rounded once. With `dtype = f32` the sums of bf16 operands are not rounded.
   }];
-  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Optional<Hydra_Value>:$addend,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction);
   let results = (outs Hydra_Value:$c);
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b,
                                  "::mlir::UnitAttr":$transpose_a,
                                  "::mlir::UnitAttr":$transpose_b), [{
-    build($_builder, $_state, a, b, transpose_a, transpose_b, ::mlir::TypeAttr(),
+    build($_builder, $_state, a, b, ::mlir::Value(), transpose_a, transpose_b, ::mlir::TypeAttr(),
           ::mlir::UnitAttr());
   }]>];
   let hasCanonicalizer = 1;

@@ -27,6 +27,11 @@ public:
                     mlir::ValueRange writes,
                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) = 0;
 
+  /// The same for a function that reads `updates` and writes them.
+  virtual void update(mlir::Operation *op, llvm::StringRef function, mlir::ValueRange reads,
+                      mlir::ValueRange updates,
+                      llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) = 0;
+
 protected:
   explicit Lowering(mlir::MLIRContext *context) : b(context) {}
   mlir::OpBuilder b;

@@ -12,9 +12,6 @@ namespace hydra {
 
 namespace {
 
-/// Logits of one chunk stay below this many bytes unless an option says otherwise.
-constexpr int64_t kChunkBytes = 64 << 20;
-
 struct ChunkLinearCE : impl::ChunkLinearCEBase<ChunkLinearCE> {
   using ChunkLinearCEBase::ChunkLinearCEBase;
 
@@ -44,7 +41,7 @@ private:
     OpBuilder b(op);
     int64_t classes = build::shapeOf(op.getW())[0];
     int64_t rows = build::typeOf(op.getLabels()).getNumElements();
-    int64_t limit = chunk > 0 ? chunk : std::max<int64_t>(1, kChunkBytes / (4 * classes));
+    int64_t limit = chunk > 0 ? chunk : std::max<int64_t>(1, (megabytes << 20) / (4 * classes));
     int64_t count = (rows + limit - 1) / limit;
     int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
 
@@ -89,9 +86,8 @@ private:
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, loc, dz, element);
     dx.push_back(
-        MatmulOp::create(b, loc, dz, s.w, UnitAttr(), UnitAttr(), TypeAttr(), s.reduced));
-    Value part = MatmulOp::create(b, loc, dz, x, b.getUnitAttr(), UnitAttr(), f32, s.reduced);
-    dw = dw ? AddOp::create(b, loc, dw, part) : part;
+        MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(), s.reduced));
+    dw = MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced);
     return loss;
   }
 };

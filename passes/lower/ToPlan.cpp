@@ -252,17 +252,27 @@ public:
 
   void call(Operation *op, StringRef function, ValueRange reads, ValueRange writes,
             ArrayRef<NamedAttribute> attributes) override {
+    addCall(op, function, reads, writes, plan::kWrite, attributes);
+  }
+
+  void update(Operation *op, StringRef function, ValueRange reads, ValueRange updates,
+              ArrayRef<NamedAttribute> attributes) override {
+    addCall(op, function, reads, updates, plan::kUpdate, attributes);
+  }
+
+private:
+  void addCall(Operation *op, StringRef function, ValueRange reads, ValueRange others,
+               plan::Access kind, ArrayRef<NamedAttribute> attributes) {
     SmallVector<Value> args(reads);
-    llvm::append_range(args, writes);
+    llvm::append_range(args, others);
     SmallVector<int64_t> access(reads.size(), plan::kRead);
-    access.append(writes.size(), plan::kWrite);
+    access.append(others.size(), kind);
     plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function),
                          b.getDictionaryAttr(attributes), args, access, flopsOf(op), bytesOf(op),
                          classOf(op), op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
     ++steps;
   }
 
-private:
   static int64_t flopsOf(Operation *op) {
     auto cost = dyn_cast<CostOpInterface>(op);
     return cost ? cost.flops() : 0;

@@ -15,8 +15,8 @@ namespace {
 
 /// Operations between two uses of a value from which on it is said to wait.
 constexpr int64_t kWait = 24;
-/// Operations behind one another that are made again for one value.
-constexpr int kDepth = 3;
+/// Operations behind one another that are made again for one value: a gated activation with its casts.
+constexpr int kDepth = 4;
 
 struct Recompute : impl::RecomputeBase<Recompute> {
   using RecomputeBase::RecomputeBase;
@@ -103,8 +103,14 @@ private:
 
   /// One pass over bytes that are there anyway.
   bool isCheap(Operation *op) const {
-    return isa<RopeOp>(op) ||
-           (rowwise && isa<RmsNormOp, LayerNormOp, MulOp, SiluOp, GeluOp, SigmoidOp>(op));
+    if (isa<RopeOp>(op))
+      return true;
+    if (!rowwise)
+      return false;
+    // A cast belongs to what it rounds. Those of parameters would read them all again.
+    if (auto cast = dyn_cast<CastOp>(op))
+      return cast.getX().getDefiningOp() && !isa<UseOp, ConcatOp>(cast.getX().getDefiningOp());
+    return isa<RmsNormOp, LayerNormOp, MulOp, SiluOp, GeluOp, SigmoidOp>(op);
   }
 
   /// Makes the value again for its uses behind the longest wait.

@@ -158,9 +158,16 @@ private:
     return a;
   }
 
-  /// `<Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts…>`.
-  static std::string parameters(const Attention &a, ArrayRef<Value> layouts) {
-    std::string text = a.tiled ? llvm::formatv("<{0}, ", a.width).str()
+  /// Tiles of 16 rows for each warp of the forward pass: two where a GPU then still has work for every
+  /// multiprocessor and a thread has the registers. The backward pass measured slower with two: fewer
+  /// blocks fit a multiprocessor.
+  static int64_t rowTiles(const Attention &a) {
+    return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= 132 ? 2 : 1;
+  }
+
+  /// `<M, Width, Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width, ValueWidth, …`.
+  static std::string parameters(const Attention &a, int64_t m, ArrayRef<Value> layouts) {
+    std::string text = a.tiled ? llvm::formatv("<{0}, {1}, ", m, a.width).str()
                                : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth)
                                      .str();
     text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
@@ -169,14 +176,14 @@ private:
     return text + ">";
   }
 
-  static constexpr int64_t kTile = 64, kPlainRows = 8;
+  static constexpr int64_t kPlainRows = 8;
 
-  /// A block for each tile of rows of a head, or for eight rows.
-  static Shape shapeFor(const Attention &a, int64_t rows, int64_t heads, int64_t tiles,
-                        int64_t extra) {
+  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of bf16 in shared memory.
+  static Shape shapeFor(const Attention &a, int64_t m, int64_t rows, int64_t heads,
+                        int64_t sharedRows, int64_t extra) {
     if (!a.tiled)
       return {ceilDiv(rows, kPlainRows), heads, a.batch, 32 * kPlainRows, 0};
-    return {ceilDiv(rows, kTile), heads, a.batch, 128, tiles * kTile * (a.width + 8) * 2 + extra};
+    return {ceilDiv(rows, 64 * m), heads, a.batch, 128, sharedRows * (a.width + 8) * 2 + extra};
   }
 
   LogicalResult expandAttention(plan::CallOp call) {
@@ -184,9 +191,10 @@ private:
     Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
+    int64_t m = rowTiles(a);
     std::string body =
         (Twine(a.tiled ? "attentionForward" : "plainForward") +
-         parameters(a, ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
+         parameters(a, m, ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
          (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
@@ -195,7 +203,7 @@ private:
       types.push_back("float *");
       access.push_back(plan::kWrite);
     }
-    launch(call, "attention_forward", types, body, shapeFor(a, a.queries, a.heads, 5, 0), args,
+    launch(call, "attention_forward", types, body, shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0), args,
            access);
     return success();
   }
@@ -224,26 +232,27 @@ private:
              {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0},
              {dO, o, delta}, {kRead, kRead, kWrite});
     }
+    constexpr int64_t m = 1;
     // Of the products of attention_grad (five, here seven) four are for keys.
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
     launch(call, "attention_key_gradients",
            {in, in, in, in, "const float *", "const float *", out, out},
            (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
-            parameters(a, {q, k, v, dO, dk, dv}) + "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask +
+            parameters(a, m, {q, k, v, dO, dk, dv}) + "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask +
             ", " + a.scale + ");")
                .str(),
-           shapeFor(a, a.keys, a.keyHeads, 6, 4 * 4 * kTile), {dO, q, k, v, lse, delta, dk, dv},
+           shapeFor(a, m, a.keys, a.keyHeads, 128 * m + 256 / m, 4 * 4 * 64 / m), {dO, q, k, v, lse, delta, dk, dv},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     remainingFlops = flops * 3 / 7;
     remainingBytes = bytes / 2;
     launch(call, "attention_query_gradients",
            {in, in, in, in, "const float *", "const float *", out},
            (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
-            parameters(a, {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " +
+            parameters(a, m, {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " +
             a.scale + ");")
                .str(),
-           shapeFor(a, a.queries, a.heads, 6, 0), {dO, q, k, v, lse, delta, dq},
+           shapeFor(a, m, a.queries, a.heads, 128 * m + 256 / m, 0), {dO, q, k, v, lse, delta, dq},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
     return success();
   }
@@ -353,14 +362,15 @@ private:
     if (rows.size() > 1 || (width > 1 && strides.back() != 1))
       return call.emitError("the gradient of an embedding has rows at several distances");
     int64_t stride = rows.empty() ? width : rows.front().to;
-    int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
-    fill(call, grad, 0.0);
-    remainingFlops = flops;
-    remainingBytes = bytes;
+    // Every block reads all ids: as many rows of the table each as keep that below 256 MiB.
+    int64_t table = typeOf(grad).getDimSize(0);
+    int64_t each = std::clamp<int64_t>(ceilDiv(4 * table * count, 256 << 20), 1, 255);
     launch(call, "embedding_grad", {"const int *", "const float *", "float *"},
-           llvm::formatv("embeddingGradient<{0}, {1}, {2}>(a0, a1, a2);", count, width, stride)
+           llvm::formatv("embeddingGradient<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", count, table,
+                         width, stride, each)
                .str(),
-           {count, 1, 1, 256, 0}, {tokens, dx, grad}, {plan::kRead, plan::kRead, plan::kUpdate});
+           {ceilDiv(table, each), 1, 1, 256, 0}, {tokens, dx, grad},
+           {plan::kRead, plan::kRead, plan::kWrite});
     return success();
   }
 

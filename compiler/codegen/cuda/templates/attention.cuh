@@ -1,9 +1,11 @@
 // Attention on tensor cores: forward, and a backward without atomics.
 //
-// As in Dao, "FlashAttention-2" (2023), models.md section 1.3. Forward: a block of 4 warps has 64
-// queries, 16 a warp, and walks over the key tiles that they see with a running maximum. Backward:
-// one kernel has 64 keys and walks over queries for dk and dv; another has 64 queries and walks over
-// keys for dq. Each recomputes p = e^(scale s - lse). Every sum has a fixed order.
+// As in Dao, "FlashAttention-2" (2023), models.md section 1.3. Forward: a block of 4 warps has 64 M
+// queries, 16 M a warp, and walks over the key tiles that they see with a running maximum. Backward:
+// one kernel has 64 M keys and walks over queries for dk and dv; another has 64 M queries and walks
+// over keys for dq. Each recomputes p = e^(scale s - lse). Every sum has a fixed order. With M = 2
+// what is read from shared memory serves two products; M = 1 makes more blocks of short sequences and
+// needs fewer registers for wide heads.
 //
 // Traffic: k and v once for every 64 queries, from L2. Limit: the rate of mma.sync, about two thirds
 // of what wgmma reaches. Layout: tiles in shared memory with rows padded by 16 bytes, so that ldmatrix
@@ -43,15 +45,14 @@ struct Mask {
   }
 };
 
-constexpr int kTile = 64;     // queries, and keys, of a tile
-constexpr int kThreads = 128; // 4 warps of 16 rows
+constexpr int kThreads = 128; // 4 warps
 
-/// Starts copying `kTile` rows of `Width` numbers into rows of `Width` + 8.
-template <int Width>
+/// Starts copying `Rows` rows of `Width` numbers into rows of `Width` + 8.
+template <int Width, int Rows>
 __device__ __forceinline__ void fetchTile(bf16 *to, const bf16 *from, int64 stride, int rows) {
   constexpr int pieces = Width / 8;
 #pragma unroll
-  for (int i = threadIdx.x; i < kTile * pieces; i += kThreads) {
+  for (int i = threadIdx.x; i < Rows * pieces; i += kThreads) {
     int row = i / pieces, piece = i % pieces;
     bool exists = row < rows;
     copyAsync(to + row * (Width + 8) + piece * 8, from + (exists ? row : 0) * stride + piece * 8,
@@ -59,66 +60,68 @@ __device__ __forceinline__ void fetchTile(bf16 *to, const bf16 *from, int64 stri
   }
 }
 
-/// Rows 16 w … of a tile as the left operand, columns 16 k ….
-template <int Width>
-__device__ __forceinline__ void leftOperand(uint32 (&a)[4], const bf16 *tile, int row, int k) {
-  int lane = threadIdx.x % 32;
-  loadMatrices(a, tile + (row + lane % 16) * (Width + 8) + k * 16 + lane / 16 * 8);
-}
-
-/// c[16 x 64] += a[16 x 16] times columns 16 k … of the tile, transposed.
-template <int Width>
-__device__ __forceinline__ void timesColumns(float (&c)[8][4], const uint32 (&a)[4],
-                                             const bf16 *tile, int k) {
-  int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int n = 0; n < 8; n += 2) {
-    uint32 b[4];
-    loadMatrices(b, tile + (n * 8 + lane / 16 * 8 + lane % 8) * (Width + 8) + k * 16 +
-                        lane / 8 % 2 * 8);
-    multiply(c[n], a, b[0], b[1]);
-    multiply(c[n + 1], a, b[2], b[3]);
-  }
-}
-
-/// c[16 x 64] += rows 16 w … of one tile times the other, transposed.
-template <int Width>
-__device__ __forceinline__ void timesTransposed(float (&c)[8][4], const bf16 *rows,
+/// c[M][16 x 8 N] += rows 16 M w ... of one tile times the other, transposed.
+template <int Width, int M, int N>
+__device__ __forceinline__ void timesTransposed(float (&c)[M][N][4], const bf16 *rows,
                                                 const bf16 *tile) {
+  int lane = threadIdx.x % 32, first = threadIdx.x / 32 * 16 * M;
 #pragma unroll
   for (int k = 0; k < Width / 16; ++k) {
-    uint32 a[4];
-    leftOperand<Width>(a, rows, threadIdx.x / 32 * 16, k);
-    timesColumns<Width>(c, a, tile, k);
+    uint32 a[M][4];
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+      loadMatrices(a[m], rows + (first + m * 16 + lane % 16) * (Width + 8) + k * 16 + lane / 16 * 8);
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+      uint32 b[4];
+      loadMatrices(b, tile + (n * 8 + lane / 16 * 8 + lane % 8) * (Width + 8) + k * 16 +
+                          lane / 8 % 2 * 8);
+#pragma unroll
+      for (int m = 0; m < M; ++m) {
+        multiply(c[m][n], a[m], b[0], b[1]);
+        multiply(c[m][n + 1], a[m], b[2], b[3]);
+      }
+    }
   }
 }
 
-/// c[16 x Width] += p[16 x 64] tile, with p rounded to bf16.
-template <int Width>
-__device__ __forceinline__ void timesTile(float (&c)[Width / 8][4], const float (&p)[8][4],
+/// c[M][16 x Width] += p[M][16 x 8 N] tile, with p rounded to bf16.
+template <int Width, int M, int N>
+__device__ __forceinline__ void timesTile(float (&c)[M][Width / 8][4], const float (&p)[M][N][4],
                                           const bf16 *tile) {
   int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    uint32 a[4] = {pack(p[2 * k][0], p[2 * k][1]), pack(p[2 * k][2], p[2 * k][3]),
-                   pack(p[2 * k + 1][0], p[2 * k + 1][1]), pack(p[2 * k + 1][2], p[2 * k + 1][3])};
+  for (int k = 0; k < N / 2; ++k) {
+    uint32 a[M][4];
+#pragma unroll
+    for (int m = 0; m < M; ++m) {
+      a[m][0] = pack(p[m][2 * k][0], p[m][2 * k][1]);
+      a[m][1] = pack(p[m][2 * k][2], p[m][2 * k][3]);
+      a[m][2] = pack(p[m][2 * k + 1][0], p[m][2 * k + 1][1]);
+      a[m][3] = pack(p[m][2 * k + 1][2], p[m][2 * k + 1][3]);
+    }
 #pragma unroll
     for (int n = 0; n < Width / 8; n += 2) {
       uint32 b[4];
       loadTransposed(b, tile + (k * 16 + lane / 8 % 2 * 8 + lane % 8) * (Width + 8) + n * 8 +
                             lane / 16 * 8);
-      multiply(c[n], a, b[0], b[1]);
-      multiply(c[n + 1], a, b[2], b[3]);
+#pragma unroll
+      for (int m = 0; m < M; ++m) {
+        multiply(c[m][n], a[m], b[0], b[1]);
+        multiply(c[m][n + 1], a[m], b[2], b[3]);
+      }
     }
   }
 }
 
-template <int Width> __device__ __forceinline__ void clear(float (&c)[Width][4]) {
+template <int M, int N> __device__ __forceinline__ void clear(float (&c)[M][N][4]) {
 #pragma unroll
-  for (int n = 0; n < Width; ++n)
+  for (int m = 0; m < M; ++m)
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      c[n][i] = 0.0f;
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        c[m][n][i] = 0.0f;
 }
 
 /// Writes 16 rows of a warp, times `factor` of the row's half.
@@ -149,109 +152,118 @@ __device__ __forceinline__ float quadSum(float x) {
 }
 
 /// Whether some query of rows [row, row + rows) does not see some key of the tile.
-__device__ __forceinline__ bool isPartial(const Mask &mask, int row, int rows, int key, int keys) {
+__device__ __forceinline__ bool isPartial(const Mask &mask, int row, int rows, int key, int tile,
+                                          int keys) {
   int last = row + rows - 1;
-  return key + kTile > keys || mask.firstKey(last) > key || mask.endKey(row, keys) < key + kTile;
+  return key + tile > keys || mask.firstKey(last) > key || mask.endKey(row, keys) < key + tile;
 }
 
-template <int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename O>
 __device__ __forceinline__ void attentionForward(const bf16 *q, const bf16 *k, const bf16 *v,
                                                  bf16 *o, float *lse, Mask mask, float scale) {
   extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * (Width + 8);
-  bf16 *queries = shared, *tiles = shared + size; // then k and v, twice
+  constexpr int tileRows = 64 * M, tile = 64, size = tile * (Width + 8);
+  bf16 *queries = shared, *tiles = shared + tileRows * (Width + 8); // then k and v, twice
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // The last blocks of a causal head have most to do: they start first.
   int block = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
-  int keyHead = head / (Heads / KeyHeads), first = block * kTile;
-  int rows = min(kTile, Queries - first);
-  int begin = mask.firstKey(first) / kTile * kTile, end = mask.endKey(first + rows - 1, Keys);
+  int keyHead = head / (Heads / KeyHeads), first = block * tileRows;
+  int rows = min(tileRows, Queries - first);
+  int begin = mask.firstKey(first) / tile * tile, end = mask.endKey(first + rows - 1, Keys);
   const bf16 *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
 
-  fetchTile<Width>(queries, Q::at(q, batch, first, head), Q::row, rows);
+  fetchTile<Width, tileRows>(queries, Q::at(q, batch, first, head), Q::row, rows);
   auto fetch = [&](int key, int stage) {
     bf16 *to = tiles + stage * 2 * size;
-    fetchTile<Width>(to, kHead + key * K::row, K::row, Keys - key);
-    fetchTile<Width>(to + size, vHead + key * V::row, V::row, Keys - key);
+    fetchTile<Width, tile>(to, kHead + key * K::row, K::row, Keys - key);
+    fetchTile<Width, tile>(to + size, vHead + key * V::row, V::row, Keys - key);
   };
   if (begin < end)
     fetch(begin, 0);
   commitCopies();
 
-  uint32 a[Width / 16][4];
-  float out[Width / 8][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f};
+  float out[M][Width / 8][4], top[M][2], sum[M][2];
   clear(out);
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      top[m][half] = -INFINITY;
+      sum[m][half] = 0.0f;
+    }
   float factor = scale * kLog2e;
-  for (int key = begin, stage = 0; key < end; key += kTile, stage ^= 1) {
-    if (key + kTile < end)
-      fetch(key + kTile, stage ^ 1);
+  for (int key = begin, stage = 0; key < end; key += tile, stage ^= 1) {
+    if (key + tile < end)
+      fetch(key + tile, stage ^ 1);
     commitCopies();
     waitForCopies<1>();
     __syncthreads();
-    if (key == begin)
-#pragma unroll
-      for (int i = 0; i < Width / 16; ++i)
-        leftOperand<Width>(a[i], queries, warp * 16, i);
-    const bf16 *tile = tiles + stage * 2 * size;
-    float s[8][4];
+    const bf16 *kTile = tiles + stage * 2 * size;
+    float s[M][8][4];
     clear(s);
+    timesTransposed<Width>(s, queries, kTile);
+    if (isPartial(mask, first, rows, key, tile, Keys)) {
 #pragma unroll
-    for (int i = 0; i < Width / 16; ++i)
-      timesColumns<Width>(s, a[i], tile, i);
-    if (isPartial(mask, first, rows, key, Keys)) {
+      for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < 8; ++n)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          int query = first + warp * 16 + lane / 4 + i / 2 * 8;
-          int at = key + n * 8 + lane % 4 * 2 + i % 2;
-          if (at >= Keys || !mask.sees(query, at))
-            s[n][i] = -INFINITY;
-        }
+          for (int i = 0; i < 4; ++i) {
+            int query = first + (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
+            int at = key + n * 8 + lane % 4 * 2 + i % 2;
+            if (at >= Keys || !mask.sees(query, at))
+              s[m][n][i] = -INFINITY;
+          }
     }
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float best = top[half];
+    for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int n = 0; n < 8; ++n)
-        best = fmaxf(best, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-      best = quadMax(best);
-      // A query that has seen no key yet: every score is -inf, and so is the maximum.
-      float base = best == -INFINITY ? 0.0f : best * factor;
-      float shrink = exp2Approx(top[half] * factor - base);
-      top[half] = best;
-      float part = 0.0f;
+      for (int half = 0; half < 2; ++half) {
+        float best = top[m][half];
 #pragma unroll
-      for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < 8; ++n)
+          best = fmaxf(best, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+        best = quadMax(best);
+        // A query that has seen no key yet: every score is -inf, and so is the maximum.
+        float base = best == -INFINITY ? 0.0f : best * factor;
+        float shrink = exp2Approx(top[m][half] * factor - base);
+        top[m][half] = best;
+        float part = 0.0f;
 #pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          s[n][i] = exp2Approx(fmaf(s[n][i], factor, -base));
-          part += s[n][i];
+        for (int n = 0; n < 8; ++n)
+#pragma unroll
+          for (int i = 2 * half; i < 2 * half + 2; ++i) {
+            s[m][n][i] = exp2Approx(fmaf(s[m][n][i], factor, -base));
+            part += s[m][n][i];
+          }
+        sum[m][half] = sum[m][half] * shrink + part;
+#pragma unroll
+        for (int n = 0; n < Width / 8; ++n) {
+          out[m][n][2 * half] *= shrink;
+          out[m][n][2 * half + 1] *= shrink;
         }
-      sum[half] = sum[half] * shrink + part;
-#pragma unroll
-      for (int n = 0; n < Width / 8; ++n) {
-        out[n][2 * half] *= shrink;
-        out[n][2 * half + 1] *= shrink;
       }
-    }
-    timesTile<Width>(out, s, tile + size);
+    timesTile<Width>(out, s, kTile + size);
     __syncthreads();
   }
   waitForCopies<0>();
-  float inverse[2];
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float all = quadSum(sum[half]);
-    inverse[half] = all > 0.0f ? 1.0f / all : 0.0f;
-    int row = warp * 16 + lane / 4 + 8 * half;
-    if (lse && lane % 4 == 0 && row < rows)
-      lse[(int64(batch) * Heads + head) * Queries + first + row] =
-          all > 0.0f ? top[half] * scale + logf(all) : -INFINITY;
+  for (int m = 0; m < M; ++m) {
+    float inverse[2];
+    int row = (warp * M + m) * 16;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float all = quadSum(sum[m][half]);
+      inverse[half] = all > 0.0f ? 1.0f / all : 0.0f;
+      int own = row + lane / 4 + 8 * half;
+      if (lse && lane % 4 == 0 && own < rows)
+        lse[(int64(batch) * Heads + head) * Queries + first + own] =
+            all > 0.0f ? top[m][half] * scale + logf(all) : -INFINITY;
+    }
+    storeRows<Width>(O::at(o, batch, first, head), O::row, out[m], inverse[0], inverse[1], row,
+                     rows);
   }
-  storeRows<Width>(O::at(o, batch, first, head), O::row, out, inverse[0], inverse[1], warp * 16,
-                   rows);
 }
 
 /// delta[b, h, i] = <dO, o>: a warp for each row.
@@ -295,45 +307,46 @@ __device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *
     delta[(int64(batch) * Heads + head) * Queries + row] = sum;
 }
 
-/// dk and dv of 64 keys. Scores are transposed, [key][query], so that both products read them from
+/// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both products read them from
 /// registers.
-template <int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename G, typename DK, typename DV>
 __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                       const bf16 *v, const float *lse,
                                                       const float *delta, bf16 *dk, bf16 *dv,
                                                       Mask mask, float scale) {
   extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * (Width + 8);
-  bf16 *keys = shared, *values = keys + size, *tiles = values + size; // then q and dO, twice
-  auto *statistics = reinterpret_cast<float *>(tiles + 4 * size);     // lse and delta, twice
+  constexpr int tileRows = 64 * M, tile = 64 / M, N = tile / 8, size = tile * (Width + 8);
+  bf16 *keys = shared, *values = keys + tileRows * (Width + 8);
+  bf16 *tiles = values + tileRows * (Width + 8);                  // q and dO, twice
+  auto *statistics = reinterpret_cast<float *>(tiles + 4 * size); // lse and delta, twice
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  int first = blockIdx.x * kTile, keyHead = blockIdx.y, batch = blockIdx.z;
-  int rows = min(kTile, Keys - first), last = first + rows - 1;
-  int begin = mask.firstQuery(first) / kTile * kTile, end = mask.endQuery(last, Queries);
+  int first = blockIdx.x * tileRows, keyHead = blockIdx.y, batch = blockIdx.z;
+  int rows = min(tileRows, Keys - first), last = first + rows - 1;
+  int begin = mask.firstQuery(first) / tile * tile, end = mask.endQuery(last, Queries);
   constexpr int group = Heads / KeyHeads;
 
-  fetchTile<Width>(keys, K::at(k, batch, first, keyHead), K::row, rows);
-  fetchTile<Width>(values, V::at(v, batch, first, keyHead), V::row, rows);
-  int steps = end > begin ? (end - begin + kTile - 1) / kTile : 0;
+  fetchTile<Width, tileRows>(keys, K::at(k, batch, first, keyHead), K::row, rows);
+  fetchTile<Width, tileRows>(values, V::at(v, batch, first, keyHead), V::row, rows);
+  int steps = end > begin ? (end - begin + tile - 1) / tile : 0;
   auto fetch = [&](int step, int stage) {
-    int head = keyHead * group + step / steps, query = begin + step % steps * kTile;
+    int head = keyHead * group + step / steps, query = begin + step % steps * tile;
     bf16 *to = tiles + stage * 2 * size;
-    fetchTile<Width>(to, Q::at(q, batch, query, head), Q::row, Queries - query);
-    fetchTile<Width>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
+    fetchTile<Width, tile>(to, Q::at(q, batch, query, head), Q::row, Queries - query);
+    fetchTile<Width, tile>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
     int64 row = (int64(batch) * Heads + head) * Queries + query;
-    if (threadIdx.x < kTile) {
+    if (threadIdx.x < tile) {
       bool exists = query + int(threadIdx.x) < Queries;
-      float *to = statistics + stage * 2 * kTile + threadIdx.x;
-      to[0] = exists ? lse[row + threadIdx.x] * kLog2e : 0.0f;
-      to[kTile] = exists ? delta[row + threadIdx.x] : 0.0f;
+      float *at = statistics + stage * 2 * tile + threadIdx.x;
+      at[0] = exists ? lse[row + threadIdx.x] * kLog2e : 0.0f;
+      at[tile] = exists ? delta[row + threadIdx.x] : 0.0f;
     }
   };
   if (steps > 0)
     fetch(0, 0);
   commitCopies();
 
-  float dkOut[Width / 8][4], dvOut[Width / 8][4];
+  float dkOut[M][Width / 8][4], dvOut[M][Width / 8][4];
   clear(dkOut);
   clear(dvOut);
   float factor = scale * kLog2e;
@@ -344,100 +357,116 @@ __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16
     waitForCopies<1>();
     __syncthreads();
     const bf16 *qTile = tiles + stage * 2 * size, *gTile = qTile + size;
-    const float *lseTile = statistics + stage * 2 * kTile, *deltaTile = lseTile + kTile;
-    int query = begin + step % steps * kTile;
-    float p[8][4], g[8][4];
+    const float *lseTile = statistics + stage * 2 * tile, *deltaTile = lseTile + tile;
+    int query = begin + step % steps * tile;
+    float p[M][N][4], g[M][N][4];
     clear(p);
     clear(g);
     timesTransposed<Width>(p, keys, qTile);
     timesTransposed<Width>(g, values, gTile);
-    bool partial = query + kTile > Queries || rows < kTile ||
-                   isPartial(mask, query, min(kTile, Queries - query), first, Keys);
+    bool partial = query + tile > Queries || rows < tileRows ||
+                   isPartial(mask, query, min(tile, Queries - query), first, tileRows, Keys);
 #pragma unroll
-    for (int n = 0; n < 8; ++n)
+    for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        int column = n * 8 + lane % 4 * 2 + i % 2, row = warp * 16 + lane / 4 + i / 2 * 8;
-        p[n][i] = exp2Approx(fmaf(p[n][i], factor, -lseTile[column]));
-        if (partial && (query + column >= Queries || row >= rows ||
-                        !mask.sees(query + column, first + row)))
-          p[n][i] = 0.0f;
-        g[n][i] = p[n][i] * (g[n][i] - deltaTile[column]) * scale;
-      }
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          int column = n * 8 + lane % 4 * 2 + i % 2;
+          int row = (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
+          float x = exp2Approx(fmaf(p[m][n][i], factor, -lseTile[column]));
+          if (partial && (query + column >= Queries || row >= rows ||
+                          !mask.sees(query + column, first + row)))
+            x = 0.0f;
+          p[m][n][i] = x;
+          g[m][n][i] = x * (g[m][n][i] - deltaTile[column]) * scale;
+        }
     timesTile<Width>(dvOut, p, gTile);
     timesTile<Width>(dkOut, g, qTile);
     __syncthreads();
   }
   waitForCopies<0>();
-  storeRows<Width>(DK::at(dk, batch, first, keyHead), DK::row, dkOut, 1.0f, 1.0f, warp * 16, rows);
-  storeRows<Width>(DV::at(dv, batch, first, keyHead), DV::row, dvOut, 1.0f, 1.0f, warp * 16, rows);
+#pragma unroll
+  for (int m = 0; m < M; ++m) {
+    int row = (warp * M + m) * 16;
+    storeRows<Width>(DK::at(dk, batch, first, keyHead), DK::row, dkOut[m], 1.0f, 1.0f, row, rows);
+    storeRows<Width>(DV::at(dv, batch, first, keyHead), DV::row, dvOut[m], 1.0f, 1.0f, row, rows);
+  }
 }
 
-/// dq of 64 queries.
-template <int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+/// dq of 64 M queries.
+template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename G, typename DQ>
 __device__ __forceinline__ void attentionQueryGradients(const bf16 *dO, const bf16 *q,
                                                         const bf16 *k, const bf16 *v,
                                                         const float *lse, const float *delta,
                                                         bf16 *dq, Mask mask, float scale) {
   extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * (Width + 8);
-  bf16 *queries = shared, *gradients = queries + size, *tiles = gradients + size;
+  constexpr int tileRows = 64 * M, tile = 64 / M, N = tile / 8, size = tile * (Width + 8);
+  bf16 *queries = shared, *gradients = queries + tileRows * (Width + 8);
+  bf16 *tiles = gradients + tileRows * (Width + 8);
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int block = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
-  int keyHead = head / (Heads / KeyHeads), first = block * kTile;
-  int rows = min(kTile, Queries - first);
-  int begin = mask.firstKey(first) / kTile * kTile, end = mask.endKey(first + rows - 1, Keys);
+  int keyHead = head / (Heads / KeyHeads), first = block * tileRows;
+  int rows = min(tileRows, Queries - first);
+  int begin = mask.firstKey(first) / tile * tile, end = mask.endKey(first + rows - 1, Keys);
   const bf16 *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
 
-  fetchTile<Width>(queries, Q::at(q, batch, first, head), Q::row, rows);
-  fetchTile<Width>(gradients, G::at(dO, batch, first, head), G::row, rows);
+  fetchTile<Width, tileRows>(queries, Q::at(q, batch, first, head), Q::row, rows);
+  fetchTile<Width, tileRows>(gradients, G::at(dO, batch, first, head), G::row, rows);
   auto fetch = [&](int key, int stage) {
     bf16 *to = tiles + stage * 2 * size;
-    fetchTile<Width>(to, kHead + key * K::row, K::row, Keys - key);
-    fetchTile<Width>(to + size, vHead + key * V::row, V::row, Keys - key);
+    fetchTile<Width, tile>(to, kHead + key * K::row, K::row, Keys - key);
+    fetchTile<Width, tile>(to + size, vHead + key * V::row, V::row, Keys - key);
   };
   if (begin < end)
     fetch(begin, 0);
   commitCopies();
-  float rowLse[2], rowDelta[2];
+  float rowLse[M][2], rowDelta[M][2];
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    int row = min(warp * 16 + lane / 4 + 8 * half, rows - 1);
-    int64 at = (int64(batch) * Heads + head) * Queries + first + row;
-    rowLse[half] = lse[at] * kLog2e;
-    rowDelta[half] = delta[at];
-  }
-  float out[Width / 8][4];
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int row = min((warp * M + m) * 16 + lane / 4 + 8 * half, rows - 1);
+      int64 at = (int64(batch) * Heads + head) * Queries + first + row;
+      rowLse[m][half] = lse[at] * kLog2e;
+      rowDelta[m][half] = delta[at];
+    }
+  float out[M][Width / 8][4];
   clear(out);
   float factor = scale * kLog2e;
-  for (int key = begin, stage = 0; key < end; key += kTile, stage ^= 1) {
-    if (key + kTile < end)
-      fetch(key + kTile, stage ^ 1);
+  for (int key = begin, stage = 0; key < end; key += tile, stage ^= 1) {
+    if (key + tile < end)
+      fetch(key + tile, stage ^ 1);
     commitCopies();
     waitForCopies<1>();
     __syncthreads();
-    const bf16 *kTileRows = tiles + stage * 2 * size, *vTileRows = kTileRows + size;
-    float p[8][4], g[8][4];
+    const bf16 *kTile = tiles + stage * 2 * size, *vTile = kTile + size;
+    float p[M][N][4], g[M][N][4];
     clear(p);
     clear(g);
-    timesTransposed<Width>(p, queries, kTileRows);
-    timesTransposed<Width>(g, gradients, vTileRows);
-    bool partial = isPartial(mask, first, rows, key, Keys);
+    timesTransposed<Width>(p, queries, kTile);
+    timesTransposed<Width>(g, gradients, vTile);
+    bool partial = isPartial(mask, first, rows, key, tile, Keys);
 #pragma unroll
-    for (int n = 0; n < 8; ++n)
+    for (int m = 0; m < M; ++m)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        int query = first + warp * 16 + lane / 4 + i / 2 * 8;
-        int at = key + n * 8 + lane % 4 * 2 + i % 2;
-        float x = exp2Approx(fmaf(p[n][i], factor, -rowLse[i / 2]));
-        if (partial && (at >= Keys || !mask.sees(query, at)))
-          x = 0.0f;
-        g[n][i] = x * (g[n][i] - rowDelta[i / 2]) * scale;
-      }
-    timesTile<Width>(out, g, kTileRows);
+      for (int n = 0; n < N; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          int query = first + (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
+          int at = key + n * 8 + lane % 4 * 2 + i % 2;
+          float x = exp2Approx(fmaf(p[m][n][i], factor, -rowLse[m][i / 2]));
+          if (partial && (at >= Keys || !mask.sees(query, at)))
+            x = 0.0f;
+          g[m][n][i] = x * (g[m][n][i] - rowDelta[m][i / 2]) * scale;
+        }
+    timesTile<Width>(out, g, kTile);
     __syncthreads();
   }
   waitForCopies<0>();
-  storeRows<Width>(DQ::at(dq, batch, first, head), DQ::row, out, 1.0f, 1.0f, warp * 16, rows);
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+    storeRows<Width>(DQ::at(dq, batch, first, head), DQ::row, out[m], 1.0f, 1.0f,
+                     (warp * M + m) * 16, rows);
 }

@@ -41,40 +41,75 @@ __device__ __forceinline__ void fillElements(T *to, T value) {
   to[offset] = value;
 }
 
-/// grad[v] = sum over t, in rising order, with tokens[t] = v of dx[t]; grad holds zeros. A block for
-/// each token; the first block with an id sums all its rows, the others end.
-template <int Tokens, int Width, int64 Stride>
+/// grad[v] = sum over t, in rising order, with tokens[t] = v of dx[t]: a block for `Each` rows of the
+/// table. It lists the tokens that name one of them, and sums row by row.
+template <int Tokens, int Table, int Width, int64 Stride, int Each>
 __device__ __forceinline__ void embeddingGradient(const int *tokens, const float *dx, float *grad) {
-  constexpr int threads = 256, each = (Width + threads - 1) / threads;
-  __shared__ uint32 found[threads / 32];
-  int self = blockIdx.x, id = tokens[self];
-  bool earlier = false;
-  for (int t = threadIdx.x; t < self; t += threads)
-    earlier |= tokens[t] == id;
-  if (__syncthreads_or(earlier))
-    return;
-  float sum[each];
-#pragma unroll
-  for (int i = 0; i < each; ++i)
-    sum[i] = 0.0f;
-  for (int base = self; base < Tokens; base += threads) {
-    int t = base + threadIdx.x;
-    uint32 mine = __ballot_sync(~0u, t < Tokens && tokens[t] == id);
+  constexpr int threads = 256, warps = threads / 32, columns = (Width + threads - 1) / threads;
+  constexpr int capacity = 2048;
+  __shared__ int listed[capacity];
+  __shared__ unsigned char rowOf[capacity];
+  __shared__ int counts[warps];
+  const int first = blockIdx.x * Each, rows = min(Each, Table - first);
+  int count = 0;
+  bool fresh = true;
+  auto addListed = [&] {
     __syncthreads();
-    if (threadIdx.x % 32 == 0)
-      found[threadIdx.x / 32] = mine;
-    __syncthreads();
-    for (int w = 0; w < threads / 32; ++w)
-      for (uint32 rest = found[w]; rest; rest &= rest - 1) {
-        const float *row = dx + (base + w * 32 + __ffs(rest) - 1) * Stride;
+    for (int row = 0; row < rows; ++row) {
+      float *to = grad + int64(first + row) * Width;
+      float sum[columns];
 #pragma unroll
-        for (int i = 0; i < each; ++i)
-          if (i * threads + threadIdx.x < Width)
-            sum[i] += row[i * threads + threadIdx.x];
+      for (int i = 0; i < columns; ++i) {
+        int c = i * threads + threadIdx.x;
+        sum[i] = !fresh && c < Width ? to[c] : 0.0f;
       }
-  }
+      for (int n = 0; n < count; ++n) {
+        if (Each > 1 && rowOf[n] != row)
+          continue;
+        const float *from = dx + listed[n] * Stride;
 #pragma unroll
-  for (int i = 0; i < each; ++i)
-    if (i * threads + threadIdx.x < Width)
-      grad[int64(id) * Width + i * threads + threadIdx.x] = sum[i];
+        for (int i = 0; i < columns; ++i) {
+          int c = i * threads + threadIdx.x;
+          if (c < Width)
+            sum[i] += from[c];
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < columns; ++i) {
+        int c = i * threads + threadIdx.x;
+        if (c < Width)
+          to[c] = sum[i];
+      }
+    }
+    __syncthreads();
+    count = 0;
+    fresh = false;
+  };
+  for (int base = 0; base < Tokens; base += threads) {
+    int t = base + threadIdx.x;
+    int row = t < Tokens ? tokens[t] - first : -1;
+    bool mine = row >= 0 && row < rows;
+    uint32 ballot = __ballot_sync(~0u, mine);
+    if (!__syncthreads_or(mine))
+      continue;
+    if (count + threads > capacity)
+      addListed();
+    if (threadIdx.x % 32 == 0)
+      counts[threadIdx.x / 32] = __popc(ballot);
+    __syncthreads();
+    int before = 0, all = 0;
+#pragma unroll
+    for (int w = 0; w < warps; ++w) {
+      before += w < threadIdx.x / 32 ? counts[w] : 0;
+      all += counts[w];
+    }
+    if (mine) {
+      int at = count + before + __popc(ballot & ((1u << threadIdx.x % 32) - 1));
+      listed[at] = t;
+      rowOf[at] = row;
+    }
+    count += all;
+    __syncthreads();
+  }
+  addListed();
 }
