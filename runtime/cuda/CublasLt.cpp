@@ -27,6 +27,7 @@ using support::fail;
   X(cublasLtMatmulPreferenceDestroy)                                                               \
   X(cublasLtMatmulPreferenceSetAttribute)                                                          \
   X(cublasLtMatmulAlgoGetHeuristic)                                                                \
+  X(cublasLtGetVersion)                                                                            \
   X(cublasLtGetStatusString)
 
 struct CublasLt::Library {
@@ -111,6 +112,8 @@ CublasLt::CublasLt() {
   handle = created;
 }
 
+size_t CublasLt::version() const { return lt().cublasLtGetVersion(); }
+
 CublasLt::~CublasLt() { lt().cublasLtDestroy(static_cast<cublasLtHandle_t>(handle)); }
 
 struct CudaMatmul::Impl {
@@ -125,7 +128,8 @@ struct CudaMatmul::Impl {
   };
   std::vector<Offsets> calls;
 
-  Impl(CublasLt &library, const MatmulSpec &given, bool reduced) : library(library), spec(given) {
+  Impl(CublasLt &library, const MatmulSpec &given, bool reduced, int64_t algorithm)
+      : library(library), spec(given) {
     if (spec.c.columnStride != 1 && spec.n > 1) {
       if (spec.c.rowStride != 1 || spec.hasBias)
         fail("a product whose result has strides [{}, {}] has no CUDA form", spec.c.rowStride,
@@ -171,7 +175,7 @@ struct CudaMatmul::Impl {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     }
-    choose(reduced);
+    choose(reduced, algorithm);
   }
 
   ~Impl() {
@@ -185,7 +189,7 @@ struct CudaMatmul::Impl {
         "attribute");
   }
 
-  void choose(bool reduced) {
+  void choose(bool reduced, int64_t algorithm) {
     cublasLtMatmulPreference_t preference = nullptr;
     lt().check(lt().cublasLtMatmulPreferenceCreate(&preference), "preference");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
@@ -199,10 +203,15 @@ struct CudaMatmul::Impl {
         reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK} : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
     int found = 0;
+    std::vector<cublasLtMatmulHeuristicResult_t> guesses(static_cast<size_t>(algorithm) + 1);
     const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
         static_cast<cublasLtHandle_t>(library.handle), operation, b->layout, a->layout, c->layout,
-        c->layout, preference, 1, &chosen, &found);
+        c->layout, preference, static_cast<int>(guesses.size()), guesses.data(), &found);
     lt().cublasLtMatmulPreferenceDestroy(preference);
+    if (status == CUBLAS_STATUS_SUCCESS && found > 0 && found <= algorithm)
+      fail("cuBLASLt has {} algorithms for this product; the plan asks for number {}", found,
+           algorithm);
+    chosen = guesses.back();
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)
       fail("cuBLASLt has no algorithm for [{}, {}] times [{}, {}] of {}{} into {}", spec.m, spec.k,
            spec.k, spec.n, support::irName(spec.a.dtype), spec.hasBias ? " with a bias" : "",
@@ -212,8 +221,8 @@ struct CudaMatmul::Impl {
   bool swapped = false;
 };
 
-CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced)
-    : impl(std::make_unique<Impl>(library, spec, reduced)) {}
+CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm)
+    : impl(std::make_unique<Impl>(library, spec, reduced, algorithm)) {}
 CudaMatmul::~CudaMatmul() = default;
 CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
 

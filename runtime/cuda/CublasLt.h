@@ -19,6 +19,8 @@ public:
   CublasLt(const CublasLt &) = delete;
   CublasLt &operator=(const CublasLt &) = delete;
 
+  size_t version() const;
+
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20; // what NVIDIA advises for Hopper
 
   struct Library;
@@ -32,7 +34,8 @@ private:
 class CudaMatmul {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
-  CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced);
+  /// `algorithm`: number in the library's own order, best guess first.
+  CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm = 0);
   ~CudaMatmul();
   CudaMatmul(CudaMatmul &&) noexcept;
 

@@ -4,7 +4,9 @@
 #include "runtime/cpu/MatmulCall.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
+#include "runtime/support/DType.h"
 
 #include <algorithm>
 #include <array>
@@ -180,7 +182,49 @@ public:
         fail("{}: program {}: {}", file.origin(), prepared.name, error.what());
       }
     }
+    checkTuning();
     device.wait("cannot prepare the plan");
+  }
+
+  std::string tune(PlanT &content) {
+    fillRandomly();
+    std::vector<StepT *> steps;
+    size_t firstOfProgram = 0;
+    report::Table table(1);
+    table.add({"product (m, n, k)", "steps", "us", "tuned us", "algorithm"});
+    std::map<const CudaMatmul *, Tuned> tuned;
+    double before = 0.0, after = 0.0;
+    for (size_t p = 0; p < programs.size(); ++p) {
+      steps.clear();
+      collectSteps(content.programs[p]->blocks, steps);
+      if (steps.size() != programs[p].nodes.size())
+        fail("{}: a plan with loops cannot be tuned", file.origin());
+      for (size_t i = 0; i < steps.size(); ++i) {
+        const Node &node = programs[p].nodes[i];
+        if (!node.matmul)
+          continue;
+        auto [entry, isNew] = tuned.try_emplace(node.matmul);
+        if (isNew)
+          entry->second = tuneProduct(node);
+        Tuned &choice = entry->second;
+        ++choice.steps;
+        if (p == 0) {
+          before += choice.guessed;
+          after += choice.best;
+        }
+        writeChoice(*steps[i], choice);
+      }
+    }
+    for (const auto &[matmul, choice] : tuned)
+      table.add({choice.name, fmt::format("{}", choice.steps), fmt::format("{:.1f}", choice.guessed),
+                 fmt::format("{:.1f}", choice.best), fmt::format("{}", choice.algorithm)});
+    auto tunedFor = std::make_unique<KeyValueT>();
+    tunedFor->key = kTunedKey;
+    tunedFor->value = tuningText();
+    std::erase_if(content.header->options, [](const auto &o) { return o->key == kTunedKey; });
+    content.header->options.push_back(std::move(tunedFor));
+    return fmt::format("{}  products of program {}: {:.2f} ms, tuned {:.2f} ms\n", table.text(),
+                       programs.empty() ? "" : programs.front().name, 1e-3 * before, 1e-3 * after);
   }
 
   ~Executor() override {
@@ -296,6 +340,138 @@ private:
   };
 
   static constexpr size_t kStagingBytes = size_t{4} << 20;
+  static constexpr const char *kTunedKey = "tuned";
+
+  //---- Tuning ------------------------------------------------------------------------------------
+
+  struct Tuned {
+    std::string name;
+    int64_t algorithm = 0;
+    double guessed = 0.0, best = 0.0; ///< microseconds
+    int steps = 0;
+  };
+
+  std::string tuningText() const {
+    return fmt::format("{}, cuBLASLt {}", device.name, library ? library->version() : 0);
+  }
+
+  /// Numbers of algorithms mean something only on the device and with the library they were found on.
+  void checkTuning() const {
+    for (const KeyValue *option : *plan.header()->options())
+      if (option->key()->string_view() == kTunedKey && option->value()->str() != tuningText())
+        fail("{}: tuned for {}, but this is {}; tune the plan again, or use it as hydrac wrote it",
+             file.origin(), option->value()->string_view(), tuningText());
+  }
+
+  /// bf16 numbers around 1 in every byte: zeros would need less power and run faster.
+  void fillRandomly() {
+    std::vector<uint16_t> numbers(size_t{8} << 20);
+    uint64_t state = 1;
+    for (uint16_t &x : numbers) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      x = support::bf16FromDouble(double(int64_t(state) >> 11) * 0x1p-52);
+    }
+    const auto bytes = std::as_bytes(std::span(numbers));
+    for (const DeviceMemory &segment : segments)
+      for (size_t at = 0; at < segment.size(); at += bytes.size())
+        upload(segment.get() + at, bytes.first(std::min(bytes.size(), segment.size() - at)));
+    device.wait("cannot fill GPU memory");
+  }
+
+  /// Microseconds of one run, by the median of several.
+  double timeProduct(const CudaMatmul &product, const Node &node) {
+    constexpr int runs = 10, rounds = 5;
+    const bool bias = node.args.size() == 4;
+    const auto run = [&] {
+      product.run(node.args[0], node.args[1], bias ? node.args[2] : 0, node.args[bias ? 3 : 2],
+                  workspace.get(), device.stream);
+    };
+    run();
+    std::vector<double> times;
+    for (int round = 0; round < rounds; ++round) {
+      begin.record(device.stream);
+      for (int i = 0; i < runs; ++i)
+        run();
+      end.record(device.stream);
+      device.wait("cannot time a product");
+      times.push_back(1e6 * end.secondsSince(begin) / runs);
+    }
+    std::sort(times.begin(), times.end());
+    return times[rounds / 2];
+  }
+
+  /// Whether two runs give the same bits.
+  bool repeats(const CudaMatmul &product, const Node &node) {
+    const Arg &result = *node.step->args()->Get(node.step->args()->size() - 1);
+    const Tensor &entry = *plan.tensors()->Get(result.index());
+    const CUdeviceptr address = node.args.back();
+    std::array<std::vector<std::byte>, 2> results;
+    const bool bias = node.args.size() == 4;
+    for (std::vector<std::byte> &bytes : results) {
+      bytes.resize(extentBytes(entry));
+      driver().check(driver().cuMemsetD8Async(address, 0, bytes.size(), device.stream),
+                     "cannot clear a result");
+      product.run(node.args[0], node.args[1], bias ? node.args[2] : 0, address, workspace.get(),
+                  device.stream);
+      download(address, bytes);
+    }
+    return results[0] == results[1];
+  }
+
+  Tuned tuneProduct(const Node &node) {
+    constexpr int64_t candidates = 12;
+    const CallSite site(plan, *node.step, 1);
+    const MatmulSpec spec = describeMatmul(site);
+    const bool reduced = site.attributes.flag("reduced_reduction", false);
+    std::vector<std::pair<double, int64_t>> times;
+    for (int64_t i = 0; i < candidates; ++i) {
+      try {
+        times.emplace_back(timeProduct(CudaMatmul(*library, spec, reduced, i), node), i);
+      } catch (const support::Error &) {
+        break; // there are no more
+      }
+    }
+    if (times.empty())
+      fail("{}: no algorithm runs", node.step->name()->string_view());
+    Tuned choice{fmt::format("{} {} {}", spec.m, spec.n, spec.k), 0, times[0].first, times[0].first};
+    std::sort(times.begin(), times.end());
+    for (const auto &[microseconds, algorithm] : times)
+      if (algorithm == 0 || (microseconds < choice.guessed &&
+                             repeats(CudaMatmul(*library, spec, reduced, algorithm), node))) {
+        choice.algorithm = algorithm;
+        choice.best = microseconds;
+        break;
+      }
+    return choice;
+  }
+
+  static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
+                           std::vector<StepT *> &steps) {
+    for (const auto &block : blocks)
+      if (StepT *step = block->node.AsStep())
+        steps.push_back(step);
+  }
+
+  static void writeChoice(StepT &step, const Tuned &choice) {
+    const auto alternative = [](int64_t algorithm, double microseconds) {
+      auto entry = std::make_unique<AlternativeT>();
+      entry->description = fmt::format("cuBLASLt algorithm {}", algorithm);
+      auto attr = std::make_unique<AttrT>();
+      attr->name = "algorithm";
+      attr->kind = AttrKind::integer;
+      attr->integer = algorithm;
+      entry->attrs.push_back(std::move(attr));
+      entry->microseconds = microseconds;
+      return entry;
+    };
+    step.alternatives.clear();
+    step.alternatives.push_back(alternative(0, choice.guessed));
+    step.chosen = 0;
+    if (choice.algorithm != 0) {
+      step.alternatives.push_back(alternative(choice.algorithm, choice.best));
+      step.chosen = 1;
+    }
+  }
 
   //---- Loading -----------------------------------------------------------------------------------
 
@@ -414,11 +590,12 @@ private:
       site.fail("this function does not run on CUDA");
     const MatmulSpec spec = describeMatmul(site);
     const bool reduced = site.attributes.flag("reduced_reduction", false);
+    const int64_t algorithm = site.attributes.integer("algorithm", 0);
     if (!library) {
       workspace = DeviceMemory(CublasLt::kWorkspaceBytes * device.streams.size(), file.origin());
       library = std::make_unique<CublasLt>();
     }
-    std::vector<int64_t> key = {spec.m, spec.n, spec.k, spec.hasBias, spec.accumulate, reduced};
+    std::vector<int64_t> key = {spec.m, spec.n, spec.k, spec.hasBias, spec.accumulate, reduced, algorithm};
     key.insert(key.end(), spec.batch.begin(), spec.batch.end());
     for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
       key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -426,7 +603,7 @@ private:
     }
     auto known = products.find(key);
     if (known == products.end())
-      known = products.emplace(key, CudaMatmul(*library, spec, reduced)).first;
+      known = products.emplace(key, CudaMatmul(*library, spec, reduced, algorithm)).first;
     return known->second;
   }
 
@@ -603,6 +780,10 @@ std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptio
                   "--target=h200 or another GPU",
                   file.origin(), file.plan().target()->name()->string_view());
   return std::make_unique<cuda::Executor>(file, options);
+}
+
+std::string tunePlan(const PlanFile &file, const CudaOptions &options, planfile::PlanT &content) {
+  return cuda::Executor(file, options).tune(content);
 }
 
 } // namespace hydra::runtime

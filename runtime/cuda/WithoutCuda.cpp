@@ -4,6 +4,12 @@
 
 bool hydra::runtime::builtWithCuda() { return false; }
 
+std::string hydra::runtime::tunePlan(const PlanFile &file, const CudaOptions &options,
+                                     planfile::PlanT &) {
+  makeCudaExecutor(file, options);
+  return "";
+}
+
 std::unique_ptr<hydra::runtime::Executor>
 hydra::runtime::makeCudaExecutor(const PlanFile &file, const CudaOptions &) {
   support::fail("{}: compiled for {}, but this build has no CUDA: it was made on a machine without "

@@ -82,7 +82,8 @@ void nameValues(CLI::App &app) {
                                                               {"--tokenizer", "KIND"},
                                                               {"--schedule", "KIND"},
                                                               {"--profile", "FORM"},
-                                                              {"--device", "NAME"}};
+                                                              {"--device", "NAME"},
+                                                              {"-o", "FILE"}};
   for (const auto &[flag, name] : kNames)
     app.get_option(flag)->type_name(name);
 }
@@ -231,6 +232,13 @@ void addReports(CLI::App &app, RunOptions &options) {
       ->check(CLI::IsMember({"table"}))
       ->excludes("--outputs")
       ->group(group);
+  auto *tune = app.add_flag("--tune", options.tune,
+                            "CUDA: measure the library's algorithms for every product and write a "
+                            "plan with the fastest to -o")
+                   ->group(group);
+  auto *tuned = app.add_option("-o", options.tuned, "where --tune writes the plan")->group(group);
+  tune->needs(tuned);
+  tuned->needs(tune);
   app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing")->group(group);
 }
 

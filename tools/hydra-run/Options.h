@@ -44,6 +44,8 @@ struct RunOptions {
 
   std::string device; ///< empty: what the plan was compiled for
   bool graph = true, check = false;
+  bool tune = false;
+  std::string tuned; ///< where --tune writes
   unsigned threads = 0;
 
   bool repeats() const { return bench > 0 || !profile.empty(); }

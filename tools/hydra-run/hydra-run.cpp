@@ -150,6 +150,13 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
   print("\n");
 }
 
+runtime::CudaOptions cudaOptions(const RunOptions &options) {
+  const size_t number = options.device.find(':');
+  return {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
+          .graph = options.graph,
+          .check = options.check};
+}
+
 /// On the device asked for, or the one that the plan was compiled for.
 std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
                                                 const runtime::PlanFile &file) {
@@ -159,15 +166,20 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   if (!cuda)
     return std::make_unique<runtime::CpuExecutor>(
         file, runtime::CpuOptions{.threads = options.threads, .memoryAvailable = 0});
-  const size_t number = options.device.find(':');
-  return runtime::makeCudaExecutor(
-      file, {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
-             .graph = options.graph,
-             .check = options.check});
+  return runtime::makeCudaExecutor(file, cudaOptions(options));
 }
 
 int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
+  if (options.tune) {
+    if (file.plan().target()->kind() != planfile::TargetKind::cuda)
+      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", options.plan,
+           file.plan().target()->name()->string_view());
+    const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
+    print(runtime::tunePlan(file, cudaOptions(options), *content));
+    runtime::writePlan(options.tuned, *content);
+    return 0;
+  }
   checkOptions(options, file);
   const std::optional<runtime::Checkpoint> checkpoint = findCheckpoint(options, file);
   const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Packs what a machine with a GPU needs to test and measure: programs, plans, and the CPU's results.
+# That machine needs NVIDIA's driver and CUDA 13's cuBLASLt; PyTorch for the comparison.
+# Usage: tools/gpu/pack.sh [BUILD]    writes BUILD/gpu.tar.xz; there: tar xf gpu.tar.xz && gpu/run.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/dev}
+out=$build/gpu
+rm -rf "$out" "$build/gpu.tar.xz"
+mkdir -p "$out"/{bin,lib,test,bench}
+cp tools/gpu/{run.sh,table.py,torch_lm.py} "$out"
+for program in hydra-run compare-tensors; do
+  strip -o "$out/bin/$program" "$build/bin/$program"
+done
+# The libraries that hydra-run was linked with, but for those of every Linux.
+ldd "$build/bin/hydra-run" | awk '$2 == "=>" && $1 !~ /^lib(c|m|stdc\+\+|gcc_s)\./ { print $3 }' |
+  xargs -I{} cp -L {} "$out/lib/"
+
+compile() { "$build/bin/hydrac" "$@"; }
+# One call of every small model on the GPU, and what the CPU says.
+for model in cs336 llama gpt2; do
+  for precision in fp32 bf16 pure_bf16; do
+    flags=(models/$model.mlir --preset=tiny --batch=2 --seq=32 --mode=grad --precision=$precision)
+    compile "${flags[@]}" --target=h200 -o "$out/test/$model-$precision.fb"
+    compile "${flags[@]}" -o "$out/cpu.fb"
+    "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$model-$precision.safetensors" >/dev/null 2>&1
+  done
+done
+# Grouped queries over several tiles, the last of them partial; attention written out; a table of many rows.
+declare -A cases=(
+  [tiles]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=300 --precision=bf16"
+  [wide]="models/llama.mlir --preset=tiny --set D=256,H=2,Hk=1 --batch=2 --seq=100 --precision=bf16"
+  [odd]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=bf16"
+  [naive]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 --attention=naive --precision=bf16"
+  [single]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 -O0 --precision=bf16"
+  [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
+)
+for name in "${!cases[@]}"; do
+  read -ra flags <<< "${cases[$name]}"
+  compile "${flags[@]}" --mode=grad --target=h200 -o "$out/test/$name.fb"
+  compile "${flags[@]}" --mode=grad -o "$out/cpu.fb"
+  "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name.safetensors" >/dev/null 2>&1
+done
+rm "$out/cpu.fb"
+compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
+cp data/tinyshakespeare.txt "$out/test/text"
+
+# The rows of docs/performance.md: size batch seq vocabulary.
+while read -r name size batch seq vocabulary; do
+  compile models/cs336.mlir --preset="$size" --set V="$vocabulary" --batch="$batch" --seq="$seq" \
+    --precision=bf16 --target=h200 --no-clip -o "$out/bench/$name.fb"
+done << 'ROWS'
+small-4x128 small 4 128 10000
+small-4x1024 small 4 1024 10000
+medium-4x512 medium 4 512 10000
+large-4x512 large 4 512 10000
+xl-4x512 xl 4 512 10000
+2.7B-4x512 2.7B 4 512 10000
+2.7B-4x1024 2.7B 4 1024 10000
+small-32x1024-V50304 small 32 1024 50304
+2.7B-16x1024 2.7B 16 1024 10000
+ROWS
+tar cJf "$build/gpu.tar.xz" -C "$build" gpu
+ls -l "$build/gpu.tar.xz"

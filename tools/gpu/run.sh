@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
+# Usage: run.sh [test] [bench] [torch]    default: all
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+wanted=" ${*:-test bench torch} "
+failed=0
+nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader
+
+check() { # name command...: one line, and a count of failures
+  local name=$1
+  shift
+  if "$@" > "$work/log" 2>&1; then
+    echo "ok      $name"
+  else
+    echo "FAILED  $name: $(tail -n 1 "$work/log")"
+    failed=$((failed + 1))
+  fi
+}
+
+if [[ $wanted == *" test "* ]]; then
+  for plan in test/*.fb; do
+    name=$(basename "$plan" .fb)
+    limit=2e-2
+    [[ $name == *fp32 ]] && limit=2e-5
+    check "$name runs" bin/hydra-run "$plan" --seed 4 --outputs "$work/$name"
+    check "$name agrees with the CPU within $limit" bin/compare-tensors "$work/$name" "test/$name.safetensors" $limit
+    bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/$name.2" > /dev/null 2>&1
+    check "$name has the same bits without a graph" cmp "$work/$name" "$work/$name.2"
+  done
+  train=(bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
+  check "training 40 steps" "${train[@]}" --steps 40 --save "$work/whole"
+  "${train[@]}" --steps 20 --save "$work/part" > /dev/null 2>&1
+  check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
+  check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
+  check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
+  grep -h 'held-out' "$work/log" | tail -n 1
+fi
+
+if [[ $wanted == *" bench "* ]]; then
+  for plan in bench/*.fb; do
+    name=$(basename "$plan" .fb)
+    check "$name tuned" bin/hydra-run "$plan" --tune -o "$work/tuned.fb"
+    tail -n 1 "$work/log"
+    bin/hydra-run "$work/tuned.fb" --bench=20 > "$work/bench" 2>&1 || bin/hydra-run "$plan" --bench=20 > "$work/bench" 2>&1
+    awk -v name="$name" '/median ms/ { getline; ms = $1 } /peak: arena/ { gsub("\\(", "", $5); bytes = $5 } END { printf "hydra %s %s %.3f\n", name, ms, bytes / 2^30 }' "$work/bench" | tee -a results.txt
+  done
+fi
+if [[ $wanted == *" torch "* ]]; then
+  # The fastest mode of each row that compiles in a minute.
+  python3 torch_lm.py small:4:128:cudagraphs:train small:4:1024:compile:train medium:4:512:cudagraphs:train \
+    xl:4:512:cudagraphs:train 2.7B:4:512:cudagraphs:train 2.7B:4:1024:compile:train 2>/dev/null | tee -a results.txt
+  python3 torch_lm.py --vocab 50304 small:32:1024:compile:train 2>/dev/null | sed 's/"small"/"smallV"/' | tee -a results.txt
+fi
+[ -f results.txt ] && python3 table.py results.txt
+[ "$failed" = 0 ] || echo "$failed tests failed"
+[ "$failed" = 0 ]

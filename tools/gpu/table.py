@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""table.py results.txt: the rows that run.sh measured, ours beside PyTorch's."""
+import json
+import sys
+
+NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
+         ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
+         ("smallV", 32, 1024): "small-32x1024-V50304"}
+ours, theirs, ceiling = {}, {}, None
+for line in open(sys.argv[1]):
+    if line.startswith("hydra "):
+        _, name, ms, gib = line.split()
+        ours[name] = (float(ms), float(gib))
+    elif line.startswith("matmul ceiling"):
+        ceiling = line.split()[2]
+    elif line.startswith("{"):
+        row = json.loads(line)
+        if row.get("status") == "OK":
+            theirs[NAMES[row["size"], row["B"], row["S"]]] = (row["ms"], row["peak_gib"], row["mode"])
+if ceiling:
+    print(f"matmul rate of PyTorch in the same run: {ceiling} TFLOP/s")
+print("| row | ms | PyTorch ms (mode) | speed-up | peak GiB | PyTorch GiB | ratio |\n|---|---:|---:|---:|---:|---:|---:|")
+for name, (ms, gib) in ours.items():
+    if name in theirs:
+        other, memory, mode = theirs[name]
+        print(f"| {name} | {ms:.2f} | {other:.2f} ({mode}) | {other / ms:.2f} | {gib:.2f} | {memory:.2f} | {gib / memory:.2f} |")
+    else:
+        print(f"| {name} | {ms:.2f} | | | {gib:.2f} | | |")
