@@ -1,6 +1,6 @@
 # The lit suite: files with RUN lines, checked with FileCheck. Configured by lit.site.cfg.py.
+import ctypes
 import os
-import shutil
 
 import lit.formats
 
@@ -22,5 +22,20 @@ if config.python:
     config.available_features.add("python")
     config.substitutions.append(("%python", config.python))
 
-if shutil.which("ptxas", path=config.environment["PATH"] + os.pathsep + "/usr/local/cuda/bin"):
-    config.available_features.add("ptxas")
+
+
+def loads(*names):
+    """Whether one of these shared libraries can be loaded."""
+    for name in names:
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            pass
+    return False
+
+
+# Kernels for GPUs are compiled by NVRTC, and run where there is a driver.
+if loads("libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13"):
+    config.available_features.add("nvrtc")
+config.available_features.add("gpu" if loads("libcuda.so.1") else "no-gpu")

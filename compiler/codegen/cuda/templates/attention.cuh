@@ -309,14 +309,14 @@ __device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *
 
 /// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both products read them from
 /// registers.
-template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename G, typename DK, typename DV>
 __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                       const bf16 *v, const float *lse,
                                                       const float *delta, bf16 *dk, bf16 *dv,
                                                       Mask mask, float scale) {
   extern __shared__ __align__(16) bf16 shared[];
-  constexpr int tileRows = 64 * M, tile = 64 / M, N = tile / 8, size = tile * (Width + 8);
+  constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
   bf16 *keys = shared, *values = keys + tileRows * (Width + 8);
   bf16 *tiles = values + tileRows * (Width + 8);                  // q and dO, twice
   auto *statistics = reinterpret_cast<float *>(tiles + 4 * size); // lse and delta, twice
@@ -395,14 +395,14 @@ __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16
 }
 
 /// dq of 64 M queries.
-template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename G, typename DQ>
 __device__ __forceinline__ void attentionQueryGradients(const bf16 *dO, const bf16 *q,
                                                         const bf16 *k, const bf16 *v,
                                                         const float *lse, const float *delta,
                                                         bf16 *dq, Mask mask, float scale) {
   extern __shared__ __align__(16) bf16 shared[];
-  constexpr int tileRows = 64 * M, tile = 64 / M, N = tile / 8, size = tile * (Width + 8);
+  constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
   bf16 *queries = shared, *gradients = queries + tileRows * (Width + 8);
   bf16 *tiles = gradients + tileRows * (Width + 8);
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -1,0 +1,50 @@
+// RUN: hydra-opt %s --split-input-file --hydra-assign-streams | FileCheck %s
+
+// The cast of a parameter goes to stream 2 and is awaited where it is read. The gradient that only the update reads,
+// and the update, go to stream 1; the gradient waits for what it reads, the update for the cast, which reads the old
+// value.
+// CHECK-LABEL: plan.module @step
+// CHECK: plan.program @train streams 3
+// CHECK: plan.launch @cast(read %[[W:.*]] : {{.*}}signals = 0 : i64, stream = 2
+// CHECK: plan.call "matmul"{{.*}}waits = array<i64: 0>
+// CHECK: plan.call "matmul"(read %[[DY:[a-z0-9]+]] : {{.*}}label = "gradient"{{.*}}stream = 1
+// CHECK: plan.launch @adamw{{.*}}stream = 1
+// CHECK: plan.call "matmul"{{.*}}label = "input gradient"
+// CHECK-NOT: stream = 1
+plan.module @step {
+  %w = plan.buffer persistent "param" : memref<8x8xf32>
+  plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}
+  plan.kernel @adamw rows 8 grain 8 [memref<8x8xf32>, memref<8x8xf32>] {}
+  plan.program @train {
+    %x = plan.buffer transient "x" : memref<8x8xbf16>
+    %low = plan.buffer transient "low" : memref<8x8xbf16>
+    %y = plan.buffer transient "y" : memref<8x8xbf16>
+    %dw = plan.buffer transient "dw" : memref<8x8xf32>
+    %dx = plan.buffer transient "dx" : memref<8x8xbf16>
+    plan.input "x" = %x values 0 : memref<8x8xbf16>
+    plan.launch @cast(read %w : memref<8x8xf32>, write %low : memref<8x8xbf16>) {label = "cast"}
+    plan.call "matmul"(read %x : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %y : memref<8x8xbf16>) {} {label = "forward"}
+    plan.call "matmul"(read %y : memref<8x8xbf16>, read %x : memref<8x8xbf16>, write %dw : memref<8x8xf32>) {} {label = "gradient"}
+    plan.launch @adamw(read %dw : memref<8x8xf32>, update %w : memref<8x8xf32>) {label = "adamw", op_class = "optimizer"}
+    plan.call "matmul"(read %y : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %dx : memref<8x8xbf16>) {} {label = "input gradient"}
+    plan.output "dx" = %dx : memref<8x8xbf16>
+  }
+}
+
+// -----
+
+// Without updates everything keeps one stream.
+// CHECK-LABEL: plan.module @forward
+// CHECK: plan.program @logits {
+// CHECK-NOT: stream
+plan.module @forward {
+  %w = plan.buffer persistent "param" : memref<8x8xf32>
+  plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}
+  plan.program @logits {
+    %low = plan.buffer transient "low" : memref<8x8xbf16>
+    %y = plan.buffer transient "y" : memref<8x8xbf16>
+    plan.launch @cast(read %w : memref<8x8xf32>, write %low : memref<8x8xbf16>) {label = "cast"}
+    plan.call "copy"(read %low : memref<8x8xbf16>, write %y : memref<8x8xbf16>) {} {label = "copy"}
+    plan.output "y" = %y : memref<8x8xbf16>
+  }
+}
