@@ -97,6 +97,17 @@ def FuseGateUp : Pass<"hydra-fuse-gate-up", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "products that became part of another">];
 }
 
+def FuseRope : Pass<"hydra-fuse-rope", "::mlir::ModuleOp"> {
+  let summary = "rotations of heads that lie side by side become one";
+  let description = [{
+    Two rotary embeddings of neighbouring slices of one value, with the same angles, become one over
+    the heads of both, and slices of its result: queries and keys behind hydra-fuse-qkv. One kernel in
+    place of two in forward, recomputation and backward, and each angle is computed once for both.
+    *Exact.*
+  }];
+  let statistics = [Statistic<"fused", "fused", "rotations that became part of another">];
+}
+
 def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
   let summary = "adds the backward pass to programs";
   let description = [{

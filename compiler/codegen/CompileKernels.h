@@ -27,8 +27,8 @@ struct CompiledKernels {
 };
 
 /// Compiles every `plan.kernel`: for a CPU to one shared object; for CUDA to machine code, with PTX
-/// beside it, once `cuda::expandCalls` has replaced the calls that have templates. Equal input gives
-/// equal bytes.
+/// beside it, once `cuda::expandCalls` has replaced the calls that have templates. Equal input
+/// gives equal bytes.
 llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target);
 
 } // namespace hydra

@@ -9,8 +9,8 @@ using namespace llvm;
 namespace hydra {
 
 VectorMath::VectorMath(IRBuilderBase &builder)
-    : b(builder), level(b.GetInsertBlock()->getParent()->getFnAttribute("target-cpu")
-                            .getValueAsString()) {}
+    : b(builder),
+      level(b.GetInsertBlock()->getParent()->getFnAttribute("target-cpu").getValueAsString()) {}
 
 //===-- Building blocks ---------------------------------------------------------------------===//
 
@@ -35,12 +35,8 @@ Value *VectorMath::polynomial(Value *x, ArrayRef<double> c) {
 
 Value *VectorMath::abs(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::fabs, x); }
 
-Value *VectorMath::max(Value *x, Value *y) {
-  return b.CreateSelect(b.CreateFCmpOLT(x, y), y, x);
-}
-Value *VectorMath::min(Value *x, Value *y) {
-  return b.CreateSelect(b.CreateFCmpOLT(y, x), y, x);
-}
+Value *VectorMath::max(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(x, y), y, x); }
+Value *VectorMath::min(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(y, x), y, x); }
 
 Value *VectorMath::sqrt(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::sqrt, x); }
 Value *VectorMath::rsqrt(Value *x) { return b.CreateFDiv(like(x, 1.0), sqrt(x)); }
@@ -78,9 +74,8 @@ Value *VectorMath::exp(Value *x) {
   Value *n = b.CreateFSub(shifted, magic);
   Value *r = fma(n, like(x, -0x1.62e400p-1), x); // 15 bits of ln 2: n times it is exact
   r = fma(n, like(x, -0x1.7f7d1cp-20), r);
-  Value *q = polynomial(r, {0.49999993050401564908, 0.16666514790378814506,
-                            0.041668456859090650757, 0.0083694189359274890238,
-                            0.0013813140977857858802});
+  Value *q = polynomial(r, {0.49999993050401564908, 0.16666514790378814506, 0.041668456859090650757,
+                            0.0083694189359274890238, 0.0013813140977857858802});
   Value *p = b.CreateFAdd(fma(b.CreateFMul(r, r), q, r), like(x, 1.0));
   return scale(p, n, shifted);
 }
@@ -98,8 +93,7 @@ Value *VectorMath::scale(Value *p, Value *n, Value *shifted) {
     Value *biased = b.CreateAdd(b.CreateShl(e, likeInt(p, 23)), likeInt(p, 0x3f800000));
     return b.CreateBitCast(biased, p->getType());
   };
-  return b.CreateFMul(b.CreateFMul(p, power(first)),
-                      power(b.CreateSub(bits(shifted), first)));
+  return b.CreateFMul(b.CreateFMul(p, power(first)), power(b.CreateSub(bits(shifted), first)));
 }
 
 /// With e = e^-|x|: 1 / (1 + e) for x >= 0, else e / (1 + e), which keeps small results exact.
@@ -113,9 +107,9 @@ Value *VectorMath::sigmoid(Value *x) {
 /// |x| < 0.625: x + x z P(z) with z = x²; else 1 - 2 / (e^2|x| + 1) with the sign of x.
 Value *VectorMath::tanh(Value *x) {
   Value *z = b.CreateFMul(x, x);
-  Value *p = polynomial(z, {-0.33333279547399571679, 0.13331373443028767688,
-                            -0.053733695176227890753, 0.020618619713158315504,
-                            -0.0056812786375015285514});
+  Value *p =
+      polynomial(z, {-0.33333279547399571679, 0.13331373443028767688, -0.053733695176227890753,
+                     0.020618619713158315504, -0.0056812786375015285514});
   Value *small = fma(b.CreateFMul(x, z), p, x);
   Value *magnitude = abs(x);
   Value *e = exp(b.CreateFAdd(magnitude, magnitude));
@@ -135,13 +129,15 @@ Value *VectorMath::log(Value *x) {
   Value *shift = b.CreateSelect(tiny, like(x, -23.0), like(x, 0.0));
   // Subtracting the bits of sqrt(1/2) leaves e in the exponent field.
   Value *offset = b.CreateSub(bits(scaled), likeInt(x, 0x3f3504f3));
-  Value *e = b.CreateFAdd(b.CreateSIToFP(b.CreateAShr(offset, likeInt(x, 23)), x->getType()), shift);
-  Value *mantissa = b.CreateAdd(b.CreateAnd(offset, likeInt(x, 0x007fffff)), likeInt(x, 0x3f3504f3));
+  Value *e =
+      b.CreateFAdd(b.CreateSIToFP(b.CreateAShr(offset, likeInt(x, 23)), x->getType()), shift);
+  Value *mantissa =
+      b.CreateAdd(b.CreateAnd(offset, likeInt(x, 0x007fffff)), likeInt(x, 0x3f3504f3));
   Value *f = b.CreateFSub(b.CreateBitCast(mantissa, x->getType()), like(x, 1.0));
-  Value *p = polynomial(f, {0.33333331592224719566, -0.25000849983190376864,
-                            0.20001271094650234223, -0.16622285540783003004,
-                            0.14199827275925380627, -0.13169347603335161777,
-                            0.12780693994754534445, -0.076336828300285263054});
+  Value *p =
+      polynomial(f, {0.33333331592224719566, -0.25000849983190376864, 0.20001271094650234223,
+                     -0.16622285540783003004, 0.14199827275925380627, -0.13169347603335161777,
+                     0.12780693994754534445, -0.076336828300285263054});
   Value *square = b.CreateFMul(f, f);
   Value *low = b.CreateFMul(b.CreateFMul(square, f), p);
   low = fma(e, like(x, 0x1.7f7d1cp-20), low);
@@ -150,8 +146,8 @@ Value *VectorMath::log(Value *x) {
   // 0, inf, negative numbers and nans.
   Value *isInf = b.CreateFCmpOEQ(x, like(x, std::numeric_limits<double>::infinity()));
   result = b.CreateSelect(isInf, x, result);
-  result = b.CreateSelect(b.CreateFCmpULT(x, like(x, 0.0)),
-                          ConstantFP::getNaN(x->getType()), result);
+  result =
+      b.CreateSelect(b.CreateFCmpULT(x, like(x, 0.0)), ConstantFP::getNaN(x->getType()), result);
   return b.CreateSelect(b.CreateFCmpOEQ(x, like(x, 0.0)),
                         ConstantFP::getInfinity(x->getType(), /*Negative=*/true), result);
 }
@@ -178,8 +174,7 @@ VectorMath::SinCos VectorMath::sinCos(Value *x) {
   Type *ints = x->getType()->getWithNewType(b.getInt64Ty());
   Value *quadrant = b.CreateBitCast(shifted, ints); // its low bits
   auto bit = [&](Value *v, uint64_t mask) {
-    return b.CreateICmpNE(b.CreateAnd(v, ConstantInt::get(ints, mask)),
-                          ConstantInt::get(ints, 0));
+    return b.CreateICmpNE(b.CreateAnd(v, ConstantInt::get(ints, mask)), ConstantInt::get(ints, 0));
   };
   Value *odd = bit(quadrant, 1);
   Value *sinSwapped = b.CreateSelect(odd, cos, sin);

@@ -18,7 +18,7 @@ struct EmitOptions {
   Target target;
   uint32_t accumulation = 1;
   std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
-  CompiledKernels code; ///< without blobs: a plan for reports
+  CompiledKernels code;                                 ///< without blobs: a plan for reports
 };
 
 /// The module must have been through hydra-plan-memory.

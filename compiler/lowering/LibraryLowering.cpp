@@ -27,15 +27,14 @@ Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
     return buffer;
   const int64_t size = type.getDimSize(0), stride = plan::stridesOf(type)[0];
   OpBuilder &b = lowering.builder();
-  return plan::ViewOp::create(
-      b, op->getLoc(),
-      plan::bufferType({1, size}, SmallVector<int64_t>{size * stride, stride},
-                       type.getElementType()),
-      buffer, b.getI64IntegerAttr(0));
+  return plan::ViewOp::create(b, op->getLoc(),
+                              plan::bufferType({1, size},
+                                               SmallVector<int64_t>{size * stride, stride},
+                                               type.getElementType()),
+                              buffer, b.getI64IntegerAttr(0));
 }
 
-struct LinearLowering
-    : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
+struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     Builder b(op->getContext());
     SmallVector<Value> reads = sources(lowering, op->getOperands());
@@ -49,8 +48,7 @@ struct LinearLowering
   }
 };
 
-struct MatmulLowering
-    : plan::PlanLoweringOpInterface::ExternalModel<MatmulLowering, MatmulOp> {
+struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLowering, MatmulOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto matmul = cast<MatmulOp>(op);
     Builder b(op->getContext());
@@ -91,8 +89,7 @@ struct AttentionLowering
     : plan::PlanLoweringOpInterface::ExternalModel<AttentionLowering, AttentionOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     lowering.call(op, "attention", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()),
-                  attentionAttributes(cast<AttentionOp>(op)));
+                  targets(lowering, op->getResults()), attentionAttributes(cast<AttentionOp>(op)));
     return success();
   }
 };
@@ -159,8 +156,7 @@ Value part(Lowering &lowering, Operation *op, Value buffer, int64_t axis, int64_
                               b.getI64IntegerAttr(start * strides[axis]));
 }
 
-struct ConcatLowering
-    : plan::PlanLoweringOpInterface::ExternalModel<ConcatLowering, ConcatOp> {
+struct ConcatLowering : plan::PlanLoweringOpInterface::ExternalModel<ConcatLowering, ConcatOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto concat = cast<ConcatOp>(op);
     Value whole = lowering.target(concat.getY());

@@ -67,8 +67,7 @@ double dot(const double *a, const double *b, int64_t n) {
 
 } // namespace
 
-template <typename Adaptor>
-static LogicalResult wantAttention(TypeInference &infer, Adaptor op) {
+template <typename Adaptor> static LogicalResult wantAttention(TypeInference &infer, Adaptor op) {
   Value q = op.getQ(), k = op.getK(), v = op.getV();
   if (failed(infer.wantFloat(q, "query")) || failed(infer.wantRank(q, "query", 4)) ||
       failed(infer.wantRank(k, "key", 4)) || failed(infer.wantRank(v, "value", 4)))
@@ -106,7 +105,8 @@ LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
-LogicalResult AttentionOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult AttentionOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   const RefTensor &q = *in[0], &k = *in[1], &v = *in[2];
   Form f(*this, q.shape, k.shape, v.shape);
   std::vector<double> score(f.keys);
@@ -150,9 +150,9 @@ Operation *AttentionOp::saveForBackward(OpBuilder &b) {
 }
 
 void AttentionOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  auto grad = AttentionGradOp::create(b, getLoc(), g[0], getQ(), getK(), getV(), getO(), getLse(),
-                                      getScaleAttr(), getCausalAttr(), getChunkAttr(),
-                                      getWindowAttr());
+  auto grad =
+      AttentionGradOp::create(b, getLoc(), g[0], getQ(), getK(), getV(), getO(), getLse(),
+                              getScaleAttr(), getCausalAttr(), getChunkAttr(), getWindowAttr());
   llvm::copy(grad->getResults(), grads.begin());
 }
 
@@ -170,8 +170,12 @@ static OperandLayout layoutOfHeads(Value v) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 
-OperandLayout AttentionOp::operandLayout(unsigned) { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16}; }
-OperandLayout AttentionOp::resultLayout(unsigned i) { return layoutOfHeads(getOperation()->getResult(i)); }
+OperandLayout AttentionOp::operandLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+}
+OperandLayout AttentionOp::resultLayout(unsigned i) {
+  return layoutOfHeads(getOperation()->getResult(i));
+}
 
 LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                           SmallVectorImpl<Type> &types) {
@@ -220,7 +224,9 @@ int64_t AttentionGradOp::flops() {
 StringRef AttentionGradOp::costClass() { return "attention"; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
 bool AttentionGradOp::takesBf16(unsigned operand) { return operand != 5; } // all but lse
-OperandLayout AttentionGradOp::resultLayout(unsigned i) { return layoutOfHeads(getOperation()->getResult(i)); }
+OperandLayout AttentionGradOp::resultLayout(unsigned i) {
+  return layoutOfHeads(getOperation()->getResult(i));
+}
 OperandLayout AttentionGradOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }

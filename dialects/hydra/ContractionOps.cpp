@@ -142,8 +142,8 @@ LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
 }
 
 int64_t MatmulOp::flops() {
-  MatmulSizes s = matmulSizes(build::shapeOf(getA()), build::shapeOf(getB()), getTransposeA(),
-                              getTransposeB());
+  MatmulSizes s =
+      matmulSizes(build::shapeOf(getA()), build::shapeOf(getB()), getTransposeA(), getTransposeB());
   return 2 * build::typeOf(getC()).getNumElements() * s.k;
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
@@ -238,7 +238,8 @@ static LogicalResult checkId(Operation *op, const RefTensor &tokens, int64_t t, 
                            << " is not in [0, " << rows << ")";
 }
 
-LogicalResult EmbeddingOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult EmbeddingOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   int64_t d = in[1]->cols();
   for (int64_t t = 0; t < in[0]->size(); ++t) {
     if (failed(checkId(*this, *in[0], t, in[1]->shape[0])))

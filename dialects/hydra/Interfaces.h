@@ -51,8 +51,8 @@ struct IdRange {
   bool labels = false;
 };
 
-/// Strides of elements of shape `from` when they are seen as shape `to` in the same order; fails when
-/// no strides do.
+/// Strides of elements of shape `from` when they are seen as shape `to` in the same order; fails
+/// when no strides do.
 llvm::FailureOr<llvm::SmallVector<int64_t>> reshapedStrides(llvm::ArrayRef<int64_t> from,
                                                             llvm::ArrayRef<int64_t> strides,
                                                             llvm::ArrayRef<int64_t> to);

@@ -207,9 +207,8 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving =
-      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), b.getUnitAttr(),
-                                   getReducedReductionAttr());
+  auto saving = LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(),
+                                             b.getUnitAttr(), getReducedReductionAttr());
   getLoss().replaceAllUsesWith(saving.getLoss());
   erase();
   return saving;
@@ -220,8 +219,8 @@ void LinearCrossEntropyOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value
   for (int i : {0, 1}) {
     Value saved = getSaved()[i];
     Type element = build::typeOf(saved).getElementType();
-    Value factor = build::broadcast(b, loc, build::cast(b, loc, g[0], element),
-                                    build::shapeOf(saved));
+    Value factor =
+        build::broadcast(b, loc, build::cast(b, loc, g[0], element), build::shapeOf(saved));
     Value grad = MulOp::create(b, loc, factor, saved);
     grads[i] = build::cast(b, loc, grad, build::typeOf(getOperand(i)).getElementType());
   }

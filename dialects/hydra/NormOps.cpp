@@ -17,7 +17,7 @@ static RowForm formOfLetter(char letter) {
 
 /// `perElement`: operations of one row element; multiplied by the elements of the row operand.
 /// `forms`: a letter for each operand, then for each result; column results are sums over rows.
-#define ROW_OP(Op, perElement, cost, precision, inner, operandForms, resultForms)                                                             \
+#define ROW_OP(Op, perElement, cost, precision, inner, operandForms, resultForms)                  \
   int64_t Op::flops() {                                                                            \
     return perElement * build::typeOf(getOperation()->getOperand(0)).getNumElements();             \
   }                                                                                                \
@@ -179,7 +179,8 @@ LogicalResult LayerNormOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
-LogicalResult LayerNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult LayerNormOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   int64_t d = in[0]->cols();
   for (int64_t t = 0; t < in[0]->rows(); ++t) {
     const double *x = in[0]->data.data() + t * d;
@@ -216,8 +217,8 @@ Operation *LayerNormOp::saveForBackward(OpBuilder &b) {
 }
 
 void LayerNormOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  auto grad = LayerNormGradOp::create(b, getLoc(), g[0], getX(), getW(), getSaved()[0],
-                                      getSaved()[1]);
+  auto grad =
+      LayerNormGradOp::create(b, getLoc(), g[0], getX(), getW(), getSaved()[0], getSaved()[1]);
   grads[0] = grad.getDx();
   grads[1] = grad.getDw();
   grads[2] = grad.getDb();

@@ -90,7 +90,8 @@ LogicalResult GlobalNormOp::inferTypes(TypeInference &infer, Adaptor op,
   return success();
 }
 
-LogicalResult GlobalNormOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult GlobalNormOp::evaluate(ArrayRef<const RefTensor *> in,
+                                     MutableArrayRef<RefTensor> out) {
   double sum = 0.0;
   for (const RefTensor *tensor : in)
     for (double v : tensor->data)

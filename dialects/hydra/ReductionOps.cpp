@@ -145,9 +145,7 @@ static double plus(double a, double b) { return a + b; }
   RowForm Op::resultForm(unsigned) {                                                               \
     return reducedForm(extentOf(getX(), getAxes()), build::typeOf(getX()).getRank());              \
   }                                                                                                \
-  bool Op::sumsOverRows(unsigned) {                                                                \
-    return extentOf(getX(), getAxes()).kind != Extent::Columns;                                    \
-  }                                                                                                \
+  bool Op::sumsOverRows(unsigned) { return extentOf(getX(), getAxes()).kind != Extent::Columns; }  \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferReduction(infer, op.getX(), op.getAxes(), op.getKeep(), types);                    \
   }                                                                                                \
@@ -191,7 +189,8 @@ LogicalResult MeanOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   return success();
 }
 
-LogicalResult ReduceMaxOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult ReduceMaxOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   llvm::fill(out[0].data, -std::numeric_limits<double>::infinity());
   reduce(*in[0], getAxes(), out[0], [](double a, double b) { return a >= b ? a : b; });
   return success();

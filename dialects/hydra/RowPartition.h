@@ -13,13 +13,13 @@ struct RowPartition {
   int64_t grains() const { return (rows + grain - 1) / grain; }
 };
 
-/// By the domain alone: about 128 KiB of traffic a grain, at least 16 grains where there are rows enough; at most 64 when
-/// the group sums over rows, since every grain then leaves a row of partial sums. For CUDA only these
-/// sums are cut, into at most 528 grains.
+/// By the domain alone: about 128 KiB of traffic a grain, at least 16 grains where there are rows
+/// enough; at most 64 when the group sums over rows, since every grain then leaves a row of partial
+/// sums. For CUDA only these sums are cut, into at most 528 grains.
 RowPartition partitionRows(FusedOp group, bool cuda = false);
 
-/// The rows of the kernel that adds `parts` partial sums for each of `columns` columns: one row is a
-/// column.
+/// The rows of the kernel that adds `parts` partial sums for each of `columns` columns: one row is
+/// a column.
 RowPartition partitionCombine(int64_t parts, int64_t columns);
 
 /// Whether a result of the group is a sum over its rows.

@@ -10,13 +10,15 @@ namespace hydra {
 
 #define SHAPE_COST(Op)                                                                             \
   int64_t Op::flops() { return 0; }                                                                \
-  StringRef Op::costClass() { return "copy_cast"; }                                                 \
+  StringRef Op::costClass() { return "copy_cast"; }                                                \
   Precision Op::precisionClass() { return Precision::Move; }
 
 #define VIEW_OF_FIRST(Op)                                                                          \
   SHAPE_COST(Op)                                                                                   \
   std::optional<unsigned> Op::viewedOperand() { return 0; }                                        \
-  OperandLayout Op::operandLayout(unsigned) { return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1}; }
+  OperandLayout Op::operandLayout(unsigned) {                                                      \
+    return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
+  }
 
 VIEW_OF_FIRST(BroadcastOp)
 VIEW_OF_FIRST(ReshapeOp)
@@ -33,9 +35,8 @@ SHAPE_COST(CopyOp)
 /// Copies elements of `in` picked by a view of it.
 static LogicalResult gatherView(const StridedView &view, const RefTensor &in, RefTensor &out) {
   double *to = out.data.data();
-  forEachIndex(out.shape, [&](ArrayRef<int64_t> i) {
-    *to++ = in.data[view.offset + at(i, view.strides)];
-  });
+  forEachIndex(out.shape,
+               [&](ArrayRef<int64_t> i) { *to++ = in.data[view.offset + at(i, view.strides)]; });
   return success();
 }
 
@@ -67,7 +68,8 @@ FailureOr<StridedView> BroadcastOp::view(ArrayRef<int64_t> strides) {
   return v;
 }
 
-LogicalResult BroadcastOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult BroadcastOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   return gatherView(*view(denseStrides(in[0]->shape)), *in[0], out[0]);
 }
 
@@ -202,7 +204,8 @@ FailureOr<StridedView> TransposeOp::view(ArrayRef<int64_t> strides) {
   return v;
 }
 
-LogicalResult TransposeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult TransposeOp::evaluate(ArrayRef<const RefTensor *> in,
+                                    MutableArrayRef<RefTensor> out) {
   return gatherView(*view(denseStrides(in[0]->shape)), *in[0], out[0]);
 }
 
@@ -250,8 +253,8 @@ LogicalResult SliceOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 
 void SliceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   int64_t after = build::shapeOf(getX())[getAxis()] - getStart() - getSize();
-  grads[0] = PadOp::create(b, getLoc(), g[0], getAxisAttr(), getStartAttr(),
-                           b.getI64IntegerAttr(after));
+  grads[0] =
+      PadOp::create(b, getLoc(), g[0], getAxisAttr(), getStartAttr(), b.getI64IntegerAttr(after));
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
@@ -358,8 +361,8 @@ LogicalResult PadOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImp
     return infer.fail("pads by " + Twine(op.getBefore()) + " and " + Twine(op.getAfter()) +
                       "; expected no negative number");
   for (int64_t extra : {op.getBefore(), op.getAfter()})
-    if (extra > 0 && (failed(infer.wantPossible({extra})) ||
-                      failed(infer.wantPossible({shape[axis] += extra}))))
+    if (extra > 0 &&
+        (failed(infer.wantPossible({extra})) || failed(infer.wantPossible({shape[axis] += extra}))))
       return failure();
   types.push_back(infer.tensor(shape, infer.element(op.getX())));
   return success();

@@ -46,8 +46,7 @@ private:
     int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
 
     Shared s{build::flattenRows(b, loc, op.getX()), op.getW(),
-             build::reshape(b, loc, op.getLabels(), {rows}), Value(),
-             op.getReducedReductionAttr()};
+             build::reshape(b, loc, op.getLabels(), {rows}), Value(), op.getReducedReductionAttr()};
     s.share = RowLoss::shareOfRow(b, loc, s.labels);
     Value loss, dw;
     SmallVector<Value> dx;

@@ -156,8 +156,7 @@ private:
   void replace(Operation *op, Value statistic) {
     OpBuilder b(op);
     Value result = op->getResult(0);
-    result.replaceAllUsesWith(
-        build::reshape(b, op->getLoc(), statistic, build::shapeOf(result)));
+    result.replaceAllUsesWith(build::reshape(b, op->getLoc(), statistic, build::shapeOf(result)));
     op->erase();
     ++reused;
   }
@@ -169,7 +168,8 @@ private:
     auto sum = root.getX().getDefiningOp<AddOp>();
     if (!sum)
       return false;
-    for (auto [moment, eps] : {std::pair(sum.getA(), sum.getB()), std::pair(sum.getB(), sum.getA())}) {
+    for (auto [moment, eps] :
+         {std::pair(sum.getA(), sum.getB()), std::pair(sum.getB(), sum.getA())}) {
       if (build::constantValue(eps) != s.eps)
         continue;
       auto mean = rowValue(moment, s.x).getDefiningOp<MeanOp>();

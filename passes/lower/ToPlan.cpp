@@ -378,9 +378,10 @@ private:
     FailureOr<SmallVector<int64_t>> own =
         reshapedStrides(build::shapeOf(part), whole, type.getShape());
     auto storage = result.getDefiningOp<StorageOpInterface>();
-    if (failed(own) || !accepts(storage ? storage.resultLayout(cast<OpResult>(result).getResultNumber())
-                                        : OperandLayout{},
-                                type.getShape(), *own))
+    if (failed(own) ||
+        !accepts(storage ? storage.resultLayout(cast<OpResult>(result).getResultNumber())
+                         : OperandLayout{},
+                 type.getShape(), *own))
       return {};
     placed.insert({concat, use.getOperandNumber()});
     return plan::ViewOp::create(b, result.getLoc(),

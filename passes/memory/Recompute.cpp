@@ -15,7 +15,8 @@ namespace {
 
 /// Operations between two uses of a value from which on it is said to wait.
 constexpr int64_t kWait = 24;
-/// Operations behind one another that are made again for one value: a gated activation with its casts.
+/// Operations behind one another that are made again for one value: a gated activation with its
+/// casts.
 constexpr int kDepth = 4;
 
 struct Recompute : impl::RecomputeBase<Recompute> {
@@ -36,6 +37,10 @@ struct Recompute : impl::RecomputeBase<Recompute> {
       for (Operation *op : ops)
         if (isCheap(op))
           recompute(op);
+      for (Operation *view : dead) // users before what they use
+        view->erase();
+      dead.clear();
+      erased.clear();
     }
   }
 
@@ -113,25 +118,60 @@ private:
     return isa<RmsNormOp, LayerNormOp, MulOp, SiluOp, GeluOp, SigmoidOp>(op);
   }
 
+  /// A use of a value, itself or through views of it.
+  struct Use {
+    OpOperand *operand;
+    SmallVector<Operation *, 2> views; ///< from the value to what is used
+  };
+
+  static bool isView(Operation *op) {
+    auto storage = dyn_cast<StorageOpInterface>(op);
+    return storage && storage.viewedOperand() == 0u;
+  }
+
+  static void collectUses(Value value, ArrayRef<Operation *> views, SmallVectorImpl<Use> &uses) {
+    for (OpOperand &operand : value.getUses()) {
+      SmallVector<Operation *, 2> chain(views);
+      if (!isView(operand.getOwner())) {
+        uses.push_back({&operand, chain});
+        continue;
+      }
+      chain.push_back(operand.getOwner());
+      collectUses(operand.getOwner()->getResult(0), chain, uses);
+    }
+  }
+
   /// Makes the value again for its uses behind the longest wait.
   void recompute(Operation *op) {
-    Value value = op->getResult(0);
-    SmallVector<Operation *> users(value.user_begin(), value.user_end());
-    llvm::sort(users, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    SmallVector<Use> uses;
+    collectUses(op->getResult(0), {}, uses);
+    auto at = [&](const Use &use) { return position[use.operand->getOwner()]; };
+    llvm::stable_sort(uses, [&](const Use &a, const Use &b) { return at(a) < at(b); });
     int64_t longest = 0;
-    Operation *next = nullptr; // the first use behind the wait
-    for (size_t i = 1; i < users.size(); ++i)
-      if (int64_t wait = position[users[i]] - position[users[i - 1]]; wait > longest) {
+    size_t late = 0; // the first use behind the wait
+    for (size_t i = 1; i < uses.size(); ++i)
+      if (int64_t wait = at(uses[i]) - at(uses[i - 1]); wait > longest) {
         longest = wait;
-        next = users[i];
+        late = i;
       }
-    if (longest < kWait || !operandsLive(op, next, kDepth))
+    if (longest < kWait)
+      return;
+    Operation *next = uses[late].operand->getOwner();
+    if (!operandsLive(op, next, kDepth))
       return;
     OpBuilder b(next);
     IRMapping made;
-    Value again = cloneBefore(b, op, next, made);
-    value.replaceUsesWithIf(
-        again, [&](OpOperand &use) { return position[use.getOwner()] >= position[next]; });
+    made.map(op->getResult(0), cloneBefore(b, op, next, made));
+    for (const Use &use : llvm::drop_begin(uses, late)) {
+      for (Operation *view : use.views)
+        if (!made.contains(view->getResult(0)))
+          b.clone(*view, made);
+      use.operand->set(made.lookup(use.operand->get()));
+    }
+    for (const Use &use : llvm::drop_begin(uses, late))
+      for (Operation *view : llvm::reverse(use.views))
+        if (view->use_empty() && erased.insert(view).second)
+          dead.push_back(view);
     ++recomputed;
   }
 
@@ -171,6 +211,8 @@ private:
     return b.clone(*op, made)->getResult(0);
   }
 
+  SmallVector<Operation *> dead; ///< views that nothing reads any more
+  DenseSet<Operation *> erased;
   DenseMap<Operation *, int64_t> position; // in the program as it was; clones have none
 };
 

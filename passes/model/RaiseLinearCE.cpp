@@ -42,8 +42,7 @@ struct RaiseLinearCE : impl::RaiseLinearCEBase<RaiseLinearCE> {
     if (!model)
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      for (auto loss : llvm::make_early_inc_range(
-               entry.getBody().front().getOps<CrossEntropyOp>()))
+      for (auto loss : llvm::make_early_inc_range(entry.getBody().front().getOps<CrossEntropyOp>()))
         if (!loss.getSaving())
           raise(loss);
   }
@@ -58,8 +57,9 @@ private:
     SmallVector<int64_t> shape(build::shapeOf(loss.getLabels()));
     shape.push_back(build::shapeOf(projection->x).back());
     Value x = build::reshape(b, loss.getLoc(), projection->x, shape);
-    auto fused = LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
-                                              /*saving=*/UnitAttr(), /*reduced_reduction=*/UnitAttr());
+    auto fused =
+        LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
+                                     /*saving=*/UnitAttr(), /*reduced_reduction=*/UnitAttr());
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

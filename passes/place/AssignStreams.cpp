@@ -13,8 +13,8 @@ namespace {
 
 enum Stream : int64_t { Main, Updates, Casts, Streams };
 
-/// Blocks that another stream may be ahead or behind. More would keep more buffers alive; fewer would
-/// make streams wait for each other.
+/// Blocks that another stream may be ahead or behind. More would keep more buffers alive; fewer
+/// would make streams wait for each other.
 constexpr int64_t kLag = 48;
 /// Every so many blocks of the main stream it waits for updates that far back.
 constexpr int64_t kJoinEvery = 8;
@@ -138,7 +138,8 @@ private:
     return reads;
   }
 
-  /// Waits wherever blocks of two streams touch the same bytes, and where one would run too far ahead.
+  /// Waits wherever blocks of two streams touch the same bytes, and where one would run too far
+  /// ahead.
   void order() {
     waits.resize(blocks.size());
     signals.assign(blocks.size(), -1);

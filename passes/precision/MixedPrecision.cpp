@@ -220,8 +220,8 @@ private:
   DenseMap<Value, Twin> twins; ///< by f32 value
 };
 
-/// bf16 everywhere but in statistics, sums and losses. Numbers without rank of their own (constants,
-/// rank 0) do not widen what they meet.
+/// bf16 everywhere but in statistics, sums and losses. Numbers without rank of their own
+/// (constants, rank 0) do not widen what they meet.
 class PureBF16 : public Converter {
 public:
   PureBF16(EntryOp entry, bool reduced) : Converter(entry), reduced(reduced) {}
@@ -262,8 +262,7 @@ private:
     for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
       if (StringRef parameter = name; parameter.consume_front("grad."))
         castTo(operands[i], model.lookupSymbol(parameter));
-    for (auto [i, name] :
-         llvm::enumerate(end.getUpdated().getAsValueRange<FlatSymbolRefAttr>()))
+    for (auto [i, name] : llvm::enumerate(end.getUpdated().getAsValueRange<FlatSymbolRefAttr>()))
       castTo(operands[end.getOutputNames().size() + i], model.lookupSymbol(name));
   }
 

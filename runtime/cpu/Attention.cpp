@@ -91,7 +91,8 @@ size_t hydra::runtime::attentionWorkspaceBytes(const AttentionShape &shape, bool
 
 template <typename T>
 void hydra::runtime::attentionForward(const AttentionShape &shape,
-                                      const AttentionForward<T> &tensors, ThreadPool &pool, const WorkerScratch &scratch) {
+                                      const AttentionForward<T> &tensors, ThreadPool &pool,
+                                      const WorkerScratch &scratch) {
   forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned worker) {
     kernels<T>().forward(shape, tensors, batch, head, block, floats(scratch, worker));
   });
@@ -108,7 +109,7 @@ void hydra::runtime::attentionBackward(const AttentionShape &shape,
   pool.parallelFor(shape.batch * shape.kvHeads * parts, [&](int64_t task, unsigned worker) {
     const int64_t head = task / parts;
     kernels<T>().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
-                       floats(scratch, worker));
+                          floats(scratch, worker));
   });
   if (!partsWriteDq(shape, std::is_same_v<T, float>)) {
     forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {

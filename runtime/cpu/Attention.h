@@ -59,8 +59,8 @@ size_t attentionScratchBytes(const AttentionShape &shape);
 
 /// Size of AttentionBackward::workspace, in bytes:
 ///   roundUp64(4 * B * H * S) + parts * 4 * B * H * S * roundUp16(hd)
-/// with parts = attentionBackwardParts(shape), or 0 when that is 1, hd is a multiple of 16 and dq is
-/// f32.
+/// with parts = attentionBackwardParts(shape), or 0 when that is 1, hd is a multiple of 16 and dq
+/// is f32.
 size_t attentionWorkspaceBytes(const AttentionShape &shape, bool isF32);
 
 /// Into how many sets the key blocks of one head are cut, so that at least 8 tasks exist:

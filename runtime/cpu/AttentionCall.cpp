@@ -4,8 +4,9 @@
 //   attention_grad(dO, q, k, v, o, lse, dq, dk, dv, workspace)
 //   attributes: scale (real), causal (flag), chunk, window (integers, 0 or absent: none)
 //
-// q [B, S, H, hd], k [B, Sk, Hk, hd], v [B, Sk, Hk, dv], o [B, S, H, dv], all in f32 or all in bf16,
-// any strides but a dense last dimension; lse [B, H, S] f32, dense; the workspace has attentionWorkspaceBytes.
+// q [B, S, H, hd], k [B, Sk, Hk, hd], v [B, Sk, Hk, dv], o [B, S, H, dv], all in f32 or all in
+// bf16, any strides but a dense last dimension; lse [B, H, S] f32, dense; the workspace has
+// attentionWorkspaceBytes.
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Library.h"
 #include "runtime/support/Safetensors.h"
@@ -89,7 +90,8 @@ DType dtypeOf(const CallSite &site) {
 template <typename T> class AttentionCall final : public LibraryCall {
 public:
   explicit AttentionCall(const CallSite &site)
-      : hasLse(site.argumentCount(4, 5) == 5), shape(shapeOf(site, 0)), layouts(site, shape, dtypeOf(site), 0, 3) {
+      : hasLse(site.argumentCount(4, 5) == 5), shape(shapeOf(site, 0)),
+        layouts(site, shape, dtypeOf(site), 0, 3) {
     if (hasLse)
       checkLse(site, 4, shape);
   }
@@ -97,11 +99,10 @@ public:
   size_t scratchBytesPerWorker() const override { return attentionScratchBytes(shape); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
-    const AttentionForward<T> tensors{layouts.q.template at<const T>(args[0]),
-                                      layouts.k.template at<const T>(args[1]),
-                                      layouts.v.template at<const T>(args[2]),
-                                      layouts.o.template at<T>(args[3]),
-                                      hasLse ? reinterpret_cast<float *>(args[4]) : nullptr};
+    const AttentionForward<T> tensors{
+        layouts.q.template at<const T>(args[0]), layouts.k.template at<const T>(args[1]),
+        layouts.v.template at<const T>(args[2]), layouts.o.template at<T>(args[3]),
+        hasLse ? reinterpret_cast<float *>(args[4]) : nullptr};
     attentionForward(shape, tensors, pool, scratch);
   }
 
@@ -114,7 +115,8 @@ private:
 template <typename T> class AttentionGradCall final : public LibraryCall {
 public:
   explicit AttentionGradCall(const CallSite &site)
-      : shape((site.argumentCount(10, 10), shapeOf(site, 1))), inputs(site, shape, dtypeOf(site), 1, 4),
+      : shape((site.argumentCount(10, 10), shapeOf(site, 1))),
+        inputs(site, shape, dtypeOf(site), 1, 4),
         // dq, dk, dv are shaped as q, k, v, and dO as o.
         gradients(site, shape, dtypeOf(site), 6, 0) {
     checkLse(site, 5, shape);

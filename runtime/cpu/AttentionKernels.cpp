@@ -269,8 +269,8 @@ float *partSums(const AttentionShape &shape, const AttentionBackward<T> &t, int6
 }
 
 template <typename T>
-QueryGradient queryGradient(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t batch,
-                            int64_t head, int64_t part) {
+QueryGradient queryGradient(const AttentionShape &shape, const AttentionBackward<T> &t,
+                            int64_t batch, int64_t head, int64_t part) {
   if constexpr (sizeof(T) == sizeof(float))
     if (partsWriteDq(shape))
       return {at(t.dq, batch, 0, head), t.dq.rowStride};

@@ -137,7 +137,9 @@ struct Matmul::Impl {
     size_t a, b, c, bias, end;
   };
   static WidenedBlock widenedBlock(int64_t m, int64_t n, int64_t k) {
-    const auto bytes = [](int64_t elements) { return static_cast<size_t>(elements + 15) / 16 * 64; };
+    const auto bytes = [](int64_t elements) {
+      return static_cast<size_t>(elements + 15) / 16 * 64;
+    };
     const size_t b = bytes(m * k), c = b + bytes(k * n), bias = c + bytes(m * n);
     return {0, b, c, bias, bias + bytes(n)};
   }
@@ -275,9 +277,8 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
   };
   std::byte *blockA = address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride);
   std::byte *blockB = address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride);
-  std::byte *blockC =
-      address(c, spec.c.dtype,
-              batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
+  std::byte *blockC = address(
+      c, spec.c.dtype, batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
   std::byte *blockBias = spec.hasBias ? address(bias, spec.c.dtype, firstColumn) : nullptr;
   std::byte *own = scratch.of(worker), *result = blockC;
   const int64_t m = rows.size(row), n = columns.size(column);

@@ -26,7 +26,8 @@ struct MatmulOperand {
 bool hasBf16Products();
 
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32 or bf16
-/// (both alike), c f32 or bf16, sums in f32. The bias, n values of the type of c, is added to every row.
+/// (both alike), c f32 or bf16, sums in f32. The bias, n values of the type of c, is added to every
+/// row.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;

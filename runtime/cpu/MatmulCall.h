@@ -6,8 +6,8 @@
 
 namespace hydra::runtime {
 
-/// The product that a step calls for; MatmulCall.cpp lists the shapes. Throws Error when its tensors
-/// do not fit.
+/// The product that a step calls for; MatmulCall.cpp lists the shapes. Throws Error when its
+/// tensors do not fit.
 MatmulSpec describeMatmul(const CallSite &site);
 
 } // namespace hydra::runtime

@@ -41,7 +41,8 @@ struct CublasLt::Library {
       if (!library)
         library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-      fail("cannot find cuBLASLt of CUDA 13 (libcublasLt.so.13), which multiplies matrices on GPUs");
+      fail(
+          "cannot find cuBLASLt of CUDA 13 (libcublasLt.so.13), which multiplies matrices on GPUs");
 #define HYDRA_LOAD(name)                                                                           \
   name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
   if (!name)                                                                                       \
@@ -69,8 +70,8 @@ cudaDataType_t dataType(DType dtype) {
   return dtype == DType::F32 ? CUDA_R_32F : CUDA_R_16BF;
 }
 
-/// A row-major [rows, columns] matrix as cuBLASLt sees it: column-major [columns, rows], or the same
-/// matrix where its columns are dense.
+/// A row-major [rows, columns] matrix as cuBLASLt sees it: column-major [columns, rows], or the
+/// same matrix where its columns are dense.
 struct Operand {
   cublasLtMatrixLayout_t layout = nullptr;
   bool transposed = false;
@@ -88,8 +89,8 @@ struct Operand {
                "matrix layout");
     if (count > 1) {
       const auto batches = static_cast<int32_t>(count);
-      lt().check(lt().cublasLtMatrixLayoutSetAttribute(
-                     layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches),
+      lt().check(lt().cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                       &batches, sizeof batches),
                  "batch");
       lt().check(lt().cublasLtMatrixLayoutSetAttribute(
                      layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
@@ -147,8 +148,8 @@ struct CudaMatmul::Impl {
     while (outer > 0) {
       const size_t d = outer - 1;
       const Offsets next{spec.a.batchStrides[d], spec.b.batchStrides[d], spec.c.batchStrides[d]};
-      if (count > 1 && (next.a != stride.a * count || next.b != stride.b * count ||
-                        next.c != stride.c * count))
+      if (count > 1 &&
+          (next.a != stride.a * count || next.b != stride.b * count || next.c != stride.c * count))
         break;
       if (count == 1)
         stride = next;
@@ -184,23 +185,22 @@ struct CudaMatmul::Impl {
   }
 
   template <typename T> void set(cublasLtMatmulDescAttributes_t attribute, const T &value) const {
-    lt().check(
-        lt().cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
-        "attribute");
+    lt().check(lt().cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+               "attribute");
   }
 
   void choose(bool reduced, int64_t algorithm) {
     cublasLtMatmulPreference_t preference = nullptr;
     lt().check(lt().cublasLtMatmulPreferenceCreate(&preference), "preference");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
-      lt().check(lt().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value,
-                                                           sizeof value),
-                 "preference");
+      lt().check(
+          lt().cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+          "preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{CublasLt::kWorkspaceBytes});
     // Parts of a split sum are added in f32 unless the plan says otherwise.
-    const uint32_t schemes =
-        reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK} : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
+    const uint32_t schemes = reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK}
+                                     : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
     int found = 0;
     std::vector<cublasLtMatmulHeuristicResult_t> guesses(static_cast<size_t>(algorithm) + 1);
@@ -235,17 +235,16 @@ void CudaMatmul::run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr
     m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(bias));
   const float one = 1.0f, beta = m.spec.accumulate ? 1.0f : 0.0f;
   const auto at = [](CUdeviceptr base, DType dtype, int64_t element) {
-    return reinterpret_cast<void *>(base + static_cast<CUdeviceptr>(element) *
-                                               support::byteSize(dtype));
+    return reinterpret_cast<void *>(base +
+                                    static_cast<CUdeviceptr>(element) * support::byteSize(dtype));
   };
   for (const Impl::Offsets &offset : m.calls) {
     void *result = at(c, m.spec.c.dtype, offset.c);
-    lt().check(lt().cublasLtMatmul(static_cast<cublasLtHandle_t>(m.library.handle), m.operation,
-                                   &one, at(b, m.spec.b.dtype, offset.b), m.b->layout,
-                                   at(a, m.spec.a.dtype, offset.a), m.a->layout, &beta, result,
-                                   m.c->layout, result, m.c->layout, &m.chosen.algo,
-                                   reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes,
-                                   stream),
+    lt().check(lt().cublasLtMatmul(
+                   static_cast<cublasLtHandle_t>(m.library.handle), m.operation, &one,
+                   at(b, m.spec.b.dtype, offset.b), m.b->layout, at(a, m.spec.a.dtype, offset.a),
+                   m.a->layout, &beta, result, m.c->layout, result, m.c->layout, &m.chosen.algo,
+                   reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes, stream),
                "product");
   }
 }

@@ -114,7 +114,9 @@ private:
 
 class Event {
 public:
-  Event() { driver().check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cannot make an event"); }
+  Event() {
+    driver().check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cannot make an event");
+  }
   ~Event() {
     if (event)
       driver().cuEventDestroy(event);
@@ -164,9 +166,9 @@ public:
       segments[i] =
           DeviceMemory(plan.segments()->Get(static_cast<uint32_t>(i))->size(), file.origin());
       if (segments[i].size() > 0)
-        driver().check(driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(),
-                                                device.stream),
-                       "cannot clear GPU memory");
+        driver().check(
+            driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(), device.stream),
+            "cannot clear GPU memory");
     }
     void *pinned = nullptr;
     driver().check(driver().cuMemHostAlloc(&pinned, kStagingBytes, 0),
@@ -216,8 +218,9 @@ public:
       }
     }
     for (const auto &[matmul, choice] : tuned)
-      table.add({choice.name, fmt::format("{}", choice.steps), fmt::format("{:.1f}", choice.guessed),
-                 fmt::format("{:.1f}", choice.best), fmt::format("{}", choice.algorithm)});
+      table.add({choice.name, fmt::format("{}", choice.steps),
+                 fmt::format("{:.1f}", choice.guessed), fmt::format("{:.1f}", choice.best),
+                 fmt::format("{}", choice.algorithm)});
     auto tunedFor = std::make_unique<KeyValueT>();
     tunedFor->key = kTunedKey;
     tunedFor->value = tuningText();
@@ -320,13 +323,13 @@ public:
   std::vector<std::pair<std::string, std::string>> describe() const override {
     int version = 0;
     driver().cuDriverGetVersion(&version);
-    return {{"device", fmt::format("cuda:{}, {} ({})", options.device, device.name,
-                                   device.architecture)},
+    return {{"device",
+             fmt::format("cuda:{}, {} ({})", options.device, device.name, device.architecture)},
             {"driver", fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10)},
             {"product workspace",
              workspace.size() ? fmt::format("{} beside the arena", bytesText(workspace.size()))
                               : "none"},
-            {"execution", options.check    ? "step by step, each checked"
+            {"execution", options.check   ? "step by step, each checked"
                           : options.graph ? "one captured graph a program"
                                           : "step by step"}};
   }
@@ -355,7 +358,8 @@ private:
     return fmt::format("{}, cuBLASLt {}", device.name, library ? library->version() : 0);
   }
 
-  /// Numbers of algorithms mean something only on the device and with the library they were found on.
+  /// Numbers of algorithms mean something only on the device and with the library they were found
+  /// on.
   void checkTuning() const {
     for (const KeyValue *option : *plan.header()->options())
       if (option->key()->string_view() == kTunedKey && option->value()->str() != tuningText())
@@ -433,7 +437,8 @@ private:
     }
     if (times.empty())
       fail("{}: no algorithm runs", node.step->name()->string_view());
-    Tuned choice{fmt::format("{} {} {}", spec.m, spec.n, spec.k), 0, times[0].first, times[0].first};
+    Tuned choice{fmt::format("{} {} {}", spec.m, spec.n, spec.k), 0, times[0].first,
+                 times[0].first};
     std::sort(times.begin(), times.end());
     for (const auto &[microseconds, algorithm] : times)
       if (algorithm == 0 || (microseconds < choice.guessed &&
@@ -478,9 +483,8 @@ private:
   void checkMemory() const {
     size_t free = 0, total = 0;
     driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
-    const uint64_t needed =
-        plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() +
-        CublasLt::kWorkspaceBytes * device.streams.size();
+    const uint64_t needed = plan.segments()->Get(0)->size() + plan.segments()->Get(1)->size() +
+                            CublasLt::kWorkspaceBytes * device.streams.size();
     if (needed > free)
       fail("{}: needs {} of GPU memory ({} for parameters and state, {} for the step), but {} of "
            "{} are free; a smaller --batch or --seq, hydrac's --recompute=every=1 or "
@@ -506,25 +510,25 @@ private:
     if (status != CUDA_SUCCESS && kernel.ptx() >= 0 &&
         static_cast<uint32_t>(kernel.ptx()) != kernel.blob())
       status = load(static_cast<uint32_t>(kernel.ptx()));
-    driver().check(status, fmt::format("{}: the code of kernel {} does not load on {} ({})",
-                                       file.origin(), kernel.name()->string_view(), device.name,
-                                       device.architecture));
+    driver().check(status,
+                   fmt::format("{}: the code of kernel {} does not load on {} ({})", file.origin(),
+                               kernel.name()->string_view(), device.name, device.architecture));
     return module;
   }
 
   void loadCode() {
     for (const Kernel *kernel : *plan.kernels()) {
       CUfunction function = nullptr;
-      driver().check(driver().cuModuleGetFunction(&function, moduleOf(*kernel),
-                                                  kernel->symbol()->c_str()),
-                     fmt::format("{}: kernel {}", file.origin(), kernel->name()->string_view()));
+      driver().check(
+          driver().cuModuleGetFunction(&function, moduleOf(*kernel), kernel->symbol()->c_str()),
+          fmt::format("{}: kernel {}", file.origin(), kernel->name()->string_view()));
       constexpr uint32_t withoutAsking = 48 * 1024;
       if (kernel->shared_bytes() > withoutAsking)
-        driver().check(
-            driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        static_cast<int>(kernel->shared_bytes())),
-            fmt::format("{}: kernel {}: {} bytes of shared memory", file.origin(),
-                        kernel->name()->string_view(), kernel->shared_bytes()));
+        driver().check(driver().cuFuncSetAttribute(function,
+                                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                   static_cast<int>(kernel->shared_bytes())),
+                       fmt::format("{}: kernel {}: {} bytes of shared memory", file.origin(),
+                                   kernel->name()->string_view(), kernel->shared_bytes()));
       functions.push_back(function);
     }
   }
@@ -569,10 +573,12 @@ private:
     for (const Arg *arg : *step.args()) {
       if (arg->kind() == ArgKind::constant)
         fail("step {}: constant arguments do not run on CUDA", step.name()->string_view());
-      const uint32_t tensor =
-          arg->kind() == ArgKind::scalar ? plan.scalars()->Get(arg->index())->tensor() : arg->index();
+      const uint32_t tensor = arg->kind() == ArgKind::scalar
+                                  ? plan.scalars()->Get(arg->index())->tensor()
+                                  : arg->index();
       const auto shift = shifts.find(tensor);
-      node.args.push_back(addressOf(tensor) + (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
+      node.args.push_back(addressOf(tensor) +
+                          (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
     }
     if (const Launch *launch = step.action_as_Launch()) {
       node.function = functions[launch->kernel()];
@@ -595,7 +601,8 @@ private:
       workspace = DeviceMemory(CublasLt::kWorkspaceBytes * device.streams.size(), file.origin());
       library = std::make_unique<CublasLt>();
     }
-    std::vector<int64_t> key = {spec.m, spec.n, spec.k, spec.hasBias, spec.accumulate, reduced, algorithm};
+    std::vector<int64_t> key = {spec.m,          spec.n,  spec.k,   spec.hasBias,
+                                spec.accumulate, reduced, algorithm};
     key.insert(key.end(), spec.batch.begin(), spec.batch.end());
     for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
       key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -613,8 +620,7 @@ private:
   void runNode(const Node &node, CUstream stream) {
     if (node.matmul) {
       const bool bias = node.args.size() == 4;
-      node.matmul->run(node.args[0], node.args[1], bias ? node.args[2] : 0,
-                       node.args[bias ? 3 : 2],
+      node.matmul->run(node.args[0], node.args[1], bias ? node.args[2] : 0, node.args[bias ? 3 : 2],
                        workspace.get() + node.stream * CublasLt::kWorkspaceBytes, stream);
       return;
     }
@@ -626,8 +632,8 @@ private:
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
     driver().check(driver().cuLaunchKernel(node.function, grid.x(), grid.y(), grid.z(), block.x(),
-                                           block.y(), block.z(), node.kernel->shared_bytes(), stream,
-                                           pointers.data(), nullptr),
+                                           block.y(), block.z(), node.kernel->shared_bytes(),
+                                           stream, pointers.data(), nullptr),
                    placeOf(node));
   }
 
@@ -725,7 +731,8 @@ private:
 
   static bool isDense(const Tensor &entry) {
     int64_t elements = 1;
-    for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0; elements *= entry.shape()->Get(d))
+    for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0;
+         elements *= entry.shape()->Get(d))
       if (entry.shape()->Get(d) != 1 && entry.strides()->Get(d) != elements)
         return false;
     return true;

@@ -18,12 +18,13 @@ struct CudaOptions {
 bool builtWithCuda();
 
 /// Loads a plan. Throws Error, in one line, for all that can be wrong: no GPU or driver, another
-/// architecture, too little memory, a call that does not fit. The plan file must outlive the executor.
+/// architecture, too little memory, a call that does not fit. The plan file must outlive the
+/// executor.
 std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptions &options);
 
 /// Measures the algorithms that cuBLASLt has for each product of the plan, on random numbers, and
-/// writes the fastest into `content`, the same plan. One whose result differs between two runs is not
-/// taken. Returns a table of what was gained.
+/// writes the fastest into `content`, the same plan. One whose result differs between two runs is
+/// not taken. Returns a table of what was gained.
 std::string tunePlan(const PlanFile &file, const CudaOptions &options, planfile::PlanT &content);
 
 } // namespace hydra::runtime

@@ -1,4 +1,5 @@
-// CUDA's driver, looked up when a plan asks for a GPU: one program serves machines with and without.
+// CUDA's driver, looked up when a plan asks for a GPU: one program serves machines with and
+// without.
 #pragma once
 
 #include "runtime/support/Error.h"

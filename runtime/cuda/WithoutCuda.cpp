@@ -10,8 +10,8 @@ std::string hydra::runtime::tunePlan(const PlanFile &file, const CudaOptions &op
   return "";
 }
 
-std::unique_ptr<hydra::runtime::Executor>
-hydra::runtime::makeCudaExecutor(const PlanFile &file, const CudaOptions &) {
+std::unique_ptr<hydra::runtime::Executor> hydra::runtime::makeCudaExecutor(const PlanFile &file,
+                                                                           const CudaOptions &) {
   support::fail("{}: compiled for {}, but this build has no CUDA: it was made on a machine without "
                 "the CUDA toolkit",
                 file.origin(), file.plan().target()->name()->string_view());

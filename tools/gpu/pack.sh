@@ -48,7 +48,7 @@ cp data/tinyshakespeare.txt "$out/test/text"
 # The rows of docs/performance.md: size batch seq vocabulary.
 while read -r name size batch seq vocabulary; do
   compile models/cs336.mlir --preset="$size" --set V="$vocabulary" --batch="$batch" --seq="$seq" \
-    --precision=bf16 --target=h200 --no-clip -o "$out/bench/$name.fb"
+    --precision=bf16 --target=h200 --no-clip --recompute=none -o "$out/bench/$name.fb"
 done << 'ROWS'
 small-4x128 small 4 128 10000
 small-4x1024 small 4 1024 10000

@@ -132,8 +132,7 @@ constexpr SumExample kSums[] = {{"f32", support::DType::F32, support::DType::F32
 } // namespace
 
 std::string precisionText(const Plan &plan) {
-  std::string text =
-      fmt::format("precision {}\n", plan.header()->precision()->string_view());
+  std::string text = fmt::format("precision {}\n", plan.header()->precision()->string_view());
   report::Table table(2);
   for (const auto &[kind, types] : kindsOf(plan).rows())
     table.add({kind, fmt::format("{}", fmt::join(types, ", "))});

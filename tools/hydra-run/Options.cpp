@@ -276,9 +276,9 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
   app.add_option("--device", options.device,
                  "cpu, cuda or cuda:N (default: what the plan was compiled for)")
       ->check([](const std::string &text) {
-        const bool cuda = text == "cuda" || (text.starts_with("cuda:") && text.size() > 5 &&
-                                             text.size() < 10 &&
-                                             text.find_first_not_of("0123456789", 5) == text.npos);
+        const bool cuda =
+            text == "cuda" || (text.starts_with("cuda:") && text.size() > 5 && text.size() < 10 &&
+                               text.find_first_not_of("0123456789", 5) == text.npos);
         return text == "cpu" || cuda ? std::string()
                                      : "expected cpu, cuda or cuda:N, got '" + text + "'";
       });

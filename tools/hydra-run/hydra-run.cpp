@@ -163,6 +163,8 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   const bool cuda = options.device.empty()
                         ? file.plan().target()->kind() == planfile::TargetKind::cuda
                         : options.device != "cpu";
+  if (!cuda && (options.check || !options.graph))
+    fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
   if (!cuda)
     return std::make_unique<runtime::CpuExecutor>(
         file, runtime::CpuOptions{.threads = options.threads, .memoryAvailable = 0});

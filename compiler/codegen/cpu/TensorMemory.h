@@ -1,9 +1,9 @@
 // Loads and stores of the elements of a tensor for 16 neighbouring columns, however they lie.
 #pragma once
 
+#include "compiler/codegen/VectorMath.h"
 #include "compiler/codegen/cpu/Loops.h"
 #include "compiler/codegen/cpu/RowSchedule.h"
-#include "compiler/codegen/VectorMath.h"
 
 namespace hydra::cpu {
 

@@ -42,8 +42,8 @@ Error missing(const char *what, const char *why) {
 } // namespace
 
 Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
-  static const Library nvrtc({"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13",
-                              "libnvrtc.so.12", "libnvrtc.so"});
+  static const Library nvrtc(
+      {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   if (!nvrtc)
     return missing("NVRTC (libnvrtc.so)", "compiles attention and copies for GPUs");
   using Program = void *;
@@ -66,7 +66,8 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
   if (create(&program, source.c_str(), "hydra_templates.cu", 0, nullptr, nullptr) != 0)
     return createStringError("NVRTC refuses to start");
   std::string target = "--gpu-architecture=" + architecture;
-  std::array<const char *, 3> options = {target.c_str(), "--std=c++17", "--extra-device-vectorization"};
+  std::array<const char *, 3> options = {target.c_str(), "--std=c++17",
+                                         "--extra-device-vectorization"};
   int status = compile(program, options.size(), options.data());
   if (status != 0) {
     std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
@@ -81,15 +82,15 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
 
 Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
                                                        const std::string &architecture) {
-  static const Library linker({"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13",
-                               "libnvJitLink.so"});
+  static const Library linker(
+      {"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13", "libnvJitLink.so"});
   if (!linker)
     return std::nullopt;
   const std::array<const char *, 2> versions = {"_13_0", "_12_8"};
   using Handle = void *;
   auto *create = linker.get<int(Handle *, uint32_t, const char **)>("nvJitLinkCreate", versions);
   auto *add = linker.get<int(Handle, int, const void *, size_t, const char *)>("nvJitLinkAddData",
-                                                                              versions);
+                                                                               versions);
   auto *complete = linker.get<int(Handle)>("nvJitLinkComplete", versions);
   auto *size = linker.get<int(Handle, size_t *)>("nvJitLinkGetLinkedCubinSize", versions);
   auto *get = linker.get<int(Handle, void *)>("nvJitLinkGetLinkedCubin", versions);

@@ -10,16 +10,16 @@
 
 namespace hydra::cuda {
 
-/// Machine code and PTX of a CUDA C++ source for an architecture (`sm_90a`), by NVRTC. An error when
-/// the library is missing or refuses.
+/// Machine code and PTX of a CUDA C++ source for an architecture (`sm_90a`), by NVRTC. An error
+/// when the library is missing or refuses.
 struct CompiledSource {
   std::vector<uint8_t> cubin, ptx;
 };
 llvm::Expected<CompiledSource> compileSource(const std::string &source,
                                              const std::string &architecture);
 
-/// Machine code of PTX, by nvJitLink; nullopt when the library is missing: a driver then compiles the
-/// PTX when the plan is loaded.
+/// Machine code of PTX, by nvJitLink; nullopt when the library is missing: a driver then compiles
+/// the PTX when the plan is loaded.
 llvm::Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
                                                              const std::string &architecture);
 

@@ -1,5 +1,5 @@
-// Elementary functions of generated CUDA kernels: the special function unit where its error is a few
-// units in the last place of f32, else the sequences of VectorMath.
+// Elementary functions of generated CUDA kernels: the special function unit where its error is a
+// few units in the last place of f32, else the sequences of VectorMath.
 #pragma once
 
 #include "compiler/codegen/VectorMath.h"

@@ -1,8 +1,8 @@
 // Writes instances of the templates, and launches of them.
 #include "compiler/codegen/cuda/LibraryKernels.h"
 
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -44,8 +44,7 @@ struct Shape {
 
 class Expander {
 public:
-  explicit Expander(plan::PlanModuleOp module)
-      : module(module), b(module.getContext()) {
+  explicit Expander(plan::PlanModuleOp module) : module(module), b(module.getContext()) {
     handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
     handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
     handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
@@ -81,10 +80,11 @@ private:
     for (auto [i, parameter] : llvm::enumerate(parameters))
       text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
     text += (") { " + body + " }").str();
-    std::string key = text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
-                                                        shape.shared}),
-                                              [](int64_t n) { return std::to_string(n); }),
-                              ",");
+    std::string key =
+        text + llvm::join(llvm::map_range(
+                              ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}),
+                              [](int64_t n) { return std::to_string(n); }),
+                          ",");
     plan::KernelOp &kernel = kernels[key];
     if (!kernel) {
       OpBuilder::InsertionGuard guard(b);
@@ -98,8 +98,8 @@ private:
       std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                            std::to_string(shape.threads) + ") " + symbol + text + "\n";
       kernel->setAttr(kSourceAttr, b.getStringAttr(source));
-      kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr({shape.x, shape.y, shape.z, shape.threads,
-                                                           shape.shared}));
+      kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr(
+                                       {shape.x, shape.y, shape.z, shape.threads, shape.shared}));
     }
     // The first waits for what the call waits for; the last signals what it signals.
     lastLaunch = plan::LaunchOp::create(
@@ -158,18 +158,19 @@ private:
     return a;
   }
 
-  /// Tiles of 16 rows for each warp of the forward pass: two where a GPU then still has work for every
-  /// multiprocessor and a thread has the registers. The backward pass measured slower with two: fewer
-  /// blocks fit a multiprocessor.
+  /// Tiles of 16 rows for each warp of the forward pass: two where a GPU then still has work for
+  /// every multiprocessor and a thread has the registers. The backward pass measured slower with
+  /// two: fewer blocks fit a multiprocessor.
   static int64_t rowTiles(const Attention &a) {
     return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= 132 ? 2 : 1;
   }
 
-  /// `<M, [Tile,] Width, Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width, ValueWidth, …`.
+  /// `<M, [Tile,] Width, Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
+  /// ValueWidth, …`.
   static std::string parameters(const Attention &a, const Twine &tiles, ArrayRef<Value> layouts) {
-    std::string text = a.tiled ? llvm::formatv("<{0}, {1}, ", tiles.str(), a.width).str()
-                               : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth)
-                                     .str();
+    std::string text =
+        a.tiled ? llvm::formatv("<{0}, {1}, ", tiles.str(), a.width).str()
+                : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth).str();
     text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
     for (Value v : layouts)
       text += ", " + layout(v);
@@ -177,11 +178,12 @@ private:
   }
 
   static constexpr int64_t kPlainRows = 8;
-  /// Rows that the backward kernels walk over at a time. 32 need half the registers, but measured no
-  /// faster: (4, 12, 1024, 64) took 98 + 71 us in place of 91 + 64.
+  /// Rows that the backward kernels walk over at a time. 32 need half the registers, but measured
+  /// no faster: (4, 12, 1024, 64) took 98 + 71 us in place of 91 + 64.
   static constexpr int64_t kBackwardTile = 64;
 
-  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of bf16 in shared memory.
+  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of bf16 in shared
+  /// memory.
   static Shape shapeFor(const Attention &a, int64_t m, int64_t rows, int64_t heads,
                         int64_t sharedRows, int64_t extra) {
     if (!a.tiled)
@@ -206,8 +208,8 @@ private:
       types.push_back("float *");
       access.push_back(plan::kWrite);
     }
-    launch(call, "attention_forward", types, body, shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0), args,
-           access);
+    launch(call, "attention_forward", types, body,
+           shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0), args, access);
     return success();
   }
 
@@ -232,8 +234,8 @@ private:
              llvm::formatv("attentionDelta<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2);",
                            a.valueWidth, a.queries, a.heads, a.element, layout(o), layout(dO))
                  .str(),
-             {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0},
-             {dO, o, delta}, {kRead, kRead, kWrite});
+             {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0}, {dO, o, delta},
+             {kRead, kRead, kWrite});
     }
     constexpr int64_t tile = kBackwardTile;
     // Of the products of attention_grad (five, here seven) four are for keys.
@@ -242,18 +244,19 @@ private:
     launch(call, "attention_key_gradients",
            {in, in, in, in, "const float *", "const float *", out, out},
            (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
-            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dk, dv}) + "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask +
-            ", " + a.scale + ");")
+            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dk, dv}) +
+            "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask + ", " + a.scale + ");")
                .str(),
-           shapeFor(a, 1, a.keys, a.keyHeads, 128 + 4 * tile, 4 * 4 * tile), {dO, q, k, v, lse, delta, dk, dv},
+           shapeFor(a, 1, a.keys, a.keyHeads, 128 + 4 * tile, 4 * 4 * tile),
+           {dO, q, k, v, lse, delta, dk, dv},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     remainingFlops = flops * 3 / 7;
     remainingBytes = bytes / 2;
     launch(call, "attention_query_gradients",
            {in, in, in, in, "const float *", "const float *", out},
            (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
-            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " +
-            a.scale + ");")
+            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dq}) +
+            "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " + a.scale + ");")
                .str(),
            shapeFor(a, 1, a.queries, a.heads, 128 + 4 * tile, 0), {dO, q, k, v, lse, delta, dq},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
@@ -338,10 +341,13 @@ private:
       x.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &inexact);
       text = llvm::formatv("bf16({0})", x.bitcastToAPInt().getZExtValue()).str();
     } else {
-      text = llvm::formatv("{0}({1})", element.isF32() ? "float" : element.isInteger(32) ? "int" : "(unsigned char)",
-                           std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY")
-                                             : number(value))
-                 .str();
+      text =
+          llvm::formatv("{0}({1})",
+                        element.isF32()         ? "float"
+                        : element.isInteger(32) ? "int"
+                                                : "(unsigned char)",
+                        std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : number(value))
+              .str();
     }
     launch(call, "fill", {(cType(element) + " *").str()},
            llvm::formatv("fillElements<{0}, {1}{2}>(a0, {3});", cType(element), count,
@@ -360,8 +366,9 @@ private:
     Value tokens = call.getArgs()[0], dx = call.getArgs()[1], grad = call.getArgs()[2];
     SmallVector<int64_t> strides = plan::stridesOf(typeOf(dx));
     int64_t count = typeOf(tokens).getNumElements(), width = typeOf(grad).getDimSize(1);
-    SmallVector<Dim> rows = mergedDims(typeOf(dx).getShape().drop_back(),
-                                       ArrayRef(strides).drop_back(), ArrayRef(strides).drop_back());
+    SmallVector<Dim> rows =
+        mergedDims(typeOf(dx).getShape().drop_back(), ArrayRef(strides).drop_back(),
+                   ArrayRef(strides).drop_back());
     if (rows.size() > 1 || (width > 1 && strides.back() != 1))
       return call.emitError("the gradient of an embedding has rows at several distances");
     int64_t stride = rows.empty() ? width : rows.front().to;

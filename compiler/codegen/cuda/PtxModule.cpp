@@ -82,9 +82,9 @@ static Expected<std::unique_ptr<TargetMachine>> makeMachine(StringRef architectu
     return createStringError(message);
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict; // multiply-adds only where they are written
-  return std::unique_ptr<TargetMachine>(nvptx->createTargetMachine(
-      triple, architecture, kPtxVersion, options, Reloc::PIC_, std::nullopt,
-      CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<TargetMachine>(
+      nvptx->createTargetMachine(triple, architecture, kPtxVersion, options, Reloc::PIC_,
+                                 std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 static void optimise(Module &module, TargetMachine &machine) {
@@ -121,11 +121,10 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   function->addFnAttr(Attribute::NoUnwind);
   function->addFnAttr("target-cpu", architecture);
   function->addFnAttr("target-features", kPtxVersion);
-  kernel.shape = kernel.parts > 0
-                     ? emitCombine(function, kernel.parts, kernel.resultShape,
-                                   kernel.layouts.front(), kernel.type)
-                     : emitRowKernel(function, kernel.program, kernel.layouts, kernel.alignments,
-                                     kernel.grain);
+  kernel.shape = kernel.parts > 0 ? emitCombine(function, kernel.parts, kernel.resultShape,
+                                                kernel.layouts.front(), kernel.type)
+                                  : emitRowKernel(function, kernel.program, kernel.layouts,
+                                                  kernel.alignments, kernel.grain);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));
   std::string problem;
   raw_string_ostream os(problem);

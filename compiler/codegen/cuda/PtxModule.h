@@ -10,8 +10,8 @@
 
 namespace hydra::cuda {
 
-/// Collects kernels; equal ones are compiled once. The text depends only on what was added and on the
-/// architecture, not on the order of adding.
+/// Collects kernels; equal ones are compiled once. The text depends only on what was added and on
+/// the architecture, not on the order of adding.
 class PtxModule {
 public:
   /// Such as `sm_90a`.

@@ -94,9 +94,10 @@ private:
     hasReductions = s.sweeps.size() > 1;
     hasSums = any_of(s.program.results, [&](const RowResult &r) { return s.program.isSummed(r); });
     columns = s.flat ? s.rows * s.columns : s.columns;
-    width = any_of(s.program.inputs, isWide<RowInput>) ||
-                    any_of(s.program.results, isWide<RowResult>)
-                ? 4 : 8;
+    width =
+        any_of(s.program.inputs, isWide<RowInput>) || any_of(s.program.results, isWide<RowResult>)
+            ? 4
+            : 8;
     while (columns % width != 0)
       width /= 2;
     for (const RowNode &node : s.program.nodes) {
@@ -111,7 +112,9 @@ private:
       shape.threads = kFlatThreads;
       shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(chunks, kFlatThreads);
     } else if (hasReductions || hasSums) {
-      int64_t each = chunks <= 4 * kWarp ? ceilDiv(chunks, kWarp) : chunks <= 1024 ? 2 : kKeptChunks;
+      int64_t each = chunks <= 4 * kWarp ? ceilDiv(chunks, kWarp)
+                     : chunks <= 1024    ? 2
+                                         : kKeptChunks;
       team = std::min(kMostThreads, roundUp(ceilDiv(chunks, each), kWarp));
       kept = ceilDiv(chunks, team);
       inRegisters = kept <= kKeptChunks;
@@ -270,8 +273,7 @@ private:
     storeRowResults(b.CreateICmpEQ(inTeam, b.getInt32(0)));
     for (auto [i, result] : enumerate(s.program.results))
       if (s.program.isSummed(result) && !isColumnSum(result))
-        store(b.CreateFAdd(load(sums[i]),
-                           evaluateRow(s.program.nodes[result.node].inputs[0])),
+        store(b.CreateFAdd(load(sums[i]), evaluateRow(s.program.nodes[result.node].inputs[0])),
               sums[i]);
   }
 
@@ -279,8 +281,7 @@ private:
   void forChunks(Value *row, function_ref<void(const Chunk &)> body) {
     if (inRegisters) {
       for (int64_t k = 0; k < kept; ++k)
-        body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k,
-                     (k + 1) * team > chunks));
+        body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks));
       return;
     }
     Value *from = b.CreateZExt(inTeam, b.getInt64Ty());
@@ -365,8 +366,9 @@ private:
     SmallVector<Value *> values;
     if (isVector(access, width, bytes, alignment)) {
       auto *vector = FixedVectorType::get(math.memoryType(type), width);
-      Value *raw = b.CreateAlignedLoad(vector, elementPointer(row, offsetOf(access.columns, column), type),
-                                       Align(width * bytes));
+      Value *raw =
+          b.CreateAlignedLoad(vector, elementPointer(row, offsetOf(access.columns, column), type),
+                              Align(width * bytes));
       for (int64_t v = 0; v < width; ++v)
         values.push_back(math.fromMemory(b.CreateExtractElement(raw, v), type));
       return values;
@@ -412,7 +414,8 @@ private:
     case Kind::Input: {
       if (auto it = arrived.find({node.code, chunk.number}); it != arrived.end())
         return it->second;
-      Value *base = s.flat || node.form == RowForm::Column ? inputs[node.code] : inputRows[node.code];
+      Value *base =
+          s.flat || node.form == RowForm::Column ? inputs[node.code] : inputRows[node.code];
       return loadChunk(base, s.inputs[node.code], node.type, inputAlignment[node.code],
                        chunk.column);
     }
@@ -576,8 +579,8 @@ private:
       if (!memory)
         memory = allocate(kept * width);
       for (int64_t k = 0; k < kept; ++k) {
-        Chunk chunk = chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k,
-                              (k + 1) * team > chunks);
+        Chunk chunk =
+            chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks);
         SmallVector<Value *> values =
             loadChunk(base, s.inputs[i], input.type, inputAlignment[i], chunk.column);
         for (int64_t v = 0; v < width; ++v)
@@ -643,15 +646,16 @@ private:
       if (r.halfSplit || v % 2 == 0) {
         Value *pair = b.CreateAdd(inHead, b.getInt32(v));
         pair = r.halfSplit ? b.CreateURem(pair, b.getInt32(half)) : b.CreateLShr(pair, 1);
-        Value *frequency =
-            b.CreateAlignedLoad(b.getDoubleTy(), b.CreateGEP(b.getDoubleTy(), table, pair), Align(8));
+        Value *frequency = b.CreateAlignedLoad(b.getDoubleTy(),
+                                               b.CreateGEP(b.getDoubleTy(), table, pair), Align(8));
         VectorMath::SinCos f = math.sinCos(b.CreateFMul(position, frequency));
         cos = f.cos;
         sin = f.sin;
       }
       Value *minus = b.CreateFNeg(sin), *signedSin;
       if (r.halfSplit)
-        signedSin = r.inverse ? b.CreateSelect(isFirst, sin, minus) : b.CreateSelect(isFirst, minus, sin);
+        signedSin =
+            r.inverse ? b.CreateSelect(isFirst, sin, minus) : b.CreateSelect(isFirst, minus, sin);
       else
         signedSin = (v % 2 == 0) != r.inverse ? minus : sin;
       values.push_back(b.CreateFAdd(b.CreateFMul(x[v], cos), b.CreateFMul(other[v], signedSin)));
@@ -710,9 +714,8 @@ private:
     unsigned bytes = storageBytes(result.type);
     Value *base = s.flat ? results[number] : resultRows[number];
     if (s.flat && result.form == RowForm::Scalar) {
-      emitIf(b, b.CreateICmpEQ(chunk.column, b.getInt64(0)), [&] {
-        b.CreateAlignedStore(values[0], base, Align(bytes));
-      });
+      emitIf(b, b.CreateICmpEQ(chunk.column, b.getInt64(0)),
+             [&] { b.CreateAlignedStore(values[0], base, Align(bytes)); });
       return;
     }
     if (result.form == RowForm::Column && s.rows > 1) {
@@ -736,8 +739,7 @@ private:
     }
     for (int64_t v = 0; v < width; ++v)
       b.CreateAlignedStore(
-          values[v],
-          elementPointer(base, offsetOf(access.columns, plus(column, v)), result.type),
+          values[v], elementPointer(base, offsetOf(access.columns, plus(column, v)), result.type),
           Align(bytes));
   }
 
@@ -770,8 +772,8 @@ private:
   //===-- Sums over rows --------------------------------------------------------------------===//
 
   bool isColumnSum(const RowResult &result) const {
-    return !s.flat && variesOverColumns(
-                          s.program.nodes[s.program.nodes[result.node].inputs[0]].form);
+    return !s.flat &&
+           variesOverColumns(s.program.nodes[s.program.nodes[result.node].inputs[0]].form);
   }
 
   AllocaInst *allocate(int64_t count) {
@@ -850,8 +852,8 @@ private:
 
   void storeColumnSums(unsigned number, AllocaInst *sums) {
     for (int64_t k = 0; k < kept; ++k) {
-      Chunk chunk = chunkOf(nullptr, b.CreateAdd(inTeam, b.getInt32(k * team)), k,
-                            (k + 1) * team > chunks);
+      Chunk chunk =
+          chunkOf(nullptr, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks);
       whenValid(chunk, [&] {
         for (int64_t v = 0; v < width; ++v)
           b.CreateAlignedStore(load(sums, k * width + v),
@@ -862,10 +864,10 @@ private:
 
   void storeScalarSum(unsigned number, Value *sum) {
     emitIf(b, b.CreateICmpEQ(thread, b.getInt32(0)), [&] {
-      b.CreateAlignedStore(sum,
-                           b.CreateInBoundsGEP(b.getFloatTy(), results[number],
-                                               b.CreateZExt(block, b.getInt64Ty())),
-                           Align(4));
+      b.CreateAlignedStore(
+          sum,
+          b.CreateInBoundsGEP(b.getFloatTy(), results[number], b.CreateZExt(block, b.getInt64Ty())),
+          Align(4));
     });
   }
 
@@ -892,16 +894,17 @@ private:
     store(combine(r, load(memory), sum), memory);
   }
 
-  void barrier() { 
+  void barrier() {
     b.CreateIntrinsic(Intrinsic::nvvm_barrier_cta_sync_aligned_all, ArrayRef<Type *>(),
                       ArrayRef<Value *>(b.getInt32(0)));
   }
 
   Value *butterfly(RowReduction r, Value *x) {
     for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-      Value *bits = b.CreateIntrinsic(Intrinsic::nvvm_shfl_sync_bfly_i32, ArrayRef<Type *>(),
-                                      ArrayRef<Value *>{b.getInt32(-1), b.CreateBitCast(x, b.getInt32Ty()),
-                                       b.getInt32(distance), b.getInt32(kWarp - 1)});
+      Value *bits =
+          b.CreateIntrinsic(Intrinsic::nvvm_shfl_sync_bfly_i32, ArrayRef<Type *>(),
+                            ArrayRef<Value *>{b.getInt32(-1), b.CreateBitCast(x, b.getInt32Ty()),
+                                              b.getInt32(distance), b.getInt32(kWarp - 1)});
       x = combine(r, x, b.CreateBitCast(bits, b.getFloatTy()));
     }
     return x;
@@ -915,10 +918,9 @@ private:
     int64_t warps = team / kWarp;
     constexpr unsigned kSharedMemory = 3;
     auto *type = ArrayType::get(b.getFloatTy(), warps);
-    auto *shared = new GlobalVariable(*function->getParent(), type, false,
-                                      GlobalValue::InternalLinkage, UndefValue::get(type),
-                                      function->getName() + "_shared", nullptr,
-                                      GlobalValue::NotThreadLocal, kSharedMemory);
+    auto *shared = new GlobalVariable(
+        *function->getParent(), type, false, GlobalValue::InternalLinkage, UndefValue::get(type),
+        function->getName() + "_shared", nullptr, GlobalValue::NotThreadLocal, kSharedMemory);
     shared->setAlignment(Align(16));
     if (!lane)
       lane = b.CreateAnd(thread, b.getInt32(kWarp - 1));
@@ -928,8 +930,8 @@ private:
            [&] { b.CreateAlignedStore(x, at(warp), Align(4)); });
     barrier();
     Value *exists = b.CreateICmpULT(lane, b.getInt32(warps));
-    Value *read = b.CreateAlignedLoad(
-        b.getFloatTy(), at(b.CreateSelect(exists, lane, b.getInt32(0))), Align(4));
+    Value *read = b.CreateAlignedLoad(b.getFloatTy(),
+                                      at(b.CreateSelect(exists, lane, b.getInt32(0))), Align(4));
     return butterfly(r, b.CreateSelect(exists, read, identity(r)));
   }
 
@@ -942,7 +944,7 @@ private:
   LaunchShape shape;
   bool hasReductions = false, hasSums = false, inRegisters = false;
   int64_t columns = 1, width = 1, chunks = 1; ///< elements of a row, of a chunk; chunks of a row
-  int64_t team = 1, teams = 1, kept = 1;      ///< threads of a row, rows of a block, chunks of a thread
+  int64_t team = 1, teams = 1, kept = 1; ///< threads of a row, rows of a block, chunks of a thread
   Value *thread = nullptr, *block = nullptr, *lane = nullptr, *inTeam = nullptr;
   Value *currentRow = nullptr, *isFirstRow = nullptr;
   std::vector<Value *> inputs, results;       ///< arguments
@@ -950,7 +952,7 @@ private:
   std::map<unsigned, Value *> scalars, rowValues;
   std::map<unsigned, AllocaInst *> coming; ///< by input: the next row
   std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> tiles, keptTiles; ///< node, chunk
-  std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> arrived; ///< input, chunk
+  std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> arrived;          ///< input, chunk
 };
 
 } // namespace
@@ -977,8 +979,8 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
   Value *thread = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_tid_x);
   Value *block = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *lane = b.CreateAnd(thread, b.getInt32(kWarp - 1)), *warp = b.CreateLShr(thread, 5);
-  Value *element = b.CreateZExt(b.CreateAdd(b.CreateMul(block, b.getInt32(kWarp)), lane),
-                                b.getInt64Ty());
+  Value *element =
+      b.CreateZExt(b.CreateAdd(b.CreateMul(block, b.getInt32(kWarp)), lane), b.getInt64Ty());
   Value *exists = b.CreateICmpULT(element, b.getInt64(columns));
   Value *column = b.CreateSelect(exists, element, b.getInt64(0));
   auto part = [&](Value *number) {
@@ -998,18 +1000,18 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
                            Value *at = b.CreateAdd(number, b.getInt64(i * warps));
                            Value *inside = b.CreateICmpULT(at, b.getInt64(parts));
                            Value *value = part(b.CreateSelect(inside, at, number));
-                           next.push_back(b.CreateFAdd(
-                               current[i], b.CreateSelect(inside, value, zero)));
+                           next.push_back(
+                               b.CreateFAdd(current[i], b.CreateSelect(inside, value, zero)));
                          }
                          return next;
                        });
   Value *sum = b.CreateFAdd(b.CreateFAdd(sums[0], sums[1]), b.CreateFAdd(sums[2], sums[3]));
   constexpr unsigned kSharedMemory = 3;
   auto *sharedType = ArrayType::get(b.getFloatTy(), warps * kWarp);
-  auto *shared = new GlobalVariable(*function->getParent(), sharedType, false,
-                                    GlobalValue::InternalLinkage, UndefValue::get(sharedType),
-                                    function->getName() + "_shared", nullptr,
-                                    GlobalValue::NotThreadLocal, kSharedMemory);
+  auto *shared =
+      new GlobalVariable(*function->getParent(), sharedType, false, GlobalValue::InternalLinkage,
+                         UndefValue::get(sharedType), function->getName() + "_shared", nullptr,
+                         GlobalValue::NotThreadLocal, kSharedMemory);
   shared->setAlignment(Align(16));
   b.CreateAlignedStore(sum, b.CreateInBoundsGEP(b.getFloatTy(), shared, thread), Align(4));
   b.CreateIntrinsic(Intrinsic::nvvm_barrier_cta_sync_aligned_all, ArrayRef<Type *>(),
@@ -1018,10 +1020,11 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
     Value *total = sum;
     for (int64_t w = 1; w < warps; ++w)
       total = b.CreateFAdd(
-          total, b.CreateAlignedLoad(b.getFloatTy(),
-                                     b.CreateInBoundsGEP(b.getFloatTy(), shared,
-                                                         b.CreateAdd(thread, b.getInt32(w * kWarp))),
-                                     Align(4)));
+          total,
+          b.CreateAlignedLoad(b.getFloatTy(),
+                              b.CreateInBoundsGEP(b.getFloatTy(), shared,
+                                                  b.CreateAdd(thread, b.getInt32(w * kWarp))),
+                              Align(4)));
     Value *offset = b.getInt64(0), *position = element;
     for (const Strided::Dim &dim : reverse(access.columns.dims)) {
       Value *at = b.CreateURem(position, b.getInt64(dim.size));
@@ -1029,9 +1032,9 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
       offset = b.CreateAdd(offset, b.CreateMul(at, b.getInt64(dim.stride)));
     }
     Value *value = math.toMemory(math.convert(total, RowType::F32, type), type);
-    b.CreateAlignedStore(
-        value, b.CreateInBoundsGEP(math.memoryType(type), function->getArg(1), offset),
-        Align(storageBytes(type)));
+    b.CreateAlignedStore(value,
+                         b.CreateInBoundsGEP(math.memoryType(type), function->getArg(1), offset),
+                         Align(storageBytes(type)));
   });
   b.CreateRetVoid();
   return {ceilDiv(columns, kWarp), warps * kWarp};

@@ -30,8 +30,9 @@ struct LaunchShape {
   int64_t blocks = 1, threads = 1;
 };
 
-/// Writes the body. `layouts`: of inputs, then of results that are not sums over rows; `alignments`:
-/// bytes by which every launch aligns these. `grain`: rows of a block that leaves partial sums.
+/// Writes the body. `layouts`: of inputs, then of results that are not sums over rows;
+/// `alignments`: bytes by which every launch aligns these. `grain`: rows of a block that leaves
+/// partial sums.
 LaunchShape emitRowKernel(llvm::Function *function, const RowProgram &program,
                           llvm::ArrayRef<Strides> layouts, llvm::ArrayRef<int64_t> alignments,
                           int64_t grain);

@@ -86,8 +86,8 @@ void CompiledModel::setValues(TensorMap values) {
   for (auto &[name, tensor] : inputs) {
     Operation *variable = reference ? modelOf(*reference).lookupSymbol(name) : nullptr;
     auto param = dyn_cast_or_null<ParamOp>(variable);
-    roundTo(tensor, param ? param.getBoundType().getElementType()
-                          : Float32Type::get(&compiler.context));
+    roundTo(tensor,
+            param ? param.getBoundType().getElementType() : Float32Type::get(&compiler.context));
   }
 }
 
@@ -138,8 +138,8 @@ TensorMap runPlan(const std::vector<std::byte> &bytes, const TensorMap &values, 
   return results;
 }
 
-void expectWithinRounding(const TensorMap &found, const TensorMap &exact,
-                          const TensorMap &rounded, double ulp) {
+void expectWithinRounding(const TensorMap &found, const TensorMap &exact, const TensorMap &rounded,
+                          double ulp) {
   const double ulps = 16 * ulp;
   constexpr double zero = 1e-7; // what is left of sums that cancel to nothing
   for (auto &[name, reference] : exact) {

@@ -47,8 +47,8 @@ private:
 TensorMap runPlan(const std::vector<std::byte> &plan, const TensorMap &values, unsigned threads);
 
 /// Expects of every tensor of `exact` that `found` is no further from it than twice `rounded` is,
-/// by the largest difference, with some ulps (of f32 unless given) of the largest element for sums in
-/// another order.
+/// by the largest difference, with some ulps (of f32 unless given) of the largest element for sums
+/// in another order.
 void expectWithinRounding(const TensorMap &found, const TensorMap &exact, const TensorMap &rounded,
                           double ulp = 0x1p-24);
 

@@ -177,9 +177,16 @@ struct TiledRun {
     attentionForward(problem.shape, tensors, pool, scratch);
   }
   void backward() {
-    const AttentionBackward<float> tensors{
-        problem.q.constView(), problem.k.constView(), problem.v.constView(), o.constView(),
-        problem.dO.constView(), lse.data(), dq.view(), dk.view(), dv.view(), workspace};
+    const AttentionBackward<float> tensors{problem.q.constView(),
+                                           problem.k.constView(),
+                                           problem.v.constView(),
+                                           o.constView(),
+                                           problem.dO.constView(),
+                                           lse.data(),
+                                           dq.view(),
+                                           dk.view(),
+                                           dv.view(),
+                                           workspace};
     attentionBackward(problem.shape, tensors, pool, scratch);
   }
 
@@ -422,10 +429,10 @@ TEST(Attention, HalfPrecisionRoundsOnce) {
     Halves q(problem.q), k(problem.k), v(problem.v), dO(problem.dO), o(wide.o), dq(wide.dq),
         dk(wide.dk), dv(wide.dv);
     std::vector<float> lse(wide.lse.size());
-    attentionForward(shape,
-                     AttentionForward<BF16>{q.constView(), k.constView(), v.constView(), o.view(),
-                                            lse.data()},
-                     wide.pool, wide.scratch);
+    attentionForward(
+        shape,
+        AttentionForward<BF16>{q.constView(), k.constView(), v.constView(), o.view(), lse.data()},
+        wide.pool, wide.scratch);
     expectRounded(o, wide.o);
     EXPECT_EQ(lse, wide.lse);
     roundToBf16(wide.o);
