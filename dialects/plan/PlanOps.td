@@ -94,6 +94,8 @@ def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock
     Holds one `hydra.fused` on `plan.outer` values. `layouts` are the memref types of the group's
     operands and results, then of the partial sums of its sums over rows. `combines N` is a kernel
     without group that adds N rows of partial sums; one of its rows is a column. Launches name it.
+    A kernel made from a CUDA template has an empty body and its source as `hydra.source`
+    (compiler/codegen/cuda/LibraryKernels.h).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$layouts, I64Attr:$rows,
                        I64Attr:$grain, OptionalAttr<I64Attr>:$combines);

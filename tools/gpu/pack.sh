@@ -26,13 +26,21 @@ for model in cs336 llama gpt2; do
     "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$model-$precision.safetensors" >/dev/null 2>&1
   done
 done
-# Grouped queries over several tiles, the last of them partial; attention written out; a table of many rows.
+# Grouped queries over several tiles, the last of them partial; attention written out, and in all forms, with blocks
+# of one to three warpgroups; a table of many rows.
 declare -A cases=(
   [tiles]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=300 --precision=bf16"
   [wide]="models/llama.mlir --preset=tiny --set D=256,H=2,Hk=1 --batch=2 --seq=100 --precision=bf16"
   [odd]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=bf16"
   [naive]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 --attention=naive --precision=bf16"
   [single]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 -O0 --precision=bf16"
+  [forms-narrow]="test/gpu/attention.mlir --preset=narrow --batch=2 --seq=200 --precision=bf16"
+  [forms-heads]="test/gpu/attention.mlir --preset=heads --batch=2 --seq=200 --precision=bf16"
+  [forms-wide]="test/gpu/attention.mlir --preset=wide --batch=2 --seq=333 --precision=bf16"
+  [forms-odd]="test/gpu/attention.mlir --preset=odd --batch=2 --seq=100 --precision=bf16"
+  [forms-many64]="test/gpu/attention.mlir --preset=heads --batch=16 --seq=650 --precision=bf16"
+  [forms-many80]="test/gpu/attention.mlir --preset=eighty --batch=16 --seq=650 --precision=bf16"
+  [forms-many128]="test/gpu/attention.mlir --preset=wide --batch=16 --seq=300 --precision=bf16"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
 for name in "${!cases[@]}"; do

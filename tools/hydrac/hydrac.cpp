@@ -363,7 +363,7 @@ LogicalResult run(Options &options) {
     return success();
   }
   plan::PlanModuleOp module = planOf(driver.module());
-  if (target.kind == planfile::TargetKind::cuda && failed(cuda::expandCalls(module)))
+  if (target.kind == planfile::TargetKind::cuda && failed(cuda::expandCalls(module, target.code)))
     return failure();
   EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;

@@ -40,11 +40,13 @@ std::string number(double x) {
 /// How a kernel is launched.
 struct Shape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
+  int64_t resident = 1; ///< blocks that must fit a multiprocessor
 };
 
 class Expander {
 public:
-  explicit Expander(plan::PlanModuleOp module) : module(module), b(module.getContext()) {
+  Expander(plan::PlanModuleOp module, StringRef architecture)
+      : module(module), b(module.getContext()), hopper(architecture == "sm_90a") {
     handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
     handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
     handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
@@ -81,9 +83,9 @@ private:
       text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
     text += (") { " + body + " }").str();
     std::string key =
-        text + llvm::join(llvm::map_range(
-                              ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}),
-                              [](int64_t n) { return std::to_string(n); }),
+        text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
+                                                    shape.shared, shape.resident}),
+                                          [](int64_t n) { return std::to_string(n); }),
                           ",");
     plan::KernelOp &kernel = kernels[key];
     if (!kernel) {
@@ -96,7 +98,8 @@ private:
           b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr());
       kernel.getBody().emplaceBlock();
       std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
-                           std::to_string(shape.threads) + ") " + symbol + text + "\n";
+                           std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
+                           ") " + symbol + text + "\n";
       kernel->setAttr(kSourceAttr, b.getStringAttr(source));
       kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr(
                                        {shape.x, shape.y, shape.z, shape.threads, shape.shared}));
@@ -162,14 +165,15 @@ private:
   /// every multiprocessor and a thread has the registers. The backward pass measured slower with
   /// two: fewer blocks fit a multiprocessor.
   static int64_t rowTiles(const Attention &a) {
-    return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= 132 ? 2 : 1;
+    return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= kMultiprocessors ? 2 : 1;
   }
 
   /// `<M, [Tile,] Width, Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
   /// ValueWidth, …`.
-  static std::string parameters(const Attention &a, const Twine &tiles, ArrayRef<Value> layouts) {
+  static std::string parameters(const Attention &a, const std::string &tiles,
+                                ArrayRef<Value> layouts) {
     std::string text =
-        a.tiled ? llvm::formatv("<{0}, {1}, ", tiles.str(), a.width).str()
+        a.tiled ? llvm::formatv("<{0}, {1}, ", tiles, a.width).str()
                 : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth).str();
     text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
     for (Value v : layouts)
@@ -191,16 +195,48 @@ private:
     return {ceilDiv(rows, 64 * m), heads, a.batch, 128, sharedRows * (a.width + 8) * 2 + extra};
   }
 
+  static constexpr int64_t kMultiprocessors = 132; ///< of the GPUs with sm_90a
+
+  /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
+  /// room, and as leave a block for every multiprocessor.
+  static int64_t warpgroups(const Attention &a, int64_t rows, int64_t heads, int64_t most) {
+    int64_t groups = most;
+    while (groups > 1 && ceilDiv(rows, 64 * groups) * heads * a.batch < kMultiprocessors)
+      --groups;
+    return groups;
+  }
+
+  /// Blocks that share out what there is to do. In shared memory: `own` tiles of each warpgroup,
+  /// and `stages` of two tiles, of `extra` bytes and of two barriers.
+  static Shape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads,
+                           int64_t own, int64_t stages, int64_t extra) {
+    int64_t tile = 64 * a.width * 2, resident = groups == 1 ? 2 : 1;
+    int64_t items = ceilDiv(rows, 64 * groups) * heads * a.batch;
+    return {std::min(items, kMultiprocessors * resident),
+            1,
+            1,
+            128 * (groups + 1),
+            groups * own * tile + stages * (2 * tile + extra + 16) + 16,
+            resident};
+  }
+
+  static std::string blockText(const Attention &a, int64_t groups) {
+    return std::to_string(groups) + ", " + std::to_string(a.batch);
+  }
+
   LogicalResult expandAttention(plan::CallOp call) {
     auto args = llvm::to_vector(call.getArgs());
     Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
-    int64_t m = rowTiles(a);
+    bool own = hopper && a.tiled;
+    int64_t m = own ? warpgroups(a, a.queries, a.heads, a.width <= 80 ? 3 : 2) : rowTiles(a);
     std::string body =
-        (Twine(a.tiled ? "attentionForward" : "plainForward") +
-         parameters(a, Twine(m), ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
-         (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
+        (Twine(own       ? "hopperForward"
+               : a.tiled ? "attentionForward"
+                         : "plainForward") +
+         parameters(a, own ? blockText(a, m) : std::to_string(m), ArrayRef(args).take_front(4)) +
+         "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
     SmallVector<int64_t> access{plan::kRead, plan::kRead, plan::kRead, plan::kWrite};
@@ -209,8 +245,40 @@ private:
       access.push_back(plan::kWrite);
     }
     launch(call, "attention_forward", types, body,
-           shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0), args, access);
+           own ? hopperShape(a, m, a.queries, a.heads, 1, 4, 0)
+               : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
+           args, access);
     return success();
+  }
+
+  /// Two kernels: dq and delta, then dk and dv.
+  void expandHopperGrad(plan::CallOp call, const Attention &a) {
+    auto args = llvm::to_vector(call.getArgs());
+    Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
+    Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
+    using namespace plan;
+    int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
+    StringRef in = "const bf16 *", out = "bf16 *", statistic = "const float *";
+    std::string rest = ", " + a.mask + ", " + a.scale + ");";
+    // Of the products of attention_grad (five, here seven) three are for queries.
+    remainingFlops = flops * 3 / 7;
+    remainingBytes = bytes / 2;
+    int64_t groups = warpgroups(a, a.queries, a.heads, a.width <= 64 ? 3 : 2);
+    launch(call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
+           "hopperQueryGradients" + parameters(a, blockText(a, groups), {q, k, v, o, dO, dq}) +
+               "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+           hopperShape(a, groups, a.queries, a.heads, 3, a.width <= 80 ? 4 : 3, 0),
+           {dO, q, k, v, o, lse, delta, dq},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+    remainingFlops = flops - flops * 3 / 7;
+    remainingBytes = bytes - bytes / 2;
+    groups = warpgroups(a, a.keys, a.keyHeads, 2);
+    launch(call, "attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
+           "hopperKeyGradients" + parameters(a, blockText(a, groups), {q, k, v, dO, dk, dv}) +
+               "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+           hopperShape(a, groups, a.keys, a.keyHeads, 2, 4, 2 * 64 * 4),
+           {dO, q, k, v, lse, delta, dk, dv},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
   }
 
   LogicalResult expandAttentionGrad(plan::CallOp call) {
@@ -218,6 +286,10 @@ private:
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     Attention a = describe(call, q, k, v, {dO, q, k, v, dq, dk, dv});
+    if (hopper && a.tiled && isTiled(o)) {
+      expandHopperGrad(call, a);
+      return success();
+    }
     std::string in = "const " + a.element + " *", out = a.element + " *";
     using namespace plan;
     int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
@@ -244,7 +316,7 @@ private:
     launch(call, "attention_key_gradients",
            {in, in, in, in, "const float *", "const float *", out, out},
            (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
-            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dk, dv}) +
+            parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dk, dv}) +
             "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask + ", " + a.scale + ");")
                .str(),
            shapeFor(a, 1, a.keys, a.keyHeads, 128 + 4 * tile, 4 * 4 * tile),
@@ -255,7 +327,7 @@ private:
     launch(call, "attention_query_gradients",
            {in, in, in, in, "const float *", "const float *", out},
            (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
-            parameters(a, "1, " + Twine(tile), {q, k, v, dO, dq}) +
+            parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dq}) +
             "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " + a.scale + ");")
                .str(),
            shapeFor(a, 1, a.queries, a.heads, 128 + 4 * tile, 0), {dO, q, k, v, lse, delta, dq},
@@ -386,6 +458,7 @@ private:
 
   plan::PlanModuleOp module;
   OpBuilder b;
+  bool hopper; ///< which has products of warpgroups
   llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
   int64_t remainingFlops = 0, remainingBytes = 0;
@@ -394,7 +467,9 @@ private:
 
 } // namespace
 
-LogicalResult expandCalls(plan::PlanModuleOp module) { return Expander(module).run(); }
+LogicalResult expandCalls(plan::PlanModuleOp module, StringRef architecture) {
+  return Expander(module, architecture).run();
+}
 
 std::string templateSource(plan::PlanModuleOp module) {
   std::string instances;

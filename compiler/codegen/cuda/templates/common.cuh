@@ -52,6 +52,11 @@ __device__ __forceinline__ void copyAsync(bf16 *to, const bf16 *from, bool exist
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(to)), "l"(from),
                "r"(exists ? 16 : 0));
 }
+/// The same for one number.
+__device__ __forceinline__ void copyNumber(float *to, const float *from, bool exists) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(sharedAddress(to)), "l"(from),
+               "r"(exists ? 4 : 0));
+}
 __device__ __forceinline__ void commitCopies() { asm volatile("cp.async.commit_group;"); }
 template <int Pending> __device__ __forceinline__ void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending));

@@ -1,0 +1,55 @@
+// Attention in all forms, each on its own heads: whole, causal, in chunks, in windows, in both.
+hydra.model @attention version 1 {
+  hydra.symbols dims(D, V, H, Hk, hd, C, W)
+  hydra.preset @narrow {D = 64, V = 97, H = 4, Hk = 2, hd = 16, C = 48, W = 40}
+  hydra.preset @heads  {D = 64, V = 97, H = 4, Hk = 1, hd = 64, C = 128, W = 100}
+  hydra.preset @eighty {D = 64, V = 97, H = 2, Hk = 2, hd = 80, C = 100, W = 64}
+  hydra.preset @wide   {D = 64, V = 97, H = 2, Hk = 1, hd = 128, C = 64, W = 150}
+  hydra.preset @odd    {D = 64, V = 97, H = 2, Hk = 1, hd = 40, C = 48, W = 40}
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, wd = 0.0)
+  hydra.param @wq [5 * H * hd, D] init = normal(0.2)
+  hydra.param @wk [5 * Hk * hd, D] init = normal(0.2)
+  hydra.param @wv [5 * Hk * hd, D] init = normal(0.2)
+
+  hydra.param @e [V, D] init = normal(1.0)
+  hydra.param @out [V, 5 * H * hd] init = normal(0.2)
+
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %e = hydra.use @e
+    %out = hydra.use @out
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %x = hydra.embedding %tokens, %e
+    %q0 = hydra.linear %x, %wq
+    %k0 = hydra.linear %x, %wk
+    %v0 = hydra.linear %x, %wv
+    %q = hydra.reshape %q0 shape = [B, S, 5 * H, hd]
+    %k = hydra.reshape %k0 shape = [B, S, 5 * Hk, hd]
+    %v = hydra.reshape %v0 shape = [B, S, 5 * Hk, hd]
+    %q1 = hydra.slice %q axis = 2 start = 0 * H size = H
+    %k1 = hydra.slice %k axis = 2 start = 0 * Hk size = Hk
+    %v1 = hydra.slice %v axis = 2 start = 0 * Hk size = Hk
+    %o1 = hydra.attention %q1, %k1, %v1 scale = 1 / sqrt(hd)
+    %q2 = hydra.slice %q axis = 2 start = 1 * H size = H
+    %k2 = hydra.slice %k axis = 2 start = 1 * Hk size = Hk
+    %v2 = hydra.slice %v axis = 2 start = 1 * Hk size = Hk
+    %o2 = hydra.attention %q2, %k2, %v2 scale = 1 / sqrt(hd) causal
+    %q3 = hydra.slice %q axis = 2 start = 2 * H size = H
+    %k3 = hydra.slice %k axis = 2 start = 2 * Hk size = Hk
+    %v3 = hydra.slice %v axis = 2 start = 2 * Hk size = Hk
+    %o3 = hydra.attention %q3, %k3, %v3 scale = 1 / sqrt(hd) causal chunk = C
+    %q4 = hydra.slice %q axis = 2 start = 3 * H size = H
+    %k4 = hydra.slice %k axis = 2 start = 3 * Hk size = Hk
+    %v4 = hydra.slice %v axis = 2 start = 3 * Hk size = Hk
+    %o4 = hydra.attention %q4, %k4, %v4 scale = 1 / sqrt(hd) causal window = W
+    %q5 = hydra.slice %q axis = 2 start = 4 * H size = H
+    %k5 = hydra.slice %k axis = 2 start = 4 * Hk size = Hk
+    %v5 = hydra.slice %v axis = 2 start = 4 * Hk size = Hk
+    %o5 = hydra.attention %q5, %k5, %v5 scale = 1 / sqrt(hd) causal chunk = C window = W
+    %o = hydra.concat %o1, %o2, %o3, %o4, %o5 axis = 2
+    %y = hydra.reshape %o shape = [B, S, 5 * H * hd]
+    %loss = hydra.linear_cross_entropy %y, %out, %labels
+    hydra.return loss = %loss
+  }
+}
