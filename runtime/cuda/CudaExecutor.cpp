@@ -191,7 +191,6 @@ public:
   std::string tune(PlanT &content) {
     fillRandomly();
     std::vector<StepT *> steps;
-    size_t firstOfProgram = 0;
     report::Table table(1);
     table.add({"product (m, n, k)", "steps", "us", "tuned us", "algorithm"});
     std::map<const CudaMatmul *, Tuned> tuned;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the CPU path and prints three tables in Markdown.
+"""Measures the CPU path and prints four tables in Markdown.
 
   tools/bench/cpu-table.py [--llmc CHECKOUT] [--build build/dev] [--threads 2]
 
@@ -8,6 +8,7 @@
    and starts from the same parameters on the same tokens: the losses must agree. Both sides take turns.
 2. Generated kernels beside the memory bandwidth of the machine (kernel-bench).
 3. Predicted beside measured time by class of operation.
+4. A CS336 model of the same size without each pass, and in bf16.
 
 Needs only the standard library, and gcc for llm.c.
 """
@@ -153,6 +154,33 @@ def predicted(build, folder, threads):
         print("| " + " | ".join(row.split()) + " |")
 
 
+def without_passes(build, folder, threads):
+    """The whole step without each pass that changes it: the shortest of steps that took turns with all passes."""
+    model = [build / "bin/hydrac", ROOT / "models/cs336.mlir", "--preset=tiny", "--set", f"D={D},H={H},L={L},F=1024,V={V}",
+             f"--batch={B}", f"--seq={S}", "--no-clip"]
+
+    def output(*command):
+        return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def shortest(name):
+        text = output(build / "bin/hydra-run", folder / name, f"--threads={threads}", f"--bench={STEPS}")
+        return float(re.search(r"\n +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)", text)[1])
+
+    def steps(name):
+        return output(build / "bin/hydra-inspect", folder / name, "--steps")
+
+    output(*model, "-o", folder / "all.fb")
+    names = [line.split()[0] for line in output(model[0], "--list-passes").splitlines() if " required " not in line]
+    print("| | ms/step | all passes | ratio |\n|---|---:|---:|---:|")
+    for name, flags in [(f"without {n}", [f"--disable-pass={n}"]) for n in names] + [("bf16", ["--precision=bf16"])]:
+        output(*model, *flags, "-o", folder / "other.fb")
+        if steps("other.fb") == steps("all.fb"):
+            continue
+        times = [(shortest("other.fb"), shortest("all.fb")) for _ in range(ROUNDS)]
+        other, every = (min(column) for column in zip(*times))
+        print(f"| {name} | {other:.1f} | {every:.1f} | {other / every:.2f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llmc", type=pathlib.Path, help="a checkout of llm.c (default: no comparison)")
@@ -167,6 +195,8 @@ def main():
         compare(build, folder, options.threads, options.llmc and options.llmc.resolve())
         print("\n## Predicted and measured, the same step\n")
         predicted(build, folder, options.threads)
+        print("\n## Without each pass, and in bf16\n")
+        without_passes(build, folder, options.threads)
     print("\n## Generated kernels\n", flush=True)
     text = subprocess.run([build / "bin/kernel-bench", f"--threads={options.threads}"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout.strip().splitlines()

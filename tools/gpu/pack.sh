@@ -7,8 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/dev}
 out=$build/gpu
 rm -rf "$out" "$build/gpu.tar.xz"
-mkdir -p "$out"/{bin,lib,test,bench}
-cp tools/gpu/{run.sh,table.py,torch_lm.py} "$out"
+mkdir -p "$out"/{bin,lib,test,bench,attention}
+cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py} "$out"
 for program in hydra-run compare-tensors; do
   strip -o "$out/bin/$program" "$build/bin/$program"
 done
@@ -53,10 +53,12 @@ rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
 
-# The rows of docs/performance.md: size batch seq vocabulary.
+# The rows of docs/performance.md: size batch seq vocabulary; at full speed and with less memory.
 while read -r name size batch seq vocabulary; do
-  compile models/cs336.mlir --preset="$size" --set V="$vocabulary" --batch="$batch" --seq="$seq" \
-    --precision=bf16 --target=h200 --no-clip --recompute=none -o "$out/bench/$name.fb"
+  for recompute in none rowwise; do
+    compile models/cs336.mlir --preset="$size" --set V="$vocabulary" --batch="$batch" --seq="$seq" \
+      --precision=bf16 --target=h200 --no-clip --recompute=$recompute -o "$out/bench/$name-$recompute.fb"
+  done
 done << 'ROWS'
 small-4x128 small 4 128 10000
 small-4x1024 small 4 1024 10000
@@ -68,5 +70,21 @@ xl-4x512 xl 4 512 10000
 small-32x1024-V50304 small 32 1024 50304
 2.7B-16x1024 2.7B 16 1024 10000
 ROWS
+# Attention alone, as projections of narrow rows: batch heads key-heads seq width.
+while read -r batch heads keys seq width; do
+  compile test/gpu/one-attention.mlir --preset=one --set H="$heads",Hk="$keys",hd="$width" --batch="$batch" \
+    --seq="$seq" --mode=grad --precision=bf16 --target=h200 -o "$out/attention/$batch-$heads-$keys-$seq-$width.fb"
+done << 'SHAPES'
+4 12 12 1024 64
+16 16 16 1024 64
+4 16 16 4096 64
+1 16 16 16384 64
+4 16 16 4096 128
+4 32 8 4096 128
+4 25 25 512 64
+4 32 32 512 80
+4 32 32 1024 80
+32 12 12 1024 64
+SHAPES
 tar cJf "$build/gpu.tar.xz" -C "$build" gpu
 ls -l "$build/gpu.tar.xz"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
-# Usage: run.sh [test] [bench] [torch]    default: all
+# Usage: run.sh [test] [bench] [tune] [attention] [torch]    default: all but tune
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-wanted=" ${*:-test bench torch} "
+wanted=" ${*:-test bench attention torch} "
 failed=0
 nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader
 
@@ -43,11 +43,24 @@ fi
 if [[ $wanted == *" bench "* ]]; then
   for plan in bench/*.fb; do
     name=$(basename "$plan" .fb)
-    check "$name tuned" bin/hydra-run "$plan" --tune -o "$work/tuned.fb"
-    tail -n 1 "$work/log"
-    bin/hydra-run "$work/tuned.fb" --bench=20 > "$work/bench" 2>&1 || bin/hydra-run "$plan" --bench=20 > "$work/bench" 2>&1
+    if [[ $wanted == *" tune "* ]]; then
+      check "$name tuned" bin/hydra-run "$plan" --tune -o "$work/tuned.fb"
+      tail -n 1 "$work/log"
+      plan=$work/tuned.fb
+    fi
+    bin/hydra-run "$plan" --bench=20 > "$work/bench" 2>&1
     awk -v name="$name" '/median ms/ { getline; ms = $1 } /peak: arena/ { gsub("\\(", "", $5); bytes = $5 } END { printf "hydra %s %s %.3f\n", name, ms, bytes / 2^30 }' "$work/bench" | tee -a results.txt
   done
+fi
+if [[ $wanted == *" attention "* ]]; then
+  for plan in attention/*.fb; do
+    bin/hydra-run "$plan" --profile=table --bench=20 2>&1 |
+      awk -v name="$(basename "$plan" .fb)" '$1 ~ /^attention_/ && NF == 6 { us[$1 ~ /forward/ ? 1 : 2] += $3 / $2 }
+        END { printf "attention %s %.1f %.1f\n", name, us[1], us[2] }' | tee -a results.txt
+  done
+fi
+if [[ $wanted == *" attention "* && $wanted == *" torch "* ]]; then
+  python3 torch_attention.py attention/*.fb 2>/dev/null | tee -a results.txt
 fi
 if [[ $wanted == *" torch "* ]]; then
   # The fastest mode of each row that compiles in a minute.

@@ -6,11 +6,17 @@ import sys
 NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
          ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
          ("smallV", 32, 1024): "small-32x1024-V50304"}
-ours, theirs, ceiling = {}, {}, None
+ours, theirs, ceiling, own, others = {}, {}, None, {}, {}
 for line in open(sys.argv[1]):
     if line.startswith("hydra "):
         _, name, ms, gib = line.split()
         ours[name] = (float(ms), float(gib))
+    elif line.startswith("attention "):
+        _, name, *us = line.split()
+        own[name] = [float(x) for x in us]
+    elif line.startswith("torch attention "):
+        _, _, name, backend, *us = line.split()
+        others.setdefault(name, {})[backend] = [float(x) for x in us]
     elif line.startswith("matmul ceiling"):
         ceiling = line.split()[2]
     elif line.startswith("{"):
@@ -21,8 +27,17 @@ if ceiling:
     print(f"matmul rate of PyTorch in the same run: {ceiling} TFLOP/s")
 print("| row | ms | PyTorch ms (mode) | speed-up | peak GiB | PyTorch GiB | ratio |\n|---|---:|---:|---:|---:|---:|---:|")
 for name, (ms, gib) in ours.items():
-    if name in theirs:
-        other, memory, mode = theirs[name]
+    if name.rsplit("-", 1)[0] in theirs:
+        other, memory, mode = theirs[name.rsplit("-", 1)[0]]
         print(f"| {name} | {ms:.2f} | {other:.2f} ({mode}) | {other / ms:.2f} | {gib:.2f} | {memory:.2f} | {gib / memory:.2f} |")
     else:
         print(f"| {name} | {ms:.2f} | | | {gib:.2f} | | |")
+if own:
+    print("\n| B, H, Hk, S, D | forward us: own | flash | cuDNN | own to cuDNN | backward us: own | flash | cuDNN | own to cuDNN |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for name, us in own.items():
+        row = [name.replace("-", ", ")]
+        for i in (0, 1):
+            flash, cudnn = (others.get(name, {}).get(b, [0, 0])[i] for b in ("flash", "cudnn"))
+            row += [f"{us[i]:.0f}", f"{flash:.0f}", f"{cudnn:.0f}", f"{cudnn / us[i]:.2f}"]
+        print("| " + " | ".join(row) + " |")

@@ -640,14 +640,16 @@ private:
     if (r.period > 0)
       position = b.CreateURem(position, b.getInt32(r.period));
     position = b.CreateUIToFP(position, b.getDoubleTy());
-    Value *table = frequencies(r, half), *cos = nullptr, *sin = nullptr;
+    Value *pair = r.halfSplit ? b.CreateURem(inHead, b.getInt32(half)) : b.CreateLShr(inHead, 1);
+    int64_t pairs = r.halfSplit ? width : width / 2; // of this chunk; the table has whole chunks
+    Value *frequencies = b.CreateAlignedLoad(
+        FixedVectorType::get(b.getDoubleTy(), pairs),
+        b.CreateGEP(b.getDoubleTy(), frequencyTable(r, half), pair), Align(pairs > 1 ? 16 : 8));
+    Value *cos = nullptr, *sin = nullptr;
     SmallVector<Value *> values;
     for (int64_t v = 0; v < width; ++v) {
       if (r.halfSplit || v % 2 == 0) {
-        Value *pair = b.CreateAdd(inHead, b.getInt32(v));
-        pair = r.halfSplit ? b.CreateURem(pair, b.getInt32(half)) : b.CreateLShr(pair, 1);
-        Value *frequency = b.CreateAlignedLoad(b.getDoubleTy(),
-                                               b.CreateGEP(b.getDoubleTy(), table, pair), Align(8));
+        Value *frequency = b.CreateExtractElement(frequencies, r.halfSplit ? v : v / 2);
         VectorMath::SinCos f = math.sinCos(b.CreateFMul(position, frequency));
         cos = f.cos;
         sin = f.sin;
@@ -663,18 +665,18 @@ private:
     return values;
   }
 
-  /// base^(-2i/hd) for each pair i.
-  Value *frequencies(const Rotation &r, int64_t pairs) {
+  /// base^(-2i/hd) for each pair i. In global memory: threads of a warp read different ones, which
+  /// constant memory serves one after the other.
+  Value *frequencyTable(const Rotation &r, int64_t pairs) {
     std::vector<double> inverse;
     for (int64_t i = 0; i < pairs; ++i)
       inverse.push_back(std::pow(r.base, -static_cast<double>(i) / static_cast<double>(pairs)));
     Constant *values = ConstantDataArray::get(b.getContext(), inverse);
-    constexpr unsigned kConstantMemory = 4;
-    auto *global = new GlobalVariable(*function->getParent(), values->getType(), true,
-                                      GlobalValue::InternalLinkage, values,
-                                      function->getName() + "_frequencies", nullptr,
-                                      GlobalValue::NotThreadLocal, kConstantMemory);
-    global->setAlignment(Align(8));
+    constexpr unsigned kGlobalMemory = 1;
+    auto *global = new GlobalVariable(
+        *function->getParent(), values->getType(), true, GlobalValue::InternalLinkage, values,
+        function->getName() + "_frequencies", nullptr, GlobalValue::NotThreadLocal, kGlobalMemory);
+    global->setAlignment(Align(16));
     return global;
   }
 
