@@ -1,0 +1,39 @@
+# The target `package`: <build>/hydra.tar.xz with all programs, for x86-64 Linux machines with glibc 2.36
+# or newer and nothing else installed. NVIDIA's libraries are looked up when a plan for a GPU needs them.
+
+# hydra_add_portable_tool(name)
+# The program again as <name>-portable, from the static archives of LLVM and MLIR. The linker takes the
+# few members it needs. lld knows all targets and Polly by name, for link-time optimisation, which nothing
+# here asks it for: what is not ours gets empty functions, so that its code stays out.
+set(portable_stubs "${PROJECT_BINARY_DIR}/portable/targets.c")
+set(stubs "void _Z18getPollyPluginInfov(void) {}\n")
+foreach(target IN LISTS LLVM_TARGETS_TO_BUILD)
+  if(NOT target MATCHES "^(X86|NVPTX)$")
+    foreach(part Target TargetInfo TargetMC AsmParser AsmPrinter)
+      string(APPEND stubs "void LLVMInitialize${target}${part}(void) {}\n")
+    endforeach()
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT "${portable_stubs}" CONTENT "${stubs}")
+file(GLOB portable_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+
+function(hydra_add_portable_tool name)
+  get_target_property(sources ${name} SOURCES)
+  get_target_property(libraries ${name} LINK_LIBRARIES)
+  list(REMOVE_ITEM libraries MLIR LLVM)
+  add_executable(${name}-portable EXCLUDE_FROM_ALL ${sources} "${portable_stubs}")
+  target_link_libraries(${name}-portable PRIVATE
+    ${libraries} -Wl,--start-group ${portable_archives} -Wl,--end-group
+    ZLIB::ZLIB zstd::libzstd_shared ${CMAKE_DL_LIBS})
+  target_link_options(${name}-portable PRIVATE -Wl,--gc-sections)
+  add_dependencies(portable ${name}-portable)
+endfunction()
+
+add_custom_target(portable)
+foreach(tool hydrac hydra-opt hydra-interpret)
+  hydra_add_portable_tool(${tool})
+endforeach()
+add_custom_target(package
+  COMMAND "${PROJECT_SOURCE_DIR}/tools/package.sh" "${PROJECT_BINARY_DIR}"
+  DEPENDS portable hydra-run hydra-inspect
+  USES_TERMINAL)

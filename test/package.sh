@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The package: small enough, complete, and at home in any folder. Usage: package.sh BUILD
+set -euo pipefail
+build=$1
+cmake --build "$build" --target package > "$build/package.log" 2>&1 || { tail -n 20 "$build/package.log"; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+size=$(stat -c %s "$build/hydra.tar.xz")
+[ "$size" -lt $((60 << 20)) ] || { echo "hydra.tar.xz has $size bytes; at most 60 MiB are wanted"; exit 1; }
+tar xf "$build/hydra.tar.xz" -C "$work"
+# Nothing but glibc comes from the machine.
+for tool in "$work"/hydra/programs/*; do
+  foreign=$(LD_LIBRARY_PATH=$work/hydra/lib ldd "$tool" |
+    awk -v here="$work" '$2 == "=>" && index($3, here) != 1 && $1 !~ /^lib(c|m|dl|pthread|rt)\.so/')
+  [ -z "$foreign" ] || { echo "$tool needs $foreign"; exit 1; }
+done
+mv "$work/hydra" "$work/elsewhere"
+run() { env -i PATH=/usr/bin:/bin "$@"; }
+run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=tiny --batch=2 --seq=16 -o "$work/plan.fb"
+run "$work/elsewhere/bin/hydra-run" "$work/plan.fb" --steps 2
+run "$work/elsewhere/bin/hydra-inspect" "$work/plan.fb" > /dev/null
+run "$work/elsewhere/bin/hydra-opt" "$work/elsewhere/models/llama.mlir" > /dev/null
+# Links to the programs find their libraries, too.
+ln -s "$work/elsewhere/bin/hydra-interpret" "$work/interpret"
+run "$work/interpret" --help > /dev/null
+echo "hydra.tar.xz: $size bytes"
