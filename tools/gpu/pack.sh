@@ -34,13 +34,13 @@ declare -A cases=(
   [odd]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=bf16"
   [naive]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 --attention=naive --precision=bf16"
   [single]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 -O0 --precision=bf16"
-  [forms-narrow]="test/gpu/attention.mlir --preset=narrow --batch=2 --seq=200 --precision=bf16"
-  [forms-heads]="test/gpu/attention.mlir --preset=heads --batch=2 --seq=200 --precision=bf16"
-  [forms-wide]="test/gpu/attention.mlir --preset=wide --batch=2 --seq=333 --precision=bf16"
-  [forms-odd]="test/gpu/attention.mlir --preset=odd --batch=2 --seq=100 --precision=bf16"
-  [forms-many64]="test/gpu/attention.mlir --preset=heads --batch=16 --seq=650 --precision=bf16"
-  [forms-many80]="test/gpu/attention.mlir --preset=eighty --batch=16 --seq=650 --precision=bf16"
-  [forms-many128]="test/gpu/attention.mlir --preset=wide --batch=16 --seq=300 --precision=bf16"
+  [forms-narrow]="test/gpu/Inputs/attention.mlir --preset=narrow --batch=2 --seq=200 --precision=bf16"
+  [forms-heads]="test/gpu/Inputs/attention.mlir --preset=heads --batch=2 --seq=200 --precision=bf16"
+  [forms-wide]="test/gpu/Inputs/attention.mlir --preset=wide --batch=2 --seq=333 --precision=bf16"
+  [forms-odd]="test/gpu/Inputs/attention.mlir --preset=odd --batch=2 --seq=100 --precision=bf16"
+  [forms-many64]="test/gpu/Inputs/attention.mlir --preset=heads --batch=16 --seq=650 --precision=bf16"
+  [forms-many80]="test/gpu/Inputs/attention.mlir --preset=eighty --batch=16 --seq=650 --precision=bf16"
+  [forms-many128]="test/gpu/Inputs/attention.mlir --preset=wide --batch=16 --seq=300 --precision=bf16"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
 for name in "${!cases[@]}"; do
@@ -72,7 +72,7 @@ small-32x1024-V50304 small 32 1024 50304
 ROWS
 # Attention alone, as projections of narrow rows: batch heads key-heads seq width.
 while read -r batch heads keys seq width; do
-  compile test/gpu/one-attention.mlir --preset=one --set H="$heads",Hk="$keys",hd="$width" --batch="$batch" \
+  compile test/gpu/Inputs/one-attention.mlir --preset=one --set H="$heads",Hk="$keys",hd="$width" --batch="$batch" \
     --seq="$seq" --mode=grad --precision=bf16 --target=h200 -o "$out/attention/$batch-$heads-$keys-$seq-$width.fb"
 done << 'SHAPES'
 4 12 12 1024 64
