@@ -260,7 +260,6 @@ template <int Groups, int Stages> struct Ring {
   uint32 barriers; // of each stage: full, empty
   int stage = 0, phase = 0;
 
-  static constexpr int bytes = 16 * Stages;
   __device__ __forceinline__ Ring(const void *at) : barriers(sharedAddress(at)) {}
   /// By one thread, before the others begin.
   __device__ __forceinline__ void init() const {
@@ -304,9 +303,9 @@ template <int Groups, int Stages> struct Ring {
 };
 
 /// The items of a block: heads in sections whose keys stay in L2, in each of them the long items
-/// first; blocks take items in turn, there and back, so that all get about as much. `longest` says
-/// whether the last rows of a head have most to do, or the first.
-template <int Blocks, int Heads, int HeadBytes> struct Items {
+/// first; blocks take items in turn, there and back, so that all get about as much. `lastLongest`: the
+/// last rows of a head have most to do, else the first.
+template <int Blocks, int Heads, int64 HeadBytes> struct Items {
   int count, row = 0;
   int block, head, batch;
 
@@ -317,7 +316,7 @@ template <int Blocks, int Heads, int HeadBytes> struct Items {
     // In an incomplete row the blocks at the other end have none.
     if (item >= count)
       return false;
-    constexpr int section = 24000000 / HeadBytes > 0 ? 24000000 / HeadBytes : 1; // heads
+    constexpr int section = HeadBytes < 24000000 ? 24000000 / HeadBytes : 1; // heads
     int first = item / (section * Blocks) * section;
     int heads = min(section, count / Blocks - first), rest = item - first * Blocks;
     block = rest / heads;
@@ -370,7 +369,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1> queryRing(tiles + 2 * stages * size);
   Ring<Groups, stages> ring(tiles + 2 * stages * size + 8);
-  Items<Block::blocks, Heads, 4 * Keys * Width> items(Batch);
+  Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     queryRing.init();
@@ -534,7 +533,7 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1> queryRing(tiles + 2 * stages * size);
   Ring<Groups, stages> ring(tiles + 2 * stages * size + 8);
-  Items<Block::blocks, Heads, 4 * Keys * Width> items(Batch);
+  Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     queryRing.init();
@@ -677,7 +676,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
   float *statistics = reinterpret_cast<float *>(tiles + 2 * stages * size); // lse, delta of a stage
   Ring<Groups, 1> keyRing(statistics + 2 * stages * kTile);
   Ring<Groups, stages> ring(statistics + 2 * stages * kTile + 4);
-  Items<blocks, KeyHeads, 4 * Queries * Width * headsOfKey> items(Batch);
+  Items<blocks, KeyHeads, int64(4) * Queries * Width * headsOfKey> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     keyRing.init();
