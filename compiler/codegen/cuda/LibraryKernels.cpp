@@ -220,8 +220,9 @@ private:
             resident};
   }
 
-  static std::string blockText(const Attention &a, int64_t groups) {
-    return std::to_string(groups) + ", " + std::to_string(a.batch);
+  /// `Groups, Stages, Batch` of the templates.
+  static std::string blockText(const Attention &a, int64_t groups, int64_t stages) {
+    return llvm::formatv("{0}, {1}, {2}", groups, stages, a.batch).str();
   }
 
   LogicalResult expandAttention(plan::CallOp call) {
@@ -235,7 +236,7 @@ private:
         (Twine(own       ? "hopperForward"
                : a.tiled ? "attentionForward"
                          : "plainForward") +
-         parameters(a, own ? blockText(a, m) : std::to_string(m), ArrayRef(args).take_front(4)) +
+         parameters(a, own ? blockText(a, m, 4) : std::to_string(m), ArrayRef(args).take_front(4)) +
          "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
@@ -264,17 +265,18 @@ private:
     remainingFlops = flops * 3 / 7;
     remainingBytes = bytes / 2;
     int64_t groups = warpgroups(a, a.queries, a.heads, a.width <= 64 ? 3 : 2);
-    launch(call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
-           "hopperQueryGradients" + parameters(a, blockText(a, groups), {q, k, v, o, dO, dq}) +
-               "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
-           hopperShape(a, groups, a.queries, a.heads, 3, a.width <= 80 ? 4 : 3, 0),
-           {dO, q, k, v, o, lse, delta, dq},
-           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+    int64_t stages = a.width <= 80 ? 4 : 3;
+    launch(
+        call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
+        "hopperQueryGradients" + parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
+            "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+        hopperShape(a, groups, a.queries, a.heads, 3, stages, 0), {dO, q, k, v, o, lse, delta, dq},
+        {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
     groups = warpgroups(a, a.keys, a.keyHeads, 2);
     launch(call, "attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
-           "hopperKeyGradients" + parameters(a, blockText(a, groups), {q, k, v, dO, dk, dv}) +
+           "hopperKeyGradients" + parameters(a, blockText(a, groups, 4), {q, k, v, dO, dk, dv}) +
                "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
            hopperShape(a, groups, a.keys, a.keyHeads, 2, 4, 2 * 64 * 4),
            {dO, q, k, v, lse, delta, dk, dv},
