@@ -1,10 +1,8 @@
 # The target `package`: <build>/hydra.tar.xz with all programs, for x86-64 Linux machines with glibc 2.36
 # or newer and nothing else installed. NVIDIA's libraries are looked up when a plan for a GPU needs them.
 
-# hydra_add_portable_tool(name)
-# The program again as <name>-portable, from the static archives of LLVM and MLIR. The linker takes the
-# few members it needs. lld knows all targets and Polly by name, for link-time optimisation, which nothing
-# here asks it for: what is not ours gets empty functions, so that its code stays out.
+# lld knows all targets and Polly by name, for link-time optimisation, which nothing here asks it for: what is
+# not ours gets empty functions, so that its code stays out.
 set(portable_stubs "${PROJECT_BINARY_DIR}/portable/targets.c")
 set(stubs "void _Z18getPollyPluginInfov(void) {}\n")
 foreach(target IN LISTS LLVM_TARGETS_TO_BUILD)
@@ -17,6 +15,9 @@ endforeach()
 file(CONFIGURE OUTPUT "${portable_stubs}" CONTENT "${stubs}")
 file(GLOB portable_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
 
+# hydra_add_portable_tool(name)
+# The program again as <name>-portable, from the static archives of LLVM and MLIR, of which the linker takes
+# the few members it needs.
 function(hydra_add_portable_tool name)
   get_target_property(sources ${name} SOURCES)
   get_target_property(libraries ${name} LINK_LIBRARIES)

@@ -48,19 +48,20 @@ if [[ $wanted == *" bench "* ]]; then
       tail -n 1 "$work/log"
       plan=$work/tuned.fb
     fi
-    bin/hydra-run "$plan" --bench=20 > "$work/bench" 2>&1
-    awk -v name="$name" '/median ms/ { getline; ms = $1 } /peak: arena/ { gsub("\\(", "", $5); bytes = $5 } END { printf "hydra %s %s %.3f\n", name, ms, bytes / 2^30 }' "$work/bench" | tee -a results.txt
+    check "$name measured" bin/hydra-run "$plan" --bench=20
+    awk -v name="$name" '/median ms/ { getline; ms = $1 } /peak: arena/ { gsub("\\(", "", $5); bytes = $5 } END { if (ms) printf "hydra %s %s %.3f\n", name, ms, bytes / 2^30 }' "$work/log" | tee -a results.txt
   done
 fi
 if [[ $wanted == *" attention "* ]]; then
   for plan in attention/*.fb; do
-    bin/hydra-run "$plan" --profile=table --bench=20 2>&1 |
-      awk -v name="$(basename "$plan" .fb)" '$1 ~ /^attention_/ && NF == 6 { us[$1 ~ /forward/ ? 1 : 2] += $3 / $2 }
-        END { printf "attention %s %.1f %.1f\n", name, us[1], us[2] }' | tee -a results.txt
+    name=$(basename "$plan" .fb)
+    check "attention $name measured" bin/hydra-run "$plan" --profile=table --bench=20
+    awk -v name="$name" '$1 ~ /^attention_/ && NF == 6 { us[$1 ~ /forward/ ? 1 : 2] += $3 / $2 }
+        END { if (us[1] && us[2]) printf "attention %s %.1f %.1f\n", name, us[1], us[2] }' "$work/log" | tee -a results.txt
   done
 fi
 if [[ $wanted == *" attention "* && $wanted == *" torch "* ]]; then
-  python3 torch_attention.py attention/*.fb 2>/dev/null | tee -a results.txt
+  python3 torch_attention.py attention/*.fb | tee -a results.txt
 fi
 if [[ $wanted == *" torch "* ]]; then
   # The fastest mode of each row that compiles in a minute.

@@ -38,6 +38,7 @@ if own:
     for name, us in own.items():
         row = [name.replace("-", ", ")]
         for i in (0, 1):
-            flash, cudnn = (others.get(name, {}).get(b, [0, 0])[i] for b in ("flash", "cudnn"))
-            row += [f"{us[i]:.0f}", f"{flash:.0f}", f"{cudnn:.0f}", f"{cudnn / us[i]:.2f}"]
+            flash, cudnn = (others.get(name, {}).get(b, [None, None])[i] for b in ("flash", "cudnn"))
+            row += [f"{us[i]:.0f}"] + [f"{x:.0f}" if x else "" for x in (flash, cudnn)]
+            row += [f"{cudnn / us[i]:.2f}" if cudnn else ""]
         print("| " + " | ".join(row) + " |")
