@@ -135,6 +135,8 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
+      {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); },
+       wantsMixedPrecision},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},

@@ -200,6 +200,18 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reused", "reused", "statistics that are read and no longer computed">];
 }
 
+def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
+  let summary = "parameters in bf16 are state, written where parameters are updated";
+  let description = [{
+    A cast of a parameter (or of parameters that are joined) reads it in every step, 6 bytes a parameter.
+    Behind this pass its result is a state that every program reads, and that the programs which update
+    the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
+    that only read (evaluation, generation) compute no casts at all. The state is no part of
+    checkpoints; who writes a parameter from outside writes it too. *Exact.*
+  }];
+  let statistics = [Statistic<"kept", "kept", "parameters that are kept in bf16 too">];
+}
+
 def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
   let summary = "values that are cheap to make again are not kept for the backward pass";
   let description = [{

@@ -50,7 +50,7 @@ public:
     }
     for (auto program : module.getBody().getOps<plan::ProgramOp>())
       emitProgram(program);
-    linkMoments();
+    linkVariables();
     file->accumulation = options.accumulation;
     emitTotal();
     return std::move(file);
@@ -220,6 +220,7 @@ private:
     entry->initializer = initializer(op.getInit(), cast<MemRefType>(op.getBuffer().getType()));
     entry->group = op.getGroup().value_or("").str();
     momentOf.push_back(op.getMomentOf().value_or("").str());
+    roundedFrom.push_back(op.getRounds().value_or("").str());
     variables[op.getName()] = file->variables.size();
     file->variables.push_back(std::move(entry));
   }
@@ -254,10 +255,13 @@ private:
     return entry;
   }
 
-  void linkMoments() {
-    for (auto [variable, owner] : llvm::zip(file->variables, momentOf))
+  void linkVariables() {
+    for (auto [variable, owner, source] : llvm::zip(file->variables, momentOf, roundedFrom)) {
       if (!owner.empty())
         variable->moment_of = variables.lookup(owner);
+      if (!source.empty())
+        variable->rounded_from = variables.lookup(source);
+    }
   }
 
   void emitScalar(plan::ScalarOp op) {
@@ -462,7 +466,7 @@ private:
   llvm::StringMap<uint32_t> files, variables;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
   DenseMap<Attribute, uint32_t> kernels;
-  std::vector<std::string> momentOf;
+  std::vector<std::string> momentOf, roundedFrom; // of variables, empty where there is none
   std::vector<Totals> programTotals;
   uint32_t events = 0;
 };

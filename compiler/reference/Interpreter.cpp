@@ -175,14 +175,15 @@ FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
 
 FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
   TensorMap values;
-  auto initialize = [&](Operation *op, StringRef name, RankedTensorType type,
+  // Drawn from a stream of the name `stream`.
+  auto initialize = [&](Operation *op, StringRef name, StringRef stream, RankedTensorType type,
                         InitAttr init) -> LogicalResult {
     FailureOr<support::Initializer> description = initializer(op, init, type.getNumElements());
     if (failed(description))
       return failure();
     RefTensor &tensor = values[name] = RefTensor(type.getShape());
     try {
-      support::fill(*description, seed, name, tensor.data);
+      support::fill(*description, seed, stream, tensor.data);
     } catch (const support::Error &error) {
       return op->emitOpError() << error.what();
     }
@@ -191,10 +192,13 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
   };
   for (Operation &op : model.getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op)) {
-      if (failed(initialize(param, param.getSymName(), param.getBoundType(), param.getInit())))
+      if (failed(initialize(param, param.getSymName(), param.getSymName(), param.getBoundType(),
+                            param.getInit())))
         return failure();
     } else if (auto state = dyn_cast<StateOp>(op)) {
-      if (failed(initialize(state, state.getSymName(), state.getBoundType(), state.getInit())))
+      if (failed(initialize(state, state.getSymName(),
+                            state.getRounds().value_or(state.getSymName()), state.getBoundType(),
+                            state.getInit())))
         return failure();
     }
   }

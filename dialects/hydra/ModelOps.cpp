@@ -575,9 +575,35 @@ void ParamOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
 LogicalResult ParamOp::verify() { return verifyVariable(*this); }
 RankedTensorType ParamOp::getBoundType() { return boundTypeOf(*this); }
 
-ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
-void StateOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
-LogicalResult StateOp::verify() { return verifyVariable(*this); }
+ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) {
+  if (parseVariable(p, s))
+    return failure();
+  StringAttr parameter;
+  if (failed(p.parseOptionalKeyword("rounds")))
+    return success();
+  if (p.parseSymbolName(parameter))
+    return failure();
+  s.addAttribute("rounds", parameter);
+  return success();
+}
+void StateOp::print(OpAsmPrinter &p) {
+  printVariable(p, *this);
+  if (getRounds()) {
+    p << " rounds ";
+    p.printSymbolName(*getRounds());
+  }
+}
+LogicalResult StateOp::verify() {
+  if (failed(verifyVariable(*this)))
+    return failure();
+  if (!getRounds())
+    return success();
+  auto param =
+      dyn_cast_or_null<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getRounds()));
+  if (!param || param.getShape() != getShape())
+    return emitOpError() << "rounds @" << *getRounds() << ", which is no parameter of this shape";
+  return success();
+}
 RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }
 
 ParseResult StackOp::parse(OpAsmParser &parser, OperationState &state) {

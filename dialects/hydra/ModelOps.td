@@ -100,7 +100,13 @@ def ParamOp : Hydra_VariableOp<"param"> {
 
 def StateOp : Hydra_VariableOp<"state"> {
   let summary = "a tensor that lives across steps, checkpointed but not differentiated";
-  let description = [{ `hydra.state @ema [] f32 init = zeros` }];
+  let description = [{
+    `hydra.state @ema [] f32 init = zeros`. `rounds @w` (written by `hydra-keep-rounded`) says that it is
+    the parameter @w in its own element type: it starts as that, and is in no checkpoint.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
+                       Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
+                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$rounds);
 }
 
 def StackOp : Hydra_Op<"stack", [HasParent<"ModelOp">, Symbol, SymbolTable, NoTerminator,

@@ -73,9 +73,11 @@ def ViewOp : Plan_Op<"view", [Pure]> {
 def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
   let summary = "a parameter or state: named, initialised, saved in checkpoints";
   let arguments = (ins StrAttr:$name, StrAttr:$kind, Plan_Buffer:$buffer, Hydra_InitAttr:$init,
-                       OptionalAttr<StrAttr>:$group, OptionalAttr<StrAttr>:$moment_of);
+                       OptionalAttr<StrAttr>:$group, OptionalAttr<StrAttr>:$moment_of,
+                       OptionalAttr<StrAttr>:$rounds);
   let assemblyFormat = [{
     custom<Word>($kind) $name `=` $buffer `init` $init (`group` $group^)? (`moment` `of` $moment_of^)?
+    (`rounds` $rounds^)?
     attr-dict `:` type($buffer)
   }];
 }

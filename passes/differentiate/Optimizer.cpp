@@ -98,7 +98,8 @@ private:
     OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
     auto init = InitAttr::get(&getContext(), "zeros", {});
     return StateOp::create(b, loc, b.getStringAttr(text), b.getI64ArrayAttr(type.getShape()),
-                           TypeAttr::get(type.getElementType()), init, StringAttr(), Attribute());
+                           TypeAttr::get(type.getElementType()), init, StringAttr(), Attribute(),
+                           StringAttr());
   }
 
   Value read(OpBuilder &b, Operation *variable, RankedTensorType type) {

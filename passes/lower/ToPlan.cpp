@@ -32,7 +32,8 @@ public:
     for (Operation &op : model.getBody().front()) {
       if (auto param = dyn_cast<ParamOp>(op))
         addVariable(param, "param", param.getBoundType(), param.getInit(),
-                    b.getStringAttr(param.getGroup().value_or("default")), StringAttr(), "param");
+                    b.getStringAttr(param.getGroup().value_or("default")), StringAttr(),
+                    StringAttr(), "param");
       else if (auto state = dyn_cast<StateOp>(op))
         addState(model, state);
     }
@@ -124,12 +125,16 @@ private:
     StringRef name = state.getSymName();
     auto [owner, suffix] = name.rsplit('.');
     bool moment = (suffix == "m" || suffix == "v") && model.lookupSymbol<ParamOp>(owner);
-    StringRef category = moment ? "opt_state" : suffix == "grad" ? "grad" : "act.state";
+    StringRef category = moment              ? "opt_state"
+                         : state.getRounds() ? "param"
+                         : suffix == "grad"  ? "grad"
+                                             : "act.state";
     addVariable(state, "state", state.getBoundType(), state.getInit(), StringAttr(),
-                moment ? b.getStringAttr(owner) : StringAttr(), category);
+                moment ? b.getStringAttr(owner) : StringAttr(), state.getRoundsAttr(), category);
   }
 
-  /// One buffer for each concatenation of parameters that needs no bytes of its own.
+  /// One buffer for each concatenation of parameters, or copies of them, that needs no bytes of its
+  /// own.
   void placeSideBySide(ModelOp model) {
     model.walk([&](ConcatOp concat) {
       auto nameOf = [](Value part) {
@@ -157,13 +162,13 @@ private:
   }
 
   void addVariable(Operation *op, StringRef kind, RankedTensorType type, InitAttr init,
-                   StringAttr group, StringAttr momentOf, StringRef category) {
+                   StringAttr group, StringAttr momentOf, StringAttr rounds, StringRef category) {
     StringAttr name = SymbolTable::getSymbolName(op);
     Value &buffer = variables[name];
     if (!buffer)
       buffer = addBuffer(type, category, op->getLoc());
     plan::VariableOp::create(b, op->getLoc(), name, b.getStringAttr(kind), buffer, init, group,
-                             momentOf);
+                             momentOf, rounds);
   }
 
   /// Named after the operations inside, numbered.

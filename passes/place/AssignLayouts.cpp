@@ -29,13 +29,13 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
   }
 
 private:
-  /// Marks concatenations of whole parameters along the first axis, unless one of the parameters has
-  /// another neighbour already.
+  /// Marks concatenations of whole variables along the first axis, unless one of them has another
+  /// neighbour already.
   void placeSideBySide(ModelOp model) {
-    DenseMap<Attribute, SmallVector<Attribute>> neighbours; // of a parameter: all in its place
+    DenseMap<Attribute, SmallVector<Attribute>> neighbours; // of a variable: all in its place
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto concat : entry.getBody().front().getOps<ConcatOp>()) {
-        SmallVector<Attribute> parts = parameters(concat);
+        SmallVector<Attribute> parts = variables(concat);
         bool possible = !parts.empty() && concat.getAxis() == 0 &&
                         DenseSet<Attribute>(parts.begin(), parts.end()).size() == parts.size() &&
                         llvm::all_of(parts, [&](Attribute part) {
@@ -51,12 +51,15 @@ private:
       }
   }
 
-  /// The parameters that are joined; empty when anything else is.
-  static SmallVector<Attribute> parameters(ConcatOp concat) {
+  /// The parameters, or copies of them, that are joined; empty when anything else is.
+  static SmallVector<Attribute> variables(ConcatOp concat) {
     SmallVector<Attribute> names;
     for (Value part : concat.getParts()) {
       auto use = part.getDefiningOp<UseOp>();
-      if (!use || !isa<ParamOp>(use.lookup()))
+      if (!use)
+        return {};
+      auto state = dyn_cast<StateOp>(use.lookup());
+      if (state && !state.getRounds())
         return {};
       names.push_back(use.getVariableAttr().getAttr());
     }

@@ -176,6 +176,17 @@ private:
       failAt(Path(path, "table"), "has {} values for a tensor with {} elements", entries, elements);
   }
 
+  void checkCopy(const Path &path, const Variable &copy, const Variable &source) {
+    const Tensor &to = persistentTensor(path, copy.tensor());
+    const Tensor &from = persistentTensor(path, source.tensor());
+    if (!std::ranges::equal(*to.shape(), *from.shape()))
+      failAt(path, "parameter {} has another shape", source.name()->string_view());
+    for (const Tensor *tensor : {&to, &from})
+      if (tensor->dtype() != DType::f32 && tensor->dtype() != DType::bf16)
+        failAt(path, "{} has elements of {}; expected f32 or bf16", tensor->name()->string_view(),
+               EnumNameDType(tensor->dtype()));
+  }
+
   void checkVariables() {
     const auto &variables = *plan.variables();
     Names names;
@@ -189,14 +200,20 @@ private:
       const bool isParam = variable.kind() == VariableKind::param;
       if (variable.group() && !isParam)
         failAt(Path(path, "group"), "belongs to a state; only parameters have one");
-      const Path momentPath(path, "moment_of");
-      checkOptionalIndex(momentPath, "variable", variable.moment_of(), variables);
-      if (variable.moment_of() < 0)
-        continue;
-      if (isParam)
-        failAt(momentPath, "belongs to a parameter; only states are moments");
-      if (variables.Get(variable.moment_of())->kind() != VariableKind::param)
-        failAt(momentPath, "variable {} is no parameter", variable.moment_of());
+      const auto checkOwner = [&](const char *field, int32_t owner, const char *what) {
+        const Path ownerPath(path, field);
+        checkOptionalIndex(ownerPath, "variable", owner, variables);
+        if (owner < 0)
+          return;
+        if (isParam)
+          failAt(ownerPath, "belongs to a parameter; only states are {}", what);
+        if (variables.Get(owner)->kind() != VariableKind::param)
+          failAt(ownerPath, "variable {} is no parameter", owner);
+      };
+      checkOwner("moment_of", variable.moment_of(), "moments");
+      checkOwner("rounded_from", variable.rounded_from(), "copies");
+      if (variable.rounded_from() >= 0)
+        checkCopy(Path(path, "rounded_from"), variable, *variables.Get(variable.rounded_from()));
     }
   }
 

@@ -2,6 +2,7 @@
 #include "runtime/run/Checkpoint.h"
 
 #include "runtime/run/TensorValues.h"
+#include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
@@ -208,7 +209,7 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   for (const char *name : kTensorFiles) {
     std::vector<const Variable *> variables;
     for (const Variable *variable : *file.plan().variables())
-      if (fileOf(*variable) == name)
+      if (!isCopy(*variable) && fileOf(*variable) == name)
         variables.push_back(variable);
     writeTensors(temporary.path / name, file, executor, variables, metadataOf(file, &state),
                  &hashes);
@@ -299,9 +300,11 @@ void Checkpoint::restore(Executor &executor) const {
   };
   // Everything is checked before anything is changed.
   for (const Variable *variable : *file.plan().variables())
-    valuesOf(*variable);
+    if (!isCopy(*variable))
+      valuesOf(*variable);
   for (const Variable *variable : *file.plan().variables())
-    executor.write(variable->tensor(), valuesOf(*variable));
+    if (!isCopy(*variable))
+      writeVariable(file.plan(), executor, *variable, valuesOf(*variable));
 }
 
 void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor) {

@@ -73,7 +73,8 @@ void Session::setValues() {
   if (given) {
     std::set<std::string, std::less<>> known;
     for (const Variable *variable : *file.plan().variables())
-      known.insert(variable->name()->str());
+      if (!isCopy(*variable))
+        known.insert(variable->name()->str());
     for (const Program *program : *file.plan().programs())
       for (const Input *input : *program->inputs())
         known.insert(input->name()->str());
@@ -86,7 +87,8 @@ void Session::setValues() {
     weights.emplace(*options.weights);
     std::set<std::string, std::less<>> known;
     for (const Variable *variable : *file.plan().variables())
-      known.insert(variable->name()->str());
+      if (!isCopy(*variable))
+        known.insert(variable->name()->str());
     weights->checkNames(known);
     if (!hasParameters(file, *weights))
       fail("{}: has no parameter of {}", weights->path(), file.origin());
@@ -238,7 +240,8 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
   if (session.trains()) {
     infos.push_back({"losses", support::DType::F32, {lossCount}});
     for (const Variable *variable : *plan.variables())
-      entries.push_back({variable->name()->str(), variable->tensor()});
+      if (!isCopy(*variable))
+        entries.push_back({variable->name()->str(), variable->tensor()});
   } else {
     for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())
       entries.push_back({output->name()->str(), output->tensor()});

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 using namespace hydra::runtime;
@@ -45,19 +46,15 @@ void drawRange(const support::Initializer &init, uint64_t seed, std::string_view
   }
 }
 
-std::vector<std::byte> draw(const Variable &variable, const Tensor &tensor, uint64_t seed) {
-  const support::Initializer init = initializerOf(*variable.initializer());
-  const std::string_view name = variable.name()->string_view();
-  const auto elements = static_cast<size_t>(elementsOf(tensor));
-  std::vector<std::byte> bytes(denseBytes(tensor));
+/// Does the work on [begin, end) for all elements, in parallel where they are many.
+void inRanges(size_t elements, const std::function<void(size_t begin, size_t end)> &work) {
   constexpr size_t piece = size_t{1} << 18; // some milliseconds each
   const size_t threads =
       std::min<size_t>(std::max(1u, std::thread::hardware_concurrency()), elements / piece + 1);
   std::vector<std::exception_ptr> errors(threads);
   const auto share = [&](size_t t) {
     try {
-      drawRange(init, seed, name, dtypeOf(tensor), bytes, elements * t / threads,
-                elements * (t + 1) / threads);
+      work(elements * t / threads, elements * (t + 1) / threads);
     } catch (...) {
       errors[t] = std::current_exception();
     }
@@ -71,10 +68,51 @@ std::vector<std::byte> draw(const Variable &variable, const Tensor &tensor, uint
   for (const std::exception_ptr &error : errors)
     if (error)
       std::rethrow_exception(error);
+}
+
+std::vector<std::byte> draw(const Variable &variable, const Tensor &tensor, uint64_t seed) {
+  const support::Initializer init = initializerOf(*variable.initializer());
+  std::vector<std::byte> bytes(denseBytes(tensor));
+  inRanges(static_cast<size_t>(elementsOf(tensor)), [&](size_t begin, size_t end) {
+    drawRange(init, seed, variable.name()->string_view(), dtypeOf(tensor), bytes, begin, end);
+  });
   return bytes;
 }
 
+/// The same numbers in another type, rounded to nearest.
+std::vector<std::byte> converted(std::span<const std::byte> values, support::DType from,
+                                 support::DType to) {
+  const size_t fromSize = support::byteSize(from), toSize = support::byteSize(to);
+  const size_t elements = values.size() / fromSize;
+  std::vector<std::byte> result(elements * toSize);
+  inRanges(elements, [&](size_t begin, size_t end) {
+    constexpr size_t chunk = 4096;
+    std::array<double, chunk> doubles;
+    for (size_t i = begin; i < end; i += chunk) {
+      const std::span<double> part = std::span(doubles).first(std::min(chunk, end - i));
+      support::toDoubles(from, values.subspan(i * fromSize, part.size() * fromSize), part);
+      support::fromDoubles(to, part, std::span(result).subspan(i * toSize, part.size() * toSize));
+    }
+  });
+  return result;
+}
+
 } // namespace
+
+bool hydra::runtime::isCopy(const Variable &variable) { return variable.rounded_from() >= 0; }
+
+void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const Variable &variable,
+                                   std::span<const std::byte> values) {
+  executor.write(variable.tensor(), values);
+  for (const Variable *copy : *plan.variables()) {
+    if (!isCopy(*copy) ||
+        plan.variables()->Get(static_cast<uint32_t>(copy->rounded_from())) != &variable)
+      continue;
+    executor.write(copy->tensor(),
+                   converted(values, dtypeOf(*plan.tensors()->Get(variable.tensor())),
+                             dtypeOf(*plan.tensors()->Get(copy->tensor()))));
+  }
+}
 
 void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
                                   const GivenTensors *given, uint64_t seed) {
@@ -83,10 +121,12 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
   std::array<const flatbuffers::String *, 2> found{};
   if (given) {
     for (const Variable *variable : *plan.variables())
-      if (given->has(variable->name()->string_view()))
+      if (!isCopy(*variable) && given->has(variable->name()->string_view()))
         found[static_cast<size_t>(variable->kind())] = variable->name();
   }
   for (const Variable *variable : *plan.variables()) {
+    if (isCopy(*variable))
+      continue;
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
     const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
@@ -95,8 +135,8 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
                     given->path(), name, other->string_view(),
                     variable->kind() == VariableKind::param ? "parameters" : "states");
     }
-    executor.write(variable->tensor(),
-                   other ? given->values(name, tensor) : draw(*variable, tensor, seed));
+    writeVariable(plan, executor, *variable,
+                  other ? given->values(name, tensor) : draw(*variable, tensor, seed));
   }
 }
 

@@ -8,6 +8,13 @@
 
 namespace hydra::runtime {
 
+/// Whether a state is a parameter in another type: written with it, and in no file.
+bool isCopy(const planfile::Variable &variable);
+
+/// Writes one variable that is no copy (dense, in its own type), and its copies.
+void writeVariable(const planfile::Plan &plan, Executor &executor,
+                   const planfile::Variable &variable, std::span<const std::byte> values);
+
 /// Writes all variables of the plan. Parameters come from `given` if it has any of them, and then
 /// all must be there; otherwise they are drawn from `seed`. States alike. `given` may be null.
 void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,

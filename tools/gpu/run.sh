@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
-# Usage: run.sh [test] [bench] [tune] [attention] [torch]    default: all but tune
+# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [torch]    default: all but sanitize and tune
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
@@ -38,6 +38,18 @@ if [[ $wanted == *" test "* ]]; then
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
   check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
   grep -h 'held-out' "$work/log" | tail -n 1
+fi
+
+if [[ $wanted == *" sanitize "* ]]; then
+  # Every kernel of the small calls, one by one: addresses, and hazards in shared memory.
+  for plan in test/*.fb; do
+    [[ $plan == *-many* || $plan == *table* ]] && continue
+    for tool in memcheck racecheck; do
+      check "$(basename "$plan" .fb) under $tool" timeout 120 compute-sanitizer --tool $tool --error-exitcode 9 \
+        bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/sanitized"
+      [[ $(tail -n 1 "$work/log") == *" 0 "* ]] || grep -m 3 -A 3 'Error:\|Warning:\|Invalid' "$work/log"
+    done
+  done
 fi
 
 if [[ $wanted == *" bench "* ]]; then

@@ -242,6 +242,8 @@ void addParameters(Json &out, const Plan &plan) {
       entry["group"] = variable->group()->str();
     if (variable->moment_of() >= 0)
       entry["moment_of"] = plan.variables()->Get(variable->moment_of())->name()->str();
+    if (variable->rounded_from() >= 0)
+      entry["rounded_from"] = plan.variables()->Get(variable->rounded_from())->name()->str();
     (variable->kind() == VariableKind::param ? parameters : states).push_back(std::move(entry));
   }
   for (const Scalar *scalar : *plan.scalars()) {

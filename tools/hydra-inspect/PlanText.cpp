@@ -168,7 +168,13 @@ std::string parametersText(const Plan &plan) {
     line(list, "  {:<5} {:<32} {:<20} {}{}", EnumNameVariableKind(variable->kind()),
          variable->name()->string_view(), tensorType(tensor),
          initializerText(*variable->initializer()),
-         variable->group() ? "  group " + variable->group()->str() : "");
+         variable->group() ? "  group " + variable->group()->str()
+         : variable->rounded_from() >= 0
+             ? "  rounds " + plan.variables()
+                                 ->Get(static_cast<uint32_t>(variable->rounded_from()))
+                                 ->name()
+                                 ->str()
+             : "");
   }
   for (const Scalar *scalar : *plan.scalars())
     line(list, "  scalar {:<31} {:<20} {}", scalar->name()->string_view(),

@@ -87,6 +87,7 @@ Kinds kindsOf(const Plan &plan) {
   for (const Variable *variable : *plan.variables())
     kinds.add(variable->kind() == VariableKind::param ? "parameters"
               : variable->moment_of() >= 0            ? "optimizer state"
+              : variable->rounded_from() >= 0         ? "copies of parameters"
                                                       : "other state",
               *plan.tensors()->Get(variable->tensor()));
   for (const Program *program : *plan.programs())

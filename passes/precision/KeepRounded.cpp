@@ -1,0 +1,121 @@
+// hydra-keep-rounded: parameters in bf16 are state, written where parameters are updated.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_KEEPROUNDED
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The parameter that a value is, or null.
+ParamOp parameterOf(Value v) {
+  auto use = v.getDefiningOp<UseOp>();
+  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
+}
+
+/// The parameters that a cast rounds: one, or the parts of a concatenation; none if it rounds
+/// anything else.
+SmallVector<ParamOp> parametersOf(CastOp cast) {
+  SmallVector<Value> parts{cast.getX()};
+  if (auto concat = cast.getX().getDefiningOp<ConcatOp>())
+    parts.assign(concat.getParts().begin(), concat.getParts().end());
+  SmallVector<ParamOp> parameters;
+  for (Value part : parts) {
+    ParamOp param = parameterOf(part);
+    if (!param)
+      return {};
+    parameters.push_back(param);
+  }
+  return parameters;
+}
+
+struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    llvm::SetVector<Attribute> updated;
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+        updated.insert(symbol.getAttr());
+    auto isNameFree = [&](ParamOp param) {
+      return copies.contains(param.getSymNameAttr()) || !model.lookupSymbol(nameOf(param));
+    };
+    // Reading, then writing: who only writes has to know all that is read.
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
+        SmallVector<ParamOp> parameters = parametersOf(cast);
+        auto changes = [&](ParamOp param) { return updated.contains(param.getSymNameAttr()); };
+        if (build::typeOf(cast.getResult()).getElementType().isBF16() && !parameters.empty() &&
+            llvm::all_of(parameters, changes) && llvm::all_of(parameters, isNameFree))
+          readCopies(cast, parameters);
+      }
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      writeCopies(entry);
+  }
+
+private:
+  static std::string nameOf(ParamOp param) { return (param.getSymName() + ".bf16").str(); }
+
+  /// The state that is the parameter in bf16.
+  StateOp copyOf(ParamOp param) {
+    StateOp &copy = copies[param.getSymNameAttr()];
+    if (copy)
+      return copy;
+    ++kept;
+    OpBuilder b(param);
+    b.setInsertionPointAfter(param);
+    copy = StateOp::create(b, param.getLoc(), b.getStringAttr(nameOf(param)), param.getShape(),
+                           b.getBF16Type(), param.getInit(), StringAttr(), Attribute(),
+                           param.getSymNameAttr());
+    return copy;
+  }
+
+  void readCopies(CastOp cast, ArrayRef<ParamOp> parameters) {
+    OpBuilder b(cast);
+    SmallVector<Value> parts;
+    for (ParamOp param : parameters) {
+      StateOp copy = copyOf(param);
+      parts.push_back(UseOp::create(b, cast.getLoc(), copy.getBoundType(), copy.getSymName()));
+    }
+    Value all = parts.front();
+    Operation *source = cast.getX().getDefiningOp();
+    if (auto concat = dyn_cast<ConcatOp>(source))
+      all = ConcatOp::create(b, concat.getLoc(), parts, concat.getAxisAttr());
+    cast.replaceAllUsesWith(all);
+    cast.erase();
+    if (isOpTriviallyDead(source))
+      source->erase();
+  }
+
+  void writeCopies(EntryOp entry) {
+    ReturnOp end = entry.getReturn();
+    OpBuilder b(end);
+    SmallVector<Attribute> symbols(end.getUpdated().begin(), end.getUpdated().end());
+    SmallVector<Value> updates(end.getUpdates());
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates))) {
+      StateOp copy = copies.lookup(symbol.getAttr());
+      if (!copy)
+        continue;
+      b.setInsertionPointAfterValue(value);
+      updates.push_back(build::cast(b, value.getLoc(), value, copy.getDtype()));
+      symbols.push_back(FlatSymbolRefAttr::get(copy));
+    }
+    end.getValuesMutable()
+        .slice(end.getOutputNames().size(), end.getUpdates().size())
+        .assign(updates);
+    end.setUpdatedAttr(b.getArrayAttr(symbols));
+  }
+
+  DenseMap<Attribute, StateOp> copies; ///< by the name of the parameter
+};
+
+} // namespace
+} // namespace hydra
