@@ -39,3 +39,5 @@ def loads(*names):
 if loads("libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13"):
     config.available_features.add("nvrtc")
 config.available_features.add("gpu" if loads("libcuda.so.1") else "no-gpu")
+# Kernels of one test must not come from another run's.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")

@@ -3,7 +3,7 @@
 
 #include "compiler/codegen/RecordGroup.h"
 #include "compiler/codegen/cpu/CpuModule.h"
-#include "compiler/codegen/cuda/CudaLibraries.h"
+#include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/codegen/cuda/PtxModule.h"
 #include "dialects/hydra/RowPartition.h"
@@ -87,7 +87,8 @@ llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::Plan
   return found;
 }
 
-FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Target &target) {
+FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Target &target,
+                                          const cuda::KernelCache &cache) {
   CompiledKernels compiled;
   cuda::PtxModule code(target.code);
   auto alignments = alignmentsOfArguments(module);
@@ -127,7 +128,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     llvm::Expected<std::string> ptx = code.compile();
     if (!ptx)
       return fail(ptx.takeError());
-    auto cubin = cuda::assemble(*ptx, target.code);
+    auto cubin = cache.assemble(*ptx, target.code);
     if (!cubin)
       return fail(cubin.takeError());
     auto [binary, text] = addCode(cubin->value_or(std::vector<uint8_t>()),
@@ -144,7 +145,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   std::string source = cuda::templateSource(module);
   if (source.empty())
     return compiled;
-  llvm::Expected<cuda::CompiledSource> templates = cuda::compileSource(source, target.code);
+  llvm::Expected<cuda::CompiledSource> templates = cache.compileSource(source, target.code);
   if (!templates)
     return fail(templates.takeError());
   auto [binary, text] = addCode(std::move(templates->cubin), std::move(templates->ptx));
@@ -166,9 +167,11 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
 
 } // namespace
 
-FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target) {
-  return target.kind == planfile::TargetKind::cuda ? compileForCuda(module, target)
-                                                   : compileForCpu(module, target);
+FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
+                                          const std::filesystem::path &cache) {
+  return target.kind == planfile::TargetKind::cuda
+             ? compileForCuda(module, target, cuda::KernelCache(cache))
+             : compileForCpu(module, target);
 }
 
 } // namespace hydra

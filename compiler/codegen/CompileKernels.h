@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct CompiledKernels {
 };
 
 /// Compiles every `plan.kernel`: for a CPU to one shared object; for CUDA to machine code, with PTX
-/// beside it, once `cuda::expandCalls` has replaced the calls that have templates. Equal input
-/// gives equal bytes.
-llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target);
+/// beside it (kept in the directory `cache` if that is not empty: cuda::KernelCache), once
+/// `cuda::expandCalls` has replaced the calls that have templates. Equal input gives equal bytes.
+llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
+                                                const std::filesystem::path &cache = {});
 
 } // namespace hydra

@@ -2,6 +2,8 @@
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/BitVector.h"
+
 #include <random>
 
 using namespace mlir;
@@ -174,24 +176,24 @@ private:
     std::vector<Item> &items = ranges.buffers();
     // Who is in conflict with whom; read by every heuristic.
     size_t n = items.size();
-    std::vector<std::vector<unsigned>> conflicts(n);
+    std::vector<llvm::BitVector> conflicts(n, llvm::BitVector(n));
     for (unsigned i = 0; i < n; ++i)
       for (unsigned j = i + 1; j < n; ++j)
         if (!reuse || !ranges.disjoint(items[i], items[j])) {
-          conflicts[i].push_back(j);
-          conflicts[j].push_back(i);
+          conflicts[i].set(j);
+          conflicts[j].set(i);
         }
     const int64_t live = maxLive(program, items);
     std::vector<int64_t> best;
-    int64_t peak = -1;
+    int64_t peak = INT64_MAX;
     auto attempt = [&](ArrayRef<unsigned> order) {
       bool improved = false;
       for (Fit fit : {Fit::First, Fit::Best}) {
         std::vector<int64_t> offsets;
-        int64_t bytes = assign(items, conflicts, order, fit, offsets);
-        if (peak >= 0 && bytes >= peak)
+        std::optional<int64_t> bytes = assign(items, conflicts, order, fit, peak, offsets);
+        if (!bytes)
           continue;
-        peak = bytes;
+        peak = *bytes;
         best = std::move(offsets);
         improved = true;
       }
@@ -215,9 +217,9 @@ private:
     }
     for (unsigned i = 0; i < n; ++i)
       items[i].buffer.setOffset(best[i]);
-    program.setTransientBytes(std::max<int64_t>(peak, 0));
+    program.setTransientBytes(peak);
     program.setLiveBytes(live);
-    return std::max<int64_t>(peak, 0);
+    return peak;
   }
 
   /// Among the gaps that are large enough: the lowest one, or the smallest.
@@ -264,30 +266,41 @@ private:
   }
 
   /// Puts one buffer after another into a gap between those in conflict with it, or behind all of
-  /// them; returns the peak.
-  static int64_t assign(ArrayRef<Item> items, ArrayRef<std::vector<unsigned>> conflicts,
-                        ArrayRef<unsigned> order, Fit fit, std::vector<int64_t> &offsets) {
-    offsets.assign(items.size(), -1);
+  /// them; returns the peak, nothing where it would not be below `bound`.
+  static std::optional<int64_t> assign(ArrayRef<Item> items, ArrayRef<llvm::BitVector> conflicts,
+                                       ArrayRef<unsigned> order, Fit fit, int64_t bound,
+                                       std::vector<int64_t> &offsets) {
+    struct Placed {
+      int64_t begin, end;
+      unsigned item;
+    };
+    std::vector<Placed> placed; // by begin
+    placed.reserve(items.size());
+    offsets.assign(items.size(), 0);
     int64_t peak = 0;
-    std::vector<std::pair<int64_t, int64_t>> taken;
     for (unsigned i : order) {
       const int64_t size = items[i].size;
-      taken.clear();
-      for (unsigned j : conflicts[i])
-        if (offsets[j] >= 0)
-          taken.emplace_back(offsets[j], offsets[j] + items[j].size);
-      llvm::sort(taken);
+      const llvm::BitVector &conflict = conflicts[i];
       int64_t end = 0, chosen = -1, smallest = INT64_MAX;
-      for (auto [begin, next] : taken) {
-        const int64_t gap = begin - end;
-        if (gap >= size && (fit == Fit::Best ? gap < smallest : chosen < 0)) {
+      for (const Placed &other : placed) {
+        if (!conflict.test(other.item))
+          continue;
+        const int64_t gap = other.begin - end;
+        if (gap >= size && gap < smallest) {
           smallest = gap;
           chosen = end;
+          if (fit == Fit::First)
+            break;
         }
-        end = std::max(end, next);
+        end = std::max(end, other.end);
       }
       offsets[i] = chosen < 0 ? end : chosen;
       peak = std::max(peak, offsets[i] + size);
+      if (peak >= bound)
+        return std::nullopt;
+      auto behind = llvm::upper_bound(
+          placed, offsets[i], [](int64_t offset, const Placed &p) { return offset < p.begin; });
+      placed.insert(behind, {offsets[i], offsets[i] + size, i});
     }
     return peak;
   }

@@ -1,6 +1,7 @@
 // hydrac: compiles a model to a plan.
 #include "compiler/PlanPipeline.h"
 #include "compiler/codegen/CompileKernels.h"
+#include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
@@ -82,11 +83,12 @@ struct Options : ModelOptions {
                            cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold "
                                     "(default: 0)")};
   cl::opt<std::string> recompute{
-      "recompute", cl::value_desc("none|light|rowwise|every=N"), cl::cat(category),
+      "recompute", cl::value_desc("none|light|rowwise|[rowwise,]every=N"), cl::cat(category),
       cl::init("light"),
       cl::desc("what the backward pass makes again in place of keeping it: nothing; rotary "
                "positions; also norms and gated activations, for some more traffic; all of each "
-               "N-th layer, for its forward pass once more (default: light)")};
+               "N-th layer, for its forward pass once more, in the others rotary positions or as "
+               "rowwise does (default: light)")};
   cl::list<std::string> programs{
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
@@ -126,18 +128,29 @@ struct Options : ModelOptions {
   cl::opt<bool> explain{"explain", cl::cat(category),
                         cl::desc("print what steps, memory and predicted time would be without "
                                  "each pass, and end")};
+  cl::opt<std::string> kernelCache{
+      "kernel-cache", cl::value_desc("DIR"), cl::cat(category),
+      cl::desc("where compiled GPU kernels are kept; empty: nowhere (default: hydra in the user's "
+               "folder of caches)")};
   cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
 /// Throws Error for anything that --recompute does not take.
 void readRecompute(StringRef text, CompileOptions &compile) {
-  if (text.consume_front("every=")) {
-    if (text.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
-      support::fail("--recompute=every={}: expected a positive integer", text.str());
-    return;
+  const std::string whole = text.str();
+  auto readEvery = [&](StringRef number) {
+    if (number.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
+      support::fail("--recompute=every={}: expected a positive integer", number.str());
+  };
+  if (text.consume_front("every="))
+    return readEvery(text);
+  if (text.consume_front("rowwise,every=")) {
+    readEvery(text);
+    text = "rowwise";
   }
   if (text != "none" && text != "light" && text != "rowwise")
-    support::fail("--recompute is '{}'; expected none, light, rowwise or every=N", text.str());
+    support::fail("--recompute is '{}'; expected none, light, rowwise, every=N or rowwise,every=N",
+                  whole);
   compile.recompute = text == "none"    ? Recomputation::None
                       : text == "light" ? Recomputation::Light
                                         : Recomputation::Rowwise;
@@ -370,9 +383,11 @@ LogicalResult run(Options &options) {
   if (printReports(options, *emitPlan(module, emit)) && options.output.getNumOccurrences() == 0)
     return success();
   // From here on no flag may be read: linking kernels in the process resets all of them.
-  std::string output = options.output;
+  std::string output = options.output, cache = options.kernelCache;
+  if (options.kernelCache.getNumOccurrences() == 0)
+    cache = cuda::KernelCache::defaultDirectory();
   TimingScope scope = driver.time("Code generation");
-  FailureOr<CompiledKernels> kernels = compileKernels(module, target);
+  FailureOr<CompiledKernels> kernels = compileKernels(module, target, cache);
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);

@@ -41,9 +41,52 @@ Error missing(const char *what, const char *why) {
 
 } // namespace
 
-Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
+static const Library &sourceCompiler() {
   static const Library nvrtc(
       {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
+  return nvrtc;
+}
+static const Library &linkerLibrary() {
+  static const Library linker(
+      {"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13", "libnvJitLink.so"});
+  return linker;
+}
+constexpr std::array<const char *, 2> kLinkerVersions = {"_13_0", "_12_8"};
+
+/// Of a function that reports a major and a minor version.
+template <typename Number, typename Function>
+static std::string versionText(const char *name, Function *function) {
+  Number major = 0, minor = 0;
+  if (!function || function(&major, &minor) != 0)
+    return "";
+  return (Twine(name) + " " + Twine(major) + "." + Twine(minor)).str();
+}
+/// Options that change the code are part of the version.
+static constexpr std::array<const char *, 2> kSourceOptions = {"--std=c++17",
+                                                               "--extra-device-vectorization"};
+static constexpr const char *kAssembleOption = "-O3";
+
+std::string sourceCompilerVersion() {
+  if (!sourceCompiler())
+    return "";
+  std::string text =
+      versionText<int>("NVRTC", sourceCompiler().get<int(int *, int *)>("nvrtcVersion"));
+  for (const char *option : kSourceOptions)
+    text += text.empty() ? "" : std::string(" ") + option;
+  return text;
+}
+
+std::string assemblerVersion() {
+  if (!linkerLibrary())
+    return "";
+  std::string text = versionText<unsigned>(
+      "nvJitLink",
+      linkerLibrary().get<int(unsigned *, unsigned *)>("nvJitLinkVersion", kLinkerVersions));
+  return text.empty() ? text : text + " " + kAssembleOption;
+}
+
+Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
+  const Library &nvrtc = sourceCompiler();
   if (!nvrtc)
     return missing("NVRTC (libnvrtc.so)", "compiles attention and copies for GPUs");
   using Program = void *;
@@ -66,8 +109,7 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
   if (create(&program, source.c_str(), "hydra_templates.cu", 0, nullptr, nullptr) != 0)
     return createStringError("NVRTC refuses to start");
   std::string target = "--gpu-architecture=" + architecture;
-  std::array<const char *, 3> options = {target.c_str(), "--std=c++17",
-                                         "--extra-device-vectorization"};
+  std::array<const char *, 3> options = {target.c_str(), kSourceOptions[0], kSourceOptions[1]};
   int status = compile(program, options.size(), options.data());
   if (status != 0) {
     std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
@@ -82,11 +124,10 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
 
 Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
                                                        const std::string &architecture) {
-  static const Library linker(
-      {"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13", "libnvJitLink.so"});
+  const Library &linker = linkerLibrary();
   if (!linker)
     return std::nullopt;
-  const std::array<const char *, 2> versions = {"_13_0", "_12_8"};
+  const std::array<const char *, 2> &versions = kLinkerVersions;
   using Handle = void *;
   auto *create = linker.get<int(Handle *, uint32_t, const char **)>("nvJitLinkCreate", versions);
   auto *add = linker.get<int(Handle, int, const void *, size_t, const char *)>("nvJitLinkAddData",
@@ -101,7 +142,7 @@ Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
     return std::nullopt;
   constexpr int kPtx = 2; // NVJITLINK_INPUT_PTX
   std::string target = "-arch=" + architecture;
-  std::array<const char *, 2> options = {target.c_str(), "-O3"};
+  std::array<const char *, 2> options = {target.c_str(), kAssembleOption};
   Handle handle = nullptr;
   if (create(&handle, options.size(), options.data()) != 0)
     return createStringError("nvJitLink refuses " + architecture);

@@ -18,6 +18,10 @@ struct CompiledSource {
 llvm::Expected<CompiledSource> compileSource(const std::string &source,
                                              const std::string &architecture);
 
+/// What the two compilers are and which version, for code that is kept; empty where one is missing.
+std::string sourceCompilerVersion();
+std::string assemblerVersion();
+
 /// Machine code of PTX, by nvJitLink; nullopt when the library is missing: a driver then compiles
 /// the PTX when the plan is loaded.
 llvm::Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,

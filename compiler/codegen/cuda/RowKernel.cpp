@@ -25,7 +25,9 @@ namespace {
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
-constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
+constexpr int64_t kKeptChunks = 4;       ///< that a thread holds in registers
+constexpr int64_t kLongRowThreads = 512; ///< of a row that does not fit in registers
+constexpr int64_t kUnroll = 4;           ///< loads of such a thread that are under way at a time
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
@@ -115,9 +117,11 @@ private:
       int64_t each = chunks <= 4 * kWarp ? ceilDiv(chunks, kWarp)
                      : chunks <= 1024    ? 2
                                          : kKeptChunks;
-      team = std::min(kMostThreads, roundUp(ceilDiv(chunks, each), kWarp));
+      team = roundUp(ceilDiv(chunks, each), kWarp);
+      inRegisters = team <= kMostThreads;
+      if (!inRegisters)
+        team = kLongRowThreads;
       kept = ceilDiv(chunks, team);
-      inRegisters = kept <= kKeptChunks;
       teams = team == kWarp && !hasSums ? 4 : 1;
       shape.threads = team * teams;
       shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams);
@@ -253,17 +257,7 @@ private:
           evaluateRow(node);
       if (sweep.reductions.empty())
         continue;
-      std::vector<AllocaInst *> partial;
-      for (unsigned node : sweep.reductions) {
-        partial.push_back(allocate(1));
-        store(identity(reductionOf(node)), partial.back());
-      }
-      forChunks(row, [&](const Chunk &chunk) {
-        for (auto [node, memory] : zip(sweep.reductions, partial))
-          accumulate(reductionOf(node), memory, s.program.nodes[node].inputs[0], chunk);
-      });
-      for (auto [node, memory] : zip(sweep.reductions, partial))
-        rowValues[node] = reduceTeam(reductionOf(node), load(memory));
+      reduceRow(row, sweep.reductions);
     }
     if (s.lastSweepStores())
       forChunks(row, [&](const Chunk &chunk) {
@@ -277,6 +271,93 @@ private:
               sums[i]);
   }
 
+  /// The reductions of one sweep, but for those that an earlier sweep did.
+  void reduceRow(Value *row, ArrayRef<unsigned> reductions) {
+    struct Partial {
+      unsigned node;
+      std::optional<unsigned> exponentials; ///< the sum that is done with this maximum
+      AllocaInst *memory, *sum;
+    };
+    std::vector<Partial> partials;
+    for (unsigned node : reductions) {
+      if (rowValues.count(node))
+        continue;
+      Partial partial{node, inRegisters ? std::nullopt : exponentialsOf(node), allocate(1),
+                      allocate(1)};
+      store(identity(reductionOf(node)), partial.memory);
+      store(identity(RowReduction::Sum), partial.sum);
+      partials.push_back(partial);
+    }
+    if (partials.empty())
+      return;
+    forChunks(row, [&](const Chunk &chunk) {
+      for (const Partial &p : partials) {
+        unsigned tile = s.program.nodes[p.node].inputs[0];
+        if (p.exponentials)
+          accumulateExponentials(p.memory, p.sum, tile, chunk);
+        else
+          accumulate(reductionOf(p.node), p.memory, tile, chunk);
+      }
+    });
+    for (const Partial &p : partials) {
+      Value *own = load(p.memory), *all = reduceTeam(reductionOf(p.node), own);
+      rowValues[p.node] = all;
+      if (p.exponentials)
+        rowValues[*p.exponentials] = reduceTeam(
+            RowReduction::Sum, b.CreateFMul(load(p.sum), exponential(own, finiteBase(all))));
+    }
+  }
+
+  /// Of a maximum over x: the sum over exp(x - maximum), which rows that are read again from memory
+  /// compute in the sweep of the maximum, relative to the maximum so far (Milakov and Gimelshein,
+  /// arXiv:1805.02867).
+  std::optional<unsigned> exponentialsOf(unsigned maximum) const {
+    const auto &nodes = s.program.nodes;
+    auto is = [&](unsigned node, Kind kind, auto code) {
+      return nodes[node].kind == kind && nodes[node].code == static_cast<unsigned>(code);
+    };
+    if (!is(maximum, Kind::Reduce, RowReduction::Max))
+      return std::nullopt;
+    for (auto [i, node] : enumerate(nodes)) {
+      if (!is(i, Kind::Reduce, RowReduction::Sum) ||
+          !is(node.inputs[0], Kind::Unary, RowUnary::Exp))
+        continue;
+      unsigned difference = nodes[node.inputs[0]].inputs[0];
+      if (is(difference, Kind::Binary, RowBinary::Sub) &&
+          nodes[difference].inputs[0] == nodes[maximum].inputs[0] &&
+          nodes[difference].inputs[1] == maximum)
+        return i;
+    }
+    return std::nullopt;
+  }
+
+  /// What exponents are relative to: 0 where all numbers are -infinity.
+  Value *finiteBase(Value *maximum) {
+    Value *none = b.CreateFCmpOEQ(maximum, identity(RowReduction::Max));
+    return b.CreateSelect(none, ConstantFP::get(b.getFloatTy(), 0.0), maximum);
+  }
+  Value *exponential(Value *x, Value *base) {
+    return math.unary(RowUnary::Exp, b.CreateFSub(x, base));
+  }
+
+  void accumulateExponentials(AllocaInst *maximum, AllocaInst *sum, unsigned tile,
+                              const Chunk &chunk) {
+    SmallVector<Value *> values = evaluateTile(tile, chunk);
+    Value *before = load(maximum), *now = before;
+    for (Value *value : values)
+      now = math.max(now, value);
+    Value *base = finiteBase(now);
+    Value *total = b.CreateFMul(load(sum), exponential(before, base));
+    for (Value *value : values)
+      total = b.CreateFAdd(total, exponential(value, base));
+    if (chunk.valid) {
+      now = b.CreateSelect(chunk.valid, now, before);
+      total = b.CreateSelect(chunk.valid, total, load(sum));
+    }
+    store(now, maximum);
+    store(total, sum);
+  }
+
   /// Runs the body for every chunk of the row that is this thread's.
   void forChunks(Value *row, function_ref<void(const Chunk &)> body) {
     if (inRegisters) {
@@ -285,12 +366,20 @@ private:
       return;
     }
     Value *from = b.CreateZExt(inTeam, b.getInt64Ty());
-    cpu::emitLoop(b, from, b.getInt64(chunks), team, {}, [&](Value *index, ArrayRef<Value *>) {
+    int64_t step = team * kUnroll, whole = chunks / step * step;
+    cpu::emitLoop(b, from, b.getInt64(whole), step, {}, [&](Value *index, ArrayRef<Value *>) {
       tiles.clear();
-      body(chunkOf(row, b.CreateTrunc(index, b.getInt32Ty()), 0, /*guarded=*/false));
-      tiles.clear();
+      for (int64_t k = 0; k < kUnroll; ++k)
+        body(chunkOf(row, b.CreateAdd(b.CreateTrunc(index, b.getInt32Ty()), b.getInt32(k * team)),
+                     k,
+                     /*guarded=*/false));
       return cpu::Values();
     });
+    tiles.clear();
+    for (int64_t first = whole; first < chunks; first += team)
+      body(chunkOf(row, b.CreateAdd(inTeam, b.getInt32(first)), (first - whole) / team,
+                   first + team > chunks));
+    tiles.clear();
   }
 
   /// A thread without a chunk computes the first one again and stores nothing.
@@ -837,12 +926,14 @@ private:
         continue;
       }
       // Too many columns for registers: the row of partial sums itself, each element by one thread.
-      for (int64_t v = 0; v < width; ++v) {
-        Value *pointer = partialPointer(i, plus(chunk.column, v));
-        Value *before = b.CreateSelect(isFirstRow, identity(RowReduction::Sum),
-                                       b.CreateAlignedLoad(b.getFloatTy(), pointer, Align(4)));
-        b.CreateAlignedStore(b.CreateFAdd(before, values[v]), pointer, Align(4));
-      }
+      whenValid(chunk, [&] {
+        for (int64_t v = 0; v < width; ++v) {
+          Value *pointer = partialPointer(i, plus(chunk.column, v));
+          Value *before = b.CreateSelect(isFirstRow, identity(RowReduction::Sum),
+                                         b.CreateAlignedLoad(b.getFloatTy(), pointer, Align(4)));
+          b.CreateAlignedStore(b.CreateFAdd(before, values[v]), pointer, Align(4));
+        }
+      });
     }
   }
 

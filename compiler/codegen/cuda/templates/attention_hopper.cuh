@@ -79,8 +79,8 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
   constexpr int size = kTile * Width;
   bf16 *tiles = shared + Groups * size; // after the queries
   using Block = QueryBlock<Groups, Queries, Keys>;
-  Ring<Groups, 1> queryRing(tiles + 2 * Stages * size);
-  Ring<Groups, Stages> ring(tiles + 2 * Stages * size + 8);
+  Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
+  Ring<Groups, Stages, false> ring(tiles + 2 * Stages * size + 8);
   Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
@@ -243,8 +243,8 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
   constexpr int size = kTile * Width;
   bf16 *tiles = shared + 3 * Groups * size; // after q, dO and o of each warpgroup
   using Block = QueryBlock<Groups, Queries, Keys>;
-  Ring<Groups, 1> queryRing(tiles + 2 * Stages * size);
-  Ring<Groups, Stages> ring(tiles + 2 * Stages * size + 8);
+  Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
+  Ring<Groups, Stages, false> ring(tiles + 2 * Stages * size + 8);
   Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
@@ -386,8 +386,8 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
   constexpr bool inRegisters = Width <= 80;
   bf16 *tiles = shared + 2 * Groups * size; // after k and v of each warpgroup
   float *statistics = reinterpret_cast<float *>(tiles + 2 * Stages * size); // lse, delta of a stage
-  Ring<Groups, 1> keyRing(statistics + 2 * Stages * kTile);
-  Ring<Groups, Stages> ring(statistics + 2 * Stages * kTile + 4);
+  Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
+  Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
   Items<blocks, KeyHeads, int64(4) * Queries * Width * headsOfKey> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {

@@ -247,8 +247,9 @@ struct Announcer {
   }
 };
 
-/// Stages that the fetching warpgroup fills and `Groups` warpgroups read, in turn.
-template <int Groups, int Stages> struct Ring {
+/// Stages that the fetching warpgroup fills and `Groups` warpgroups read, in turn: by products alone, of
+/// which one thread of a warp says that they are done, or by every thread for itself.
+template <int Groups, int Stages, bool ByThreads> struct Ring {
   uint32 barriers; // of each stage: full, empty
   int stage = 0, phase = 0;
 
@@ -257,7 +258,7 @@ template <int Groups, int Stages> struct Ring {
   __device__ __forceinline__ void init() const {
     for (int i = 0; i < Stages; ++i) {
       initBarrier(full(i), 128);
-      initBarrier(empty(i), 4 * Groups);
+      initBarrier(empty(i), (ByThreads ? 128 : 4) * Groups);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -282,8 +283,9 @@ template <int Groups, int Stages> struct Ring {
   }
   /// A warp has read a stage.
   __device__ __forceinline__ void release(int which) const {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
+    if constexpr (!ByThreads)
+      __syncwarp();
+    if (ByThreads || threadIdx.x % 32 == 0)
       arrive(empty(which));
   }
   __device__ __forceinline__ void skip(int steps) {
