@@ -99,6 +99,7 @@ private:
     file->target->kind = options.target.kind;
     if (options.target.kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
+    file->target->peak_flops = options.target.peakFlops;
     file->target->cpu_features = options.code.cpuFeatures;
   }
 

@@ -115,6 +115,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.attentionFlops = in.rates("attention_flops");
   target.vectorFlops = in.number("vector_flops", 1);
   target.launchSeconds = in.number("launch_seconds", 0);
+  target.peakFlops = in.number("peak_flops", 0);
   in.finish();
   return target;
 }

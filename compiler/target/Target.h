@@ -11,7 +11,7 @@
 namespace hydra {
 
 /// A description, as the JSON files beside this one have it. Rates are those of the whole device,
-/// and what well-written code reaches, not the vendor's peaks.
+/// and what well-written code reaches, not the vendor's peaks, but for one.
 struct Target {
   std::string name;
   planfile::TargetKind kind = planfile::TargetKind::cpu;
@@ -24,6 +24,7 @@ struct Target {
   std::map<std::string, double> attentionFlops;
   double vectorFlops = 0;   // FLOP/s of everything else
   double launchSeconds = 0; // of any step
+  double peakFlops = 0; // FLOP/s of dense bf16 products as the vendor has it, for MFU; 0: unknown
 
   /// `cpu`, `h200`, `rtx5090`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose
   /// name ends in .json. Throws Error that names the file and the field.

@@ -137,11 +137,19 @@ void CpuExecutor::setProfiling(bool on) {
     program.setProfiling(on);
 }
 
-std::vector<StepTime> CpuExecutor::stepTimes() const {
+std::vector<StepTime> CpuExecutor::stepTimes() {
   std::vector<StepTime> times;
   for (size_t i = 0; i < programs.size(); ++i)
     programs[i].addTimes(static_cast<uint32_t>(i), times);
   return times;
+}
+
+std::vector<StepRun> CpuExecutor::timeline() {
+  std::vector<StepRun> runs;
+  for (size_t i = 0; i < programs.size(); ++i)
+    programs[i].addRuns(static_cast<uint32_t>(i), runs);
+  std::ranges::sort(runs, {}, &StepRun::begin);
+  return runs;
 }
 
 uint64_t CpuExecutor::arenaBytes() const { return segments[0].size() + segments[1].size(); }

@@ -29,7 +29,8 @@ public:
   void write(uint32_t tensor, std::span<const std::byte> values) override;
   void read(uint32_t tensor, std::span<std::byte> values) override;
   void setProfiling(bool on) override;
-  std::vector<StepTime> stepTimes() const override;
+  std::vector<StepTime> stepTimes() override;
+  std::vector<StepRun> timeline() override;
   uint64_t arenaBytes() const override;
   std::vector<std::pair<std::string, std::string>> describe() const override;
 

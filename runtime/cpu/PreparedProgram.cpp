@@ -118,6 +118,7 @@ PreparedProgram::PreparedProgram(const Resolved &resolved, const Program &progra
 }
 
 void PreparedProgram::run(ThreadPool &pool, const WorkerScratch &scratch) {
+  ++runNumber;
   runRange({0, static_cast<uint32_t>(nodes.size())}, pool, scratch);
 }
 
@@ -149,8 +150,15 @@ void PreparedProgram::runNode(Node &node, uint32_t index, ThreadPool &pool,
     });
   }
   if (profiling) {
-    node.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    const Clock::time_point end = Clock::now();
+    const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+    node.seconds += seconds(end - begin);
     ++node.calls;
+    runs.push_back({.step = node.step,
+                    .run = runNumber,
+                    .begin = seconds(begin.time_since_epoch()),
+                    .end = seconds(end.time_since_epoch()),
+                    .kernel = {}});
   }
 }
 
@@ -177,10 +185,18 @@ void PreparedProgram::runLoop(const Node &node, uint32_t index, ThreadPool &pool
 void PreparedProgram::setProfiling(bool on) {
   profiling = on;
   if (on) {
+    runs.clear();
     for (Node &node : nodes) {
       node.calls = 0;
       node.seconds = 0.0;
     }
+  }
+}
+
+void PreparedProgram::addRuns(uint32_t program, std::vector<StepRun> &all) const {
+  for (StepRun run : runs) {
+    run.program = program;
+    all.push_back(std::move(run));
   }
 }
 

@@ -36,6 +36,8 @@ public:
   void setProfiling(bool on);
   /// Appends what each step took since profiling began.
   void addTimes(uint32_t program, std::vector<StepTime> &times) const;
+  /// Appends every run of every step since profiling began.
+  void addRuns(uint32_t program, std::vector<StepRun> &all) const;
 
 private:
   /// Leaves are launches and calls; a loop or switch stands before its body.
@@ -83,6 +85,8 @@ private:
   std::vector<Range> cases;
   size_t scratchBytes = 0;
   bool profiling = false;
+  uint32_t runNumber = 0;
+  std::vector<StepRun> runs; // under profiling
 };
 
 } // namespace hydra::runtime

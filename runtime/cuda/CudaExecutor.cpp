@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/MatmulCall.h"
 #include "runtime/cuda/CublasLt.h"
+#include "runtime/cuda/Cupti.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
@@ -12,6 +13,8 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <nvtx3/nvToolsExt.h>
+#include <set>
 
 namespace hydra::runtime {
 
@@ -157,10 +160,21 @@ struct Node {
   double seconds = 0.0;
 };
 
+/// A range of NVIDIA's tools, where one of them listens.
+class Range {
+public:
+  explicit Range(const char *name) { nvtxRangePushA(name); }
+  ~Range() { nvtxRangePop(); }
+  Range(const Range &) = delete;
+  Range &operator=(const Range &) = delete;
+};
+
 class Executor final : public runtime::Executor {
 public:
   Executor(const PlanFile &file, const CudaOptions &options)
       : file(file), plan(file.plan()), options(options), device(file, options.device) {
+    if (options.profile && options.graph && !options.check)
+      cupti = Cupti::load(whyNoCupti);
     checkMemory();
     for (size_t i = 0; i < segments.size(); ++i) {
       segments[i] =
@@ -242,7 +256,8 @@ public:
 
   double run(uint32_t number) override {
     Prepared &program = programs[number];
-    if (profiling || options.check || !options.graph) {
+    const Range range(program.name.c_str());
+    if ((profiling && !cupti) || options.check || !options.graph) {
       begin.record(device.stream);
       for (Node &node : program.nodes)
         runTimed(program, node);
@@ -256,7 +271,7 @@ public:
     end.record(device.stream);
     device.wait(fmt::format("program {} stopped (--check names the step)", program.name));
     stagedBytes = 0;
-    if (profiling)
+    if (profiling && !cupti)
       takeTimes(program);
     return end.secondsSince(begin);
   }
@@ -307,10 +322,51 @@ public:
         node.calls = 0;
         node.seconds = 0.0;
       }
+    runs.clear();
+    if (cupti)
+      cupti->start();
   }
 
-  std::vector<StepTime> stepTimes() const override {
+  std::vector<StepRun> timeline() override {
+    if (!cupti)
+      fail("a time line of GPU kernels needs CUPTI, one graph a program and no --check{}{}",
+           whyNoCupti.empty() ? "" : ": ", whyNoCupti);
+    takeRecords();
+    return runs;
+  }
+
+  std::optional<double> matmulRate() override {
+    constexpr int64_t size = 8192;
+    constexpr size_t bytes = size * size * 2;
+    size_t free = 0, total = 0;
+    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
+    if (free < 3 * bytes + CublasLt::kWorkspaceBytes)
+      return std::nullopt;
+    if (!library)
+      library = std::make_unique<CublasLt>();
+    const DeviceMemory a(bytes, "product"), b(bytes, "product"), c(bytes, "product"),
+        scratch(CublasLt::kWorkspaceBytes, "product");
+    for (const DeviceMemory *memory : {&a, &b})
+      fillRandomly(memory->get(), bytes);
+    const MatmulOperand operand{support::DType::BF16, {}, size, 1};
+    const MatmulOperand transposed{support::DType::BF16, {}, 1, size};
+    MatmulSpec spec;
+    spec.m = spec.n = spec.k = size;
+    spec.a = operand;
+    spec.b = transposed;
+    spec.c = operand;
+    const CudaMatmul product(*library, spec, false, 0);
+    const double seconds =
+        1e-6 * medianMicroseconds([&] {
+          product.run(a.get(), b.get(), 0, c.get(), scratch.get(), device.stream);
+        });
+    return 2.0 * size * size * size / seconds;
+  }
+
+  std::vector<StepTime> stepTimes() override {
     std::vector<StepTime> times;
+    if (cupti)
+      takeRecords();
     for (size_t i = 0; i < programs.size(); ++i)
       for (const Node &node : programs[i].nodes)
         times.push_back({node.step, static_cast<uint32_t>(i), node.calls, node.seconds});
@@ -366,8 +422,12 @@ private:
              file.origin(), option->value()->string_view(), tuningText());
   }
 
-  /// bf16 numbers around 1 in every byte: zeros would need less power and run faster.
   void fillRandomly() {
+    for (const DeviceMemory &segment : segments)
+      fillRandomly(segment.get(), segment.size());
+  }
+  /// bf16 numbers around 1 in every byte: zeros would need less power and run faster.
+  void fillRandomly(CUdeviceptr to, size_t size) {
     std::vector<uint16_t> numbers(size_t{8} << 20);
     uint64_t state = 1;
     for (uint16_t &x : numbers) {
@@ -375,20 +435,22 @@ private:
       x = support::bf16FromDouble(double(int64_t(state) >> 11) * 0x1p-52);
     }
     const auto bytes = std::as_bytes(std::span(numbers));
-    for (const DeviceMemory &segment : segments)
-      for (size_t at = 0; at < segment.size(); at += bytes.size())
-        upload(segment.get() + at, bytes.first(std::min(bytes.size(), segment.size() - at)));
+    for (size_t at = 0; at < size; at += bytes.size())
+      upload(to + at, bytes.first(std::min(bytes.size(), size - at)));
     device.wait("cannot fill GPU memory");
   }
 
-  /// Microseconds of one run, by the median of several.
   double timeProduct(const CudaMatmul &product, const Node &node) {
-    constexpr int runs = 10, rounds = 5;
     const bool bias = node.args.size() == 4;
-    const auto run = [&] {
+    return medianMicroseconds([&] {
       product.run(node.args[0], node.args[1], bias ? node.args[2] : 0, node.args[bias ? 3 : 2],
                   workspace.get(), device.stream);
-    };
+    });
+  }
+
+  /// Of one run of several behind one another, by the median of several rounds.
+  template <typename Run> double medianMicroseconds(const Run &run) {
+    constexpr int runs = 10, rounds = 5;
     run();
     std::vector<double> times;
     for (int round = 0; round < rounds; ++round) {
@@ -644,6 +706,7 @@ private:
   }
 
   void runTimed(Prepared &program, Node &node) {
+    const Range range(node.step->name()->c_str());
     const size_t number = static_cast<size_t>(&node - program.nodes.data());
     if (profiling) {
       while (program.events.size() <= program.nodes.size())
@@ -664,12 +727,68 @@ private:
     }
   }
 
+  /// What CUPTI has recorded since it was asked last becomes times of steps.
+  void takeRecords() {
+    for (KernelRun &record : cupti->stop()) {
+      if (record.node == kUnknownNode)
+        continue;
+      if (runs.empty())
+        origin = record.begin; // so that doubles hold what follows
+      const uint32_t number = static_cast<uint32_t>(record.node >> 33);
+      Node &node = programs[number].nodes[static_cast<uint32_t>(record.node >> 1)];
+      const double begin = 1e-9 * static_cast<double>(record.begin - origin),
+                   end = begin + 1e-9 * static_cast<double>(record.end - record.begin);
+      node.seconds += end - begin;
+      node.calls += record.node & 1;
+      runs.push_back({.step = node.step,
+                      .program = number,
+                      .run = record.correlation,
+                      .begin = begin,
+                      .end = end,
+                      .stream = record.stream,
+                      .kernel = std::move(record.name),
+                      .grid = record.grid,
+                      .block = record.block});
+    }
+  }
+  /// Tells CUPTI which nodes of the graph a step has just become.
+  void noteNodes(const Prepared &program, const Node &node, CUstream stream,
+                 std::set<CUgraphNode> &known) {
+    const Driver &d = driver();
+    CUstreamCaptureStatus status{};
+    const CUgraphNode *last = nullptr;
+    size_t count = 0;
+    d.check(d.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
+            "cannot look at a captured graph");
+    const uint64_t tag = static_cast<uint64_t>(&program - programs.data()) << 33 |
+                         static_cast<uint64_t>(&node - program.nodes.data()) << 1;
+    std::vector<CUgraphNode> fresh(last, last + count);
+    bool isLast = true;
+    while (!fresh.empty()) {
+      const CUgraphNode one = fresh.back();
+      fresh.pop_back();
+      if (!known.insert(one).second)
+        continue;
+      cupti->noteNode(one, tag | isLast);
+      isLast = false;
+      size_t before = 0;
+      d.check(d.cuGraphNodeGetDependencies(one, nullptr, nullptr, &before),
+              "cannot look at a captured graph");
+      std::vector<CUgraphNode> dependencies(before);
+      if (before > 0)
+        d.check(d.cuGraphNodeGetDependencies(one, dependencies.data(), nullptr, &before),
+                "cannot look at a captured graph");
+      fresh.insert(fresh.end(), dependencies.begin(), dependencies.end());
+    }
+  }
+
   /// Every block on its stream; all streams begin behind the first and end before it does.
   void recordStreams(const Prepared &program) {
     std::vector<Event> ends(device.streams.size());
     std::vector<bool> used(device.streams.size(), false);
     std::map<uint32_t, Event> events;
     ends[0].record(device.stream);
+    std::set<CUgraphNode> known;
     for (const Node &node : program.nodes) {
       CUstream stream = device.streams[node.stream];
       if (node.stream != 0 && !used[node.stream]) {
@@ -679,6 +798,8 @@ private:
       for (const uint32_t event : node.waits)
         events.at(event).makeWait(stream);
       runNode(node, stream);
+      if (cupti)
+        noteNodes(program, node, stream, known);
       if (node.signals >= 0)
         events[static_cast<uint32_t>(node.signals)].record(stream);
     }
@@ -763,6 +884,8 @@ private:
   const PlanFile &file;
   const Plan &plan;
   CudaOptions options;
+  std::unique_ptr<Cupti> cupti; // under profiling, where it is found
+  std::string whyNoCupti;
   Device device;
   std::array<DeviceMemory, 2> segments; // by SegmentKind
   DeviceMemory workspace;
@@ -775,6 +898,8 @@ private:
   std::vector<Prepared> programs;
   Event begin, end;
   bool profiling = false;
+  std::vector<StepRun> runs; // from CUPTI's records
+  uint64_t origin = 0;       // of their times, ns
 };
 
 } // namespace

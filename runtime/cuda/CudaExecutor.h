@@ -12,6 +12,8 @@ struct CudaOptions {
   int device = 0;
   bool graph = true;  ///< replay a captured graph; otherwise launch step by step
   bool check = false; ///< wait after every step, so that an error names it
+  bool profile =
+      false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found
 };
 
 /// Whether this build can run plans on GPUs at all.

@@ -26,7 +26,7 @@ static Driver load() {
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
   if (!driver.name)                                                                                \
     fail("the NVIDIA driver is too old: it has no " #symbol "; expected one for CUDA 12 or "       \
-                                                            "newer");
+         "newer");
   HYDRA_CUDA_FUNCTIONS(HYDRA_LOAD)
 #undef HYDRA_LOAD
   driver.check(driver.cuInit(0), "no GPU: the NVIDIA driver does not start");

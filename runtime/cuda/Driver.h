@@ -44,6 +44,8 @@ struct Driver {
   X(cuStreamSynchronize, cuStreamSynchronize)                                                      \
   X(cuStreamBeginCapture, cuStreamBeginCapture_v2)                                                 \
   X(cuStreamEndCapture, cuStreamEndCapture)                                                        \
+  X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3)                                             \
+  X(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2)                                     \
   X(cuGraphInstantiate, cuGraphInstantiateWithFlags)                                               \
   X(cuGraphLaunch, cuGraphLaunch)                                                                  \
   X(cuGraphDestroy, cuGraphDestroy)                                                                \

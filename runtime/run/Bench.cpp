@@ -53,8 +53,7 @@ Spread hydra::runtime::spreadOf(std::vector<double> values) {
 }
 
 std::string hydra::runtime::benchText(const PlanFile &file, const Session &session,
-                                      const Executor &executor,
-                                      const std::vector<double> &seconds) {
+                                      Executor &executor, const std::vector<double> &seconds) {
   const Spread spread = spreadOf(seconds);
   const auto milliseconds = [](double time) { return fmt::format("{:.3f}", time * 1e3); };
   Table times(0);
@@ -63,8 +62,19 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
              milliseconds(spread.minimum),
              countText(static_cast<uint64_t>(double(session.tokens()) / spread.median)),
              fmt::format("{:.1f}", double(file.plan().cost()->flops()) / spread.median * 1e-9)});
-  return fmt::format("{} {} of {}\n{}  peak: arena {} ({} bytes), process {}\n", seconds.size(),
-                     session.trains() ? "steps" : "calls", file.origin(), times.text(),
+  const double rate = double(file.plan().cost()->flops()) / spread.median;
+  std::string products;
+  if (file.plan().header()->precision()->string_view() != "fp32") {
+    if (const std::optional<double> measured = executor.matmulRate())
+      products += fmt::format("  {:.1f}% of the rate of an 8192^3 product just measured, {:.1f} "
+                              "TFLOP/s\n",
+                              100 * rate / *measured, 1e-12 * *measured);
+    if (const double peak = file.plan().target()->peak_flops(); peak > 0)
+      products += fmt::format("  MFU {:.1f}%, of the vendor's {:.0f} TFLOP/s\n", 100 * rate / peak,
+                              1e-12 * peak);
+  }
+  return fmt::format("{} {} of {}\n{}{}  peak: arena {} ({} bytes), process {}\n", seconds.size(),
+                     session.trains() ? "steps" : "calls", file.origin(), times.text(), products,
                      bytesText(executor.arenaBytes()), executor.arenaBytes(),
                      bytesText(peakResidentBytes()));
 }

@@ -3,8 +3,10 @@
 
 #include "runtime/plan/plan_generated.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,8 +22,19 @@ struct StepTime {
   double seconds = 0.0;
 };
 
+/// One run of a step under profiling, or of one of the kernels that a library makes of it.
+struct StepRun {
+  const planfile::Step *step = nullptr;
+  uint32_t program = 0;
+  uint32_t run = 0;              // equal for what one run of the program did
+  double begin = 0.0, end = 0.0; // seconds on a clock of the device
+  uint32_t stream = 0;
+  std::string kernel;                      // as the device calls it; empty on a CPU
+  std::array<uint32_t, 3> grid{}, block{}; // CUDA
+};
+
 /// A plan that is loaded on a device. Nothing is allocated by run, and by write and read of tensors
-/// that are dense.
+/// that are dense, but for profiling.
 class Executor {
 public:
   virtual ~Executor() = default;
@@ -37,7 +50,12 @@ public:
   /// Starts (from zero) or stops taking times of steps. Off at first.
   virtual void setProfiling(bool on) = 0;
   /// In the order of programs and of steps in them.
-  virtual std::vector<StepTime> stepTimes() const = 0;
+  virtual std::vector<StepTime> stepTimes() = 0;
+  /// Everything that ran since profiling began, in the order of its beginning. Throws Error where
+  /// the device cannot say.
+  virtual std::vector<StepRun> timeline() = 0;
+  /// FLOP/s of a large bf16 product, measured now; nothing where that is of no use or impossible.
+  virtual std::optional<double> matmulRate() { return std::nullopt; }
 
   /// Bytes that the plan's segments take.
   virtual uint64_t arenaBytes() const = 0;

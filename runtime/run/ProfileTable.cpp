@@ -56,9 +56,10 @@ public:
 
   std::string text() {
     return fmt::format("one step, mean of {}: {:.3f} ms, of which {:.3f} ms ({}) in steps of the "
-                       "plan\n\n{}\n{}\n{}",
+                       "plan\n\n{}\n{}\n{}\n{}",
                        runs, wallSeconds / runs * 1e3, total.seconds / runs * 1e3,
-                       share(total.seconds, wallSeconds), byClass(), byFunction(), byStep());
+                       share(total.seconds, wallSeconds), byPhase(), byClass(), byFunction(),
+                       byStep());
   }
 
 private:
@@ -70,29 +71,37 @@ private:
   }
   std::string micros(double seconds) const { return fmt::format("{:.1f}", seconds / runs * 1e6); }
 
-  /// The columns that every table has: calls, us, share, GB/s, GFLOP/s.
+  /// The columns that every table has: calls, us, share, GB/s, GFLOP/s, of limit.
   std::vector<std::string> columns(const Sums &sums) const {
-    return {fmt::format("{:.6g}", double(sums.calls) / runs), micros(sums.seconds),
-            share(sums.seconds, total.seconds), rate(sums.bytes, sums.seconds),
-            rate(sums.flops, sums.seconds)};
+    return {fmt::format("{:.6g}", double(sums.calls) / runs),
+            micros(sums.seconds),
+            share(sums.seconds, total.seconds),
+            rate(sums.bytes, sums.seconds),
+            rate(sums.flops, sums.seconds),
+            sums.predicted > 0 ? share(sums.predicted, sums.seconds) : "-"};
   }
   void add(Table &table, std::vector<std::string> cells, const std::vector<std::string> &more) {
     cells.insert(cells.end(), more.begin(), more.end());
     table.add(std::move(cells));
   }
 
+  std::string byPhase() {
+    Table table(1);
+    table.add({"phase", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit"});
+    for (const auto &[name, sums] :
+         groupBy(times, [](const Step &step) { return EnumNamePhase(step.phase()); }))
+      add(table, {name}, columns(sums));
+    return table.text();
+  }
+
   std::string byClass() {
     Table table(1);
-    table.add(
-        {"class", "calls", "us", "share", "GB/s", "GFLOP/s", "predicted us", "measured/predicted"});
+    table.add({"class", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit", "predicted us"});
     const auto row = [&](const std::string &name, const Sums &sums) {
       std::vector<std::string> cells{name};
       const std::vector<std::string> numbers = columns(sums);
       cells.insert(cells.end(), numbers.begin(), numbers.end());
-      add(table, std::move(cells),
-          sums.predicted > 0 ? std::vector{micros(sums.predicted),
-                                           fmt::format("{:.2f}", sums.seconds / sums.predicted)}
-                             : std::vector<std::string>{"-", "-"});
+      add(table, std::move(cells), {sums.predicted > 0 ? micros(sums.predicted) : "-"});
     };
     for (const auto &[name, sums] :
          groupBy(times, [](const Step &step) { return EnumNameOpClass(step.op_class()); }))
@@ -110,7 +119,7 @@ private:
   std::string byFunction() {
     constexpr size_t shown = 20;
     Table table(1);
-    table.add({"kernel or function", "calls", "us", "share", "GB/s", "GFLOP/s"});
+    table.add({"kernel or function", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit"});
     const std::vector<Group> groups =
         groupBy(times, [this](const Step &step) { return functionOf(step); });
     Sums rest;
@@ -139,7 +148,7 @@ private:
     order.resize(std::min(order.size(), shown));
     Table table(5);
     table.add({"longest steps", "program", "phase", "layer", "model", "calls", "us", "share",
-               "GB/s", "GFLOP/s"});
+               "GB/s", "GFLOP/s", "of limit"});
     for (const StepTime *time : order) {
       const Step &step = *time->step;
       const Location &location = *plan.locations()->Get(step.location());

@@ -9,8 +9,9 @@
 
 namespace hydra::runtime {
 
-/// Three tables of what an executor measured over `runs` steps or calls, in microseconds of one of
-/// them: classes with predicted beside measured time, kernels and functions, the longest steps.
+/// Four tables of what an executor measured over `runs` steps or calls, in microseconds of one of
+/// them: phases, classes with predicted beside measured time, kernels and functions, the longest
+/// steps. `of limit` is what the target's rates allow over what was measured.
 /// `wallSeconds` is what those runs took altogether.
 std::string profileText(const PlanFile &file, std::span<const StepTime> times, int runs,
                         double wallSeconds);

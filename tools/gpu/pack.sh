@@ -7,8 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/dev}
 out=$build/gpu
 rm -rf "$out" "$build/gpu.tar.xz"
-mkdir -p "$out"/{bin,lib,test,bench,attention}
-cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py} "$out"
+mkdir -p "$out"/{bin,lib,test,bench,attention,stream}
+cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py,torch_stream.py} "$out"
 for program in hydra-run compare-tensors; do
   strip -o "$out/bin/$program" "$build/bin/$program"
 done
@@ -86,5 +86,10 @@ done << 'SHAPES'
 4 32 32 1024 80
 32 12 12 1024 64
 SHAPES
+# Kernels bound by memory, alone.
+for kernel in rms_norm rms_norm_backward softmax softmax_backward swiglu swiglu_backward adamw; do
+  compile test/gpu/Inputs/streaming.mlir --preset=wide --mode=forward --program=$kernel:$kernel --target=h200 \
+    -o "$out/stream/$kernel.fb"
+done
 tar cJf "$build/gpu.tar.xz" -C "$build" gpu
 ls -l "$build/gpu.tar.xz"

@@ -6,7 +6,7 @@ import sys
 NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
          ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
          ("smallV", 32, 1024): "small-32x1024-V50304"}
-ours, theirs, ceiling, own, others = {}, {}, None, {}, {}
+ours, theirs, ceiling, own, others, streams, torchStreams = {}, {}, None, {}, {}, {}, {}
 for line in open(sys.argv[1]):
     if line.startswith("hydra "):
         _, name, ms, gib = line.split()
@@ -17,6 +17,12 @@ for line in open(sys.argv[1]):
     elif line.startswith("torch attention "):
         _, _, name, backend, *us = line.split()
         others.setdefault(name, {})[backend] = [float(x) for x in us]
+    elif line.startswith("stream "):
+        _, name, us = line.split()
+        streams[name] = float(us)
+    elif line.startswith("torch stream "):
+        row = json.loads(line.removeprefix("torch stream "))
+        torchStreams[row["kernel"]] = row
     elif line.startswith("matmul ceiling"):
         ceiling = line.split()[2]
     elif line.startswith("{"):
@@ -42,3 +48,11 @@ if own:
             row += [f"{us[i]:.0f}"] + [f"{x:.0f}" if x else "" for x in (flash, cudnn)]
             row += [f"{cudnn / us[i]:.2f}" if cudnn else ""]
         print("| " + " | ".join(row) + " |")
+if streams:
+    print("\n| kernel, 65536 x 4096 | us | share of a copy of as many bytes | torch.compile us | its share |")
+    print("|---|---:|---:|---:|---:|")
+    for name, us in streams.items():
+        row = torchStreams.get(name)
+        # The copy's time: of the same bytes at the copy's rate in the same run.
+        copy = row["us"] * row["tb_s"] / row["copy_tb_s"] if row else None
+        print(f"| {name} | {us:.1f} |" + (f" {copy / us:.2f} | {row['us']:.1f} | {row['share']:.2f} |" if row else " | | |"))

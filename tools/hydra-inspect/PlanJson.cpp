@@ -3,6 +3,7 @@
 
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
+#include "tools/hydra-inspect/Cubin.h"
 
 namespace hydra::inspect {
 
@@ -294,7 +295,9 @@ void addMemory(Json &out, const Plan &plan) {
 
 void addKernels(Json &out, const Plan &plan) {
   Json kernels = Json::array();
-  for (const Kernel *kernel : *plan.kernels()) {
+  const std::vector<std::optional<KernelResources>> resources = resourcesOf(plan);
+  for (flatbuffers::uoffset_t i = 0; i < plan.kernels()->size(); ++i) {
+    const Kernel *kernel = plan.kernels()->Get(i);
     const Blob &blob = *plan.blobs()->Get(kernel->blob());
     Json entry = {{"name", kernel->name()->str()},         {"symbol", kernel->symbol()->str()},
                   {"args", kernel->arg_count()},           {"blob", kernel->blob()},
@@ -303,6 +306,10 @@ void addKernels(Json &out, const Plan &plan) {
       entry["grid"] = toJson(*kernel->grid());
       entry["block"] = toJson(*kernel->block());
       entry["shared_bytes"] = kernel->shared_bytes();
+      if (resources[i]) {
+        entry["registers"] = resources[i]->registers;
+        entry["stack_bytes"] = resources[i]->stackBytes;
+      }
     }
     kernels.push_back(std::move(entry));
   }

@@ -4,6 +4,7 @@
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Units.h"
+#include "tools/hydra-inspect/Cubin.h"
 
 #include <fmt/ranges.h>
 
@@ -201,7 +202,9 @@ std::string memoryText(const Plan &plan) {
 
 std::string kernelsText(const Plan &plan) {
   std::string out = fmt::format("kernels: {}\n", plan.kernels()->size());
-  for (const Kernel *kernel : *plan.kernels()) {
+  const std::vector<std::optional<KernelResources>> resources = resourcesOf(plan);
+  for (flatbuffers::uoffset_t i = 0; i < plan.kernels()->size(); ++i) {
+    const Kernel *kernel = plan.kernels()->Get(i);
     const Blob &blob = *plan.blobs()->Get(kernel->blob());
     std::string shape;
     if (plan.target()->kind() == TargetKind::cuda) {
@@ -209,6 +212,9 @@ std::string kernelsText(const Plan &plan) {
                           kernel->grid()->y(), kernel->grid()->z(), kernel->block()->x(),
                           kernel->block()->y(), kernel->block()->z(),
                           bytesText(kernel->shared_bytes()));
+      if (resources[i])
+        shape += fmt::format(", {} registers, {} B stack", resources[i]->registers,
+                             resources[i]->stackBytes);
     }
     line(out, "  {:<32} {} in {} blob {} ({}), {} arguments{}", kernel->name()->string_view(),
          kernel->symbol()->string_view(), EnumNameBlobKind(blob.kind()), kernel->blob(),

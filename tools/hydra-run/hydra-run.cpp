@@ -3,6 +3,7 @@
 #include "runtime/cuda/CudaExecutor.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Bench.h"
+#include "runtime/run/ChromeTrace.h"
 #include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
@@ -135,8 +136,11 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
     return;
   executor.setProfiling(true);
   const std::vector<double> seconds = runtime::timeSteps(session, 0, count);
-  print(runtime::profileText(file, executor.stepTimes(), count,
-                             std::accumulate(seconds.begin(), seconds.end(), 0.0)));
+  if (options.profile == "table")
+    print(runtime::profileText(file, executor.stepTimes(), count,
+                               std::accumulate(seconds.begin(), seconds.end(), 0.0)));
+  else
+    runtime::writeChromeTrace(options.profile, file, executor.timeline());
 }
 
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
@@ -154,7 +158,8 @@ runtime::CudaOptions cudaOptions(const RunOptions &options) {
   const size_t number = options.device.find(':');
   return {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
           .graph = options.graph,
-          .check = options.check};
+          .check = options.check,
+          .profile = !options.profile.empty()};
 }
 
 /// On the device asked for, or the one that the plan was compiled for.

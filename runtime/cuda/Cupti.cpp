@@ -1,0 +1,168 @@
+// Activity records of kernels, and callbacks that follow nodes from a captured graph into the
+// executable one, whose nodes have numbers of their own.
+#include "runtime/cuda/Cupti.h"
+
+#include <cupti.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+namespace hydra::runtime::cuda {
+
+struct Cupti::Functions {
+#define HYDRA_CUPTI_FUNCTIONS(X)                                                                   \
+  X(cuptiActivityRegisterCallbacks)                                                                \
+  X(cuptiActivityEnable)                                                                           \
+  X(cuptiActivityDisable)                                                                          \
+  X(cuptiActivityFlushAll)                                                                         \
+  X(cuptiActivityGetNextRecord)                                                                    \
+  X(cuptiSubscribe)                                                                                \
+  X(cuptiUnsubscribe)                                                                              \
+  X(cuptiEnableCallback)                                                                           \
+  X(cuptiGetGraphNodeId)                                                                           \
+  X(cuptiGetResultString)
+#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
+  HYDRA_CUPTI_FUNCTIONS(HYDRA_DECLARE)
+#undef HYDRA_DECLARE
+};
+
+/// Callbacks of the activity interface have no argument of their own.
+struct Cupti::State {
+  static State *current;
+
+  Functions f;
+  CUpti_SubscriberHandle subscriber = nullptr;
+  std::mutex lock;                             // callbacks come from threads of the library
+  std::unordered_map<uint64_t, uint64_t> tags; // by number of a node
+  std::vector<KernelRun> runs;
+
+  static constexpr size_t kBufferBytes = size_t{8} << 20;
+  static constexpr size_t kAlignment = 8;
+
+  static void CUPTIAPI giveBuffer(uint8_t **buffer, size_t *size, size_t *records) {
+    *buffer = static_cast<uint8_t *>(std::aligned_alloc(kAlignment, kBufferBytes));
+    *size = *buffer ? kBufferBytes : 0;
+    *records = 0; // as many as fit
+  }
+
+  static void CUPTIAPI takeBuffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t valid) {
+    if (current)
+      current->readRecords(buffer, valid);
+    std::free(buffer);
+  }
+
+  void readRecords(uint8_t *buffer, size_t valid) {
+    CUpti_Activity *record = nullptr;
+    const std::lock_guard guard(lock);
+    while (f.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+      if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        continue;
+      const auto &kernel = *reinterpret_cast<const CUpti_ActivityKernel10 *>(record);
+      const auto tag = tags.find(kernel.graphNodeId);
+      const auto size = [](int32_t x, int32_t y, int32_t z) {
+        return std::array<uint32_t, 3>{static_cast<uint32_t>(x), static_cast<uint32_t>(y),
+                                       static_cast<uint32_t>(z)};
+      };
+      runs.push_back(
+          {kernel.start, kernel.end, tag == tags.end() ? kUnknownNode : tag->second,
+           kernel.correlationId, kernel.streamId, size(kernel.gridX, kernel.gridY, kernel.gridZ),
+           size(kernel.blockX, kernel.blockY, kernel.blockZ), kernel.name ? kernel.name : ""});
+    }
+  }
+
+  static void CUPTIAPI onResource(void *self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                  const void *data) {
+    if (domain != CUPTI_CB_DOMAIN_RESOURCE || id != CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+      return;
+    const auto *resource = static_cast<const CUpti_ResourceData *>(data);
+    const auto *graph = static_cast<const CUpti_GraphData *>(resource->resourceDescriptor);
+    auto &state = *static_cast<State *>(self);
+    uint64_t original = 0, copy = 0;
+    if (state.f.cuptiGetGraphNodeId(graph->originalNode, &original) != CUPTI_SUCCESS ||
+        state.f.cuptiGetGraphNodeId(graph->node, &copy) != CUPTI_SUCCESS)
+      return;
+    const std::lock_guard guard(state.lock);
+    if (const auto known = state.tags.find(original); known != state.tags.end()) {
+      const uint64_t tag = known->second;
+      state.tags[copy] = tag;
+    }
+  }
+};
+
+Cupti::State *Cupti::State::current = nullptr;
+
+Cupti::Cupti() : state(std::make_unique<State>()) {}
+
+std::unique_ptr<Cupti> Cupti::load(std::string &why) {
+  void *library = nullptr;
+  for (const char *name : {"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
+                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"})
+    if (!library)
+      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    why = "there is no libcupti.so.13 of CUDA 13";
+    return nullptr;
+  }
+  std::unique_ptr<Cupti> cupti(new Cupti);
+  State &state = *cupti->state;
+#define HYDRA_LOAD(name)                                                                           \
+  state.f.name = reinterpret_cast<decltype(state.f.name)>(dlsym(library, #name));                  \
+  if (!state.f.name) {                                                                             \
+    why = "libcupti.so.13 has no " #name;                                                          \
+    return nullptr;                                                                                \
+  }
+  HYDRA_CUPTI_FUNCTIONS(HYDRA_LOAD)
+#undef HYDRA_LOAD
+  const auto ok = [&](CUptiResult status) {
+    const char *text = nullptr;
+    if (status != CUPTI_SUCCESS && state.f.cuptiGetResultString(status, &text) == CUPTI_SUCCESS)
+      why = std::string("CUPTI does not start: ") + text;
+    return status == CUPTI_SUCCESS;
+  };
+  State::current = &state;
+  if (!ok(state.f.cuptiSubscribe(&state.subscriber, State::onResource, &state)) ||
+      !ok(state.f.cuptiEnableCallback(1, state.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                      CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)) ||
+      !ok(state.f.cuptiActivityRegisterCallbacks(State::giveBuffer, State::takeBuffer)) ||
+      // Kernels of graphs are seen one by one only if this is on when the graph is made.
+      !ok(state.f.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
+    return nullptr;
+  return cupti;
+}
+
+Cupti::~Cupti() {
+  if (state->subscriber) {
+    state->f.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    state->f.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    state->f.cuptiUnsubscribe(state->subscriber);
+  }
+  State::current = nullptr;
+}
+
+void Cupti::noteNode(CUgraphNode node, uint64_t tag) {
+  uint64_t number = 0;
+  if (state->f.cuptiGetGraphNodeId(node, &number) != CUPTI_SUCCESS)
+    return;
+  const std::lock_guard guard(state->lock);
+  state->tags[number] = tag;
+}
+
+void Cupti::start() {
+  state->f.cuptiActivityFlushAll(0);
+  const std::lock_guard guard(state->lock);
+  state->runs.clear();
+}
+
+std::vector<KernelRun> Cupti::stop() {
+  state->f.cuptiActivityFlushAll(0);
+  const std::lock_guard guard(state->lock);
+  std::vector<KernelRun> runs = std::move(state->runs);
+  state->runs.clear();
+  std::ranges::sort(runs, {}, &KernelRun::begin);
+  return runs;
+}
+
+} // namespace hydra::runtime::cuda

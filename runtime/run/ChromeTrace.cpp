@@ -1,0 +1,162 @@
+// One event a line, written as they come: a trace can have a million.
+#include "runtime/run/ChromeTrace.h"
+
+#include "runtime/report/LiveMemory.h"
+#include "runtime/support/AtomicFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+using namespace hydra::planfile;
+
+namespace hydra::runtime {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kProcess = 1;
+constexpr uint32_t kPhaseRow = 1000; // rows of phases come behind those of streams
+
+class Writer {
+public:
+  Writer(const std::filesystem::path &path, const PlanFile &file, std::span<const StepRun> runs)
+      : plan(file.plan()), cuda(plan.target()->kind() == TargetKind::cuda), runs(runs), out(path) {
+    write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+    name("process_name", 0, file.origin());
+    uint32_t streams = 0;
+    for (const StepRun &run : runs)
+      streams = std::max(streams, run.stream + 1);
+    for (uint32_t s = 0; s < streams; ++s)
+      if (std::ranges::any_of(runs, [&](const StepRun &run) { return run.stream == s; }))
+        name("thread_name", s, cuda ? "stream " + std::to_string(s) : "steps");
+    for (const StepRun &run : runs)
+      writeStep(run);
+    writePhases();
+    writeMemory();
+    write("\n]}\n");
+    out.commit();
+  }
+
+private:
+  void write(const std::string &text) { out.write(std::as_bytes(std::span(text))); }
+  void event(const Json &json) {
+    write((first ? "" : ",\n") + json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    first = false;
+  }
+  void name(const char *what, uint32_t row, const std::string &text) {
+    event(
+        {{"ph", "M"}, {"pid", kProcess}, {"tid", row}, {"name", what}, {"args", {{"name", text}}}});
+  }
+  static double micros(double seconds) { return 1e6 * seconds; }
+  double since(double seconds) const { return micros(seconds - runs.front().begin); }
+
+  void writeStep(const StepRun &run) {
+    const Step &step = *run.step;
+    const Location &at = *plan.locations()->Get(step.location());
+    Json args = {{"program", plan.programs()->Get(run.program)->name()->str()},
+                 {"phase", EnumNamePhase(step.phase())},
+                 {"class", EnumNameOpClass(step.op_class())},
+                 {"layer", step.layer()},
+                 {"model", plan.files()->Get(at.file())->str() + ":" + std::to_string(at.line())},
+                 {"flops", step.cost()->flops()},
+                 {"bytes", step.cost()->bytes()},
+                 {"stream", run.stream},
+                 {"correlation", run.run}};
+    if (cuda) {
+      args["kernel"] = run.kernel;
+      args["grid"] = run.grid;
+      args["block"] = run.block;
+    }
+    event({{"ph", "X"},
+           {"cat", cuda ? "kernel" : "cpu_op"},
+           {"name", step.name()->str()},
+           {"ts", since(run.begin)},
+           {"dur", micros(run.end - run.begin)},
+           {"pid", kProcess},
+           {"tid", run.stream},
+           {"args", std::move(args)}});
+  }
+
+  /// From the first step of a phase in a run of a program to its last.
+  void writePhases() {
+    std::map<std::tuple<uint32_t, uint32_t, Phase>, std::pair<double, double>> spans;
+    for (const StepRun &run : runs) {
+      auto [span, isNew] =
+          spans.try_emplace({run.run, run.program, run.step->phase()}, run.begin, run.end);
+      span->second.second = std::max(span->second.second, run.end);
+    }
+    std::array<bool, static_cast<size_t>(Phase::MAX) + 1> named{};
+    for (const auto &[key, span] : spans) {
+      const Phase phase = std::get<Phase>(key);
+      const uint32_t row = kPhaseRow + static_cast<uint32_t>(phase);
+      if (!std::exchange(named[static_cast<size_t>(phase)], true))
+        name("thread_name", row, std::string("phase ") + EnumNamePhase(phase));
+      event({{"ph", "X"},
+             {"cat", "user_annotation"},
+             {"name", rangeOf(phase)},
+             {"ts", since(span.first)},
+             {"dur", micros(span.second - span.first)},
+             {"pid", kProcess},
+             {"tid", row}});
+    }
+  }
+  std::string rangeOf(Phase phase) const {
+    if (phase == Phase::forward && plan.header()->mode()->string_view() == "forward")
+      return "FORWARD_INFER";
+    std::string text = EnumNamePhase(phase);
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+    return text;
+  }
+
+  /// The transient bytes that are live when a step begins.
+  void writeMemory() {
+    std::map<uint32_t, std::map<const Step *, uint64_t>> liveAt; // by program
+    for (const StepRun &run : runs) {
+      auto [known, isNew] = liveAt.try_emplace(run.program);
+      if (isNew)
+        known->second = liveBytes(*plan.programs()->Get(run.program));
+      if (const auto bytes = known->second.find(run.step); bytes != known->second.end())
+        event({{"ph", "C"},
+               {"name", "live transient bytes"},
+               {"ts", since(run.begin)},
+               {"pid", kProcess},
+               {"args", {{"bytes", bytes->second}}}});
+    }
+  }
+  /// Of steps that stand in the program's own list.
+  std::map<const Step *, uint64_t> liveBytes(const Program &program) const {
+    const report::LiveMemory memory = report::liveMemory(plan, program);
+    std::vector<int64_t> change(memory.blocks + 1, 0);
+    for (const report::LivePiece &piece : memory.pieces) {
+      const auto bytes = static_cast<int64_t>(piece.end - piece.begin);
+      change[piece.first] += bytes;
+      change[std::min(piece.last + 1, memory.blocks)] -= bytes;
+    }
+    std::map<const Step *, uint64_t> live;
+    int64_t now = 0;
+    for (flatbuffers::uoffset_t i = 0; i < program.blocks()->size(); ++i) {
+      now += change[i];
+      if (const Step *step = program.blocks()->Get(i)->node_as_Step())
+        live[step] = static_cast<uint64_t>(now);
+    }
+    return live;
+  }
+
+  const Plan &plan;
+  bool cuda, first = true;
+  std::span<const StepRun> runs;
+  support::AtomicFile out;
+};
+
+} // namespace
+
+void writeChromeTrace(const std::filesystem::path &path, const PlanFile &file,
+                      std::span<const StepRun> runs) {
+  Writer(path, file, runs);
+}
+
+} // namespace hydra::runtime
