@@ -757,8 +757,11 @@ private:
     const Driver &d = driver();
     CUstreamCaptureStatus status{};
     const CUgraphNode *last = nullptr;
+    // Asked for because the library's kernels start early by edges that are more than an order.
+    const CUgraphEdgeData *edges = nullptr;
+    std::vector<CUgraphEdgeData> edgesBefore;
     size_t count = 0;
-    d.check(d.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
+    d.check(d.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &edges, &count),
             "cannot look at a captured graph");
     const uint64_t tag = static_cast<uint64_t>(&program - programs.data()) << 33 |
                          static_cast<uint64_t>(&node - program.nodes.data()) << 1;
@@ -775,8 +778,9 @@ private:
       d.check(d.cuGraphNodeGetDependencies(one, nullptr, nullptr, &before),
               "cannot look at a captured graph");
       std::vector<CUgraphNode> dependencies(before);
+      edgesBefore.resize(before);
       if (before > 0)
-        d.check(d.cuGraphNodeGetDependencies(one, dependencies.data(), nullptr, &before),
+        d.check(d.cuGraphNodeGetDependencies(one, dependencies.data(), edgesBefore.data(), &before),
                 "cannot look at a captured graph");
       fresh.insert(fresh.end(), dependencies.begin(), dependencies.end());
     }

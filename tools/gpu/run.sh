@@ -76,7 +76,7 @@ if [[ $wanted == *" stream "* ]]; then
   for plan in stream/*.fb; do
     name=$(basename "$plan" .fb)
     check "stream $name measured" bin/hydra-run "$plan" --profile=table --bench=20
-    awk -v name="$name" '/^one step/ { printf "stream %s %.1f\n", name, $9 * 1000 }' "$work/log" | tee -a results.txt
+    awk -v name="$name" '/^one step/ { printf "stream %s %.1f\n", name, $10 * 1000 }' "$work/log" | tee -a results.txt
   done
   [[ $wanted == *" torch "* ]] && python3 torch_stream.py 2>/dev/null | sed 's/^/torch stream /' | tee -a results.txt
 fi
