@@ -114,10 +114,11 @@ void printInit(mlir::AsmPrinter &printer, InitAttr init);
 
 namespace hydra {
 
-/// The symbol that counts the elements of a stack, and the one that counts the elements of a tensor
-/// in `shuffle`.
+/// The symbol that counts the elements of a stack, the one that counts the elements of a tensor in
+/// `shuffle`, and the one that is the number of rows of a chunk in `hydra.scan`.
 inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
 inline constexpr llvm::StringLiteral kIndexSymbol = "index";
+inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
 
 /// `loc` tagged with a stack element or a phase for reports (see ScopeAttr); tags that are there
 /// already stay unless replaced.

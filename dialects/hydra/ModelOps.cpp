@@ -97,7 +97,7 @@ static LogicalResult verifyPresets(ModelOp model) {
 
 /// What a bound operation must no longer have: free symbols, conditions outside of loops.
 static LogicalResult verifyBoundAttributes(Operation *op) {
-  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp>(op))
+  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, ScanOp>(op))
     return op->emitOpError("exists only before binding");
   bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>();
   for (NamedAttribute a : op->getAttrs()) {
@@ -355,7 +355,8 @@ static LogicalResult verifySymbolName(Operation *op, StringRef name) {
               llvm::all_of(name, [](unsigned char c) { return isalnum(c) || c == '_'; });
   if (!word)
     return op->emitOpError() << "'" << name << "' is no name for a symbol";
-  if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol), StringRef("true"),
+  if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol),
+                          StringRef(kRowsSymbol), StringRef("true"),
                           StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not")},
                          name))
     return op->emitOpError() << "'" << name << "' is reserved";

@@ -205,6 +205,35 @@ def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects,
   let hasRegionVerifier = 1;
 }
 
+def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrSizedOperandSegments,
+                               SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "walks over a sequence in chunks and hands values from one chunk to the next";
+  let description = [{
+    ```mlir
+    %z, %end = hydra.scan axis = 2 chunk = 16 over(%k = %keys, %v = %values) carry(%w = %start) {
+      …
+      hydra.yield %zc, %next
+    }
+    ```
+    `%k` and `%v` are rows [16 i, 16 (i + 1)) of the sequences along `axis`, the last chunk what is left;
+    `rows` in expressions is their number. The first yielded values are chunks of results, joined
+    along `axis`; the last, as many as are carried, are the next chunk's carried values and in the end
+    results, and keep their type. The body may read everything outside of it. Exists only before
+    binding: `hydra-bind` writes the body once for every chunk.
+  }];
+  let arguments = (ins Hydra_Int:$axis, Hydra_Int:$chunk, Variadic<Hydra_Value>:$sequences,
+                       Variadic<Hydra_Value>:$inits);
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many of the yielded values are chunks of results.
+    unsigned stackedCount() { return getNumResults() - getInits().size(); }
+  }];
+}
+
 def WhenOp : Hydra_Op<"when", [ValueOpTrait, Pure, RecursiveMemoryEffects,
                                SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments]> {
   let summary = "code that a configuration has or has not";
@@ -242,7 +271,7 @@ def CallOp : Hydra_Op<"call", [ValueOpTrait, Pure]> {
 }
 
 def YieldOp : Hydra_Op<"yield", [Terminator, ValueOpTrait, Pure,
-                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "WhenOp"]>]> {
+                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "ScanOp", "WhenOp"]>]> {
   let summary = "ends a region with its values";
   let arguments = (ins Variadic<Hydra_Value>:$values);
   let hasCustomAssemblyFormat = 1;

@@ -349,7 +349,11 @@ private:
 
   LogicalResult bindBlock(Block &block) {
     inlineCalls(block);
-    for (Operation &op : llvm::make_early_inc_range(block)) {
+    return bindOperations(block.begin(), block.end());
+  }
+
+  LogicalResult bindOperations(Block::iterator begin, Block::iterator end) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::make_range(begin, end))) {
       if (failed(evaluateAttributes(&op)))
         return failure();
       LogicalResult bound = success();
@@ -357,6 +361,8 @@ private:
         bound = bindWhen(when);
       else if (auto loop = dyn_cast<ForOp>(op))
         bound = bindFor(loop);
+      else if (auto scan = dyn_cast<ScanOp>(op))
+        bound = bindScan(scan);
       else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
@@ -515,6 +521,99 @@ private:
       if (init.getType() != yielded.getType())
         return yield->emitOpError() << "carried value " << i << " changes type from "
                                     << init.getType() << " to " << yielded.getType();
+    return success();
+  }
+
+  /// Writes the body of a scan once for every chunk.
+  LogicalResult bindScan(ScanOp scan) {
+    FailureOr<int64_t> length = checkScan(scan);
+    if (failed(length))
+      return failure();
+    const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
+    const size_t sequences = scan.getSequences().size();
+    SmallVector<Value> carried(scan.getInits());
+    std::vector<SmallVector<Value>> parts(scan.stackedCount());
+    const Attribute outerRows = environment.values.lookup(kRowsSymbol);
+    OpBuilder b(scan);
+    inlineCalls(scan.getBody().front());
+    for (int64_t start = 0; start < *length; start += chunk) {
+      const int64_t rows = std::min(chunk, *length - start);
+      environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
+      IRMapping mapping;
+      for (auto [argument, sequence] : llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
+        mapping.map(argument, SliceOp::create(b, scan.getLoc(), sequence, b.getI64IntegerAttr(axis),
+                                              b.getI64IntegerAttr(start), b.getI64IntegerAttr(rows)));
+      mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
+      Block *block = scan->getBlock();
+      Operation *before = scan->getPrevNode();
+      for (Operation &op : scan.getBody().front().without_terminator())
+        b.clone(op, mapping);
+      if (failed(bindOperations(before ? std::next(before->getIterator()) : block->begin(),
+                                scan->getIterator())))
+        return failure();
+      SmallVector<Value> yielded =
+          llvm::map_to_vector(scan.getBody().front().getTerminator()->getOperands(),
+                              [&](Value v) { return mapping.lookupOrDefault(v); });
+      for (auto [list, value] : llvm::zip(parts, yielded))
+        list.push_back(value);
+      for (auto [i, before, after] :
+           llvm::enumerate(carried, ArrayRef(yielded).drop_front(parts.size()))) {
+        if (before.getType() != after.getType())
+          return scan.emitOpError() << "carried value " << i << " changes type from "
+                                    << before.getType() << " to " << after.getType();
+        before = after;
+      }
+    }
+    if (outerRows)
+      environment.values[kRowsSymbol] = outerRows;
+    else
+      environment.values.erase(kRowsSymbol);
+    return replaceScan(scan, parts, carried);
+  }
+
+  /// The length of a scan's sequences.
+  FailureOr<int64_t> checkScan(ScanOp scan) {
+    if (!isIntOrExpr(scan.getAxisAttr()) || isa<ExprAttr>(scan.getAxisAttr()) ||
+        isa<ExprAttr>(scan.getChunkAttr()) || scan.getChunk() < 1)
+      return scan.emitOpError("has an axis or a chunk that is no number, or no positive one");
+    std::optional<int64_t> length;
+    for (Value sequence : scan.getSequences()) {
+      ArrayRef<int64_t> shape = build::shapeOf(sequence);
+      if (scan.getAxis() < 0 || scan.getAxis() >= static_cast<int64_t>(shape.size()))
+        return scan.emitOpError() << "has axis " << scan.getAxis() << " but walks over a tensor of "
+                                  << shapeText(shape);
+      if (length && *length != shape[scan.getAxis()])
+        return scan.emitOpError() << "walks over sequences of " << *length << " and "
+                                  << shape[scan.getAxis()] << " rows";
+      length = shape[scan.getAxis()];
+    }
+    constexpr int64_t kMostChunks = 65536;
+    if ((*length + scan.getChunk() - 1) / scan.getChunk() > kMostChunks)
+      return scan.emitOpError() << "has more than " << kMostChunks << " chunks";
+    return *length;
+  }
+
+  LogicalResult replaceScan(ScanOp scan, ArrayRef<SmallVector<Value>> parts,
+                            ArrayRef<Value> carried) {
+    OpBuilder b(scan);
+    for (auto [result, list] : llvm::zip(scan.getResults(), parts)) {
+      Value whole = list.front();
+      if (list.size() > 1) {
+        int64_t rank = build::shapeOf(whole).size();
+        if (scan.getAxis() >= rank)
+          return scan.emitOpError() << "yields chunks of rank " << rank << ", which have no axis "
+                                    << scan.getAxis();
+        auto join = ConcatOp::create(b, scan.getLoc(), AnyType::get(&getContext()), list,
+                                     b.getI64IntegerAttr(scan.getAxis()));
+        if (failed(bindValue(cast<InferTypeOpInterface>(join.getOperation()))))
+          return failure();
+        whole = join;
+      }
+      result.replaceAllUsesWith(whole);
+    }
+    for (auto [result, value] : llvm::zip(scan.getResults().drop_front(parts.size()), carried))
+      result.replaceAllUsesWith(value);
+    scan.erase();
     return success();
   }
 

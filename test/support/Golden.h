@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace hydra::test {
 
-/// A parameter, its number of elements, and of its gradient the L2 norm and the first element.
+/// A parameter, its number of elements, and of its gradient the L2 norm and the first element (not
+/// printed for all cases).
 struct GoldenGradient {
   const char *name;
   int64_t elements;
-  double norm, first;
+  double norm;
+  double first = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The loss after a number of updates.
@@ -59,4 +62,47 @@ inline constexpr GoldenLoss kTrajectory[] = {
 };
 
 } // namespace cs336
+
+/// TTT-ref: D=64 H=4 F=128 L=2 V=97 b0=16 eta_base=0.5, B=2 S=40: the last chunk has 8 tokens.
+namespace ttt {
+
+inline constexpr double kLoss = 5.1856712637;
+inline constexpr double kGradientNorm = 3.48440837e+00;
+
+inline constexpr GoldenGradient kGradients[] = {
+    {"tok_emb", 6208, 2.12696140e+00},
+    {"layers.0.norm1", 64, 2.24498008e-01},
+    {"layers.0.w_q", 4096, 1.26916890e+00},
+    {"layers.0.w_k", 4096, 1.03627313e+00},
+    {"layers.0.w_v", 4096, 5.63224047e-01},
+    {"layers.0.w_o", 4096, 1.17689025e+00},
+    {"layers.0.W0", 1024, 5.78225695e-01},
+    {"layers.0.ln_w", 64, 2.54451104e-01},
+    {"layers.0.ln_b", 64, 1.57796017e-01},
+    {"layers.0.theta_lr", 64, 3.41782901e-01},
+    {"layers.0.norm2", 64, 7.80710166e-02},
+    {"layers.0.gate", 8192, 4.98231143e-01},
+    {"layers.0.up", 8192, 4.91788157e-01},
+    {"layers.0.down", 8192, 7.13429493e-01},
+    {"layers.1.norm1", 64, 1.13618715e-01},
+    {"layers.1.w_q", 4096, 6.42719999e-01},
+    {"layers.1.w_k", 4096, 5.44018511e-01},
+    {"layers.1.w_v", 4096, 2.89406116e-01},
+    {"layers.1.w_o", 4096, 5.96953425e-01},
+    {"layers.1.W0", 1024, 2.52309141e-01},
+    {"layers.1.ln_w", 64, 1.06472742e-01},
+    {"layers.1.ln_b", 64, 7.34927905e-02},
+    {"layers.1.theta_lr", 64, 1.04868211e-01},
+    {"layers.1.norm2", 64, 5.48465187e-02},
+    {"layers.1.gate", 8192, 3.02233873e-01},
+    {"layers.1.up", 8192, 2.87614565e-01},
+    {"layers.1.down", 8192, 4.14794592e-01},
+    {"norm", 64, 1.76729041e-01},
+};
+
+inline constexpr GoldenLoss kTrajectory[] = {
+    {1, 4.58548656}, {2, 4.04895304}, {5, 2.83682177}, {10, 1.59970960}, {20, 0.48842261},
+};
+
+} // namespace ttt
 } // namespace hydra::test

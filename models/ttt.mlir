@@ -1,0 +1,185 @@
+// TTT-Linear: a Llama-like decoder whose attention is replaced by a matrix that learns while it reads
+// (arXiv:2407.04620, in the dual form). Each head holds a linear map W; every chunk of tokens takes one
+// gradient step on it, by which f(z; W) = z + LN(W z) maps keys to values, and reads it with queries.
+// models.md section 4.
+
+hydra.model @ttt version 1 {
+  hydra.symbols dims(D, F, L, H, V, b0 = 16) reals(eta_base = 0.01, rope = 1.0e4, eps = 1.0e-5)
+                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
+  hydra.derive d = D / H // width of a head
+
+  hydra.preset @ref           {D = 64,   F = 128,   L = 2,  H = 4,  V = 97, eta_base = 0.5}
+  hydra.preset @bytes         {D = 128,  F = 344,   L = 2,  H = 4,  V = 256}
+  hydra.preset @debug_tiny    {D = 256,  F = 1024,  L = 4,  H = 4,  V = 4096}
+  hydra.preset @bringup_1p3b  {D = 2048, F = 5504,  L = 24, H = 16, V = 128256}
+  hydra.preset @mid_35b       {D = 6144, F = 22016, L = 48, H = 48, V = 128256, rope = 5.0e5}
+  hydra.preset @ttt_llama_47b {D = 8192, F = 28672, L = 48, H = 64, V = 128256, rope = 5.0e5}
+  hydra.preset @ttt_llama_70b {D = 8192, F = 28672, L = 80, H = 64, V = 128256, rope = 5.0e5}
+
+  hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
+
+  hydra.param @tok_emb [V, D] init = normal(0.02)
+  hydra.stack @layers[L] {
+    hydra.param @norm1    [D]       init = ones
+    hydra.param @w_q      [D, D]    init = uniform(1 / sqrt(D))
+    hydra.param @w_k      [D, D]    init = uniform(1 / sqrt(D))
+    hydra.param @w_v      [D, D]    init = uniform(1 / sqrt(D))
+    hydra.param @w_o      [D, D]    init = uniform(1 / sqrt(D))
+    hydra.param @W0       [H, d, d] init = normal(0.02) // what the heads know before the first token
+    hydra.param @ln_w     [H, d]    init = ones
+    hydra.param @ln_b     [H, d]    init = zeros
+    hydra.param @theta_lr [1, D]    init = uniform(1 / sqrt(D))
+    hydra.param @norm2    [D]       init = ones
+    hydra.param @gate     [F, D]    init = uniform(1 / sqrt(D))
+    hydra.param @up       [F, D]    init = uniform(1 / sqrt(D))
+    hydra.param @down     [D, F]    init = uniform(1 / sqrt(F))
+  }
+  hydra.param @norm [D] init = ones
+
+  // The rows of `x` [B, H, N, d] without mean and with variance 1, and the reciprocal deviations.
+  hydra.def @normalise(%x) {
+    %mean = hydra.mean %x axes = [3] keep
+    %centred = hydra.sub %x, %mean
+    %squares = hydra.mul %centred, %centred
+    %variance = hydra.mean %squares axes = [3] keep
+    %epsilon = hydra.constant value = eps
+    %sum = hydra.add %variance, %epsilon
+    %r = hydra.rsqrt %sum
+    %n = hydra.mul %centred, %r
+    hydra.yield %n, %r
+  }
+
+  // [B, S, D] as [B, H, S, d].
+  hydra.def @heads(%x) {
+    %split = hydra.reshape %x shape = [B, S, H, d]
+    %y = hydra.transpose %split order = [0, 2, 1, 3]
+    hydra.yield %y
+  }
+
+  // The same with rotary positions.
+  hydra.def @rotated_heads(%x) {
+    %split = hydra.reshape %x shape = [B, S, H, d]
+    %rotated = hydra.rope %split base = rope
+    %y = hydra.transpose %rotated order = [0, 2, 1, 3]
+    hydra.yield %y
+  }
+
+  // Queries, keys, values [B, H, S, d], step widths [B, 1, S, 1] and first weights [B, H, d, d] to what
+  // the queries read.
+  hydra.def @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta) {
+    %z, %end = hydra.scan axis = 2 chunk = b0 over(%kc = %k, %vc = %v, %qc = %q, %ec = %eta) carry(%w = %start) {
+      // The gradient of the mean of |f(k; W) - v|^2 in T = W k.
+      %t = hydra.matmul %kc, %w transpose_b
+      %x, %r = hydra.call @normalise(%t)
+      %scaled = hydra.mul %x, %gamma
+      %shifted = hydra.add %scaled, %beta
+      %y = hydra.add %kc, %shifted
+      %error = hydra.sub %y, %vc
+      %two = hydra.constant value = 2.0 / rows
+      %g = hydra.mul %error, %two
+      %gh = hydra.mul %g, %gamma
+      %mean = hydra.mean %gh axes = [3] keep
+      %products = hydra.mul %gh, %x
+      %slope = hydra.mean %products axes = [3] keep
+      %along = hydra.mul %x, %slope
+      %rest = hydra.sub %gh, %mean
+      %across = hydra.sub %rest, %along
+      %u = hydra.mul %across, %r
+      %e = hydra.mul %u, %ec
+
+      // A query sees the steps of the tokens before it.
+      %all = hydra.matmul %qc, %kc transpose_b
+      %row = hydra.iota shape = [rows, rows] axis = 0
+      %column = hydra.iota shape = [rows, rows] axis = 1
+      %earlier = hydra.compare %column, %row is = "lt"
+      %zero = hydra.constant value = 0
+      %seen = hydra.select %earlier, %all, %zero
+      %before = hydra.matmul %qc, %w transpose_b
+      %steps = hydra.matmul %seen, %e
+      %tq = hydra.sub %before, %steps
+      %nq, %rq = hydra.call @normalise(%tq)
+      %sq = hydra.mul %nq, %gamma
+      %oq = hydra.add %sq, %beta
+      %zc = hydra.add %qc, %oq
+
+      %update = hydra.matmul %e, %kc transpose_a
+      %next = hydra.sub %w, %update
+      hydra.yield %zc, %next
+    }
+    hydra.yield %z
+  }
+
+  // Token ids to the final hidden states [B, S, D].
+  hydra.def @trunk(%tokens) {
+    %table = hydra.use @tok_emb
+    %start = hydra.embedding %tokens, %table
+    %end = hydra.for @layers carry(%x = %start) {
+      %norm1 = hydra.use @norm1
+      %w_q = hydra.use @w_q
+      %w_k = hydra.use @w_k
+      %w_v = hydra.use @w_v
+      %w_o = hydra.use @w_o
+      %n = hydra.rms_norm %x, %norm1 eps = eps
+      %q0 = hydra.linear %n, %w_q
+      %k0 = hydra.linear %n, %w_k
+      %v0 = hydra.linear %n, %w_v
+      %q = hydra.call @rotated_heads(%q0)
+      %k = hydra.call @rotated_heads(%k0)
+      %v = hydra.call @heads(%v0)
+
+      // How far each token's step goes, for all heads alike.
+      %theta = hydra.use @theta_lr
+      %logit = hydra.linear %n, %theta
+      %open = hydra.sigmoid %logit
+      %largest = hydra.constant value = eta_base
+      %width = hydra.mul %open, %largest
+      %eta = hydra.reshape %width shape = [B, 1, S, 1]
+
+      %W0 = hydra.use @W0
+      %ln_w = hydra.use @ln_w
+      %ln_b = hydra.use @ln_b
+      %one = hydra.reshape %W0 shape = [1, H, d, d]
+      %w = hydra.broadcast %one shape = [B, H, d, d]
+      %gamma = hydra.reshape %ln_w shape = [1, H, 1, d]
+      %beta = hydra.reshape %ln_b shape = [1, H, 1, d]
+      %z = hydra.call @learn_and_read(%q, %k, %v, %eta, %w, %gamma, %beta)
+      %joined = hydra.transpose %z order = [0, 2, 1, 3]
+      %mixed = hydra.reshape %joined shape = [B, S, D]
+      %a = hydra.linear %mixed, %w_o
+      %y = hydra.add %x, %a
+
+      // SwiGLU.
+      %norm2 = hydra.use @norm2
+      %w_gate = hydra.use @gate
+      %w_up = hydra.use @up
+      %w_down = hydra.use @down
+      %m = hydra.rms_norm %y, %norm2 eps = eps
+      %gate = hydra.linear %m, %w_gate
+      %up = hydra.linear %m, %w_up
+      %act = hydra.silu %gate
+      %hidden = hydra.mul %act, %up
+      %f = hydra.linear %hidden, %w_down
+      %out = hydra.add %y, %f
+      hydra.yield %out
+    }
+    %norm = hydra.use @norm
+    %final = hydra.rms_norm %end, %norm eps = eps
+    hydra.yield %final
+  }
+
+  // The mean cross entropy of every token's successor; the head is the embedding.
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %loss = hydra.linear_cross_entropy %final, %head, %labels
+    hydra.return loss = %loss
+  }
+
+  // The scores of every next token [B, S, V].
+  hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %logits = hydra.linear %final, %head
+    hydra.return logits = %logits
+  }
+}
