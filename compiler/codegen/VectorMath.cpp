@@ -57,8 +57,13 @@ Value *VectorMath::unary(RowUnary f, Value *x) {
     return tanh(x);
   case RowUnary::Sigmoid:
     return sigmoid(x);
+  case RowUnary::Sin:
+  case RowUnary::Cos: {
+    const SinCos both = sinCos(b.CreateFPExt(x, x->getType()->getWithNewType(b.getDoubleTy())));
+    return b.CreateFPTrunc(f == RowUnary::Sin ? both.sin : both.cos, x->getType());
   }
-  llvm_unreachable("seven functions");
+  }
+  llvm_unreachable("nine functions");
 }
 
 //===-- exp, sigmoid, tanh ------------------------------------------------------------------===//

@@ -185,6 +185,8 @@ UNARY_OP(ExpOp, std::exp(x), exp(x))
 UNARY_OP(LogOp, std::log(x), apply(RowUnary::Log, x))
 UNARY_OP(SqrtOp, std::sqrt(x), sqrt(x))
 UNARY_OP(RsqrtOp, 1.0 / std::sqrt(x), rsqrt(x))
+UNARY_OP(SinOp, std::sin(x), apply(RowUnary::Sin, x))
+UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
 UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
 UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
@@ -286,6 +288,13 @@ void ExpOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 }
 void LogOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = DivOp::create(b, getLoc(), g[0], getX());
+}
+void SinOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = MulOp::create(b, getLoc(), g[0], CosOp::create(b, getLoc(), getX()));
+}
+void CosOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  Value slope = NegOp::create(b, getLoc(), SinOp::create(b, getLoc(), getX()));
+  grads[0] = MulOp::create(b, getLoc(), g[0], slope);
 }
 void SqrtOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value half = build::scale(b, getLoc(), g[0], 0.5);

@@ -105,4 +105,83 @@ inline constexpr GoldenLoss kTrajectory[] = {
 };
 
 } // namespace ttt
+
+/// Megalodon-ref and Megalodon-ref-swiglu: D=64 L=2 H=2 z=32 v=64 F=128 N=4 Cs=16 G=8 V=97, B=2 S=32. Gradients
+/// of layer 0 and outside of layers.
+namespace megalodon {
+
+inline constexpr double kLoss = 4.7476323166, kSwigluLoss = 4.7106794136;
+inline constexpr double kGradientNorm = 1.81916572e+00, kSwigluGradientNorm = 1.56009858e+00;
+
+inline constexpr GoldenGradient kGradients[] = {
+    {"embed", 6208, 2.53030882e-01},
+    {"layers.0.tn_w", 64, 3.62347032e-02},
+    {"layers.0.tn_b", 64, 3.22231815e-02},
+    {"layers.0.alpha", 256, 1.45910864e-02},
+    {"layers.0.delta", 256, 8.15120306e-03},
+    {"layers.0.theta", 64, 4.24210957e-02},
+    {"layers.0.gamma_re", 256, 3.47379608e-02},
+    {"layers.0.gamma_im", 256, 2.07874150e-02},
+    {"layers.0.omega", 64, 5.66689305e-02},
+    {"layers.0.rms_w", 64, 3.68839579e-02},
+    {"layers.0.wz", 2048, 4.73024403e-03},
+    {"layers.0.bz", 32, 6.32847628e-04},
+    {"layers.0.wv", 4096, 2.66282807e-02},
+    {"layers.0.bv", 64, 5.36449495e-03},
+    {"layers.0.wr", 4096, 3.03958366e-02},
+    {"layers.0.br", 64, 4.20510461e-03},
+    {"layers.0.wh1", 4096, 4.93192408e-01},
+    {"layers.0.bh1", 64, 4.93960313e-02},
+    {"layers.0.wh2", 4096, 2.75381935e-02},
+    {"layers.0.qk_gamma", 64, 5.44253940e-04},
+    {"layers.0.qk_beta", 64, 1.15777613e-03},
+    {"layers.0.ffn_ln_w", 64, 4.35654554e-02},
+    {"layers.0.ffn_ln_b", 64, 3.11938705e-02},
+    {"layers.0.fc1", 8192, 5.67229628e-01},
+    {"layers.0.fc2", 8192, 7.83395560e-01},
+    {"norm_w", 64, 8.61316597e-02},
+    {"norm_b", 64, 7.25308257e-02},
+    {"lm_head", 6208, 1.02806988e+00},
+};
+
+inline constexpr GoldenGradient kSwigluGradients[] = {
+    {"embed", 6208, 2.77086500e-01},
+    {"layers.0.tn_w", 64, 3.88839233e-02},
+    {"layers.0.tn_b", 64, 3.11198029e-02},
+    {"layers.0.alpha", 256, 1.20966032e-02},
+    {"layers.0.delta", 256, 8.86803463e-03},
+    {"layers.0.theta", 64, 3.89604432e-02},
+    {"layers.0.gamma_re", 256, 2.88202551e-02},
+    {"layers.0.gamma_im", 256, 1.83901724e-02},
+    {"layers.0.omega", 64, 4.22511399e-02},
+    {"layers.0.rms_w", 64, 4.03514150e-02},
+    {"layers.0.wz", 2048, 4.55642534e-03},
+    {"layers.0.bz", 32, 4.90735366e-04},
+    {"layers.0.wv", 4096, 2.39141406e-02},
+    {"layers.0.bv", 64, 5.30905030e-03},
+    {"layers.0.wr", 4096, 2.63084536e-02},
+    {"layers.0.br", 64, 3.02299322e-03},
+    {"layers.0.wh1", 4096, 4.58325178e-01},
+    {"layers.0.bh1", 64, 5.40739610e-02},
+    {"layers.0.wh2", 4096, 2.48850509e-02},
+    {"layers.0.qk_gamma", 64, 4.55559462e-04},
+    {"layers.0.qk_beta", 64, 1.55373672e-03},
+    {"layers.0.ffn_ln_w", 64, 3.86432261e-02},
+    {"layers.0.ffn_ln_b", 64, 3.80244571e-02},
+    {"layers.0.fc1", 8192, 3.90325555e-01},
+    {"layers.0.fc2", 8192, 5.43660608e-01},
+    {"layers.0.fc3", 8192, 3.56742110e-01},
+    {"norm_w", 64, 8.43999054e-02},
+    {"norm_b", 64, 8.23616245e-02},
+    {"lm_head", 6208, 1.00072088e+00},
+};
+
+inline constexpr GoldenLoss kTrajectory[] = {
+    {1, 4.45362178}, {2, 4.17126558}, {5, 3.40702437}, {10, 2.39130911}, {20, 0.99117406},
+};
+inline constexpr GoldenLoss kSwigluTrajectory[] = {
+    {1, 4.44036107}, {2, 4.17654020}, {5, 3.42438680}, {10, 2.30864188}, {20, 0.72759795},
+};
+
+} // namespace megalodon
 } // namespace hydra::test

@@ -66,6 +66,10 @@ public:
         return 1.0 / std::sqrt(v[0]);
       case RowUnary::Tanh:
         return std::tanh(v[0]);
+      case RowUnary::Sin:
+        return std::sin(v[0]);
+      case RowUnary::Cos:
+        return std::cos(v[0]);
       case RowUnary::Sigmoid:
         return v[0] >= 0 ? 1.0 / (1.0 + std::exp(-v[0])) : std::exp(v[0]) / (1.0 + std::exp(v[0]));
       }

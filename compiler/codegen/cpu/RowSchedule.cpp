@@ -287,8 +287,11 @@ private:
         return 28;
       case RowUnary::Tanh:
         return 40;
+      case RowUnary::Sin:
+      case RowUnary::Cos:
+        return 60;
       }
-      llvm_unreachable("seven functions");
+      llvm_unreachable("nine functions");
     case Kind::Binary:
       return static_cast<RowBinary>(node.code) == RowBinary::Div ? 6 : 1;
     case Kind::Cast:

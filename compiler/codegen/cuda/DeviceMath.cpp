@@ -39,6 +39,10 @@ Value *DeviceMath::unary(RowUnary f, Value *x) {
     return exp(x);
   case RowUnary::Sigmoid: // 1 / (1 + e^-x): for x below -88 the sum is inf and the result 0
     return reciprocal(b.CreateFAdd(one, exp(b.CreateFNeg(x))));
+  case RowUnary::Sin:
+    return sinCos(b.CreateFPExt(x, b.getDoubleTy())).sin;
+  case RowUnary::Cos:
+    return sinCos(b.CreateFPExt(x, b.getDoubleTy())).cos;
   default:
     return exact.unary(f, x);
   }

@@ -116,6 +116,10 @@ private:
       return 1.0 / round(std::sqrt(x), RowType::F32);
     case RowUnary::Tanh:
       return std::tanh(x);
+    case RowUnary::Sin:
+      return std::sin(x);
+    case RowUnary::Cos:
+      return std::cos(x);
     case RowUnary::Sigmoid:
       return 1.0 / (1.0 + std::exp(-x));
     }

@@ -20,17 +20,21 @@ struct FunctionCase {
   double ulps;
 };
 
-double sigmoidOf(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double sigmoidOf(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+
+/// One function of `n` numbers.
+RowProgram unaryProgram(mlir::MLIRContext &context, RowUnary f, int64_t n) {
+  RowRecorder recorder(&context, {{n}, {}}, {{{n}, RowType::F32, RowForm::Tile}});
+  return recorder.finish({recorder.unary(f, recorder.input(0))}, {{RowForm::Tile, RowType::F32}});
+}
 
 class VectorMathTest : public testing::TestWithParam<FunctionCase> {
 protected:
   VectorMathTest() { context.disableMultithreading(); }
 
-  RowProgram program(int64_t n) {
-    RowRecorder recorder(&context, {{n}, {}}, {{{n}, RowType::F32, RowForm::Tile}});
-    return recorder.finish({recorder.unary(GetParam().f, recorder.input(0))},
-                           {{RowForm::Tile, RowType::F32}});
-  }
+  RowProgram program(int64_t n) { return unaryProgram(context, GetParam().f, n); }
 
   mlir::MLIRContext context;
 };
@@ -81,6 +85,21 @@ TEST_P(VectorMathTest, KeepsNansAndLimits) {
   for (int i = 1; i < 3; ++i) {
     double exact = GetParam().exact(x[i]);
     EXPECT_TRUE(std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact) << x[i] << ": " << y[i];
+  }
+}
+
+/// Angles; of large ones an absolute error counts.
+TEST(SinAndCos, OfAngles) {
+  mlir::MLIRContext context;
+  Numbers x;
+  for (int i = -200000; i <= 200000; ++i)
+    x.push_back(static_cast<float>(i) * 0.0371f);
+  for (const auto &[f, exact] : {std::pair(
+                                     RowUnary::Sin, +[](double v) { return std::sin(v); }),
+                                 std::pair(RowUnary::Cos, +[](double v) { return std::cos(v); })}) {
+    const Numbers y = runKernel(unaryProgram(context, f, x.size()), {x})[0];
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_NEAR(y[i], exact(x[i]), 6e-8) << x[i];
   }
 }
 

@@ -1,0 +1,373 @@
+// Megalodon (arXiv:2404.08801): attention within chunks of a fixed length, and a complex exponential moving
+// average that carries everything else; norms over all that was seen so far; residuals over two hops.
+// models.md section 5.
+//
+// The moving average walks over chunks of Q tokens: products within a chunk, and N complex numbers a channel
+// from chunk to chunk. Q = 1 is the plain recurrence.
+
+hydra.model @megalodon version 1 {
+  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 32)
+                reals(eps = 1.0e-5, rope = 1.0e4)
+                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
+                flags(swiglu = false, tied = false, scale_emb = false)
+
+  hydra.derive dh = z / H // width of a head's queries and keys
+  hydra.derive dv = v / H // and of its values
+
+  hydra.preset @ref
+      {D = 64,   L = 2,  H = 2, z = 32,   v = 64,   F = 128,   Cs = 16,   G = 8,  N = 4, V = 97, Q = 8}
+  hydra.preset @bytes
+      {D = 128,  L = 2,  H = 2, z = 64,   v = 256,  F = 344,   Cs = 128,  G = 16, N = 8, V = 256,
+       tied = true}
+  hydra.preset @mega200M
+      {D = 1024, L = 12, H = 1, z = 256,  v = 2048, F = 2560,  Cs = 2048, G = 32}
+  hydra.preset @"mega1.3B"
+      {D = 2048, L = 24, H = 2, z = 512,  v = 4096, F = 4864,  Cs = 2048, G = 64}
+  hydra.preset @"mega1.3B-pg19"
+      {D = 2048, L = 24, H = 2, z = 512,  v = 4096, F = 3584,  Cs = 2048, G = 64, swiglu = true,
+       tied = true, scale_emb = true}
+  hydra.preset @"mega7.1B"
+      {D = 4096, L = 32, H = 4, z = 1024, v = 8192, F = 11264, Cs = 2048, G = 64}
+  hydra.preset @"mega7.3B"
+      {D = 4096, L = 32, H = 4, z = 1024, v = 8192, F = 8192,  Cs = 2048, G = 64, swiglu = true}
+  hydra.preset @"paper-7B"
+      {D = 4096, L = 32, H = 4, z = 1024, v = 8192, F = 8192,  Cs = 4096, G = 64, swiglu = true,
+       rope = 1.0e5}
+  hydra.preset @"profile-train"
+      {D = 384,  L = 6,  H = 3, z = 192,  v = 384,  F = 1024,  Cs = 512,  G = 32, tied = true, N = 8,
+       V = 256, adam_eps = 1.0e-6}
+  hydra.preset @"profile-infer"
+      {D = 512,  L = 4,  H = 8, z = 1024, v = 1024, F = 2048,  Cs = 256,  G = 32, tied = true,
+       V = 256}
+
+  hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
+
+  hydra.param @embed [V, D] init = trunc_normal(1 / sqrt(D), 3.0)
+  hydra.stack @layers[L] {
+    // TimestepNorm.
+    hydra.param @tn_w     [D]    init = zeros
+    hydra.param @tn_b     [D]    init = zeros
+    // The moving average.
+    hydra.param @alpha    [D, N] init = normal(0.2)
+    hydra.param @delta    [D, N] init = normal(0.2)
+    hydra.param @theta    [D]
+        init = shuffle(logit(clamp(pow(D, -(index + 1.0) / D), 1.0e-6, 1 - 1.0e-6)))
+    hydra.param @gamma_re [D, N] init = normal(1.0)
+    hydra.param @gamma_im [D, N] init = zeros
+    hydra.param @omega    [D]    init = trunc_normal(0.25, 4.0)
+    // Attention.
+    hydra.param @rms_w    [D]    init = zeros
+    hydra.param @wz       [z, D] init = normal(1 / sqrt(3 * D))
+    hydra.param @bz       [z]    init = zeros
+    hydra.param @wv       [v, D] init = normal(1 / sqrt(3 * D))
+    hydra.param @bv       [v]    init = zeros
+    hydra.param @wr       [v, D] init = normal(1 / sqrt(3 * D))
+    hydra.param @br       [v]    init = zeros
+    hydra.param @wh1      [D, D] init = normal(1 / sqrt(3 * D))
+    hydra.param @bh1      [D]    init = zeros
+    hydra.param @wh2      [D, v] init = normal(1 / sqrt(3 * v))
+    hydra.param @qk_gamma [2, z] init = zeros
+    hydra.param @qk_beta  [2, z] init = zeros
+    // Feed-forward.
+    hydra.param @ffn_ln_w [D]    init = zeros
+    hydra.param @ffn_ln_b [D]    init = zeros
+    hydra.param @fc1      [F, D] init = normal(1 / sqrt(3 * D))
+    hydra.param @fc2      [D, F] init = normal(1 / sqrt(3 * F))
+    hydra.param @fc3      [F, D] init = normal(1 / sqrt(3 * D)) when swiglu
+  }
+  hydra.param @norm_w  [D]    init = zeros
+  hydra.param @norm_b  [D]    init = zeros
+  hydra.param @lm_head [V, D] init = trunc_normal(1 / sqrt(D), 3.0) when not tied
+
+  //===-- TimestepNorm ------------------------------------------------------------------------===//
+
+  // Sums over all rows up to each, of [B, S, G].
+  hydra.def @sums_so_far(%x) {
+    %none = hydra.constant value = 0 shape = [B, 1, G]
+    %sums, %all = hydra.scan axis = 1 chunk = 128 over(%part = %x) carry(%before = %none) {
+      %row = hydra.iota shape = [B, rows, rows] axis = 1
+      %column = hydra.iota shape = [B, rows, rows] axis = 2
+      %seen = hydra.compare %column, %row is = "le"
+      %weights = hydra.cast %seen to = f32
+      %own = hydra.matmul %weights, %part
+      %sum = hydra.add %own, %before
+      %last = hydra.slice %sum axis = 1 start = rows - 1 size = 1
+      hydra.yield %sum, %last
+    }
+    hydra.yield %sums
+  }
+
+  // Mean and variance of a group over everything up to a token. Moments are taken about the first token's
+  // mean: then nothing cancels.
+  hydra.def @timestep_norm(%x, %w, %b) {
+    %groups = hydra.reshape %x shape = [B, S, G, D / G]
+    %m = hydra.mean %groups axes = [3] keep
+    %centred = hydra.sub %groups, %m
+    %squares = hydra.mul %centred, %centred
+    %own = hydra.mean %squares axes = [3]
+    %means = hydra.reshape %m shape = [B, S, G]
+    %anchor = hydra.slice %means axis = 1 start = 0 size = 1
+    %shifted = hydra.sub %means, %anchor
+    %distances = hydra.mul %shifted, %shifted
+    %second = hydra.add %own, %distances
+    %first_sum = hydra.call @sums_so_far(%shifted)
+    %second_sum = hydra.call @sums_so_far(%second)
+    %t = hydra.iota shape = [1, S, 1] axis = 1 dtype = f32
+    %one = hydra.constant value = 1
+    %count = hydra.add %t, %one
+    %mu = hydra.div %first_sum, %count
+    %moment = hydra.div %second_sum, %count
+    %mu_squared = hydra.mul %mu, %mu
+    %variance = hydra.sub %moment, %mu_squared
+    %epsilon = hydra.constant value = eps
+    %positive = hydra.add %variance, %epsilon
+    %r = hydra.rsqrt %positive
+    %mean = hydra.add %mu, %anchor
+    %mean_of_group = hydra.reshape %mean shape = [B, S, G, 1]
+    %r_of_group = hydra.reshape %r shape = [B, S, G, 1]
+    %off = hydra.sub %groups, %mean_of_group
+    %scaled = hydra.mul %off, %r_of_group
+    %n = hydra.reshape %scaled shape = [B, S, D]
+    %factor = hydra.add %w, %one
+    %y0 = hydra.mul %n, %factor
+    %y = hydra.add %y0, %b
+    hydra.yield %y
+  }
+
+  //===-- The moving average ------------------------------------------------------------------===//
+
+  // rho^j (cos, sin)(j phi) for exponents %j [1, n, 1]: two tensors [D, n, N].
+  hydra.def @powers(%log_rho, %phi, %j) {
+    %logs = hydra.reshape %log_rho shape = [D, 1, N]
+    %angles = hydra.reshape %phi shape = [D, 1, N]
+    %exponent = hydra.mul %logs, %j
+    %size = hydra.exp %exponent
+    %angle = hydra.mul %angles, %j
+    %cos = hydra.cos %angle
+    %sin = hydra.sin %angle
+    %re = hydra.mul %size, %cos
+    %im = hydra.mul %size, %sin
+    hydra.yield %re, %im
+  }
+
+  // h_t = q h_{t-1} + p x_t for N complex numbers a channel; y_t = sum over n of Re(c h_t) + omega x_t.
+  hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega) {
+    %one = hydra.constant value = 1
+    %p = hydra.sigmoid %alpha
+    %forget = hydra.sigmoid %delta
+    %lost = hydra.mul %p, %forget
+    %rho = hydra.sub %one, %lost
+    %log_rho = hydra.log %rho
+    %turn = hydra.sigmoid %theta
+    %turns = hydra.reshape %turn shape = [D, 1]
+    %number = hydra.iota shape = [1, N] axis = 1 dtype = f32
+    %order = hydra.add %number, %one
+    %step = hydra.constant value = 6.283185307179586 / N
+    %frequency = hydra.mul %order, %step
+    %phi = hydra.mul %turns, %frequency
+    %norm = hydra.constant value = 1 / sqrt(N)
+    %c_re0 = hydra.mul %gamma_re, %norm
+    %c_im0 = hydra.mul %gamma_im, %norm
+    %c_re = hydra.reshape %c_re0 shape = [D, 1, N]
+    %c_im = hydra.reshape %c_im0 shape = [D, 1, N]
+    %inputs = hydra.reshape %p shape = [D, 1, N]
+
+    %channels = hydra.transpose %x order = [2, 1, 0]
+    %none = hydra.constant value = 0 shape = [D, N, B]
+    %mixed, %end_re, %end_im = hydra.scan axis = 1 chunk = Q over(%xc = %channels) carry(%h_re = %none, %h_im = %none) {
+      // What a token gets from those of its chunk: the kernel sum over n of Re(c p q^(t - s)), as a matrix.
+      %j = hydra.iota shape = [1, rows, 1] axis = 1 dtype = f32
+      %q_re, %q_im = hydra.call @powers(%log_rho, %phi, %j)
+      %k_re = hydra.mul %q_re, %c_re
+      %k_im = hydra.mul %q_im, %c_im
+      %k = hydra.sub %k_re, %k_im
+      %kp = hydra.mul %k, %inputs
+      %kernel = hydra.sum %kp axes = [2]
+      %t = hydra.iota shape = [rows, rows, rows] axis = 0
+      %s = hydra.iota shape = [rows, rows, rows] axis = 1
+      %distance = hydra.sub %t, %s
+      %which = hydra.iota shape = [rows, rows, rows] axis = 2
+      %equal = hydra.compare %distance, %which is = "eq"
+      %places = hydra.cast %equal to = f32
+      %one_of = hydra.reshape %places shape = [rows * rows, rows]
+      %flat = hydra.linear %kernel, %one_of
+      %matrix = hydra.reshape %flat shape = [D, rows, rows]
+      %own = hydra.matmul %matrix, %xc
+
+      // What it gets from before: Re(c q^(t + 1) h).
+      %j1 = hydra.add %j, %one
+      %r_re, %r_im = hydra.call @powers(%log_rho, %phi, %j1)
+      %a0 = hydra.mul %r_re, %c_re
+      %a1 = hydra.mul %r_im, %c_im
+      %a_re = hydra.sub %a0, %a1
+      %a2 = hydra.mul %r_re, %c_im
+      %a3 = hydra.mul %r_im, %c_re
+      %a_im = hydra.add %a2, %a3
+      %from_re = hydra.matmul %a_re, %h_re
+      %from_im = hydra.matmul %a_im, %h_im
+      %from = hydra.sub %from_re, %from_im
+      %yc = hydra.add %own, %from
+
+      // The chunk's last state: q^rows h + p sum of q^(rows - 1 - s) x_s.
+      %last = hydra.constant value = rows - 1
+      %back = hydra.sub %last, %j
+      %b_re0, %b_im0 = hydra.call @powers(%log_rho, %phi, %back)
+      %b_re = hydra.mul %b_re0, %inputs
+      %b_im = hydra.mul %b_im0, %inputs
+      %in_re = hydra.matmul %b_re, %xc transpose_a
+      %in_im = hydra.matmul %b_im, %xc transpose_a
+      %all = hydra.constant value = rows shape = [1, 1, 1]
+      %d_re0, %d_im0 = hydra.call @powers(%log_rho, %phi, %all)
+      %d_re = hydra.reshape %d_re0 shape = [D, N, 1]
+      %d_im = hydra.reshape %d_im0 shape = [D, N, 1]
+      %h0 = hydra.mul %d_re, %h_re
+      %h1 = hydra.mul %d_im, %h_im
+      %h2 = hydra.sub %h0, %h1
+      %next_re = hydra.add %h2, %in_re
+      %h3 = hydra.mul %d_re, %h_im
+      %h4 = hydra.mul %d_im, %h_re
+      %h5 = hydra.add %h3, %h4
+      %next_im = hydra.add %h5, %in_im
+      hydra.yield %yc, %next_re, %next_im
+    }
+    %averaged = hydra.transpose %mixed order = [2, 1, 0]
+    %skipped = hydra.mul %x, %omega
+    %y = hydra.add %averaged, %skipped
+    hydra.yield %y
+  }
+
+  //===-- The model ---------------------------------------------------------------------------===//
+
+  // One row of gamma and beta: queries or keys from their normalised rows [B, S, H, dh].
+  hydra.def @affine(%x, %gamma, %beta) {
+    %one = hydra.constant value = 1
+    %factor = hydra.add %gamma, %one
+    %factors = hydra.reshape %factor shape = [1, 1, H, dh]
+    %offsets = hydra.reshape %beta shape = [1, 1, H, dh]
+    %scaled = hydra.mul %x, %factors
+    %y = hydra.add %scaled, %offsets
+    %rotated = hydra.rope %y base = rope period = Cs
+    hydra.yield %rotated
+  }
+
+  hydra.def @trunk(%tokens) {
+    %one = hydra.constant value = 1
+    %table = hydra.use @embed
+    %embedded = hydra.embedding %tokens, %table
+    %start = hydra.when scale_emb {
+      %factor = hydra.constant value = sqrt(D)
+      %scaled = hydra.mul %embedded, %factor
+      hydra.yield %scaled
+    } else {
+      hydra.yield %embedded
+    }
+    %end = hydra.for @layers carry(%x = %start) {
+      %tn_w = hydra.use @tn_w
+      %tn_b = hydra.use @tn_b
+      %xt = hydra.call @timestep_norm(%x, %tn_w, %tn_b)
+      %alpha = hydra.use @alpha
+      %delta = hydra.use @delta
+      %theta = hydra.use @theta
+      %gamma_re = hydra.use @gamma_re
+      %gamma_im = hydra.use @gamma_im
+      %omega = hydra.use @omega
+      %average = hydra.call @moving_average(%xt, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega)
+      %rms_w = hydra.use @rms_w
+      %rms_factor = hydra.add %rms_w, %one
+      %mx = hydra.rms_norm %average, %rms_factor eps = eps
+
+      // Attention within chunks; queries and keys share a projection.
+      %wz = hydra.use @wz
+      %bz = hydra.use @bz
+      %z0 = hydra.linear %mx, %wz, %bz
+      %heads = hydra.reshape %z0 shape = [B, S, H, dh]
+      %squares = hydra.mul %heads, %heads
+      %mean = hydra.mean %squares axes = [3] keep
+      %epsilon = hydra.constant value = eps
+      %positive = hydra.add %mean, %epsilon
+      %r_z = hydra.rsqrt %positive
+      %zn = hydra.mul %heads, %r_z
+      %qk_gamma = hydra.use @qk_gamma
+      %qk_beta = hydra.use @qk_beta
+      %gamma_q = hydra.slice %qk_gamma axis = 0 start = 0 size = 1
+      %gamma_k = hydra.slice %qk_gamma axis = 0 start = 1 size = 1
+      %beta_q = hydra.slice %qk_beta axis = 0 start = 0 size = 1
+      %beta_k = hydra.slice %qk_beta axis = 0 start = 1 size = 1
+      %root = hydra.constant value = 1 / sqrt(dh)
+      %zs = hydra.mul %zn, %root
+      %q = hydra.call @affine(%zs, %gamma_q, %beta_q)
+      %k = hydra.call @affine(%zs, %gamma_k, %beta_k)
+      %wv = hydra.use @wv
+      %bv = hydra.use @bv
+      %v0 = hydra.linear %xt, %wv, %bv
+      %v1 = hydra.silu %v0
+      %values = hydra.reshape %v1 shape = [B, S, H, dv]
+      %o0 = hydra.attention %q, %k, %values scale = 1.0 causal chunk = Cs
+      %o = hydra.reshape %o0 shape = [B, S, v]
+      %wr = hydra.use @wr
+      %br = hydra.use @br
+      %r0 = hydra.linear %mx, %wr, %br
+      %gate = hydra.silu %r0
+      %gated = hydra.mul %o, %gate
+      %wh1 = hydra.use @wh1
+      %bh1 = hydra.use @bh1
+      %wh2 = hydra.use @wh2
+      %from_average = hydra.linear %mx, %wh1, %bh1
+      %from_heads = hydra.linear %gated, %wh2
+      %sum = hydra.add %x, %from_average
+      %y = hydra.add %sum, %from_heads
+
+      // The feed-forward part adds to what came into the layer.
+      %ln_w = hydra.use @ffn_ln_w
+      %ln_b = hydra.use @ffn_ln_b
+      %ln_factor = hydra.add %ln_w, %one
+      %h = hydra.layer_norm %y, %ln_factor, %ln_b eps = eps
+      %fc1 = hydra.use @fc1
+      %fc2 = hydra.use @fc2
+      %u0 = hydra.linear %h, %fc1
+      %u1 = hydra.silu %u0
+      %u = hydra.when swiglu {
+        %fc3 = hydra.use @fc3
+        %u2 = hydra.linear %h, %fc3
+        %product = hydra.mul %u1, %u2
+        hydra.yield %product
+      } else {
+        hydra.yield %u1
+      }
+      %f = hydra.linear %u, %fc2
+      %out = hydra.add %x, %f
+      hydra.yield %out
+    }
+    %norm_w = hydra.use @norm_w
+    %norm_b = hydra.use @norm_b
+    %final = hydra.call @timestep_norm(%end, %norm_w, %norm_b)
+    hydra.yield %final
+  }
+
+  hydra.def @head() {
+    %head = hydra.when tied {
+      %embed = hydra.use @embed
+      hydra.yield %embed
+    } else {
+      %lm_head = hydra.use @lm_head
+      hydra.yield %lm_head
+    }
+    hydra.yield %head
+  }
+
+  // The mean cross entropy of every token's successor.
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %head = hydra.call @head()
+    %loss = hydra.linear_cross_entropy %final, %head, %labels
+    hydra.return loss = %loss
+  }
+
+  // The scores of every next token [B, S, V].
+  hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+    %final = hydra.call @trunk(%tokens)
+    %head = hydra.call @head()
+    %logits = hydra.linear %final, %head
+    hydra.return logits = %logits
+  }
+}
