@@ -185,6 +185,7 @@ UNARY_OP(ExpOp, std::exp(x), exp(x))
 UNARY_OP(LogOp, std::log(x), apply(RowUnary::Log, x))
 UNARY_OP(SqrtOp, std::sqrt(x), sqrt(x))
 UNARY_OP(RsqrtOp, 1.0 / std::sqrt(x), rsqrt(x))
+UNARY_OP(DetachOp, x, x)
 UNARY_OP(SinOp, std::sin(x), apply(RowUnary::Sin, x))
 UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
@@ -289,6 +290,7 @@ void ExpOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 void LogOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = DivOp::create(b, getLoc(), g[0], getX());
 }
+void DetachOp::vjp(OpBuilder &, ValueRange, MutableArrayRef<Value>) {}
 void SinOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = MulOp::create(b, getLoc(), g[0], CosOp::create(b, getLoc(), getX()));
 }

@@ -60,6 +60,8 @@ def SigmoidOp : Hydra_UnaryOp<"sigmoid", "y = 1 / (1 + e^-x)">;
 def SiluOp : Hydra_UnaryOp<"silu", "y = x * sigmoid(x)">;
 def GeluOp : Hydra_UnaryOp<"gelu", "y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))">;
 
+def DetachOp : Hydra_UnaryOp<"detach", "y = x, and no gradient flows back">;
+
 class Hydra_BinaryOp<string mnemonic, string text>
     : Hydra_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = text;

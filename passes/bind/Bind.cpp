@@ -546,14 +546,14 @@ private:
       mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
       Block *block = scan->getBlock();
       Operation *before = scan->getPrevNode();
-      for (Operation &op : scan.getBody().front().without_terminator())
-        b.clone(op, mapping);
+      Operation *yield = nullptr; // a copy too: binding may replace what it yields
+      for (Operation &op : scan.getBody().front())
+        yield = b.clone(op, mapping);
       if (failed(bindOperations(before ? std::next(before->getIterator()) : block->begin(),
-                                scan->getIterator())))
+                                yield->getIterator())))
         return failure();
-      SmallVector<Value> yielded =
-          llvm::map_to_vector(scan.getBody().front().getTerminator()->getOperands(),
-                              [&](Value v) { return mapping.lookupOrDefault(v); });
+      SmallVector<Value> yielded(yield->getOperands());
+      yield->erase();
       for (auto [list, value] : llvm::zip(parts, yielded))
         list.push_back(value);
       for (auto [i, before, after] :

@@ -71,6 +71,22 @@ Fill fillMegalodon(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
   return {0.0, name == "fc2" ? 1.0 / std::sqrt(128.0) : 1.0 / 8.0};
 }
 
+Fill fillHydra(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
+  if (name == "tau")
+    return {2.0, 0.0};
+  if (name == "mor_b")
+    return {0.1, 0.0};
+  if (name == "mod_b")
+    return {0.5, 0.0};
+  if (name == "mor_w" || name == "mod_w")
+    return {0.0, 0.2};
+  if (name.contains("_conv"))
+    return {0.0, 0.3};
+  if (name == "tok_emb" || name.starts_with("rec_"))
+    return {0.0, 0.1};
+  return shape.size() == 1 ? Fill{1.0, 0.1} : matrix(shape);
+}
+
 std::vector<GoldenCase> cases() {
   const auto megalodon = [](const char *name, std::string chunk) {
     return GoldenCase{name,
@@ -93,6 +109,14 @@ std::vector<GoldenCase> cases() {
   swiglu.gradientNorm = megalodon::kSwigluGradientNorm;
   swiglu.gradients = megalodon::kSwigluGradients;
   swiglu.trajectory = megalodon::kSwigluTrajectory;
+  const auto hydra = [](const char *name, std::vector<std::string> settings, double loss,
+                        double norm, std::span<const GoldenGradient> gradients,
+                        std::span<const GoldenLoss> trajectory) {
+    for (const char *plain : {"wd=0.0", "embed_lr=1.0"})
+      settings.push_back(plain);
+    return GoldenCase{name, "models/hydra.mlir", "ref", settings, 2,         2,
+                      32,   fillHydra,           loss,  norm,     gradients, trajectory};
+  };
   return {{"CS336",
            "models/cs336.mlir",
            "tiny",
@@ -120,7 +144,15 @@ std::vector<GoldenCase> cases() {
           megalodon("Megalodon", "8"),
           megalodon("MegalodonOddChunks", "7"),
           megalodon("MegalodonRecurrence", "1"),
-          swiglu};
+          swiglu,
+          hydra("HydraFixed", {"mor=fixed", "mod=dense", "w_aux=0.0"}, hydra_ref::kFixedLoss,
+                hydra_ref::kFixedGradientNorm, hydra_ref::kFixedGradients,
+                hydra_ref::kFixedTrajectory),
+          hydra("HydraDynamic", {}, hydra_ref::kDynamicLoss, hydra_ref::kDynamicGradientNorm,
+                hydra_ref::kDynamicGradients, hydra_ref::kDynamicTrajectory),
+          hydra("HydraStatic", {"mor=static", "mod=static"}, hydra_ref::kStaticLoss,
+                hydra_ref::kStaticGradientNorm, hydra_ref::kStaticGradients,
+                hydra_ref::kStaticTrajectory)};
 }
 
 class Golden : public testing::TestWithParam<GoldenCase> {

@@ -1,0 +1,445 @@
+// HYDRA: attention in a compressed width behind causal convolutions (CCGQA), feed-forward parts that each token
+// passes as often as a router says (Mixture-of-Recursions), and that in the middle blocks only the k tokens
+// with the largest scores pass (Mixture-of-Depths). models.md section 3.
+//
+// Routing here is arithmetic on all tokens: who is not chosen gets zero, or keeps what it had. The schedule of
+// the curriculum (`s`, the warm-up of the ponder loss) and the advantage loss are not part of it: this is s = 1.
+
+hydra.model @hydra version 1 {
+  hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1)
+                reals(kappa = 0.5, w_aux, ponder_scale = 0.01, rope = 1.0e4, eps = 1.0e-6, embed_lr = 0.1)
+                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
+                choices(mor = dynamic of (fixed, dynamic, static), mod = topk of (dense, topk, static))
+  hydra.derive Lq = D / C   // width of the compressed queries
+  hydra.derive hd = Lq / H  // width of a head
+  hydra.derive Kd = Hk * hd // width of all key heads
+  hydra.derive residual_std = 0.02 / sqrt(2 * Nb * R)
+
+  hydra.preset @ref    {D = 96,   Nb = 3,  R = 3, H = 6,  Hk = 3, F = 256,  w_aux = 0.1, V = 97, kappa = 0.75}
+  hydra.preset @bytes  {D = 256,  Nb = 3,  R = 2, H = 4,  Hk = 2, F = 512,  w_aux = 0.05, V = 256}
+
+  // F = 256 ceil(int(3.6 D) / 256)
+  hydra.preset @debug  {D = 512,  Nb = 2,  R = 2, H = 8,  Hk = 2, F = 2048, w_aux = 0.05}
+  hydra.preset @"50M"  {D = 512,  Nb = 8,  R = 3, H = 8,  Hk = 2, F = 2048, w_aux = 0.05}
+  hydra.preset @debug_tall_skinny
+                       {D = 384,  Nb = 12, R = 2, H = 6,  Hk = 2, F = 1536, w_aux = 0.01}
+  hydra.preset @"100M" {D = 768,  Nb = 8,  R = 4, H = 12, Hk = 3, F = 2816, w_aux = 0.1}
+  hydra.preset @DIAG   {D = 768,  Nb = 8,  R = 5, H = 12, Hk = 3, F = 2816, w_aux = 0.01}
+  hydra.preset @"250M" {D = 1024, Nb = 10, R = 4, H = 16, Hk = 4, F = 3840, w_aux = 0.0173}
+  hydra.preset @"300M" {D = 1152, Nb = 12, R = 4, H = 18, Hk = 3, F = 4352, w_aux = 0.02}
+  hydra.preset @"500M" {D = 1792, Nb = 14, R = 4, H = 28, Hk = 4, F = 6656, w_aux = 0.025}
+  hydra.preset @"750M" {D = 1536, Nb = 18, R = 4, H = 24, Hk = 4, F = 5632, w_aux = 0.0382}
+  hydra.preset @"1B"   {D = 1792, Nb = 20, R = 4, H = 28, Hk = 4, F = 6656, w_aux = 0.049}
+  hydra.preset @"1.5B" {D = 2048, Nb = 22, R = 4, H = 32, Hk = 4, F = 7424, w_aux = 0.0685}
+  // The published profile: ratio 2.67, dense MoD, the optimizer's own defaults.
+  hydra.preset @"profile-100M"
+      {D = 768, Nb = 8, R = 4, H = 12, Hk = 3, F = 2304, w_aux = 0.5, min_depth = 0, mod = dense,
+       beta2 = 0.999, wd = 0.01}
+  hydra.preset @"profile-100M-as-run"
+      {D = 768, Nb = 4, R = 6, H = 12, Hk = 3, F = 2304, w_aux = 0.5, min_depth = 0, mod = dense,
+       beta2 = 0.999, wd = 0.01}
+
+  hydra.group @decay    adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
+  hydra.group @no_decay adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0)
+  hydra.group @embed    adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0, lr_scale = embed_lr)
+
+  hydra.param @tok_emb [V, D] init = normal(0.02) group = @embed
+  hydra.stack @layers[Nb] {
+    hydra.param @norm1      [D]              init = ones                 group = @no_decay
+    hydra.param @qkv        [Lq + 2 * Kd, D] init = normal(0.02)         group = @decay
+    hydra.param @q_conv1    [Lq, hd, 3]      init = normal(0.02)         group = @decay
+    hydra.param @q_conv2    [Lq, Lq, 3]      init = normal(0.02)         group = @decay
+    hydra.param @k_conv1    [Kd, hd, 3]      init = normal(0.02)         group = @decay
+    hydra.param @k_conv2    [Kd, Kd, 3]      init = normal(0.02)         group = @decay
+    hydra.param @tau        [1]              init = constant(sqrt(hd))   group = @no_decay
+    hydra.param @o_proj     [D, Lq]          init = normal(residual_std) group = @decay
+    hydra.param @norm2      [D]              init = ones                 group = @no_decay
+    hydra.param @gate_up    [2 * F, D]       init = normal(0.02)         group = @decay
+    hydra.param @down       [D, F]           init = normal(residual_std) group = @decay
+    hydra.param @rec_bias   [R, D]           init = zeros                group = @no_decay
+    hydra.param @rec_embed  [R, D]           init = normal(0.02)         group = @embed
+    hydra.param @mor_w      [D]              init = normal(0.02)         group = @decay
+    hydra.param @mor_b      [1]
+        init = constant(logit(0.2 + 0.3 * layer / max(1, Nb - 1)))       group = @no_decay
+    // Mixture-of-Depths: not in the first and the last block.
+    hydra.param @mod_w      [D]              init = normal(0.02)         group = @decay
+        when layer >= 1 and layer <= Nb - 2
+    hydra.param @mod_b      [1]
+        init = constant(logit(clamp(kappa, 1.0e-4, 1 - 1.0e-4)))         group = @no_decay
+        when layer >= 1 and layer <= Nb - 2
+    hydra.param @final_norm [D]              init = ones                 group = @no_decay
+  }
+  hydra.param @norm [D] init = ones group = @no_decay
+
+  //===-- Attention ---------------------------------------------------------------------------===//
+
+  // The rows of `x` [B, S, C] one later, zeros in front.
+  hydra.def @later(%x) {
+    %padded = hydra.pad %x axis = 1 before = 1 after = 0
+    %y = hydra.slice %padded axis = 1 start = 0 size = S
+    hydra.yield %y
+  }
+
+  // What a causal convolution of three taps reads: rows t - 2, t - 1 and t, side by side.
+  hydra.def @taps(%x) {
+    %x1 = hydra.call @later(%x)
+    %x2 = hydra.call @later(%x1)
+    %y = hydra.concat %x2, %x1, %x axis = 2
+    hydra.yield %y
+  }
+
+  // Two convolutions of the queries [B, S, Lq]: each head for itself, then all channels.
+  hydra.def @convolve_queries(%x, %w1, %w2) {
+    %taps = hydra.call @taps(%x)
+    %by_head = hydra.reshape %taps shape = [B, S, 3, H, hd]
+    %heads = hydra.transpose %by_head order = [3, 0, 1, 2, 4]
+    %rows = hydra.reshape %heads shape = [H, B * S, 3 * hd]
+    %w10 = hydra.reshape %w1 shape = [H, hd, hd, 3]
+    %w11 = hydra.transpose %w10 order = [0, 1, 3, 2]
+    %w12 = hydra.reshape %w11 shape = [H, hd, 3 * hd]
+    %y0 = hydra.matmul %rows, %w12 transpose_b
+    %y1 = hydra.reshape %y0 shape = [H, B, S, hd]
+    %y2 = hydra.transpose %y1 order = [1, 2, 0, 3]
+    %y = hydra.reshape %y2 shape = [B, S, Lq]
+    %taps2 = hydra.call @taps(%y)
+    %w20 = hydra.transpose %w2 order = [0, 2, 1]
+    %w21 = hydra.reshape %w20 shape = [Lq, 3 * Lq]
+    %z = hydra.linear %taps2, %w21
+    %z1 = hydra.reshape %z shape = [B, S, H, hd]
+    hydra.yield %z1
+  }
+  // The same of the keys [B, S, Kd].
+  hydra.def @convolve_keys(%x, %w1, %w2) {
+    %taps = hydra.call @taps(%x)
+    %by_head = hydra.reshape %taps shape = [B, S, 3, Hk, hd]
+    %heads = hydra.transpose %by_head order = [3, 0, 1, 2, 4]
+    %rows = hydra.reshape %heads shape = [Hk, B * S, 3 * hd]
+    %w10 = hydra.reshape %w1 shape = [Hk, hd, hd, 3]
+    %w11 = hydra.transpose %w10 order = [0, 1, 3, 2]
+    %w12 = hydra.reshape %w11 shape = [Hk, hd, 3 * hd]
+    %y0 = hydra.matmul %rows, %w12 transpose_b
+    %y1 = hydra.reshape %y0 shape = [Hk, B, S, hd]
+    %y2 = hydra.transpose %y1 order = [1, 2, 0, 3]
+    %y = hydra.reshape %y2 shape = [B, S, Kd]
+    %taps2 = hydra.call @taps(%y)
+    %w20 = hydra.transpose %w2 order = [0, 2, 1]
+    %w21 = hydra.reshape %w20 shape = [Kd, 3 * Kd]
+    %z = hydra.linear %taps2, %w21
+    %z1 = hydra.reshape %z shape = [B, S, Hk, hd]
+    hydra.yield %z1
+  }
+
+  // Rows of a head with length 1.
+  hydra.def @unit(%x) {
+    %squares = hydra.mul %x, %x
+    %sum = hydra.sum %squares axes = [3] keep
+    %length = hydra.sqrt %sum
+    %least = hydra.constant value = 1.0e-12
+    %divisor = hydra.max %length, %least
+    %y = hydra.div %x, %divisor
+    hydra.yield %y
+  }
+
+  hydra.def @attention(%n) {
+    %qkv = hydra.use @qkv
+    %f = hydra.linear %n, %qkv
+    %q0 = hydra.slice %f axis = 2 start = 0 size = Lq
+    %k0 = hydra.slice %f axis = 2 start = Lq size = Kd
+    // Half of the values' channels come from the token before.
+    %v_now = hydra.slice %f axis = 2 start = Lq + Kd size = Kd / 2
+    %v_before = hydra.slice %f axis = 2 start = Lq + Kd + Kd / 2 size = Kd / 2
+    %v_shifted = hydra.call @later(%v_before)
+    %v0 = hydra.concat %v_now, %v_shifted axis = 2
+    %v = hydra.reshape %v0 shape = [B, S, Hk, hd]
+
+    %q_conv1 = hydra.use @q_conv1
+    %q_conv2 = hydra.use @q_conv2
+    %k_conv1 = hydra.use @k_conv1
+    %k_conv2 = hydra.use @k_conv2
+    %q1 = hydra.call @convolve_queries(%q0, %q_conv1, %q_conv2)
+    %k1 = hydra.call @convolve_keys(%k0, %k_conv1, %k_conv2)
+
+    // Queries and keys see each other's mean over heads; as many heads of both see each other.
+    %q_heads = hydra.reshape %q0 shape = [B, S, H, hd]
+    %k_heads = hydra.reshape %k0 shape = [B, S, Hk, hd]
+    %half = hydra.constant value = 0.5
+    %to_q, %to_k = hydra.when H == Hk {
+      %both = hydra.add %q_heads, %k_heads
+      hydra.yield %both, %both
+    } else {
+      %q_mean = hydra.mean %q_heads axes = [2] keep
+      %k_mean = hydra.mean %k_heads axes = [2] keep
+      hydra.yield %k_mean, %q_mean
+    }
+    %to_q_half = hydra.mul %to_q, %half
+    %to_k_half = hydra.mul %to_k, %half
+    %q2 = hydra.add %q1, %to_q_half
+    %k2 = hydra.add %k1, %to_k_half
+    %tau = hydra.use @tau
+    %q3 = hydra.call @unit(%q2)
+    %k3 = hydra.call @unit(%k2)
+    %k4 = hydra.mul %k3, %tau
+    %q = hydra.rope %q3 base = rope
+    %k = hydra.rope %k4 base = rope
+    %o0 = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
+    %o = hydra.reshape %o0 shape = [B, S, Lq]
+    %o_proj = hydra.use @o_proj
+    %y = hydra.linear %o, %o_proj
+    hydra.yield %y
+  }
+
+  //===-- The routed feed-forward part ----------------------------------------------------------===//
+
+  hydra.def @mlp(%z) {
+    %gate_up = hydra.use @gate_up
+    %down = hydra.use @down
+    %both = hydra.linear %z, %gate_up
+    %gate = hydra.slice %both axis = 2 start = 0 size = F
+    %up = hydra.slice %both axis = 2 start = F size = F
+    %act = hydra.silu %gate
+    %hidden = hydra.mul %act, %up
+    %y = hydra.linear %hidden, %down
+    hydra.yield %y
+  }
+
+  // Of one number a token [B, S, 1]: mean and unbiased variance.
+  hydra.def @moments(%x) {
+    %mean = hydra.mean %x axes = [0, 1, 2]
+    %off = hydra.sub %x, %mean
+    %squares = hydra.mul %off, %off
+    %sum = hydra.sum %squares axes = [0, 1, 2]
+    %share = hydra.constant value = 1.0 / (B * S - 1)
+    %variance = hydra.mul %sum, %share
+    hydra.yield %mean, %variance
+  }
+
+  // Mixture-of-Depths: what is added to each token, and the loss that keeps the router balanced.
+  hydra.def @mixture_of_depths(%z) {
+    %mod_w = hydra.use @mod_w
+    %mod_b = hydra.use @mod_b
+    %row = hydra.reshape %mod_w shape = [1, D]
+    %score = hydra.linear %z, %row
+    %u = hydra.add %score, %mod_b
+    %ten = hydra.constant value = 10
+    %minus_ten = hydra.constant value = -10
+    %above = hydra.max %u, %minus_ten
+    %clamped = hydra.min %above, %ten
+    %p = hydra.sigmoid %clamped
+    %y = hydra.call @mlp(%z)
+    %delta = hydra.when mod == dense {
+      hydra.yield %y
+    } else {
+      %chosen = hydra.when mod == static {
+        %one = hydra.constant value = 1
+        %rest = hydra.sub %one, %p
+        %passed = hydra.mul %y, %p
+        %kept = hydra.mul %z, %rest
+        %mixed = hydra.add %passed, %kept
+        hydra.yield %mixed
+      } else {
+        // A token's rank: how many have a larger score, or the same and stand before it.
+        %others = hydra.transpose %u order = [0, 2, 1]
+        %larger = hydra.compare %others, %u is = "gt"
+        %same = hydra.compare %others, %u is = "eq"
+        %i = hydra.iota shape = [1, S, S] axis = 1
+        %j = hydra.iota shape = [1, S, S] axis = 2
+        %earlier = hydra.compare %j, %i is = "lt"
+        %larger_f = hydra.cast %larger to = f32
+        %same_f = hydra.cast %same to = f32
+        %earlier_f = hydra.cast %earlier to = f32
+        %ties = hydra.mul %same_f, %earlier_f
+        %before = hydra.add %larger_f, %ties
+        %rank = hydra.sum %before axes = [2] keep
+        %k = hydra.constant value = max(1, min(S, floor(S * kappa)))
+        %selected = hydra.compare %rank, %k is = "lt"
+        %zero = hydra.constant value = 0
+        %routed = hydra.select %selected, %y, %zero
+        hydra.yield %routed
+      }
+      hydra.yield %chosen
+    }
+    %mean, %variance = hydra.call @moments(%p)
+    %capacity = hydra.constant value = kappa
+    %miss = hydra.sub %mean, %capacity
+    %miss_squared = hydra.mul %miss, %miss
+    %steepness = hydra.constant value = -5.0 / max(0.5 * kappa * (1 - kappa), 0.01)
+    %exponent = hydra.mul %variance, %steepness
+    %indifference = hydra.exp %exponent
+    %half = hydra.constant value = 0.5
+    %half_indifference = hydra.mul %indifference, %half
+    %sum = hydra.add %miss_squared, %half_indifference
+    %weight = hydra.constant value = w_aux
+    %aux = hydra.mul %sum, %weight
+    hydra.yield %delta, %aux
+  }
+
+  // One pass of the feed-forward part over `h`: what is added, and the balance loss of middle blocks.
+  hydra.def @pass(%h, %bias, %embed) {
+    %norm2 = hydra.use @norm2
+    %h1 = hydra.add %h, %bias
+    %h2 = hydra.add %h1, %embed
+    %z = hydra.rms_norm %h2, %norm2 eps = eps
+    %delta, %aux = hydra.when layer >= 1 and layer <= Nb - 2 {
+      %d, %a = hydra.call @mixture_of_depths(%z)
+      hydra.yield %d, %a
+    } else {
+      %y = hydra.call @mlp(%z)
+      %none = hydra.constant value = 0
+      hydra.yield %y, %none
+    }
+    hydra.yield %delta, %aux
+  }
+
+  // Mixture-of-Recursions, from the block's middle `h0`: its last value, the balance loss of the last
+  // recursion, and the loss for the router's spread.
+  hydra.def @recursions(%h0) {
+    %one = hydra.constant value = 1
+    %none = hydra.constant value = 0
+    %p, %ponder = hydra.when mor == fixed {
+      %nowhere = hydra.constant value = 0 shape = [B, S, 1]
+      hydra.yield %nowhere, %none
+    } else {
+      %mor_w = hydra.use @mor_w
+      %mor_b = hydra.use @mor_b
+      %row = hydra.reshape %mor_w shape = [1, D]
+      %l0 = hydra.linear %h0, %row
+      %l = hydra.add %l0, %mor_b
+      %half = hydra.constant value = 0.5
+      %l_half = hydra.mul %l, %half
+      %t = hydra.tanh %l_half
+      %three = hydra.constant value = 3
+      %squashed = hydra.mul %t, %three
+      %prob = hydra.sigmoid %squashed
+      %mean, %variance = hydra.call @moments(%prob)
+      %mean_l, %variance_l = hydra.call @moments(%squashed)
+      %cost = hydra.when R == 1 {
+        hydra.yield %none
+      } else {
+        %price = hydra.constant value = 0.0005
+        %paid = hydra.mul %mean, %price
+        hydra.yield %paid
+      }
+      %minus_ten = hydra.constant value = -10
+      %exponent = hydra.mul %variance, %minus_ten
+      %indifference = hydra.exp %exponent
+      %hundredth = hydra.constant value = 0.01
+      %spread = hydra.mul %indifference, %hundredth
+      %lacking0 = hydra.sub %half, %variance_l
+      %lacking = hydra.max %lacking0, %none
+      %tenth = hydra.constant value = 0.1
+      %push = hydra.mul %lacking, %tenth
+      %sum0 = hydra.add %cost, %spread
+      %sum = hydra.add %sum0, %push
+      %five = hydra.constant value = 5
+      %bounded = hydra.min %sum, %five
+      hydra.yield %prob, %bounded
+    }
+    // Depth (as a real number, rounded where it is compared), and its distances to each recursion.
+    %reach = hydra.constant value = R - 1
+    %position = hydra.mul %p, %reach
+    %above = hydra.constant value = R - 1 - min_depth
+    %least = hydra.constant value = min_depth
+    %more = hydra.mul %p, %above
+    %depth = hydra.add %more, %least
+    %all = hydra.iota shape = [1, 1, R] axis = 2 dtype = f32
+    %distances = hydra.sub %position, %all
+    %squares = hydra.mul %distances, %distances
+    %exponents = hydra.neg %squares
+    %weights = hydra.exp %exponents
+    %total0 = hydra.sum %weights axes = [2] keep
+    %tiny = hydra.constant value = 1.0e-8
+    %total = hydra.add %total0, %tiny
+
+    %rec_bias = hydra.use @rec_bias
+    %rec_embed = hydra.use @rec_embed
+    %numbers = hydra.iota shape = [R, 1, 1] axis = 0 dtype = f32
+    %nothing = hydra.constant value = 0 shape = [B, S, D]
+    %end, %result, %balance = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed, %r = %numbers) carry(%cur = %h0, %sum = %nothing, %last = %none) {
+      %delta, %aux = hydra.call @pass(%cur, %bias, %embed)
+      %passed = hydra.add %cur, %delta
+      %next, %value = hydra.when mor == fixed {
+        hydra.yield %passed, %passed
+      } else {
+        %distance = hydra.sub %position, %r
+        %square = hydra.mul %distance, %distance
+        %exponent = hydra.neg %square
+        %weight = hydra.exp %exponent
+        %n, %v = hydra.when mor == static {
+          %share = hydra.div %weight, %total
+          %part = hydra.mul %passed, %share
+          %mixture = hydra.add %sum, %part
+          hydra.yield %passed, %mixture
+        } else {
+          %half = hydra.constant value = 0.5
+          %from = hydra.sub %r, %half
+          %to = hydra.add %r, %half
+          %active = hydra.compare %depth, %from is = "ge"
+          %stays = hydra.compare %depth, %to is = "ge"
+          %cur1 = hydra.select %active, %passed, %cur
+          // The value itself; its derivative goes to the router too.
+          %held = hydra.detach %weight
+          %above_one = hydra.add %weight, %one
+          %straight = hydra.sub %above_one, %held
+          %ends = hydra.mul %cur1, %straight
+          %ending = hydra.select %active, %ends, %sum
+          %kept = hydra.select %stays, %sum, %ending
+          hydra.yield %cur1, %kept
+        }
+        hydra.yield %n, %v
+      }
+      hydra.yield %next, %value, %aux
+    }
+    hydra.yield %result, %balance, %ponder
+  }
+
+  //===-- The model ---------------------------------------------------------------------------===//
+
+  hydra.def @trunk(%tokens) {
+    %table = hydra.use @tok_emb
+    %embedded = hydra.embedding %tokens, %table
+    %factor = hydra.constant value = sqrt(D)
+    %start = hydra.mul %embedded, %factor
+    %none = hydra.constant value = 0
+    %end, %aux, %ponder = hydra.for @layers carry(%x = %start, %aux_sum = %none, %ponder_sum = %none) {
+      %norm1 = hydra.use @norm1
+      %n = hydra.rms_norm %x, %norm1 eps = eps
+      %mixed = hydra.call @attention(%n)
+      %half = hydra.constant value = 0.5
+      %a = hydra.mul %mixed, %half
+      %h0 = hydra.add %x, %a
+      %value, %balance, %spread = hydra.call @recursions(%h0)
+      %final_norm = hydra.use @final_norm
+      %out = hydra.rms_norm %value, %final_norm eps = eps
+      %aux_next = hydra.add %aux_sum, %balance
+      %ponder_next = hydra.add %ponder_sum, %spread
+      hydra.yield %out, %aux_next, %ponder_next
+    }
+    %norm = hydra.use @norm
+    %final = hydra.rms_norm %end, %norm eps = eps
+    hydra.yield %final, %aux, %ponder
+  }
+
+  // The mean cross entropy of every token's successor, and the losses of the routers; the head is the
+  // embedding.
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %ce = hydra.linear_cross_entropy %final, %head, %labels
+    %most = hydra.constant value = 100
+    %aux_bounded = hydra.min %aux, %most
+    %ponder_bounded = hydra.min %ponder, %most
+    %scale = hydra.constant value = ponder_scale
+    %ponder_scaled = hydra.mul %ponder_bounded, %scale
+    %routed = hydra.add %ce, %aux_bounded
+    %loss = hydra.add %routed, %ponder_scaled
+    hydra.return loss = %loss
+  }
+
+  // The scores of every next token [B, S, V].
+  hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %logits = hydra.linear %final, %head
+    hydra.return logits = %logits
+  }
+}
