@@ -6,7 +6,9 @@
 hydra.model @ttt version 1 {
   hydra.symbols dims(D, F, L, H, V, b0 = 16) reals(eta_base = 0.01, rope = 1.0e4, eps = 1.0e-5)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
+                flags(per_head_lr = false, untied = false)
   hydra.derive d = D / H // width of a head
+  hydra.derive gates = select(per_head_lr, H, 1)
 
   hydra.preset @ref           {D = 64,   F = 128,   L = 2,  H = 4,  V = 97, eta_base = 0.5}
   hydra.preset @bytes         {D = 128,  F = 344,   L = 2,  H = 4,  V = 256}
@@ -28,13 +30,14 @@ hydra.model @ttt version 1 {
     hydra.param @W0       [H, d, d] init = normal(0.02) // what the heads know before the first token
     hydra.param @ln_w     [H, d]    init = ones
     hydra.param @ln_b     [H, d]    init = zeros
-    hydra.param @theta_lr [1, D]    init = uniform(1 / sqrt(D))
+    hydra.param @theta_lr [gates, D] init = uniform(1 / sqrt(D))
     hydra.param @norm2    [D]       init = ones
     hydra.param @gate     [F, D]    init = uniform(1 / sqrt(D))
     hydra.param @up       [F, D]    init = uniform(1 / sqrt(D))
     hydra.param @down     [D, F]    init = uniform(1 / sqrt(F))
   }
-  hydra.param @norm [D] init = ones
+  hydra.param @norm    [D]    init = ones
+  hydra.param @lm_head [V, D] init = uniform(1 / sqrt(D)) when untied
 
   // The rows of `x` [B, H, N, d] without mean and with variance 1, and the reciprocal deviations.
   hydra.def @normalise(%x) {
@@ -64,7 +67,7 @@ hydra.model @ttt version 1 {
     hydra.yield %y
   }
 
-  // Queries, keys, values [B, H, S, d], step widths [B, 1, S, 1] and first weights [B, H, d, d] to what
+  // Queries, keys, values [B, H, S, d], step widths [B, gates, S, 1] and first weights [B, H, d, d] to what
   // the queries read.
   hydra.def @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta) {
     %z, %end = hydra.scan axis = 2 chunk = b0 over(%kc = %k, %vc = %v, %qc = %q, %ec = %eta) carry(%w = %start) {
@@ -127,13 +130,14 @@ hydra.model @ttt version 1 {
       %k = hydra.call @rotated_heads(%k0)
       %v = hydra.call @heads(%v0)
 
-      // How far each token's step goes, for all heads alike.
+      // How far each token's step goes, for all heads alike or for each its own.
       %theta = hydra.use @theta_lr
       %logit = hydra.linear %n, %theta
       %open = hydra.sigmoid %logit
       %largest = hydra.constant value = eta_base
       %width = hydra.mul %open, %largest
-      %eta = hydra.reshape %width shape = [B, 1, S, 1]
+      %by_gate = hydra.transpose %width order = [0, 2, 1]
+      %eta = hydra.reshape %by_gate shape = [B, gates, S, 1]
 
       %W0 = hydra.use @W0
       %ln_w = hydra.use @ln_w
@@ -167,10 +171,21 @@ hydra.model @ttt version 1 {
     hydra.yield %final
   }
 
-  // The mean cross entropy of every token's successor; the head is the embedding.
+  hydra.def @head() {
+    %head = hydra.when untied {
+      %lm_head = hydra.use @lm_head
+      hydra.yield %lm_head
+    } else {
+      %tok_emb = hydra.use @tok_emb
+      hydra.yield %tok_emb
+    }
+    hydra.yield %head
+  }
+
+  // The mean cross entropy of every token's successor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
     %final = hydra.call @trunk(%tokens)
-    %head = hydra.use @tok_emb
+    %head = hydra.call @head()
     %loss = hydra.linear_cross_entropy %final, %head, %labels
     hydra.return loss = %loss
   }
@@ -178,7 +193,7 @@ hydra.model @ttt version 1 {
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
     %final = hydra.call @trunk(%tokens)
-    %head = hydra.use @tok_emb
+    %head = hydra.call @head()
     %logits = hydra.linear %final, %head
     hydra.return logits = %logits
   }

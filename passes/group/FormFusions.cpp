@@ -77,14 +77,16 @@ private:
 
   /// Open groups that read a tile which this one reads too, the last one first.
   SmallVector<Group *> neighboursOf(const GroupLayout &layout) {
-    SmallVector<Group *> found;
-    for (std::unique_ptr<Group> &group : groups)
-      if (group->open && llvm::any_of(tilesOf(layout), [&](Value v) {
-            return group->tiles.contains(v);
-          }))
-        found.push_back(group.get());
-    llvm::sort(found, [](Group *a, Group *b) { return standsBefore(b, a); });
-    return found;
+    SetVector<Group *> found;
+    for (Value tile : tilesOf(layout)) {
+      SmallVector<Group *> &known = readers[tile];
+      llvm::erase_if(known,
+                     [&](Group *group) { return !group->open || !group->tiles.contains(tile); });
+      found.insert(known.begin(), known.end());
+    }
+    SmallVector<Group *> neighbours = found.takeVector();
+    llvm::sort(neighbours, [](Group *a, Group *b) { return standsBefore(b, a); });
+    return neighbours;
   }
 
   static llvm::SmallDenseSet<Value> tilesOf(const GroupLayout &layout) {
@@ -162,6 +164,9 @@ private:
   void set(Group &group, const GroupLayout &layout) {
     group.members.assign(layout.getMembers().begin(), layout.getMembers().end());
     group.tiles = tilesOf(layout);
+    for (Value tile : group.tiles)
+      if (SmallVector<Group *> &known = readers[tile]; !llvm::is_contained(known, &group))
+        known.push_back(&group);
     for (Operation *op : group.members)
       groupOf[op] = &group;
   }
@@ -171,6 +176,7 @@ private:
   size_t buffers;
   SmallVector<std::unique_ptr<Group>> groups;
   DenseMap<Operation *, Group *> groupOf;
+  DenseMap<Value, SmallVector<Group *>> readers; ///< by tile: groups that read it, maybe no more
 };
 
 struct FormFusions : impl::FormFusionsBase<FormFusions> {

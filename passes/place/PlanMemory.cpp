@@ -207,10 +207,10 @@ private:
         bestOrder = order;
     }
     // Where they waste bytes, orders close to the best one often do not.
-    constexpr int kAttempts = 200;
-    constexpr double kWaste = 1.005;
+    constexpr double kWaste = 1.005, kWork = 4e9; // pairs of buffers that are looked at
+    const int attempts = std::min(200, static_cast<int>(kWork / (1.0 + double(n) * double(n))));
     std::minstd_rand random; // the same numbers everywhere
-    for (int i = 0; i < kAttempts && peak > kWaste * live; ++i) {
+    for (int i = 0; i < attempts && peak > kWaste * live; ++i) {
       std::vector<unsigned> order = shaken(bestOrder, random);
       if (attempt(order))
         bestOrder = order;

@@ -55,3 +55,61 @@ hydra.model @m version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// A scan whose sequences have different lengths.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32, %y: [5, D] f32) {
+    // expected-error @+1 {{'hydra.scan' op walks over sequences of 4 and 5 rows}}
+    %z = hydra.scan axis = 0 chunk = 2 over(%a = %x, %b = %y) {
+      hydra.yield %a
+    }
+    hydra.return z = %z
+  }
+}
+
+// -----
+
+// A scan along an axis that a sequence has not.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    // expected-error @+1 {{'hydra.scan' op has axis 2 but walks over a tensor of [4, 6]}}
+    %z = hydra.scan axis = 2 chunk = 2 over(%a = %x) {
+      hydra.yield %a
+    }
+    hydra.return z = %z
+  }
+}
+
+// -----
+
+// A carried value that grows.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    %start = hydra.slice %x axis = 0 start = 0 size = 1
+    // expected-error @+1 {{'hydra.scan' op carried value 0 changes type from 'tensor<1x6xf32>' to 'tensor<3x6xf32>'}}
+    %end = hydra.scan axis = 0 chunk = 2 over(%a = %x) carry(%s = %start) {
+      %next = hydra.concat %s, %a axis = 0
+      hydra.yield %next
+    }
+    hydra.return end = %end
+  }
+}
+
+// -----
+
+// A chunk of nothing.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    // expected-error @+1 {{'hydra.scan' op has an axis or a chunk that is no number, or no positive one}}
+    %z = hydra.scan axis = 0 chunk = D - 6 over(%a = %x) {
+      hydra.yield %a
+    }
+    hydra.return z = %z
+  }
+}
