@@ -230,27 +230,43 @@ private:
   /// Puts every free source right before its first use, and erases unused ones.
   static void settle(Block &block) {
     SmallVector<Operation *> sources;
-    for (Operation &op : block)
+    Places places;
+    for (auto [i, op] : llvm::enumerate(block)) {
+      places[&op] = i;
       if (isFreeSource(&op))
         sources.push_back(&op);
+    }
     llvm::SmallPtrSet<Operation *, 32> settled;
     for (Operation *op : sources)
-      settle(op, settled);
+      settle(op, settled, places);
   }
 
-  static void settle(Operation *op, llvm::SmallPtrSetImpl<Operation *> &settled) {
+  /// Where an operation stands, or where the one stands that it was put before. Asking the block
+  /// would number all of it again after almost every move.
+  using Places = DenseMap<Operation *, int64_t>;
+
+  static void settle(Operation *op, llvm::SmallPtrSetImpl<Operation *> &settled, Places &places) {
     if (!settled.insert(op).second)
       return;
     for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
       if (isFreeSource(user))
-        settle(user, settled);
+        settle(user, settled, places);
     if (op->use_empty())
       return op->erase();
+    auto standsBefore = [&](Operation *a, Operation *b) {
+      const int64_t x = places.lookup(a), y = places.lookup(b);
+      if (x != y)
+        return x < y;
+      if (isFreeSource(a) != isFreeSource(b)) // one was put before the other
+        return isFreeSource(a);
+      return a->isBeforeInBlock(b);
+    };
     Operation *first = *op->user_begin();
     for (Operation *user : op->getUsers())
-      if (user->isBeforeInBlock(first))
+      if (user != first && standsBefore(user, first))
         first = user;
     op->moveBefore(first);
+    places[op] = places.lookup(first);
   }
 };
 
