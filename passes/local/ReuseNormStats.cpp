@@ -99,6 +99,9 @@ private:
       OpBuilder b(s.norm);
       s.norm = cast<DifferentiableOpInterface>(s.norm).saveForBackward(b);
     }
+    for (Value operand : s.norm->getOperands()) // reading a variable can be anywhere before
+      if (auto use = operand.getDefiningOp<UseOp>())
+        use->moveBefore(&use->getBlock()->front());
     Operation *last = nullptr;
     for (Value operand : s.norm->getOperands())
       if (Operation *op = operand.getDefiningOp(); op && (!last || last->isBeforeInBlock(op)))
@@ -153,7 +156,10 @@ private:
       replace(op, s.r());
   }
 
+  /// Unless the norm needs something that is computed behind the operation.
   void replace(Operation *op, Value statistic) {
+    if (!statistic.getDefiningOp()->isBeforeInBlock(op))
+      return;
     OpBuilder b(op);
     Value result = op->getResult(0);
     result.replaceAllUsesWith(build::reshape(b, op->getLoc(), statistic, build::shapeOf(result)));

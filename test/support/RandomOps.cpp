@@ -165,8 +165,8 @@ Dim OpWriter::someWidth() {
 
 bool OpWriter::elementwise() {
   Operand x = any();
-  static const std::vector<std::string> names = {"neg",  "exp",     "log",  "sqrt", "rsqrt",
-                                                 "tanh", "sigmoid", "silu", "gelu"};
+  static const std::vector<std::string> names = {"neg", "exp",  "log",     "sqrt", "rsqrt", "sin",
+                                                 "cos", "tanh", "sigmoid", "silu", "gelu"};
   const std::string name = random.pick(names);
   if (name == "log" || name == "sqrt" || name == "rsqrt") {
     x = binary("mul", x, x, x.size * x.size);
@@ -178,7 +178,10 @@ bool OpWriter::elementwise() {
     x = unary("tanh", x, 1.0);
   if (name == "neg" && random.chance(0.3))
     x = unary("neg", x, x.size);
-  remember(tame(unary(name, x, name == "exp" ? 2.0 : name == "sigmoid" ? 1.0 : x.size)));
+  remember(tame(unary(name, x,
+                      name == "exp"                                         ? 2.0
+                      : name == "sigmoid" || name == "sin" || name == "cos" ? 1.0
+                                                                            : x.size)));
   return true;
 }
 

@@ -79,3 +79,37 @@ hydra.model @m version 1 {
     hydra.return n = %n, o = %o, r = %r
   }
 }
+
+// -----
+
+// A mean that stands before the norm, and even before its parameters are read; and one that stands before
+// they are computed, which stays.
+// CHECK-LABEL: hydra.model @early
+// CHECK: hydra.use @w
+// CHECK: hydra.layer_norm {{.*}} saving
+// CHECK-NOT: hydra.mean
+// CHECK: hydra.entry @late
+// CHECK: hydra.mean
+// CHECK: hydra.layer_norm
+hydra.model @early version 1 {
+  hydra.param @w [8] init = ones
+  hydra.param @b [8] init = zeros
+  hydra.entry @loss(%x: [4, 8] f32) {
+    %m = hydra.mean %x axes = [1] keep
+    %c = hydra.sub %x, %m
+    %w = hydra.use @w
+    %b = hydra.use @b
+    %n = hydra.layer_norm %c, %w, %b eps = 1.0e-5
+    %y = hydra.layer_norm %x, %w, %b eps = 1.0e-5
+    %z = hydra.add %n, %y
+    hydra.return z = %z
+  }
+  hydra.entry @late(%x: [4, 8] f32) {
+    %m = hydra.mean %x axes = [1] keep
+    %c = hydra.sub %x, %m
+    %b = hydra.use @b
+    %w = hydra.sum %c axes = [0]
+    %y = hydra.layer_norm %x, %w, %b eps = 1.0e-5
+    hydra.return y = %y
+  }
+}
