@@ -305,9 +305,9 @@ private:
         operand.set(widened(operand.get()));
     if (failed(retype(op)))
       return failure();
-    if (strong)
-      return success();
     Value result = op->getResult(0);
+    if (strong || !hasFloats(result)) // comparisons have truth values
+      return success();
     Value narrow = castBehind(result, builder.getBF16Type());
     result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
     return success();

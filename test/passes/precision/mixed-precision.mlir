@@ -88,3 +88,25 @@ hydra.model @m version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// A comparison with a constant is computed in f32 and stays a truth value.
+// PURE-LABEL: hydra.entry @loss
+// PURE: %[[WIDE:.*]] = hydra.cast %w to = f32
+// PURE: %[[C:.*]] = hydra.compare %[[WIDE]], %{{.*}} is = "lt"
+// PURE-NOT: hydra.cast %[[C]]
+// PURE: hydra.select %[[C]]
+hydra.model @m version 1 {
+  hydra.param @w [8] init = ones
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.entry @loss() {
+    %w = hydra.use @w
+    %three = hydra.constant value = 3
+    %c = hydra.compare %w, %three is = "lt"
+    %x = hydra.silu %w
+    %y = hydra.select %c, %x, %w
+    %loss = hydra.sum %y axes = [0]
+    hydra.return loss = %loss
+  }
+}
