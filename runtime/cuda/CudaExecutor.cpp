@@ -440,6 +440,7 @@ private:
     device.wait("cannot fill GPU memory");
   }
 
+  /// Microseconds of one run.
   double timeProduct(const CudaMatmul &product, const Node &node) {
     const bool bias = node.args.size() == 4;
     return medianMicroseconds([&] {
@@ -448,7 +449,7 @@ private:
     });
   }
 
-  /// Of one run of several behind one another, by the median of several rounds.
+  /// Microseconds of one run of several behind one another, by the median of several rounds.
   template <typename Run> double medianMicroseconds(const Run &run) {
     constexpr int runs = 10, rounds = 5;
     run();
@@ -751,6 +752,7 @@ private:
                       .block = record.block});
     }
   }
+
   /// Tells CUPTI which nodes of the graph a step has just become.
   void noteNodes(const Prepared &program, const Node &node, CUstream stream,
                  std::set<CUgraphNode> &known) {

@@ -7,8 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 using namespace hydra::planfile;
 
