@@ -948,14 +948,9 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
   if (parser.parseSymbolName(stack))
     return failure();
   SMLoc loc = parser.getCurrentLocation();
-  if (succeeded(parser.parseOptionalKeyword("carry"))) {
-    auto carried = [&]() -> ParseResult {
-      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
-                     parser.parseOperand(inits.emplace_back()));
-    };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, carried))
-      return failure();
-  }
+  if (succeeded(parser.parseOptionalKeyword("carry")) &&
+      parser.parseAssignmentList(arguments, inits))
+    return failure();
   if (parseOperandTypes(parser, inits.size(), types) ||
       parser.resolveOperands(inits, types, loc, state.operands))
     return failure();

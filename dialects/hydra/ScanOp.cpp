@@ -18,11 +18,7 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
     if (failed(parser.parseOptionalKeyword(word)))
       return 0;
     SmallVector<OpAsmParser::UnresolvedOperand> operands;
-    auto element = [&]() -> ParseResult {
-      return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
-                     parser.parseOperand(operands.emplace_back()));
-    };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, element) ||
+    if (parser.parseAssignmentList(arguments, operands) ||
         parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
       return failure();
     return static_cast<int32_t>(operands.size());

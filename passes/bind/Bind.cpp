@@ -540,15 +540,21 @@ private:
       const int64_t rows = std::min(chunk, *length - start);
       environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
       IRMapping mapping;
-      for (auto [argument, sequence] : llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
-        mapping.map(argument, SliceOp::create(b, scan.getLoc(), sequence, b.getI64IntegerAttr(axis),
-                                              b.getI64IntegerAttr(start), b.getI64IntegerAttr(rows)));
+      for (auto [argument, sequence] :
+           llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
+        mapping.map(argument,
+                    SliceOp::create(b, scan.getLoc(), sequence, b.getI64IntegerAttr(axis),
+                                    b.getI64IntegerAttr(start), b.getI64IntegerAttr(rows)));
       mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
       Block *block = scan->getBlock();
       Operation *before = scan->getPrevNode();
       Operation *yield = nullptr; // a copy too: binding may replace what it yields
-      for (Operation &op : scan.getBody().front())
+      for (Operation &op : scan.getBody().front()) {
+        if (++scanned > kMostScanned)
+          return scan.emitOpError()
+                 << "is one of those that write more than " << kMostScanned << " operations";
         yield = b.clone(op, mapping);
+      }
       if (failed(bindOperations(before ? std::next(before->getIterator()) : block->begin(),
                                 yield->getIterator())))
         return failure();
@@ -601,8 +607,8 @@ private:
       if (list.size() > 1) {
         int64_t rank = build::shapeOf(whole).size();
         if (scan.getAxis() >= rank)
-          return scan.emitOpError() << "yields chunks of rank " << rank << ", which have no axis "
-                                    << scan.getAxis();
+          return scan.emitOpError()
+                 << "yields chunks of rank " << rank << ", which have no axis " << scan.getAxis();
         auto join = ConcatOp::create(b, scan.getLoc(), AnyType::get(&getContext()), list,
                                      b.getI64IntegerAttr(scan.getAxis()));
         if (failed(bindValue(cast<InferTypeOpInterface>(join.getOperation()))))
@@ -642,6 +648,10 @@ private:
     Environment &environment;
     bool outermost;
   };
+
+  /// Far beyond any model: scans in scans multiply.
+  static constexpr int64_t kMostScanned = 1'000'000;
+  int64_t scanned = 0;
 
   ModelOp model;
   Environment environment;

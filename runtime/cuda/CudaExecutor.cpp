@@ -378,15 +378,22 @@ public:
   std::vector<std::pair<std::string, std::string>> describe() const override {
     int version = 0;
     driver().cuDriverGetVersion(&version);
-    return {{"device",
-             fmt::format("cuda:{}, {} ({})", options.device, device.name, device.architecture)},
-            {"driver", fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10)},
-            {"product workspace",
-             workspace.size() ? fmt::format("{} beside the arena", bytesText(workspace.size()))
-                              : "none"},
-            {"execution", options.check   ? "step by step, each checked"
-                          : options.graph ? "one captured graph a program"
-                                          : "step by step"}};
+    std::vector<std::pair<std::string, std::string>> rows = {
+        {"device",
+         fmt::format("cuda:{}, {} ({})", options.device, device.name, device.architecture)},
+        {"driver", fmt::format("for CUDA {}.{}", version / 1000, version % 1000 / 10)},
+        {"product workspace", workspace.size()
+                                  ? fmt::format("{} beside the arena", bytesText(workspace.size()))
+                                  : "none"},
+        {"execution", options.check   ? "step by step, each checked"
+                      : options.graph ? "one captured graph a program"
+                                      : "step by step"}};
+    if (options.profile)
+      rows.emplace_back("profile", cupti ? "of replayed graphs, by CUPTI"
+                                   : whyNoCupti.empty()
+                                       ? "step by step, between events"
+                                       : "step by step, between events: " + whyNoCupti);
+    return rows;
   }
 
 private:

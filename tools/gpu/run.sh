@@ -36,6 +36,7 @@ if [[ $wanted == *" test "* ]]; then
   "${train[@]}" --steps 20 --save "$work/part" > /dev/null 2>&1
   check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
+  check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
   grep -h 'held-out' "$work/log" | tail -n 1
 fi

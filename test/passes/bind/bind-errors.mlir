@@ -113,3 +113,21 @@ hydra.model @m version 1 {
     hydra.return z = %z
   }
 }
+
+// -----
+
+// Scans in scans multiply.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [10000 * D] f32) {
+    %z = hydra.scan axis = 0 chunk = 1 over(%a = %x) {
+      // expected-error @+1 {{'hydra.scan' op is one of those that write more than 1000000 operations}}
+      %y = hydra.scan axis = 0 chunk = 1 over(%b = %x) {
+        %c = hydra.add %a, %b
+        hydra.yield %c
+      }
+      hydra.yield %y
+    }
+    hydra.return z = %z
+  }
+}

@@ -225,10 +225,16 @@ TEST_P(Golden, LossAndEveryGradient) {
                   kGoldenGradientTolerance * std::abs(expected.first));
   }
   double all = 0.0;
-  for (auto &[name, tensor] : results)
-    if (name.starts_with("grad."))
-      for (const double v : tensor.data)
-        all += v * v;
+  size_t gradients = 0;
+  for (auto &[name, tensor] : results) {
+    if (!name.starts_with("grad."))
+      continue;
+    ++gradients;
+    for (const double v : tensor.data)
+      all += v * v;
+  }
+  EXPECT_EQ(gradients,
+            static_cast<size_t>(llvm::range_size(modelOf(*module).getBody().getOps<ParamOp>())));
   EXPECT_NEAR(std::sqrt(all), golden.gradientNorm, kGoldenGradientTolerance * golden.gradientNorm);
 }
 
