@@ -141,6 +141,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
+      {P::Place, false, 2, false, false, [](Options) { return createAlignRows(); }, isForCuda},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Plan, true, 0, false, false, planPass},
       {P::Plan, false, 2, true, true, [](Options) { return createAssignStreams(); }, isForCuda},

@@ -44,6 +44,8 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
+  if (parser.parseOptionalAttrDictWithKeyword(state.attributes))
+    return failure();
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
@@ -66,6 +68,7 @@ void FusedOp::print(OpAsmPrinter &p) {
     p << ')';
   }
   printOperandTypes(p, getInputs().getTypes());
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), getAttributeNames());
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
@@ -269,13 +272,13 @@ bool FusedOp::sumsOverRows(unsigned result) {
 OperandLayout FusedOp::operandLayout(unsigned operand) {
   // Any strides between rows; elements of the last dimension lie densely.
   bool rowValue = !isOuterOnly(operand) && getInputForm(operand) == RowForm::Row;
-  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*alignment=*/4};
+  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false};
 }
 
 OperandLayout FusedOp::resultLayout(unsigned result) {
   if (sumsOverRows(result) || getResultForm(result) != RowForm::Tile)
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4};
+  return {/*denseInner=*/1, /*mergedRows=*/false};
 }
 
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {

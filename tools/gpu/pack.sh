@@ -49,6 +49,21 @@ for name in "${!cases[@]}"; do
   compile "${flags[@]}" --mode=grad -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name.safetensors" >/dev/null 2>&1
 done
+# The other families. Who is routed where is compared in f32 only: rounding may change whom a router picks.
+while read -r name precisions flags; do
+  for precision in ${precisions//,/ }; do
+    compile $flags --mode=grad --precision=$precision --target=h200 -o "$out/test/$name-$precision.fb"
+    compile $flags --mode=grad --precision=$precision -o "$out/cpu.fb"
+    "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name-$precision.safetensors" >/dev/null 2>&1
+  done
+done << 'FAMILIES'
+ttt fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=40
+megalodon fp32,bf16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
+megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set Q=1 --batch=2 --seq=12
+hydra-fixed fp32,bf16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
+hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
+hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
+FAMILIES
 rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
@@ -69,6 +84,18 @@ xl-4x512 xl 4 512 10000 rowwise
 2.7B-4x1024 2.7B 4 1024 10000 rowwise
 small-32x1024-V50304 small 32 1024 50304 rowwise rowwise,every=6
 2.7B-16x1024 2.7B 16 1024 10000
+ROWS
+# The rows of the other families: name, model, sizes.
+mkdir "$out/families"
+while read -r name flags; do
+  compile $flags --precision=bf16 --target=h200 --no-clip -o "$out/families/$name.fb"
+done << 'ROWS'
+hydra-dynamic-4x1024 models/hydra.mlir --preset=profile-100M-as-run --batch=4 --seq=1024
+hydra-static-4x1024 models/hydra.mlir --preset=profile-100M-as-run --set mor=static --batch=4 --seq=1024
+megalodon-1x512 models/megalodon.mlir --preset=profile-train --batch=1 --seq=512
+megalodon-1x2048 models/megalodon.mlir --preset=profile-train --batch=1 --seq=2048
+megalodon-1x8192 models/megalodon.mlir --preset=profile-train --set Q=128 --batch=1 --seq=8192
+ttt-1x512 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=512
 ROWS
 # Attention alone, as projections of narrow rows: batch heads key-heads seq width.
 while read -r batch heads keys seq width; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
-# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [torch]    default: all but sanitize and tune
+# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [families] [torch]    default: all but sanitize and tune
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-wanted=" ${*:-test bench attention stream torch} "
+wanted=" ${*:-test bench attention stream families torch} "
 failed=0
 nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader
 
@@ -53,6 +53,13 @@ if [[ $wanted == *" sanitize "* ]]; then
   done
 fi
 
+if [[ $wanted == *" families "* ]]; then
+  for plan in families/*.fb; do
+    name=$(basename "$plan" .fb)
+    check "$name measured" timeout 120 bin/hydra-run "$plan" --bench=10
+    awk -v name="$name" '/median ms/ { getline; printf "family %s %s\n", name, $1 }' "$work/log" | tee -a results.txt
+  done
+fi
 if [[ $wanted == *" bench "* ]]; then
   for plan in bench/*.fb; do
     name=$(basename "$plan" .fb)

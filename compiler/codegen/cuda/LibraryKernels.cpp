@@ -210,7 +210,7 @@ private:
   /// and `stages` of two tiles, of `extra` bytes and of two barriers.
   static Shape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads,
                            int64_t own, int64_t stages, int64_t extra) {
-    int64_t tile = 64 * a.width * 2, resident = groups == 1 ? 2 : 1;
+    int64_t tile = 64 * 2 * llvm::alignTo(a.width, 64), resident = groups == 1 ? 2 : 1;
     int64_t items = ceilDiv(rows, 64 * groups) * heads * a.batch;
     return {std::min(items, kMultiprocessors * resident),
             1,
@@ -232,11 +232,12 @@ private:
     std::string in = "const " + a.element + " *", out = a.element + " *";
     bool own = hopper && a.tiled;
     int64_t m = own ? warpgroups(a, a.queries, a.heads, a.width <= 80 ? 3 : 2) : rowTiles(a);
+    int64_t stages = a.width <= 80 ? 4 : 5;
     std::string body =
         (Twine(own       ? "hopperForward"
                : a.tiled ? "attentionForward"
                          : "plainForward") +
-         parameters(a, own ? blockText(a, m, 4) : std::to_string(m), ArrayRef(args).take_front(4)) +
+         parameters(a, own ? blockText(a, m, stages) : std::to_string(m), ArrayRef(args).take_front(4)) +
          "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
@@ -246,7 +247,7 @@ private:
       access.push_back(plan::kWrite);
     }
     launch(call, "attention_forward", types, body,
-           own ? hopperShape(a, m, a.queries, a.heads, 1, 4, 0)
+           own ? hopperShape(a, m, a.queries, a.heads, 1, stages, 0)
                : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
            args, access);
     return success();

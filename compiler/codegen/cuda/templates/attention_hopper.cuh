@@ -75,8 +75,9 @@ template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, i
           typename K, typename V, typename O>
 __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o,
                                               float *lse, Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * Width;
+  extern __shared__ __align__(1024) bf16 blocks1024[];
+  bf16 *const shared = blocks1024;
+  constexpr int size = kTileSize<Width>;
   bf16 *tiles = shared + Groups * size; // after the queries
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
@@ -239,8 +240,9 @@ template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, i
 __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                      const bf16 *v, const bf16 *o, const float *lse,
                                                      float *delta, bf16 *dq, Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * Width;
+  extern __shared__ __align__(1024) bf16 blocks1024[];
+  bf16 *const shared = blocks1024;
+  constexpr int size = kTileSize<Width>;
   bf16 *tiles = shared + 3 * Groups * size; // after q, dO and o of each warpgroup
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
@@ -379,8 +381,9 @@ template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, i
 __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                    const bf16 *v, const float *lse, const float *delta,
                                                    bf16 *dk, bf16 *dv, Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
-  constexpr int size = kTile * Width;
+  extern __shared__ __align__(1024) bf16 blocks1024[];
+  bf16 *const shared = blocks1024;
+  constexpr int size = kTileSize<Width>;
   constexpr int blockRows = kTile * Groups, blocks = (Keys + blockRows - 1) / blockRows;
   constexpr int headsOfKey = Heads / KeyHeads;
   constexpr bool inRegisters = Width <= 80;

@@ -1,14 +1,19 @@
 // What kernels for Hopper are made of: products of warpgroups (wgmma) on tiles in shared memory, and a ring
 // of tiles that one warpgroup fills and others read.
 //
-// A tile has 64 rows and is laid out as [row / 8][column / 8][8][8], without swizzle: one copy serves
-// products along rows and along columns, for every width that is a multiple of 16. Products of 64 columns
-// then reach the GPU's peak rate (measured).
+// A tile has 64 rows, in blocks of 64 columns: [column / 64][row][column % 64], where the 16-byte pieces of
+// a row of 128 bytes are permuted by the row (the 128-byte swizzle of the products). One copy serves
+// products along rows and along columns, for every width that is a multiple of 16; a warp copies whole
+// lines of memory and meets no bank of shared memory twice.
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 typedef unsigned long long uint64;
 constexpr int kTile = 64; // rows of a tile
+constexpr int kBlock = 64; // columns of a block of it
+constexpr int kBlockBytes = kTile * kBlock * 2;
+/// Numbers of a tile in shared memory.
+template <int Width> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * kTile * kBlock;
 
 //===-- Products ------------------------------------------------------------------------------===//
 
@@ -101,18 +106,16 @@ template <int Pending, int N> __device__ __forceinline__ void waitForProducts(fl
   pin(c);
 }
 
-/// How a product finds the core matrices (8 x 8) of a tile at an address in shared memory: `along`
-/// and `across` are bytes between those that follow each other in the direction that is summed over,
-/// and in the other.
-__device__ __forceinline__ uint64 describe(uint32 tile, int along, int across) {
-  return uint64(tile >> 4) | uint64(along >> 4) << 16 | uint64(across >> 4) << 32;
+/// How a product finds a tile at an address in shared memory: blocks follow each other, eight rows of one
+/// take 1024 bytes, and rows are swizzled.
+__device__ __forceinline__ uint64 describe(uint32 address) {
+  return uint64(address >> 4) | uint64(kBlockBytes >> 4) << 16 | uint64(1024 >> 4) << 32 | uint64(1) << 62;
 }
-template <int Width> __device__ __forceinline__ uint64 columnsSummed(uint32 tile) {
-  return describe(tile, 128, Width * 16);
+/// The k-th sixteen columns, or rows, which a product sums over.
+__device__ __forceinline__ uint64 columnsSummed(uint32 tile, int k) {
+  return describe(tile + k / 4 * kBlockBytes + k % 4 * 32);
 }
-template <int Width> __device__ __forceinline__ uint64 rowsSummed(uint32 tile) {
-  return describe(tile, Width * 16, 128);
-}
+__device__ __forceinline__ uint64 rowsSummed(uint32 tile, int k) { return describe(tile + k * 2048); }
 
 /// The rows of a warpgroup as the first operand, from a tile in shared memory.
 template <int Width> struct Rows {
@@ -120,10 +123,10 @@ template <int Width> struct Rows {
 
   __device__ __forceinline__ void load(const bf16 *tile) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const bf16 *row = tile + (warp * 2 + lane / 8 % 2) * Width * 8 + lane / 16 * 64 + lane % 8 * 8;
+    const bf16 *row = tile + (warp * 16 + lane % 16) * kBlock;
 #pragma unroll
     for (int k = 0; k < Width / 16; ++k)
-      loadMatrices(at[k], row + k * 128);
+      loadMatrices(at[k], row + k / 4 * kTile * kBlock + ((k % 4 * 2 + lane / 16) ^ lane % 8) * 8);
   }
   /// Changes nothing, in a way that ptxas cannot know (`zero` is computed). In loops that use rows only
   /// as first operands it else takes them for dead after the first time, and gives the registers to
@@ -138,18 +141,18 @@ template <int Width> struct Rows {
 /// c = rows tile^T.
 template <int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], const Rows<Width> &rows, uint32 tile) {
-  Product<kTile>::set(c, rows.at[0], columnsSummed<Width>(tile));
+  Product<kTile>::set(c, rows.at[0], columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<kTile>::add(c, rows.at[k], columnsSummed<Width>(tile + k * 256));
+    Product<kTile>::add(c, rows.at[k], columnsSummed(tile, k));
 }
 /// The same with 64 rows in shared memory.
 template <int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], uint32 rows, uint32 tile) {
-  Product<kTile>::set(c, columnsSummed<Width>(rows), columnsSummed<Width>(tile));
+  Product<kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<kTile>::add(c, columnsSummed<Width>(rows + k * 256), columnsSummed<Width>(tile + k * 256));
+    Product<kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
 }
 
 /// Scores in bf16 as the first operand.
@@ -166,7 +169,7 @@ __device__ __forceinline__ void addProduct(float (&c)[Width / 8][4], const uint3
                                            uint32 tile) {
 #pragma unroll
   for (int k = 0; k < kTile / 16; ++k)
-    Product<Width>::addRows(c, p[k], rowsSummed<Width>(tile + k * Width * 32));
+    Product<Width>::addRows(c, p[k], rowsSummed(tile, k));
 }
 
 template <int N> __device__ __forceinline__ void clear(float (&c)[N][4]) {
@@ -203,19 +206,28 @@ __device__ __forceinline__ void shareWithProducts() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// A warpgroup starts copying 64 rows of `Width` numbers; zeros from row `rows`.
+/// A warpgroup starts copying `Columns` <= 64 columns of 64 rows into a block; zeros from row `rows`.
+template <int Columns>
+__device__ __forceinline__ void fetchBlock(bf16 *to, const bf16 *from, int64 stride, int rows) {
+  constexpr int pieces = Columns / 8, lanes = pieces <= 2 ? 2 : pieces <= 4 ? 4 : 8; // of a row
+  constexpr int together = 128 / lanes;                                              // rows
+  int piece = threadIdx.x % lanes, row = threadIdx.x % 128 / lanes;
+  if (piece >= pieces)
+    return;
+  to += row * kBlock + (piece ^ row % 8) * 8;
+  from += row * stride + piece * 8;
+#pragma unroll
+  for (int i = 0; i < kTile; i += together, to += together * kBlock, from += together * stride)
+    copyAsync(to, from, row + i < rows);
+}
+/// The same for a tile of `Width` columns.
 template <int Width>
 __device__ __forceinline__ void fetchRows(bf16 *to, const bf16 *from, int64 stride, int rows) {
-  constexpr int pieces = Width / 8, together = pieces <= 2 ? 8 : pieces <= 4 ? 4 : pieces <= 8 ? 2 : 1;
-  int matrix = threadIdx.x % 128 / 8, column = matrix % pieces;
-  int row = matrix / pieces * 8 + threadIdx.x % 8;
-  if (matrix >= together * pieces)
-    return;
-  to += matrix * 64 + threadIdx.x % 8 * 8;
-  from += row * stride + column * 8;
 #pragma unroll
-  for (int i = 0; i < 8; i += together, to += together * pieces * 64, from += together * 8 * stride)
-    copyAsync(to, from, row + i * 8 < rows);
+  for (int block = 0; block < Width / kBlock; ++block)
+    fetchBlock<kBlock>(to + block * kTile * kBlock, from + block * kBlock, stride, rows);
+  if constexpr (Width % kBlock != 0)
+    fetchBlock<Width % kBlock>(to + Width / kBlock * kTile * kBlock, from + Width / kBlock * kBlock, stride, rows);
 }
 
 /// Registers of the threads that work and of those that fetch; together what a block starts with.
