@@ -81,6 +81,7 @@ std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
   chunk.megabytes = options.cuda ? 512 : 64;
+  chunk.classMultiple = options.cuda ? 64 : 1;
   return createChunkLinearCE(chunk);
 }
 
@@ -141,7 +142,6 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
-      {P::Place, false, 2, false, false, [](Options) { return createAlignRows(); }, isForCuda},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Plan, true, 0, false, false, planPass},
       {P::Plan, false, 2, true, true, [](Options) { return createAssignStreams(); }, isForCuda},

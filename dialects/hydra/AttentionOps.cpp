@@ -167,11 +167,11 @@ bool AttentionOp::takesBf16(unsigned) { return true; }
 static OperandLayout layoutOfHeads(Value v) {
   if (build::shapeOf(v).size() != 4)
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 
 OperandLayout AttentionOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 OperandLayout AttentionOp::resultLayout(unsigned i) {
   return layoutOfHeads(getOperation()->getResult(i));
@@ -228,7 +228,7 @@ OperandLayout AttentionGradOp::resultLayout(unsigned i) {
   return layoutOfHeads(getOperation()->getResult(i));
 }
 OperandLayout AttentionGradOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 
 } // namespace hydra

@@ -64,10 +64,10 @@ bool LinearOp::yieldF32() {
 }
 SmallVector<unsigned> LinearOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearOp::resultLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignedRows=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
 OperandLayout LinearOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignedRows=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
 
 void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
@@ -158,7 +158,7 @@ SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
 }
 OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignedRows=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
 }
 
 void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {

@@ -144,7 +144,7 @@ static SmallVector<unsigned> sameTypeOperands(Operation *op) {
 }
 
 /// Any strides between rows; elements of the last dimension lie densely.
-static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/false}; }
+static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4}; }
 
 #define ELEMENTWISE_OP(Op)                                                                         \
   SmallVector<unsigned> Op::overwritableOperands(unsigned) { return sameTypeOperands(*this); }     \

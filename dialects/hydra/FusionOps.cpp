@@ -44,8 +44,6 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
-  if (parser.parseOptionalAttrDictWithKeyword(state.attributes))
-    return failure();
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
@@ -68,7 +66,6 @@ void FusedOp::print(OpAsmPrinter &p) {
     p << ')';
   }
   printOperandTypes(p, getInputs().getTypes());
-  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), getAttributeNames());
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
@@ -272,13 +269,13 @@ bool FusedOp::sumsOverRows(unsigned result) {
 OperandLayout FusedOp::operandLayout(unsigned operand) {
   // Any strides between rows; elements of the last dimension lie densely.
   bool rowValue = !isOuterOnly(operand) && getInputForm(operand) == RowForm::Row;
-  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false};
+  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*alignment=*/4};
 }
 
 OperandLayout FusedOp::resultLayout(unsigned result) {
   if (sumsOverRows(result) || getResultForm(result) != RowForm::Tile)
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4};
 }
 
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {

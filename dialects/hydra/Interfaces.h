@@ -41,8 +41,8 @@ struct OperandLayout {
   std::optional<unsigned> denseInner;
   /// The dimensions before the last must merge into one with a single stride (rows of a matrix).
   bool mergedRows = false;
-  /// Bytes at whose multiples rows had better begin: a wish, granted by hydra-align-rows.
-  unsigned alignedRows = 1;
+  /// Alignment of the first element, in bytes.
+  unsigned alignment = 16;
 };
 
 /// Ids that index a table: 0 <= id < limit, or for labels also -100.

@@ -17,7 +17,7 @@ namespace hydra {
   SHAPE_COST(Op)                                                                                   \
   std::optional<unsigned> Op::viewedOperand() { return 0; }                                        \
   OperandLayout Op::operandLayout(unsigned) {                                                      \
-    return {/*denseInner=*/0, /*mergedRows=*/false};                              \
+    return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
   }
 
 VIEW_OF_FIRST(BroadcastOp)
@@ -277,7 +277,7 @@ LogicalResult CopyOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
 void CopyOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
 
 OperandLayout CopyOp::operandLayout(unsigned) {
-  return {/*denseInner=*/0, /*mergedRows=*/false};
+  return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};
 }
 
 //===-- boundary ----------------------------------------------------------------------------===//

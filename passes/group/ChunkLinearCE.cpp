@@ -19,6 +19,10 @@ struct ChunkLinearCE : impl::ChunkLinearCEBase<ChunkLinearCE> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
+    if (classMultiple < 1) {
+      model.emitOpError() << "cannot pad classes to a multiple of " << classMultiple.getValue();
+      return signalPassFailure();
+    }
     if (chunk < 0) {
       model.emitOpError() << "cannot compute " << chunk.getValue() << " rows at a time";
       return signalPassFailure();
@@ -34,6 +38,7 @@ private:
   struct Shared {
     Value x, w, labels, share; ///< [T, D], [V, D], [T], 1 / valid rows
     UnitAttr reduced;          ///< of the products
+    int64_t classes;           ///< of which the loss knows; `w` may have rows of zeros behind them
   };
 
   void expand(LinearCrossEntropyOp op) {
@@ -46,7 +51,12 @@ private:
     int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
 
     Shared s{build::flattenRows(b, loc, op.getX()), op.getW(),
-             build::reshape(b, loc, op.getLabels(), {rows}), Value(), op.getReducedReductionAttr()};
+             build::reshape(b, loc, op.getLabels(), {rows}), Value(), op.getReducedReductionAttr(),
+             classes};
+    if (int64_t missing = llvm::alignTo(classes, classMultiple) - classes;
+        missing > 0 && !build::typeOf(s.w).getElementType().isF32())
+      s.w = PadOp::create(b, loc, s.w, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
+                          b.getI64IntegerAttr(missing));
     s.share = RowLoss::shareOfRow(b, loc, s.labels);
     Value loss, dw;
     SmallVector<Value> dx;
@@ -60,10 +70,24 @@ private:
     if (op.getSaving()) {
       Value whole = ConcatOp::create(b, loc, dx, b.getI64IntegerAttr(0));
       results.push_back(build::reshape(b, loc, whole, build::shapeOf(op.getX())));
-      results.push_back(dw);
+      results.push_back(SliceOp::create(b, loc, dw, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
+                                        b.getI64IntegerAttr(classes)));
     }
     op->replaceAllUsesWith(results);
     op.erase();
+  }
+
+  /// Numbers `[T, >= classes]`, and another one in the columns behind the classes.
+  static Value onClasses(OpBuilder &b, Location loc, Value z, int64_t classes, double other) {
+    RankedTensorType type = build::typeOf(z);
+    if (type.getShape()[1] == classes)
+      return z;
+    RankedTensorType numbers = type.clone(b.getI32Type());
+    Value column = IotaOp::create(b, loc, numbers, b.getI64ArrayAttr(type.getShape()),
+                                  b.getI64IntegerAttr(1), TypeAttr());
+    Value exists = CompareOp::create(b, loc, column, build::constant(b, loc, numbers, classes),
+                                     b.getStringAttr("lt"));
+    return SelectOp::create(b, loc, exists, z, build::constant(b, loc, type, other));
   }
 
   /// The sum of the losses of one chunk; its gradients go to `dx` and `dw`.
@@ -76,12 +100,15 @@ private:
     Value x = slice(s.x), labels = slice(s.labels);
     auto f32 = TypeAttr::get(b.getF32Type());
     Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced);
-    RowLoss row{b, loc, z, labels};
+    constexpr double never = -1e30; // e^never is 0
+    RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
     Value lse = row.logSumExp(), loss = row.loss(lse);
     if (!saving)
       return loss;
 
-    Value dz = row.gradient(lse, s.share);
+    // From the scores as they are: those with another value behind the classes would have to be kept.
+    Value dz = RowLoss{b, loc, z, labels}.gradient(lse, s.share);
+    dz = onClasses(b, loc, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, loc, dz, element);
     dx.push_back(

@@ -1,6 +1,5 @@
 // hydra-to-plan: values become buffers, operations become steps.
 #include "dialects/hydra/Build.h"
-#include "dialects/hydra/Reference.h"
 #include "dialects/hydra/RowPartition.h"
 #include "dialects/plan/Lowering.h"
 #include "passes/Passes.h"
@@ -245,15 +244,7 @@ public:
       ++inPlace;
       return buffers[result] = dying;
     }
-    RankedTensorType type = build::typeOf(result);
-    SmallVector<int64_t> shape = bufferShape(result);
-    buffer = newBuffer(type.clone(shape), categoryOf(result), result.getLoc());
-    if (ArrayRef(shape) != type.getShape())
-      buffer = plan::ViewOp::create(
-          b, result.getLoc(),
-          plan::bufferType(type.getShape(), denseStrides(shape), type.getElementType()), buffer,
-          b.getI64IntegerAttr(0));
-    return buffers[result] = buffer;
+    return buffers[result] = newBuffer(build::typeOf(result), categoryOf(result), result.getLoc());
   }
 
   Value scratch(Operation *op, ArrayRef<int64_t> shape, Type element) override {
@@ -372,8 +363,6 @@ private:
 
   /// The bytes of a concatenation that a value with no other use will be, itself or reshaped.
   Value placeInConcat(Value result) {
-    if (ArrayRef(bufferShape(result)) != build::shapeOf(result))
-      return {};
     Value part = result;
     while (part.hasOneUse() && isa<ReshapeOp>(*part.user_begin()) &&
            part.user_begin()->hasAttr(kViewAttr))
@@ -417,10 +406,8 @@ private:
         continue;
       Value buffer = source(operand);
       plan::Place place = plan::placeOf(buffer);
-      SmallVector<int64_t> whole = bufferShape(operand);
-      bool owns = layoutOf(operand).root == operand && !isa<BlockArgument>(operand) &&
-                  cast<MemRefType>(place.buffer.getType()).getShape() == ArrayRef(whole);
-      if (!owns || place.buffer.getSegment() != "transient" || whole != bufferShape(result))
+      if (isa<BlockArgument>(layoutOf(operand).root) || place.buffer.getSegment() != "transient" ||
+          buffer.getType() != cast<MemRefType>(place.buffer.getType()))
         continue;
       // One result of an operation takes a buffer.
       if (!takenAt.insert({storage.getOperation(), place.buffer}).second)

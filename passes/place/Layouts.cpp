@@ -8,19 +8,10 @@ using namespace mlir;
 
 namespace hydra {
 
-SmallVector<int64_t> bufferShape(Value v) {
-  SmallVector<int64_t> shape(build::shapeOf(v));
-  if (auto result = dyn_cast<OpResult>(v))
-    if (auto pitch = result.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kPitchAttr))
-      if (int64_t width = pitch[result.getResultNumber()])
-        shape.back() = width;
-  return shape;
-}
-
 Layout layoutOf(Value v) {
   Operation *op = v.getDefiningOp();
   if (!op || !op->hasAttr(kViewAttr))
-    return {v, {0, denseStrides(bufferShape(v))}};
+    return {v, {0, denseStrides(build::shapeOf(v))}};
   auto storage = cast<StorageOpInterface>(op);
   Layout source = layoutOf(op->getOperand(*storage.viewedOperand()));
   StridedView view = *storage.view(source.view.strides);

@@ -12,13 +12,6 @@ inline constexpr llvm::StringLiteral kViewAttr = "hydra.view";
 /// bytes; set by hydra-assign-layouts.
 inline constexpr llvm::StringLiteral kAdjacentAttr = "hydra.adjacent";
 
-/// Marks an operation whose results have rows that begin `hydra.pitch[i]` elements apart (0: as many
-/// as they have); set by hydra-align-rows.
-inline constexpr llvm::StringLiteral kPitchAttr = "hydra.pitch";
-
-/// The shape of the buffer of a value that is no view: the last dimension is as wide as the pitch.
-llvm::SmallVector<int64_t> bufferShape(mlir::Value v);
-
 /// A value as elements of a dense value: `root` itself, or a view of it.
 struct Layout {
   mlir::Value root;

@@ -1,5 +1,8 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=4 | FileCheck %s
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce | FileCheck %s --check-prefix=WHOLE
+// RUN: hydra-opt %s --hydra-bind --hydra-mixed-precision=policy=bf16 --hydra-chunk-linear-ce=class-multiple=8 | FileCheck %s --check-prefix=PADDED
+// RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=8 | FileCheck %s --check-prefix=WHOLE
+// RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=0 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=-1 2>&1 | FileCheck %s --check-prefix=BAD
 
 // Six rows, at most four at a time: two even chunks of three. Never more than three rows of logits.
@@ -15,6 +18,13 @@
 // WHOLE: hydra.linear {{.*}} : tensor<6x4xf32>, tensor<11x4xf32>
 // WHOLE-NOT: hydra.linear
 
+// Eleven classes in bf16 become sixteen, of which five have no weight.
+// PADDED: hydra.pad {{.*}}after = 5{{.*}} : tensor<11x4xbf16>
+// PADDED: %[[Z:.*]] = hydra.linear {{.*}} : tensor<6x4xbf16>, tensor<16x4xbf16>
+// PADDED: %[[EXISTS:.*]] = hydra.compare {{.*}} is = "lt"
+// PADDED: hydra.select %[[EXISTS]], %[[Z]]
+
+// NONE: cannot pad classes to a multiple of 0
 // BAD: cannot compute -1 rows at a time
 hydra.model @m version 1 {
   hydra.param @w [11, 4] init = ones

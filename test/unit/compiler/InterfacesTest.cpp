@@ -322,6 +322,7 @@ TEST(Storage, LayoutsOfOperandsAreSensible) {
     auto storage = llvm::dyn_cast<StorageOpInterface>(op);
     for (unsigned i = 0; storage && i < op->getNumOperands(); ++i) {
       const OperandLayout layout = storage.operandLayout(i);
+      EXPECT_TRUE(llvm::isPowerOf2_32(layout.alignment));
       EXPECT_LE(layout.denseInner.value_or(0), 2u);
     }
   });
