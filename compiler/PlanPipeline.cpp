@@ -66,6 +66,11 @@ bool wantsNaiveAttention(Options options) { return options.attention == Attentio
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
+/// Copies that live across steps are what rowwise recomputation is to save.
+bool keepsRounded(Options options) {
+  return options.precision != "fp32" && options.recompute != Recomputation::Rowwise;
+}
+
 bool isForCuda(Options options) { return options.cuda; }
 bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
 
@@ -80,7 +85,7 @@ std::unique_ptr<Pass> precisionPass(Options options) {
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
-  chunk.megabytes = options.cuda ? 512 : 64;
+  chunk.megabytes = !options.cuda ? 64 : wantsRecomputation(options) ? 512 : 1024;
   chunk.classMultiple = options.cuda ? 64 : 1;
   return createChunkLinearCE(chunk);
 }
@@ -137,7 +142,7 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
       {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); },
-       wantsMixedPrecision},
+       keepsRounded},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},

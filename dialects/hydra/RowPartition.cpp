@@ -8,7 +8,14 @@ namespace hydra {
 static constexpr int64_t kGrainBytes = 128 * 1024;
 static constexpr int64_t kLeastGrains = 16;
 static constexpr int64_t kMostSummedGrains = 64;
-static constexpr int64_t kCudaSummedGrains = 528; // four for each of 132 multiprocessors
+
+// On GPUs. A block sums a grain, and all blocks are there at once: as many for each multiprocessor
+// as have 30 KiB on the way from memory, each the next row. Rows that no block holds in registers
+// have more on the way. Measured from 512 x 768 to 65536 x 4096.
+static constexpr int64_t kMultiprocessors = 132;
+static constexpr int64_t kColumnsUnderWay = 5120;
+static constexpr int64_t kLongRow = 8192;
+static constexpr int64_t kLeastRows = 4; // of a grain: each is one more part to add
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -20,6 +27,11 @@ bool sumsOverRows(FusedOp group, unsigned result) {
   return op && op.sumsOverRows(cast<OpResult>(value).getResultNumber());
 }
 
+static int64_t cudaGrain(int64_t rows, int64_t columns) {
+  int64_t blocks = columns > kLongRow ? 4 : std::clamp<int64_t>(kColumnsUnderWay / columns, 2, 8);
+  return std::max(ceilDiv(rows, kMultiprocessors * blocks), std::min(rows, kLeastRows));
+}
+
 RowPartition partitionRows(FusedOp group, bool cuda) {
   RowDomain domain = group.getDomain();
   int64_t rows = domain.rows();
@@ -29,7 +41,7 @@ RowPartition partitionRows(FusedOp group, bool cuda) {
   int64_t grain = std::clamp<int64_t>(kGrainBytes / bytesPerRow, 1, ceilDiv(rows, kLeastGrains));
   for (unsigned i = 0; i < group->getNumResults(); ++i)
     if (sumsOverRows(group, i))
-      grain = cuda ? ceilDiv(rows, kCudaSummedGrains)
+      grain = cuda ? cudaGrain(rows, domain.columns())
                    : std::max(grain, ceilDiv(rows, kMostSummedGrains));
   return {rows, grain};
 }

@@ -50,8 +50,11 @@ private:
     int64_t count = (rows + limit - 1) / limit;
     int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
 
-    Shared s{build::flattenRows(b, loc, op.getX()), op.getW(),
-             build::reshape(b, loc, op.getLabels(), {rows}), Value(), op.getReducedReductionAttr(),
+    Shared s{build::flattenRows(b, loc, op.getX()),
+             op.getW(),
+             build::reshape(b, loc, op.getLabels(), {rows}),
+             Value(),
+             op.getReducedReductionAttr(),
              classes};
     if (int64_t missing = llvm::alignTo(classes, classMultiple) - classes;
         missing > 0 && !build::typeOf(s.w).getElementType().isF32())
@@ -106,7 +109,8 @@ private:
     if (!saving)
       return loss;
 
-    // From the scores as they are: those with another value behind the classes would have to be kept.
+    // From the scores as they are: those with another value behind the classes would have to be
+    // kept.
     Value dz = RowLoss{b, loc, z, labels}.gradient(lse, s.share);
     dz = onClasses(b, loc, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();

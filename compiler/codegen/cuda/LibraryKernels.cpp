@@ -139,7 +139,10 @@ private:
   struct Attention {
     int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
     std::string mask, scale, element;
-    bool tiled;
+    bool tiled;      ///< for tensor cores
+    bool warpgroups; ///< and for those of Hopper
+
+    int64_t widest() const { return std::max(width, valueWidth); }
   };
 
   Attention describe(plan::CallOp call, Value q, Value k, Value v, ArrayRef<Value> tensors) {
@@ -150,14 +153,16 @@ private:
       auto attr = attrs.getAs<IntegerAttr>(name);
       return attr ? attr.getInt() : 0;
     };
-    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", true};
+    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", false, false};
     a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", attrs.contains("causal") ? "true" : "false",
                            integer("chunk"), integer("window"))
                  .str();
     a.scale = number(attrs.getAs<FloatAttr>("scale").getValueAsDouble());
     a.element = cType(typeOf(q).getElementType()).str();
-    a.tiled = a.width == a.valueWidth && a.width % 16 == 0 && a.width <= 128 &&
-              llvm::all_of(tensors, isTiled);
+    bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && a.widest() <= 128 &&
+                 llvm::all_of(tensors, isTiled);
+    a.tiled = tiles && a.width == a.valueWidth;
+    a.warpgroups = tiles && hopper;
     return a;
   }
 
@@ -168,13 +173,14 @@ private:
     return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= kMultiprocessors ? 2 : 1;
   }
 
-  /// `<M, [Tile,] Width, Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
+  /// `<tiles, Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
   /// ValueWidth, …`.
   static std::string parameters(const Attention &a, const std::string &tiles,
                                 ArrayRef<Value> layouts) {
     std::string text =
-        a.tiled ? llvm::formatv("<{0}, {1}, ", tiles, a.width).str()
-                : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth).str();
+        a.warpgroups ? llvm::formatv("<{0}, {1}, {2}, ", tiles, a.width, a.valueWidth).str()
+        : a.tiled    ? llvm::formatv("<{0}, {1}, ", tiles, a.width).str()
+                     : llvm::formatv("<{0}, {1}, {2}, ", a.element, a.width, a.valueWidth).str();
     text += llvm::formatv("{0}, {1}, {2}, {3}", a.queries, a.keys, a.heads, a.keyHeads).str();
     for (Value v : layouts)
       text += ", " + layout(v);
@@ -195,7 +201,8 @@ private:
     return {ceilDiv(rows, 64 * m), heads, a.batch, 128, sharedRows * (a.width + 8) * 2 + extra};
   }
 
-  static constexpr int64_t kMultiprocessors = 132; ///< of the GPUs with sm_90a
+  static constexpr int64_t kMultiprocessors = 132;     ///< of the GPUs with sm_90a
+  static constexpr int64_t kSharedMemory = 227 * 1024; ///< bytes that the blocks of one share
 
   /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
   /// room, and as leave a block for every multiprocessor.
@@ -206,18 +213,19 @@ private:
     return groups;
   }
 
-  /// Blocks that share out what there is to do. In shared memory: `own` tiles of each warpgroup,
-  /// and `stages` of two tiles, of `extra` bytes and of two barriers.
+  /// Bytes of a tile of 64 rows.
+  static int64_t tileBytes(int64_t width) { return 64 * 2 * llvm::alignTo(width, 64); }
+
+  /// Blocks that share out what there is to do. In shared memory: `own` bytes of each warpgroup,
+  /// and `stages` of a tile of either width, of `extra` bytes and of two barriers.
   static Shape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads,
                            int64_t own, int64_t stages, int64_t extra) {
-    int64_t tile = 64 * 2 * llvm::alignTo(a.width, 64), resident = groups == 1 ? 2 : 1;
+    int64_t pair = tileBytes(a.width) + tileBytes(a.valueWidth);
+    int64_t shared = groups * own + stages * (pair + extra + 16) + 16;
+    int64_t resident = groups == 1 && 2 * shared <= kSharedMemory ? 2 : 1;
     int64_t items = ceilDiv(rows, 64 * groups) * heads * a.batch;
-    return {std::min(items, kMultiprocessors * resident),
-            1,
-            1,
-            128 * (groups + 1),
-            groups * own * tile + stages * (2 * tile + extra + 16) + 16,
-            resident};
+    return {
+        std::min(items, kMultiprocessors * resident), 1, 1, 128 * (groups + 1), shared, resident};
   }
 
   /// `Groups, Stages, Batch` of the templates.
@@ -230,14 +238,15 @@ private:
     Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
-    bool own = hopper && a.tiled;
-    int64_t m = own ? warpgroups(a, a.queries, a.heads, a.width <= 80 ? 3 : 2) : rowTiles(a);
-    int64_t stages = a.width <= 80 ? 4 : 5;
+    bool own = a.warpgroups;
+    int64_t m = own ? warpgroups(a, a.queries, a.heads, a.widest() <= 80 ? 3 : 2) : rowTiles(a);
+    int64_t stages = a.widest() <= 80 ? 4 : 5;
     std::string body =
         (Twine(own       ? "hopperForward"
                : a.tiled ? "attentionForward"
                          : "plainForward") +
-         parameters(a, own ? blockText(a, m, stages) : std::to_string(m), ArrayRef(args).take_front(4)) +
+         parameters(a, own ? blockText(a, m, stages) : std::to_string(m),
+                    ArrayRef(args).take_front(4)) +
          "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
@@ -247,7 +256,7 @@ private:
       access.push_back(plan::kWrite);
     }
     launch(call, "attention_forward", types, body,
-           own ? hopperShape(a, m, a.queries, a.heads, 1, stages, 0)
+           own ? hopperShape(a, m, a.queries, a.heads, tileBytes(a.width), stages, 0)
                : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
            args, access);
     return success();
@@ -265,21 +274,24 @@ private:
     // Of the products of attention_grad (five, here seven) three are for queries.
     remainingFlops = flops * 3 / 7;
     remainingBytes = bytes / 2;
-    int64_t groups = warpgroups(a, a.queries, a.heads, a.width <= 64 ? 3 : 2);
-    int64_t stages = a.width <= 80 ? 4 : 3;
-    launch(
-        call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
-        "hopperQueryGradients" + parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
-            "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
-        hopperShape(a, groups, a.queries, a.heads, 3, stages, 0), {dO, q, k, v, o, lse, delta, dq},
-        {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+    int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);
+    int64_t stages = a.widest() <= 80 ? 4 : 3;
+    launch(call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
+           "hopperQueryGradients" +
+               parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
+               "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+           hopperShape(a, groups, a.queries, a.heads,
+                       tileBytes(a.width) + 2 * tileBytes(a.valueWidth), stages, 0),
+           {dO, q, k, v, o, lse, delta, dq},
+           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
     groups = warpgroups(a, a.keys, a.keyHeads, 2);
     launch(call, "attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
            "hopperKeyGradients" + parameters(a, blockText(a, groups, 4), {q, k, v, dO, dk, dv}) +
                "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
-           hopperShape(a, groups, a.keys, a.keyHeads, 2, 4, 2 * 64 * 4),
+           hopperShape(a, groups, a.keys, a.keyHeads, tileBytes(a.width) + tileBytes(a.valueWidth),
+                       4, 2 * 64 * 4),
            {dO, q, k, v, lse, delta, dk, dv},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
   }
@@ -288,15 +300,15 @@ private:
     auto args = llvm::to_vector(call.getArgs());
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
-    Attention a = describe(call, q, k, v, {dO, q, k, v, dq, dk, dv});
-    if (hopper && a.tiled && isTiled(o)) {
+    Attention a = describe(call, q, k, v, {dO, q, k, v, o, dq, dk, dv});
+    if (a.warpgroups) {
       expandHopperGrad(call, a);
       return success();
     }
     std::string in = "const " + a.element + " *", out = a.element + " *";
     using namespace plan;
     int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
-    if (a.tiled && isTiled(o)) {
+    if (a.tiled) {
       int64_t rows = 256 / (a.width <= 64 ? 8 : 16);
       launch(call, "attention_delta", {in, in, "float *"},
              llvm::formatv("attentionDeltaTiled<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", a.width,

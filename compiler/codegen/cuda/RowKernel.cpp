@@ -36,16 +36,22 @@ Value *specialRegister(IRBuilderBase &b, Intrinsic::ID id) {
   return b.CreateIntrinsic(id, ArrayRef<Type *>(), ArrayRef<Value *>());
 }
 
-/// Whether elements take four bytes.
-template <typename T> bool isWide(const T &tensor) { return storageBytes(tensor.type) > 2; }
+/// Whether every element of the domain takes four bytes.
+template <typename T> bool isWide(const T &tensor) {
+  return tensor.form == RowForm::Tile && storageBytes(tensor.type) > 2;
+}
 
-/// Elements of a tensor that lie side by side, and whose address is a multiple of their size.
+/// Of a vector of so many bytes: longer ones are loaded as several.
+Align vectorAlignment(int64_t bytes) { return Align(std::min<int64_t>(bytes, 16)); }
+
+/// Elements of a tensor that lie side by side, and can be loaded as vectors.
 bool isVector(const TensorAccess &access, int64_t width, unsigned bytes, int64_t alignment) {
   if (width == 1 || access.columns.dims.empty())
     return false;
   const Strided::Dim &inner = access.columns.dims.back();
   auto whole = [&](const Strided::Dim &dim) { return dim.stride % width == 0; };
-  return inner.stride == 1 && inner.size % width == 0 && alignment % (width * bytes) == 0 &&
+  return inner.stride == 1 && inner.size % width == 0 &&
+         alignment % vectorAlignment(width * bytes).value() == 0 &&
          llvm::all_of(ArrayRef(access.columns.dims).drop_back(), whole) &&
          llvm::all_of(access.rows.dims, whole);
 }
@@ -114,9 +120,11 @@ private:
       shape.threads = kFlatThreads;
       shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(chunks, kFlatThreads);
     } else if (hasReductions || hasSums) {
-      int64_t each = chunks <= 4 * kWarp ? ceilDiv(chunks, kWarp)
-                     : chunks <= 1024    ? 2
-                                         : kKeptChunks;
+      // Of a row; sums and the next row take their share of the registers.
+      int64_t each = chunks > kMostThreads           ? kKeptChunks
+                     : hasSums                       ? (chunks <= kMostThreads / 2 - kWarp ? 1 : 2)
+                     : chunks <= kKeptChunks * kWarp ? ceilDiv(chunks, kWarp)
+                                                     : 2;
       team = roundUp(ceilDiv(chunks, each), kWarp);
       inRegisters = team <= kMostThreads;
       if (!inRegisters)
@@ -457,7 +465,7 @@ private:
       auto *vector = FixedVectorType::get(math.memoryType(type), width);
       Value *raw =
           b.CreateAlignedLoad(vector, elementPointer(row, offsetOf(access.columns, column), type),
-                              Align(width * bytes));
+                              vectorAlignment(width * bytes));
       for (int64_t v = 0; v < width; ++v)
         values.push_back(math.fromMemory(b.CreateExtractElement(raw, v), type));
       return values;
@@ -657,49 +665,73 @@ private:
 
   //===-- The next row ----------------------------------------------------------------------===//
 
-  /// Loads the tiles of a row into variables that live in registers: while one row is summed, the
-  /// next one is on its way.
+  /// A chunk of an input as it lies in memory, in variables that live in registers. Numbers are
+  /// made of it only when they are used: before that nothing waits for the load.
+  struct ComingChunk {
+    std::vector<AllocaInst *> words; ///< 32 bits each; else `numbers`
+    std::vector<AllocaInst *> numbers;
+  };
+
+  /// Starts loading the tiles of a row: while one row is summed, the next one is on its way.
   void prefetch(Value *row) {
     for (auto [i, input] : enumerate(s.program.inputs)) {
       if (input.form != RowForm::Tile || isGathered(i))
         continue;
       Value *base = elementPointer(inputs[i], offsetOf(s.inputs[i].rows, row), input.type);
-      AllocaInst *&memory = coming[i];
-      if (!memory)
-        memory = allocate(kept * width);
       for (int64_t k = 0; k < kept; ++k) {
         Chunk chunk =
             chunkOf(row, b.CreateAdd(inTeam, b.getInt32(k * team)), k, (k + 1) * team > chunks);
-        SmallVector<Value *> values =
-            loadChunk(base, s.inputs[i], input.type, inputAlignment[i], chunk.column);
-        for (int64_t v = 0; v < width; ++v)
-          store(asFloat(values[v]), memory, k * width + v);
+        prefetchChunk(coming[{i, k}], base, i, chunk.column);
       }
     }
   }
 
+  void prefetchChunk(ComingChunk &to, Value *base, unsigned input, Value *column) {
+    const TensorAccess &access = s.inputs[input];
+    RowType type = s.program.inputs[input].type;
+    unsigned bytes = storageBytes(type);
+    int64_t count = width * bytes / 4;
+    if (count > 0 && isVector(access, width, bytes, inputAlignment[input])) {
+      Value *pointer = elementPointer(base, offsetOf(access.columns, column), type);
+      Value *raw = b.CreateAlignedLoad(FixedVectorType::get(b.getInt32Ty(), count), pointer,
+                                       vectorAlignment(width * bytes));
+      to.words.resize(count);
+      for (int64_t w = 0; w < count; ++w)
+        keepIn(to.words[w], b.CreateExtractElement(raw, w));
+      return;
+    }
+    to.numbers.resize(width);
+    for (int64_t v = 0; v < width; ++v) {
+      Value *at =
+          access.columns.dims.empty() ? b.getInt64(0) : offsetOf(access.columns, plus(column, v));
+      keepIn(to.numbers[v], b.CreateAlignedLoad(math.memoryType(type),
+                                                elementPointer(base, at, type), Align(bytes)));
+    }
+  }
+  void keepIn(AllocaInst *&memory, Value *value) {
+    if (!memory) {
+      BasicBlock &entry = function->getEntryBlock();
+      memory = IRBuilder<>(&entry, entry.begin()).CreateAlloca(value->getType());
+    }
+    b.CreateStore(value, memory);
+  }
+  Value *valueIn(AllocaInst *memory) { return b.CreateLoad(memory->getAllocatedType(), memory); }
+
   void takePrefetched() {
     arrived.clear();
-    for (auto [i, memory] : coming)
-      for (int64_t k = 0; k < kept; ++k) {
-        SmallVector<Value *> values;
-        for (int64_t v = 0; v < width; ++v)
-          values.push_back(fromFloat(load(memory, k * width + v), s.program.inputs[i].type));
-        arrived[{i, k}] = values;
+    for (const auto &[key, chunk] : coming) {
+      RowType type = s.program.inputs[key.first].type;
+      SmallVector<Value *> values;
+      for (AllocaInst *memory : chunk.numbers)
+        values.push_back(math.fromMemory(valueIn(memory), type));
+      auto *part = FixedVectorType::get(math.memoryType(type), 4 / storageBytes(type));
+      for (AllocaInst *memory : chunk.words) {
+        Value *word = b.CreateBitCast(valueIn(memory), part);
+        for (unsigned v = 0; v < part->getNumElements(); ++v)
+          values.push_back(math.fromMemory(b.CreateExtractElement(word, v), type));
       }
-  }
-
-  /// Any value as the bits of a float.
-  Value *asFloat(Value *x) {
-    if (x->getType()->isFloatTy())
-      return x;
-    return b.CreateBitCast(b.CreateZExt(x, b.getInt32Ty()), b.getFloatTy());
-  }
-  Value *fromFloat(Value *x, RowType type) {
-    if (isFloat(type))
-      return x;
-    Value *bits = b.CreateBitCast(x, b.getInt32Ty());
-    return type == RowType::I1 ? b.CreateTrunc(bits, b.getInt1Ty()) : bits;
+      arrived[key] = values;
+    }
   }
 
   //===-- Rotation --------------------------------------------------------------------------===//
@@ -825,7 +857,7 @@ private:
         vector = b.CreateInsertElement(vector, values[v], v);
       b.CreateAlignedStore(vector,
                            elementPointer(base, offsetOf(access.columns, column), result.type),
-                           Align(width * bytes));
+                           vectorAlignment(width * bytes));
       return;
     }
     for (int64_t v = 0; v < width; ++v)
@@ -1043,7 +1075,7 @@ private:
   std::vector<Value *> inputs, results;       ///< arguments
   std::vector<Value *> inputRows, resultRows; ///< where the current row begins
   std::map<unsigned, Value *> scalars, rowValues;
-  std::map<unsigned, AllocaInst *> coming; ///< by input: the next row
+  std::map<std::pair<unsigned, unsigned>, ComingChunk> coming; ///< input, chunk: of the next row
   std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> tiles, keptTiles; ///< node, chunk
   std::map<std::pair<unsigned, unsigned>, SmallVector<Value *>> arrived;          ///< input, chunk
 };
@@ -1061,8 +1093,8 @@ unsigned argumentCount(const RowProgram &program) {
 
 LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> shape,
                         ArrayRef<int64_t> strides, RowType type) {
-  // A warp has 32 columns; eight warps share the parts, and the first adds their sums.
-  constexpr int64_t warps = 8;
+  // A warp has 32 columns; the warps share the parts, and the first adds their sums.
+  const int64_t warps = parts > 128 ? 32 : 8;
   TensorAccess access = cpu::accessOf(shape, strides);
   int64_t columns = 1;
   for (int64_t size : shape)

@@ -71,18 +71,18 @@ template <int Queries, int Keys> struct OwnSteps {
   }
 };
 
-template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
           typename K, typename V, typename O>
 __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o,
                                               float *lse, Mask mask, float scale) {
   extern __shared__ __align__(1024) bf16 blocks1024[];
   bf16 *const shared = blocks1024;
-  constexpr int size = kTileSize<Width>;
+  constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   bf16 *tiles = shared + Groups * size; // after the queries
   using Block = QueryBlock<Groups, Queries, Keys>;
-  Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
-  Ring<Groups, Stages, false> ring(tiles + 2 * Stages * size + 8);
-  Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
+  Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
+  Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
+  Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     queryRing.init();
@@ -107,9 +107,9 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
       const bf16 *kAt = K::at(k, items.batch, 0, keyHead), *vAt = V::at(v, items.batch, 0, keyHead);
       for (int key = block.begin; key < block.end; key += kTile) {
         ring.awaitEmpty(announcer);
-        bf16 *to = tiles + ring.stage * 2 * size;
+        bf16 *to = tiles + ring.stage * pair;
         fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
-        fetchRows<Width>(to + size, vAt + key * V::row, V::row, Keys - key);
+        fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
         announcer.started(ring.full(ring.stage));
         ring.next();
       }
@@ -130,13 +130,13 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
     queries.load(shared + group * size);
     queryRing.release(0);
     queryRing.next();
-    float out[Width / 8][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f}, shrink[2];
+    float out[ValueWidth / 8][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0.0f, 0.0f}, shrink[2];
     clear(out);
     uint32 p[kTile / 16][4];
     auto startScores = [&](float (&s)[kTile / 8][4]) {
       ring.awaitFull();
       beginProducts();
-      scores<Width>(s, queries, sharedAddress(tiles + ring.stage * 2 * size));
+      scores<Width>(s, queries, sharedAddress(tiles + ring.stage * pair));
       commitProducts();
     };
     // From the scores of a step to weights, and the factor of what was summed before.
@@ -184,13 +184,13 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         weigh(s, 0);
         packScores(p, s);
       }
-      uint32 values = sharedAddress(tiles + ring.stage * 2 * size + size);
+      uint32 values = sharedAddress(tiles + ring.stage * pair + size);
       ring.next();
       for (int step = 1; step < own.steps; ++step) {
         float s[kTile / 8][4];
         startScores(s);
         beginProducts();
-        addProduct<Width>(out, p, values);
+        addProduct<ValueWidth>(out, p, values);
         commitProducts();
         waitForProducts<1>(s);
         weigh(s, step);
@@ -201,17 +201,17 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         packScores(p, s);
         if (__any_sync(~0u, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
 #pragma unroll
-          for (int n = 0; n < Width / 8; ++n)
+          for (int n = 0; n < ValueWidth / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
               out[n][i] *= shrink[i / 2];
         }
         pin(out);
-        values = sharedAddress(tiles + ring.stage * 2 * size + size);
+        values = sharedAddress(tiles + ring.stage * pair + size);
         ring.next();
       }
       beginProducts();
-      addProduct<Width>(out, p, values);
+      addProduct<ValueWidth>(out, p, values);
       commitProducts();
       waitForProducts<0>(out);
       ring.release(ring.last());
@@ -227,7 +227,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         lse[(int64(items.batch) * Heads + items.head) * Queries + own.first + at] =
             all > 0.0f ? top[half] * scale + logf(all) : -INFINITY;
     }
-    storeRows<Width>(O::at(o, items.batch, own.first, items.head), O::row, out, inverse[0], inverse[1],
+    storeRows<ValueWidth>(O::at(o, items.batch, own.first, items.head), O::row, out, inverse[0], inverse[1],
                      row, own.rows);
   }
 }
@@ -235,19 +235,20 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
 //===-- Backward ------------------------------------------------------------------------------===//
 
 /// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
-template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
           typename K, typename V, typename O, typename G, typename DQ>
 __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                      const bf16 *v, const bf16 *o, const float *lse,
                                                      float *delta, bf16 *dq, Mask mask, float scale) {
   extern __shared__ __align__(1024) bf16 blocks1024[];
   bf16 *const shared = blocks1024;
-  constexpr int size = kTileSize<Width>;
-  bf16 *tiles = shared + 3 * Groups * size; // after q, dO and o of each warpgroup
+  constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
+  constexpr int ownSize = size + 2 * valueSize; // q, dO and o of a warpgroup
+  bf16 *tiles = shared + Groups * ownSize;
   using Block = QueryBlock<Groups, Queries, Keys>;
-  Ring<Groups, 1, true> queryRing(tiles + 2 * Stages * size);
-  Ring<Groups, Stages, false> ring(tiles + 2 * Stages * size + 8);
-  Items<Block::blocks, Heads, int64(4) * Keys * Width> items(Batch);
+  Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
+  Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
+  Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     queryRing.init();
@@ -264,19 +265,19 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
       queryRing.awaitEmpty(announcer);
       for (int i = max(0, -block.firstTile); i < Groups; ++i) {
         int first = (block.firstTile + i) * kTile;
-        bf16 *to = shared + i * 3 * size;
+        bf16 *to = shared + i * ownSize;
         fetchRows<Width>(to, Q::at(q, batch, first, head), Q::row, Queries - first);
-        fetchRows<Width>(to + size, G::at(dO, batch, first, head), G::row, Queries - first);
-        fetchRows<Width>(to + 2 * size, O::at(o, batch, first, head), O::row, Queries - first);
+        fetchRows<ValueWidth>(to + size, G::at(dO, batch, first, head), G::row, Queries - first);
+        fetchRows<ValueWidth>(to + size + valueSize, O::at(o, batch, first, head), O::row, Queries - first);
       }
       announcer.started(queryRing.full(0));
       queryRing.next();
       const bf16 *kAt = K::at(k, batch, 0, keyHead), *vAt = V::at(v, batch, 0, keyHead);
       for (int key = block.begin; key < block.end; key += kTile) {
         ring.awaitEmpty(announcer);
-        bf16 *to = tiles + ring.stage * 2 * size;
+        bf16 *to = tiles + ring.stage * pair;
         fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
-        fetchRows<Width>(to + size, vAt + key * V::row, V::row, Keys - key);
+        fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
         announcer.started(ring.full(ring.stage));
         ring.next();
       }
@@ -291,22 +292,23 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
   while (items.next(true)) {
     Block block(mask, items.block);
     OwnSteps<Queries, Keys> own(mask, block.firstTile + group, block.begin, block.end);
-    Rows<Width> queries, gradients;
+    Rows<Width> queries;
+    Rows<ValueWidth> gradients;
     const uint32 zero = uint32(items.batch) >> 20;
     float rowLse[2], rowDelta[2] = {0.0f, 0.0f};
     queryRing.awaitFull();
-    const bf16 *rows = shared + group * 3 * size;
+    const bf16 *rows = shared + group * ownSize;
     queries.load(rows);
     gradients.load(rows + size);
     {
-      Rows<Width> outputs;
-      outputs.load(rows + 2 * size);
+      Rows<ValueWidth> outputs;
+      outputs.load(rows + size + valueSize);
       queryRing.release(0);
       queryRing.next();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int k = 0; k < Width / 16; ++k)
+        for (int k = 0; k < ValueWidth / 16; ++k)
 #pragma unroll
           for (int i = half; i < 4; i += 2) {
             uint32 x = gradients.at[k][i], y = outputs.at[k][i];
@@ -326,13 +328,13 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
     ring.skip(own.skipped);
     for (int step = 0; step < own.steps; ++step) {
       int key = block.begin + (own.skipped + step) * kTile;
-      uint32 keyTile = sharedAddress(tiles + ring.stage * 2 * size);
+      uint32 keyTile = sharedAddress(tiles + ring.stage * pair);
       float s[kTile / 8][4], g[kTile / 8][4];
       ring.awaitFull();
       beginProducts();
       scores<Width>(s, queries, keyTile);
       commitProducts();
-      scores<Width>(g, gradients, keyTile + size * 2);
+      scores<ValueWidth>(g, gradients, keyTile + size * 2);
       commitProducts();
       waitForProducts<1>(s);
 #pragma unroll
@@ -376,22 +378,22 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
 
 /// dk and dv. Scores are transposed, [key][query], so that both products read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
-template <int Groups, int Stages, int Batch, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
           typename K, typename V, typename G, typename DK, typename DV>
 __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                    const bf16 *v, const float *lse, const float *delta,
                                                    bf16 *dk, bf16 *dv, Mask mask, float scale) {
   extern __shared__ __align__(1024) bf16 blocks1024[];
   bf16 *const shared = blocks1024;
-  constexpr int size = kTileSize<Width>;
+  constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   constexpr int blockRows = kTile * Groups, blocks = (Keys + blockRows - 1) / blockRows;
   constexpr int headsOfKey = Heads / KeyHeads;
-  constexpr bool inRegisters = Width <= 80;
-  bf16 *tiles = shared + 2 * Groups * size; // after k and v of each warpgroup
-  float *statistics = reinterpret_cast<float *>(tiles + 2 * Stages * size); // lse, delta of a stage
+  constexpr bool inRegisters = Width <= 80 && ValueWidth <= 80;
+  bf16 *tiles = shared + Groups * pair; // after k and v of each warpgroup
+  float *statistics = reinterpret_cast<float *>(tiles + Stages * pair); // lse, delta of a stage
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
-  Items<blocks, KeyHeads, int64(4) * Queries * Width * headsOfKey> items(Batch);
+  Items<blocks, KeyHeads, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items(Batch);
   int group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     keyRing.init();
@@ -414,9 +416,9 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
       for (int i = 0; i < Groups; ++i) {
         int first = items.block * blockRows + i * kTile;
         if (first < Keys) {
-          bf16 *to = shared + i * 2 * size;
+          bf16 *to = shared + i * pair;
           fetchRows<Width>(to, K::at(k, batch, first, keyHead), K::row, Keys - first);
-          fetchRows<Width>(to + size, V::at(v, batch, first, keyHead), V::row, Keys - first);
+          fetchRows<ValueWidth>(to + size, V::at(v, batch, first, keyHead), V::row, Keys - first);
         }
       }
       announcer.started(keyRing.full(0));
@@ -425,9 +427,9 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
         for (int step = 0; step < steps; ++step) {
           int query = begin + step * kTile, in = threadIdx.x % kTile;
           ring.awaitEmpty(announcer);
-          bf16 *to = tiles + ring.stage * 2 * size;
+          bf16 *to = tiles + ring.stage * pair;
           fetchRows<Width>(to, Q::at(q, batch, query, head), Q::row, Queries - query);
-          fetchRows<Width>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
+          fetchRows<ValueWidth>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
           bool exists = query + in < Queries, second = threadIdx.x % 128 >= kTile;
           int64 at = (int64(batch) * Heads + head) * Queries + query;
           copyNumber(statistics + (ring.stage * 2 + second) * kTile + in,
@@ -451,23 +453,24 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
       skipped = (mask.firstQuery(first) - begin) / kTile;
       steps = max(0, (mask.endQuery(first + rows - 1, Queries) - begin + kTile - 1) / kTile - skipped);
     }
-    Rows<inRegisters ? Width : 16> keys, values;
+    Rows<inRegisters ? Width : 16> keys;
+    Rows<inRegisters ? ValueWidth : 16> values;
     const uint32 zero = uint32(items.batch) >> 20;
-    const bf16 *ownKeys = shared + group * 2 * size;
+    const bf16 *ownKeys = shared + group * pair;
     keyRing.awaitFull();
     if constexpr (inRegisters) {
       keys.load(ownKeys);
       values.load(ownKeys + size);
       keyRing.release(0);
     }
-    float dkOut[Width / 8][4], dvOut[Width / 8][4];
+    float dkOut[Width / 8][4], dvOut[ValueWidth / 8][4];
     clear(dkOut);
     clear(dvOut);
     for (int head = 0; head < headsOfKey; ++head) {
       ring.skip(skipped);
       for (int step = 0; step < steps; ++step) {
         int query = begin + (skipped + step) * kTile;
-        uint32 qTile = sharedAddress(tiles + ring.stage * 2 * size), gTile = qTile + size * 2;
+        uint32 qTile = sharedAddress(tiles + ring.stage * pair), gTile = qTile + size * 2;
         const float *columns = statistics + ring.stage * 2 * kTile + lane % 4 * 2;
         float p[kTile / 8][4], g[kTile / 8][4];
         ring.awaitFull();
@@ -478,9 +481,9 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
           scores<Width>(p, sharedAddress(ownKeys), qTile);
         commitProducts();
         if constexpr (inRegisters)
-          scores<Width>(g, values, gTile);
+          scores<ValueWidth>(g, values, gTile);
         else
-          scores<Width>(g, sharedAddress(ownKeys + size), gTile);
+          scores<ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
         commitProducts();
         waitForProducts<1>(p);
 #pragma unroll
@@ -504,7 +507,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
         waitForProducts<0>(g);
         pin(dvOut);
         beginProducts();
-        addProduct<Width>(dvOut, packed, gTile);
+        addProduct<ValueWidth>(dvOut, packed, gTile);
         commitProducts();
 #pragma unroll
         for (int n = 0; n < kTile / 8; ++n)
@@ -532,7 +535,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
     keyRing.next();
     if (rows > 0) {
       storeRows<Width>(DK::at(dk, items.batch, first, items.head), DK::row, dkOut, 1.0f, 1.0f, row, rows);
-      storeRows<Width>(DV::at(dv, items.batch, first, items.head), DV::row, dvOut, 1.0f, 1.0f, row, rows);
+      storeRows<ValueWidth>(DV::at(dv, items.batch, first, items.head), DV::row, dvOut, 1.0f, 1.0f, row, rows);
     }
   }
 }
