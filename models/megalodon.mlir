@@ -2,11 +2,12 @@
 // average that carries everything else; norms over all that was seen so far; residuals over two hops.
 // models.md section 5.
 //
-// The moving average walks over chunks of Q tokens: products within a chunk, and N complex numbers a channel
-// from chunk to chunk. Q = 1 is the plain recurrence.
+// The moving average works on all chunks of Q tokens at once: products within a chunk, and N complex numbers a
+// channel from chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence.
 
 hydra.model @megalodon version 1 {
-  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 32)
+  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64)
+                choices(ema = scan of (scan, sequential))
                 reals(eps = 1.0e-5, rope = 1.0e4)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
                 flags(swiglu = false, tied = false, scale_emb = false)
@@ -81,20 +82,36 @@ hydra.model @megalodon version 1 {
 
   //===-- TimestepNorm ------------------------------------------------------------------------===//
 
-  // Sums over all rows up to each, of [B, S, G].
+  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of 128 rows, and over the chunks before.
   hydra.def @sums_so_far(%x) {
-    %none = hydra.constant value = 0 shape = [B, 1, G]
-    %sums, %all = hydra.scan axis = 1 chunk = 128 over(%part = %x) carry(%before = %none) {
-      %row = hydra.iota shape = [B, rows, rows] axis = 1
-      %column = hydra.iota shape = [B, rows, rows] axis = 2
-      %seen = hydra.compare %column, %row is = "le"
-      %weights = hydra.cast %seen to = f32
-      %own = hydra.matmul %weights, %part
-      %sum = hydra.add %own, %before
-      %last = hydra.slice %sum axis = 1 start = rows - 1 size = 1
-      hydra.yield %sum, %last
-    }
-    hydra.yield %sums
+    %padded = hydra.pad %x axis = 1 before = 0 after = 128 * ceil(1.0 * S / 128) - S
+    %chunks = hydra.reshape %padded shape = [B, ceil(1.0 * S / 128), 128, 2 * G]
+    %by_group = hydra.transpose %chunks order = [0, 1, 3, 2]
+    %parts = hydra.reshape %by_group shape = [B * ceil(1.0 * S / 128) * 2 * G, 128]
+    %row = hydra.iota shape = [128, 128] axis = 0
+    %column = hydra.iota shape = [128, 128] axis = 1
+    %until = hydra.compare %column, %row is = "le"
+    %weights = hydra.cast %until to = f32
+    %own = hydra.matmul %parts, %weights transpose_b full_precision
+
+    %totals = hydra.slice %own axis = 1 start = 127 size = 1
+    %by_chunk = hydra.reshape %totals shape = [B, ceil(1.0 * S / 128), 2 * G]
+    %lines = hydra.transpose %by_chunk order = [0, 2, 1]
+    %sums = hydra.reshape %lines shape = [B * 2 * G, ceil(1.0 * S / 128)]
+    %to = hydra.iota shape = [ceil(1.0 * S / 128), ceil(1.0 * S / 128)] axis = 0
+    %from = hydra.iota shape = [ceil(1.0 * S / 128), ceil(1.0 * S / 128)] axis = 1
+    %earlier = hydra.compare %from, %to is = "lt"
+    %chunk_weights = hydra.cast %earlier to = f32
+    %before = hydra.matmul %sums, %chunk_weights transpose_b full_precision
+
+    %own_by_group = hydra.reshape %own shape = [B, ceil(1.0 * S / 128), 2 * G, 128]
+    %within = hydra.transpose %own_by_group order = [0, 1, 3, 2]
+    %before_by_group = hydra.reshape %before shape = [B, 2 * G, ceil(1.0 * S / 128), 1]
+    %offset = hydra.transpose %before_by_group order = [0, 2, 3, 1]
+    %all = hydra.add %within, %offset
+    %rows_of_all = hydra.reshape %all shape = [B, 128 * ceil(1.0 * S / 128), 2 * G]
+    %y = hydra.slice %rows_of_all axis = 1 start = 0 size = S
+    hydra.yield %y
   }
 
   // Mean and variance of a group over everything up to a token. Moments are taken about the first token's
@@ -110,8 +127,10 @@ hydra.model @megalodon version 1 {
     %shifted = hydra.sub %means, %anchor
     %distances = hydra.mul %shifted, %shifted
     %second = hydra.add %own, %distances
-    %first_sum = hydra.call @sums_so_far(%shifted)
-    %second_sum = hydra.call @sums_so_far(%second)
+    %moments = hydra.concat %shifted, %second axis = 2
+    %moment_sums = hydra.call @sums_so_far(%moments)
+    %first_sum = hydra.slice %moment_sums axis = 2 start = 0 size = G
+    %second_sum = hydra.slice %moment_sums axis = 2 start = G size = G
     %t = hydra.iota shape = [1, S, 1] axis = 1 dtype = f32
     %one = hydra.constant value = 1
     %count = hydra.add %t, %one
@@ -150,8 +169,8 @@ hydra.model @megalodon version 1 {
     hydra.yield %re, %im
   }
 
-  // h_t = q h_{t-1} + p x_t for N complex numbers a channel; y_t = sum over n of Re(c h_t) + omega x_t.
-  hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega) {
+  // What the parameters of the moving average stand for: log |q|, arg q, p and c, all [D, N].
+  hydra.def @average_terms(%alpha, %delta, %theta, %gamma_re, %gamma_im) {
     %one = hydra.constant value = 1
     %p = hydra.sigmoid %alpha
     %forget = hydra.sigmoid %delta
@@ -166,71 +185,148 @@ hydra.model @megalodon version 1 {
     %frequency = hydra.mul %order, %step
     %phi = hydra.mul %turns, %frequency
     %norm = hydra.constant value = 1 / sqrt(N)
-    %c_re0 = hydra.mul %gamma_re, %norm
-    %c_im0 = hydra.mul %gamma_im, %norm
-    %c_re = hydra.reshape %c_re0 shape = [D, 1, N]
-    %c_im = hydra.reshape %c_im0 shape = [D, 1, N]
-    %inputs = hydra.reshape %p shape = [D, 1, N]
+    %c_re = hydra.mul %gamma_re, %norm
+    %c_im = hydra.mul %gamma_im, %norm
+    hydra.yield %log_rho, %phi, %p, %c_re, %c_im
+  }
 
-    %channels = hydra.transpose %x order = [2, 1, 0]
-    %none = hydra.constant value = 0 shape = [D, N, B]
-    %mixed, %end_re, %end_im = hydra.scan axis = 1 chunk = Q over(%xc = %channels) carry(%h_re = %none, %h_im = %none) {
-      // What a token gets from those of its chunk: the kernel sum over n of Re(c p q^(t - s)), as a matrix.
-      %j = hydra.iota shape = [1, rows, 1] axis = 1 dtype = f32
-      %q_re, %q_im = hydra.call @powers(%log_rho, %phi, %j)
-      %k_re = hydra.mul %q_re, %c_re
-      %k_im = hydra.mul %q_im, %c_im
-      %k = hydra.sub %k_re, %k_im
-      %kp = hydra.mul %k, %inputs
-      %kernel = hydra.sum %kp axes = [2]
-      %t = hydra.iota shape = [rows, rows, rows] axis = 0
-      %s = hydra.iota shape = [rows, rows, rows] axis = 1
-      %distance = hydra.sub %t, %s
-      %which = hydra.iota shape = [rows, rows, rows] axis = 2
-      %equal = hydra.compare %distance, %which is = "eq"
-      %places = hydra.cast %equal to = f32
-      %one_of = hydra.reshape %places shape = [rows * rows, rows]
-      %flat = hydra.linear %kernel, %one_of
-      %matrix = hydra.reshape %flat shape = [D, rows, rows]
-      %own = hydra.matmul %matrix, %xc
-
-      // What it gets from before: Re(c q^(t + 1) h).
-      %j1 = hydra.add %j, %one
-      %r_re, %r_im = hydra.call @powers(%log_rho, %phi, %j1)
-      %a0 = hydra.mul %r_re, %c_re
-      %a1 = hydra.mul %r_im, %c_im
-      %a_re = hydra.sub %a0, %a1
-      %a2 = hydra.mul %r_re, %c_im
-      %a3 = hydra.mul %r_im, %c_re
-      %a_im = hydra.add %a2, %a3
-      %from_re = hydra.matmul %a_re, %h_re
-      %from_im = hydra.matmul %a_im, %h_im
-      %from = hydra.sub %from_re, %from_im
-      %yc = hydra.add %own, %from
-
-      // The chunk's last state: q^rows h + p sum of q^(rows - 1 - s) x_s.
-      %last = hydra.constant value = rows - 1
-      %back = hydra.sub %last, %j
-      %b_re0, %b_im0 = hydra.call @powers(%log_rho, %phi, %back)
-      %b_re = hydra.mul %b_re0, %inputs
-      %b_im = hydra.mul %b_im0, %inputs
-      %in_re = hydra.matmul %b_re, %xc transpose_a
-      %in_im = hydra.matmul %b_im, %xc transpose_a
-      %all = hydra.constant value = rows shape = [1, 1, 1]
-      %d_re0, %d_im0 = hydra.call @powers(%log_rho, %phi, %all)
-      %d_re = hydra.reshape %d_re0 shape = [D, N, 1]
-      %d_im = hydra.reshape %d_im0 shape = [D, N, 1]
-      %h0 = hydra.mul %d_re, %h_re
-      %h1 = hydra.mul %d_im, %h_im
+  // h_t = q h_{t-1} + p x_t for N complex numbers a channel, one token after the other; y_t = sum over n of
+  // Re(c h_t).
+  hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im) {
+    %j = hydra.constant value = 1 shape = [1, 1, 1]
+    %q_re0, %q_im0 = hydra.call @powers(%log_rho, %phi, %j)
+    %q_re = hydra.reshape %q_re0 shape = [1, 1, D, N]
+    %q_im = hydra.reshape %q_im0 shape = [1, 1, D, N]
+    %inputs = hydra.reshape %x shape = [B, S, D, 1]
+    %none = hydra.constant value = 0 shape = [B, 1, D, N]
+    %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h_re = %none, %h_im = %none) {
+      %in = hydra.mul %xt, %p
+      %h0 = hydra.mul %q_re, %h_re
+      %h1 = hydra.mul %q_im, %h_im
       %h2 = hydra.sub %h0, %h1
-      %next_re = hydra.add %h2, %in_re
-      %h3 = hydra.mul %d_re, %h_im
-      %h4 = hydra.mul %d_im, %h_re
-      %h5 = hydra.add %h3, %h4
-      %next_im = hydra.add %h5, %in_im
-      hydra.yield %yc, %next_re, %next_im
+      %next_re = hydra.add %h2, %in
+      %h3 = hydra.mul %q_re, %h_im
+      %h4 = hydra.mul %q_im, %h_re
+      %next_im = hydra.add %h3, %h4
+      %y0 = hydra.mul %c_re, %next_re
+      %y1 = hydra.mul %c_im, %next_im
+      %y2 = hydra.sub %y0, %y1
+      %yt = hydra.sum %y2 axes = [3]
+      hydra.yield %yt, %next_re, %next_im
     }
-    %averaged = hydra.transpose %mixed order = [2, 1, 0]
+    hydra.yield %y
+  }
+
+  // The same for all chunks of Q tokens at once.
+  hydra.def @average_by_chunks(%x, %log_rho, %phi, %p, %c_re2, %c_im2) {
+    %one = hydra.constant value = 1
+    %c_re = hydra.reshape %c_re2 shape = [D, 1, N]
+    %c_im = hydra.reshape %c_im2 shape = [D, 1, N]
+    %inputs = hydra.reshape %p shape = [D, 1, N]
+    %padded = hydra.pad %x axis = 1 before = 0 after = Q * ceil(1.0 * S / Q) - S
+    %chunks = hydra.reshape %padded shape = [B, ceil(1.0 * S / Q), Q, D]
+    %channels = hydra.transpose %chunks order = [3, 2, 1, 0]
+    %xc = hydra.reshape %channels shape = [D, Q, ceil(1.0 * S / Q) * B]
+
+    // What a token gets from those of its chunk: the kernel sum over n of Re(c p q^(t - s)), as a matrix.
+    %j = hydra.iota shape = [1, Q, 1] axis = 1 dtype = f32
+    %q_re, %q_im = hydra.call @powers(%log_rho, %phi, %j)
+    %k_re = hydra.mul %q_re, %c_re
+    %k_im = hydra.mul %q_im, %c_im
+    %k = hydra.sub %k_re, %k_im
+    %kp = hydra.mul %k, %inputs
+    %kernel = hydra.sum %kp axes = [2]
+    %t = hydra.iota shape = [Q, Q, Q] axis = 0
+    %s = hydra.iota shape = [Q, Q, Q] axis = 1
+    %distance = hydra.sub %t, %s
+    %which = hydra.iota shape = [Q, Q, Q] axis = 2
+    %equal = hydra.compare %distance, %which is = "eq"
+    %places = hydra.cast %equal to = f32
+    %one_of = hydra.reshape %places shape = [Q * Q, Q]
+    %flat = hydra.matmul %kernel, %one_of transpose_b full_precision
+    %matrix = hydra.reshape %flat shape = [D, Q, Q]
+    %own = hydra.matmul %matrix, %xc full_precision
+
+    // What every chunk adds to the state: p sum of q^(Q - 1 - s) x_s, real and imaginary parts.
+    %last = hydra.constant value = Q - 1
+    %back = hydra.sub %last, %j
+    %b_re0, %b_im0 = hydra.call @powers(%log_rho, %phi, %back)
+    %b_re = hydra.mul %b_re0, %inputs
+    %b_im = hydra.mul %b_im0, %inputs
+    %b = hydra.concat %b_re, %b_im axis = 2
+    %added = hydra.matmul %b, %xc transpose_a full_precision
+    %states = hydra.reshape %added shape = [D, 2, N, ceil(1.0 * S / Q), B]
+
+    // The state behind every chunk, h' = q^Q h + what it adds, as a scan over factors and terms: real and
+    // imaginary parts of either, one tensor.
+    %all = hydra.constant value = Q shape = [1, 1, 1]
+    %d_re, %d_im = hydra.call @powers(%log_rho, %phi, %all)
+    %d = hydra.concat %d_re, %d_im axis = 1
+    %d_once = hydra.reshape %d shape = [D, 2, N, 1, 1]
+    %factors = hydra.broadcast %d_once shape = [D, 2, N, ceil(1.0 * S / Q), B]
+    %terms = hydra.concat %factors, %states axis = 1
+    %sums = hydra.prefix_scan axis = 3 over(%terms) combine(%before) with(%here) {
+      %a_re = hydra.slice %before axis = 1 start = 0 size = 1
+      %a_im = hydra.slice %before axis = 1 start = 1 size = 1
+      %g_re = hydra.slice %before axis = 1 start = 2 size = 1
+      %g_im = hydra.slice %before axis = 1 start = 3 size = 1
+      %e_re = hydra.slice %here axis = 1 start = 0 size = 1
+      %e_im = hydra.slice %here axis = 1 start = 1 size = 1
+      %h_re = hydra.slice %here axis = 1 start = 2 size = 1
+      %h_im = hydra.slice %here axis = 1 start = 3 size = 1
+      %m0 = hydra.mul %a_re, %e_re
+      %m1 = hydra.mul %a_im, %e_im
+      %m_re = hydra.sub %m0, %m1
+      %m2 = hydra.mul %a_re, %e_im
+      %m3 = hydra.mul %a_im, %e_re
+      %m_im = hydra.add %m2, %m3
+      %n0 = hydra.mul %e_re, %g_re
+      %n1 = hydra.mul %e_im, %g_im
+      %n2 = hydra.sub %n0, %n1
+      %n_re = hydra.add %n2, %h_re
+      %n3 = hydra.mul %e_re, %g_im
+      %n4 = hydra.mul %e_im, %g_re
+      %n5 = hydra.add %n3, %n4
+      %n_im = hydra.add %n5, %h_im
+      %both = hydra.concat %m_re, %m_im, %n_re, %n_im axis = 1
+      hydra.yield %both
+    }
+    %behind = hydra.slice %sums axis = 1 start = 2 size = 2
+
+    // What a token gets from the chunks before: Re(c q^(t + 1) h).
+    %j1 = hydra.add %j, %one
+    %r_re, %r_im = hydra.call @powers(%log_rho, %phi, %j1)
+    %f0 = hydra.mul %r_re, %c_re
+    %f1 = hydra.mul %r_im, %c_im
+    %f_re = hydra.sub %f0, %f1
+    %f2 = hydra.mul %r_re, %c_im
+    %f3 = hydra.mul %r_im, %c_re
+    %f4 = hydra.add %f2, %f3
+    %f_im = hydra.neg %f4
+    %f = hydra.concat %f_re, %f_im axis = 2
+    %later = hydra.pad %behind axis = 3 before = 1 after = 0
+    %ahead = hydra.slice %later axis = 3 start = 0 size = ceil(1.0 * S / Q)
+    %h = hydra.reshape %ahead shape = [D, 2 * N, ceil(1.0 * S / Q) * B]
+    %from = hydra.matmul %f, %h full_precision
+
+    %mixed = hydra.add %own, %from
+    %by_chunk = hydra.reshape %mixed shape = [D, Q, ceil(1.0 * S / Q), B]
+    %tokens_first = hydra.transpose %by_chunk order = [3, 2, 1, 0]
+    %joined = hydra.reshape %tokens_first shape = [B, Q * ceil(1.0 * S / Q), D]
+    %y = hydra.slice %joined axis = 1 start = 0 size = S
+    hydra.yield %y
+  }
+
+  // [B, S, D]: the average of all channels, and omega x.
+  hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega) {
+    %log_rho, %phi, %p, %c_re, %c_im = hydra.call @average_terms(%alpha, %delta, %theta, %gamma_re, %gamma_im)
+    %averaged = hydra.when ema == sequential {
+      %a = hydra.call @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im)
+      hydra.yield %a
+    } else {
+      %a = hydra.call @average_by_chunks(%x, %log_rho, %phi, %p, %c_re, %c_im)
+      hydra.yield %a
+    }
     %skipped = hydra.mul %x, %omega
     %y = hydra.add %averaged, %skipped
     hydra.yield %y

@@ -147,8 +147,10 @@ int64_t MatmulOp::flops() {
   return 2 * build::typeOf(getC()).getNumElements() * s.k;
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
-Precision MatmulOp::precisionClass() { return Precision::Matmul; }
-bool MatmulOp::takesBf16(unsigned operand) { return operand < 2; }
+Precision MatmulOp::precisionClass() {
+  return getFullPrecision() ? Precision::Full : Precision::Matmul;
+}
+bool MatmulOp::takesBf16(unsigned operand) { return operand < 2 && !getFullPrecision(); }
 bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
@@ -166,8 +168,9 @@ void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   // transposed.
   Location loc = getLoc();
   auto product = [&](Value x, bool tx, Value y, bool ty) {
-    return MatmulOp::create(b, loc, x, y, tx ? b.getUnitAttr() : UnitAttr(),
-                            ty ? b.getUnitAttr() : UnitAttr());
+    auto flag = [&](bool set) { return set ? b.getUnitAttr() : UnitAttr(); };
+    return MatmulOp::create(b, loc, x, y, Value(), flag(tx), flag(ty), TypeAttr(), UnitAttr(),
+                            getFullPrecisionAttr());
   };
   bool ta = getTransposeA(), tb = getTransposeB();
   Value dc = build::cast(b, loc, g[0], build::typeOf(getA()).getElementType());

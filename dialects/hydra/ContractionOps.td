@@ -34,15 +34,23 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
     `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
     last two dimensions swapped. `hydra.matmul %a, %b, %d` is `a b + d`, with `d` of the type of the
     result, summed and rounded once. With `dtype = f32` the sums of bf16 operands are not rounded.
+    `full_precision` keeps the operands of this product and of its derivatives in f32 under mixed
+    precision: for statistics and states that add up.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Optional<Hydra_Value>:$addend,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction);
+                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction,
+                       UnitAttr:$full_precision);
   let results = (outs Hydra_Value:$c);
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b,
                                  "::mlir::UnitAttr":$transpose_a,
                                  "::mlir::UnitAttr":$transpose_b), [{
     build($_builder, $_state, a, b, ::mlir::Value(), transpose_a, transpose_b, ::mlir::TypeAttr(),
+          ::mlir::UnitAttr());
+  }]>, OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$addend,
+                      "::mlir::UnitAttr":$transpose_a, "::mlir::UnitAttr":$transpose_b,
+                      "::mlir::TypeAttr":$dtype, "::mlir::UnitAttr":$reduced_reduction), [{
+    build($_builder, $_state, a, b, addend, transpose_a, transpose_b, dtype, reduced_reduction,
           ::mlir::UnitAttr());
   }]>];
   let hasCanonicalizer = 1;

@@ -97,7 +97,7 @@ static LogicalResult verifyPresets(ModelOp model) {
 
 /// What a bound operation must no longer have: free symbols, conditions outside of loops.
 static LogicalResult verifyBoundAttributes(Operation *op) {
-  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, ScanOp>(op))
+  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, PrefixScanOp, ScanOp>(op))
     return op->emitOpError("exists only before binding");
   bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>();
   for (NamedAttribute a : op->getAttrs()) {

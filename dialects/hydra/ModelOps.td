@@ -234,6 +234,30 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
   }];
 }
 
+def PrefixScanOp : Hydra_Op<"prefix_scan", [ValueOpTrait, Pure, RecursiveMemoryEffects,
+                                            SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "everything up to each row of a sequence, combined";
+  let description = [{
+    ```mlir
+    %sums = hydra.prefix_scan axis = 1 over(%x) combine(%before) with(%here) {
+      %sum = hydra.add %before, %here
+      hydra.yield %sum
+    }
+    ```
+    Row i of a result is rows 0 to i of the sequence combined, as many values as there are sequences at
+    once (a linear recurrence combines factors and terms). The combination must be associative; it is
+    given many pairs at a time, `rows` of them along the axis, and works on each alone. The body may
+    read everything outside of it. Exists only before binding: `hydra-bind` combines rows 1, 2, 4, …
+    apart, log2 of the length times, so every step works on the whole sequence.
+  }];
+  let arguments = (ins Hydra_Int:$axis, Variadic<Hydra_Value>:$sequences);
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
 def WhenOp : Hydra_Op<"when", [ValueOpTrait, Pure, RecursiveMemoryEffects,
                                SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments]> {
   let summary = "code that a configuration has or has not";
@@ -271,7 +295,7 @@ def CallOp : Hydra_Op<"call", [ValueOpTrait, Pure]> {
 }
 
 def YieldOp : Hydra_Op<"yield", [Terminator, ValueOpTrait, Pure,
-                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "ScanOp", "WhenOp"]>]> {
+                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "PrefixScanOp", "ScanOp", "WhenOp"]>]> {
   let summary = "ends a region with its values";
   let arguments = (ins Variadic<Hydra_Value>:$values);
   let hasCustomAssemblyFormat = 1;

@@ -20,14 +20,22 @@ namespace hydra {
     return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
   }
 
+/// Elements are copied from and to wherever they lie.
+#define COPIES(Op)                                                                                 \
+  SHAPE_COST(Op)                                                                                   \
+  OperandLayout Op::operandLayout(unsigned) {                                                      \
+    return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
+  }                                                                                                \
+  OperandLayout Op::resultLayout(unsigned) { return operandLayout(0); }
+
 VIEW_OF_FIRST(BroadcastOp)
 VIEW_OF_FIRST(ReshapeOp)
 VIEW_OF_FIRST(TransposeOp)
 VIEW_OF_FIRST(SliceOp)
 VIEW_OF_FIRST(BoundaryOp)
-SHAPE_COST(ConcatOp)
-SHAPE_COST(PadOp)
-SHAPE_COST(CopyOp)
+COPIES(ConcatOp)
+COPIES(PadOp)
+COPIES(CopyOp)
 
 #undef VIEW_OF_FIRST
 #undef SHAPE_COST
@@ -275,10 +283,6 @@ LogicalResult CopyOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
 }
 
 void CopyOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
-
-OperandLayout CopyOp::operandLayout(unsigned) {
-  return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};
-}
 
 //===-- boundary ----------------------------------------------------------------------------===//
 

@@ -53,7 +53,7 @@ def SliceOp : Hydra_ViewOp<"slice"> {
 }
 
 def CopyOp : Hydra_ShapeOp<"copy", [DeclareOpInterfaceMethods<StorageOpInterface,
-                                                              ["operandLayout"]>]> {
+                                                              ["operandLayout", "resultLayout"]>]> {
   let summary = "the same tensor in a dense buffer of its own";
   let description = [{
     `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view.
@@ -72,7 +72,8 @@ def BoundaryOp : Hydra_ViewOp<"boundary"> {
   let results = (outs Hydra_Value:$y);
 }
 
-def ConcatOp : Hydra_ShapeOp<"concat", [StorageOpInterface]> {
+def ConcatOp : Hydra_ShapeOp<"concat", [
+    DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "joins tensors along one axis";
   let description = [{ `%y = hydra.concat %a, %b, %c axis = 0` }];
   let arguments = (ins Variadic<Hydra_Value>:$parts, Hydra_Int:$axis);
@@ -80,7 +81,8 @@ def ConcatOp : Hydra_ShapeOp<"concat", [StorageOpInterface]> {
   let hasFolder = 1;
 }
 
-def PadOp : Hydra_ShapeOp<"pad", [StorageOpInterface]> {
+def PadOp : Hydra_ShapeOp<"pad", [
+    DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "zeros before and after one axis";
   let description = [{ `%y = hydra.pad %x axis = 1 before = 2 after = 0` }];
   let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, Hydra_Int:$before, Hydra_Int:$after);

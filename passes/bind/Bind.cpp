@@ -363,6 +363,8 @@ private:
         bound = bindFor(loop);
       else if (auto scan = dyn_cast<ScanOp>(op))
         bound = bindScan(scan);
+      else if (auto scan = dyn_cast<PrefixScanOp>(op))
+        bound = bindPrefixScan(scan);
       else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
@@ -533,69 +535,129 @@ private:
     const size_t sequences = scan.getSequences().size();
     SmallVector<Value> carried(scan.getInits());
     std::vector<SmallVector<Value>> parts(scan.stackedCount());
-    const Attribute outerRows = environment.values.lookup(kRowsSymbol);
     OpBuilder b(scan);
     inlineCalls(scan.getBody().front());
     for (int64_t start = 0; start < *length; start += chunk) {
       const int64_t rows = std::min(chunk, *length - start);
-      environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
       IRMapping mapping;
       for (auto [argument, sequence] :
            llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
-        mapping.map(argument,
-                    SliceOp::create(b, scan.getLoc(), sequence, b.getI64IntegerAttr(axis),
-                                    b.getI64IntegerAttr(start), b.getI64IntegerAttr(rows)));
+        mapping.map(argument, slice(b, sequence, axis, start, rows));
       mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
-      Block *block = scan->getBlock();
-      Operation *before = scan->getPrevNode();
-      Operation *yield = nullptr; // a copy too: binding may replace what it yields
-      for (Operation &op : scan.getBody().front()) {
-        if (++scanned > kMostScanned)
-          return scan.emitOpError()
-                 << "is one of those that write more than " << kMostScanned << " operations";
-        yield = b.clone(op, mapping);
-      }
-      if (failed(bindOperations(before ? std::next(before->getIterator()) : block->begin(),
-                                yield->getIterator())))
+      FailureOr<SmallVector<Value>> yielded = writeBody(scan, mapping, rows);
+      if (failed(yielded))
         return failure();
-      SmallVector<Value> yielded(yield->getOperands());
-      yield->erase();
-      for (auto [list, value] : llvm::zip(parts, yielded))
+      for (auto [list, value] : llvm::zip(parts, *yielded))
         list.push_back(value);
       for (auto [i, before, after] :
-           llvm::enumerate(carried, ArrayRef(yielded).drop_front(parts.size()))) {
+           llvm::enumerate(carried, ArrayRef(*yielded).drop_front(parts.size()))) {
         if (before.getType() != after.getType())
           return scan.emitOpError() << "carried value " << i << " changes type from "
                                     << before.getType() << " to " << after.getType();
         before = after;
       }
     }
+    return replaceScan(scan, parts, carried);
+  }
+
+  /// Combines all rows with those 1, 2, 4, ... before (Hillis and Steele, "Data Parallel
+  /// Algorithms", 1986): each time what a row stands for begins twice as far back.
+  LogicalResult bindPrefixScan(PrefixScanOp scan) {
+    FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
+    if (failed(length))
+      return failure();
+    const int64_t axis = scan.getAxis();
+    const size_t sequences = scan.getNumOperands();
+    SmallVector<Value> values(scan.getSequences());
+    OpBuilder b(scan);
+    inlineCalls(scan.getBody().front());
+    for (int64_t distance = 1; distance < *length; distance *= 2) {
+      const int64_t rows = *length - distance;
+      IRMapping mapping;
+      for (auto [i, value] : llvm::enumerate(values)) {
+        mapping.map(scan.getBody().getArgument(i), slice(b, value, axis, 0, rows));
+        mapping.map(scan.getBody().getArgument(sequences + i),
+                    slice(b, value, axis, distance, rows));
+      }
+      FailureOr<SmallVector<Value>> combined = writeBody(scan, mapping, rows);
+      if (failed(combined))
+        return failure();
+      for (auto [i, value, later] : llvm::enumerate(values, *combined)) {
+        if (later.getType() != mapping.lookup(scan.getBody().getArgument(i)).getType())
+          return scan.emitOpError() << "combines values of type "
+                                    << mapping.lookup(scan.getBody().getArgument(i)).getType()
+                                    << " to " << later.getType();
+        value = ConcatOp::create(b, scan.getLoc(), value.getType(),
+                                 ValueRange{slice(b, value, axis, 0, distance), later},
+                                 b.getI64IntegerAttr(axis));
+      }
+    }
+    scan.replaceAllUsesWith(values);
+    scan.erase();
+    return success();
+  }
+
+  static Value slice(OpBuilder &b, Value v, int64_t axis, int64_t start, int64_t rows) {
+    return SliceOp::create(b, v.getLoc(), v, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
+                           b.getI64IntegerAttr(rows));
+  }
+
+  /// Writes the body of a scan, bound for so many rows, in front of it; returns what it yields.
+  FailureOr<SmallVector<Value>> writeBody(Operation *scan, IRMapping &mapping, int64_t rows) {
+    OpBuilder b(scan);
+    const Attribute outerRows = environment.values.lookup(kRowsSymbol);
+    environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
+    Operation *before = scan->getPrevNode();
+    Operation *yield = nullptr; // a copy too: binding may replace what it yields
+    for (Operation &op : scan->getRegion(0).front()) {
+      if (++scanned > kMostScanned)
+        return scan->emitOpError()
+               << "is one of those that write more than " << kMostScanned << " operations";
+      yield = b.clone(op, mapping);
+    }
+    if (failed(bindOperations(before ? std::next(before->getIterator()) : scan->getBlock()->begin(),
+                              yield->getIterator())))
+      return failure();
+    SmallVector<Value> yielded(yield->getOperands());
+    yield->erase();
     if (outerRows)
       environment.values[kRowsSymbol] = outerRows;
     else
       environment.values.erase(kRowsSymbol);
-    return replaceScan(scan, parts, carried);
+    return yielded;
   }
 
   /// The length of a scan's sequences.
   FailureOr<int64_t> checkScan(ScanOp scan) {
-    if (!isIntOrExpr(scan.getAxisAttr()) || isa<ExprAttr>(scan.getAxisAttr()) ||
-        isa<ExprAttr>(scan.getChunkAttr()) || scan.getChunk() < 1)
-      return scan.emitOpError("has an axis or a chunk that is no number, or no positive one");
-    std::optional<int64_t> length;
-    for (Value sequence : scan.getSequences()) {
-      ArrayRef<int64_t> shape = build::shapeOf(sequence);
-      if (scan.getAxis() < 0 || scan.getAxis() >= static_cast<int64_t>(shape.size()))
-        return scan.emitOpError() << "has axis " << scan.getAxis() << " but walks over a tensor of "
-                                  << shapeText(shape);
-      if (length && *length != shape[scan.getAxis()])
-        return scan.emitOpError() << "walks over sequences of " << *length << " and "
-                                  << shape[scan.getAxis()] << " rows";
-      length = shape[scan.getAxis()];
-    }
+    if (!isIntOrExpr(scan.getChunkAttr()) || isa<ExprAttr>(scan.getChunkAttr()) ||
+        scan.getChunk() < 1)
+      return scan.emitOpError("has a chunk that is no positive number");
+    FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
+    if (failed(length))
+      return failure();
     constexpr int64_t kMostChunks = 65536;
     if ((*length + scan.getChunk() - 1) / scan.getChunk() > kMostChunks)
       return scan.emitOpError() << "has more than " << kMostChunks << " chunks";
+    return length;
+  }
+
+  /// Along an axis that must be a number and one of theirs.
+  FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ValueRange sequences) {
+    auto number = dyn_cast<IntegerAttr>(axisAttr);
+    if (!number)
+      return scan->emitOpError("has an axis that is no number");
+    const int64_t axis = number.getInt();
+    std::optional<int64_t> length;
+    for (Value sequence : sequences) {
+      ArrayRef<int64_t> shape = build::shapeOf(sequence);
+      if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
+        return scan->emitOpError()
+               << "has axis " << axis << " but walks over a tensor of " << shapeText(shape);
+      if (length && *length != shape[axis])
+        return scan->emitOpError()
+               << "walks over sequences of " << *length << " and " << shape[axis] << " rows";
+      length = shape[axis];
+    }
     return *length;
   }
 

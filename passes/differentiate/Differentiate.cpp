@@ -89,8 +89,9 @@ private:
       if (isa<ForOp, WhenOp>(op))
         return op.emitOpError("cannot be differentiated; run hydra-unroll-layers first");
       auto use = dyn_cast<UseOp>(op);
-      bool depends = use ? isa<ParamOp>(use.lookup())
-                         : llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
+      bool depends =
+          use ? isa<ParamOp>(use.lookup())
+              : llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
       if (!depends)
         continue;
       for (Value result : op.getResults())
@@ -100,40 +101,44 @@ private:
     return success();
   }
 
-  /// The sum of all that was handed on to a value, in the order it came; null for nothing.
+  /// The sum of all that was handed on to a value; null for nothing.
   Value sum(OpBuilder &b, ArrayRef<Value> parts) {
-    if (Value joined = joinSlices(b, parts))
-      return joined;
-    Value sum;
-    for (Value part : parts)
+    SmallVector<Value> rest(parts);
+    Value sum = joinSlices(b, rest);
+    for (Value part : rest)
       sum = sum ? AddOp::create(b, part.getLoc(), sum, part) : part;
     return sum;
   }
 
   /// Gradients of slices that together are the whole value need no sum of padded tensors: they are
-  /// put side by side.
-  Value joinSlices(OpBuilder &b, ArrayRef<Value> parts) {
-    if (parts.size() < 2)
+  /// put side by side, and taken out of `parts`.
+  Value joinSlices(OpBuilder &b, SmallVectorImpl<Value> &parts) {
+    auto first = llvm::find_if(parts, [](Value v) { return v.getDefiningOp<PadOp>() != nullptr; });
+    if (first == parts.end() || parts.size() < 2)
       return {};
+    const Attribute axisAttr = first->getDefiningOp<PadOp>().getAxisAttr();
+    const int64_t axis = first->getDefiningOp<PadOp>().getAxis(),
+                  whole = build::shapeOf(*first)[axis];
+    // From the last slice to the first: which begins a row of slices that ends where the value
+    // does.
     SmallVector<PadOp> pads;
-    for (Value part : parts) {
-      auto pad = part.getDefiningOp<PadOp>();
-      if (!pad || (!pads.empty() && pad.getAxis() != pads.front().getAxis()))
-        return {};
-      pads.push_back(pad);
-    }
-    llvm::sort(pads, [](PadOp x, PadOp y) { return x.getBefore() < y.getBefore(); });
-    int64_t end = 0, axis = pads.front().getAxis();
-    for (PadOp pad : pads) {
-      if (pad.getBefore() != end)
-        return {};
-      end += build::shapeOf(pad.getX())[axis];
-    }
-    if (end != build::shapeOf(parts.front())[axis])
+    for (Value part : parts)
+      if (auto pad = part.getDefiningOp<PadOp>(); pad && pad.getAxisAttr() == axisAttr)
+        pads.push_back(pad);
+    llvm::stable_sort(pads, [](PadOp x, PadOp y) { return x.getBefore() > y.getBefore(); });
+    auto endOf = [&](PadOp pad) { return pad.getBefore() + build::shapeOf(pad.getX())[axis]; };
+    DenseMap<int64_t, PadOp> from; // where it begins
+    for (PadOp pad : pads)
+      if (endOf(pad) == whole || from.count(endOf(pad)))
+        from.try_emplace(pad.getBefore(), pad);
+    if (!from.count(0))
       return {};
-    return ConcatOp::create(b, parts.back().getLoc(),
-                            llvm::map_to_vector(pads, [](PadOp pad) { return pad.getX(); }),
-                            pads.front().getAxisAttr());
+    SmallVector<Value> slices;
+    for (int64_t end = 0; end < whole; end = endOf(from[end])) {
+      slices.push_back(from[end].getX());
+      parts.erase(llvm::find(parts, from[end].getResult()));
+    }
+    return ConcatOp::create(b, slices.back().getLoc(), slices, axisAttr);
   }
 
   /// Hands the gradients of an operation's results on to its operands.
@@ -152,8 +157,9 @@ private:
     if (!differentiable)
       return op->emitOpError("lies between a parameter and the loss but has no derivative");
     if (llvm::any_of(ArrayRef(incoming).drop_front(), [](Value v) { return v != nullptr; }))
-      return op->emitOpError("saves statistics on which the loss depends; only its first result has "
-                             "a derivative");
+      return op->emitOpError(
+          "saves statistics on which the loss depends; only its first result has "
+          "a derivative");
     OpBuilder forwardBuilder(op);
     Operation *saving = differentiable.saveForBackward(forwardBuilder);
     incoming.resize(saving->getNumResults());

@@ -59,7 +59,7 @@ while read -r name precisions flags; do
 done << 'FAMILIES'
 ttt fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=40
 megalodon fp32,bf16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
-megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set Q=1 --batch=2 --seq=12
+megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set ema=sequential --batch=2 --seq=12
 hydra-fixed fp32,bf16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
 hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
 hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
@@ -94,8 +94,9 @@ hydra-dynamic-4x1024 models/hydra.mlir --preset=profile-100M-as-run --batch=4 --
 hydra-static-4x1024 models/hydra.mlir --preset=profile-100M-as-run --set mor=static --batch=4 --seq=1024
 megalodon-1x512 models/megalodon.mlir --preset=profile-train --batch=1 --seq=512
 megalodon-1x2048 models/megalodon.mlir --preset=profile-train --batch=1 --seq=2048
-megalodon-1x8192 models/megalodon.mlir --preset=profile-train --set Q=128 --batch=1 --seq=8192
+megalodon-1x8192 models/megalodon.mlir --preset=profile-train --batch=1 --seq=8192
 ttt-1x512 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=512
+ttt-1x2048 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=2048
 ROWS
 # Attention alone, as projections of narrow rows: batch heads key-heads seq width.
 while read -r batch heads keys seq width; do

@@ -106,8 +106,53 @@ hydra.model @m version 1 {
 hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
-    // expected-error @+1 {{'hydra.scan' op has an axis or a chunk that is no number, or no positive one}}
+    // expected-error @+1 {{'hydra.scan' op has a chunk that is no positive number}}
     %z = hydra.scan axis = 0 chunk = D - 6 over(%a = %x) {
+      hydra.yield %a
+    }
+    hydra.return z = %z
+  }
+}
+
+// -----
+
+// A combination that changes shape.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    // expected-error @+1 {{'hydra.prefix_scan' op combines values of type 'tensor<3x6xf32>' to 'tensor<3x1xf32>'}}
+    %z = hydra.prefix_scan axis = 0 over(%x) combine(%a) with(%b) {
+      %c = hydra.add %a, %b
+      %d = hydra.sum %c axes = [1] keep
+      hydra.yield %d
+    }
+    hydra.return z = %z
+  }
+}
+
+// -----
+
+// Sequences of other lengths.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    %y = hydra.slice %x axis = 0 start = 0 size = 3
+    // expected-error @+1 {{'hydra.prefix_scan' op walks over sequences of 4 and 3 rows}}
+    %z, %w = hydra.prefix_scan axis = 0 over(%x, %y) combine(%a, %b) with(%c, %d) {
+      hydra.yield %a, %b
+    }
+    hydra.return z = %z
+  }
+}
+
+// -----
+
+// Values without a place in the combination.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [4, D] f32) {
+    // expected-error @+1 {{'hydra.prefix_scan' op walks over 1 sequences but combines 3 values to 1 results; expected two values and one result for each}}
+    %z = hydra.prefix_scan axis = 0 over(%x) combine(%a, %b) with(%c) {
       hydra.yield %a
     }
     hydra.return z = %z

@@ -110,3 +110,25 @@ hydra.model @m version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// A product that wants full precision has it, and so have its derivatives; under either policy.
+// AMP-LABEL: hydra.entry @loss
+// AMP-NOT: bf16
+// AMP: hydra.matmul {{.*}}full_precision{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>
+// AMP: hydra.matmul {{.*}}full_precision{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>
+// AMP-NOT: bf16
+// PURE-LABEL: hydra.entry @loss
+// PURE: hydra.matmul {{.*}}full_precision{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>
+// PURE: hydra.matmul {{.*}}full_precision{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>
+hydra.model @m version 1 {
+  hydra.param @w [4, 4] init = ones
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.entry @loss() {
+    %w = hydra.use @w
+    %z = hydra.matmul %w, %w full_precision
+    %loss = hydra.sum %z axes = [0, 1]
+    hydra.return loss = %loss
+  }
+}

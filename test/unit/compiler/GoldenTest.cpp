@@ -88,11 +88,11 @@ Fill fillHydra(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
 }
 
 std::vector<GoldenCase> cases() {
-  const auto megalodon = [](const char *name, std::string chunk) {
+  const auto megalodon = [](const char *name, std::string chunk, std::string ema = "scan") {
     return GoldenCase{name,
                       "models/megalodon.mlir",
                       "ref",
-                      {"wd=0.0", "Q=" + chunk},
+                      {"wd=0.0", "Q=" + chunk, "ema=" + ema},
                       4,
                       2,
                       32,
@@ -143,7 +143,7 @@ std::vector<GoldenCase> cases() {
            ttt::kTrajectory},
           megalodon("Megalodon", "8"),
           megalodon("MegalodonOddChunks", "7"),
-          megalodon("MegalodonRecurrence", "1"),
+          megalodon("MegalodonRecurrence", "8", "sequential"),
           swiglu,
           hydra("HydraFixed", {"mor=fixed", "mod=dense", "w_aux=0.0"}, hydra_ref::kFixedLoss,
                 hydra_ref::kFixedGradientNorm, hydra_ref::kFixedGradients,

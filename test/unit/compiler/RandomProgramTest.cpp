@@ -281,9 +281,9 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   }
   // What only passes write; what has random programs of its own (ScanTest); what central
   // differences contradict on purpose.
-  const llvm::StringSet<> written = {"hydra.adamw", "hydra.global_norm", "hydra.fused",
-                                     "hydra.copy",  "hydra.boundary",    "hydra.scan",
-                                     "hydra.detach"};
+  const llvm::StringSet<> written = {"hydra.adamw",  "hydra.global_norm", "hydra.fused",
+                                     "hydra.copy",   "hydra.boundary",    "hydra.scan",
+                                     "hydra.detach", "hydra.prefix_scan"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();
