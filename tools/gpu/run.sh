@@ -38,6 +38,18 @@ if [[ $wanted == *" test "* ]]; then
   check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
+  for model in ttt megalodon hydra; do
+    train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
+    check "$model: 200 steps" "${train[@]}" --steps 200 --save "$work/$model-whole"
+    echo "        $(grep held-out "$work/log" | tail -n 1); on the CPU $(sed 's/.*loss//' test/$model.heldout)"
+    "${train[@]}" --steps 100 --save "$work/$model-part" > /dev/null 2>&1
+    check "$model resumes" "${train[@]}" --steps 200 --resume "$work/$model-part" --save "$work/$model-part"
+    check "$model has the same bits after a pause" \
+      cmp "$work/$model-"{whole,part}/step-00000200/model.safetensors
+    check "$model writes" bin/hydra-run test/$model.plan --resume "$work/$model-whole" --generate ROMEO: --tokens 60
+    tail -n 3 "$work/log"
+  done
+  train=(bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
   check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
   grep -h 'held-out' "$work/log" | tail -n 1
 fi
