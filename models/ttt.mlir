@@ -67,19 +67,58 @@ hydra.model @ttt version 1 {
     hydra.yield %y
   }
 
+  // [B, h, S, n] as chunks [B, h, C, b0, n] of b0 tokens, zeros behind the last.
+  hydra.def @chunks_of_heads(%x) {
+    %padded = hydra.pad %x axis = 2 before = 0 after = b0 * ceil(1.0 * S / b0) - S
+    %y = hydra.reshape %padded shape = [B, H, ceil(1.0 * S / b0), b0, d]
+    hydra.yield %y
+  }
+
   // Queries, keys, values [B, H, S, d], step widths [B, gates, S, 1] and first weights [B, H, d, d] to what
-  // the queries read.
+  // the queries read. What does not depend on the weights is done for all chunks at once.
   hydra.def @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta) {
-    %z, %end = hydra.scan axis = 2 chunk = b0 over(%kc = %k, %vc = %v, %qc = %q, %ec = %eta) carry(%w = %start) {
-      // The gradient of the mean of |f(k; W) - v|^2 in T = W k.
-      %t = hydra.matmul %kc, %w transpose_b
+    %qs = hydra.call @chunks_of_heads(%q)
+    %ks = hydra.call @chunks_of_heads(%k)
+    %vs = hydra.call @chunks_of_heads(%v)
+
+    // Minus the step width times the derivative of the mean over the chunk's tokens; 0 behind the last.
+    %token = hydra.iota shape = [1, 1, S, 1] axis = 2
+    %whole = hydra.constant value = b0 * floor(1.0 * S / b0) dtype = i32
+    %in_whole = hydra.compare %token, %whole is = "lt"
+    %factor = hydra.constant value = -2.0 / b0
+    %last_factor = hydra.constant value = -2.0 / max(1, S - b0 * floor(1.0 * S / b0))
+    %factors = hydra.select %in_whole, %factor, %last_factor
+    %scale = hydra.mul %eta, %factors
+    %padded_scale = hydra.pad %scale axis = 2 before = 0 after = b0 * ceil(1.0 * S / b0) - S
+    %scales = hydra.reshape %padded_scale shape = [B, gates, ceil(1.0 * S / b0), b0, 1]
+
+    // A query sees the steps of the tokens before it.
+    %all = hydra.matmul %qs, %ks transpose_b
+    %row = hydra.iota shape = [b0, b0] axis = 0
+    %column = hydra.iota shape = [b0, b0] axis = 1
+    %earlier = hydra.compare %column, %row is = "lt"
+    %zero = hydra.constant value = 0
+    %seen = hydra.select %earlier, %all, %zero
+
+    // The walk over chunks: what the weights make of keys and queries, and the steps that keys and values
+    // ask for.
+    %scales_of_heads = hydra.broadcast %scales shape = [B, H, ceil(1.0 * S / b0), b0, 1]
+    %kqs = hydra.concat %ks, %qs axis = 3
+    %befores, %steps, %end = hydra.scan axis = 2 chunk = 1 over(%kq1 = %kqs, %k1 = %ks, %v1 = %vs, %s1 = %scales_of_heads) carry(%w = %start) {
+      %kq = hydra.reshape %kq1 shape = [B, H, 2 * b0, d]
+      %kc = hydra.reshape %k1 shape = [B, H, b0, d]
+      %vc = hydra.reshape %v1 shape = [B, H, b0, d]
+      %sc = hydra.reshape %s1 shape = [B, H, b0, 1]
+
+      // The derivative of |f(k; W) - v|^2 / 2 in T = W k.
+      %both = hydra.matmul %kq, %w transpose_b dtype = f32
+      %t = hydra.slice %both axis = 2 start = 0 size = b0
+      %before = hydra.slice %both axis = 2 start = b0 size = b0
       %x, %r = hydra.call @normalise(%t)
       %scaled = hydra.mul %x, %gamma
       %shifted = hydra.add %scaled, %beta
       %y = hydra.add %kc, %shifted
-      %error = hydra.sub %y, %vc
-      %two = hydra.constant value = 2.0 / rows
-      %g = hydra.mul %error, %two
+      %g = hydra.sub %y, %vc
       %gh = hydra.mul %g, %gamma
       %mean = hydra.mean %gh axes = [3] keep
       %products = hydra.mul %gh, %x
@@ -88,27 +127,21 @@ hydra.model @ttt version 1 {
       %rest = hydra.sub %gh, %mean
       %across = hydra.sub %rest, %along
       %u = hydra.mul %across, %r
-      %e = hydra.mul %u, %ec
+      %step = hydra.mul %u, %sc
 
-      // A query sees the steps of the tokens before it.
-      %all = hydra.matmul %qc, %kc transpose_b
-      %row = hydra.iota shape = [rows, rows] axis = 0
-      %column = hydra.iota shape = [rows, rows] axis = 1
-      %earlier = hydra.compare %column, %row is = "lt"
-      %zero = hydra.constant value = 0
-      %seen = hydra.select %earlier, %all, %zero
-      %before = hydra.matmul %qc, %w transpose_b
-      %steps = hydra.matmul %seen, %e
-      %tq = hydra.sub %before, %steps
-      %nq, %rq = hydra.call @normalise(%tq)
-      %sq = hydra.mul %nq, %gamma
-      %oq = hydra.add %sq, %beta
-      %zc = hydra.add %qc, %oq
-
-      %update = hydra.matmul %e, %kc transpose_a
-      %next = hydra.sub %w, %update
-      hydra.yield %zc, %next
+      %next = hydra.matmul %step, %kc, %w transpose_a dtype = f32
+      %before1 = hydra.reshape %before shape = [B, H, 1, b0, d]
+      %step1 = hydra.reshape %step shape = [B, H, 1, b0, d]
+      hydra.yield %before1, %step1, %next
     }
+    %taken = hydra.matmul %seen, %steps dtype = f32
+    %tqs = hydra.add %befores, %taken
+    %joined = hydra.reshape %tqs shape = [B, H, b0 * ceil(1.0 * S / b0), d]
+    %tq_all = hydra.slice %joined axis = 2 start = 0 size = S
+    %nq, %rq = hydra.call @normalise(%tq_all)
+    %sq = hydra.mul %nq, %gamma
+    %oq = hydra.add %sq, %beta
+    %z = hydra.add %q, %oq
     hydra.yield %z
   }
 
