@@ -24,7 +24,11 @@ struct Stage {
 using Options = const CompileOptions &;
 
 std::vector<std::string> differentiatedPrograms(Options options) {
-  return {options.mode == Mode::Train ? "train" : "loss"};
+  std::vector<std::string> programs;
+  for (const TrainingPhase &phase : options.phases)
+    programs.push_back(phase.program);
+  programs.push_back(options.mode == Mode::Train ? "train" : "loss");
+  return programs;
 }
 
 std::unique_ptr<Pass> bindPass(Options options) {

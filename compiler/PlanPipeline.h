@@ -17,10 +17,17 @@ inline constexpr llvm::StringLiteral kRecomputePass = "hydra-recompute";
 /// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
 enum class AttentionForm { Flash, Naive };
 
+/// The first steps of a run, up to `lastStep`, made by another program than `train`.
+struct TrainingPhase {
+  std::string program;
+  int64_t lastStep = 0;
+};
+
 struct CompileOptions {
   BindingOptions binding;
   Mode mode = Mode::Train;
   int64_t accumulation = 1;
+  std::vector<TrainingPhase> phases; ///< one after the other, before `train`
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none

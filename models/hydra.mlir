@@ -435,6 +435,14 @@ hydra.model @hydra version 1 {
     hydra.return loss = %loss
   }
 
+  // What held-out text is measured by: the cross entropy alone.
+  hydra.entry @eval(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %ce = hydra.linear_cross_entropy %final, %head, %labels
+    hydra.return loss = %ce
+  }
+
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
     %final, %aux, %ponder = hydra.call @trunk(%tokens)

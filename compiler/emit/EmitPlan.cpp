@@ -53,6 +53,7 @@ public:
     linkVariables();
     file->accumulation = options.accumulation;
     emitTotal();
+    emitPhases();
     return std::move(file);
   }
 
@@ -441,6 +442,17 @@ private:
       result.push_back(std::move(entry));
     }
     return result;
+  }
+
+  void emitPhases() {
+    for (const TrainingPhase &phase : options.phases)
+      for (auto [i, program] : llvm::enumerate(file->programs))
+        if (program->name == phase.program) {
+          auto entry = std::make_unique<planfile::TrainingPhaseT>();
+          entry->program = i;
+          entry->last_step = phase.lastStep;
+          file->phases.push_back(std::move(entry));
+        }
   }
 
   /// One optimizer step: `train`, or `accumulate` N times and `apply`; else the first program.

@@ -1,6 +1,7 @@
 // From the plan dialect to the tables of a plan file.
 #pragma once
 
+#include "compiler/PlanPipeline.h"
 #include "compiler/codegen/CompileKernels.h"
 #include "compiler/target/Target.h"
 #include "dialects/plan/Plan.h"
@@ -18,6 +19,7 @@ struct EmitOptions {
   Target target;
   uint32_t accumulation = 1;
   std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
+  std::vector<TrainingPhase> phases;                    ///< before `train`, in their order
   CompiledKernels code;                                 ///< without blobs: a plan for reports
 };
 

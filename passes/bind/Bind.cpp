@@ -289,9 +289,19 @@ private:
     return success();
   }
 
-  /// A dimension that one program gives another value: `B=1`.
+  /// A dimension that one program gives another value: `B=1`; or a choice that it makes:
+  /// `mod=dense`.
   LogicalResult readProgramDim(StringRef program, EntryOp entry, StringRef setting) {
     auto [dim, text] = setting.split('=');
+    if (auto symbol = symbols.find(dim);
+        symbol != symbols.end() && symbol->second.kind == "choice") {
+      auto options = symbol->second.options.getAsValueRange<StringAttr>();
+      if (!llvm::is_contained(options, text))
+        return model.emitOpError() << "program '" << program << "' chooses " << dim << " = '"
+                                   << text << "'; expected " << llvm::join(options, ", ");
+      programChoices[program][dim] = StringAttr::get(&getContext(), text);
+      return success();
+    }
     if (!llvm::is_contained(entry.getDims().getAsValueRange<StringAttr>(), dim))
       return model.emitOpError() << "program '" << program << "' sets '" << dim << "', but @"
                                  << entry.getSymName() << " has no such dimension";
@@ -324,7 +334,11 @@ private:
       argument.setType(
           RankedTensorType::get(intList(cast<ArrayAttr>(shape)), cast<TypeAttr>(dtype).getValue()));
     }
+    const llvm::StringMap<Attribute> saved = environment.values;
+    for (const auto &choice : programChoices[entry.getSymName()])
+      environment.values[choice.first()] = choice.second;
     LogicalResult result = bindBlock(entry.getBody().front());
+    environment.values = saved;
     if (succeeded(result))
       boundIds(entry);
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
@@ -719,7 +733,8 @@ private:
   Environment environment;
   llvm::MapVector<StringRef, Symbol> symbols;
   llvm::StringMap<Attribute> entryDims;
-  llvm::StringMap<llvm::StringMap<Attribute>> programDims; // over entryDims, by program
+  llvm::StringMap<llvm::StringMap<Attribute>> programDims;    // over entryDims, by program
+  llvm::StringMap<llvm::StringMap<Attribute>> programChoices; // over those of the model, by program
 };
 
 } // namespace

@@ -341,6 +341,40 @@ private:
       failAt(path, "0 runs make no step; expected 1 or more");
     if (plan.accumulation() > 1 && !(names.contains("accumulate") && names.contains("apply")))
       failAt(path, "{} needs the programs accumulate and apply", plan.accumulation());
+    checkPhases();
+  }
+
+  void checkPhases() {
+    if (!plan.phases() || plan.phases()->size() == 0)
+      return;
+    const Program *train = nullptr;
+    for (const Program *program : *plan.programs())
+      if (program->name()->string_view() == "train")
+        train = program;
+    if (!train)
+      failAt(Path(root, "phases"), "need the program train");
+    uint64_t last = 0;
+    for (flatbuffers::uoffset_t i = 0; i < plan.phases()->size(); ++i) {
+      const Path path(root, "phases", i);
+      const planfile::TrainingPhase &phase = *plan.phases()->Get(i);
+      checkIndex(Path(path, "program"), "program", phase.program(), *plan.programs());
+      checkStepCount(path, "last_step", static_cast<int64_t>(phase.last_step()));
+      if (phase.last_step() <= last)
+        failAt(Path(path, "last_step"), "{} is not behind step {}", phase.last_step(), last);
+      last = phase.last_step();
+      if (!sameInputs(*plan.programs()->Get(phase.program()), *train))
+        failAt(Path(path, "program"), "has other inputs than the program train");
+    }
+  }
+
+  bool sameInputs(const Program &a, const Program &b) const {
+    const auto same = [&](const Input *x, const Input *y) {
+      const Tensor &s = *plan.tensors()->Get(x->tensor()), &t = *plan.tensors()->Get(y->tensor());
+      return x->name()->string_view() == y->name()->string_view() && s.dtype() == t.dtype() &&
+             std::equal(s.shape()->begin(), s.shape()->end(), t.shape()->begin(), t.shape()->end());
+    };
+    return std::equal(a.inputs()->begin(), a.inputs()->end(), b.inputs()->begin(),
+                      b.inputs()->end(), same);
   }
 
   const Plan &plan;

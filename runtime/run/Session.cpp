@@ -62,9 +62,10 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   }
   if (trainPlan) {
     eval = makePart(programNamed("eval"), true, heldOut);
-    for (const Output *output : *plan.programs()->Get(parts.back().program)->outputs())
-      if (output->name()->string_view() == "grad_norm")
-        gradientNormTensor = output->tensor();
+    if (plan.phases())
+      for (const planfile::TrainingPhase *phase : *plan.phases())
+        early.push_back(
+            {static_cast<int64_t>(phase->last_step()), makePart(phase->program(), true, training)});
   }
   setValues();
 }
@@ -107,8 +108,10 @@ uint32_t Session::programNamed(std::string_view name) const {
 Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
-  int64_t loss = -1;
+  int64_t loss = -1, norm = -1;
   for (const Output *output : *program.outputs()) {
+    if (output->name()->string_view() == "grad_norm")
+      norm = output->tensor();
     if (output->name()->string_view() == "loss" &&
         plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       loss = output->tensor();
@@ -119,7 +122,14 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
           source  ? Batch(plan, program, *source)
           : given ? Batch(plan, program, *given)
                   : Batch(plan, program, seed()),
-          loss};
+          loss, norm};
+}
+
+Session::Part &Session::nextPart() {
+  for (EarlyPart &phase : early)
+    if (step < phase.lastStep)
+      return phase.part;
+  return parts.front();
 }
 
 uint64_t Session::tokens() const {
@@ -166,15 +176,17 @@ std::string Session::note() const {
 
 double Session::advance() {
   scalars.write(executor, step);
-  if (step > 0 && gradientNormTensor >= 0)
+  if (step > 0)
     previousNorm = gradientNorm().value_or(0.0);
+  Part &part = nextPart();
   waited = 0;
   const uint64_t runs = file.plan().accumulation();
   double loss = 0.0;
   for (uint64_t i = 0; i < runs; ++i)
-    loss += runPart(parts[0], nextBatch() + i);
+    loss += runPart(part, nextBatch() + i);
   if (parts.size() > 1)
     runPart(parts[1], 0);
+  normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
   loss /= static_cast<double>(runs);
   ++step;
   if (trainPlan && !std::isfinite(loss))
@@ -186,7 +198,7 @@ std::string Session::causeOfBadLoss() const {
   std::string text;
   if (const std::optional<double> rate = scalars.value("lr", step - 1))
     text += fmt::format("; learning rate {:g}", *rate);
-  if (gradientNormTensor >= 0 && step > 1)
+  if (normTensor >= 0 && step > 1)
     text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, previousNorm);
   size_t bad = 0, count = 0;
   std::string first;
@@ -204,9 +216,8 @@ std::string Session::causeOfBadLoss() const {
 }
 
 std::optional<double> Session::gradientNorm() const {
-  return gradientNormTensor < 0
-             ? std::nullopt
-             : std::optional(readScalar(static_cast<uint32_t>(gradientNormTensor)));
+  return normTensor < 0 ? std::nullopt
+                        : std::optional(readScalar(static_cast<uint32_t>(normTensor)));
 }
 
 uint64_t Session::nextBatch() const {

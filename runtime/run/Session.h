@@ -77,6 +77,7 @@ private:
     uint32_t program;
     Batch batch;
     int64_t loss;
+    int64_t gradientNorm; ///< the tensor of that output, or -1
   };
 
   uint32_t programNamed(std::string_view name) const;
@@ -96,9 +97,17 @@ private:
   std::unique_ptr<GivenTensors> given;
   Scalars scalars;
   bool trainPlan;
+  /// The program of the next step, or the first of two.
+  Part &nextPart();
+
   std::vector<Part> parts; // call; or train; or accumulate, apply
+  struct EarlyPart {
+    int64_t lastStep;
+    Part part;
+  };
+  std::vector<EarlyPart> early; // in place of train at first
   std::optional<Part> eval;
-  int64_t gradientNormTensor = -1;
+  int64_t normTensor = -1; // of the last step; -1: it has none
   double previousNorm = 0; // of the step before the last one
   double waited = 0;
   int64_t step = 0;

@@ -31,6 +31,14 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
       {"model", fmt::format("{} from {}, {} parameters", model, header.model_file()->string_view(),
                             countText(countParameters(plan)))});
   table.add({"programs", programs});
+  if (plan.phases() && plan.phases()->size() > 0) {
+    std::string phases;
+    for (const planfile::TrainingPhase *phase : *plan.phases())
+      phases += fmt::format("{} to step {}, ",
+                            plan.programs()->Get(phase->program())->name()->string_view(),
+                            phase->last_step());
+    table.add({"phases", phases + "then train"});
+  }
   table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
                                    bytesText(executor.arenaBytes()),
                                    segment(planfile::SegmentKind::persistent),

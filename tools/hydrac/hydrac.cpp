@@ -93,6 +93,10 @@ struct Options : ModelOptions {
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
+  cl::list<std::string> phases{
+      "phase", cl::value_desc("STEPS:CHOICE=VALUE[,CHOICE=VALUE]..."), cl::cat(category),
+      cl::desc("so many first steps of training with other choices of the model, as a program of "
+               "its own; repeatable, one phase after the other (default: none)")};
   cl::opt<planfile::ScheduleKind> schedule{
       "schedule", cl::cat(category), cl::init(planfile::ScheduleKind::constant),
       cl::desc("how the learning rate goes in --mode=train (default: constant)"),
@@ -156,6 +160,25 @@ void readRecompute(StringRef text, CompileOptions &compile) {
                                         : Recomputation::Rowwise;
 }
 
+/// The programs of --phase, each from the entry `loss`. Throws Error for what is no phase.
+void readPhases(const Options &options, CompileOptions &compile) {
+  int64_t last = 0;
+  for (const std::string &text : options.phases) {
+    auto [steps, choices] = StringRef(text).split(':');
+    int64_t count = 0;
+    constexpr int64_t kMostSteps = int64_t{1} << 40;
+    if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps || choices.empty())
+      support::fail("--phase is '{}'; expected STEPS:CHOICE=VALUE, such as 1000:mod=dense", text);
+    if (compile.mode != Mode::Train || compile.accumulation > 1)
+      support::fail("--phase is for --mode=train without --accum");
+    std::string settings = choices.str();
+    std::replace(settings.begin(), settings.end(), ',', ':'); // as hydra-bind has it
+    last += count;
+    compile.phases.push_back({"train." + std::to_string(compile.phases.size() + 1), last});
+    compile.binding.programs.push_back(compile.phases.back().program + ":loss:" + settings);
+  }
+}
+
 CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
   compile.cuda = target.kind == planfile::TargetKind::cuda;
@@ -176,7 +199,9 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   if (compile.mode == Mode::Grad)
     compile.binding.programs = {"loss:loss"};
   else if (train)
-    compile.binding.programs = {"train:loss", "eval:loss"};
+    compile.binding.programs = {"train:loss",
+                                model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
+  readPhases(options, compile);
   llvm::StringSet<> given;
   for (const std::string &text : options.programs) {
     std::string program = text;
@@ -315,6 +340,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
   emit.mode = modeName(compile.mode).str();
   emit.target = target;
   emit.schedules = schedulesOf(options);
+  emit.phases = compile.phases;
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},

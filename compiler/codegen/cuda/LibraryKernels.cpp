@@ -380,6 +380,27 @@ private:
 
   static Shape elementShape(int64_t count) { return {ceilDiv(count, 256), 1, 1, 256, 0}; }
 
+  /// Launches a copy by squares if elements lie side by side in different dimensions of both sides.
+  bool transposes(plan::CallOp call, ArrayRef<Dim> dims, StringRef piece, Value to, Value from) {
+    constexpr int64_t kLeast = 8, kSide = 32; // what is worth a square, and its side
+    const Dim *inTo = llvm::find_if(dims, [](const Dim &dim) { return dim.to == 1; });
+    const Dim *inFrom = llvm::find_if(dims, [](const Dim &dim) { return dim.from == 1; });
+    if (inTo == dims.end() || inFrom == dims.end() || inTo == inFrom || inTo->size < kLeast ||
+        inFrom->size < kLeast)
+      return false;
+    SmallVector<Dim> order{*inTo, *inFrom};
+    int64_t blocks = ceilDiv(inTo->size, kSide) * ceilDiv(inFrom->size, kSide);
+    for (const Dim &dim : dims)
+      if (&dim != inTo && &dim != inFrom) {
+        order.push_back(dim);
+        blocks *= dim.size;
+      }
+    launch(call, "transpose", {(piece + " *").str(), ("const " + piece + " *").str()},
+           llvm::formatv("copyTransposed<{0}{1}>(a0, a1);", piece, dimsText(order)).str(),
+           {blocks, 1, 1, 256, 0}, {to, from}, {plan::kWrite, plan::kRead});
+    return true;
+  }
+
   LogicalResult expandCopy(plan::CallOp call) {
     Value from = call.getArgs()[0], to = call.getArgs()[1];
     Type element = typeOf(to).getElementType();
@@ -407,6 +428,8 @@ private:
     static const std::map<int64_t, StringRef> pieces = {
         {1, "unsigned char"}, {2, "unsigned short"}, {4, "uint32"}, {8, "uint2"}, {16, "uint4"}};
     StringRef piece = pieces.at(width * bytes);
+    if (width == 1 && transposes(call, dims, piece, to, from))
+      return success();
     int64_t count = 1;
     for (const Dim &dim : dims)
       count *= dim.size;

@@ -25,6 +25,7 @@ namespace {
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
+constexpr int64_t kRowThreads = 128;     ///< of a block where a warp or less has a row
 constexpr int64_t kKeptChunks = 4;       ///< that a thread holds in registers
 constexpr int64_t kLongRowThreads = 512; ///< of a row that does not fit in registers
 constexpr int64_t kUnroll = 4;           ///< loads of such a thread that are under way at a time
@@ -126,11 +127,13 @@ private:
                      : chunks <= kKeptChunks * kWarp ? ceilDiv(chunks, kWarp)
                                                      : 2;
       team = roundUp(ceilDiv(chunks, each), kWarp);
+      if (!hasSums && chunks <= kWarp / 2) // several rows for a warp
+        team = PowerOf2Ceil(chunks);
       inRegisters = team <= kMostThreads;
       if (!inRegisters)
         team = kLongRowThreads;
       kept = ceilDiv(chunks, team);
-      teams = team == kWarp && !hasSums ? 4 : 1;
+      teams = team <= kWarp && !hasSums ? kRowThreads / team : 1;
       shape.threads = team * teams;
       shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams);
     } else {
@@ -217,7 +220,12 @@ private:
       if (teams > 1)
         row = b.CreateAdd(b.CreateMul(block, b.getInt32(teams)),
                           b.CreateUDiv(thread, b.getInt32(team)));
-      if (s.rows % teams == 0)
+      if (s.rows % teams != 0 && team < kWarp) {
+        // All lanes take part in reductions; those behind the last row store nothing.
+        rowValid = b.CreateICmpULT(row, b.getInt32(s.rows));
+        row = b.CreateSelect(rowValid, row, b.getInt32(0));
+      }
+      if (s.rows % teams == 0 || rowValid)
         emitRow(row, {});
       else
         emitIf(b, b.CreateICmpULT(row, b.getInt32(s.rows)), [&] { emitRow(row, {}); });
@@ -397,6 +405,8 @@ private:
       valid = b.CreateICmpULT(index, b.getInt32(chunks));
       index = b.CreateSelect(valid, index, b.getInt32(0));
     }
+    if (rowValid)
+      valid = valid ? b.CreateAnd(valid, rowValid) : rowValid;
     return {b.CreateMul(index, b.getInt32(width)), row, valid, number};
   }
 
@@ -874,6 +884,8 @@ private:
         numbers.push_back(i);
     if (numbers.empty())
       return;
+    if (rowValid)
+      isOne = b.CreateAnd(isOne, rowValid);
     emitIf(b, isOne, [&] {
       for (unsigned i : numbers) {
         const RowResult &result = s.program.results[i];
@@ -1024,8 +1036,9 @@ private:
                       ArrayRef<Value *>(b.getInt32(0)));
   }
 
+  /// Over the lanes of a team, at most a warp.
   Value *butterfly(RowReduction r, Value *x) {
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    for (int distance = std::min(team, kWarp) / 2; distance > 0; distance /= 2) {
       Value *bits =
           b.CreateIntrinsic(Intrinsic::nvvm_shfl_sync_bfly_i32, ArrayRef<Type *>(),
                             ArrayRef<Value *>{b.getInt32(-1), b.CreateBitCast(x, b.getInt32Ty()),
@@ -1038,7 +1051,7 @@ private:
   /// Over the threads of a team; every thread gets the result.
   Value *reduceTeam(RowReduction r, Value *x) {
     x = butterfly(r, x);
-    if (team == kWarp)
+    if (team <= kWarp)
       return x;
     int64_t warps = team / kWarp;
     constexpr unsigned kSharedMemory = 3;
@@ -1072,6 +1085,7 @@ private:
   int64_t team = 1, teams = 1, kept = 1; ///< threads of a row, rows of a block, chunks of a thread
   Value *thread = nullptr, *block = nullptr, *lane = nullptr, *inTeam = nullptr;
   Value *currentRow = nullptr, *isFirstRow = nullptr;
+  Value *rowValid = nullptr;                  ///< whether there is such a row; null: always
   std::vector<Value *> inputs, results;       ///< arguments
   std::vector<Value *> inputRows, resultRows; ///< where the current row begins
   std::map<unsigned, Value *> scalars, rowValues;

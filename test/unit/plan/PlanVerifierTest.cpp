@@ -30,6 +30,13 @@ void makeCuda(PlanT &plan) {
   scale.action.AsLaunch()->rows = scale.action.AsLaunch()->grain = 0;
 }
 
+void addPhase(PlanT &plan, uint32_t program, uint64_t lastStep) {
+  auto phase = std::make_unique<TrainingPhaseT>();
+  phase->program = program;
+  phase->last_step = lastStep;
+  plan.phases.push_back(std::move(phase));
+}
+
 std::vector<DamageCase> cases() {
   return {
       {"TargetKind", [](PlanT &p) { p.target->kind = TargetKind(9); },
@@ -195,6 +202,19 @@ std::vector<DamageCase> cases() {
        "programs[1].name: train is given twice"},
       {"AccumulationZero", [](PlanT &p) { p.accumulation = 0; },
        "accumulation: 0 runs make no step; expected 1 or more"},
+      {"PhaseWithoutTrain",
+       [](PlanT &p) {
+         p.programs[0]->name = "other";
+         addPhase(p, 0, 1);
+       },
+       "phases: need the program train"},
+      {"PhaseProgram", [](PlanT &p) { addPhase(p, 9, 1); }, "phases[0].program: "},
+      {"PhaseOrder",
+       [](PlanT &p) {
+         addPhase(p, 0, 5);
+         addPhase(p, 0, 5);
+       },
+       "phases[1].last_step: 5 is not behind step 5"},
       {"AccumulationPrograms", [](PlanT &p) { p.accumulation = 4; },
        "accumulation: 4 needs the programs accumulate and apply"},
   };

@@ -31,6 +31,28 @@ __device__ __forceinline__ void copyElements(T *to, const T *from) {
   to[toOffset] = from[fromOffset];
 }
 
+/// The same where elements lie side by side in another dimension on either side, `To` and `From`: squares
+/// of 32 x 32 go through shared memory, so that both sides are met in whole lines. 256 threads.
+template <typename T, typename To, typename From, typename... Outer>
+__device__ __forceinline__ void copyTransposed(T *to, const T *from) {
+  constexpr int side = 32, rows = 8;
+  constexpr int64 across = (From::size + side - 1) / side, down = (To::size + side - 1) / side;
+  __shared__ T square[side][side + 1];
+  int64 toOffset = 0, fromOffset = 0;
+  Offsets<Outer...>::split(blockIdx.x / (across * down), toOffset, fromOffset);
+  int64 u = blockIdx.x / across % down * side, v = blockIdx.x % across * side; // along To, From
+  int x = threadIdx.x % side, y = threadIdx.x / side;
+#pragma unroll
+  for (int i = y; i < side; i += rows)
+    if (u + i < To::size && v + x < From::size)
+      square[i][x] = from[fromOffset + (u + i) * To::from + v + x];
+  __syncthreads();
+#pragma unroll
+  for (int i = y; i < side; i += rows)
+    if (u + x < To::size && v + i < From::size)
+      to[toOffset + (v + i) * From::to + u + x] = square[x][i];
+}
+
 template <typename T, int64 Count, typename... Dims>
 __device__ __forceinline__ void fillElements(T *to, T value) {
   int64 index = int64(blockIdx.x) * blockDim.x + threadIdx.x;
