@@ -208,7 +208,8 @@ std::vector<DamageCase> cases() {
          addPhase(p, 0, 1);
        },
        "phases: need the program train"},
-      {"PhaseProgram", [](PlanT &p) { addPhase(p, 9, 1); }, "phases[0].program: "},
+      {"PhaseProgram", [](PlanT &p) { addPhase(p, 9, 1); },
+       "phases[0].program: program index 9 is out of range (plan has 2 programs)"},
       {"PhaseOrder",
        [](PlanT &p) {
          addPhase(p, 0, 5);
