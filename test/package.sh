@@ -8,6 +8,9 @@ trap 'rm -rf "$work"' EXIT
 size=$(stat -c %s "$build/hydra.tar.xz")
 [ "$size" -lt $((60 << 20)) ] || { echo "hydra.tar.xz has $size bytes; at most 60 MiB are wanted"; exit 1; }
 tar xf "$build/hydra.tar.xz" -C "$work"
+for name in libdnnl2 libstdc++6 llvm-22-dev; do
+  [ -s "$work/hydra/licences/$name" ] || { echo "the licence of $name is missing"; exit 1; }
+done
 # Nothing but glibc comes from the machine.
 for tool in "$work"/hydra/programs/*; do
   foreign=$(LD_LIBRARY_PATH=$work/hydra/lib ldd "$tool" |

@@ -14,9 +14,20 @@ for tool in hydra-run hydra-inspect; do
   strip -o "$out/programs/$tool" "$build/bin/$tool"
 done
 # The libraries they were linked with, but for those of glibc.
-for tool in "$out"/programs/*; do
+libraries=$(for tool in "$out"/programs/*; do
   ldd "$tool" | awk '$2 == "=>" && $1 !~ /^lib(c|m|dl|pthread|rt)\.so/ { print $3 }'
-done | sort -u | xargs -I{} cp -L {} "$out/lib/"
+done | sort -u)
+xargs -I{} cp -L {} "$out/lib/" <<<"$libraries"
+# The licences of what is carried along: of libraries, and of what is linked in or included.
+mkdir "$out/licences"
+for library in $libraries; do
+  # By its path or by that of the file behind it, as the package has it.
+  { dpkg-query --search "$library" "$(readlink -f "$library")" 2>/dev/null || true; } | cut -d: -f1
+done | sort -u | cat - <(printf '%s\n' llvm-22-dev libmlir-22-dev libcli11-dev libflatbuffers-dev libfmt-dev \
+  libspdlog-dev nlohmann-json3-dev) | sort -u | while read -r package; do
+  text=/usr/share/doc/$package/copyright
+  if [ -e "$text" ]; then cp -L "$text" "$out/licences/$package"; fi
+done
 # Found by the programs wherever the folder is; the machine's own libraries stay what they are for all else.
 for tool in "$out"/programs/*; do
   launcher=$out/bin/$(basename "$tool")
