@@ -70,13 +70,15 @@ bool wantsNaiveAttention(Options options) { return options.attention == Attentio
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
-/// Copies that live across steps are what rowwise recomputation is to save.
-bool keepsRounded(Options options) {
-  return options.precision != "fp32" && options.recompute != Recomputation::Rowwise;
-}
-
 bool isForCuda(Options options) { return options.cuda; }
 bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
+/// Copies that live across steps are among what rowwise recomputation is to save.
+bool keepsRounded(Options options) {
+  return wantsMixedPrecision(options) && options.recompute != Recomputation::Rowwise;
+}
+bool savesMemory(Options options) {
+  return options.recompute == Recomputation::Rowwise || options.replayEvery > 0;
+}
 
 std::unique_ptr<Pass> precisionPass(Options options) {
   MixedPrecisionOptions precision;
@@ -89,7 +91,7 @@ std::unique_ptr<Pass> precisionPass(Options options) {
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
-  chunk.megabytes = !options.cuda ? 64 : wantsRecomputation(options) ? 512 : 1024;
+  chunk.megabytes = !options.cuda ? 64 : savesMemory(options) ? 512 : 1024;
   chunk.classMultiple = options.cuda ? 64 : 1;
   return createChunkLinearCE(chunk);
 }

@@ -167,9 +167,9 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
     Writes `hydra.linear_cross_entropy` as products and row-wise operations over chunks of rows, so
     that never more than one chunk of logits exists; with `saving` the same sweep gives the
     gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
-    logits, and 1 GiB on a GPU (512 MiB with recomputation), where every chunk reads and writes the
-    gradient of the head once more. The loss of B S = 4096 rows over
-    V = 50304 then needs 64 MiB in place of 786 MiB.
+    logits, and 1 GiB on a GPU (512 MiB with rowwise or every=N recomputation), where every chunk reads
+    and writes the gradient of the head once more. The loss of B S = 4096 rows over V = 50304 then needs
+    64 MiB in place of 786 MiB.
 
     A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in bf16 gets rows
     of zeros up to a multiple of 64, whose scores weigh nothing.
@@ -214,7 +214,8 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     Behind this pass its result is a state that every program reads, and that the programs which update
     the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
     that only read (evaluation, generation) compute no casts at all. The state is no part of
-    checkpoints; who writes a parameter from outside writes it too. *Exact.*
+    checkpoints; who writes a parameter from outside writes it too. Not with rowwise recomputation, which
+    is to save memory. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "parameters that are kept in bf16 too">];
 }

@@ -80,8 +80,8 @@ struct Options : ModelOptions {
           clEnumValN(AttentionForm::Flash, "flash", "without ever holding the scores"),
           clEnumValN(AttentionForm::Naive, "naive", "by products and a softmax over all scores"))};
   IntegerOption<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category), cl::init(0),
-                           cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold "
-                                    "(default: 0)")};
+                           cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold, "
+                                    "on a GPU 1 GiB (default: 0)")};
   cl::opt<std::string> recompute{
       "recompute", cl::value_desc("none|light|rowwise|[rowwise,]every=N"), cl::cat(category),
       cl::init("light"),
