@@ -213,13 +213,20 @@ hydra.model @hydra version 1 {
     hydra.yield %mean, %variance
   }
 
-  // Mixture-of-Depths: what is added to each token, and the loss that keeps the router balanced.
+  // A router's logit for every token [B, S, 1]. Summed in f32 of unrounded numbers: its order decides.
+  hydra.def @score(%x, %w, %b) {
+    %products = hydra.mul %x, %w
+    %sum = hydra.sum %products axes = [2] keep
+    %y = hydra.add %sum, %b
+    hydra.yield %y
+  }
+
+  // Mixture-of-Depths: what is added to each token, the loss that keeps the router balanced, and mean and
+  // variance of the probabilities.
   hydra.def @mixture_of_depths(%z) {
     %mod_w = hydra.use @mod_w
     %mod_b = hydra.use @mod_b
-    %row = hydra.reshape %mod_w shape = [1, D]
-    %score = hydra.linear %z, %row
-    %u = hydra.add %score, %mod_b
+    %u = hydra.call @score(%z, %mod_w, %mod_b)
     %ten = hydra.constant value = 10
     %minus_ten = hydra.constant value = -10
     %above = hydra.max %u, %minus_ten
@@ -270,28 +277,45 @@ hydra.model @hydra version 1 {
     %sum = hydra.add %miss_squared, %half_indifference
     %weight = hydra.constant value = w_aux
     %aux = hydra.mul %sum, %weight
-    hydra.yield %delta, %aux
+    hydra.yield %delta, %aux, %mean, %variance
   }
 
-  // One pass of the feed-forward part over `h`: what is added, and the balance loss of middle blocks.
+  // One pass of the feed-forward part over `h`: what is added, and of middle blocks what the router says.
   hydra.def @pass(%h, %bias, %embed) {
     %norm2 = hydra.use @norm2
     %h1 = hydra.add %h, %bias
     %h2 = hydra.add %h1, %embed
     %z = hydra.rms_norm %h2, %norm2 eps = eps
-    %delta, %aux = hydra.when layer >= 1 and layer <= Nb - 2 {
-      %d, %a = hydra.call @mixture_of_depths(%z)
-      hydra.yield %d, %a
+    %delta, %aux, %mean, %variance = hydra.when layer >= 1 and layer <= Nb - 2 {
+      %d, %a, %m, %v = hydra.call @mixture_of_depths(%z)
+      hydra.yield %d, %a, %m, %v
     } else {
       %y = hydra.call @mlp(%z)
       %none = hydra.constant value = 0
-      hydra.yield %y, %none
+      hydra.yield %y, %none, %none, %none
     }
-    hydra.yield %delta, %aux
+    hydra.yield %delta, %aux, %mean, %variance
+  }
+
+  // How many tokens have each depth [1, R].
+  hydra.def @histogram(%depth) {
+    %r = hydra.iota shape = [1, 1, R] axis = 2 dtype = f32
+    %half = hydra.constant value = 0.5
+    %from = hydra.sub %r, %half
+    %to = hydra.add %r, %half
+    %reached = hydra.compare %depth, %from is = "ge"
+    %left = hydra.compare %depth, %to is = "ge"
+    %reached_f = hydra.cast %reached to = f32
+    %left_f = hydra.cast %left to = f32
+    %exactly = hydra.sub %reached_f, %left_f
+    %counts = hydra.sum %exactly axes = [0, 1]
+    %row = hydra.reshape %counts shape = [1, R]
+    hydra.yield %row
   }
 
   // Mixture-of-Recursions, from the block's middle `h0`: its last value, the balance loss of the last
-  // recursion, and the loss for the router's spread.
+  // recursion, the loss for the router's spread; how many tokens have each depth, and mean and variance of
+  // the last recursion's Mixture-of-Depths.
   hydra.def @recursions(%h0) {
     %one = hydra.constant value = 1
     %none = hydra.constant value = 0
@@ -301,9 +325,7 @@ hydra.model @hydra version 1 {
     } else {
       %mor_w = hydra.use @mor_w
       %mor_b = hydra.use @mor_b
-      %row = hydra.reshape %mor_w shape = [1, D]
-      %l0 = hydra.linear %h0, %row
-      %l = hydra.add %l0, %mor_b
+      %l = hydra.call @score(%h0, %mor_w, %mor_b)
       %half = hydra.constant value = 0.5
       %l_half = hydra.mul %l, %half
       %t = hydra.tanh %l_half
@@ -354,8 +376,9 @@ hydra.model @hydra version 1 {
     %rec_embed = hydra.use @rec_embed
     %numbers = hydra.iota shape = [R, 1, 1] axis = 0 dtype = f32
     %nothing = hydra.constant value = 0 shape = [B, S, D]
-    %end, %result, %balance = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed, %r = %numbers) carry(%cur = %h0, %sum = %nothing, %last = %none) {
-      %delta, %aux = hydra.call @pass(%cur, %bias, %embed)
+    %end, %result, %balance, %mean, %variance = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed, %r = %numbers)
+        carry(%cur = %h0, %sum = %nothing, %last = %none, %last_mean = %none, %last_variance = %none) {
+      %delta, %aux, %pm, %pv = hydra.call @pass(%cur, %bias, %embed)
       %passed = hydra.add %cur, %delta
       %next, %value = hydra.when mor == fixed {
         hydra.yield %passed, %passed
@@ -387,9 +410,16 @@ hydra.model @hydra version 1 {
         }
         hydra.yield %n, %v
       }
-      hydra.yield %next, %value, %aux
+      hydra.yield %next, %value, %aux, %pm, %pv
     }
-    hydra.yield %result, %balance, %ponder
+    %counts = hydra.when mor == static {
+      %c = hydra.call @histogram(%position)
+      hydra.yield %c
+    } else {
+      %c = hydra.call @histogram(%depth)
+      hydra.yield %c
+    }
+    hydra.yield %result, %balance, %ponder, %counts, %mean, %variance
   }
 
   //===-- The model ---------------------------------------------------------------------------===//
@@ -400,29 +430,41 @@ hydra.model @hydra version 1 {
     %factor = hydra.constant value = sqrt(D)
     %start = hydra.mul %embedded, %factor
     %none = hydra.constant value = 0
-    %end, %aux, %ponder = hydra.for @layers carry(%x = %start, %aux_sum = %none, %ponder_sum = %none) {
+    %no_counts = hydra.constant value = 0 shape = [Nb, R]
+    %no_numbers = hydra.constant value = 0 shape = [Nb, 1]
+    %blocks = hydra.iota shape = [Nb, 1] axis = 0
+    %first = hydra.constant value = 0 dtype = i32
+    %following = hydra.constant value = 1 dtype = i32
+    %end, %aux, %ponder, %depths, %means, %variances, %count = hydra.for @layers
+        carry(%x = %start, %aux_sum = %none, %ponder_sum = %none, %d = %no_counts, %m = %no_numbers, %v = %no_numbers, %block = %first) {
       %norm1 = hydra.use @norm1
       %n = hydra.rms_norm %x, %norm1 eps = eps
       %mixed = hydra.call @attention(%n)
       %half = hydra.constant value = 0.5
       %a = hydra.mul %mixed, %half
       %h0 = hydra.add %x, %a
-      %value, %balance, %spread = hydra.call @recursions(%h0)
+      %value, %balance, %spread, %counts, %mean, %variance = hydra.call @recursions(%h0)
       %final_norm = hydra.use @final_norm
       %out = hydra.rms_norm %value, %final_norm eps = eps
       %aux_next = hydra.add %aux_sum, %balance
       %ponder_next = hydra.add %ponder_sum, %spread
-      hydra.yield %out, %aux_next, %ponder_next
+      // What only @routing returns.
+      %here = hydra.compare %blocks, %block is = "eq"
+      %d_next = hydra.select %here, %counts, %d
+      %m_next = hydra.select %here, %mean, %m
+      %v_next = hydra.select %here, %variance, %v
+      %block_next = hydra.add %block, %following
+      hydra.yield %out, %aux_next, %ponder_next, %d_next, %m_next, %v_next, %block_next
     }
     %norm = hydra.use @norm
     %final = hydra.rms_norm %end, %norm eps = eps
-    hydra.yield %final, %aux, %ponder
+    hydra.yield %final, %aux, %ponder, %depths, %means, %variances
   }
 
   // The mean cross entropy of every token's successor, and the losses of the routers; the head is the
   // embedding.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %final, %aux, %ponder, %depths, %means, %variances = hydra.call @trunk(%tokens)
     %head = hydra.use @tok_emb
     %ce = hydra.linear_cross_entropy %final, %head, %labels
     %most = hydra.constant value = 100
@@ -435,9 +477,20 @@ hydra.model @hydra version 1 {
     hydra.return loss = %loss
   }
 
+  // What the routers do: the parts of the loss; how many tokens have each depth, in every block [Nb, R];
+  // mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1], in the last recursion of
+  // middle blocks. Of S tokens it passes floor(kappa S).
+  hydra.entry @routing(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %final, %aux, %ponder, %depths, %means, %variances = hydra.call @trunk(%tokens)
+    %head = hydra.use @tok_emb
+    %ce = hydra.linear_cross_entropy %final, %head, %labels
+    %deviations = hydra.sqrt %variances
+    hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mod_mean = %means, mod_std = %deviations
+  }
+
   // What held-out text is measured by: the cross entropy alone.
   hydra.entry @eval(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %final, %aux, %ponder, %depths, %means, %variances = hydra.call @trunk(%tokens)
     %head = hydra.use @tok_emb
     %ce = hydra.linear_cross_entropy %final, %head, %labels
     hydra.return loss = %ce
@@ -445,7 +498,7 @@ hydra.model @hydra version 1 {
 
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
-    %final, %aux, %ponder = hydra.call @trunk(%tokens)
+    %final, %aux, %ponder, %depths, %means, %variances = hydra.call @trunk(%tokens)
     %head = hydra.use @tok_emb
     %logits = hydra.linear %final, %head
     hydra.return logits = %logits

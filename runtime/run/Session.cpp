@@ -157,12 +157,29 @@ double Session::readScalar(uint32_t tensor) const {
   return value;
 }
 
-std::vector<std::pair<std::string, double>> Session::scalarOutputs() const {
-  std::vector<std::pair<std::string, double>> values;
-  for (const Output *output : *file.plan().programs()->Get(parts[0].program)->outputs())
-    if (file.plan().tensors()->Get(output->tensor())->shape()->size() == 0)
-      values.emplace_back(output->name()->str(), readScalar(output->tensor()));
+std::vector<double> Session::readTensor(uint32_t tensor) const {
+  const Tensor &entry = *file.plan().tensors()->Get(tensor);
+  const support::DType dtype = dtypeOf(entry);
+  std::vector<std::byte> bytes(denseBytes(entry));
+  executor.read(tensor, bytes);
+  std::vector<double> values(bytes.size() / support::byteSize(dtype));
+  support::toDoubles(dtype, bytes, values);
   return values;
+}
+
+std::vector<Session::SmallOutput> Session::smallOutputs() const {
+  const bool forward = file.plan().header()->mode()->string_view() == "forward";
+  const uint64_t most = forward ? 256 : 1;
+  const size_t dimensions = forward ? 2 : 0;
+  std::vector<SmallOutput> outputs;
+  for (const Output *output : *file.plan().programs()->Get(parts[0].program)->outputs()) {
+    const Tensor &tensor = *file.plan().tensors()->Get(output->tensor());
+    if (tensor.shape()->size() > dimensions ||
+        denseBytes(tensor) > most * support::byteSize(dtypeOf(tensor)))
+      continue;
+    outputs.push_back({output->name()->str(), shapeOf(tensor), readTensor(output->tensor())});
+  }
+  return outputs;
 }
 
 std::string Session::note() const {

@@ -55,8 +55,15 @@ public:
   double evaluate();
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
-  /// The outputs of rank 0 of the last call, by name.
-  std::vector<std::pair<std::string, double>> scalarOutputs() const;
+  /// An output with its numbers in row-major order.
+  struct SmallOutput {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<double> values;
+  };
+  /// The outputs of the last call that are one number; of a plan of mode `forward` also those of at
+  /// most two dimensions and 256 numbers.
+  std::vector<SmallOutput> smallOutputs() const;
   /// Steps made.
   int64_t steps() const { return step; }
 
@@ -83,7 +90,9 @@ private:
   uint32_t programNamed(std::string_view name) const;
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source);
   double runPart(Part &part, uint64_t draw);
+  /// One number, without allocating: it is read in every step.
   double readScalar(uint32_t tensor) const;
+  std::vector<double> readTensor(uint32_t tensor) const;
   /// What a user can go by when the loss is not finite.
   std::string causeOfBadLoss() const;
   uint64_t seed() const { return options.seed.value_or(0); }

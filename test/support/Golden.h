@@ -188,6 +188,16 @@ inline constexpr GoldenLoss kSwigluTrajectory[] = {
 /// HYDRA-ref: D=96 H=6 Hk=3 F=256 Nb=3 R=3 V=97 kappa=0.75, B=2 S=32: fixed depth, dynamic and static routing.
 namespace hydra_ref {
 
+/// The parts of a loss, and how many tokens of each block have depth 0, 1 and 2 (section 11.2).
+struct Routing {
+  double ce, aux, ponder;
+  int depths[3][3];
+};
+inline constexpr Routing kDynamicRouting = {
+    4.7114223995, 0.0044558688, 0.0175977392, {{0, 29, 35}, {0, 36, 28}, {0, 31, 33}}};
+inline constexpr Routing kStaticRouting = {
+    4.7261332540, 0.0072295882, 0.0167629516, {{9, 39, 16}, {14, 36, 14}, {15, 28, 21}}};
+
 inline constexpr double kFixedLoss = 4.7655834964, kFixedGradientNorm = 6.97785967e+00;
 inline constexpr GoldenGradient kFixedGradients[] = {
     {"tok_emb", 9312, 4.72926135e+00},

@@ -41,7 +41,7 @@ if [[ $wanted == *" test "* ]]; then
   for model in ttt megalodon hydra; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
     check "$model: 200 steps" "${train[@]}" --steps 200 --save "$work/$model-whole"
-    echo "        $(grep held-out "$work/log" | tail -n 1); on the CPU $(sed 's/.*loss//' test/$model.heldout)"
+    echo "        $(grep -a held-out "$work/log" | tail -n 1); on the CPU $(sed 's/.*loss//' test/$model.heldout)"
     "${train[@]}" --steps 100 --save "$work/$model-part" > /dev/null 2>&1
     check "$model resumes" "${train[@]}" --steps 200 --resume "$work/$model-part" --save "$work/$model-part"
     check "$model has the same bits after a pause" \
@@ -51,7 +51,7 @@ if [[ $wanted == *" test "* ]]; then
   done
   train=(bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
   check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
-  grep -h 'held-out' "$work/log" | tail -n 1
+  grep -ah 'held-out' "$work/log" | tail -n 1
 fi
 
 if [[ $wanted == *" sanitize "* ]]; then

@@ -6,7 +6,7 @@ import sys
 NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
          ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
          ("smallV", 32, 1024): "small-32x1024-V50304"}
-ours, theirs, ceiling, own, others, streams, torchStreams = {}, {}, None, {}, {}, {}, {}
+ours, theirs, ceiling, own, others, streams, torchStreams, families = {}, {}, None, {}, {}, {}, {}, {}
 for line in open(sys.argv[1]):
     if line.startswith("hydra "):
         _, name, ms, gib = line.split()
@@ -23,6 +23,9 @@ for line in open(sys.argv[1]):
     elif line.startswith("torch stream "):
         row = json.loads(line.removeprefix("torch stream "))
         torchStreams[row["kernel"]] = row
+    elif line.startswith("family "):
+        _, name, ms = line.split()
+        families[name] = float(ms)
     elif line.startswith("matmul ceiling"):
         ceiling = line.split()[2]
     elif line.startswith("{"):
@@ -56,3 +59,7 @@ if streams:
         # The copy's time: of the same bytes at the copy's rate in the same run.
         copy = row["us"] * row["tb_s"] / row["copy_tb_s"] if row else None
         print(f"| {name} | {us:.1f} |" + (f" {copy / us:.2f} | {row['us']:.1f} | {row['share']:.2f} |" if row else " | | |"))
+if families:
+    print("\n| model, B x S | ms |\n|---|---:|")
+    for name, ms in families.items():
+        print(f"| {name} | {ms:.2f} |")

@@ -13,12 +13,14 @@
 #include "runtime/support/StandardStreams.h"
 #include "tools/hydra-run/Options.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <numeric>
+#include <span>
 
 using namespace hydra;
 using support::fail;
@@ -118,8 +120,13 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
 
 void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
   session.advance();
-  for (const auto &[name, value] : session.scalarOutputs())
-    print(fmt::format("{} {:.8g}\n", name, value));
+  for (const auto &[name, shape, values] : session.smallOutputs()) {
+    print(shape.empty() ? fmt::format("{} {:.8g}\n", name, values.front())
+                        : fmt::format("{} [{}]\n", name, fmt::join(shape, ", ")));
+    const size_t columns = shape.empty() ? 0 : static_cast<size_t>(shape.back());
+    for (size_t at = 0; columns > 0 && at < values.size(); at += columns)
+      print(fmt::format("  {:.6g}\n", fmt::join(std::span(values).subspan(at, columns), " ")));
+  }
   if (outputs)
     outputs->write({});
 }

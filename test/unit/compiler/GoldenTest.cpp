@@ -28,6 +28,7 @@ struct GoldenCase {
   double loss, gradientNorm;
   std::span<const GoldenGradient> gradients;
   std::span<const GoldenLoss> trajectory;
+  const hydra_ref::Routing *routing = nullptr; ///< of models that have an entry of that name
 };
 
 constexpr int64_t kVocabulary = 97;
@@ -111,11 +112,12 @@ std::vector<GoldenCase> cases() {
   swiglu.trajectory = megalodon::kSwigluTrajectory;
   const auto hydra = [](const char *name, std::vector<std::string> settings, double loss,
                         double norm, std::span<const GoldenGradient> gradients,
-                        std::span<const GoldenLoss> trajectory) {
+                        std::span<const GoldenLoss> trajectory,
+                        const hydra_ref::Routing *routing = nullptr) {
     for (const char *plain : {"wd=0.0", "embed_lr=1.0"})
       settings.push_back(plain);
-    return GoldenCase{name, "models/hydra.mlir", "ref", settings, 2,         2,
-                      32,   fillHydra,           loss,  norm,     gradients, trajectory};
+    return GoldenCase{name, "models/hydra.mlir", "ref",      settings, 2, 2, 32, fillHydra, loss,
+                      norm, gradients,           trajectory, routing};
   };
   return {{"CS336",
            "models/cs336.mlir",
@@ -149,18 +151,25 @@ std::vector<GoldenCase> cases() {
                 hydra_ref::kFixedGradientNorm, hydra_ref::kFixedGradients,
                 hydra_ref::kFixedTrajectory),
           hydra("HydraDynamic", {}, hydra_ref::kDynamicLoss, hydra_ref::kDynamicGradientNorm,
-                hydra_ref::kDynamicGradients, hydra_ref::kDynamicTrajectory),
+                hydra_ref::kDynamicGradients, hydra_ref::kDynamicTrajectory,
+                &hydra_ref::kDynamicRouting),
           hydra("HydraStatic", {"mor=static", "mod=static"}, hydra_ref::kStaticLoss,
                 hydra_ref::kStaticGradientNorm, hydra_ref::kStaticGradients,
-                hydra_ref::kStaticTrajectory)};
+                hydra_ref::kStaticTrajectory, &hydra_ref::kStaticRouting)};
+}
+
+std::vector<GoldenCase> routedCases() {
+  std::vector<GoldenCase> routed = cases();
+  std::erase_if(routed, [](const GoldenCase &c) { return c.routing == nullptr; });
+  return routed;
 }
 
 class Golden : public testing::TestWithParam<GoldenCase> {
 protected:
   const GoldenCase &golden = GetParam();
 
-  /// Compiles the model up to `mode`; the program stays `loss`.
-  void compile(Mode mode) {
+  /// Compiles the model up to `mode`; the program stays `loss`, or is the entry of that name.
+  void compile(Mode mode, const char *entry = "loss") {
     module = compiler.parseFile(sourcePath(golden.model));
     ASSERT_TRUE(module) << compiler.takeDiagnostics();
     BindingOptions binding;
@@ -168,6 +177,7 @@ protected:
     binding.settings = golden.settings;
     binding.batch = golden.batch;
     binding.seq = golden.seq;
+    binding.programs = {std::string("loss:") + entry};
     ASSERT_TRUE(compiler.run(*module, [&](mlir::OpPassManager &passes) {
       buildForwardPipeline(passes, binding);
       buildTrainingPipeline(passes, mode, {"loss"}, /*accumulation=*/1,
@@ -202,6 +212,8 @@ protected:
   Compiler compiler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
+
+class GoldenRouting : public Golden {};
 
 } // namespace
 
@@ -260,5 +272,24 @@ TEST_P(Golden, TwentySteps) {
   }
 }
 
+// What routers decide, and the parts of the loss that say so.
+TEST_P(GoldenRouting, PartsAndDepths) {
+  compile(Mode::Forward, "routing");
+  if (HasFatalFailure())
+    return;
+  const TensorMap results = run(values());
+  EXPECT_NEAR(results.lookup("ce").data[0], golden.routing->ce, kGoldenLossTolerance);
+  EXPECT_NEAR(results.lookup("aux").data[0], golden.routing->aux, kGoldenLossTolerance);
+  EXPECT_NEAR(results.lookup("ponder").data[0], golden.routing->ponder, kGoldenLossTolerance);
+  const RefTensor depths = results.lookup("depths");
+  ASSERT_EQ(depths.shape, (llvm::SmallVector<int64_t>{3, 3}));
+  for (int64_t i = 0; i < depths.size(); ++i)
+    EXPECT_EQ(depths.data[i], golden.routing->depths[i / 3][i % 3]) << "block " << i / 3;
+  compile(Mode::Forward, "eval");
+  EXPECT_NEAR(run(values()).lookup("loss").data[0], golden.routing->ce, kGoldenLossTolerance);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(cases()),
+                         [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenRouting, testing::ValuesIn(routedCases()),
                          [](const auto &info) { return std::string(info.param.name); });
