@@ -1,6 +1,7 @@
 // hydra-bind: symbols become numbers, types become static.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/bind/Scans.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
@@ -375,11 +376,10 @@ private:
         bound = bindWhen(when);
       else if (auto loop = dyn_cast<ForOp>(op))
         bound = bindFor(loop);
-      else if (auto scan = dyn_cast<ScanOp>(op))
-        bound = bindScan(scan);
-      else if (auto scan = dyn_cast<PrefixScanOp>(op))
-        bound = bindPrefixScan(scan);
-      else if (auto leaf = dyn_cast<LeafOpInterface>(op))
+      else if (isa<ScanOp, PrefixScanOp>(op)) {
+        inlineCalls(op.getRegion(0).front());
+        bound = scans.writeOut(&op);
+      } else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
         bound = bindValue(value);
@@ -540,165 +540,6 @@ private:
     return success();
   }
 
-  /// Writes the body of a scan once for every chunk.
-  LogicalResult bindScan(ScanOp scan) {
-    FailureOr<int64_t> length = checkScan(scan);
-    if (failed(length))
-      return failure();
-    const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
-    const size_t sequences = scan.getSequences().size();
-    SmallVector<Value> carried(scan.getInits());
-    std::vector<SmallVector<Value>> parts(scan.stackedCount());
-    OpBuilder b(scan);
-    inlineCalls(scan.getBody().front());
-    for (int64_t start = 0; start < *length; start += chunk) {
-      const int64_t rows = std::min(chunk, *length - start);
-      IRMapping mapping;
-      for (auto [argument, sequence] :
-           llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
-        mapping.map(argument, slice(b, sequence, axis, start, rows));
-      mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
-      FailureOr<SmallVector<Value>> yielded = writeBody(scan, mapping, rows);
-      if (failed(yielded))
-        return failure();
-      for (auto [list, value] : llvm::zip(parts, *yielded))
-        list.push_back(value);
-      for (auto [i, before, after] :
-           llvm::enumerate(carried, ArrayRef(*yielded).drop_front(parts.size()))) {
-        if (before.getType() != after.getType())
-          return scan.emitOpError() << "carried value " << i << " changes type from "
-                                    << before.getType() << " to " << after.getType();
-        before = after;
-      }
-    }
-    return replaceScan(scan, parts, carried);
-  }
-
-  /// Combines all rows with those 1, 2, 4, ... before (Hillis and Steele, "Data Parallel
-  /// Algorithms", 1986): each time what a row stands for begins twice as far back.
-  LogicalResult bindPrefixScan(PrefixScanOp scan) {
-    FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
-    if (failed(length))
-      return failure();
-    const int64_t axis = scan.getAxis();
-    const size_t sequences = scan.getNumOperands();
-    SmallVector<Value> values(scan.getSequences());
-    OpBuilder b(scan);
-    inlineCalls(scan.getBody().front());
-    for (int64_t distance = 1; distance < *length; distance *= 2) {
-      const int64_t rows = *length - distance;
-      IRMapping mapping;
-      for (auto [i, value] : llvm::enumerate(values)) {
-        mapping.map(scan.getBody().getArgument(i), slice(b, value, axis, 0, rows));
-        mapping.map(scan.getBody().getArgument(sequences + i),
-                    slice(b, value, axis, distance, rows));
-      }
-      FailureOr<SmallVector<Value>> combined = writeBody(scan, mapping, rows);
-      if (failed(combined))
-        return failure();
-      for (auto [i, value, later] : llvm::enumerate(values, *combined)) {
-        if (later.getType() != mapping.lookup(scan.getBody().getArgument(i)).getType())
-          return scan.emitOpError() << "combines values of type "
-                                    << mapping.lookup(scan.getBody().getArgument(i)).getType()
-                                    << " to " << later.getType();
-        value = ConcatOp::create(b, scan.getLoc(), value.getType(),
-                                 ValueRange{slice(b, value, axis, 0, distance), later},
-                                 b.getI64IntegerAttr(axis));
-      }
-    }
-    scan.replaceAllUsesWith(values);
-    scan.erase();
-    return success();
-  }
-
-  static Value slice(OpBuilder &b, Value v, int64_t axis, int64_t start, int64_t rows) {
-    return SliceOp::create(b, v.getLoc(), v, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
-                           b.getI64IntegerAttr(rows));
-  }
-
-  /// Writes the body of a scan, bound for so many rows, in front of it; returns what it yields.
-  FailureOr<SmallVector<Value>> writeBody(Operation *scan, IRMapping &mapping, int64_t rows) {
-    OpBuilder b(scan);
-    const Attribute outerRows = environment.values.lookup(kRowsSymbol);
-    environment.values[kRowsSymbol] = b.getI64IntegerAttr(rows);
-    Operation *before = scan->getPrevNode();
-    Operation *yield = nullptr; // a copy too: binding may replace what it yields
-    for (Operation &op : scan->getRegion(0).front()) {
-      if (++scanned > kMostScanned)
-        return scan->emitOpError()
-               << "is one of those that write more than " << kMostScanned << " operations";
-      yield = b.clone(op, mapping);
-    }
-    if (failed(bindOperations(before ? std::next(before->getIterator()) : scan->getBlock()->begin(),
-                              yield->getIterator())))
-      return failure();
-    SmallVector<Value> yielded(yield->getOperands());
-    yield->erase();
-    if (outerRows)
-      environment.values[kRowsSymbol] = outerRows;
-    else
-      environment.values.erase(kRowsSymbol);
-    return yielded;
-  }
-
-  /// The length of a scan's sequences.
-  FailureOr<int64_t> checkScan(ScanOp scan) {
-    if (!isIntOrExpr(scan.getChunkAttr()) || isa<ExprAttr>(scan.getChunkAttr()) ||
-        scan.getChunk() < 1)
-      return scan.emitOpError("has a chunk that is no positive number");
-    FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
-    if (failed(length))
-      return failure();
-    constexpr int64_t kMostChunks = 65536;
-    if ((*length + scan.getChunk() - 1) / scan.getChunk() > kMostChunks)
-      return scan.emitOpError() << "has more than " << kMostChunks << " chunks";
-    return length;
-  }
-
-  /// Along an axis that must be a number and one of theirs.
-  FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ValueRange sequences) {
-    auto number = dyn_cast<IntegerAttr>(axisAttr);
-    if (!number)
-      return scan->emitOpError("has an axis that is no number");
-    const int64_t axis = number.getInt();
-    std::optional<int64_t> length;
-    for (Value sequence : sequences) {
-      ArrayRef<int64_t> shape = build::shapeOf(sequence);
-      if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-        return scan->emitOpError()
-               << "has axis " << axis << " but walks over a tensor of " << shapeText(shape);
-      if (length && *length != shape[axis])
-        return scan->emitOpError()
-               << "walks over sequences of " << *length << " and " << shape[axis] << " rows";
-      length = shape[axis];
-    }
-    return *length;
-  }
-
-  LogicalResult replaceScan(ScanOp scan, ArrayRef<SmallVector<Value>> parts,
-                            ArrayRef<Value> carried) {
-    OpBuilder b(scan);
-    for (auto [result, list] : llvm::zip(scan.getResults(), parts)) {
-      Value whole = list.front();
-      if (list.size() > 1) {
-        int64_t rank = build::shapeOf(whole).size();
-        if (scan.getAxis() >= rank)
-          return scan.emitOpError()
-                 << "yields chunks of rank " << rank << ", which have no axis " << scan.getAxis();
-        auto join = ConcatOp::create(b, scan.getLoc(), AnyType::get(&getContext()), list,
-                                     b.getI64IntegerAttr(scan.getAxis()));
-        if (failed(bindValue(cast<InferTypeOpInterface>(join.getOperation()))))
-          return failure();
-        whole = join;
-      }
-      result.replaceAllUsesWith(whole);
-    }
-    for (auto [result, value] : llvm::zip(scan.getResults().drop_front(parts.size()), carried))
-      result.replaceAllUsesWith(value);
-    scan.erase();
-    return success();
-  }
-
   void finish() {
     Builder b(&getContext());
     NamedAttrList values, bound;
@@ -725,12 +566,11 @@ private:
     bool outermost;
   };
 
-  /// Far beyond any model: scans in scans multiply.
-  static constexpr int64_t kMostScanned = 1'000'000;
-  int64_t scanned = 0;
-
   ModelOp model;
   Environment environment;
+  ScanWriter scans{environment, [this](Block::iterator begin, Block::iterator end) {
+                     return bindOperations(begin, end);
+                   }};
   llvm::MapVector<StringRef, Symbol> symbols;
   llvm::StringMap<Attribute> entryDims;
   llvm::StringMap<llvm::StringMap<Attribute>> programDims;    // over entryDims, by program

@@ -1,0 +1,47 @@
+// Scans are written out while they are bound: part of hydra-bind.
+#pragma once
+
+#include "dialects/hydra/Expr.h"
+#include "dialects/hydra/Hydra.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include <functional>
+
+namespace hydra {
+
+class ScanWriter {
+public:
+  /// Binds operations of a block in place.
+  using BindOperations =
+      std::function<llvm::LogicalResult(mlir::Block::iterator, mlir::Block::iterator)>;
+
+  /// `environment` holds the symbols that `bind` goes by; each copy of a body has its own `rows`.
+  ScanWriter(Environment &environment, BindOperations bind)
+      : environment(environment), bind(std::move(bind)) {}
+
+  /// Replaces a `hydra.scan` or `hydra.prefix_scan` whose operands are bound and whose body calls
+  /// nothing; reports what does not fit, and scans that would become more than a million
+  /// operations.
+  llvm::LogicalResult writeOut(mlir::Operation *scan);
+
+private:
+  /// The body once for every chunk.
+  llvm::LogicalResult write(ScanOp scan);
+  /// Combines all rows with those 1, 2, 4, ... before (Hillis and Steele, "Data Parallel
+  /// Algorithms", 1986): each time what a row stands for begins twice as far back.
+  llvm::LogicalResult write(PrefixScanOp scan);
+
+  /// Writes the body of a scan, bound for so many rows, in front of it; returns what it yields.
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>> writeBody(mlir::Operation *scan,
+                                                            mlir::IRMapping &mapping, int64_t rows);
+  /// Joins the chunks of every result, and hands on what was carried.
+  llvm::LogicalResult replace(ScanOp scan, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> parts,
+                              llvm::ArrayRef<mlir::Value> carried);
+
+  Environment &environment;
+  BindOperations bind;
+  int64_t scanned = 0; ///< operations written so far
+};
+
+} // namespace hydra
