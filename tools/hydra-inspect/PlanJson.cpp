@@ -229,6 +229,11 @@ void addHeader(Json &out, const runtime::PlanFile &file) {
   if (target.sm_arch())
     out["target"]["sm_arch"] = target.sm_arch()->str();
   out["accumulation"] = plan.accumulation();
+  out["phases"] = Json::array();
+  if (plan.phases())
+    for (const TrainingPhase *phase : *plan.phases())
+      out["phases"].push_back({{"program", plan.programs()->Get(phase->program())->name()->str()},
+                               {"last_step", phase->last_step()}});
   out["cost"] = toJson(*plan.cost());
 }
 

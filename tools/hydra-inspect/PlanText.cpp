@@ -143,6 +143,10 @@ std::string headerText(const runtime::PlanFile &file) {
        header.preset() ? ", preset " + header.preset()->str() : "");
   line(out, "  mode         {}, {}, accumulation {}", header.mode()->string_view(),
        header.precision()->string_view(), plan.accumulation());
+  if (plan.phases())
+    for (const TrainingPhase *phase : *plan.phases())
+      line(out, "  phase        {} to step {}",
+           plan.programs()->Get(phase->program())->name()->string_view(), phase->last_step());
   line(out, "  target       {} ({})", target.name()->string_view(),
        target.kind() == TargetKind::cpu ? "cpu with " + strings(*target.cpu_features())
                                         : target.sm_arch()->str());
