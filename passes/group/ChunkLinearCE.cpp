@@ -110,7 +110,7 @@ private:
       return loss;
 
     // From the scores as they are: those with another value behind the classes would have to be
-    // kept.
+    // kept. There e^(score - lse) may overflow, which times a weight of zero is no number.
     Value dz = RowLoss{b, loc, z, labels}.gradient(lse, s.share);
     dz = onClasses(b, loc, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();

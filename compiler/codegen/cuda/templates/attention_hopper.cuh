@@ -71,11 +71,11 @@ template <int Queries, int Keys> struct OwnSteps {
   }
 };
 
-template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
-          typename K, typename V, typename O>
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
+          int KeyHeads, typename Q, typename K, typename V, typename O>
 __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o,
                                               float *lse, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[];
+  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
   bf16 *const shared = blocks1024;
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   bf16 *tiles = shared + Groups * size; // after the queries
@@ -235,12 +235,12 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
 //===-- Backward ------------------------------------------------------------------------------===//
 
 /// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
-template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
-          typename K, typename V, typename O, typename G, typename DQ>
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ>
 __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                      const bf16 *v, const bf16 *o, const float *lse,
                                                      float *delta, bf16 *dq, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[];
+  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
   bf16 *const shared = blocks1024;
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   constexpr int ownSize = size + 2 * valueSize; // q, dO and o of a warpgroup
@@ -378,12 +378,12 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
 
 /// dk and dv. Scores are transposed, [key][query], so that both products read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
-template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads, typename Q,
-          typename K, typename V, typename G, typename DK, typename DV>
+template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
+          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV>
 __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
                                                    const bf16 *v, const float *lse, const float *delta,
                                                    bf16 *dk, bf16 *dv, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[];
+  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
   bf16 *const shared = blocks1024;
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   constexpr int blockRows = kTile * Groups, blocks = (Keys + blockRows - 1) / blockRows;
