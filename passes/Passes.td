@@ -171,8 +171,8 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
     and writes the gradient of the head once more. The loss of B S = 4096 rows over V = 50304 then needs
     64 MiB in place of 786 MiB.
 
-    A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in bf16 gets rows
-    of zeros up to a multiple of 64, whose scores weigh nothing.
+    A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in bf16 whose
+    classes are no multiple of 8 gets rows of zeros up to a multiple of 64, whose scores weigh nothing.
     *Numerics-changing* with the size of chunks: the weight gradient is summed over chunks.
   }];
   let options = [Option<"chunk", "chunk", "int64_t", "0", "rows of a chunk; 0: by memory">,
@@ -308,6 +308,18 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"steps", "steps", "steps written">,
                     Statistic<"inPlace", "in-place", "results written over an operand">,
                     Statistic<"kernels", "kernels", "different kernels">];
+}
+
+def BatchLaunches : Pass<"hydra-batch-launches", "::mlir::ModuleOp"> {
+  let summary = "launches of one kernel that do not need each other become one";
+  let description = [{
+    For GPUs: a launch joins an earlier one of the same kernel (the same group over the same layouts)
+    when nothing between the two stands in an order with it and it brings no large buffer to life
+    earlier. The instances share a launch; each has its own arguments. The updates of all parameters
+    of one shape, and the squares for the norm by which gradients are clipped, are what it is for:
+    a small model with a clip has 330 launches less. *Exact.*
+  }];
+  let statistics = [Statistic<"batched", "batched", "launches that others took in">];
 }
 
 def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {

@@ -75,11 +75,13 @@ FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target
 llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::PlanModuleOp module) {
   llvm::DenseMap<Attribute, SmallVector<int64_t>> found;
   module.walk([&](plan::LaunchOp launch) {
+    auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
     SmallVector<int64_t> &known = found[launch.getKernelAttr().getAttr()];
-    known.resize(launch.getArgs().size(), 256);
-    for (auto [least, arg] : llvm::zip(known, launch.getArgs())) {
+    known.resize(kernel.getLayouts().size(), 256);
+    for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
       plan::Place place = plan::placeOf(arg);
       int64_t at = place.buffer.getOffset().value_or(0) + place.bytes;
+      int64_t &least = known[i % known.size()]; // of every instance
       if (at != 0)
         least = std::min(least, at & -at);
     }
@@ -96,10 +98,12 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     if (kernel->hasAttr(cuda::kSourceAttr))
       continue;
     KernelCode &entry = compiled.kernels[kernel.getSymName()];
+    int64_t instances = kernel.getInstances().value_or(1);
     if (kernel.getCombines()) {
       MemRefType result = combinedType(kernel);
       entry.symbol = code.addCombine(*kernel.getCombines(), result.getShape(),
-                                     plan::stridesOf(result), *rowTypeOf(result.getElementType()));
+                                     plan::stridesOf(result), *rowTypeOf(result.getElementType()),
+                                     instances);
       continue;
     }
     FusedOp group = *kernel.getBody().getOps<FusedOp>().begin();
@@ -109,7 +113,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     size_t tensors = stridedTensors(group);
     SmallVector<int64_t> known = alignments.lookup(kernel.getSymNameAttr());
     known.resize(tensors, 4);
-    entry.symbol = code.add(*rows, stridesOf(kernel, tensors), known, kernel.getGrain());
+    entry.symbol = code.add(*rows, stridesOf(kernel, tensors), known, kernel.getGrain(), instances);
   }
   auto fail = [&](llvm::Error error) {
     return module.emitError() << "cannot generate code: " << llvm::toString(std::move(error));

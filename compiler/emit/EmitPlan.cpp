@@ -126,6 +126,7 @@ private:
       entry->block = code.block;
       entry->shared_bytes = code.sharedBytes;
       entry->arg_count = kernel.getLayouts().size();
+      entry->instances = kernel.getInstances().value_or(1);
       kernels[kernel.getSymNameAttr()] = file->kernels.size();
       file->kernels.push_back(std::move(entry));
     }

@@ -165,6 +165,11 @@ LogicalResult LaunchOp::verify() {
   auto kernel = module ? module.lookupSymbol<KernelOp>(getKernelAttr()) : KernelOp();
   if (!kernel)
     return emitOpError() << "there is no kernel @" << getKernel();
+  int64_t each = kernel.getLayouts().size(), all = getArgs().size();
+  int64_t most = each * kernel.getInstances().value_or(1);
+  if (all != each && (each == 0 || all % each != 0 || all > most))
+    return emitOpError() << "has " << all << " arguments; expected " << each << " for each of up to "
+                         << kernel.getInstances().value_or(1) << " instances";
   return verifyStep(*this);
 }
 

@@ -96,14 +96,18 @@ def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock
     Holds one `hydra.fused` on `plan.outer` values. `layouts` are the memref types of the group's
     operands and results, then of the partial sums of its sums over rows. `combines N` is a kernel
     without group that adds N rows of partial sums; one of its rows is a column. Launches name it.
+    `instances N`: launches may hold up to N lists of arguments, for which the kernel runs side by side.
     A kernel made from a CUDA template has an empty body and its source as `hydra.source`
     (compiler/codegen/cuda/LibraryKernels.h).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$layouts, I64Attr:$rows,
-                       I64Attr:$grain, OptionalAttr<I64Attr>:$combines);
+                       I64Attr:$grain, OptionalAttr<I64Attr>:$combines,
+                       OptionalAttr<I64Attr>:$instances);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat =
-    "$sym_name `rows` $rows `grain` $grain (`combines` $combines^)? $layouts $body attr-dict";
+  let assemblyFormat = [{
+    $sym_name `rows` $rows `grain` $grain (`combines` $combines^)? (`instances` $instances^)? $layouts
+    $body attr-dict
+  }];
 }
 
 def OuterOp : Plan_Op<"outer", [Pure, HasParent<"KernelOp">]> {
@@ -158,7 +162,7 @@ class Plan_StepOp<string mnemonic> : Plan_BlockOp<mnemonic> {
 }
 
 def LaunchOp : Plan_StepOp<"launch"> {
-  let summary = "runs a generated kernel";
+  let summary = "runs a generated kernel, on one list of arguments or several";
   let arguments = !con((ins FlatSymbolRefAttr:$kernel), step, order);
   let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
   let hasVerifier = 1;

@@ -56,10 +56,12 @@ private:
              Value(),
              op.getReducedReductionAttr(),
              classes};
-    if (int64_t missing = llvm::alignTo(classes, classMultiple) - classes;
-        missing > 0 && !build::typeOf(s.w).getElementType().isF32())
+    // Rows of whole 16 bytes in bf16 are as good as longer ones; padding would copy the weight.
+    constexpr int64_t aligned = 8;
+    if (int64_t padded = llvm::alignTo(classes, classMultiple);
+        classes % aligned != 0 && padded != classes && !build::typeOf(s.w).getElementType().isF32())
       s.w = PadOp::create(b, loc, s.w, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
-                          b.getI64IntegerAttr(missing));
+                          b.getI64IntegerAttr(padded - classes));
     s.share = RowLoss::shareOfRow(b, loc, s.labels);
     Value loss, dw;
     SmallVector<Value> dx;

@@ -89,7 +89,8 @@ public:
     b.setInsertionPoint(firstProgram);
     kernel = plan::KernelOp::create(
         b, group.getLoc(), b.getStringAttr(name), b.getTypeArrayAttr(layouts),
-        b.getI64IntegerAttr(partition.rows), b.getI64IntegerAttr(partition.grain), IntegerAttr());
+        b.getI64IntegerAttr(partition.rows), b.getI64IntegerAttr(partition.grain), IntegerAttr(),
+        IntegerAttr());
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
     IRMapping mapping;
@@ -112,7 +113,7 @@ public:
       kernel = plan::KernelOp::create(
           b, loc, b.getStringAttr(("combine_" + Twine(kernels.size() - 1)).str()),
           b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
-          b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts));
+          b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts), IntegerAttr());
       kernel.getBody().emplaceBlock();
     }
     return kernel;

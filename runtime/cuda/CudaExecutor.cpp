@@ -148,6 +148,7 @@ struct Node {
   // Launch
   CUfunction function = nullptr;
   const Kernel *kernel = nullptr;
+  uint32_t instances = 1; ///< lists of arguments
   std::vector<CUdeviceptr> args;
   // Call
   const CudaMatmul *matmul = nullptr;
@@ -652,6 +653,10 @@ private:
     if (const Launch *launch = step.action_as_Launch()) {
       node.function = functions[launch->kernel()];
       node.kernel = plan.kernels()->Get(launch->kernel());
+      node.instances =
+          static_cast<uint32_t>(node.args.size() / std::max(1u, node.kernel->arg_count()));
+      if (node.kernel->instances() > 1) // the whole table is a parameter
+        node.args.resize(size_t{node.kernel->instances()} * node.kernel->arg_count());
     } else {
       node.matmul = &matmulFor(step);
     }
@@ -693,14 +698,17 @@ private:
                        workspace.get() + node.stream * CublasLt::kWorkspaceBytes, stream);
       return;
     }
+    const bool table = node.kernel->instances() > 1;
+    const size_t parameters = table ? 1 : node.args.size();
     std::array<void *, 64> pointers;
-    if (node.args.size() > pointers.size())
-      fail("{}: {} arguments; expected at most {}", node.step->name()->string_view(),
-           node.args.size(), pointers.size());
-    for (size_t i = 0; i < node.args.size(); ++i)
+    if (parameters > pointers.size())
+      fail("{}: {} arguments; expected at most {}", node.step->name()->string_view(), parameters,
+           pointers.size());
+    for (size_t i = 0; i < parameters; ++i)
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
-    driver().check(driver().cuLaunchKernel(node.function, grid.x(), grid.y(), grid.z(), block.x(),
+    driver().check(driver().cuLaunchKernel(node.function, grid.x(),
+                                           table ? node.instances : grid.y(), grid.z(), block.x(),
                                            block.y(), block.z(), node.kernel->shared_bytes(),
                                            stream, pointers.data(), nullptr),
                    placeOf(node));

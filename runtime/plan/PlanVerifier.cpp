@@ -288,7 +288,7 @@ private:
     const uint64_t threads = uint64_t{block.x()} * block.y() * block.z();
     if (onCPU()) {
       if (grid.x() | grid.y() | grid.z() | block.x() | block.y() | block.z() |
-          kernel.shared_bytes())
+          kernel.shared_bytes() | (kernel.instances() - 1))
         failAt(path, "has a grid, but the target is the CPU");
       return;
     }
@@ -305,6 +305,12 @@ private:
              "and at most 1024 threads",
              block.x(), block.y(), block.z());
     }
+    constexpr uint32_t maxInstances = 512; // of one argument each, in 4 KiB of parameters
+    if (kernel.instances() < 1 ||
+        (kernel.instances() > 1 &&
+         (grid.y() != 1 || uint64_t{kernel.instances()} * kernel.arg_count() > maxInstances)))
+      failAt(Path(path, "instances"), "{} lists of {} arguments do not fit into a launch",
+             kernel.instances(), kernel.arg_count());
     if (kernel.shared_bytes() > maxShared)
       failAt(Path(path, "shared_bytes"), "{} is more than {}", kernel.shared_bytes(), maxShared);
   }

@@ -259,9 +259,10 @@ private:
     const Path kernelPath(at, "kernel");
     checkIndex(kernelPath, "kernel", launch.kernel(), *plan.kernels());
     const Kernel &kernel = *plan.kernels()->Get(launch.kernel());
-    if (kernel.arg_count() != argCount)
+    const size_t each = kernel.arg_count(), all = each * kernel.instances();
+    if (argCount != each && (each == 0 || argCount % each != 0 || argCount > all))
       failAt(kernelPath, "{} takes {} arguments, but the step has {}", kernel.name()->string_view(),
-             kernel.arg_count(), argCount);
+             each, argCount);
     const int64_t least = plan.target()->kind() == TargetKind::cpu ? 1 : 0;
     const int64_t most = least == 1 ? INT64_MAX : 0;
     if (launch.rows() < least || launch.rows() > most)

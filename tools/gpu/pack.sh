@@ -66,6 +66,8 @@ hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=stati
 FAMILIES
 rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
+compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 \
+  --disable-pass=hydra-batch-launches -o "$out/test/single-launches.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
 # The other families learn: on the GPU and, here, on the CPU.
 for model in ttt megalodon hydra; do

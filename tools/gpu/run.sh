@@ -37,6 +37,8 @@ if [[ $wanted == *" test "* ]]; then
   "${train[@]}" --steps 20 --save "$work/part" > /dev/null 2>&1
   check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
+  check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/single"
+  check "launches one by one give the same bits" cmp "$work"/{whole,single}/step-00000040/model.safetensors
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   for model in ttt megalodon hydra; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)

@@ -311,6 +311,7 @@ void addKernels(Json &out, const Plan &plan) {
       entry["grid"] = toJson(*kernel->grid());
       entry["block"] = toJson(*kernel->block());
       entry["shared_bytes"] = kernel->shared_bytes();
+      entry["instances"] = kernel->instances();
       if (resources[i]) {
         entry["registers"] = resources[i]->registers;
         entry["stack_bytes"] = resources[i]->stackBytes;

@@ -216,6 +216,8 @@ std::string kernelsText(const Plan &plan) {
                           kernel->grid()->y(), kernel->grid()->z(), kernel->block()->x(),
                           kernel->block()->y(), kernel->block()->z(),
                           bytesText(kernel->shared_bytes()));
+      if (kernel->instances() > 1)
+        shape += fmt::format(", up to {} lists of arguments", kernel->instances());
       if (resources[i])
         shape += fmt::format(", {} registers, {} B stack", resources[i]->registers,
                              resources[i]->stackBytes);

@@ -23,6 +23,7 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
     columns *= size;
   IRBuilder<> b(BasicBlock::Create(function->getContext(), "entry", function));
   DeviceMath math(b);
+  SmallVector<Value *> arguments = kernelArguments(b, function);
   Value *thread = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_tid_x);
   Value *block = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   Value *lane = b.CreateAnd(thread, b.getInt32(kWarp - 1)), *warp = b.CreateLShr(thread, 5);
@@ -32,8 +33,8 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
   Value *column = b.CreateSelect(exists, element, b.getInt64(0));
   auto part = [&](Value *number) {
     Value *offset = b.CreateAdd(b.CreateMul(number, b.getInt64(columns)), column);
-    return b.CreateAlignedLoad(
-        b.getFloatTy(), b.CreateInBoundsGEP(b.getFloatTy(), function->getArg(0), offset), Align(4));
+    return b.CreateAlignedLoad(b.getFloatTy(),
+                               b.CreateInBoundsGEP(b.getFloatTy(), arguments[0], offset), Align(4));
   };
   // Four loads under way for each thread.
   constexpr int64_t lanes = 4;
@@ -78,8 +79,7 @@ LaunchShape emitCombine(Function *function, int64_t parts, ArrayRef<int64_t> sha
       offset = b.CreateAdd(offset, b.CreateMul(at, b.getInt64(dim.stride)));
     }
     Value *value = math.toMemory(math.convert(total, RowType::F32, type), type);
-    b.CreateAlignedStore(value,
-                         b.CreateInBoundsGEP(math.memoryType(type), function->getArg(1), offset),
+    b.CreateAlignedStore(value, b.CreateInBoundsGEP(math.memoryType(type), arguments[1], offset),
                          Align(storageBytes(type)));
   });
   b.CreateRetVoid();

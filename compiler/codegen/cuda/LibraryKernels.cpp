@@ -95,7 +95,7 @@ private:
       kernel = plan::KernelOp::create(
           b, call.getLoc(), b.getStringAttr(symbol),
           b.getTypeArrayAttr(llvm::map_to_vector(args, [](Value v) { return v.getType(); })),
-          b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr());
+          b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(), IntegerAttr());
       kernel.getBody().emplaceBlock();
       std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                            std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +

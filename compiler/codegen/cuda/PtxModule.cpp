@@ -29,7 +29,10 @@ static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
   os << ']';
 }
 
-std::string PtxModule::insert(Kernel kernel) {
+std::string PtxModule::insert(Kernel kernel, int64_t instances) {
+  kernel.instances = instances;
+  if (instances > 1)
+    kernel.key += ("\ninstances " + Twine(instances)).str();
   for (uint64_t hash = xxh3_64bits(kernel.key);; ++hash) {
     std::string symbol = "hydra_" + utohexstr(hash, /*LowerCase=*/true, 16);
     auto [entry, isNew] = kernels.try_emplace(symbol, kernel);
@@ -39,7 +42,7 @@ std::string PtxModule::insert(Kernel kernel) {
 }
 
 std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
-                           ArrayRef<int64_t> alignments, int64_t grain) {
+                           ArrayRef<int64_t> alignments, int64_t grain, int64_t instances) {
   Kernel kernel;
   raw_string_ostream os(kernel.key);
   os << program.key() << "\ngrain " << grain;
@@ -50,11 +53,11 @@ std::string PtxModule::add(const RowProgram &program, ArrayRef<Strides> layouts,
   kernel.layouts.assign(layouts.begin(), layouts.end());
   kernel.alignments = alignments;
   kernel.grain = grain;
-  return insert(std::move(kernel));
+  return insert(std::move(kernel), instances);
 }
 
 std::string PtxModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const Strides &strides,
-                                  RowType type) {
+                                  RowType type, int64_t instances) {
   Kernel kernel;
   raw_string_ostream os(kernel.key);
   os << "combine " << parts << ' ' << static_cast<int>(type);
@@ -64,7 +67,7 @@ std::string PtxModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const 
   kernel.resultShape.assign(shape);
   kernel.layouts = {strides};
   kernel.type = type;
-  return insert(std::move(kernel));
+  return insert(std::move(kernel), instances);
 }
 
 static Expected<std::unique_ptr<TargetMachine>> makeMachine(StringRef architecture) {
@@ -114,11 +117,18 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   module.setTargetTriple(Triple(kTriple));
   module.setDataLayout((*machine)->createDataLayout());
   unsigned arguments = kernel.parts > 0 ? 2 : argumentCount(kernel.program);
-  SmallVector<Type *> types(arguments, PointerType::getUnqual(context));
+  Type *pointer = PointerType::getUnqual(context);
+  SmallVector<Type *> types(kernel.instances > 1 ? 1 : arguments, pointer);
   auto *type = FunctionType::get(Type::getVoidTy(context), types, /*isVarArg=*/false);
   Function *function = Function::Create(type, Function::ExternalLinkage, symbol, module);
   function->setCallingConv(CallingConv::PTX_Kernel);
   function->addFnAttr(Attribute::NoUnwind);
+  if (kernel.instances > 1) {
+    Type *table = ArrayType::get(ArrayType::get(pointer, arguments), kernel.instances);
+    function->addParamAttr(0, Attribute::getWithByValType(context, table));
+    function->addParamAttr(0, Attribute::get(context, "nvvm.grid_constant"));
+    function->addParamAttr(0, Attribute::getWithAlignment(context, Align(8)));
+  }
   function->addFnAttr("target-cpu", architecture);
   function->addFnAttr("target-features", kPtxVersion);
   kernel.shape = kernel.parts > 0 ? emitCombine(function, kernel.parts, kernel.resultShape,

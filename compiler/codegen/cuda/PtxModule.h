@@ -17,12 +17,13 @@ public:
   /// Such as `sm_90a`.
   explicit PtxModule(std::string architecture) : architecture(std::move(architecture)) {}
 
-  /// The symbol of the kernel of a group; see `emitRowKernel`.
+  /// The symbol of the kernel of a group; see `emitRowKernel`. With several `instances` it takes a
+  /// table of so many lists of arguments (plan.fbs: Kernel).
   std::string add(const RowProgram &program, llvm::ArrayRef<Strides> layouts,
-                  llvm::ArrayRef<int64_t> alignments, int64_t grain);
+                  llvm::ArrayRef<int64_t> alignments, int64_t grain, int64_t instances = 1);
   /// The symbol of the kernel that adds partial sums; see `emitCombine`.
   std::string addCombine(int64_t parts, llvm::ArrayRef<int64_t> shape, const Strides &strides,
-                         RowType type);
+                         RowType type, int64_t instances = 1);
 
   size_t size() const { return kernels.size(); }
 
@@ -40,9 +41,10 @@ private:
     int64_t parts = 0; ///< of a combination; 0 for a group
     llvm::SmallVector<int64_t> resultShape;
     RowType type = RowType::F32;
+    int64_t instances = 1;
     LaunchShape shape = {};
   };
-  std::string insert(Kernel kernel);
+  std::string insert(Kernel kernel, int64_t instances);
   llvm::Expected<std::string> compile(const std::string &symbol, Kernel &kernel) const;
 
   std::string architecture;

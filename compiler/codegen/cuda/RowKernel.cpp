@@ -105,16 +105,17 @@ void RowKernelEmitter::chooseShape() {
 }
 
 void RowKernelEmitter::bindArguments() {
+  SmallVector<Value *> arguments = kernelArguments(b, function);
   unsigned next = 0;
   for (size_t i = 0; i < s.inputs.size(); ++i)
-    inputs.push_back(function->getArg(next++));
+    inputs.push_back(arguments[next++]);
   results.resize(s.results.size());
   for (auto [i, result] : enumerate(s.program.results))
     if (!s.program.isSummed(result))
-      results[i] = function->getArg(next++);
+      results[i] = arguments[next++];
   for (auto [i, result] : enumerate(s.program.results))
     if (s.program.isSummed(result))
-      results[i] = function->getArg(next++);
+      results[i] = arguments[next++];
 }
 
 //===-- The three shapes --------------------------------------------------------------------===//
@@ -387,6 +388,25 @@ bool RowKernelEmitter::isGathered(unsigned input) const {
 }
 
 //===-- Entry -------------------------------------------------------------------------------===//
+
+SmallVector<Value *> kernelArguments(IRBuilderBase &b, Function *function) {
+  SmallVector<Value *> arguments;
+  Type *table = function->getParamByValType(0);
+  if (!table) {
+    for (Argument &argument : function->args())
+      arguments.push_back(&argument);
+    return arguments;
+  }
+  constexpr unsigned globalMemory = 1;
+  Type *global = PointerType::get(b.getContext(), globalMemory);
+  Value *instance = specialRegister(b, Intrinsic::nvvm_read_ptx_sreg_ctaid_y);
+  for (uint64_t i = 0; i < table->getArrayElementType()->getArrayNumElements(); ++i) {
+    Value *entry =
+        b.CreateInBoundsGEP(table, function->getArg(0), {b.getInt32(0), instance, b.getInt32(i)});
+    arguments.push_back(b.CreateAddrSpaceCast(b.CreateLoad(global, entry), b.getPtrTy()));
+  }
+  return arguments;
+}
 
 LaunchShape emitRowKernel(Function *function, const RowProgram &program, ArrayRef<Strides> layouts,
                           ArrayRef<int64_t> alignments, int64_t grain) {

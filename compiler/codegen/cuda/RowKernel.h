@@ -2,12 +2,13 @@
 //
 //   void symbol(ptr input…, ptr result…, ptr partial sums…)
 //
-// with arguments in the order of a plan's launches. The graph of numbers is evaluated by every
-// thread for the elements it owns; three shapes:
+// with arguments in the order of a plan's launches, or a table of several such lists. The graph of
+// numbers is evaluated by every thread for the elements it owns; three shapes:
 //
 //   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
 //   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
-//   rows   a team of threads (of a warp, a warp or a block) per row; reductions by shuffles, then through
+//   rows   a team of threads (of a warp, a warp or a block) per row; reductions by shuffles, then
+//   through
 //          shared memory. Where a row fits into its registers it is read once; longer rows are
 //          read again for each reduction.
 //

@@ -23,6 +23,10 @@ inline llvm::Value *specialRegister(llvm::IRBuilderBase &b, llvm::Intrinsic::ID 
   return b.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type *>(), llvm::ArrayRef<llvm::Value *>());
 }
 
+/// The addresses that a kernel was launched with: its parameters, or one row of the table that is
+/// its only parameter (`byval`), the row of the block's y.
+llvm::SmallVector<llvm::Value *> kernelArguments(llvm::IRBuilderBase &b, llvm::Function *function);
+
 /// Of a vector of so many bytes: longer ones are loaded as several.
 inline llvm::Align vectorAlignment(int64_t bytes) {
   return llvm::Align(std::min<int64_t>(bytes, 16));

@@ -189,6 +189,14 @@ std::vector<DamageCase> cases() {
          p.kernels[1]->shared_bytes = 232449;
        },
        "kernels[1].shared_bytes: 232449 is more than 232448"},
+      {"Instances",
+       [](PlanT &p) {
+         makeCuda(p);
+         p.kernels[0]->instances = 513;
+       },
+       "kernels[0].instances: 513 lists of 3 arguments do not fit into a launch"},
+      {"InstancesOnTheCpu", [](PlanT &p) { p.kernels[0]->instances = 2; },
+       "kernels[0]: has a grid, but the target is the CPU"},
       {"RowsOnCuda",
        [](PlanT &p) {
          makeCuda(p);

@@ -1,0 +1,156 @@
+// hydra-batch-launches: launches of one kernel that do not need each other become one.
+#include "dialects/plan/Ordering.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_BATCHLAUNCHES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Bytes of parameters that a kernel may have on every device.
+constexpr int64_t kParameterBytes = 4096;
+/// Bytes of new buffers that an instance may bring to life earlier than before.
+constexpr int64_t kEarlierBytes = 1 << 20;
+
+class Program {
+public:
+  explicit Program(plan::ProgramOp program) : program(program) {}
+
+  /// Launches that were taken into another.
+  int64_t run() {
+    SmallVector<Operation *> blocks;
+    for (Operation &op : program.getBody().front())
+      if (isa<plan::BlockInterface>(op))
+        blocks.push_back(&op);
+    for (auto [number, op] : llvm::enumerate(blocks)) {
+      int64_t slot = number;
+      if (auto launch = dyn_cast<plan::LaunchOp>(op))
+        slot = place(launch, number);
+      bool isStep = op->getNumRegions() == 0;
+      for (const plan::BufferUse &use : plan::usesOf(op)) {
+        Use known = describe(use, slot);
+        if (!isStep) // iterations move buffers
+          std::tie(known.begin, known.end) = std::pair<int64_t, int64_t>(0, INT64_MAX);
+        history[plan::placeOf(use.value).buffer].push_back(known);
+      }
+    }
+    int64_t taken = 0;
+    for (Batch &batch : batches) {
+      taken += batch.launches.size() - 1;
+      join(batch);
+    }
+    return taken;
+  }
+
+private:
+  struct Batch {
+    int64_t slot; ///< number of its first launch among the blocks
+    SmallVector<plan::LaunchOp> launches;
+  };
+  struct Use {
+    int64_t slot, begin, end;
+    bool writes;
+  };
+
+  /// The slot where a launch runs: in the latest batch of its kernel, if nothing that it depends on
+  /// (or that depends on it) runs there or later.
+  int64_t place(plan::LaunchOp launch, int64_t number) {
+    auto [known, isNew] = latest.try_emplace(launch.getKernelAttr().getAttr(), batches.size());
+    if (!isNew) {
+      Batch &batch = batches[known->second];
+      int64_t room = kParameterBytes / (8 * std::max<int64_t>(1, launch.getArgs().size()));
+      if (static_cast<int64_t>(batch.launches.size()) < room && mayRun(launch, batch.slot)) {
+        batch.launches.push_back(launch);
+        return batch.slot;
+      }
+      known->second = batches.size();
+    }
+    batches.push_back({number, {launch}});
+    return number;
+  }
+
+  bool mayRun(plan::LaunchOp launch, int64_t slot) {
+    int64_t earlier = 0;
+    for (const plan::BufferUse &use : plan::usesOf(launch)) {
+      Use own = describe(use, slot);
+      plan::BufferOp buffer = plan::placeOf(use.value).buffer;
+      const std::vector<Use> &before = history[buffer];
+      for (const Use &other : before)
+        if (other.slot >= slot && other.begin < own.end && own.begin < other.end &&
+            (other.writes || own.writes))
+          return false;
+      if (before.empty() && buffer.getSegment() == "transient")
+        earlier += own.end - own.begin;
+    }
+    return earlier <= kEarlierBytes;
+  }
+
+  static Use describe(const plan::BufferUse &use, int64_t slot) {
+    int64_t begin = plan::placeOf(use.value).bytes;
+    return {slot, begin, begin + plan::extentBytes(cast<MemRefType>(use.value.getType())),
+            use.writes};
+  }
+
+  static void join(Batch &batch) {
+    if (batch.launches.size() == 1)
+      return;
+    plan::LaunchOp first = batch.launches.front();
+    SmallVector<Value> args;
+    SmallVector<int64_t> access;
+    int64_t flops = 0, bytes = 0;
+    bool oneLayer = true;
+    for (plan::LaunchOp launch : batch.launches) {
+      llvm::append_range(args, launch.getArgs());
+      llvm::append_range(access, launch.getAccess());
+      flops += launch.getFlops();
+      bytes += launch.getBytes();
+      oneLayer &= scopeOf(launch.getLoc()) == scopeOf(first.getLoc());
+      // What later instances use must stand before the first launch.
+      for (Value arg : launch.getArgs())
+        moveBefore(arg, first);
+    }
+    first.getArgsMutable().assign(args);
+    first.setAccess(access);
+    first.setFlops(flops);
+    first.setBytes(bytes);
+    if (!oneLayer)
+      first->setLoc(withLayer(first.getLoc(), ""));
+    for (plan::LaunchOp launch : ArrayRef(batch.launches).drop_front())
+      launch.erase();
+    auto kernel = first->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+        first.getKernelAttr());
+    int64_t instances = batch.launches.size();
+    if (static_cast<int64_t>(kernel.getInstances().value_or(1)) < instances)
+      kernel.setInstances(instances);
+  }
+
+  /// Buffers and views, which only name bytes.
+  static void moveBefore(Value value, Operation *at) {
+    Operation *op = value.getDefiningOp();
+    if (op->getBlock() != at->getBlock() || op->isBeforeInBlock(at))
+      return;
+    for (Value operand : op->getOperands())
+      moveBefore(operand, at);
+    op->moveBefore(at);
+  }
+
+  plan::ProgramOp program;
+  std::vector<Batch> batches;
+  DenseMap<Attribute, size_t> latest;              ///< batch, by kernel
+  DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
+};
+
+struct BatchLaunches : impl::BatchLaunchesBase<BatchLaunches> {
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>())
+      for (auto program : module.getBody().getOps<plan::ProgramOp>())
+        batched += Program(program).run();
+  }
+};
+
+} // namespace
+} // namespace hydra
