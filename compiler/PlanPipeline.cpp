@@ -103,6 +103,12 @@ std::unique_ptr<Pass> recomputePass(Options options) {
   return createRecompute(recompute);
 }
 
+std::unique_ptr<Pass> epiloguePass(Options options) {
+  FuseEpiloguesOptions fuse;
+  fuse.epilogues.assign(options.epilogues.begin(), options.epilogues.end());
+  return createFuseEpilogues(fuse);
+}
+
 /// Without fusion every row-wise operation is a kernel of its own.
 std::unique_ptr<Pass> fusionPass(Options options) {
   FormFusionsOptions fusions;
@@ -147,9 +153,10 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
-      {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); },
-       keepsRounded},
+      {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
+      {P::Group, false, 2, false, false, epiloguePass,
+       [](Options options) { return !options.epilogues.empty(); }},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},

@@ -32,12 +32,13 @@ struct CompileOptions {
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
   AttentionForm attention = AttentionForm::Flash;
-  std::string precision = "fp32"; ///< or bf16, pure_bf16: see hydra-mixed-precision
-  bool reducedReduction = false;  ///< products of bf16 may add partial sums in bf16
-  int64_t ceChunk = 0;            ///< rows of logits at a time; 0: by memory
-  bool cuda = false;              ///< the plan is for a GPU
-  unsigned level = 2;             ///< 0: only what is needed; 1: and simplification; 2: everything
-  llvm::StringSet<> disabled;     ///< pass names
+  std::string precision = "fp32";     ///< or bf16, pure_bf16: see hydra-mixed-precision
+  bool reducedReduction = false;      ///< products of bf16 may add partial sums in bf16
+  int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
+  bool cuda = false;                  ///< the plan is for a GPU
+  std::vector<std::string> epilogues; ///< of products: see hydra-fuse-epilogues
+  unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
+  llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;
 };
 

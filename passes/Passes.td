@@ -207,6 +207,20 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reused", "reused", "statistics that are read and no longer computed">];
 }
 
+def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "a library's products apply what follows them";
+  let description = [{
+    A GELU that follows a product in bf16 becomes part of it, where the target lists `gelu` among the
+    `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
+    elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
+    are part of `hydra.linear` already. Behind hydra-recompute, which may make the GELU again from its
+    argument. What cuBLASLt also has and does not pay is in docs/performance.md. *Numerics-changing*.
+  }];
+  let options = [ListOption<"epilogues", "epilogues", "std::string",
+                            "what the library's products can apply: gelu">];
+  let statistics = [Statistic<"fused", "fused", "operations that became part of a product">];
+}
+
 def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
   let summary = "parameters in bf16 are state, written where parameters are updated";
   let description = [{

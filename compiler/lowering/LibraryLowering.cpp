@@ -48,6 +48,27 @@ struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLower
   }
 };
 
+struct LinearGeluLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<LinearGeluLowering, LinearGeluOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    Builder b(op->getContext());
+    auto linear = cast<LinearGeluOp>(op);
+    SmallVector<Value> reads = sources(lowering, op->getOperands());
+    reads.front() = asMatrix(lowering, op, reads.front());
+    SmallVector<Value> writes;
+    for (Value result : op->getResults())
+      writes.push_back(asMatrix(lowering, op, lowering.target(result)));
+    SmallVector<NamedAttribute> attributes{b.getNamedAttr("transpose_b", b.getUnitAttr()),
+                                           b.getNamedAttr("gelu", b.getUnitAttr())};
+    if (linear.getSaving())
+      attributes.push_back(b.getNamedAttr("saving", b.getUnitAttr()));
+    if (linear.getReducedReduction())
+      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
+    lowering.call(op, "matmul", reads, writes, attributes);
+    return success();
+  }
+};
+
 struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLowering, MatmulOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto matmul = cast<MatmulOp>(op);
@@ -223,6 +244,7 @@ struct ShapeLowering
 void registerLibraryLowerings(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, HydraDialect *) {
     LinearOp::attachInterface<LinearLowering>(*context);
+    LinearGeluOp::attachInterface<LinearGeluLowering>(*context);
     MatmulOp::attachInterface<MatmulLowering>(*context);
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);

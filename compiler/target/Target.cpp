@@ -64,6 +64,14 @@ public:
     return rates;
   }
 
+  std::vector<std::string> names(const char *field) {
+    const json &value = get(field);
+    if (!value.is_array() ||
+        !std::all_of(value.begin(), value.end(), [](const json &name) { return name.is_string(); }))
+      support::fail("{}: field '{}' is {}; expected a list of texts", origin, field, value.dump());
+    return value;
+  }
+
   /// A misspelt field would be a silent default.
   void finish() {
     for (const auto &[field, value] : content.items())
@@ -115,6 +123,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.attentionFlops = in.rates("attention_flops");
   target.vectorFlops = in.number("vector_flops", 1);
   target.launchSeconds = in.number("launch_seconds", 0);
+  target.epilogues = in.names("epilogues");
   target.peakFlops = in.number("peak_flops", 0);
   in.finish();
   return target;

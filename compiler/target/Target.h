@@ -22,8 +22,9 @@ struct Target {
   double cacheBandwidth = 0;                 // bytes/s
   std::map<std::string, double> matmulFlops; // FLOP/s by dtype of the operands: f32, bf16
   std::map<std::string, double> attentionFlops;
-  double vectorFlops = 0;   // FLOP/s of everything else
-  double launchSeconds = 0; // of any step
+  double vectorFlops = 0;             // FLOP/s of everything else
+  double launchSeconds = 0;           // of any step
+  std::vector<std::string> epilogues; // of the products of its library: see hydra-fuse-epilogues
   double peakFlops = 0; // FLOP/s of dense bf16 products as the vendor has it, for MFU; 0: unknown
 
   /// `cpu`, `h200`, `rtx5090`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose

@@ -19,8 +19,8 @@ static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, 
 
 //===-- linear ------------------------------------------------------------------------------===//
 
-LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
-  Value x = op.getX(), w = op.getW();
+static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b, TypeAttr dtype,
+                                 SmallVectorImpl<Type> &types) {
   if (failed(infer.wantFloat(x, "input")) || failed(infer.wantRank(w, "weight", 2)))
     return failure();
   SmallVector<int64_t> shape(infer.shape(x));
@@ -32,13 +32,17 @@ LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
   if (infer.element(x) != infer.element(w))
     return infer.fail("input and weight have different element types");
   shape.back() = infer.shape(w)[0];
-  if (op.getB() && (failed(infer.wantFloat(op.getB(), "bias")) ||
-                    failed(infer.wantShape(op.getB(), "bias", {shape.back()}))))
+  if (b &&
+      (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
     return failure();
-  return pushProduct(infer, shape, infer.element(x), op.getDtypeAttr(), types);
+  return pushProduct(infer, shape, infer.element(x), dtype, types);
 }
 
-LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  return inferLinear(infer, op.getX(), op.getW(), op.getB(), op.getDtypeAttr(), types);
+}
+
+static void evaluateLinear(ArrayRef<const RefTensor *> in, RefTensor &out) {
   const RefTensor &x = *in[0], &w = *in[1];
   int64_t k = x.cols(), n = w.shape[0];
   for (int64_t t = 0; t < x.rows(); ++t)
@@ -46,8 +50,12 @@ LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
       double sum = 0.0;
       for (int64_t i = 0; i < k; ++i)
         sum += x.data[t * k + i] * w.data[j * k + i];
-      out[0].data[t * n + j] = in.size() > 2 ? sum + in[2]->data[j] : sum;
+      out.data[t * n + j] = in.size() > 2 ? sum + in[2]->data[j] : sum;
     }
+}
+
+LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  evaluateLinear(in, out[0]);
   return success();
 }
 
@@ -79,6 +87,39 @@ void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value dx = MatmulOp::create(b, loc, dy, getW(), UnitAttr(), UnitAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
   grads[1] = MatmulOp::create(b, loc, dy, x, b.getUnitAttr(), UnitAttr());
+}
+
+//===-- linear_gelu -------------------------------------------------------------------------===//
+
+LogicalResult LinearGeluOp::inferTypes(TypeInference &infer, Adaptor op,
+                                       SmallVectorImpl<Type> &types) {
+  if (failed(inferLinear(infer, op.getX(), op.getW(), op.getB(), TypeAttr(), types)))
+    return failure();
+  if (op.getSaving())
+    types.push_back(types.front());
+  return success();
+}
+
+LogicalResult LinearGeluOp::evaluate(ArrayRef<const RefTensor *> in,
+                                     MutableArrayRef<RefTensor> out) {
+  evaluateLinear(in, out[0]);
+  if (getSaving())
+    out[1].data = out[0].data;
+  for (double &x : out[0].data)
+    x = geluOf(x);
+  return success();
+}
+
+int64_t LinearGeluOp::flops() {
+  return build::typeOf(getY()).getNumElements() * (2 * build::shapeOf(getW())[1] + 1);
+}
+StringRef LinearGeluOp::costClass() { return "gemm"; }
+Precision LinearGeluOp::precisionClass() { return Precision::Matmul; }
+bool LinearGeluOp::takesBf16(unsigned) { return true; }
+SmallVector<unsigned> LinearGeluOp::overwritableOperands(unsigned) { return {}; }
+OperandLayout LinearGeluOp::resultLayout(unsigned) { return operandLayout(0); }
+OperandLayout LinearGeluOp::operandLayout(unsigned) {
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
 
 //===-- matmul ------------------------------------------------------------------------------===//

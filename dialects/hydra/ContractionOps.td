@@ -4,11 +4,13 @@
 
 include "dialects/hydra/HydraBase.td"
 
-class Hydra_ContractionOp<string mnemonic>
-    : Hydra_ValueOp<mnemonic, [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16", "yieldF32"]>,
+class Hydra_ProductOp<string mnemonic, list<Trait> traits>
+    : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout", "overwritableOperands"]>,
-        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
+        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
+class Hydra_ContractionOp<string mnemonic>
+    : Hydra_ProductOp<mnemonic, [
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16", "yieldF32"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 // Products sum in f32 and round once, to `dtype` (by default the type of the operands). With
 // `reduced_reduction` a library may also round partial sums of bf16 operands to bf16.
@@ -25,6 +27,18 @@ def LinearOp : Hydra_ContractionOp<"linear"> {
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w, "::mlir::Value":$b), [{
     build($_builder, $_state, x, w, b, ::mlir::TypeAttr(), ::mlir::UnitAttr());
   }]>];
+}
+
+def LinearGeluOp : Hydra_ProductOp<"linear_gelu", [
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>]> {
+  let summary = "y = gelu(x wᵀ + b)";
+  let description = [{
+    `hydra.linear` and `hydra.gelu` as one call of a library that applies the function to the sums before it
+    rounds them; what `hydra-fuse-epilogues` makes of the two. With `saving`, also `x wᵀ + b`.
+  }];
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b, UnitAttr:$saving,
+                       UnitAttr:$reduced_reduction);
+  let results = (outs Hydra_Value:$y, Optional<Hydra_Value>:$sums);
 }
 
 def MatmulOp : Hydra_ContractionOp<"matmul"> {

@@ -134,6 +134,10 @@ static double logistic(double x) {
 static constexpr double kGeluScale = 0.7978845608028654; // sqrt(2/pi)
 static constexpr double kGeluCubic = 0.044715;
 
+double geluOf(double x) {
+  return 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)));
+}
+
 /// An element of the result needs only the same element of each operand of its type.
 static SmallVector<unsigned> sameTypeOperands(Operation *op) {
   SmallVector<unsigned> numbers;
@@ -191,7 +195,7 @@ UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
 UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
 UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
-UNARY_OP(GeluOp, 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x))),
+UNARY_OP(GeluOp, geluOf(x),
          x * 0.5 * (tanh((x + x * x * x * kGeluCubic) * kGeluScale) + 1.0))
 
 BINARY_OP(AddOp, a + b, a + b)

@@ -5,6 +5,9 @@
 
 namespace hydra {
 
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x³))).
+double geluOf(double x);
+
 /// Row-major strides of a dense tensor, in elements.
 inline llvm::SmallVector<int64_t> denseStrides(llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<int64_t> strides(shape.size(), 1);

@@ -34,6 +34,8 @@ struct MatmulSpec {
   MatmulOperand a, b, c;
   bool hasBias = false;
   bool accumulate = false; // add to what c holds
+  bool gelu = false;       // of the sums (GPUs only)
+  bool savesSums = false;  // beside c, in its type and strides: what gelu was applied to
   /// Multiply blocks that are widened to f32 first, for bf16 where the CPU has nothing better.
   bool widen = !hasBf16Products();
 };

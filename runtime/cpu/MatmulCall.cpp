@@ -1,8 +1,9 @@
 // The library function `matmul`: which matrices the tensors of a step are.
 //
-//   matmul(a, b, [bias,] c)   c = a b (+ bias) (+ c)
+//   matmul(a, b, [bias,] c [, sums])   c = a b (+ bias) (+ c)
 //   attributes: transpose_a, transpose_b (flags: the last two dimensions are stored swapped),
-//   accumulate (flag: add to c, which is then read and written)
+//   accumulate (flag: add to c, which is then read and written), gelu (flag, on GPUs: c is gelu of
+//   the sums), saving (flag: with gelu, the sums are written too)
 //
 // Shapes, with any strides of which one of the last two is 1:
 //   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
@@ -65,7 +66,10 @@ MatmulOperand operand(const TensorShape &shape, bool transposed) {
 } // namespace
 
 MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
-  const bool hasBias = site.argumentCount(3, 4) == 4;
+  const bool gelu = site.attributes.flag("gelu", false),
+             saving = site.attributes.flag("saving", false);
+  const size_t others = saving ? 1 : 0;
+  const bool hasBias = site.argumentCount(3 + others, 4 + others) == 4 + others;
   TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
   TensorShape c = site.tensor(hasBias ? 3 : 2, "c");
   const bool transposeA = site.attributes.flag("transpose_a", false);
@@ -111,6 +115,16 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   spec.c = operand(c, false);
   spec.hasBias = hasBias;
   spec.accumulate = site.attributes.flag("accumulate", false);
+  spec.gelu = gelu;
+  spec.savesSums = saving;
+  if (saving) {
+    TensorShape sums = site.tensor(hasBias ? 4 : 3, "sums");
+    const TensorShape &result = site.tensor(hasBias ? 3 : 2, "c");
+    if (!gelu || sums.sizes != result.sizes || sums.strides != result.strides ||
+        sums.dtype != result.dtype)
+      site.fail("the sums have shape {}; expected them with gelu, laid out as the result {}",
+                support::shapeText(sums.sizes), support::shapeText(result.sizes));
+  }
   if (hasBias) {
     const TensorShape bias = site.tensor(2, "bias", 1, c.dtype);
     if (bias.sizes[0] != spec.n || !bias.isDense())
@@ -122,6 +136,9 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
 
 void hydra::runtime::addMatmul(Library &library) {
   library.add("matmul", [](const CallSite &site) {
-    return std::make_unique<MatmulCall>(describeMatmul(site), site.threads);
+    const MatmulSpec spec = describeMatmul(site);
+    if (spec.gelu)
+      site.fail("products with gelu have no CPU form");
+    return std::make_unique<MatmulCall>(spec, site.threads);
   });
 }

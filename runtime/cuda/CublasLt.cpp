@@ -172,16 +172,27 @@ struct CudaMatmul::Impl {
                "description");
     set(CUBLASLT_MATMUL_DESC_TRANSA, b->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, a->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (spec.hasBias) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue());
+    if (spec.hasBias)
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
-    }
+    if (spec.savesSums)
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.c.rowStride);
     choose(reduced, algorithm);
   }
 
   ~Impl() {
     if (operation)
       lt().cublasLtMatmulDescDestroy(operation);
+  }
+
+  cublasLtEpilogue_t epilogue() const {
+    if (!spec.gelu)
+      return spec.hasBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    if (swapped || calls.size() > 1)
+      fail("a product with gelu of several matrices has no CUDA form");
+    if (spec.savesSums)
+      return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   }
 
   template <typename T> void set(cublasLtMatmulDescAttributes_t attribute, const T &value) const {
@@ -226,24 +237,29 @@ CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, 
 CudaMatmul::~CudaMatmul() = default;
 CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
 
-void CudaMatmul::run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c,
-                     CUdeviceptr workspace, CUstream stream) const {
+void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
+                     CUstream stream) const {
   const Impl &m = *impl;
+  CUdeviceptr a = args[0], b = args[1];
+  const size_t result = m.spec.hasBias ? 3 : 2;
+  const CUdeviceptr c = args[result];
   if (m.swapped)
     std::swap(a, b);
   if (m.spec.hasBias)
-    m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(bias));
+    m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(args[2]));
+  if (m.spec.savesSums)
+    m.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, reinterpret_cast<void *>(args[result + 1]));
   const float one = 1.0f, beta = m.spec.accumulate ? 1.0f : 0.0f;
   const auto at = [](CUdeviceptr base, DType dtype, int64_t element) {
     return reinterpret_cast<void *>(base +
                                     static_cast<CUdeviceptr>(element) * support::byteSize(dtype));
   };
   for (const Impl::Offsets &offset : m.calls) {
-    void *result = at(c, m.spec.c.dtype, offset.c);
+    void *to = at(c, m.spec.c.dtype, offset.c);
     lt().check(lt().cublasLtMatmul(
                    static_cast<cublasLtHandle_t>(m.library.handle), m.operation, &one,
                    at(b, m.spec.b.dtype, offset.b), m.b->layout, at(a, m.spec.a.dtype, offset.a),
-                   m.a->layout, &beta, result, m.c->layout, result, m.c->layout, &m.chosen.algo,
+                   m.a->layout, &beta, to, m.c->layout, to, m.c->layout, &m.chosen.algo,
                    reinterpret_cast<void *>(workspace), CublasLt::kWorkspaceBytes, stream),
                "product");
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace hydra::runtime::cuda {
 
@@ -39,10 +40,9 @@ public:
   ~CudaMatmul();
   CudaMatmul(CudaMatmul &&) noexcept;
 
-  /// The bias may be null unless the description has one. The workspace has kWorkspaceBytes; only
-  /// products of one stream may share it.
-  void run(CUdeviceptr a, CUdeviceptr b, CUdeviceptr bias, CUdeviceptr c, CUdeviceptr workspace,
-           CUstream stream) const;
+  /// `args`: a, b, the bias if there is one, c, and the sums if they are saved. The workspace has
+  /// kWorkspaceBytes; only products of one stream may share it.
+  void run(std::span<const CUdeviceptr> args, CUdeviceptr workspace, CUstream stream) const;
 
 private:
   struct Impl;

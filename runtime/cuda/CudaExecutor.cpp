@@ -357,10 +357,9 @@ public:
     spec.b = transposed;
     spec.c = operand;
     const CudaMatmul product(*library, spec, false, 0);
+    const std::array addresses = {a.get(), b.get(), c.get()};
     const double seconds =
-        1e-6 * medianMicroseconds([&] {
-          product.run(a.get(), b.get(), 0, c.get(), scratch.get(), device.stream);
-        });
+        1e-6 * medianMicroseconds([&] { product.run(addresses, scratch.get(), device.stream); });
     return 2.0 * size * size * size / seconds;
   }
 
@@ -450,11 +449,7 @@ private:
 
   /// Microseconds of one run.
   double timeProduct(const CudaMatmul &product, const Node &node) {
-    const bool bias = node.args.size() == 4;
-    return medianMicroseconds([&] {
-      product.run(node.args[0], node.args[1], bias ? node.args[2] : 0, node.args[bias ? 3 : 2],
-                  workspace.get(), device.stream);
-    });
+    return medianMicroseconds([&] { product.run(node.args, workspace.get(), device.stream); });
   }
 
   /// Microseconds of one run of several behind one another, by the median of several rounds.
@@ -480,13 +475,11 @@ private:
     const Tensor &entry = *plan.tensors()->Get(result.index());
     const CUdeviceptr address = node.args.back();
     std::array<std::vector<std::byte>, 2> results;
-    const bool bias = node.args.size() == 4;
     for (std::vector<std::byte> &bytes : results) {
       bytes.resize(extentBytes(entry));
       driver().check(driver().cuMemsetD8Async(address, 0, bytes.size(), device.stream),
                      "cannot clear a result");
-      product.run(node.args[0], node.args[1], bias ? node.args[2] : 0, address, workspace.get(),
-                  device.stream);
+      product.run(node.args, workspace.get(), device.stream);
       download(address, bytes);
     }
     return results[0] == results[1];
@@ -675,8 +668,8 @@ private:
       workspace = DeviceMemory(CublasLt::kWorkspaceBytes * device.streams.size(), file.origin());
       library = std::make_unique<CublasLt>();
     }
-    std::vector<int64_t> key = {spec.m,          spec.n,  spec.k,   spec.hasBias,
-                                spec.accumulate, reduced, algorithm};
+    std::vector<int64_t> key = {spec.m,  spec.n,    spec.k,    spec.hasBias,  spec.accumulate,
+                                reduced, algorithm, spec.gelu, spec.savesSums};
     key.insert(key.end(), spec.batch.begin(), spec.batch.end());
     for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
       key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -693,9 +686,8 @@ private:
   /// On the node's own stream when capturing; else all on one, in the order of the list.
   void runNode(const Node &node, CUstream stream) {
     if (node.matmul) {
-      const bool bias = node.args.size() == 4;
-      node.matmul->run(node.args[0], node.args[1], bias ? node.args[2] : 0, node.args[bias ? 3 : 2],
-                       workspace.get() + node.stream * CublasLt::kWorkspaceBytes, stream);
+      node.matmul->run(node.args, workspace.get() + node.stream * CublasLt::kWorkspaceBytes,
+                       stream);
       return;
     }
     const bool table = node.kernel->instances() > 1;

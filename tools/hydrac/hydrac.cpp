@@ -182,6 +182,7 @@ void readPhases(const Options &options, CompileOptions &compile) {
 CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
   compile.cuda = target.kind == planfile::TargetKind::cuda;
+  compile.epilogues = target.epilogues;
   compile.binding = options.binding();
   compile.mode = options.givenMode().value_or(Mode::Train);
   compile.accumulation = options.accum;
