@@ -352,6 +352,8 @@ private:
           action.grain = kernel.getGrain();
         }
         step->action.Set(std::move(action));
+        if (auto other = op.getAttrOfType<DictionaryAttr>(plan::kAlternativeAttr))
+          addAlternative(*step, other);
         entry->node.Set(std::move(*step));
       } else if (auto call = dyn_cast<plan::CallOp>(op)) {
         auto step = stepOf(call, totals);
@@ -388,6 +390,21 @@ private:
       result.push_back(std::move(entry));
     }
     return result;
+  }
+
+  /// The launch itself, and a library's function in its place.
+  static void addAlternative(planfile::StepT &step, DictionaryAttr other) {
+    auto own = std::make_unique<planfile::AlternativeT>();
+    own->description = "own kernel";
+    step.alternatives.push_back(std::move(own));
+    auto call = std::make_unique<planfile::AlternativeT>();
+    call->description = "cuDNN";
+    call->function = other.getAs<StringAttr>("function").str();
+    SmallVector<NamedAttribute> rest;
+    llvm::copy_if(other, std::back_inserter(rest),
+                  [](NamedAttribute a) { return a.getName() != "function"; });
+    call->attrs = attributes(DictionaryAttr::get(other.getContext(), rest));
+    step.alternatives.push_back(std::move(call));
   }
 
   template <typename Op> std::unique_ptr<planfile::StepT> stepOf(Op op, Totals &totals) {

@@ -22,6 +22,10 @@ namespace hydra::plan {
 /// How a step uses an argument.
 enum Access : int64_t { kRead = 0, kWrite = 1, kUpdate = 2 };
 
+/// Of a launch: the function and attributes of a library call on the same arguments that can stand in
+/// for it.
+inline constexpr llvm::StringLiteral kAlternativeAttr = "plan.alternative";
+
 /// The `plan.buffer` behind views, and the first element's distance from its start.
 struct Place {
   BufferOp buffer;

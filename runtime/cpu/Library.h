@@ -46,7 +46,11 @@ struct TensorShape {
 class CallSite {
 public:
   CallSite(const planfile::Plan &plan, const planfile::Step &step, unsigned threads)
-      : attributes(step), threads(threads), plan(plan), step(step) {}
+      : CallSite(plan, step, threads, step.chosen()) {}
+  /// With an alternative of the step in place of the chosen one.
+  CallSite(const planfile::Plan &plan, const planfile::Step &step, unsigned threads,
+           uint32_t alternative)
+      : attributes(step, alternative), threads(threads), plan(plan), step(step) {}
 
   const Attributes attributes;
   const unsigned threads; // of the pool that runs the call

@@ -2,12 +2,10 @@
 #pragma once
 
 #include "runtime/cpu/Matmul.h"
-
-#include <cuda.h>
+#include "runtime/cuda/DeviceCall.h"
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
 namespace hydra::runtime::cuda {
 
@@ -32,17 +30,19 @@ private:
 };
 
 /// A product that is ready to run. Matmul.h says what the description means.
-class CudaMatmul {
+class CudaMatmul final : public DeviceCall {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
   /// `algorithm`: number in the library's own order, best guess first.
   CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm = 0);
-  ~CudaMatmul();
+  ~CudaMatmul() override;
   CudaMatmul(CudaMatmul &&) noexcept;
 
-  /// `args`: a, b, the bias if there is one, c, and the sums if they are saved. The workspace has
-  /// kWorkspaceBytes; only products of one stream may share it.
-  void run(std::span<const CUdeviceptr> args, CUdeviceptr workspace, CUstream stream) const;
+  size_t workspaceBytes() const override { return CublasLt::kWorkspaceBytes; }
+
+  /// `args`: a, b, the bias if there is one, c, and the sums if they are saved.
+  void run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
+           CUstream stream) const override;
 
 private:
   struct Impl;

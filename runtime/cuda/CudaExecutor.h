@@ -10,8 +10,9 @@ namespace hydra::runtime {
 
 struct CudaOptions {
   int device = 0;
-  bool graph = true;  ///< replay a captured graph; otherwise launch step by step
-  bool check = false; ///< wait after every step, so that an error names it
+  bool graph = true;                  ///< replay a captured graph; otherwise launch step by step
+  bool check = false;                 ///< wait after every step, so that an error names it
+  bool allowNondeterministic = false; ///< tunePlan may choose what does not repeat its bits
   bool profile =
       false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found
 };
@@ -24,9 +25,10 @@ bool builtWithCuda();
 /// executor.
 std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptions &options);
 
-/// Measures the algorithms that cuBLASLt has for each product of the plan, on random numbers, and
-/// writes the fastest into `content`, the same plan. One whose result differs between two runs is
-/// not taken. Returns a table of what was gained.
+/// Measures the algorithms that cuBLASLt has for each product of the plan, and cuDNN's attention
+/// beside the own, on random numbers, and writes the fastest into `content`, the same plan. What
+/// gives other bits in another run is not taken unless that is allowed. Returns a table of what was
+/// chosen and why.
 std::string tunePlan(const PlanFile &file, const CudaOptions &options, planfile::PlanT &content);
 
 } // namespace hydra::runtime

@@ -13,13 +13,6 @@ namespace {
 
 using AttrList = flatbuffers::Vector<flatbuffers::Offset<Attr>>;
 
-const planfile::LibraryCall &callOf(const planfile::Step &step) {
-  const planfile::LibraryCall *call = step.action_as_LibraryCall();
-  if (!call)
-    fail("step {} is no library call, so it has no attributes", step.name()->string_view());
-  return *call;
-}
-
 const Attr *findIn(const AttrList &list, std::string_view name) {
   for (const Attr *attr : list)
     if (attr->name()->string_view() == name)
@@ -29,16 +22,25 @@ const Attr *findIn(const AttrList &list, std::string_view name) {
 
 } // namespace
 
-Attributes::Attributes(const planfile::Step &step) : step(step), call(callOf(step)) {}
+Attributes::Attributes(const planfile::Step &step, uint32_t number)
+    : step(step), alternative(step.alternatives() && number < step.alternatives()->size()
+                                  ? step.alternatives()->Get(number)
+                                  : nullptr),
+      call(step.action_as_LibraryCall()) {
+  if (!call && !(alternative && alternative->function()))
+    fail("step {} is no library call, so it has no attributes", step.name()->string_view());
+}
 
-std::string_view Attributes::function() const { return call.function()->string_view(); }
+std::string_view Attributes::function() const {
+  return (call ? call->function() : alternative->function())->string_view();
+}
 
 const Attr *Attributes::find(std::string_view name, AttrKind kind, bool required) const {
   const Attr *found = nullptr;
-  if (step.alternatives() && step.alternatives()->size() > 0)
-    found = findIn(*step.alternatives()->Get(step.chosen())->attrs(), name);
-  if (!found)
-    found = findIn(*call.attrs(), name);
+  if (alternative)
+    found = findIn(*alternative->attrs(), name);
+  if (!found && call)
+    found = findIn(*call->attrs(), name);
   if (!found && required)
     fail("step {}: {} needs the attribute {}", step.name()->string_view(), function(), name);
   if (found && found->kind() != kind)

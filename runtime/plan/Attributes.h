@@ -10,12 +10,14 @@
 namespace hydra::runtime {
 
 /// The attributes of a step that is a library call: those of the chosen alternative first, then
-/// those of the call. Views the plan. Every accessor throws Error, naming step and attribute, when
-/// the attribute has another kind, or is absent and no default was given. Meant for preparing
-/// steps, not for running them.
+/// those of the call; or of an alternative that is a call in place of a launch. Views the plan.
+/// Every accessor throws Error, naming step and attribute, when the attribute has another kind, or
+/// is absent and no default was given. Meant for preparing steps, not for running them.
 class Attributes {
 public:
-  explicit Attributes(const planfile::Step &step);
+  explicit Attributes(const planfile::Step &step) : Attributes(step, step.chosen()) {}
+  /// With this alternative in place of the chosen one.
+  Attributes(const planfile::Step &step, uint32_t alternative);
 
   /// The registered function that the step calls.
   std::string_view function() const;
@@ -31,7 +33,8 @@ private:
   const planfile::Attr *find(std::string_view name, planfile::AttrKind kind, bool required) const;
 
   const planfile::Step &step;
-  const planfile::LibraryCall &call;
+  const planfile::Alternative *alternative; ///< may be null
+  const planfile::LibraryCall *call;        ///< null: the alternative is one
 };
 
 } // namespace hydra::runtime

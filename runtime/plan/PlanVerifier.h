@@ -28,8 +28,8 @@
 // * A tensor that is written gives each element bytes of its own.
 // * A tensor shifted by loops stays inside its segment in all iterations; what a program touches of
 //   the transient segment is inside its transient_bytes, which are inside the segment.
-// * Alternatives belong to library calls, one of them is chosen, and the step's workspace is a
-//   written buffer with room for each.
+// * One of a step's alternatives is chosen, and the step's workspace is a written buffer with room
+//   for each. Those of a launch, on CUDA, are the launch and then library calls.
 // * Ordering: two blocks of one list that touch overlapping bytes, one of them writing, are ordered
 //   by their stream or by events. Loop and switch touch what anything inside touches, in all
 //   iterations and cases. Slices of columns with the same pitch count as disjoint when they are.

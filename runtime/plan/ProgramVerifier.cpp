@@ -305,8 +305,9 @@ private:
 
   void checkAlternatives(const Path &at, const Step &step) {
     const flatbuffers::uoffset_t count = step.alternatives() ? step.alternatives()->size() : 0;
-    if (count > 0 && !step.action_as_LibraryCall())
-      failAt(Path(at, "alternatives"), "belong to a launch; only library calls have them");
+    const bool ofLaunch = !step.action_as_LibraryCall();
+    if (count > 0 && ofLaunch && plan.target()->kind() == TargetKind::cpu)
+      failAt(Path(at, "alternatives"), "belong to a launch, which has none on the CPU");
     if (step.chosen() >= std::max<uint32_t>(1, count))
       failAt(Path(at, "chosen"), "{} is out of range (step has {} alternatives)", step.chosen(),
              count);
@@ -326,6 +327,11 @@ private:
       const Path alternativePath(at, "alternatives", i);
       const Alternative &alternative = *step.alternatives()->Get(i);
       checkAttrs(alternativePath, *alternative.attrs());
+      const bool isCall = alternative.function() && alternative.function()->size() > 0;
+      if (isCall != (ofLaunch && i > 0))
+        failAt(Path(alternativePath, "function"), "is {}; expected {}",
+               isCall ? alternative.function()->string_view() : "missing",
+               isCall ? "none" : "that of a call in place of the launch");
       if (!std::isfinite(alternative.microseconds()))
         failAt(Path(alternativePath, "microseconds"), "{} is not finite",
                alternative.microseconds());

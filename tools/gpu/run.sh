@@ -82,6 +82,7 @@ if [[ $wanted == *" bench "* ]]; then
     name=$(basename "$plan" .fb)
     if [[ $wanted == *" tune "* ]]; then
       check "$name tuned" bin/hydra-run "$plan" --tune -o "$work/tuned.fb"
+      grep -a 'attention' "$work/log"
       tail -n 1 "$work/log"
       plan=$work/tuned.fb
     fi

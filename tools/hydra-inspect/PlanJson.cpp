@@ -141,6 +141,8 @@ Json toJson(const Plan &plan, const Step &step) {
       Json alternative = {{"description", one->description()->str()},
                           {"attrs", toJson(*one->attrs())},
                           {"workspace_bytes", one->workspace_bytes()}};
+      if (one->function())
+        alternative["function"] = one->function()->str();
       if (one->microseconds() >= 0)
         alternative["microseconds"] = one->microseconds();
       out["alternatives"].push_back(std::move(alternative));

@@ -119,7 +119,8 @@ private:
 
   static std::string alternativeText(const Alternative &alternative, bool chosen) {
     return fmt::format(
-        "  {}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
+        "  {}{}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
+        alternative.function() ? fmt::format(": {}", alternative.function()->string_view()) : "",
         attrsText(*alternative.attrs()), bytesText(alternative.workspace_bytes()),
         alternative.microseconds() < 0 ? ""
                                        : fmt::format(" {:.1f} us", alternative.microseconds()));

@@ -241,12 +241,16 @@ void addReports(CLI::App &app, RunOptions &options) {
       ->excludes("--outputs")
       ->group(group);
   auto *tune = app.add_flag("--tune", options.tune,
-                            "CUDA: measure the library's algorithms for every product and write a "
-                            "plan with the fastest to -o")
+                            "CUDA: measure the library's algorithms for every product, and cuDNN's "
+                            "attention beside the own, and write a plan with the fastest to -o")
                    ->group(group);
   auto *tuned = app.add_option("-o", options.tuned, "where --tune writes the plan")->group(group);
   tune->needs(tuned);
   tuned->needs(tune);
+  app.add_flag("--allow-nondeterministic", options.allowNondeterministic,
+               "--tune may choose what gives other bits in every run")
+      ->needs(tune)
+      ->group(group);
   app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing")->group(group);
 }
 

@@ -46,6 +46,7 @@ struct RunOptions {
   bool graph = true, check = false;
   bool tune = false;
   std::string tuned; ///< where --tune writes
+  bool allowNondeterministic = false;
   unsigned threads = 0;
 
   bool repeats() const { return bench > 0 || !profile.empty(); }

@@ -166,6 +166,7 @@ runtime::CudaOptions cudaOptions(const RunOptions &options) {
   return {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
           .graph = options.graph,
           .check = options.check,
+          .allowNondeterministic = options.allowNondeterministic,
           .profile = !options.profile.empty()};
 }
 

@@ -233,6 +233,20 @@ private:
     return llvm::formatv("{0}, {1}, {2}", groups, stages, a.batch).str();
   }
 
+  /// Marks the last launch as one that a library's `function` of the same arguments can stand in
+  /// for (see Alternative in runtime/plan/plan.fbs): whole sequences in bf16 with a dense mask or
+  /// none.
+  void offer(plan::CallOp call, const Attention &a, StringRef function) {
+    DictionaryAttr given = call.getParameters();
+    if (!a.warpgroups || given.contains("chunk") || given.contains("window") ||
+        (given.contains("causal") && a.queries != a.keys))
+      return;
+    SmallVector<NamedAttribute> attributes{b.getNamedAttr("function", b.getStringAttr(function))};
+    if (function != "nothing")
+      llvm::append_range(attributes, given);
+    lastLaunch->setAttr(plan::kAlternativeAttr, b.getDictionaryAttr(attributes));
+  }
+
   LogicalResult expandAttention(plan::CallOp call) {
     auto args = llvm::to_vector(call.getArgs());
     Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
@@ -259,6 +273,7 @@ private:
            own ? hopperShape(a, m, a.queries, a.heads, tileBytes(a.width), stages, 0)
                : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
            args, access);
+    offer(call, a, "attention");
     return success();
   }
 
@@ -276,14 +291,17 @@ private:
     remainingBytes = bytes / 2;
     int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);
     int64_t stages = a.widest() <= 80 ? 4 : 3;
-    launch(call, "attention_query_gradients", {in, in, in, in, in, statistic, "float *", out},
+    // All arguments of the call, so that another function can do its work: dk and dv are not
+    // touched.
+    launch(call, "attention_query_gradients",
+           {in, in, in, in, in, statistic, out, out, out, "float *"},
            "hopperQueryGradients" +
                parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
-               "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+               "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
            hopperShape(a, groups, a.queries, a.heads,
                        tileBytes(a.width) + 2 * tileBytes(a.valueWidth), stages, 0),
-           {dO, q, k, v, o, lse, delta, dq},
-           {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+           args, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
+    offer(call, a, "attention_grad");
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
     groups = warpgroups(a, a.keys, a.keyHeads, 2);
@@ -294,6 +312,7 @@ private:
                        4, 2 * 64 * 4),
            {dO, q, k, v, lse, delta, dk, dv},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+    offer(call, a, "nothing");
   }
 
   LogicalResult expandAttentionGrad(plan::CallOp call) {

@@ -189,6 +189,18 @@ std::vector<DamageCase> cases() {
          p.kernels[1]->shared_bytes = 232449;
        },
        "kernels[1].shared_bytes: 232449 is more than 232448"},
+      {"AlternativeOfLaunchWithoutFunction",
+       [](PlanT &p) {
+         makeCuda(p);
+         StepT &launch = *p.programs[0]->blocks[kAdamW]->node.AsStep();
+         for (const char *description : {"own kernel", "library"}) {
+           launch.alternatives.push_back(std::make_unique<AlternativeT>());
+           launch.alternatives.back()->description = description;
+         }
+       },
+       "programs[0].blocks[4].step.alternatives[1].function: is missing; expected that of a call "
+       "in "
+       "place of the launch"},
       {"Instances",
        [](PlanT &p) {
          makeCuda(p);

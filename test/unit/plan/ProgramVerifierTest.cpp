@@ -225,7 +225,7 @@ std::vector<DamageCase> cases() {
          step(p, kMatmul).chosen = 0;
          std::swap(step(p, kMatmul).alternatives, step(p, kAdamW).alternatives);
        },
-       "programs[0].blocks[4].step.alternatives: belong to a launch; only library calls have them"},
+       "programs[0].blocks[4].step.alternatives: belong to a launch, which has none on the CPU"},
       {"Chosen", [](PlanT &p) { step(p, kMatmul).chosen = 2; },
        "programs[0].blocks[3].step.chosen: 2 is out of range (step has 2 alternatives)"},
       {"WorkspaceRange", [](PlanT &p) { step(p, kMatmul).workspace = 4; },
@@ -234,6 +234,9 @@ std::vector<DamageCase> cases() {
        "programs[0].blocks[3].step.workspace: argument -2 is out of range (step has 4)"},
       {"WorkspaceRead", [](PlanT &p) { step(p, kMatmul).workspace = 0; },
        "programs[0].blocks[3].step.workspace: argument 0 is no buffer that is written"},
+      {"AlternativeWithFunction",
+       [](PlanT &p) { step(p, kMatmul).alternatives[1]->function = "matmul"; },
+       "programs[0].blocks[3].step.alternatives[1].function: is matmul; expected none"},
       {"WorkspaceBytes", [](PlanT &p) { step(p, kMatmul).alternatives[1]->workspace_bytes = 257; },
        "programs[0].blocks[3].step.alternatives[1].workspace_bytes: 257 bytes are more than the "
        "step's workspace has (256)"},

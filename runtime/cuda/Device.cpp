@@ -1,0 +1,107 @@
+// Opening a GPU, and what it gives and takes back.
+#include "runtime/cuda/Device.h"
+
+#include "runtime/report/Units.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hydra::runtime::cuda {
+
+using namespace hydra::planfile;
+using support::fail;
+
+DeviceMemory::DeviceMemory(size_t bytes, const std::string &what) : bytes(bytes) {
+  if (bytes > 0)
+    driver().check(driver().cuMemAlloc(&address, bytes),
+                   fmt::format("{}: cannot take {} of GPU memory", what, report::bytesText(bytes)));
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (address)
+    driver().cuMemFree(address);
+}
+
+Device::Device(const PlanFile &file, int number) {
+  const Driver &d = driver();
+  int count = 0;
+  d.check(d.cuDeviceGetCount(&count), "cannot count GPUs");
+  if (number < 0 || number >= count)
+    fail("--device cuda:{}: this machine has {} GPU{}", number, count, count == 1 ? "" : "s");
+  d.check(d.cuDeviceGet(&device, number), "cannot open the GPU");
+  std::array<char, 256> text{};
+  d.check(d.cuDeviceGetName(text.data(), text.size(), device), "cannot ask the GPU for its name");
+  name = text.data();
+  const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  architecture = fmt::format("sm_{}{}", major, minor);
+  const std::string wanted = file.plan().target()->sm_arch()->str();
+  if (wanted.rfind(architecture, 0) != 0 && wanted.back() == 'a')
+    fail("{}: compiled for {} ({}), but GPU {} ({}) is {}; compile the model again for it",
+         file.origin(), file.plan().target()->name()->string_view(), wanted, number, name,
+         architecture);
+  d.check(d.cuDevicePrimaryCtxRetain(&context, device), "cannot start the GPU");
+  d.check(d.cuCtxSetCurrent(context), "cannot use the GPU");
+  uint32_t wantedStreams = 1;
+  for (const Program *program : *file.plan().programs())
+    wantedStreams = std::max(wantedStreams, program->streams());
+  streams.resize(wantedStreams, nullptr);
+  for (CUstream &created : streams)
+    d.check(d.cuStreamCreate(&created, CU_STREAM_NON_BLOCKING), "cannot make a stream");
+  stream = streams.front();
+}
+
+Device::~Device() {
+  for (CUstream created : streams)
+    if (created)
+      driver().cuStreamDestroy(created);
+  if (context)
+    driver().cuDevicePrimaryCtxRelease(device);
+}
+
+int Device::attribute(CUdevice_attribute which) const {
+  int value = 0;
+  driver().check(driver().cuDeviceGetAttribute(&value, which, device), "cannot ask the GPU");
+  return value;
+}
+
+void Device::wait(const std::string &what) const {
+  driver().check(driver().cuStreamSynchronize(stream), what);
+}
+
+void Device::upload(CUdeviceptr to, std::span<const std::byte> bytes) const {
+  driver().check(driver().cuMemcpyHtoDAsync(to, bytes.data(), bytes.size(), stream),
+                 "cannot write to the GPU");
+}
+
+void Device::download(CUdeviceptr from, std::span<std::byte> bytes) const {
+  driver().check(driver().cuMemcpyDtoHAsync(bytes.data(), from, bytes.size(), stream),
+                 "cannot read from the GPU");
+  wait("cannot read from the GPU");
+}
+
+Event::Event() {
+  driver().check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cannot make an event");
+}
+
+Event::~Event() {
+  if (event)
+    driver().cuEventDestroy(event);
+}
+
+void Event::record(CUstream stream) const {
+  driver().check(driver().cuEventRecord(event, stream), "cannot record an event");
+}
+
+void Event::makeWait(CUstream stream) const {
+  driver().check(driver().cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
+}
+
+double Event::secondsSince(const Event &begin) const {
+  float milliseconds = 0.0f;
+  driver().check(driver().cuEventElapsedTime(&milliseconds, begin.event, event),
+                 "cannot read a time");
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+} // namespace hydra::runtime::cuda

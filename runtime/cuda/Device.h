@@ -1,0 +1,77 @@
+// The GPU that a plan runs on: its context, streams, events and memory.
+#pragma once
+
+#include "runtime/cuda/Driver.h"
+#include "runtime/plan/PlanFile.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hydra::runtime::cuda {
+
+/// Device memory that is given back.
+class DeviceMemory {
+public:
+  DeviceMemory() = default;
+  /// Throws Error, beginning with `what`, when there is not so much.
+  DeviceMemory(size_t bytes, const std::string &what);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory &&other) noexcept
+      : address(std::exchange(other.address, 0)), bytes(std::exchange(other.bytes, 0)) {}
+  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+    std::swap(address, other.address);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
+  CUdeviceptr get() const { return address; }
+  size_t size() const { return bytes; }
+
+private:
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+};
+
+/// The GPU, made current for the thread that creates it. Throws Error when it is not the plan's
+/// kind.
+class Device {
+public:
+  Device(const PlanFile &file, int number);
+  ~Device();
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  /// Waits for the first stream. Throws Error, beginning with `what`, when something went wrong.
+  void wait(const std::string &what) const;
+
+  /// By the first stream: uploads return before they are done, downloads when they are.
+  void upload(CUdeviceptr to, std::span<const std::byte> bytes) const;
+  void download(CUdeviceptr from, std::span<std::byte> bytes) const;
+
+  std::vector<CUstream> streams; ///< as many as the plan's programs have at most
+  CUstream stream = nullptr;     ///< the first
+  std::string name, architecture;
+
+private:
+  int attribute(CUdevice_attribute which) const;
+
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+};
+
+class Event {
+public:
+  Event();
+  ~Event();
+  Event(Event &&other) noexcept : event(std::exchange(other.event, nullptr)) {}
+  void record(CUstream stream) const;
+  void makeWait(CUstream stream) const;
+  double secondsSince(const Event &begin) const;
+
+private:
+  CUevent event = nullptr;
+};
+
+} // namespace hydra::runtime::cuda
