@@ -277,9 +277,11 @@ void describeForward(Graph &g, const AttentionSpec &s, bool saves) {
   const Tensor &powers =
       g.pointwise(CUDNN_POINTWISE_EXP, g.pointwise(CUDNN_POINTWISE_SUB, scores, maximum));
   const Tensor &sum = g.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, g.between(perRow));
-  if (saves)
-    g.pointwise(CUDNN_POINTWISE_ADD, maximum, &g.pointwise(CUDNN_POINTWISE_LOG, sum),
-                g.inMemory(perRow, Graph::dense(perRow), CUDNN_DATA_FLOAT));
+  // The library knows the graph by its logarithm too.
+  const Tensor &lse =
+      saves ? g.inMemory(perRow, Graph::dense(perRow), CUDNN_DATA_FLOAT) : g.between(perRow);
+  g.pointwise(CUDNN_POINTWISE_ADD, maximum, &g.pointwise(CUDNN_POINTWISE_LOG, sum),
+              g.inMemory(perRow, Graph::dense(perRow), CUDNN_DATA_FLOAT));
   const Tensor &weights = g.pointwise(CUDNN_POINTWISE_DIV, powers, &sum, g.after(powers, kElement));
   g.multiply(weights, v, o);
 }

@@ -32,13 +32,20 @@ if [[ $wanted == *" test "* ]]; then
     bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/$name.2" > /dev/null 2>&1
     check "$name has the same bits without a graph" cmp "$work/$name" "$work/$name.2"
   done
+  # What tuning may choose: cuDNN's attention where it is faster, in any order of its sums.
+  for name in tiles forms-many64 forms-many128; do
+    check "$name tuned" bin/hydra-run test/$name.fb --tune --allow-nondeterministic -o "$work/tuned.fb"
+    grep -a '^attention' "$work/log"
+    check "$name tuned runs" bin/hydra-run "$work/tuned.fb" --seed 4 --outputs "$work/$name.tuned"
+    check "$name tuned agrees with the CPU within 2e-2" bin/compare-tensors "$work/$name.tuned" "test/$name.safetensors" 2e-2
+  done
   train=(bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
   check "training 40 steps" "${train[@]}" --steps 40 --save "$work/whole"
   "${train[@]}" --steps 20 --save "$work/part" > /dev/null 2>&1
   check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
-  check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/single"
-  check "launches one by one give the same bits" cmp "$work"/{whole,single}/step-00000040/model.safetensors
+  check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/one-by-one"
+  check "launches one by one give the same bits" cmp "$work"/{whole,one-by-one}/step-00000040/model.safetensors
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   for model in ttt megalodon hydra; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
