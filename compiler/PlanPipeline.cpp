@@ -161,6 +161,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
+      {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
       {P::Plan, true, 0, false, false, planPass},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); }, isForCuda},
       {P::Plan, false, 2, true, true, [](Options) { return createAssignStreams(); }, isForCuda},

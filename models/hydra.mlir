@@ -2,8 +2,9 @@
 // passes as often as a router says (Mixture-of-Recursions), and that in the middle blocks only the k tokens
 // with the largest scores pass (Mixture-of-Depths). models.md section 3.
 //
-// Routing here is arithmetic on all tokens: who is not chosen gets zero, or keeps what it had. The schedule of
-// the curriculum (`s`, the warm-up of the ponder loss) and the advantage loss are not part of it: this is s = 1.
+// The tokens that a feed-forward part is for are brought together first (`hydra.compact`, `hydra.take_rows`), so
+// that its work can follow their number; who is not among them gets zero. The schedule of the curriculum
+// (`s`, the warm-up of the ponder loss) and the advantage loss are not part of it: this is s = 1.
 
 hydra.model @hydra version 1 {
   hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1)
@@ -190,15 +191,48 @@ hydra.model @hydra version 1 {
 
   //===-- The routed feed-forward part ----------------------------------------------------------===//
 
+  // Of rows [B S, D].
   hydra.def @mlp(%z) {
     %gate_up = hydra.use @gate_up
     %down = hydra.use @down
     %both = hydra.linear %z, %gate_up
-    %gate = hydra.slice %both axis = 2 start = 0 size = F
-    %up = hydra.slice %both axis = 2 start = F size = F
+    %gate = hydra.slice %both axis = 1 start = 0 size = F
+    %up = hydra.slice %both axis = 1 start = F size = F
     %act = hydra.silu %gate
     %hidden = hydra.mul %act, %up
     %y = hydra.linear %hidden, %down
+    hydra.yield %y
+  }
+
+  // The feed-forward part of all tokens [B, S, D].
+  hydra.def @mlp_of_all(%z) {
+    %rows = hydra.reshape %z shape = [B * S, D]
+    %y0 = hydra.call @mlp(%rows)
+    %y = hydra.reshape %y0 shape = [B, S, D]
+    hydra.yield %y
+  }
+
+  // The same of the tokens that go on [B, S, 1]; zero for the others.
+  hydra.def @mlp_of_some(%z, %going) {
+    %rows = hydra.reshape %z shape = [B * S, D]
+    %mask = hydra.reshape %going shape = [B * S]
+    %index, %place, %count = hydra.compact %mask
+    %together = hydra.take_rows %rows, %index, %place
+    %y0 = hydra.call @mlp(%together)
+    %y1 = hydra.take_rows %y0, %place, %index
+    %y = hydra.reshape %y1 shape = [B, S, D]
+    hydra.yield %y
+  }
+
+  // Of all tokens, unless their depths differ.
+  hydra.def @mlp_of_going(%z, %going) {
+    %y = hydra.when mor == dynamic {
+      %some = hydra.call @mlp_of_some(%z, %going)
+      hydra.yield %some
+    } else {
+      %all = hydra.call @mlp_of_all(%z)
+      hydra.yield %all
+    }
     hydra.yield %y
   }
 
@@ -221,9 +255,9 @@ hydra.model @hydra version 1 {
     hydra.yield %y
   }
 
-  // Mixture-of-Depths: what is added to each token, the loss that keeps the router balanced, and mean and
-  // variance of the probabilities.
-  hydra.def @mixture_of_depths(%z) {
+  // Mixture-of-Depths: what is added to each token of those that go on [B, S, 1], the loss that keeps the
+  // router balanced, and mean and variance of the probabilities.
+  hydra.def @mixture_of_depths(%z, %going) {
     %mod_w = hydra.use @mod_w
     %mod_b = hydra.use @mod_b
     %u = hydra.call @score(%z, %mod_w, %mod_b)
@@ -232,38 +266,30 @@ hydra.model @hydra version 1 {
     %above = hydra.max %u, %minus_ten
     %clamped = hydra.min %above, %ten
     %p = hydra.sigmoid %clamped
-    %y = hydra.call @mlp(%z)
-    %delta = hydra.when mod == dense {
+    %delta = hydra.when mod == topk {
+      %numbers = hydra.reshape %u shape = [B, S]
+      %largest = hydra.top_k %numbers k = max(1, min(S, floor(S * kappa)))
+      %chosen = hydra.reshape %largest shape = [B, S, 1]
+      %none = hydra.constant value = 0
+      %chosen_f = hydra.cast %chosen to = f32
+      %going_f = hydra.cast %going to = f32
+      %both = hydra.mul %chosen_f, %going_f
+      %passing = hydra.compare %both, %none is = "gt"
+      %y = hydra.call @mlp_of_some(%z, %passing)
       hydra.yield %y
     } else {
-      %chosen = hydra.when mod == static {
+      %y = hydra.call @mlp_of_going(%z, %going)
+      %mixed = hydra.when mod == static {
         %one = hydra.constant value = 1
         %rest = hydra.sub %one, %p
         %passed = hydra.mul %y, %p
         %kept = hydra.mul %z, %rest
-        %mixed = hydra.add %passed, %kept
-        hydra.yield %mixed
+        %m = hydra.add %passed, %kept
+        hydra.yield %m
       } else {
-        // A token's rank: how many have a larger score, or the same and stand before it.
-        %others = hydra.transpose %u order = [0, 2, 1]
-        %larger = hydra.compare %others, %u is = "gt"
-        %same = hydra.compare %others, %u is = "eq"
-        %i = hydra.iota shape = [1, S, S] axis = 1
-        %j = hydra.iota shape = [1, S, S] axis = 2
-        %earlier = hydra.compare %j, %i is = "lt"
-        %larger_f = hydra.cast %larger to = f32
-        %same_f = hydra.cast %same to = f32
-        %earlier_f = hydra.cast %earlier to = f32
-        %ties = hydra.mul %same_f, %earlier_f
-        %before = hydra.add %larger_f, %ties
-        %rank = hydra.sum %before axes = [2] keep
-        %k = hydra.constant value = max(1, min(S, floor(S * kappa)))
-        %selected = hydra.compare %rank, %k is = "lt"
-        %zero = hydra.constant value = 0
-        %routed = hydra.select %selected, %y, %zero
-        hydra.yield %routed
+        hydra.yield %y
       }
-      hydra.yield %chosen
+      hydra.yield %mixed
     }
     %mean, %variance = hydra.call @moments(%p)
     %capacity = hydra.constant value = kappa
@@ -280,17 +306,18 @@ hydra.model @hydra version 1 {
     hydra.yield %delta, %aux, %mean, %variance
   }
 
-  // One pass of the feed-forward part over `h`: what is added, and of middle blocks what the router says.
-  hydra.def @pass(%h, %bias, %embed) {
+  // One pass of the feed-forward part over `h`: what is added to the tokens that go on [B, S, 1], and of
+  // middle blocks what the router says.
+  hydra.def @pass(%h, %bias, %embed, %going) {
     %norm2 = hydra.use @norm2
     %h1 = hydra.add %h, %bias
     %h2 = hydra.add %h1, %embed
     %z = hydra.rms_norm %h2, %norm2 eps = eps
     %delta, %aux, %mean, %variance = hydra.when layer >= 1 and layer <= Nb - 2 {
-      %d, %a, %m, %v = hydra.call @mixture_of_depths(%z)
+      %d, %a, %m, %v = hydra.call @mixture_of_depths(%z, %going)
       hydra.yield %d, %a, %m, %v
     } else {
-      %y = hydra.call @mlp(%z)
+      %y = hydra.call @mlp_of_going(%z, %going)
       %none = hydra.constant value = 0
       hydra.yield %y, %none, %none, %none
     }
@@ -378,8 +405,18 @@ hydra.model @hydra version 1 {
     %nothing = hydra.constant value = 0 shape = [B, S, D]
     %end, %result, %balance, %mean, %variance = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed, %r = %numbers)
         carry(%cur = %h0, %sum = %nothing, %last = %none, %last_mean = %none, %last_variance = %none) {
-      %delta, %aux, %pm, %pv = hydra.call @pass(%cur, %bias, %embed)
-      %passed = hydra.add %cur, %delta
+      %half = hydra.constant value = 0.5
+      %from = hydra.sub %r, %half
+      %to = hydra.add %r, %half
+      %reached = hydra.when mor == dynamic {
+        hydra.yield %depth
+      } else {
+        %everyone = hydra.constant value = R shape = [B, S, 1]
+        hydra.yield %everyone
+      }
+      %active = hydra.compare %reached, %from is = "ge"
+      %delta, %aux, %pm, %pv = hydra.call @pass(%cur, %bias, %embed, %active)
+      %passed = hydra.add %cur, %delta // of tokens that stay behind: nothing
       %next, %value = hydra.when mor == fixed {
         hydra.yield %passed, %passed
       } else {
@@ -393,20 +430,15 @@ hydra.model @hydra version 1 {
           %mixture = hydra.add %sum, %part
           hydra.yield %passed, %mixture
         } else {
-          %half = hydra.constant value = 0.5
-          %from = hydra.sub %r, %half
-          %to = hydra.add %r, %half
-          %active = hydra.compare %depth, %from is = "ge"
           %stays = hydra.compare %depth, %to is = "ge"
-          %cur1 = hydra.select %active, %passed, %cur
           // The value itself; its derivative goes to the router too.
           %held = hydra.detach %weight
           %above_one = hydra.add %weight, %one
           %straight = hydra.sub %above_one, %held
-          %ends = hydra.mul %cur1, %straight
+          %ends = hydra.mul %passed, %straight
           %ending = hydra.select %active, %ends, %sum
           %kept = hydra.select %stays, %sum, %ending
-          hydra.yield %cur1, %kept
+          hydra.yield %passed, %kept
         }
         hydra.yield %n, %v
       }

@@ -186,7 +186,8 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
   let summary = "losses, norms and reductions that are not row-wise become operations that are";
   let description = [{
     Writes `hydra.cross_entropy` and its derivative as a log-sum-exp and a loss for every row, and
-    `hydra.global_norm` as a sum of squares for every tensor; each then is part of a group that reads
+    `hydra.global_norm` as a sum of squares for every tensor, `hydra.top_k` as comparisons of all pairs of a
+    row; each then is part of a group that reads
     the logits or the tensor once. What depends on all rows (the number of labels that count, the
     clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
     in the middle become a transposition and a reduction over the last. *Numerics-changing*: sums go
@@ -304,6 +305,21 @@ def Schedule : Pass<"hydra-schedule", "::mlir::ModuleOp"> {
     it makes (weight gradients, updates); kept only if the peak falls. *Exact.*
   }];
   let statistics = [Statistic<"reordered", "reordered", "programs put into another order">];
+}
+
+def SkipRows : Pass<"hydra-skip-rows", "::mlir::ModuleOp"> {
+  let summary = "work on rows that were brought together ends where they end";
+  let description = [{
+    What reads rows that `hydra.compact` has brought together works on static capacity, of which the
+    rest is zeros. This pass finds products and row-wise groups behind `hydra.take_rows` of whose
+    results nobody looks at that rest (who takes rows back names those that take part; sums over rows
+    leave out zeros), moves them side by side and marks them; hydra-to-plan makes a switch over the
+    number of rows of each run, in eighths of the capacity, decided on the device. A recursion that a
+    third of the tokens take costs three eighths of its products. Without it (`--routing=masked`) the
+    same values come from dense arithmetic. *Numerics-changing*: products of other shapes may sum in
+    another order.
+  }];
+  let statistics = [Statistic<"skipping", "skipping", "operations that follow the number of rows">];
 }
 
 def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {

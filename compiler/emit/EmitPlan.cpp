@@ -347,9 +347,14 @@ private:
         auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
         planfile::LaunchT action;
         action.kernel = kernels.lookup(kernel.getSymNameAttr());
+        int64_t limit = launch.getLimit().value_or(kernel.getRows());
         if (options.target.kind == planfile::TargetKind::cpu) {
-          action.rows = kernel.getRows();
+          action.rows = limit;
           action.grain = kernel.getGrain();
+        } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file->kernels.empty()) {
+          // Blocks share out rows in order. (Plans for reports have no kernels.)
+          int64_t grid = file->kernels[action.kernel]->grid.x();
+          action.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
         }
         step->action.Set(std::move(action));
         if (auto other = op.getAttrOfType<DictionaryAttr>(plan::kAlternativeAttr))
@@ -376,6 +381,9 @@ private:
       } else if (auto choice = dyn_cast<plan::SwitchOp>(op)) {
         planfile::SwitchT node;
         node.selector = tensor(choice.getSelector());
+        node.divisor = choice.getDivisor();
+        if (choice.getKernelAttr())
+          node.kernel = kernels.lookup(choice.getKernelAttr().getAttr());
         Totals most;
         for (Region &region : choice.getCases()) {
           Totals one;

@@ -152,6 +152,15 @@ struct EmbeddingGradLowering
   }
 };
 
+struct CompactLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<CompactLowering, CompactOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    lowering.call(op, "compact", sources(lowering, op->getOperands()),
+                  targets(lowering, op->getResults()));
+    return success();
+  }
+};
+
 void fill(Operation *op, Lowering &lowering, Value target, double value) {
   Builder b(op->getContext());
   lowering.call(op, "fill", {}, {target}, {b.getNamedAttr("value", b.getF64FloatAttr(value))});
@@ -249,6 +258,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
+    CompactOp::attachInterface<CompactLowering>(*context);
     ConstantOp::attachInterface<ConstantLowering>(*context);
     ConcatOp::attachInterface<ConcatLowering>(*context);
     PadOp::attachInterface<PadLowering>(*context);

@@ -78,6 +78,9 @@ OperandLayout LinearOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
 }
 
+RowUse LinearOp::rowUse(unsigned operand) { return operand == 0 ? RowUse::Each : RowUse::All; }
+RowUse LinearGeluOp::rowUse(unsigned operand) { return operand == 0 ? RowUse::Each : RowUse::All; }
+
 void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
   if (getB()) // first, so that it can be summed where the gradient is computed
@@ -202,6 +205,14 @@ SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
 OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+}
+
+RowUse MatmulOp::rowUse(unsigned operand) {
+  if (build::typeOf(getC()).getRank() != 2)
+    return RowUse::All; // the first dimension is one of a batch
+  if (getTransposeA())
+    return operand < 2 && !getTransposeB() ? RowUse::Sum : RowUse::All;
+  return operand == 1 ? RowUse::All : RowUse::Each;
 }
 
 void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {

@@ -7,6 +7,7 @@ include "dialects/hydra/HydraBase.td"
 class Hydra_ProductOp<string mnemonic, list<Trait> traits>
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout", "overwritableOperands"]>,
+        DeclareOpInterfaceMethods<RowUseOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_ProductOp<mnemonic, [

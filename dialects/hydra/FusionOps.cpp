@@ -10,13 +10,30 @@ RowDomain FusedOp::getDomain() { return {getRows(), getInner()}; }
 
 YieldOp FusedOp::getYield() { return cast<YieldOp>(getBlock().getTerminator()); }
 
-void FusedOp::build(OpBuilder &b, OperationState &state, const RowDomain &domain,
-                    ValueRange inputs, TypeRange results) {
+void FusedOp::build(OpBuilder &b, OperationState &state, const RowDomain &domain, ValueRange inputs,
+                    TypeRange results) {
   build(b, state, results, inputs, b.getI64ArrayAttr(domain.rowShape),
         b.getI64ArrayAttr(domain.innerShape));
   Block &block = state.regions.front()->emplaceBlock();
   for (Value input : inputs)
     block.addArgument(input.getType(), input.getLoc());
+}
+
+RowUse FusedOp::rowUse(unsigned operand) {
+  if (getRows().empty())
+    return RowUse::All;
+  for (unsigned i = 0; i < getNumResults(); ++i) {
+    RowForm form = getResultForm(i);
+    if (sumsOverRows(i) || (form != RowForm::Tile && form != RowForm::Row))
+      return RowUse::All;
+  }
+  if (isOuterOnly(operand))
+    return llvm::all_of(getBlock().getArgument(operand).getUsers(),
+                        [](Operation *user) { return isa<TakeRowsOp>(user); })
+               ? RowUse::Named
+               : RowUse::All;
+  RowForm form = getInputForm(operand);
+  return form == RowForm::Tile || form == RowForm::Row ? RowUse::Each : RowUse::All;
 }
 
 //===-- Text --------------------------------------------------------------------------------===//
@@ -44,6 +61,8 @@ ParseResult FusedOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
+  if (parser.parseOptionalAttrDictWithKeyword(state.attributes)) // what passes have marked
+    return failure();
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
@@ -66,6 +85,7 @@ void FusedOp::print(OpAsmPrinter &p) {
     p << ')';
   }
   printOperandTypes(p, getInputs().getTypes());
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs(), getAttributeNames());
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
@@ -113,7 +133,9 @@ private:
   std::string expectedShapes() const {
     std::string text;
     for (RowForm form : {RowForm::Tile, RowForm::Row, RowForm::Column, RowForm::Scalar})
-      text += (text.empty() ? "" : form == RowForm::Scalar ? " or " : ", ") +
+      text += (text.empty()              ? ""
+               : form == RowForm::Scalar ? " or "
+                                         : ", ") +
               shapeText(shapeOfForm(domain, form)) + " (" + formName(form).str() + ")";
     return text;
   }

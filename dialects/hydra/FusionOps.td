@@ -6,6 +6,7 @@ include "dialects/hydra/HydraBase.td"
 
 def FusedOp : Hydra_Op<"fused", [IsolatedFromAbove, ValueOpTrait, Pure,
                                  SingleBlockImplicitTerminator<"YieldOp">,
+                                 DeclareOpInterfaceMethods<RowUseOpInterface>,
                                  DeclareOpInterfaceMethods<CostOpInterface,
                                                            ["flops", "bytes", "costClass"]>,
                                  DeclareOpInterfaceMethods<StorageOpInterface,

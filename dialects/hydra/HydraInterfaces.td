@@ -115,6 +115,18 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   ];
 }
 
+def RowUseOpInterface : OpInterface<"RowUseOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Says which rows of an operand its results need, for rows that take no part (`hydra-skip-rows`).
+    Rows are the elements of the first dimension. An operation without the interface needs all.
+  }];
+  let methods = [
+    InterfaceMethod<"What is needed of an operand.", "::hydra::RowUse", "rowUse",
+      (ins "unsigned":$operand)>,
+  ];
+}
+
 def IdOpInterface : OpInterface<"IdOpInterface"> {
   let cppNamespace = "::hydra";
   let description = [{ Uses integers as rows of a table or classes; bounds inputs of programs. }];

@@ -10,6 +10,7 @@ include "dialects/hydra/ContractionOps.td"
 include "dialects/hydra/NormOps.td"
 include "dialects/hydra/AttentionOps.td"
 include "dialects/hydra/LossOps.td"
+include "dialects/hydra/RoutingOps.td"
 include "dialects/hydra/OptimizerOps.td"
 include "dialects/hydra/FusionOps.td"
 

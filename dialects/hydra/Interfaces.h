@@ -71,6 +71,14 @@ enum class Precision {
   Exact,  ///< wants every bit of its operands (losses, optimizer)
 };
 
+/// What an operation needs of the rows of an operand.
+enum class RowUse {
+  All,   ///< any row for any result
+  Each,  ///< row i of every result needs row i alone
+  Sum,   ///< the result is a sum over rows of products with the other such operand
+  Named, ///< rows whose numbers are in another operand (`hydra.take_rows`)
+};
+
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);
 int64_t operandAndResultBytes(mlir::Operation *op);

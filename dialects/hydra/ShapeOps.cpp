@@ -143,6 +143,12 @@ FailureOr<StridedView> ReshapeOp::view(ArrayRef<int64_t> strides) {
   return StridedView{0, *result};
 }
 
+RowUse ReshapeOp::rowUse(unsigned) {
+  ArrayRef<int64_t> from = build::shapeOf(getX()), to = build::shapeOf(getY());
+  bool keeps = !from.empty() && !to.empty() && from.front() == to.front();
+  return keeps ? RowUse::Each : RowUse::All;
+}
+
 LogicalResult ReshapeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
   out[0].data = in[0]->data;
   return success();
@@ -255,6 +261,8 @@ FailureOr<StridedView> SliceOp::view(ArrayRef<int64_t> strides) {
   return StridedView{getStart() * strides[getAxis()], SmallVector<int64_t>(strides)};
 }
 
+RowUse SliceOp::rowUse(unsigned) { return getAxis() == 0 ? RowUse::All : RowUse::Each; }
+
 LogicalResult SliceOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
   return gatherView(*view(denseStrides(in[0]->shape)), *in[0], out[0]);
 }
@@ -328,6 +336,8 @@ LogicalResult ConcatOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
   types.push_back(infer.tensor(shape, element));
   return success();
 }
+
+RowUse ConcatOp::rowUse(unsigned) { return getAxis() == 0 ? RowUse::All : RowUse::Each; }
 
 LogicalResult ConcatOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
   SmallVector<int64_t> strides = denseStrides(out[0].shape);

@@ -9,9 +9,10 @@ class Hydra_ShapeOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
-class Hydra_ViewOp<string mnemonic>
-    : Hydra_ShapeOp<mnemonic, [DeclareOpInterfaceMethods<StorageOpInterface,
+class Hydra_ViewOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ShapeOp<mnemonic, traits # [DeclareOpInterfaceMethods<StorageOpInterface,
                                                          ["viewedOperand", "view", "operandLayout"]>]>;
+defvar Hydra_RowUse = DeclareOpInterfaceMethods<RowUseOpInterface>;
 
 def BroadcastOp : Hydra_ViewOp<"broadcast"> {
   let summary = "repeats a tensor along missing or unit dimensions";
@@ -23,7 +24,7 @@ def BroadcastOp : Hydra_ViewOp<"broadcast"> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Hydra_ViewOp<"reshape"> {
+def ReshapeOp : Hydra_ViewOp<"reshape", [Hydra_RowUse]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{ `%y = hydra.reshape %x shape = [B, S, H, hd]` }];
   let arguments = (ins Hydra_Value:$x, Hydra_IntList:$shape);
@@ -44,7 +45,7 @@ def TransposeOp : Hydra_ViewOp<"transpose"> {
   let hasCanonicalizer = 1;
 }
 
-def SliceOp : Hydra_ViewOp<"slice"> {
+def SliceOp : Hydra_ViewOp<"slice", [Hydra_RowUse]> {
   let summary = "a range of one axis";
   let description = [{ `%y = hydra.slice %x axis = 1 start = 0 size = S - 1` }];
   let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, Hydra_Int:$start, Hydra_Int:$size);
@@ -72,7 +73,7 @@ def BoundaryOp : Hydra_ViewOp<"boundary"> {
   let results = (outs Hydra_Value:$y);
 }
 
-def ConcatOp : Hydra_ShapeOp<"concat", [
+def ConcatOp : Hydra_ShapeOp<"concat", [Hydra_RowUse,
     DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "joins tensors along one axis";
   let description = [{ `%y = hydra.concat %a, %b, %c axis = 0` }];

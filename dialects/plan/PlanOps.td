@@ -163,7 +163,11 @@ class Plan_StepOp<string mnemonic> : Plan_BlockOp<mnemonic> {
 
 def LaunchOp : Plan_StepOp<"launch"> {
   let summary = "runs a generated kernel, on one list of arguments or several";
-  let arguments = !con((ins FlatSymbolRefAttr:$kernel), step, order);
+  let description = [{
+    With `limit` only the first of the kernel's rows.
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel), step, order,
+                       (ins OptionalAttr<I64Attr>:$limit));
   let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
   let hasVerifier = 1;
 }
@@ -193,9 +197,14 @@ def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]
 
 def SwitchOp : Plan_BlockOp<"switch", [SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "runs the case whose number a device scalar holds; none for any other value";
-  let arguments = !con((ins Plan_Buffer:$selector), order);
+  let description = [{
+    With `by N` the number is the scalar divided by N, rounded up. `kernel`: what tells a captured
+    graph the number, where the target needs that (compiler/codegen/cuda/LibraryKernels.h).
+  }];
+  let arguments = !con((ins Plan_Buffer:$selector, DefaultValuedAttr<I64Attr, "1">:$divisor,
+                            OptionalAttr<FlatSymbolRefAttr>:$kernel), order);
   let regions = (region VariadicRegion<SizedRegion<1>>:$cases);
-  let assemblyFormat = "$selector `:` type($selector) $cases attr-dict";
+  let assemblyFormat = "$selector (`by` $divisor^)? `:` type($selector) $cases attr-dict";
   let hasVerifier = 1;
 }
 

@@ -1,4 +1,5 @@
-// hydra-lower-losses: losses, norms and reductions that are not row-wise become operations that are.
+// hydra-lower-losses: losses, norms and reductions that are not row-wise become operations that
+// are.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/group/RowLoss.h"
@@ -22,7 +23,7 @@ struct LowerLosses : impl::LowerLossesBase<LowerLosses> {
     SmallVector<Operation *> found;
     model.walk([&](Operation *op) {
       auto rowWise = dyn_cast<RowWiseOpInterface>(op);
-      if (isa<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp>(op) ||
+      if (isa<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp, TopKOp>(op) ||
           (rowWise && !rowWise.isRowWise()))
         found.push_back(op);
     });
@@ -30,11 +31,10 @@ struct LowerLosses : impl::LowerLossesBase<LowerLosses> {
       OpBuilder b(op);
       SmallVector<Value> results =
           llvm::TypeSwitch<Operation *, SmallVector<Value>>(op)
-              .Case<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp>(
+              .Case<CrossEntropyOp, CrossEntropyGradOp, GlobalNormOp, TopKOp>(
                   [&](auto loss) { return lower(b, loss); })
-              .Case<SumOp, MeanOp, ReduceMaxOp>([&](auto reduction) {
-                return lowerReduction(b, reduction);
-              });
+              .Case<SumOp, MeanOp, ReduceMaxOp>(
+                  [&](auto reduction) { return lowerReduction(b, reduction); });
       op->replaceAllUsesWith(results);
       op->erase();
       ++lowered;
@@ -100,6 +100,31 @@ private:
     RankedTensorType type = build::typeOf(op.getDlogits());
     gradient = build::cast(b, loc, gradient, type.getElementType());
     return {build::reshape(b, loc, gradient, type.getShape())};
+  }
+
+  /// An element is chosen when less than k of its row come before it: are larger, or the same at a
+  /// lower index.
+  static SmallVector<Value> lower(OpBuilder &b, TopKOp op) {
+    Location loc = op.getLoc();
+    Value u = build::flattenRows(b, loc, op.getU());
+    int64_t rows = build::shapeOf(u)[0], width = build::shapeOf(u)[1];
+    SmallVector<int64_t> pairs{rows, width, width};
+    Value own = build::broadcast(b, loc, build::reshape(b, loc, u, {rows, width, 1}), pairs);
+    Value other = build::broadcast(b, loc, build::reshape(b, loc, u, {rows, 1, width}), pairs);
+    auto number = [&](int64_t axis) -> Value {
+      return IotaOp::create(b, loc, RankedTensorType::get(pairs, b.getI32Type()),
+                            b.getI64ArrayAttr(pairs), b.getI64IntegerAttr(axis), TypeAttr());
+    };
+    auto holds = [&](Value x, Value y, StringRef is) {
+      Value truth = CompareOp::create(b, loc, x, y, b.getStringAttr(is));
+      return build::cast(b, loc, truth, b.getF32Type());
+    };
+    Value tie = MulOp::create(b, loc, holds(other, own, "eq"), holds(number(2), number(1), "lt"));
+    Value before = AddOp::create(b, loc, holds(other, own, "gt"), tie);
+    Value rank = build::sum(b, loc, before, {2});
+    Value k = build::constant(b, loc, rank.getType(), op.getK());
+    Value chosen = CompareOp::create(b, loc, rank, k, b.getStringAttr("lt"));
+    return {build::reshape(b, loc, chosen, build::shapeOf(op.getU()))};
   }
 
   static SmallVector<Value> lower(OpBuilder &b, GlobalNormOp op) {

@@ -4,6 +4,8 @@
 #include "dialects/plan/Lowering.h"
 #include "passes/Passes.h"
 #include "passes/lower/Liveness.h"
+#include "passes/lower/RowSwitch.h"
+#include "passes/place/ActiveRows.h"
 #include "passes/place/Layouts.h"
 
 #include "mlir/IR/AsmState.h"
@@ -87,10 +89,10 @@ public:
     std::string name = kernelName(group);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(firstProgram);
-    kernel = plan::KernelOp::create(
-        b, group.getLoc(), b.getStringAttr(name), b.getTypeArrayAttr(layouts),
-        b.getI64IntegerAttr(partition.rows), b.getI64IntegerAttr(partition.grain), IntegerAttr(),
-        IntegerAttr());
+    kernel =
+        plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
+                               b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
+                               b.getI64IntegerAttr(partition.grain), IntegerAttr(), IntegerAttr());
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
     IRMapping mapping;
@@ -211,8 +213,9 @@ public:
     addInputs();
     chooseUpdateTargets();
     for (Operation &op : entry.getBody().front().without_terminator())
-      if (failed(lower(&op)))
+      if (failed(lowerInRun(&op)))
         return failure();
+    endRun();
     finish();
     return success();
   }
@@ -418,6 +421,68 @@ private:
     return {};
   }
 
+  //===-- Runs of operations on rows that take part
+  //---------------------------------------------===//
+
+  /// Steps of operations that hydra-skip-rows has marked become one switch.
+  struct Run {
+    int64_t number = -1, rows = 0;
+    Value count;
+    SmallVector<RowStep> steps;
+  };
+
+  LogicalResult lowerInRun(Operation *op) {
+    auto mark = op->getAttrOfType<DenseI64ArrayAttr>(kActiveRowsAttr);
+    if (!mark) {
+      if (!op->hasAttr(kViewAttr) && !isa<UseOp>(op))
+        endRun();
+      if (failed(lower(op)))
+        return failure();
+      if (auto number = op->getAttrOfType<IntegerAttr>(kCompactAttr))
+        compactions[number.getInt()] = cast<CompactOp>(op);
+      return success();
+    }
+    if (mark[1] != open.number) {
+      endRun();
+      CompactOp compact = compactions.lookup(mark[0]);
+      open.number = mark[1];
+      open.rows = build::shapeOf(compact.getMask())[0];
+      open.count = source(compact.getCount());
+    }
+    Block *block = b.getInsertionBlock();
+    Operation *last = block->empty() ? nullptr : &block->back();
+    if (failed(lower(op)))
+      return failure();
+    auto use = cast<RowUseOpInterface>(op);
+    RowStep::Kind kind = use.rowUse(0) == RowUse::Sum ? RowStep::Sum : RowStep::Each;
+    DenseSet<Value> withRows;
+    for (OpOperand &operand : op->getOpOperands())
+      if (use.rowUse(operand.getOperandNumber()) != RowUse::All)
+        withRows.insert(source(operand.get()));
+    if (kind == RowStep::Each)
+      for (Value result : op->getResults())
+        withRows.insert(source(result));
+    for (Operation *step = last ? last->getNextNode() : &block->front(); step;
+         step = step->getNextNode())
+      if (isa<plan::BlockInterface>(step)) {
+        // What a sum is added to is brought to its place for any number of rows.
+        auto call = dyn_cast<plan::CallOp>(step);
+        bool brings = kind == RowStep::Sum && call.getFunction() == "copy";
+        RowStep &entry = open.steps.emplace_back();
+        entry = {step, brings ? RowStep::Always : kind, {}};
+        for (unsigned i = 0; call && i < call.getArgs().size(); ++i)
+          if (isa<ConcatOp>(op) || withRows.contains(call.getArgs()[i]))
+            entry.args.push_back(i);
+      }
+    return success();
+  }
+
+  void endRun() {
+    if (!open.steps.empty())
+      switchByRows(b, open.steps, open.count, open.rows);
+    open = Run();
+  }
+
   //===-- Operations ------------------------------------------------------------------------===//
 
   LogicalResult lower(Operation *op) {
@@ -444,7 +509,8 @@ private:
     SmallVector<int64_t> access(args.size(), plan::kWrite);
     std::fill(access.begin(), access.begin() + reads, plan::kRead);
     plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,
-                           classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1);
+                           classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1,
+                           IntegerAttr());
     ++steps;
   }
 
@@ -516,6 +582,8 @@ private:
   DenseMap<Value, Value> buffers;
   DenseSet<std::pair<Operation *, unsigned>> placed;
   DenseSet<std::pair<Operation *, Operation *>> takenAt;
+  DenseMap<int64_t, CompactOp> compactions; // by number
+  Run open;
 };
 
 struct ToPlan : impl::ToPlanBase<ToPlan> {

@@ -36,8 +36,8 @@ public:
 
   /// Whether there was anything to move.
   bool run() {
-    if (llvm::any_of(blocks, [](Operation *op) { return !isa<plan::LaunchOp, plan::CallOp>(op); }))
-      return false; // loops and switches keep their one stream
+    if (llvm::any_of(blocks, [](Operation *op) { return isa<plan::LoopOp>(op); }))
+      return false; // loops move buffers and keep their one stream
     collectUses();
     chooseStreams();
     if (llvm::none_of(stream, [](int64_t s) { return s != Main; }))
@@ -73,7 +73,8 @@ private:
   static StringRef classOf(Operation *op) {
     if (auto launch = dyn_cast<plan::LaunchOp>(op))
       return launch.getOpClass();
-    return cast<plan::CallOp>(op).getOpClass();
+    auto call = dyn_cast<plan::CallOp>(op);
+    return call ? call.getOpClass() : "";
   }
 
   /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
@@ -108,6 +109,8 @@ private:
 
   bool isReadOnlyByUpdates(size_t i) {
     bool read = false;
+    if (isa<plan::SwitchOp>(blocks[i]))
+      return false;
     for (auto &[buffer, use] : uses[i]) {
       if (!use.writes)
         continue;
@@ -126,6 +129,8 @@ private:
 
   bool readsOnlyVariables(size_t i) {
     bool reads = false;
+    if (isa<plan::SwitchOp>(blocks[i]))
+      return false;
     for (auto &[buffer, use] : uses[i]) {
       bool persistent = plan::BufferOp(buffer).getSegment() == "persistent";
       if (use.writes == persistent)

@@ -74,5 +74,6 @@ Library hydra::runtime::cpuLibrary() {
   addAttention(library);
   addEmbedding(library);
   addCopy(library);
+  addCompact(library);
   return library;
 }

@@ -96,6 +96,7 @@ void addMatmul(Library &library);
 void addAttention(Library &library);
 void addEmbedding(Library &library);
 void addCopy(Library &library);
+void addCompact(Library &library);
 
 /// Everything the CPU executor offers.
 Library cpuLibrary();

@@ -89,6 +89,7 @@ struct PreparedProgram::Builder {
     Node &node = program.nodes[index];
     node.end = static_cast<uint32_t>(program.nodes.size());
     node.addresses = selector;
+    node.count = static_cast<uint64_t>(choice.divisor());
     node.first = static_cast<uint32_t>(program.cases.size());
     program.cases.insert(program.cases.end(), ranges.begin(), ranges.end());
     node.last = static_cast<uint32_t>(program.cases.size());
@@ -134,8 +135,10 @@ void PreparedProgram::runNode(Node &node, uint32_t index, ThreadPool &pool,
     return runLoop(node, index, pool, scratch);
   char *const *args = addresses.data() + node.addresses;
   if (node.kind == Node::Kind::Switch) {
-    const int32_t selected = *reinterpret_cast<const int32_t *>(args[0]);
-    if (selected >= 0 && static_cast<uint32_t>(selected) < node.last - node.first)
+    const int64_t scalar = *reinterpret_cast<const int32_t *>(args[0]);
+    const auto divisor = static_cast<int64_t>(node.count);
+    const int64_t selected = (scalar + divisor - 1) / divisor;
+    if (scalar >= 0 && selected < node.last - node.first)
       runRange(cases[node.first + static_cast<uint32_t>(selected)], pool, scratch);
     return;
   }

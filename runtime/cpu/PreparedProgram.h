@@ -51,7 +51,7 @@ private:
     int64_t rows = 0, grain = 0;
     // Call
     std::unique_ptr<LibraryCall> call = nullptr;
-    // Loop: its count, and its part of `shifts`; Switch: its part of `cases`
+    // Loop: its count, and its part of `shifts`; Switch: its divisor, and its part of `cases`
     uint64_t count = 0;
     uint32_t first = 0, last = 0;
     // Launch, Call

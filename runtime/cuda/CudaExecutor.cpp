@@ -1,7 +1,7 @@
 // Loading a plan on a GPU, capturing its programs, and moving tensors.
 #include "runtime/cuda/CudaExecutor.h"
 
-#include "runtime/cuda/CudaProgram.h"
+#include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Cupti.h"
 #include "runtime/cuda/DeviceLibrary.h"
 #include "runtime/cuda/TensorBytes.h"
@@ -80,9 +80,7 @@ public:
         options.allowNondeterministic);
     for (size_t p = 0; p < programs.size(); ++p) {
       std::vector<StepT *> steps;
-      for (const auto &block : content.programs[p]->blocks)
-        if (StepT *step = block->node.AsStep())
-          steps.push_back(step);
+      collectSteps(content.programs[p]->blocks, steps);
       if (steps.size() != programs[p].nodes.size())
         fail("{}: a plan with loops cannot be tuned", file.origin());
       tuner.tune(programs[p], steps);
@@ -111,8 +109,8 @@ public:
     const Range range(program.name.c_str());
     if ((profiling && !cupti) || options.check || !options.graph) {
       begin.record(device.stream);
-      for (Node &node : program.nodes)
-        runTimed(program, node);
+      program.ran.assign(program.nodes.size(), false);
+      runRange(program, 0, program.nodes.size());
     } else {
       if (!program.graph)
         capture(program);
@@ -219,7 +217,8 @@ public:
       takeRecords();
     for (size_t i = 0; i < programs.size(); ++i)
       for (const Node &node : programs[i].nodes)
-        times.push_back({node.step, static_cast<uint32_t>(i), node.calls, node.seconds});
+        if (node.step)
+          times.push_back({node.step, static_cast<uint32_t>(i), node.calls, node.seconds});
     return times;
   }
 
@@ -251,6 +250,20 @@ public:
 
 private:
   static constexpr size_t kStagingBytes = size_t{4} << 20;
+
+  /// In the order of nodes; null for switches.
+  static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
+                           std::vector<StepT *> &steps) {
+    for (const auto &block : blocks) {
+      SwitchT *choice = block->node.AsSwitch();
+      if (!choice && !block->node.AsStep())
+        continue;
+      steps.push_back(block->node.AsStep());
+      if (choice)
+        for (const auto &entry : choice->cases)
+          collectSteps(entry->blocks, steps);
+    }
+  }
 
   std::string tuningText() const { return fmt::format("{}, {}", device.name, library.versions()); }
 
@@ -329,14 +342,7 @@ private:
     for (const Block *block : blocks) {
       if (const Step *step = block->node_as_Step()) {
         addStep(program, *step, shifts);
-        Node &node = program.nodes.back();
-        // Iterations of a loop follow each other: only outside are there several streams.
-        if (shifts.empty()) {
-          node.stream = block->stream();
-          if (block->waits())
-            node.waits.assign(block->waits()->begin(), block->waits()->end());
-          node.signals = block->signals();
-        }
+        order(program.nodes.back(), *block, shifts);
       } else if (const Loop *loop = block->node_as_Loop()) {
         // A graph has no loops: iterations follow each other.
         for (uint64_t i = 0; i < loop->count(); ++i) {
@@ -346,9 +352,38 @@ private:
           addBlocks(program, *loop->blocks(), moved);
         }
       } else {
-        fail("switches do not run on CUDA yet");
+        addSwitch(program, *block, shifts);
       }
     }
+  }
+
+  /// Iterations of a loop follow each other: only outside are there several streams.
+  static void order(Node &node, const Block &block, const Shifts &shifts) {
+    if (!shifts.empty())
+      return;
+    node.stream = block.stream();
+    if (block.waits())
+      node.waits.assign(block.waits()->begin(), block.waits()->end());
+    node.signals = block.signals();
+  }
+
+  void addSwitch(CudaProgram &program, const Block &block, const Shifts &shifts) {
+    const Switch &choice = *block.node_as_Switch();
+    if (choice.kernel() < 0)
+      fail("a switch has no kernel that sets it in a graph");
+    const size_t number = program.nodes.size();
+    Node node;
+    node.choice = &choice;
+    node.function = functions[static_cast<size_t>(choice.kernel())];
+    node.args.push_back(addressOf(choice.selector()));
+    order(node, block, shifts);
+    program.nodes.push_back(std::move(node));
+    for (const Case *entry : *choice.cases()) {
+      const size_t first = program.nodes.size();
+      addBlocks(program, *entry->blocks(), shifts);
+      program.nodes[number].cases.emplace_back(first, program.nodes.size());
+    }
+    program.nodes[number].end = program.nodes.size();
   }
 
   void addStep(CudaProgram &program, const Step &step, const Shifts &shifts) {
@@ -370,6 +405,7 @@ private:
     if (launch && !(chosen && chosen->function())) {
       node.function = functions[launch->kernel()];
       node.kernel = plan.kernels()->Get(launch->kernel());
+      node.blocks = launch->blocks() > 0 ? launch->blocks() : node.kernel->grid()->x();
       node.instances =
           static_cast<uint32_t>(node.args.size() / std::max(1u, node.kernel->arg_count()));
       if (node.kernel->instances() > 1) // the whole table is a parameter
@@ -377,6 +413,7 @@ private:
     } else {
       node.call = &library.prepare(CallSite(plan, step, 1));
     }
+    node.end = program.nodes.size() + 1;
     program.nodes.push_back(std::move(node));
   }
 
@@ -409,7 +446,7 @@ private:
     for (size_t i = 0; i < parameters; ++i)
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
-    driver().check(driver().cuLaunchKernel(node.function, grid.x(),
+    driver().check(driver().cuLaunchKernel(node.function, node.blocks,
                                            table ? node.instances : grid.y(), grid.z(), block.x(),
                                            block.y(), block.z(), node.kernel->shared_bytes(),
                                            stream, pointers.data(), nullptr),
@@ -423,24 +460,45 @@ private:
                        at.column());
   }
 
+  /// One after the other; of a switch the case that the device's number says.
+  void runRange(CudaProgram &program, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; i = program.nodes[i].end) {
+      Node &node = program.nodes[i];
+      if (!node.choice) {
+        runTimed(program, node);
+        continue;
+      }
+      int32_t scalar = 0;
+      device.download(node.args.front(), std::as_writable_bytes(std::span(&scalar, 1)));
+      const int32_t divisor = node.choice->divisor();
+      const auto selected = static_cast<size_t>((int64_t{scalar} + divisor - 1) / divisor);
+      if (scalar >= 0 && selected < node.cases.size())
+        runRange(program, node.cases[selected].first, node.cases[selected].second);
+    }
+  }
+
   void runTimed(CudaProgram &program, Node &node) {
     const Range range(node.step->name()->c_str());
     const size_t number = static_cast<size_t>(&node - program.nodes.data());
     if (profiling) {
-      while (program.events.size() <= program.nodes.size())
+      while (program.events.size() < 2 * program.nodes.size())
         program.events.emplace_back();
-      program.events[number].record(device.stream);
+      program.events[2 * number].record(device.stream);
     }
     runNode(node, device.stream);
-    if (profiling && number + 1 == program.nodes.size())
-      program.events.back().record(device.stream);
+    if (profiling) {
+      program.events[2 * number + 1].record(device.stream);
+      program.ran[number] = true;
+    }
     if (options.check)
       device.wait(placeOf(node));
   }
 
   void takeTimes(CudaProgram &program) {
     for (size_t i = 0; i < program.nodes.size(); ++i) {
-      program.nodes[i].seconds += program.events[i + 1].secondsSince(program.events[i]);
+      if (!program.ran[i])
+        continue;
+      program.nodes[i].seconds += program.events[2 * i + 1].secondsSince(program.events[2 * i]);
       ++program.nodes[i].calls;
     }
   }
@@ -505,46 +563,15 @@ private:
     }
   }
 
-  /// Every block on its stream; all streams begin behind the first and end before it does.
-  void recordStreams(const CudaProgram &program) {
-    std::vector<Event> ends(device.streams.size());
-    std::vector<bool> used(device.streams.size(), false);
-    std::map<uint32_t, Event> events;
-    ends[0].record(device.stream);
-    std::set<CUgraphNode> known;
-    for (const Node &node : program.nodes) {
-      CUstream stream = device.streams[node.stream];
-      if (node.stream != 0 && !used[node.stream]) {
-        ends[0].makeWait(stream);
-        used[node.stream] = true;
-      }
-      for (const uint32_t event : node.waits)
-        events.at(event).makeWait(stream);
-      runNode(node, stream);
-      if (cupti)
-        noteNodes(program, node, stream, known);
-      if (node.signals >= 0)
-        events[static_cast<uint32_t>(node.signals)].record(stream);
-    }
-    for (size_t i = 1; i < device.streams.size(); ++i) {
-      if (!used[i])
-        continue;
-      ends[i].record(device.streams[i]);
-      ends[i].makeWait(device.stream);
-    }
-  }
-
   void capture(CudaProgram &program) {
-    const Driver &d = driver();
-    CUgraph graph = nullptr;
-    d.check(d.cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-            "cannot begin to capture");
-    recordStreams(program);
-    d.check(d.cuStreamEndCapture(device.stream, &graph),
-            fmt::format("cannot capture program {}", program.name));
-    const CUresult status = d.cuGraphInstantiate(&program.graph, graph, 0);
-    d.cuGraphDestroy(graph);
-    d.check(status, fmt::format("cannot make a graph of program {}", program.name));
+    std::set<CUgraphNode> known;
+    Capture::RunNode note;
+    if (cupti)
+      note = [&](const Node &node, CUstream stream) { noteNodes(program, node, stream, known); };
+    program.graph = Capture(
+                        device, program,
+                        [this](const Node &node, CUstream stream) { runNode(node, stream); }, note)
+                        .record();
   }
 
   const PlanFile &file;

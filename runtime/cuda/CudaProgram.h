@@ -9,16 +9,21 @@
 
 namespace hydra::runtime::cuda {
 
-/// One step.
+/// One step; or a switch, which stands before the nodes of its cases.
 struct Node {
   const planfile::Step *step = nullptr;
-  std::vector<CUdeviceptr> args;
+  std::vector<CUdeviceptr> args; ///< of a switch: its selector
+  size_t end = 0;                ///< index behind the node and all that is inside it
   // Launch
   CUfunction function = nullptr;
   const planfile::Kernel *kernel = nullptr;
   uint32_t instances = 1; ///< lists of arguments
+  uint32_t blocks = 0;    ///< along x
   // Call
   const DeviceCall *call = nullptr;
+  // Switch: `function` sets it in a graph
+  const planfile::Switch *choice = nullptr;
+  std::vector<std::pair<size_t, size_t>> cases; ///< nodes [first, second)
   // Order
   uint32_t stream = 0;
   std::vector<uint32_t> waits; ///< numbers of events
@@ -31,7 +36,8 @@ struct Node {
 struct CudaProgram {
   std::string name;
   std::vector<Node> nodes;
-  std::vector<Event> events; ///< of profiling: before each node, and after the last
+  std::vector<Event> events; ///< of profiling: before and after each node
+  std::vector<bool> ran;     ///< under profiling, in the last run
   CUgraphExec graph = nullptr;
 };
 

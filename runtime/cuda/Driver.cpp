@@ -25,7 +25,7 @@ static Driver load() {
 #define HYDRA_LOAD(name, symbol)                                                                   \
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
   if (!driver.name)                                                                                \
-    fail("the NVIDIA driver is too old: it has no " #symbol "; expected one for CUDA 12.3 or "     \
+    fail("the NVIDIA driver is too old: it has no " #symbol "; expected one for CUDA 12.4 or "     \
          "newer");
   HYDRA_CUDA_FUNCTIONS(HYDRA_LOAD)
 #undef HYDRA_LOAD

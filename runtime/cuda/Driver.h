@@ -25,6 +25,7 @@ struct Driver {
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                                            \
   X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                                       \
   X(cuCtxSetCurrent, cuCtxSetCurrent)                                                              \
+  X(cuCtxGetCurrent, cuCtxGetCurrent)                                                              \
   X(cuMemGetInfo, cuMemGetInfo_v2)                                                                 \
   X(cuMemAlloc, cuMemAlloc_v2)                                                                     \
   X(cuMemFree, cuMemFree_v2)                                                                       \
@@ -46,6 +47,10 @@ struct Driver {
   X(cuStreamEndCapture, cuStreamEndCapture)                                                        \
   X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v3)                                             \
   X(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v2)                                     \
+  X(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph)                                      \
+  X(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v2)                       \
+  X(cuGraphAddNode, cuGraphAddNode_v2)                                                             \
+  X(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate)                                \
   X(cuGraphInstantiate, cuGraphInstantiateWithFlags)                                               \
   X(cuGraphLaunch, cuGraphLaunch)                                                                  \
   X(cuGraphDestroy, cuGraphDestroy)                                                                \

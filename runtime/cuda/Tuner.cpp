@@ -170,8 +170,8 @@ static bool isDoneBefore(const Node &node) {
 void Tuner::tune(const CudaProgram &program, const std::vector<StepT *> &steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const Node &node = program.nodes[i];
-    const bool product = !node.kernel && node.call;
-    const bool launch = node.kernel && node.step->alternatives() &&
+    const bool product = steps[i] && !node.kernel && node.call;
+    const bool launch = steps[i] && node.kernel && node.step->alternatives() &&
                         node.step->alternatives()->size() > 1 && !isDoneBefore(node);
     if (!product && !launch)
       continue;

@@ -31,7 +31,8 @@ public:
       : plan(file.plan()), device(device), library(library), workspace(workspace),
         runNode(std::move(run)), allowNondeterministic(allowNondeterministic) {}
 
-  /// Writes the fastest way of every step of `program` into `steps`, its own in the same order.
+  /// Writes the fastest way of every step of `program` into `steps`, its own in the
+  /// same order (null for switches).
   void tune(const CudaProgram &program, const std::vector<planfile::StepT *> &steps);
 
   /// What was measured, chosen and why.

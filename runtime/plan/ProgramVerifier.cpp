@@ -225,6 +225,11 @@ private:
              selector.name()->string_view(), EnumNameDType(selector.dtype()),
              selector.shape()->size());
     }
+    if (choice.divisor() < 1)
+      failAt(Path(at, "divisor"), "{} divides nothing; expected at least 1", choice.divisor());
+    checkOptionalIndex(Path(at, "kernel"), "kernel", choice.kernel(), *plan.kernels());
+    if (choice.kernel() >= 0 && plan.target()->kind() == TargetKind::cpu)
+      failAt(Path(at, "kernel"), "is given, but the target is the CPU");
     const auto &cases = *choice.cases();
     if (cases.size() == 0)
       failAt(Path(at, "cases"), "is empty; expected at least one case");
@@ -267,6 +272,9 @@ private:
     const int64_t most = least == 1 ? INT64_MAX : 0;
     if (launch.rows() < least || launch.rows() > most)
       failAt(Path(at, "rows"), "{} is out of range; expected {} to {}", launch.rows(), least, most);
+    const uint32_t grid = kernel.grid()->x();
+    if (launch.blocks() > grid)
+      failAt(Path(at, "blocks"), "{} is more than the kernel's grid ({})", launch.blocks(), grid);
     if (launch.grain() < least || launch.grain() > most)
       failAt(Path(at, "grain"), "{} is out of range; expected {} to {}", launch.grain(), least,
              most);

@@ -188,6 +188,7 @@ Json toJson(const Plan &plan, const Block &block) {
     for (const Case *one : *choice.cases())
       cases.push_back({{"blocks", toJson(plan, *one->blocks())}});
     out["switch"] = {{"selector", tensorName(plan, choice.selector())},
+                     {"divisor", choice.divisor()},
                      {"cases", std::move(cases)}};
   }
   return out;

@@ -70,7 +70,8 @@ private:
       writeBlocks(*loop->blocks(), depth + 1);
     } else {
       const Switch &choice = *block.node_as_Switch();
-      line(depth, "[{}] {}switch on {}", index, order, tensorName(plan, choice.selector()));
+      line(depth, "[{}] {}switch on {}{}", index, order, tensorName(plan, choice.selector()),
+           choice.divisor() > 1 ? fmt::format(" / {}, rounded up", choice.divisor()) : "");
       for (uint32_t i = 0; i < choice.cases()->size(); ++i) {
         line(depth + 1, "case {}:", i);
         writeBlocks(*choice.cases()->Get(i)->blocks(), depth + 2);

@@ -32,6 +32,13 @@ constexpr llvm::StringLiteral kOverview =
     "  hydrac models/llama.mlir --preset=tiny --batch=2 --seq=32 --mode=grad -o grad.fb\n"
     "  hydrac models/cs336.mlir --preset=xl --batch=4 --seq=512 --memory-report -o xl.fb\n";
 
+/// What becomes of the rows that a router leaves out.
+enum class Routing { Dynamic, Masked, Static };
+
+const char *routingName(Routing routing) {
+  return routing == Routing::Dynamic ? "dynamic" : routing == Routing::Masked ? "masked" : "static";
+}
+
 struct Options : ModelOptions {
   Options() : ModelOptions("train") {}
 
@@ -79,6 +86,15 @@ struct Options : ModelOptions {
       cl::values(
           clEnumValN(AttentionForm::Flash, "flash", "without ever holding the scores"),
           clEnumValN(AttentionForm::Naive, "naive", "by products and a softmax over all scores"))};
+  cl::opt<Routing> routing{
+      "routing", cl::cat(category), cl::init(Routing::Dynamic),
+      cl::desc("how work follows what routers of the model say (default: dynamic)"),
+      cl::values(clEnumValN(Routing::Dynamic, "dynamic",
+                            "work on rows that take part follows their number, on the device"),
+                 clEnumValN(Routing::Masked, "masked", "the same values by work on all rows"),
+                 clEnumValN(Routing::Static, "static",
+                            "soft routing of all rows: every choice of the model that can be "
+                            "'static' is, unless --set says otherwise; another gradient"))};
   IntegerOption<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category), cl::init(0),
                            cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold, "
                                     "on a GPU 1 GiB (default: 0)")};
@@ -179,11 +195,29 @@ void readPhases(const Options &options, CompileOptions &compile) {
   }
 }
 
+/// `CHOICE=static` for every choice of the model that can be that. Throws Error when there is none.
+std::vector<std::string> staticChoices(ModelOp model) {
+  std::vector<std::string> settings;
+  for (SymbolsOp symbols : model.getBody().getOps<SymbolsOp>())
+    for (auto [name, options] : llvm::zip(symbols.getNames(), symbols.getOptions()))
+      if (auto list = dyn_cast<ArrayAttr>(options);
+          list && llvm::is_contained(list.getAsValueRange<StringAttr>(), "static"))
+        settings.push_back((cast<StringAttr>(name).getValue() + "=static").str());
+  if (settings.empty())
+    support::fail("--routing=static: no choice of this model can be 'static'");
+  return settings;
+}
+
 CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
   compile.cuda = target.kind == planfile::TargetKind::cuda;
   compile.epilogues = target.epilogues;
   compile.binding = options.binding();
+  if (options.routing == Routing::Static) {
+    auto settings = staticChoices(model); // what --set says comes later and wins
+    compile.binding.settings.insert(compile.binding.settings.begin(), settings.begin(),
+                                    settings.end());
+  }
   compile.mode = options.givenMode().value_or(Mode::Train);
   compile.accumulation = options.accum;
   compile.clip = !options.noClip;
@@ -196,6 +230,8 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   compile.until = options.until;
   for (const std::string &name : options.disabled)
     compile.disabled.insert(name);
+  if (options.routing == Routing::Masked)
+    compile.disabled.insert("hydra-skip-rows");
   bool train = compile.mode == Mode::Train;
   if (compile.mode == Mode::Grad)
     compile.binding.programs = {"loss:loss"};
@@ -350,6 +386,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
                   {"clip", compile.clip ? "true" : "false"},
                   {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
                   {"recompute", options.recompute},
+                  {"routing", routingName(options.routing)},
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");

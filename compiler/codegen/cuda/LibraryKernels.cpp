@@ -50,6 +50,7 @@ public:
     handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
     handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
     handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
+    handlers["compact"] = [this](plan::CallOp call) { return expandCompact(call); };
     handlers["copy"] = [this](plan::CallOp call) { return expandCopy(call); };
     handlers["fill"] = [this](plan::CallOp call) { return expandFill(call); };
   }
@@ -70,10 +71,52 @@ public:
       lastLaunch.setSignals(call.getSignals());
       call.erase();
     }
+    module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
     return success();
   }
 
 private:
+  /// The kernel that tells a graph which case a switch has.
+  FlatSymbolRefAttr setterOf(plan::SwitchOp choice) {
+    MLIRContext *context = module.getContext();
+    auto scalar = MemRefType::get({}, b.getI32Type());
+    plan::KernelOp kernel =
+        addKernel(choice.getLoc(), "set_switch",
+                  "(unsigned long long node, const int *selector, int divisor) {\n"
+                  "  setSwitch(node, selector, divisor);\n}",
+                  Shape(), {scalar, scalar, scalar});
+    return FlatSymbolRefAttr::get(context, kernel.getSymName());
+  }
+
+  /// The kernel with this text behind its name and these types of arguments; equal ones are the
+  /// same.
+  plan::KernelOp addKernel(Location loc, StringRef name, StringRef text, const Shape &shape,
+                           ArrayRef<Type> layouts) {
+    std::string key =
+        (text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
+                                                     shape.shared, shape.resident}),
+                                           [](int64_t n) { return std::to_string(n); }),
+                           ","))
+            .str();
+    plan::KernelOp &kernel = kernels[key];
+    if (kernel)
+      return kernel;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(*module.getBody().getOps<plan::ProgramOp>().begin());
+    std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
+    kernel = plan::KernelOp::create(b, loc, b.getStringAttr(symbol), b.getTypeArrayAttr(layouts),
+                                    b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(),
+                                    IntegerAttr());
+    kernel.getBody().emplaceBlock();
+    std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
+                         std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
+                         ") " + symbol + text.str() + "\n";
+    kernel->setAttr(kSourceAttr, b.getStringAttr(source));
+    kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr(
+                                     {shape.x, shape.y, shape.z, shape.threads, shape.shared}));
+    return kernel;
+  }
+
   /// Adds a launch of the kernel with this body; `parameters` are the C++ types of the arguments.
   /// The first launch of a call bears its cost.
   void launch(plan::CallOp call, StringRef name, ArrayRef<StringRef> parameters, StringRef body,
@@ -82,33 +125,14 @@ private:
     for (auto [i, parameter] : llvm::enumerate(parameters))
       text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
     text += (") { " + body + " }").str();
-    std::string key =
-        text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
-                                                    shape.shared, shape.resident}),
-                                          [](int64_t n) { return std::to_string(n); }),
-                          ",");
-    plan::KernelOp &kernel = kernels[key];
-    if (!kernel) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(*module.getBody().getOps<plan::ProgramOp>().begin());
-      std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
-      kernel = plan::KernelOp::create(
-          b, call.getLoc(), b.getStringAttr(symbol),
-          b.getTypeArrayAttr(llvm::map_to_vector(args, [](Value v) { return v.getType(); })),
-          b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(), IntegerAttr());
-      kernel.getBody().emplaceBlock();
-      std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
-                           std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
-                           ") " + symbol + text + "\n";
-      kernel->setAttr(kSourceAttr, b.getStringAttr(source));
-      kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr(
-                                       {shape.x, shape.y, shape.z, shape.threads, shape.shared}));
-    }
+    plan::KernelOp kernel =
+        addKernel(call.getLoc(), name, text, shape,
+                  llvm::map_to_vector(args, [](Value v) { return v.getType(); }));
     // The first waits for what the call waits for; the last signals what it signals.
     lastLaunch = plan::LaunchOp::create(
         b, call.getLoc(), kernel.getSymName(), args, access, std::exchange(remainingFlops, 0),
         std::exchange(remainingBytes, 0), call.getOpClass(), name, call.getStream(),
-        lastLaunch ? ArrayRef<int64_t>() : call.getWaits(), -1);
+        lastLaunch ? ArrayRef<int64_t>() : call.getWaits(), -1, IntegerAttr());
   }
 
   static StringRef cType(Type element) {
@@ -488,6 +512,15 @@ private:
   LogicalResult expandFill(plan::CallOp call) {
     fill(call, call.getArgs()[0],
          call.getParameters().getAs<FloatAttr>("value").getValueAsDouble());
+    return success();
+  }
+
+  LogicalResult expandCompact(plan::CallOp call) {
+    launch(call, "compact", {"const unsigned char *", "int *", "int *", "int *"},
+           llvm::formatv("compactRows<{0}>(a0, a1, a2, a3);",
+                         typeOf(call.getArgs()[0]).getNumElements())
+               .str(),
+           {1, 1, 1, 1024, 0}, llvm::to_vector(call.getArgs()), call.getAccess());
     return success();
   }
 

@@ -1,0 +1,128 @@
+// Which rows take part, and moving them together.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+StringRef TopKOp::costClass() { return "gather_scatter"; }
+StringRef CompactOp::costClass() { return "gather_scatter"; }
+StringRef TakeRowsOp::costClass() { return "gather_scatter"; }
+Precision TopKOp::precisionClass() { return Precision::Exact; }
+Precision CompactOp::precisionClass() { return Precision::Exact; }
+Precision TakeRowsOp::precisionClass() { return Precision::Move; }
+int64_t TopKOp::flops() {
+  return build::typeOf(getU()).getNumElements() * build::shapeOf(getU()).back();
+}
+int64_t CompactOp::flops() { return build::typeOf(getMask()).getNumElements(); }
+int64_t TakeRowsOp::flops() { return 0; }
+
+//===-- top_k -------------------------------------------------------------------------------===//
+
+LogicalResult TopKOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantFloat(op.getU(), "operand")))
+    return failure();
+  ArrayRef<int64_t> shape = infer.shape(op.getU());
+  if (shape.empty())
+    return infer.fail("operand is a scalar; expected [..., S]");
+  if (op.getK() < 1 || op.getK() > shape.back())
+    return infer.fail("cannot choose " + Twine(op.getK()) + " of " + Twine(shape.back()) +
+                      " elements");
+  types.push_back(infer.tensor(shape, IntegerType::get(infer.context, 1)));
+  return success();
+}
+
+LogicalResult TopKOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t width = in[0]->cols();
+  for (int64_t row = 0; row < in[0]->rows(); ++row) {
+    const double *u = in[0]->data.data() + row * width;
+    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, width));
+    llvm::stable_sort(order, [&](int64_t a, int64_t b) { return u[a] > u[b]; });
+    for (int64_t chosen : ArrayRef(order).take_front(getK()))
+      out[0].data[row * width + chosen] = 1.0;
+  }
+  return success();
+}
+
+//===-- compact -----------------------------------------------------------------------------===//
+
+LogicalResult CompactOp::inferTypes(TypeInference &infer, Adaptor op,
+                                    SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantRank(op.getMask(), "mask", 1)))
+    return failure();
+  if (!infer.element(op.getMask()).isInteger(1))
+    return infer.fail("mask holds no truth values (i1)");
+  Type number = IntegerType::get(infer.context, 32);
+  types.append(2, infer.tensor(infer.shape(op.getMask()), number));
+  types.push_back(infer.tensor({}, number));
+  return success();
+}
+
+LogicalResult CompactOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  std::fill(out[0].data.begin(), out[0].data.end(), -1.0);
+  std::fill(out[1].data.begin(), out[1].data.end(), -1.0);
+  int64_t count = 0;
+  for (int64_t i = 0; i < in[0]->size(); ++i)
+    if (in[0]->data[i] != 0.0) {
+      out[0].data[count] = i;
+      out[1].data[i] = count++;
+    }
+  out[2].data[0] = count;
+  return success();
+}
+
+//===-- take_rows ---------------------------------------------------------------------------===//
+
+LogicalResult TakeRowsOp::inferTypes(TypeInference &infer, Adaptor op,
+                                     SmallVectorImpl<Type> &types) {
+  if (failed(infer.wantFloat(op.getX(), "operand")) ||
+      failed(infer.wantRank(op.getX(), "operand", 2)))
+    return failure();
+  for (auto [numbers, name] :
+       {std::pair(op.getIndex(), "index"), std::pair(op.getPlace(), "place")})
+    if (failed(infer.wantInteger(numbers, name)) ||
+        failed(infer.wantShape(numbers, name, infer.shape(op.getX()).take_front(1))))
+      return failure();
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+LogicalResult TakeRowsOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  int64_t width = in[0]->cols();
+  for (int64_t i = 0; i < in[1]->size(); ++i) {
+    double from = in[1]->data[i];
+    if (from < 0)
+      continue;
+    if (from >= in[0]->rows())
+      return emitOpError() << "row " << static_cast<int64_t>(from) << " is not in [0, "
+                           << in[0]->rows() << ")";
+    const double *row = in[0]->data.data() + static_cast<int64_t>(from) * width;
+    std::copy(row, row + width, out[0].data.begin() + i * width);
+  }
+  return success();
+}
+
+SmallVector<int64_t> TakeRowsOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getY()));
+}
+std::optional<unsigned> TakeRowsOp::rowDimensions() { return 1; }
+RowForm TakeRowsOp::operandForm(unsigned operand) {
+  return operand == 0 ? RowForm::Tile : RowForm::Row;
+}
+bool TakeRowsOp::needsOuterOperand(unsigned operand) { return operand == 0; }
+
+void TakeRowsOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> outer,
+                          MutableArrayRef<RowValue> out) {
+  Type number = IntegerType::get(getContext(), 32);
+  RowValue none = e.constant(0.0, number);
+  RowValue row = e.gather(outer[0], e.binary(RowBinary::Max, in[1], none));
+  RowValue zero = e.constant(0.0, e.elementType(row));
+  out[0] = e.select(e.compare(RowPredicate::Ge, in[1], none), row, zero);
+}
+
+void TakeRowsOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = TakeRowsOp::create(b, getLoc(), g[0], getPlace(), getIndex());
+}
+
+} // namespace hydra

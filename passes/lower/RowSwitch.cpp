@@ -1,0 +1,79 @@
+// Cases are copies of the steps on views of their first rows.
+#include "passes/lower/RowSwitch.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+constexpr int64_t kCases = 8;
+constexpr int64_t kTile = 64; ///< rows that a product works on together anyway
+
+Value firstRows(OpBuilder &b, Value buffer, int64_t rows) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
+  shape[0] = rows;
+  return plan::ViewOp::create(b, buffer.getLoc(),
+                              plan::bufferType(shape, strides, type.getElementType()), buffer,
+                              b.getI64IntegerAttr(0));
+}
+
+/// The step on fewer rows.
+void addStep(OpBuilder &b, const RowStep &entry, int64_t all, int64_t rows) {
+  Operation *copy = b.clone(*entry.step);
+  if (rows == all || entry.kind == RowStep::Always)
+    return;
+  for (StringRef work : {"flops", "bytes"})
+    copy->setAttr(
+        work, b.getI64IntegerAttr(copy->getAttrOfType<IntegerAttr>(work).getInt() * rows / all));
+  if (auto launch = dyn_cast<plan::LaunchOp>(copy)) {
+    auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+        launch.getKernelAttr());
+    launch.setLimit(kernel.getRows() / all * rows);
+    return;
+  }
+  b.setInsertionPoint(copy);
+  for (unsigned i : entry.args)
+    copy->setOperand(i, firstRows(b, copy->getOperand(i), rows));
+  b.setInsertionPointAfter(copy);
+}
+
+/// Without rows a sum is zero, or what it was added to.
+void addEmptySum(OpBuilder &b, Operation *step) {
+  auto call = cast<plan::CallOp>(step);
+  if (call.getParameters().contains("accumulate"))
+    return;
+  Value result = call.getArgs().back();
+  int64_t bytes = plan::extentBytes(cast<MemRefType>(result.getType()));
+  plan::CallOp::create(b, call.getLoc(), b.getStringAttr("fill"),
+                       b.getDictionaryAttr(b.getNamedAttr("value", b.getF64FloatAttr(0.0))),
+                       ValueRange{result}, ArrayRef<int64_t>{plan::kWrite}, 0, bytes, "copy_cast",
+                       "fill", 0, ArrayRef<int64_t>(), -1);
+}
+
+} // namespace
+
+void switchByRows(OpBuilder &b, ArrayRef<RowStep> steps, Value count, int64_t rows) {
+  int64_t granule = llvm::alignTo((rows + kCases - 1) / kCases, kTile);
+  int64_t cases = (rows + granule - 1) / granule + 1;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfter(steps.back().step);
+  auto choice = plan::SwitchOp::create(b, steps.front().step->getLoc(), count, granule,
+                                       FlatSymbolRefAttr(), 0, ArrayRef<int64_t>(), -1, cases);
+  for (auto [number, region] : llvm::enumerate(choice.getCases())) {
+    b.setInsertionPointToEnd(&region.emplaceBlock());
+    for (const RowStep &entry : steps) {
+      if (number > 0 || entry.kind == RowStep::Always)
+        addStep(b, entry, rows, std::min<int64_t>(rows, number * granule));
+      else if (entry.kind == RowStep::Sum)
+        addEmptySum(b, entry.step);
+    }
+  }
+  for (const RowStep &entry : steps)
+    entry.step->erase();
+}
+
+} // namespace hydra

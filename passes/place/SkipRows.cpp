@@ -1,0 +1,225 @@
+// hydra-skip-rows: work on rows that were brought together ends where they end.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/place/ActiveRows.h"
+#include "passes/place/Layouts.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_SKIPROWS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+bool isView(Operation *op) { return op->hasAttr(kViewAttr); }
+
+RowUse useOf(OpOperand &use) {
+  auto op = dyn_cast<RowUseOpInterface>(use.getOwner());
+  return op ? op.rowUse(use.getOperandNumber()) : RowUse::All;
+}
+
+/// What depends on the rows that one `hydra.compact` brings together.
+class Region {
+public:
+  explicit Region(CompactOp compact) : compact(compact) {
+    rows = build::shapeOf(compact.getMask())[0];
+    for (Operation *op = compact->getNextNode(); op; op = op->getNextNode())
+      visit(op);
+    while (llvm::any_of(members, [&](Operation *op) { return !mayStop(op); }))
+      members.remove_if([&](Operation *op) { return !mayStop(op); });
+  }
+
+  /// Operations that need not see rows behind the last that takes part, in program order.
+  ArrayRef<Operation *> getMembers() const { return members.getArrayRef(); }
+
+private:
+  bool hasRows(Value v) const {
+    auto type = dyn_cast<RankedTensorType>(v.getType());
+    return type && type.getRank() > 0 && type.getShape()[0] == rows;
+  }
+
+  void visit(Operation *op) {
+    auto rowUse = dyn_cast<RowUseOpInterface>(op);
+    if (!rowUse)
+      return;
+    bool each = bringsTogether(op), sums = false, emptySum = false;
+    for (OpOperand &use : op->getOpOperands()) {
+      RowUse kind = rowUse.rowUse(use.getOperandNumber());
+      each |= kind == RowUse::Each && partial.contains(use.get());
+      sums |= kind == RowUse::Sum && partial.contains(use.get());
+      emptySum |= kind == RowUse::Sum && empty.contains(use.get());
+      // Rows of what is also needed whole are not left out.
+      if (kind == RowUse::All && llvm::count(op->getOperands(), use.get()) > 1)
+        return;
+    }
+    if (sums ? !emptySum
+             : !each || !llvm::all_of(op->getResults(), [&](Value v) { return hasRows(v); }))
+      return;
+    if (!isView(op))
+      members.insert(op);
+    if (sums)
+      return;
+    partial.insert(op->result_begin(), op->result_end());
+    findEmpty(op);
+  }
+
+  /// Whether a group takes rows in the order of the compaction.
+  bool bringsTogether(Operation *op) {
+    auto group = dyn_cast<FusedOp>(op);
+    if (!group)
+      return false;
+    return llvm::any_of(group.getInputs(), [&](Value v) { return v == compact.getIndex(); }) &&
+           group.getRows().size() == 1 && group.getRows()[0] == rows &&
+           llvm::any_of(group.getBlock().getOps<TakeRowsOp>(), [&](TakeRowsOp take) {
+             return isFrom(take.getIndex(), compact.getIndex());
+           });
+  }
+
+  /// Whether a value in a group is this value outside.
+  static bool isFrom(Value inner, Value outer) {
+    auto argument = dyn_cast<BlockArgument>(inner);
+    return argument &&
+           cast<FusedOp>(argument.getOwner()->getParentOp()).getInputs()[argument.getArgNumber()] ==
+               outer;
+  }
+
+  /// Results whose rows are zero where none takes part: what sums over rows may leave out.
+  void findEmpty(Operation *op) {
+    if (auto group = dyn_cast<FusedOp>(op)) {
+      for (auto [inner, result] : llvm::zip(group.getYield().getOperands(), group->getResults()))
+        if (isEmpty(inner))
+          empty.insert(result);
+    } else if (isa<SliceOp, ReshapeOp, ConcatOp>(op) &&
+               llvm::all_of(op->getOperands(), [&](Value v) { return empty.contains(v); })) {
+      empty.insert(op->getResult(0));
+    }
+  }
+  bool isEmpty(Value inner) {
+    if (auto argument = dyn_cast<BlockArgument>(inner)) {
+      auto group = cast<FusedOp>(argument.getOwner()->getParentOp());
+      return empty.contains(group.getInputs()[argument.getArgNumber()]);
+    }
+    Operation *op = inner.getDefiningOp();
+    if (auto take = dyn_cast<TakeRowsOp>(op))
+      return isFrom(take.getIndex(), compact.getIndex());
+    if (isa<MulOp>(op))
+      return isEmpty(op->getOperand(0)) || isEmpty(op->getOperand(1));
+    return isa<CastOp, NegOp, ReshapeOp>(op) && isEmpty(op->getOperand(0));
+  }
+
+  /// Whether nobody looks at rows of its results behind the last that takes part.
+  bool mayStop(Operation *op) {
+    return llvm::all_of(op->getResults(), [&](Value v) {
+      bool sums = llvm::any_of(op->getOpOperands(),
+                               [](OpOperand &use) { return useOf(use) == RowUse::Sum; });
+      return sums || mayStop(v);
+    });
+  }
+  bool mayStop(Value v) {
+    return llvm::all_of(v.getUses(), [&](OpOperand &use) {
+      switch (useOf(use)) {
+      case RowUse::All:
+        return false;
+      case RowUse::Each:
+        return isView(use.getOwner()) ? mayStop(use.getOwner()->getResult(0))
+                                      : members.contains(use.getOwner());
+      case RowUse::Sum:
+        return members.contains(use.getOwner());
+      case RowUse::Named:
+        return readsBack(use);
+      }
+      llvm_unreachable("four uses");
+    });
+  }
+  /// Whether a group takes rows by their places, so only rows that take part.
+  bool readsBack(OpOperand &use) {
+    auto group = cast<FusedOp>(use.getOwner());
+    return llvm::all_of(group.getBlock().getArgument(use.getOperandNumber()).getUsers(),
+                        [&](Operation *user) {
+                          return isFrom(cast<TakeRowsOp>(user).getIndex(), compact.getPlace());
+                        });
+  }
+
+  CompactOp compact;
+  int64_t rows;
+  llvm::SetVector<Operation *> members;
+  DenseSet<Value> partial, empty;
+};
+
+struct SkipRows : impl::SkipRowsBase<SkipRows> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    int64_t number = 0;
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      SmallVector<CompactOp> found(entry.getBody().front().getOps<CompactOp>());
+      for (CompactOp compact : found) {
+        Region region(compact);
+        if (region.getMembers().empty())
+          continue;
+        compact->setAttr(kCompactAttr, Builder(&getContext()).getI64IntegerAttr(number));
+        bringTogether(region.getMembers(), number++);
+      }
+    }
+  }
+
+private:
+  /// Runs of members that can stand side by side, each worth a decision on the device if it has a
+  /// product.
+  void bringTogether(ArrayRef<Operation *> members, int64_t compact) {
+    SmallVector<SmallVector<Operation *>> runs;
+    for (Operation *op : members) {
+      if (op->hasAttr(kActiveRowsAttr))
+        continue; // of another compaction
+      if (runs.empty() || !moveBehind(op, runs.back().back()))
+        runs.emplace_back();
+      runs.back().push_back(op);
+    }
+    for (ArrayRef<Operation *> run : runs) {
+      if (llvm::none_of(run,
+                        [](Operation *op) { return isa<LinearOp, LinearGeluOp, MatmulOp>(op); }))
+        continue;
+      for (Operation *op : run)
+        op->setAttr(kActiveRowsAttr,
+                    Builder(&getContext()).getDenseI64ArrayAttr({compact, nextRun}));
+      ++nextRun;
+      skipping += run.size();
+    }
+  }
+
+  /// Moves an operation, and the views it reads, behind another one unless what it reads comes
+  /// later.
+  static bool moveBehind(Operation *op, Operation *last) {
+    llvm::SetVector<Operation *> moving;
+    if (!collect(op, last, moving))
+      return false;
+    for (Operation *one : moving) {
+      one->moveAfter(last);
+      last = one;
+    }
+    return true;
+  }
+  static bool collect(Operation *op, Operation *last, llvm::SetVector<Operation *> &moving) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer == last || producer->isBeforeInBlock(last))
+        continue;
+      if (!isView(producer) && !isa<UseOp>(producer))
+        return false;
+      if (!collect(producer, last, moving))
+        return false;
+    }
+    moving.insert(op);
+    return true;
+  }
+
+  int64_t nextRun = 0;
+};
+
+} // namespace
+} // namespace hydra
