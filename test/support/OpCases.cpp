@@ -180,6 +180,24 @@ SmallModel embeddingModel(Random &r) {
   return m;
 }
 
+/// Rows whose id is less than a limit, brought together and (perhaps) back.
+SmallModel routingModel(Random &r) {
+  SmallModel m;
+  const int64_t rows = r.between(1, 7), width = r.between(1, 5), limit = r.between(0, 4);
+  const bool back = r.chance(0.5);
+  m.ids = {{"score", {rows}, 4}};
+  m.parameters = {{"x", {rows, width}}, {"scale", {width}}};
+  m.resultShape = {rows, width};
+  m.code =
+      line("%limit = hydra.constant value = " + std::to_string(limit) + " dtype = i32") +
+      line("%mask = hydra.compare %score, %limit is = \"lt\"") +
+      line("%index, %place, %count = hydra.compact %mask") +
+      line("%some = hydra.take_rows %x, %index, %place") +
+      line("%scaled = hydra.mul %some, %scale") +
+      line(back ? "%y = hydra.take_rows %scaled, %place, %index" : "%y = hydra.add %scaled, %x");
+  return m;
+}
+
 OpCase norm(const std::string &op, const std::string &operands) {
   return {op, [=](Random &r) {
             SmallModel m;
@@ -277,6 +295,7 @@ std::vector<OpCase> makeCases() {
     cases.push_back(matmul(flag, true));
   }
   cases.push_back({"embedding", embeddingModel});
+  cases.push_back({"routing", routingModel});
   cases.push_back(norm("rms_norm", "%x, %w"));
   cases.push_back(norm("layer_norm", "%x, %w, %b"));
   cases.push_back({"softmax", [](Random &r) {

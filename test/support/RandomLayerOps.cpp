@@ -120,6 +120,35 @@ bool OpWriter::embedding() {
   return true;
 }
 
+/// A product for the tokens below some id, or among the largest of a row; the others get zero.
+bool OpWriter::routing() {
+  if (!scope.inEntry)
+    return false;
+  const Dim all{"B * S", dim("B").size * dim("S").size}, width = someWidth(), inner = someWidth();
+  const Operand tokens = reshape({"tokens", {dim("B"), dim("S")}}, {all});
+  const Operand limit = op("constant", {}, "value = 3 dtype = i32", {}, 3.0);
+  Operand mask = op("compare", {tokens, limit}, "is = \"lt\"", {all}, 1.0);
+  scope.code->back().broadcast = {all};
+  scope.code->back().repeated = {false, true};
+  if (random.chance(0.5)) { // of numbers that are the same for equal tokens: ties go by their place
+    const Operand scores =
+        reshape(op("cast", {tokens}, "to = f32", {all}, 100.0), {dim("B"), dim("S")});
+    mask = reshape(op("top_k", {scores}, "k = max(1, floor(S * 0.5))", scores.shape, 1.0), {all});
+  }
+  const Operand x = op("embedding", {tokens, parameter({dim("V"), width})}, "", {all, width}, 1.0);
+  Statement compact;
+  compact.op = "compact";
+  compact.operands = {mask.name};
+  for (const char *result : {"index", "place", "count"})
+    compact.results.push_back(freshName(result));
+  const Operand index{compact.results[0], {all}}, place{compact.results[1], {all}};
+  add(std::move(compact));
+  const Operand some = op("take_rows", {x, index, place}, "", x.shape, x.size);
+  const Operand product = tame(linear(some, inner));
+  remember(op("take_rows", {product, place, index}, "", product.shape, product.size));
+  return true;
+}
+
 bool OpWriter::norm() {
   const std::optional<Operand> x = rows();
   if (!x)

@@ -450,8 +450,9 @@ void OpWriter::step() {
       {1, &OpWriter::picking},     {1, &OpWriter::casting},    {1, &OpWriter::counting},
       {2, &OpWriter::reducing},    {2, &OpWriter::reshaping},  {2, &OpWriter::moving},
       {1, &OpWriter::joining},     {2, &OpWriter::linear},     {2, &OpWriter::matmul},
-      {1, &OpWriter::embedding},   {2, &OpWriter::norm},       {1, &OpWriter::softmax},
-      {1, &OpWriter::rope},        {2, &OpWriter::attention},  {1, &OpWriter::loss},
+      {1, &OpWriter::embedding},   {1, &OpWriter::routing},    {2, &OpWriter::norm},
+      {1, &OpWriter::softmax},     {1, &OpWriter::rope},       {2, &OpWriter::attention},
+      {1, &OpWriter::loss},
   };
   double total = 0.0;
   for (const Family &f : families)

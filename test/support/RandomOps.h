@@ -78,6 +78,7 @@ private:
   bool linear();
   bool matmul();
   bool embedding();
+  bool routing();
   bool norm();
   bool softmax();
   bool rope();

@@ -125,10 +125,11 @@ public:
 
   RowValue reduce(RowReduction r, RowValue x) override {
     return add({RowForm::Row, f32, fill(RowForm::Row, [&](int64_t row, int64_t) {
-                  double all = r == RowReduction::Sum ? 0.0
-                                                      : -std::numeric_limits<double>::infinity();
+                  double all =
+                      r == RowReduction::Sum ? 0.0 : -std::numeric_limits<double>::infinity();
                   for (int64_t c = 0; c < group.columns(); ++c)
-                    all = r == RowReduction::Sum ? all + at(x, row, c) : std::max(all, at(x, row, c));
+                    all =
+                        r == RowReduction::Sum ? all + at(x, row, c) : std::max(all, at(x, row, c));
                   return all;
                 })});
   }
@@ -180,8 +181,8 @@ private:
   double at(RowValue v, int64_t row, int64_t column) const {
     const Value &value = values[v.id];
     int64_t width = overColumns(value.form) ? group.columns() : 1;
-    return value.data[(overRows(value.form) ? row * width : 0) +
-                      (overColumns(value.form) ? column : 0)];
+    return value
+        .data[(overRows(value.form) ? row * width : 0) + (overColumns(value.form) ? column : 0)];
   }
 
   template <typename F> std::vector<double> fill(RowForm form, F f) const {
@@ -220,8 +221,8 @@ SmallVector<RefTensor> evaluateEmission(FusedOp group, std::vector<const RefTens
   SmallVector<RowValue> loaded(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!group.isOuterOnly(i))
-      loaded[i] = rows.load(i, group.getInputForm(i),
-                            typeOf(group.getInputs()[i]).getElementType());
+      loaded[i] =
+          rows.load(i, group.getInputForm(i), typeOf(group.getInputs()[i]).getElementType());
   SmallVector<RefTensor> results;
   for (auto [i, value] : llvm::enumerate(group.emit(rows, loaded))) {
     RefTensor &tensor = results.emplace_back(typeOf(group.getResult(i)).getShape());

@@ -113,6 +113,42 @@ TEST(Reference, EmbeddingPicksRows) {
   });
 }
 
+TEST(Reference, RoutingBringsRowsTogetherAndBack) {
+  TensorMap values;
+  const auto give = [&](const char *name, std::vector<int64_t> shape, std::vector<double> data) {
+    values[name] = RefTensor(shape);
+    values[name].data = std::move(data);
+  };
+  give("mask", {5}, {0, 1, 1, 0, 1});
+  give("x", {5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  give("u", {2, 4}, {3, 1, 3, 2, 5, 5, 5, 4});
+  const auto check = [&](const std::string &code, std::vector<int64_t> shape,
+                         const std::vector<double> &expected) {
+    SmallModel m;
+    m.parameters = {{"mask", {5}}, {"x", {5, 2}}, {"u", {2, 4}}};
+    m.resultShape = std::move(shape);
+    m.code = "    %zero = hydra.constant value = 0\n"
+             "    %set = hydra.compare %mask, %zero is = \"gt\"\n"
+             "    %index, %place, %count = hydra.compact %set\n" +
+             code;
+    SmallProgram program(m);
+    ASSERT_EQ(program.error, "") << code;
+    TensorMap all = m.values(1); // and the weights of results
+    for (const auto &[name, tensor] : values)
+      all[name] = tensor;
+    EXPECT_EQ(program.evaluate(all).data, expected) << code;
+  };
+  const std::string taken = "    %some = hydra.take_rows %x, %index, %place\n";
+  check("    %y = hydra.cast %index to = f32\n", {5}, {1, 2, 4, -1, -1});
+  check("    %y = hydra.cast %place to = f32\n", {5}, {-1, 0, 1, -1, 2});
+  check("    %y = hydra.cast %count to = f32\n", {}, {3});
+  check(taken + "    %y = hydra.mul %some, %some\n", {5, 2}, {9, 16, 25, 36, 81, 100, 0, 0, 0, 0});
+  check(taken + "    %y = hydra.take_rows %some, %place, %index\n", {5, 2},
+        {0, 0, 3, 4, 5, 6, 0, 0, 9, 10});
+  check("    %c = hydra.top_k %u k = 2\n    %y = hydra.cast %c to = f32\n", {2, 4},
+        {1, 0, 1, 0, 1, 1, 0, 0});
+}
+
 TEST(Reference, SoftmaxIsAShareOfExponentials) {
   expectResult("softmax", [](auto at, const Index &i) {
     const View x = at("x");
