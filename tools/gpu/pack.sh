@@ -63,6 +63,8 @@ megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set ema=sequentia
 hydra-fixed fp32,bf16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
 hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
 hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
+hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160
+gate fp32 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
 FAMILIES
 rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
@@ -102,6 +104,7 @@ while read -r name flags; do
   compile $flags --precision=bf16 --target=h200 --no-clip -o "$out/families/$name.fb"
 done << 'ROWS'
 hydra-dynamic-4x1024 models/hydra.mlir --preset=profile-100M-as-run --batch=4 --seq=1024
+hydra-masked-4x1024 models/hydra.mlir --preset=profile-100M-as-run --routing=masked --batch=4 --seq=1024
 hydra-static-4x1024 models/hydra.mlir --preset=profile-100M-as-run --set mor=static --batch=4 --seq=1024
 megalodon-1x512 models/megalodon.mlir --preset=profile-train --batch=1 --seq=512
 megalodon-1x2048 models/megalodon.mlir --preset=profile-train --batch=1 --seq=2048
