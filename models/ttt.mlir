@@ -74,8 +74,34 @@ hydra.model @ttt version 1 {
     hydra.yield %y
   }
 
+  // Rows [B, H, S, d] that were rotated for positions from 0, rotated further for positions from `position`
+  // [1] f32: all of them by the same angles.
+  hydra.def @further(%x, %position) {
+    %pair = hydra.iota shape = [d / 2] axis = 0 dtype = f32
+    %fall = hydra.constant value = -2.0 * log(rope) / d
+    %exponent = hydra.mul %pair, %fall
+    %frequency = hydra.exp %exponent
+    %angle = hydra.mul %frequency, %position
+    %cos0 = hydra.cos %angle
+    %sin0 = hydra.sin %angle
+    %cos = hydra.reshape %cos0 shape = [1, 1, 1, d / 2, 1]
+    %sin = hydra.reshape %sin0 shape = [1, 1, 1, d / 2, 1]
+    %pairs = hydra.reshape %x shape = [B, H, S, d / 2, 2]
+    %x0 = hydra.slice %pairs axis = 4 start = 0 size = 1
+    %x1 = hydra.slice %pairs axis = 4 start = 1 size = 1
+    %x0c = hydra.mul %x0, %cos
+    %x1s = hydra.mul %x1, %sin
+    %x0s = hydra.mul %x0, %sin
+    %x1c = hydra.mul %x1, %cos
+    %y0 = hydra.sub %x0c, %x1s
+    %y1 = hydra.add %x0s, %x1c
+    %turned = hydra.concat %y0, %y1 axis = 4
+    %y = hydra.reshape %turned shape = [B, H, S, d]
+    hydra.yield %y
+  }
+
   // Queries, keys, values [B, H, S, d], step widths [B, gates, S, 1] and first weights [B, H, d, d] to what
-  // the queries read. What does not depend on the weights is done for all chunks at once.
+  // the queries read, and the weights behind the last token. What does not depend on the weights is done for all chunks at once.
   hydra.def @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta) {
     %qs = hydra.call @chunks_of_heads(%q)
     %ks = hydra.call @chunks_of_heads(%k)
@@ -142,7 +168,58 @@ hydra.model @ttt version 1 {
     %sq = hydra.mul %nq, %gamma
     %oq = hydra.add %sq, %beta
     %z = hydra.add %q, %oq
-    hydra.yield %z
+    hydra.yield %z, %end
+  }
+
+  // Of a layer's input: queries, keys, values (rows of heads, without positions), and step widths.
+  hydra.def @projections(%x) {
+    %norm1 = hydra.use @norm1
+    %w_q = hydra.use @w_q
+    %w_k = hydra.use @w_k
+    %w_v = hydra.use @w_v
+    %n = hydra.rms_norm %x, %norm1 eps = eps
+    %q = hydra.linear %n, %w_q
+    %k = hydra.linear %n, %w_k
+    %v0 = hydra.linear %n, %w_v
+    %v = hydra.call @heads(%v0)
+
+    // How far each token's step goes, for all heads alike or for each its own.
+    %theta = hydra.use @theta_lr
+    %logit = hydra.linear %n, %theta
+    %open = hydra.sigmoid %logit
+    %largest = hydra.constant value = eta_base
+    %width = hydra.mul %open, %largest
+    %by_gate = hydra.transpose %width order = [0, 2, 1]
+    %eta = hydra.reshape %by_gate shape = [B, gates, S, 1]
+    hydra.yield %q, %k, %v, %eta
+  }
+
+  // The rest of a layer behind its input `x`: what was read with the weights `w`, SwiGLU; and the weights
+  // behind the last token.
+  hydra.def @rest(%x, %q, %k, %v, %eta, %w) {
+    %ln_w = hydra.use @ln_w
+    %ln_b = hydra.use @ln_b
+    %w_o = hydra.use @w_o
+    %gamma = hydra.reshape %ln_w shape = [1, H, 1, d]
+    %beta = hydra.reshape %ln_b shape = [1, H, 1, d]
+    %z, %end = hydra.call @learn_and_read(%q, %k, %v, %eta, %w, %gamma, %beta)
+    %joined = hydra.transpose %z order = [0, 2, 1, 3]
+    %mixed = hydra.reshape %joined shape = [B, S, D]
+    %a = hydra.linear %mixed, %w_o
+    %y = hydra.add %x, %a
+
+    %norm2 = hydra.use @norm2
+    %w_gate = hydra.use @gate
+    %w_up = hydra.use @up
+    %w_down = hydra.use @down
+    %m = hydra.rms_norm %y, %norm2 eps = eps
+    %gate = hydra.linear %m, %w_gate
+    %up = hydra.linear %m, %w_up
+    %act = hydra.silu %gate
+    %hidden = hydra.mul %act, %up
+    %f = hydra.linear %hidden, %w_down
+    %out = hydra.add %y, %f
+    hydra.yield %out, %end
   }
 
   // Token ids to the final hidden states [B, S, D].
@@ -150,53 +227,13 @@ hydra.model @ttt version 1 {
     %table = hydra.use @tok_emb
     %start = hydra.embedding %tokens, %table
     %end = hydra.for @layers carry(%x = %start) {
-      %norm1 = hydra.use @norm1
-      %w_q = hydra.use @w_q
-      %w_k = hydra.use @w_k
-      %w_v = hydra.use @w_v
-      %w_o = hydra.use @w_o
-      %n = hydra.rms_norm %x, %norm1 eps = eps
-      %q0 = hydra.linear %n, %w_q
-      %k0 = hydra.linear %n, %w_k
-      %v0 = hydra.linear %n, %w_v
+      %q0, %k0, %v, %eta = hydra.call @projections(%x)
       %q = hydra.call @rotated_heads(%q0)
       %k = hydra.call @rotated_heads(%k0)
-      %v = hydra.call @heads(%v0)
-
-      // How far each token's step goes, for all heads alike or for each its own.
-      %theta = hydra.use @theta_lr
-      %logit = hydra.linear %n, %theta
-      %open = hydra.sigmoid %logit
-      %largest = hydra.constant value = eta_base
-      %width = hydra.mul %open, %largest
-      %by_gate = hydra.transpose %width order = [0, 2, 1]
-      %eta = hydra.reshape %by_gate shape = [B, gates, S, 1]
-
       %W0 = hydra.use @W0
-      %ln_w = hydra.use @ln_w
-      %ln_b = hydra.use @ln_b
       %one = hydra.reshape %W0 shape = [1, H, d, d]
       %w = hydra.broadcast %one shape = [B, H, d, d]
-      %gamma = hydra.reshape %ln_w shape = [1, H, 1, d]
-      %beta = hydra.reshape %ln_b shape = [1, H, 1, d]
-      %z = hydra.call @learn_and_read(%q, %k, %v, %eta, %w, %gamma, %beta)
-      %joined = hydra.transpose %z order = [0, 2, 1, 3]
-      %mixed = hydra.reshape %joined shape = [B, S, D]
-      %a = hydra.linear %mixed, %w_o
-      %y = hydra.add %x, %a
-
-      // SwiGLU.
-      %norm2 = hydra.use @norm2
-      %w_gate = hydra.use @gate
-      %w_up = hydra.use @up
-      %w_down = hydra.use @down
-      %m = hydra.rms_norm %y, %norm2 eps = eps
-      %gate = hydra.linear %m, %w_gate
-      %up = hydra.linear %m, %w_up
-      %act = hydra.silu %gate
-      %hidden = hydra.mul %act, %up
-      %f = hydra.linear %hidden, %w_down
-      %out = hydra.add %y, %f
+      %out, %after = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
       hydra.yield %out
     }
     %norm = hydra.use @norm
@@ -229,5 +266,54 @@ hydra.model @ttt version 1 {
     %head = hydra.call @head()
     %logits = hydra.linear %final, %head
     hydra.return logits = %logits
+  }
+
+  // The weights of all layers before the first token [L, B, H, d, d]: what @continue begins with.
+  hydra.entry @begin() dims(B, S) {
+    %none = hydra.constant value = 0 shape = [L, B, H, d, d]
+    %all = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
+    %first = hydra.constant value = 0 dtype = i32
+    %one = hydra.constant value = 1 dtype = i32
+    %states, %count = hydra.for @layers carry(%kept = %none, %layer_number = %first) {
+      %W0 = hydra.use @W0
+      %w = hydra.reshape %W0 shape = [1, 1, H, d, d]
+      %here = hydra.compare %all, %layer_number is = "eq"
+      %next = hydra.select %here, %w, %kept
+      %next_number = hydra.add %layer_number, %one
+      hydra.yield %next, %next_number
+    }
+    hydra.return states = %states
+  }
+
+  // The next S tokens of sequences that were read up to `position` [1]: scores, and the weights behind them.
+  // In one call or several, the same where calls begin at multiples of b0 tokens; token by token (S = 1), each
+  // token's step is taken at the weights that it meets.
+  hydra.entry @continue(%tokens: [B, S] i32, %before: [L, B, H, d, d] f32, %position: [1] f32) dims(B, S) {
+    %table = hydra.use @tok_emb
+    %start = hydra.embedding %tokens, %table
+    %all = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
+    %first = hydra.constant value = 0 dtype = i32
+    %one = hydra.constant value = 1 dtype = i32
+    %end, %states, %count = hydra.for @layers carry(%x = %start, %kept = %before, %layer_number = %first) {
+      %q0, %k0, %v, %eta = hydra.call @projections(%x)
+      %q1 = hydra.call @rotated_heads(%q0)
+      %k1 = hydra.call @rotated_heads(%k0)
+      %q = hydra.call @further(%q1, %position)
+      %k = hydra.call @further(%k1, %position)
+      %here = hydra.compare %all, %layer_number is = "eq"
+      %zero = hydra.constant value = 0
+      %own = hydra.select %here, %before, %zero
+      %w = hydra.sum %own axes = [0]
+      %out, %after0 = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
+      %after = hydra.reshape %after0 shape = [1, B, H, d, d]
+      %next = hydra.select %here, %after, %kept
+      %next_number = hydra.add %layer_number, %one
+      hydra.yield %out, %next, %next_number
+    }
+    %norm = hydra.use @norm
+    %final = hydra.rms_norm %end, %norm eps = eps
+    %head = hydra.call @head()
+    %logits = hydra.linear %final, %head
+    hydra.return logits = %logits, states = %states
   }
 }
