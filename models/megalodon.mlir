@@ -142,15 +142,71 @@ hydra.model @megalodon version 1 {
     %positive = hydra.add %variance, %epsilon
     %r = hydra.rsqrt %positive
     %mean = hydra.add %mu, %anchor
+    %y = hydra.call @normalised(%x, %mean, %r, %w, %b)
+    hydra.yield %y
+  }
+
+  // Groups of channels without their mean [B, S, G], times their reciprocal deviation.
+  hydra.def @normalised(%x, %mean, %r, %w, %b) {
+    %groups = hydra.reshape %x shape = [B, S, G, D / G]
     %mean_of_group = hydra.reshape %mean shape = [B, S, G, 1]
     %r_of_group = hydra.reshape %r shape = [B, S, G, 1]
     %off = hydra.sub %groups, %mean_of_group
     %scaled = hydra.mul %off, %r_of_group
     %n = hydra.reshape %scaled shape = [B, S, D]
+    %one = hydra.constant value = 1
     %factor = hydra.add %w, %one
     %y0 = hydra.mul %n, %factor
     %y = hydra.add %y0, %b
     hydra.yield %y
+  }
+
+  // The same behind `seen` [1] tokens whose groups had this mean and variance [2, B, G]; also those behind the
+  // last token.
+  hydra.def @timestep_norm_behind(%x, %w, %b, %before, %seen) {
+    %mean0 = hydra.slice %before axis = 0 start = 0 size = 1
+    %variance0 = hydra.slice %before axis = 0 start = 1 size = 1
+    %old_mean = hydra.reshape %mean0 shape = [B, 1, G]
+    %old_variance = hydra.reshape %variance0 shape = [B, 1, G]
+    %groups = hydra.reshape %x shape = [B, S, G, D / G]
+    %m = hydra.mean %groups axes = [3] keep
+    %centred = hydra.sub %groups, %m
+    %squares = hydra.mul %centred, %centred
+    %own = hydra.mean %squares axes = [3]
+    %means = hydra.reshape %m shape = [B, S, G]
+    // Moments about the old mean, or the first token's.
+    %first = hydra.slice %means axis = 1 start = 0 size = 1
+    %zero = hydra.constant value = 0
+    %one = hydra.constant value = 1
+    %begun = hydra.compare %seen, %zero is = "gt"
+    %anchor = hydra.select %begun, %old_mean, %first
+    %shifted = hydra.sub %means, %anchor
+    %distances = hydra.mul %shifted, %shifted
+    %second = hydra.add %own, %distances
+    %moments = hydra.concat %shifted, %second axis = 2
+    %sums = hydra.call @sums_so_far(%moments)
+    %first_sum = hydra.slice %sums axis = 2 start = 0 size = G
+    %second_new = hydra.slice %sums axis = 2 start = G size = G
+    %second_old = hydra.mul %old_variance, %seen
+    %second_sum = hydra.add %second_new, %second_old
+    %t = hydra.iota shape = [1, S, 1] axis = 1 dtype = f32
+    %t1 = hydra.add %t, %one
+    %count = hydra.add %t1, %seen
+    %mu = hydra.div %first_sum, %count
+    %moment = hydra.div %second_sum, %count
+    %mu_squared = hydra.mul %mu, %mu
+    %variance = hydra.sub %moment, %mu_squared
+    %epsilon = hydra.constant value = eps
+    %positive = hydra.add %variance, %epsilon
+    %r = hydra.rsqrt %positive
+    %mean = hydra.add %mu, %anchor
+    %y = hydra.call @normalised(%x, %mean, %r, %w, %b)
+    %last_mean = hydra.slice %mean axis = 1 start = S - 1 size = 1
+    %last_variance = hydra.slice %variance axis = 1 start = S - 1 size = 1
+    %mean1 = hydra.reshape %last_mean shape = [1, B, G]
+    %variance1 = hydra.reshape %last_variance shape = [1, B, G]
+    %after = hydra.concat %mean1, %variance1 axis = 0
+    hydra.yield %y, %after
   }
 
   //===-- The moving average ------------------------------------------------------------------===//
@@ -190,16 +246,15 @@ hydra.model @megalodon version 1 {
     hydra.yield %log_rho, %phi, %p, %c_re, %c_im
   }
 
-  // h_t = q h_{t-1} + p x_t for N complex numbers a channel, one token after the other; y_t = sum over n of
-  // Re(c h_t).
-  hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im) {
+  // h_t = q h_{t-1} + p x_t for N complex numbers a channel [B, 1, D, N], one token after the other; y_t = sum
+  // over n of Re(c h_t). Also the last h.
+  hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %start_re, %start_im) {
     %j = hydra.constant value = 1 shape = [1, 1, 1]
     %q_re0, %q_im0 = hydra.call @powers(%log_rho, %phi, %j)
     %q_re = hydra.reshape %q_re0 shape = [1, 1, D, N]
     %q_im = hydra.reshape %q_im0 shape = [1, 1, D, N]
     %inputs = hydra.reshape %x shape = [B, S, D, 1]
-    %none = hydra.constant value = 0 shape = [B, 1, D, N]
-    %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h_re = %none, %h_im = %none) {
+    %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h_re = %start_re, %h_im = %start_im) {
       %in = hydra.mul %xt, %p
       %h0 = hydra.mul %q_re, %h_re
       %h1 = hydra.mul %q_im, %h_im
@@ -214,7 +269,7 @@ hydra.model @megalodon version 1 {
       %yt = hydra.sum %y2 axes = [3]
       hydra.yield %yt, %next_re, %next_im
     }
-    hydra.yield %y
+    hydra.yield %y, %end_re, %end_im
   }
 
   // The same for all chunks of Q tokens at once.
@@ -321,7 +376,8 @@ hydra.model @megalodon version 1 {
   hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega) {
     %log_rho, %phi, %p, %c_re, %c_im = hydra.call @average_terms(%alpha, %delta, %theta, %gamma_re, %gamma_im)
     %averaged = hydra.when ema == sequential {
-      %a = hydra.call @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im)
+      %none = hydra.constant value = 0 shape = [B, 1, D, N]
+      %a, %end_re, %end_im = hydra.call @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %none, %none)
       hydra.yield %a
     } else {
       %a = hydra.call @average_by_chunks(%x, %log_rho, %phi, %p, %c_re, %c_im)
@@ -334,7 +390,7 @@ hydra.model @megalodon version 1 {
 
   //===-- The model ---------------------------------------------------------------------------===//
 
-  // One row of gamma and beta: queries or keys from their normalised rows [B, S, H, dh].
+  // One row of gamma and beta: queries or keys from their normalised rows [B, S, H, dh], without positions.
   hydra.def @affine(%x, %gamma, %beta) {
     %one = hydra.constant value = 1
     %factor = hydra.add %gamma, %one
@@ -342,21 +398,100 @@ hydra.model @megalodon version 1 {
     %offsets = hydra.reshape %beta shape = [1, 1, H, dh]
     %scaled = hydra.mul %x, %factors
     %y = hydra.add %scaled, %offsets
-    %rotated = hydra.rope %y base = rope period = Cs
-    hydra.yield %rotated
+    hydra.yield %y
   }
 
-  hydra.def @trunk(%tokens) {
-    %one = hydra.constant value = 1
+  hydra.def @embedded(%tokens) {
     %table = hydra.use @embed
-    %embedded = hydra.embedding %tokens, %table
+    %rows = hydra.embedding %tokens, %table
     %start = hydra.when scale_emb {
       %factor = hydra.constant value = sqrt(D)
-      %scaled = hydra.mul %embedded, %factor
+      %scaled = hydra.mul %rows, %factor
       hydra.yield %scaled
     } else {
-      hydra.yield %embedded
+      hydra.yield %rows
     }
+    hydra.yield %start
+  }
+
+  // Of the norm of a layer's input and its average over time: what attention works on. Queries and keys share
+  // a projection.
+  hydra.def @projections(%xt, %average) {
+    %one = hydra.constant value = 1
+    %rms_w = hydra.use @rms_w
+    %rms_factor = hydra.add %rms_w, %one
+    %mx = hydra.rms_norm %average, %rms_factor eps = eps
+
+    %wz = hydra.use @wz
+    %bz = hydra.use @bz
+    %z0 = hydra.linear %mx, %wz, %bz
+    %heads = hydra.reshape %z0 shape = [B, S, H, dh]
+    %squares = hydra.mul %heads, %heads
+    %mean = hydra.mean %squares axes = [3] keep
+    %epsilon = hydra.constant value = eps
+    %positive = hydra.add %mean, %epsilon
+    %r_z = hydra.rsqrt %positive
+    %zn = hydra.mul %heads, %r_z
+    %qk_gamma = hydra.use @qk_gamma
+    %qk_beta = hydra.use @qk_beta
+    %gamma_q = hydra.slice %qk_gamma axis = 0 start = 0 size = 1
+    %gamma_k = hydra.slice %qk_gamma axis = 0 start = 1 size = 1
+    %beta_q = hydra.slice %qk_beta axis = 0 start = 0 size = 1
+    %beta_k = hydra.slice %qk_beta axis = 0 start = 1 size = 1
+    %root = hydra.constant value = 1 / sqrt(dh)
+    %zs = hydra.mul %zn, %root
+    %q = hydra.call @affine(%zs, %gamma_q, %beta_q)
+    %k = hydra.call @affine(%zs, %gamma_k, %beta_k)
+    %wv = hydra.use @wv
+    %bv = hydra.use @bv
+    %v0 = hydra.linear %xt, %wv, %bv
+    %v1 = hydra.silu %v0
+    %values = hydra.reshape %v1 shape = [B, S, H, dv]
+    hydra.yield %q, %k, %values, %mx
+  }
+
+  // The rest of a layer behind its input `x`.
+  hydra.def @rest(%x, %mx, %o0) {
+    %one = hydra.constant value = 1
+    %o = hydra.reshape %o0 shape = [B, S, v]
+    %wr = hydra.use @wr
+    %br = hydra.use @br
+    %r0 = hydra.linear %mx, %wr, %br
+    %gate = hydra.silu %r0
+    %gated = hydra.mul %o, %gate
+    %wh1 = hydra.use @wh1
+    %bh1 = hydra.use @bh1
+    %wh2 = hydra.use @wh2
+    %from_average = hydra.linear %mx, %wh1, %bh1
+    %from_heads = hydra.linear %gated, %wh2
+    %sum = hydra.add %x, %from_average
+    %y = hydra.add %sum, %from_heads
+
+    // The feed-forward part adds to what came into the layer.
+    %ln_w = hydra.use @ffn_ln_w
+    %ln_b = hydra.use @ffn_ln_b
+    %ln_factor = hydra.add %ln_w, %one
+    %h = hydra.layer_norm %y, %ln_factor, %ln_b eps = eps
+    %fc1 = hydra.use @fc1
+    %fc2 = hydra.use @fc2
+    %u0 = hydra.linear %h, %fc1
+    %u1 = hydra.silu %u0
+    %u = hydra.when swiglu {
+      %fc3 = hydra.use @fc3
+      %u2 = hydra.linear %h, %fc3
+      %product = hydra.mul %u1, %u2
+      hydra.yield %product
+    } else {
+      hydra.yield %u1
+    }
+    %f = hydra.linear %u, %fc2
+    %out = hydra.add %x, %f
+    hydra.yield %out
+  }
+
+  // Token ids to the final hidden states [B, S, D].
+  hydra.def @trunk(%tokens) {
+    %start = hydra.call @embedded(%tokens)
     %end = hydra.for @layers carry(%x = %start) {
       %tn_w = hydra.use @tn_w
       %tn_b = hydra.use @tn_b
@@ -368,70 +503,12 @@ hydra.model @megalodon version 1 {
       %gamma_im = hydra.use @gamma_im
       %omega = hydra.use @omega
       %average = hydra.call @moving_average(%xt, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega)
-      %rms_w = hydra.use @rms_w
-      %rms_factor = hydra.add %rms_w, %one
-      %mx = hydra.rms_norm %average, %rms_factor eps = eps
-
-      // Attention within chunks; queries and keys share a projection.
-      %wz = hydra.use @wz
-      %bz = hydra.use @bz
-      %z0 = hydra.linear %mx, %wz, %bz
-      %heads = hydra.reshape %z0 shape = [B, S, H, dh]
-      %squares = hydra.mul %heads, %heads
-      %mean = hydra.mean %squares axes = [3] keep
-      %epsilon = hydra.constant value = eps
-      %positive = hydra.add %mean, %epsilon
-      %r_z = hydra.rsqrt %positive
-      %zn = hydra.mul %heads, %r_z
-      %qk_gamma = hydra.use @qk_gamma
-      %qk_beta = hydra.use @qk_beta
-      %gamma_q = hydra.slice %qk_gamma axis = 0 start = 0 size = 1
-      %gamma_k = hydra.slice %qk_gamma axis = 0 start = 1 size = 1
-      %beta_q = hydra.slice %qk_beta axis = 0 start = 0 size = 1
-      %beta_k = hydra.slice %qk_beta axis = 0 start = 1 size = 1
-      %root = hydra.constant value = 1 / sqrt(dh)
-      %zs = hydra.mul %zn, %root
-      %q = hydra.call @affine(%zs, %gamma_q, %beta_q)
-      %k = hydra.call @affine(%zs, %gamma_k, %beta_k)
-      %wv = hydra.use @wv
-      %bv = hydra.use @bv
-      %v0 = hydra.linear %xt, %wv, %bv
-      %v1 = hydra.silu %v0
-      %values = hydra.reshape %v1 shape = [B, S, H, dv]
-      %o0 = hydra.attention %q, %k, %values scale = 1.0 causal chunk = Cs
-      %o = hydra.reshape %o0 shape = [B, S, v]
-      %wr = hydra.use @wr
-      %br = hydra.use @br
-      %r0 = hydra.linear %mx, %wr, %br
-      %gate = hydra.silu %r0
-      %gated = hydra.mul %o, %gate
-      %wh1 = hydra.use @wh1
-      %bh1 = hydra.use @bh1
-      %wh2 = hydra.use @wh2
-      %from_average = hydra.linear %mx, %wh1, %bh1
-      %from_heads = hydra.linear %gated, %wh2
-      %sum = hydra.add %x, %from_average
-      %y = hydra.add %sum, %from_heads
-
-      // The feed-forward part adds to what came into the layer.
-      %ln_w = hydra.use @ffn_ln_w
-      %ln_b = hydra.use @ffn_ln_b
-      %ln_factor = hydra.add %ln_w, %one
-      %h = hydra.layer_norm %y, %ln_factor, %ln_b eps = eps
-      %fc1 = hydra.use @fc1
-      %fc2 = hydra.use @fc2
-      %u0 = hydra.linear %h, %fc1
-      %u1 = hydra.silu %u0
-      %u = hydra.when swiglu {
-        %fc3 = hydra.use @fc3
-        %u2 = hydra.linear %h, %fc3
-        %product = hydra.mul %u1, %u2
-        hydra.yield %product
-      } else {
-        hydra.yield %u1
-      }
-      %f = hydra.linear %u, %fc2
-      %out = hydra.add %x, %f
+      %q0, %k0, %values, %mx = hydra.call @projections(%xt, %average)
+      // Attention within chunks.
+      %q = hydra.rope %q0 base = rope period = Cs
+      %k = hydra.rope %k0 base = rope period = Cs
+      %o = hydra.attention %q, %k, %values scale = 1.0 causal chunk = Cs
+      %out = hydra.call @rest(%x, %mx, %o)
       hydra.yield %out
     }
     %norm_w = hydra.use @norm_w
@@ -465,5 +542,135 @@ hydra.model @megalodon version 1 {
     %head = hydra.call @head()
     %logits = hydra.linear %final, %head
     hydra.return logits = %logits
+  }
+
+  //===-- Reading on --------------------------------------------------------------------------===//
+
+  // Rows [B, S, H, dh] that were rotated for positions from 0, rotated further for positions from `position`
+  // [1]: all of them by the same angles.
+  hydra.def @further(%x, %position) {
+    %pair = hydra.iota shape = [dh / 2] axis = 0 dtype = f32
+    %fall = hydra.constant value = -2.0 * log(rope) / dh
+    %exponent = hydra.mul %pair, %fall
+    %frequency = hydra.exp %exponent
+    %angle = hydra.mul %frequency, %position
+    %cos0 = hydra.cos %angle
+    %sin0 = hydra.sin %angle
+    %cos = hydra.reshape %cos0 shape = [1, 1, 1, dh / 2, 1]
+    %sin = hydra.reshape %sin0 shape = [1, 1, 1, dh / 2, 1]
+    %pairs = hydra.reshape %x shape = [B, S, H, dh / 2, 2]
+    %x0 = hydra.slice %pairs axis = 4 start = 0 size = 1
+    %x1 = hydra.slice %pairs axis = 4 start = 1 size = 1
+    %x0c = hydra.mul %x0, %cos
+    %x1s = hydra.mul %x1, %sin
+    %x0s = hydra.mul %x0, %sin
+    %x1c = hydra.mul %x1, %cos
+    %y0 = hydra.sub %x0c, %x1s
+    %y1 = hydra.add %x0s, %x1c
+    %turned = hydra.concat %y0, %y1 axis = 4
+    %y = hydra.reshape %turned shape = [B, S, H, dh]
+    hydra.yield %y
+  }
+
+  // Attention of S queries behind `position` tokens to the last Cs keys before them and their own: those of
+  // the same chunk, not later than the query.
+  hydra.def @attend(%q, %keys, %values, %position) {
+    %qh = hydra.transpose %q order = [0, 2, 1, 3]
+    %kh = hydra.transpose %keys order = [0, 2, 1, 3]
+    %vh = hydra.transpose %values order = [0, 2, 1, 3]
+    %scores = hydra.matmul %qh, %kh transpose_b dtype = f32
+    %i = hydra.iota shape = [S, 1] axis = 0 dtype = f32
+    %j = hydra.iota shape = [1, Cs + S] axis = 1 dtype = f32
+    %back = hydra.constant value = Cs
+    %of_query = hydra.add %i, %position
+    %j_now = hydra.add %j, %position
+    %of_key = hydra.sub %j_now, %back
+    %chunks = hydra.div %of_query, %back
+    %chunk0 = hydra.cast %chunks to = i32
+    %chunk = hydra.cast %chunk0 to = f32
+    %chunk_start = hydra.mul %chunk, %back
+    %not_later = hydra.compare %of_key, %of_query is = "le"
+    %not_before = hydra.compare %of_key, %chunk_start is = "ge"
+    %never = hydra.constant value = -1.0e30
+    %seen = hydra.select %not_later, %scores, %never
+    %masked = hydra.select %not_before, %seen, %never
+    %weights = hydra.softmax %masked
+    %oh = hydra.matmul %weights, %vh
+    %o = hydra.transpose %oh order = [0, 2, 1, 3]
+    hydra.yield %o
+  }
+
+  // The next S tokens of sequences of which `position` [1] f32 were read: scores, and what the tokens after them
+  // need to know; all zeros before the first token. However a sequence is cut, the scores are the same.
+  // norms: mean and variance of groups so far; averages: h; keys and values of the last Cs tokens.
+  hydra.entry @continue(%tokens: [B, S] i32, %position: [1] f32, %norms: [L, 2, B, G] f32, %last_norm: [2, B, G] f32,
+                        %averages: [L, 2, B, D, N] f32, %keys: [L, B, Cs, H, dh] f32, %values: [L, B, Cs, H, dv] f32) dims(B, S) {
+    %start = hydra.call @embedded(%tokens)
+    %one = hydra.constant value = 1 dtype = i32
+    %first = hydra.constant value = 0 dtype = i32
+    %none = hydra.constant value = 0
+    %layers4 = hydra.iota shape = [L, 1, 1, 1] axis = 0
+    %layers5 = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
+    %end, %norms_after, %averages_after, %keys_after, %values_after, %count = hydra.for @layers
+        carry(%x = %start, %ns = %norms, %as = %averages, %ks = %keys, %vs = %values, %number = %first) {
+      %here4 = hydra.compare %layers4, %number is = "eq"
+      %here5 = hydra.compare %layers5, %number is = "eq"
+      %own_norm = hydra.select %here4, %norms, %none
+      %own_average = hydra.select %here5, %averages, %none
+      %own_keys = hydra.select %here5, %keys, %none
+      %own_values = hydra.select %here5, %values, %none
+      %norm = hydra.sum %own_norm axes = [0]
+      %average_before = hydra.sum %own_average axes = [0]
+      %keys_before = hydra.sum %own_keys axes = [0]
+      %values_before = hydra.sum %own_values axes = [0]
+
+      %tn_w = hydra.use @tn_w
+      %tn_b = hydra.use @tn_b
+      %xt, %norm_after = hydra.call @timestep_norm_behind(%x, %tn_w, %tn_b, %norm, %position)
+      %alpha = hydra.use @alpha
+      %delta = hydra.use @delta
+      %theta = hydra.use @theta
+      %gamma_re = hydra.use @gamma_re
+      %gamma_im = hydra.use @gamma_im
+      %omega = hydra.use @omega
+      %log_rho, %phi, %p, %c_re, %c_im = hydra.call @average_terms(%alpha, %delta, %theta, %gamma_re, %gamma_im)
+      %re0 = hydra.slice %average_before axis = 0 start = 0 size = 1
+      %im0 = hydra.slice %average_before axis = 0 start = 1 size = 1
+      %re = hydra.reshape %re0 shape = [B, 1, D, N]
+      %im = hydra.reshape %im0 shape = [B, 1, D, N]
+      %averaged, %end_re, %end_im = hydra.call @average_by_tokens(%xt, %log_rho, %phi, %p, %c_re, %c_im, %re, %im)
+      %skipped = hydra.mul %xt, %omega
+      %average = hydra.add %averaged, %skipped
+      %q0, %k0, %v1, %mx = hydra.call @projections(%xt, %average)
+      %q1 = hydra.rope %q0 base = rope
+      %k1 = hydra.rope %k0 base = rope
+      %q = hydra.call @further(%q1, %position)
+      %k = hydra.call @further(%k1, %position)
+      %all_keys = hydra.concat %keys_before, %k axis = 1
+      %all_values = hydra.concat %values_before, %v1 axis = 1
+      %o = hydra.call @attend(%q, %all_keys, %all_values, %position)
+      %out = hydra.call @rest(%x, %mx, %o)
+
+      %keys_kept = hydra.slice %all_keys axis = 1 start = S size = Cs
+      %values_kept = hydra.slice %all_values axis = 1 start = S size = Cs
+      %norm1 = hydra.reshape %norm_after shape = [1, 2, B, G]
+      %re1 = hydra.reshape %end_re shape = [1, 1, B, D, N]
+      %im1 = hydra.reshape %end_im shape = [1, 1, B, D, N]
+      %average1 = hydra.concat %re1, %im1 axis = 1
+      %keys1 = hydra.reshape %keys_kept shape = [1, B, Cs, H, dh]
+      %values1 = hydra.reshape %values_kept shape = [1, B, Cs, H, dv]
+      %ns_next = hydra.select %here4, %norm1, %ns
+      %as_next = hydra.select %here5, %average1, %as
+      %ks_next = hydra.select %here5, %keys1, %ks
+      %vs_next = hydra.select %here5, %values1, %vs
+      %number_next = hydra.add %number, %one
+      hydra.yield %out, %ns_next, %as_next, %ks_next, %vs_next, %number_next
+    }
+    %norm_w = hydra.use @norm_w
+    %norm_b = hydra.use @norm_b
+    %final, %last_after = hydra.call @timestep_norm_behind(%end, %norm_w, %norm_b, %last_norm, %position)
+    %head = hydra.call @head()
+    %logits = hydra.linear %final, %head
+    hydra.return logits = %logits, norms = %norms_after, last_norm = %last_after, averages = %averages_after, keys = %keys_after, values = %values_after
   }
 }
