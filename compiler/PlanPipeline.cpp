@@ -116,6 +116,12 @@ std::unique_ptr<Pass> fusionPass(Options options) {
   return createFormFusions(fusions);
 }
 
+std::unique_ptr<Pass> streamPass(Options options) {
+  AssignStreamsOptions streams;
+  streams.multiprocessors = options.sideMultiprocessors;
+  return createAssignStreams(streams);
+}
+
 std::unique_ptr<Pass> planPass(Options options) {
   ToPlanOptions plan;
   plan.cuda = options.cuda;
@@ -164,7 +170,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
       {P::Plan, true, 0, false, false, planPass},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); }, isForCuda},
-      {P::Plan, false, 2, true, true, [](Options) { return createAssignStreams(); }, isForCuda},
+      {P::Plan, false, 2, true, true, streamPass, isForCuda},
       {P::Plan, true, 0, false, false, memoryPass},
   };
   return all;

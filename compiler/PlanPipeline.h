@@ -37,6 +37,7 @@ struct CompileOptions {
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
   bool cuda = false;                  ///< the plan is for a GPU
   std::vector<std::string> epilogues; ///< of products: see hydra-fuse-epilogues
+  int64_t sideMultiprocessors = 0;    ///< see hydra-assign-streams; 0: all
   unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;

@@ -362,6 +362,8 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
     the small kernels of small batches, and the ends of large products. Gradients and casts live a
     little longer. *Exact.*
   }];
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "0",
+                        "how many the library should expect for gradients on the second stream; 0: all">];
   let statistics = [Statistic<"moved", "moved", "blocks that left the main stream">];
 }
 

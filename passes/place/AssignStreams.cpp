@@ -28,7 +28,8 @@ struct Use {
 
 class Program {
 public:
-  explicit Program(plan::ProgramOp program) : program(program) {
+  Program(plan::ProgramOp program, int64_t multiprocessors)
+      : program(program), multiprocessors(multiprocessors) {
     for (Operation &op : program.getBody().front())
       if (isa<plan::BlockInterface>(op))
         blocks.push_back(&op);
@@ -48,6 +49,12 @@ public:
       op->setAttr("stream", b.getI64IntegerAttr(stream[i]));
       op->setAttr("waits", b.getDenseI64ArrayAttr(waits[i]));
       op->setAttr("signals", b.getI64IntegerAttr(signals[i]));
+      if (auto call = dyn_cast<plan::CallOp>(op);
+          call && multiprocessors > 0 && stream[i] == Updates && call.getFunction() == "matmul") {
+        NamedAttrList parameters(call.getParameters());
+        parameters.set("multiprocessors", b.getI64IntegerAttr(multiprocessors));
+        call.setParametersAttr(parameters.getDictionary(b.getContext()));
+      }
     }
     program.setStreams(Streams);
     return true;
@@ -190,6 +197,7 @@ private:
   }
 
   plan::ProgramOp program;
+  int64_t multiprocessors; ///< of products on the stream of updates; 0: all
   std::vector<Operation *> blocks;
   std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
   DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
@@ -199,10 +207,12 @@ private:
 };
 
 struct AssignStreams : impl::AssignStreamsBase<AssignStreams> {
+  using AssignStreamsBase::AssignStreamsBase;
+
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>())
       for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
-        Program work(program);
+        Program work(program, multiprocessors);
         if (work.run())
           moved += work.moved();
         if (failed(plan::verifyOrder(program)))

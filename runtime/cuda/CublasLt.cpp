@@ -129,7 +129,8 @@ struct CudaMatmul::Impl {
   };
   std::vector<Offsets> calls;
 
-  Impl(CublasLt &library, const MatmulSpec &given, bool reduced, int64_t algorithm)
+  Impl(CublasLt &library, const MatmulSpec &given, bool reduced, int64_t algorithm,
+       int64_t multiprocessors)
       : library(library), spec(given) {
     if (spec.c.columnStride != 1 && spec.n > 1) {
       if (spec.c.rowStride != 1 || spec.hasBias)
@@ -177,6 +178,8 @@ struct CudaMatmul::Impl {
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     if (spec.savesSums)
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.c.rowStride);
+    if (multiprocessors > 0)
+      set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<int32_t>(multiprocessors));
     choose(reduced, algorithm);
   }
 
@@ -232,8 +235,9 @@ struct CudaMatmul::Impl {
   bool swapped = false;
 };
 
-CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm)
-    : impl(std::make_unique<Impl>(library, spec, reduced, algorithm)) {}
+CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm,
+                       int64_t multiprocessors)
+    : impl(std::make_unique<Impl>(library, spec, reduced, algorithm, multiprocessors)) {}
 CudaMatmul::~CudaMatmul() = default;
 CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
 

@@ -33,8 +33,10 @@ private:
 class CudaMatmul final : public DeviceCall {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
-  /// `algorithm`: number in the library's own order, best guess first.
-  CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm = 0);
+  /// `algorithm`: number in the library's own order, best guess first. `multiprocessors`: what the
+  /// library should expect to have for it; 0: all.
+  CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm = 0,
+             int64_t multiprocessors = 0);
   ~CudaMatmul() override;
   CudaMatmul(CudaMatmul &&) noexcept;
 

@@ -20,9 +20,9 @@ public:
 
 using Key = std::vector<int64_t>;
 
-Key keyOf(const MatmulSpec &spec, bool reduced, int64_t algorithm) {
-  Key key = {spec.m,  spec.n,    spec.k,    spec.hasBias,  spec.accumulate,
-             reduced, algorithm, spec.gelu, spec.savesSums};
+Key keyOf(const MatmulSpec &spec, bool reduced, int64_t algorithm, int64_t multiprocessors) {
+  Key key = {spec.m,  spec.n,    spec.k,          spec.hasBias, spec.accumulate,
+             reduced, algorithm, multiprocessors, spec.gelu,    spec.savesSums};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -108,8 +108,10 @@ const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site) {
   const MatmulSpec spec = describeMatmul(site);
   const bool reduced = site.attributes.flag("reduced_reduction", false);
   const int64_t algorithm = site.attributes.integer("algorithm", 0);
-  return keep("matmul", keyOf(spec, reduced, algorithm),
-              [&] { return std::make_unique<CudaMatmul>(products(), spec, reduced, algorithm); });
+  const int64_t multiprocessors = site.attributes.integer("multiprocessors", 0);
+  return keep("matmul", keyOf(spec, reduced, algorithm, multiprocessors), [&] {
+    return std::make_unique<CudaMatmul>(products(), spec, reduced, algorithm, multiprocessors);
+  });
 }
 
 const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool backward) {

@@ -74,7 +74,8 @@ Tuner::Tuned Tuner::tuneProduct(const Node &node) {
   const MatmulSpec spec = describeMatmul(site);
   const bool reduced = site.attributes.flag("reduced_reduction", false);
   const auto product = [&](int64_t algorithm) {
-    return CudaMatmul(library.products(), spec, reduced, algorithm);
+    return CudaMatmul(library.products(), spec, reduced, algorithm,
+                      site.attributes.integer("multiprocessors", 0));
   };
   std::vector<std::pair<double, int64_t>> times;
   for (int64_t i = 0; i < candidates; ++i) {

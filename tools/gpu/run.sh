@@ -21,6 +21,16 @@ check() { # name command...: one line, and a count of failures
   fi
 }
 
+sanitized() { # tool plan: whether nothing was found but hazards inside cuBLASLt
+  timeout 120 compute-sanitizer --tool "$1" --error-exitcode 9 bin/hydra-run "$2" --seed 4 --no-graph --outputs "$work/sanitized" \
+    > "$work/found" 2>&1
+  local status=$?
+  cat "$work/found"
+  [[ $status == 0 ]] && return 0
+  [[ $1 == racecheck && $status == 9 ]] && grep -aq 'Race reported' "$work/found" &&
+    ! grep -a 'Race reported' "$work/found" | grep -aqv nvjet
+}
+
 if [[ $wanted == *" test "* ]]; then
   for plan in test/*.fb; do
     name=$(basename "$plan" .fb)
@@ -35,7 +45,7 @@ if [[ $wanted == *" test "* ]]; then
   # What tuning may choose: cuDNN's attention where it is faster, in any order of its sums.
   for name in tiles forms-many64 forms-many128; do
     check "$name tuned" bin/hydra-run test/$name.fb --tune --allow-nondeterministic -o "$work/tuned.fb"
-    grep -a '^attention' "$work/log"
+    grep -a '  attention' "$work/log"
     check "$name tuned runs" bin/hydra-run "$work/tuned.fb" --seed 4 --outputs "$work/$name.tuned"
     check "$name tuned agrees with the CPU within 2e-2" bin/compare-tensors "$work/$name.tuned" "test/$name.safetensors" 2e-2
   done
@@ -66,13 +76,13 @@ if [[ $wanted == *" test "* ]]; then
 fi
 
 if [[ $wanted == *" sanitize "* ]]; then
-  # Every kernel of the small calls, one by one: addresses, and hazards in shared memory.
+  # Every kernel of the small calls, one by one: addresses, and hazards in shared memory. cuBLASLt's own kernels
+  # (nvjet) have hazards by racecheck's lights; those of others count.
   for plan in test/*.fb; do
     [[ $plan == *-many* || $plan == *table* ]] && continue
     for tool in memcheck racecheck; do
-      check "$(basename "$plan" .fb) under $tool" timeout 120 compute-sanitizer --tool $tool --error-exitcode 9 \
-        bin/hydra-run "$plan" --seed 4 --no-graph --outputs "$work/sanitized"
-      grep -m 3 -A 2 'Error: \|Invalid' "$work/log"
+      check "$(basename "$plan" .fb) under $tool" sanitized $tool "$plan"
+      grep -a -m 3 -A 2 'Error: \|Invalid' "$work/log" | grep -av nvjet
     done
   done
 fi

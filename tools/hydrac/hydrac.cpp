@@ -86,6 +86,10 @@ struct Options : ModelOptions {
       cl::values(
           clEnumValN(AttentionForm::Flash, "flash", "without ever holding the scores"),
           clEnumValN(AttentionForm::Naive, "naive", "by products and a softmax over all scores"))};
+  IntegerOption<0> sideMultiprocessors{
+      "side-multiprocessors", cl::value_desc("N"), cl::cat(category), cl::init(0),
+      cl::desc("for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
+               "backward pass, may count on; 0: all (default: 0)")};
   cl::opt<Routing> routing{
       "routing", cl::cat(category), cl::init(Routing::Dynamic),
       cl::desc("how work follows what routers of the model say (default: dynamic)"),
@@ -227,6 +231,7 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   compile.precision = options.precision;
   compile.reducedReduction = options.reducedReduction;
   compile.attention = options.attention;
+  compile.sideMultiprocessors = options.sideMultiprocessors;
   compile.until = options.until;
   for (const std::string &name : options.disabled)
     compile.disabled.insert(name);
@@ -387,6 +392,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
                   {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
                   {"recompute", options.recompute},
                   {"routing", routingName(options.routing)},
+                  {"side-multiprocessors", std::to_string(compile.sideMultiprocessors)},
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
