@@ -134,10 +134,11 @@ hydra.model @hydra version 1 {
   hydra.def @unit(%x) {
     %squares = hydra.mul %x, %x
     %sum = hydra.sum %squares axes = [3] keep
-    %length = hydra.sqrt %sum
-    %least = hydra.constant value = 1.0e-12
-    %divisor = hydra.max %length, %least
-    %y = hydra.div %x, %divisor
+    // Bounded before the root, which has no derivative at zero.
+    %least = hydra.constant value = 1.0e-24
+    %square = hydra.max %sum, %least
+    %length = hydra.sqrt %square
+    %y = hydra.div %x, %length
     hydra.yield %y
   }
 
@@ -255,9 +256,8 @@ hydra.model @hydra version 1 {
     hydra.yield %y
   }
 
-  // Mixture-of-Depths: what is added to each token of those that go on [B, S, 1], the loss that keeps the
-  // router balanced, and mean and variance of the probabilities.
-  hydra.def @mixture_of_depths(%z, %going) {
+  // Mixture-of-Depths: the router's scores of tokens [B, S, 1], and probabilities.
+  hydra.def @depth_router(%z) {
     %mod_w = hydra.use @mod_w
     %mod_b = hydra.use @mod_b
     %u = hydra.call @score(%z, %mod_w, %mod_b)
@@ -266,31 +266,34 @@ hydra.model @hydra version 1 {
     %above = hydra.max %u, %minus_ten
     %clamped = hydra.min %above, %ten
     %p = hydra.sigmoid %clamped
-    %delta = hydra.when mod == topk {
-      %numbers = hydra.reshape %u shape = [B, S]
-      %largest = hydra.top_k %numbers k = max(1, min(S, floor(S * kappa)))
-      %chosen = hydra.reshape %largest shape = [B, S, 1]
-      %none = hydra.constant value = 0
-      %chosen_f = hydra.cast %chosen to = f32
-      %going_f = hydra.cast %going to = f32
-      %both = hydra.mul %chosen_f, %going_f
-      %passing = hydra.compare %both, %none is = "gt"
-      %y = hydra.call @mlp_of_some(%z, %passing)
-      hydra.yield %y
+    hydra.yield %u, %p
+  }
+
+  // Who is among the k largest of a sequence [B, S, 1].
+  hydra.def @largest(%u) {
+    %numbers = hydra.reshape %u shape = [B, S]
+    %largest = hydra.top_k %numbers k = max(1, min(S, floor(S * kappa)))
+    %chosen = hydra.reshape %largest shape = [B, S, 1]
+    hydra.yield %chosen
+  }
+
+  // With static routing: what passed and what did not, by probability.
+  hydra.def @softly(%y, %z, %p) {
+    %mixed = hydra.when mod == static {
+      %one = hydra.constant value = 1
+      %rest = hydra.sub %one, %p
+      %passed = hydra.mul %y, %p
+      %kept = hydra.mul %z, %rest
+      %m = hydra.add %passed, %kept
+      hydra.yield %m
     } else {
-      %y = hydra.call @mlp_of_going(%z, %going)
-      %mixed = hydra.when mod == static {
-        %one = hydra.constant value = 1
-        %rest = hydra.sub %one, %p
-        %passed = hydra.mul %y, %p
-        %kept = hydra.mul %z, %rest
-        %m = hydra.add %passed, %kept
-        hydra.yield %m
-      } else {
-        hydra.yield %y
-      }
-      hydra.yield %mixed
+      hydra.yield %y
     }
+    hydra.yield %mixed
+  }
+
+  // The loss that keeps the router balanced, and mean and variance of the probabilities.
+  hydra.def @balance(%p) {
     %mean, %variance = hydra.call @moments(%p)
     %capacity = hydra.constant value = kappa
     %miss = hydra.sub %mean, %capacity
@@ -303,18 +306,63 @@ hydra.model @hydra version 1 {
     %sum = hydra.add %miss_squared, %half_indifference
     %weight = hydra.constant value = w_aux
     %aux = hydra.mul %sum, %weight
-    hydra.yield %delta, %aux, %mean, %variance
+    hydra.yield %aux, %mean, %variance
   }
 
-  // One pass of the feed-forward part over `h`: what is added to the tokens that go on [B, S, 1], and of
-  // middle blocks what the router says.
-  hydra.def @pass(%h, %bias, %embed, %going) {
+  // A recursion's input: of `h`, with what only this recursion adds.
+  hydra.def @recursion_input(%h, %bias, %embed) {
     %norm2 = hydra.use @norm2
     %h1 = hydra.add %h, %bias
     %h2 = hydra.add %h1, %embed
     %z = hydra.rms_norm %h2, %norm2 eps = eps
+    hydra.yield %z
+  }
+
+  // The first recursion, which all tokens take: what it adds to them, and of middle blocks what the router
+  // says.
+  hydra.def @first_pass(%h, %bias, %embed) {
+    %z = hydra.call @recursion_input(%h, %bias, %embed)
     %delta, %aux, %mean, %variance = hydra.when layer >= 1 and layer <= Nb - 2 {
-      %d, %a, %m, %v = hydra.call @mixture_of_depths(%z, %going)
+      %u, %p = hydra.call @depth_router(%z)
+      %d = hydra.when mod == topk {
+        %chosen = hydra.call @largest(%u)
+        %y = hydra.call @mlp_of_some(%z, %chosen)
+        hydra.yield %y
+      } else {
+        %y = hydra.call @mlp_of_all(%z)
+        %mixed = hydra.call @softly(%y, %z, %p)
+        hydra.yield %mixed
+      }
+      %a, %m, %v = hydra.call @balance(%p)
+      hydra.yield %d, %a, %m, %v
+    } else {
+      %y = hydra.call @mlp_of_all(%z)
+      %none = hydra.constant value = 0
+      hydra.yield %y, %none, %none, %none
+    }
+    hydra.yield %delta, %aux, %mean, %variance
+  }
+
+  // A later one, of the tokens that go on [B, S, 1].
+  hydra.def @pass(%h, %bias, %embed, %going) {
+    %z = hydra.call @recursion_input(%h, %bias, %embed)
+    %delta, %aux, %mean, %variance = hydra.when layer >= 1 and layer <= Nb - 2 {
+      %u, %p = hydra.call @depth_router(%z)
+      %d = hydra.when mod == topk {
+        %chosen = hydra.call @largest(%u)
+        %none = hydra.constant value = 0
+        %chosen_f = hydra.cast %chosen to = f32
+        %going_f = hydra.cast %going to = f32
+        %both = hydra.mul %chosen_f, %going_f
+        %passing = hydra.compare %both, %none is = "gt"
+        %y = hydra.call @mlp_of_some(%z, %passing)
+        hydra.yield %y
+      } else {
+        %y = hydra.call @mlp_of_going(%z, %going)
+        %mixed = hydra.call @softly(%y, %z, %p)
+        hydra.yield %mixed
+      }
+      %a, %m, %v = hydra.call @balance(%p)
       hydra.yield %d, %a, %m, %v
     } else {
       %y = hydra.call @mlp_of_going(%z, %going)
@@ -322,6 +370,39 @@ hydra.model @hydra version 1 {
       hydra.yield %y, %none, %none, %none
     }
     hydra.yield %delta, %aux, %mean, %variance
+  }
+
+  // What the block's value is once recursion `r` has made `passed` of the tokens in `active`: `sum` so far.
+  hydra.def @value_after(%passed, %sum, %active, %r, %position, %depth, %total) {
+    %value = hydra.when mor == fixed {
+      hydra.yield %passed
+    } else {
+      %distance = hydra.sub %position, %r
+      %square = hydra.mul %distance, %distance
+      %exponent = hydra.neg %square
+      %weight = hydra.exp %exponent
+      %v = hydra.when mor == static {
+        %share = hydra.div %weight, %total
+        %part = hydra.mul %passed, %share
+        %mixture = hydra.add %sum, %part
+        hydra.yield %mixture
+      } else {
+        %half = hydra.constant value = 0.5
+        %to = hydra.add %r, %half
+        %stays = hydra.compare %depth, %to is = "ge"
+        // The value itself; its derivative goes to the router too.
+        %one = hydra.constant value = 1
+        %held = hydra.detach %weight
+        %above_one = hydra.add %weight, %one
+        %straight = hydra.sub %above_one, %held
+        %ends = hydra.mul %passed, %straight
+        %ending = hydra.select %active, %ends, %sum
+        %kept = hydra.select %stays, %sum, %ending
+        hydra.yield %kept
+      }
+      hydra.yield %v
+    }
+    hydra.yield %value
   }
 
   // How many tokens have each depth [1, R].
@@ -386,8 +467,8 @@ hydra.model @hydra version 1 {
     // Depth (as a real number, rounded where it is compared), and its distances to each recursion.
     %reach = hydra.constant value = R - 1
     %position = hydra.mul %p, %reach
-    %above = hydra.constant value = R - 1 - min_depth
-    %least = hydra.constant value = min_depth
+    %above = hydra.constant value = R - 1 - min(min_depth, R - 1)
+    %least = hydra.constant value = min(min_depth, R - 1)
     %more = hydra.mul %p, %above
     %depth = hydra.add %more, %least
     %all = hydra.iota shape = [1, 1, R] axis = 2 dtype = f32
@@ -401,48 +482,39 @@ hydra.model @hydra version 1 {
 
     %rec_bias = hydra.use @rec_bias
     %rec_embed = hydra.use @rec_embed
-    %numbers = hydra.iota shape = [R, 1, 1] axis = 0 dtype = f32
     %nothing = hydra.constant value = 0 shape = [B, S, D]
-    %end, %result, %balance, %mean, %variance = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed, %r = %numbers)
-        carry(%cur = %h0, %sum = %nothing, %last = %none, %last_mean = %none, %last_variance = %none) {
-      %half = hydra.constant value = 0.5
-      %from = hydra.sub %r, %half
-      %to = hydra.add %r, %half
-      %reached = hydra.when mor == dynamic {
-        hydra.yield %depth
-      } else {
-        %everyone = hydra.constant value = R shape = [B, S, 1]
-        hydra.yield %everyone
-      }
-      %active = hydra.compare %reached, %from is = "ge"
-      %delta, %aux, %pm, %pv = hydra.call @pass(%cur, %bias, %embed, %active)
-      %passed = hydra.add %cur, %delta // of tokens that stay behind: nothing
-      %next, %value = hydra.when mor == fixed {
-        hydra.yield %passed, %passed
-      } else {
-        %distance = hydra.sub %position, %r
-        %square = hydra.mul %distance, %distance
-        %exponent = hydra.neg %square
-        %weight = hydra.exp %exponent
-        %n, %v = hydra.when mor == static {
-          %share = hydra.div %weight, %total
-          %part = hydra.mul %passed, %share
-          %mixture = hydra.add %sum, %part
-          hydra.yield %passed, %mixture
+    %bias0 = hydra.slice %rec_bias axis = 0 start = 0 size = 1
+    %embed0 = hydra.slice %rec_embed axis = 0 start = 0 size = 1
+    %r0 = hydra.constant value = 0 shape = [1, 1, 1]
+    %zero = hydra.constant value = 0 shape = [B, S, 1]
+    %everyone = hydra.compare %zero, %zero is = "eq"
+    %delta0, %aux0, %mean0, %variance0 = hydra.call @first_pass(%h0, %bias0, %embed0)
+    %passed0 = hydra.add %h0, %delta0
+    %value0 = hydra.call @value_after(%passed0, %nothing, %everyone, %r0, %position, %depth, %total)
+    %result, %balance, %mean, %variance = hydra.when R == 1 {
+      hydra.yield %value0, %aux0, %mean0, %variance0
+    } else {
+      %biases = hydra.slice %rec_bias axis = 0 start = 1 size = R - 1
+      %embeds = hydra.slice %rec_embed axis = 0 start = 1 size = R - 1
+      %numbers0 = hydra.iota shape = [R - 1, 1, 1] axis = 0 dtype = f32
+      %numbers = hydra.add %numbers0, %one
+      %end, %value, %last, %last_mean, %last_variance = hydra.scan axis = 0 chunk = 1 over(%bias = %biases, %embed = %embeds, %r = %numbers)
+          carry(%cur = %passed0, %sum = %value0, %a = %aux0, %m = %mean0, %v = %variance0) {
+        %half = hydra.constant value = 0.5
+        %from = hydra.sub %r, %half
+        %reached = hydra.when mor == dynamic {
+          hydra.yield %depth
         } else {
-          %stays = hydra.compare %depth, %to is = "ge"
-          // The value itself; its derivative goes to the router too.
-          %held = hydra.detach %weight
-          %above_one = hydra.add %weight, %one
-          %straight = hydra.sub %above_one, %held
-          %ends = hydra.mul %passed, %straight
-          %ending = hydra.select %active, %ends, %sum
-          %kept = hydra.select %stays, %sum, %ending
-          hydra.yield %passed, %kept
+          %deepest = hydra.constant value = R shape = [B, S, 1]
+          hydra.yield %deepest
         }
-        hydra.yield %n, %v
+        %active = hydra.compare %reached, %from is = "ge"
+        %delta, %aux, %pm, %pv = hydra.call @pass(%cur, %bias, %embed, %active)
+        %passed = hydra.add %cur, %delta // of tokens that stay behind: nothing
+        %next = hydra.call @value_after(%passed, %sum, %active, %r, %position, %depth, %total)
+        hydra.yield %passed, %next, %aux, %pm, %pv
       }
-      hydra.yield %next, %value, %aux, %pm, %pv
+      hydra.yield %value, %last, %last_mean, %last_variance
     }
     %counts = hydra.when mor == static {
       %c = hydra.call @histogram(%position)

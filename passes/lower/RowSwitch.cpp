@@ -1,8 +1,6 @@
 // Cases are copies of the steps on views of their first rows.
 #include "passes/lower/RowSwitch.h"
 
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 
 namespace hydra {

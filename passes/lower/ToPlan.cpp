@@ -421,8 +421,7 @@ private:
     return {};
   }
 
-  //===-- Runs of operations on rows that take part
-  //---------------------------------------------===//
+  //===-- Runs on rows that take part ---------------------------------------------------------===//
 
   /// Steps of operations that hydra-skip-rows has marked become one switch.
   struct Run {

@@ -44,7 +44,7 @@ private:
 
   void visit(Operation *op) {
     auto rowUse = dyn_cast<RowUseOpInterface>(op);
-    if (!rowUse)
+    if (!rowUse || op->hasAttr(kActiveRowsAttr)) // of another compaction, whose rows it works on
       return;
     bool each = bringsTogether(op), sums = false, emptySum = false;
     for (OpOperand &use : op->getOpOperands()) {
@@ -174,8 +174,6 @@ private:
   void bringTogether(ArrayRef<Operation *> members, int64_t compact) {
     SmallVector<SmallVector<Operation *>> runs;
     for (Operation *op : members) {
-      if (op->hasAttr(kActiveRowsAttr))
-        continue; // of another compaction
       if (runs.empty() || !moveBehind(op, runs.back().back()))
         runs.emplace_back();
       runs.back().push_back(op);
