@@ -163,7 +163,7 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
         if (region.getMembers().empty())
           continue;
         compact->setAttr(kCompactAttr, Builder(&getContext()).getI64IntegerAttr(number));
-        bringTogether(region.getMembers(), number++);
+        markRuns(region.getMembers(), number++);
       }
     }
   }
@@ -171,7 +171,7 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
 private:
   /// Runs of members that can stand side by side, each worth a decision on the device if it has a
   /// product.
-  void bringTogether(ArrayRef<Operation *> members, int64_t compact) {
+  void markRuns(ArrayRef<Operation *> members, int64_t compact) {
     SmallVector<SmallVector<Operation *>> runs;
     for (Operation *op : members) {
       if (runs.empty() || !moveBehind(op, runs.back().back()))

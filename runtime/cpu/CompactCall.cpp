@@ -7,6 +7,8 @@
 #include "runtime/cpu/Library.h"
 #include "runtime/support/Safetensors.h"
 
+#include <algorithm>
+
 using namespace hydra::runtime;
 namespace support = hydra::support;
 using support::DType;

@@ -8,9 +8,8 @@
 //   flat   no value depends on a row: a thread owns 4 (or 8) neighbouring elements of the tensor
 //   tiles  rows, but nothing is reduced: a thread owns neighbouring columns of one row
 //   rows   a team of threads (of a warp, a warp or a block) per row; reductions by shuffles, then
-//   through
-//          shared memory. Where a row fits into its registers it is read once; longer rows are
-//          read again for each reduction.
+//          through shared memory. Where a row fits into its registers it is read once; longer rows
+//          are read again for each reduction.
 //
 // A group that sums over rows gives each block the rows of one grain; it leaves one row of partial
 // sums in f32. All trees depend on the shape alone.
