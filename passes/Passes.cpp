@@ -34,4 +34,18 @@ FailureOr<SmallVector<EntryOp>> findPrograms(ModelOp model, ArrayRef<std::string
   return programs;
 }
 
+void eraseUnusedBodies(ModelOp model) {
+  // A body stands in front of what runs it: from the back, who erases one sees all that used it.
+  DenseSet<Attribute> used;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(model.getBody().front()))) {
+    auto entry = dyn_cast<EntryOp>(op);
+    if (!entry)
+      continue;
+    if (!entry.isProgram() && !used.contains(entry.getSymNameAttr()))
+      entry.erase();
+    else
+      entry.walk([&](LoopOp loop) { used.insert(loop.getBodyAttr().getAttr()); });
+  }
+}
+
 } // namespace hydra

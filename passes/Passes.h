@@ -23,4 +23,7 @@ ModelOp findBoundModel(mlir::ModuleOp module);
 llvm::FailureOr<llvm::SmallVector<EntryOp>> findPrograms(ModelOp model,
                                                          llvm::ArrayRef<std::string> names);
 
+/// Erases bodies of loops that no loop runs.
+void eraseUnusedBodies(ModelOp model);
+
 } // namespace hydra

@@ -15,6 +15,10 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
     listed remain; an entry may serve several, each with its own entry dimensions:
     `programs=train:loss,logits:logits:B=1`.
+
+    A `hydra.scan` over many whole chunks becomes a `hydra.loop` that runs an entry of its own, which
+    later passes work on once whatever the length; one over few is written out chunk by chunk, which
+    leaves more to fuse, and so is one that uses parameters under a condition or of layers.
   }];
   let options = [
     Option<"preset", "preset", "std::string", "", "name of a preset of the model">,
@@ -22,6 +26,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     ListOption<"programs", "programs", "std::string", "NAME:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,
+    Option<"loopsFrom", "loops-from", "int64_t", "8", "whole chunks from which on a scan becomes a loop">,
   ];
   let statistics = [Statistic<"boundValues", "values", "values that got a static type">,
                     Statistic<"broadcasts", "broadcasts", "broadcasts made explicit">];

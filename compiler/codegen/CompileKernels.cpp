@@ -79,11 +79,8 @@ llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::Plan
     SmallVector<int64_t> &known = found[launch.getKernelAttr().getAttr()];
     known.resize(kernel.getLayouts().size(), 256);
     for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
-      plan::Place place = plan::placeOf(arg);
-      int64_t at = place.buffer.getOffset().value_or(0) + place.bytes;
       int64_t &least = known[i % known.size()]; // of every instance
-      if (at != 0)
-        least = std::min(least, at & -at);
+      least = std::min(least, plan::alignmentOf(arg));
     }
   });
   return found;

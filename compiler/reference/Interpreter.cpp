@@ -84,6 +84,8 @@ private:
       return bind(use.getResult(), use.getVariable(), use);
     if (auto group = dyn_cast<FusedOp>(op))
       return evaluateGroup(group);
+    if (auto loop = dyn_cast<LoopOp>(op))
+      return evaluateLoop(loop);
     auto reference = dyn_cast<ReferenceOpInterface>(op);
     if (!reference)
       return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
@@ -117,6 +119,65 @@ private:
     release(group.getYield());
     release(group);
     return success();
+  }
+
+  LogicalResult evaluateLoop(LoopOp loop) {
+    EntryOp entry = loop.getEntry();
+    WalkAttr walk = loop.getWalk();
+    Block &body = entry.getBody().front();
+    ReturnOp end = entry.getReturn();
+    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    auto inputs = llvm::map_to_vector(loop.getInputs(), [&](Value v) { return tensors.lookup(v); });
+    std::vector<RefTensor> joined;
+    for (unsigned i = 0; i < stacked; ++i)
+      joined.emplace_back(entry.wholeResultType(i).getShape());
+    for (int64_t i = 0; i < walk.getCount(); ++i) {
+      const int64_t number = walk.getReverse() ? walk.getCount() - 1 - i : i;
+      for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
+        tensors[argument] = input;
+      for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, walk.getOver())) {
+        auto chunk = std::make_shared<RefTensor>(typeOf(argument).getShape());
+        forRunsOfChunk(*input, *chunk, axis, number, [](const double *whole, double *part, int64_t n) {
+          std::copy_n(whole, n, part);
+        });
+        tensors[argument] = std::move(chunk);
+      }
+      countUses(body);
+      for (Operation &op : body.without_terminator())
+        if (failed(evaluate(&op)))
+          return failure();
+      for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, walk.getStacked()))
+        forRunsOfChunk(whole, *tensors.lookup(value), axis, number,
+                       [](double *whole, const double *part, int64_t n) {
+                         std::copy_n(part, n, whole);
+                       });
+      for (auto [input, value] : llvm::zip(MutableArrayRef(inputs).slice(over, walk.getCarried()),
+                                           end.getOutputs().drop_front(stacked)))
+        input = tensors.lookup(value);
+      release(end);
+    }
+    for (BlockArgument argument : body.getArguments())
+      tensors.erase(argument);
+    for (auto [result, whole] : llvm::zip(loop.getResults(), joined))
+      tensors[result] = std::make_shared<RefTensor>(std::move(whole));
+    for (auto [result, input] : llvm::zip(loop.getResults().drop_front(stacked),
+                                          ArrayRef(inputs).slice(over, walk.getCarried())))
+      tensors[result] = input;
+    release(loop);
+    return success();
+  }
+
+  /// Calls `copy` for every run of elements that a chunk of a tensor has along an axis.
+  template <typename Whole, typename Part, typename Copy>
+  static void forRunsOfChunk(Whole &whole, Part &part, int64_t axis, int64_t number, Copy copy) {
+    int64_t run = 1, runs = 1;
+    for (size_t d = axis; d < part.shape.size(); ++d)
+      run *= part.shape[d];
+    for (int64_t d = 0; d < axis; ++d)
+      runs *= part.shape[d];
+    const int64_t stride = run / part.shape[axis] * whole.shape[axis];
+    for (int64_t r = 0; r < runs; ++r)
+      copy(whole.data.data() + r * stride + number * run, part.data.data() + r * run, run);
   }
 
   void give(Value to, Value from) {

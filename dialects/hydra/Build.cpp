@@ -52,6 +52,37 @@ Value flattenRows(OpBuilder &b, Location loc, Value x) {
   return reshape(b, loc, x, {RefTensor::elements(shape.drop_back()), shape.back()});
 }
 
+EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
+                 ArrayRef<RankedTensorType> types) {
+  OpBuilder b(before);
+  auto model = before->getParentOfType<ModelOp>();
+  std::string name;
+  for (unsigned number = 0; name.empty() || model.lookupSymbol(name); ++number)
+    name = (stem + "_" + Twine(number)).str();
+  auto entry = EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}),
+                               b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}),
+                               StringAttr(), DenseI64ArrayAttr(), walk);
+  entry.getBody().emplaceBlock();
+  const size_t over = walk.getOver().size(), carried = walk.getCarried();
+  for (auto [i, type] : llvm::enumerate(types)) {
+    auto [kind, number] = i < over             ? std::pair("chunk", i)
+                          : i < over + carried ? std::pair("carried", i - over)
+                                               : std::pair("kept", i - over - carried);
+    entry.addArgument((kind + Twine(number)).str(), type, loc);
+  }
+  return entry;
+}
+
+void endLoopBody(EntryOp body, ValueRange results) {
+  OpBuilder b = OpBuilder::atBlockEnd(&body.getBody().front());
+  SmallVector<Attribute> names;
+  const size_t stacked = body.getWalk()->getStacked().size();
+  for (size_t i = 0; i < results.size(); ++i)
+    names.push_back(b.getStringAttr(i < stacked ? "joined" + Twine(i)
+                                                : "carried" + Twine(i - stacked)));
+  ReturnOp::create(b, body.getLoc(), results, b.getArrayAttr(names), b.getArrayAttr({}));
+}
+
 std::optional<double> constantValue(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (auto c = dyn_cast<ConstantOp>(op))

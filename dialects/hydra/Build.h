@@ -26,6 +26,13 @@ mlir::Value sumTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value g,
 /// All leading dimensions as one: `[..., K]` to `[T, K]`.
 mlir::Value flattenRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x);
 
+/// An entry in front of another that loops run as `walk` says, with arguments of these types, still
+/// without operations; named `stem` and a number.
+EntryOp loopBody(EntryOp before, llvm::StringRef stem, mlir::Location loc, WalkAttr walk,
+                 llvm::ArrayRef<mlir::RankedTensorType> types);
+/// Gives the body of a loop its results: first those that are joined, then those carried on.
+void endLoopBody(EntryOp body, mlir::ValueRange results);
+
 /// The value of a `hydra.constant`, also behind broadcasts and reshapes; nullopt for others.
 std::optional<double> constantValue(mlir::Value v);
 

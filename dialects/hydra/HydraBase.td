@@ -81,6 +81,26 @@ def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
   let assemblyFormat = "`<` $path `,` $phase `>`";
 }
 
+def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {
+  let mnemonic = "walk";
+  let summary = "how a loop walks: what its body takes in every iteration, and what becomes of its results";
+  let description = [{
+    The body runs `count` times, from the first chunk to the last or, with `reverse`, from the last to
+    the first. Its first arguments are chunks of sequences, cut along the axes `over`; then come
+    `carried` values that the iteration before left; the rest are the same in every iteration. Its
+    first results are chunks of whole results, joined along the axes `stacked`; the others are
+    carried on.
+  }];
+  let parameters = (ins "int64_t":$count, OptionalArrayRefParameter<"int64_t">:$over,
+                        DefaultValuedParameter<"int64_t", "0">:$carried,
+                        OptionalArrayRefParameter<"int64_t">:$stacked,
+                        DefaultValuedParameter<"bool", "false">:$reverse);
+  let assemblyFormat = [{
+    `<` $count (`over` `[` $over^ `]`)? (`carried` $carried^)? (`stacked` `[` $stacked^ `]`)?
+    (`reverse` $reverse^)? `>`
+  }];
+}
+
 // Numbers that may still be expressions. The accessors are for bound operations.
 def Hydra_Int : Attr<CPred<"::hydra::isIntOrExpr($_self)">, "integer or expression"> {
   let storageType = "::mlir::Attribute";

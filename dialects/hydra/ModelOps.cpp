@@ -1,5 +1,5 @@
 // Text, verification and lookups of the operations that make up a model file.
-#include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/Build.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -99,7 +99,9 @@ static LogicalResult verifyPresets(ModelOp model) {
 static LogicalResult verifyBoundAttributes(Operation *op) {
   if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, PrefixScanOp, ScanOp>(op))
     return op->emitOpError("exists only before binding");
-  bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>();
+  auto entry = op->getParentOfType<EntryOp>(); // bodies of loops may belong to a layer
+  bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>() ||
+                 (entry && !entry.isProgram());
   for (NamedAttribute a : op->getAttrs()) {
     auto init = dyn_cast<InitAttr>(a.getValue());
     StringRef unbound;
@@ -696,6 +698,12 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
   }
+  if (succeeded(parser.parseOptionalKeyword("walk"))) {
+    WalkAttr walk;
+    if (parser.parseCustomAttributeWithFallback(walk))
+      return failure();
+    state.addAttribute("walk", walk);
+  }
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
@@ -738,8 +746,43 @@ void EntryOp::print(OpAsmPrinter &p) {
     llvm::interleaveComma(*getIds(), p);
     p << ')';
   }
+  if (getWalk()) {
+    p << " walk ";
+    p.printStrippedAttrOrType(*getWalk());
+  }
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+/// Whether the body of a loop has the arguments and results of which its walk speaks.
+static LogicalResult verifyWalk(EntryOp entry) {
+  WalkAttr walk = *entry.getWalk();
+  const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+  ReturnOp end = entry.getReturn();
+  if (walk.getCount() < 1 || walk.getCarried() < 0)
+    return entry.emitOpError() << "walks " << walk.getCount() << " times and carries "
+                               << walk.getCarried() << " values";
+  if (over + walk.getCarried() > entry.getBody().getNumArguments() ||
+      stacked + walk.getCarried() != end.getOutputs().size() || !end.getUpdated().empty())
+    return entry.emitOpError() << "has " << entry.getBody().getNumArguments() << " arguments and "
+                               << end.getOutputs().size() << " results; expected at least "
+                               << over + walk.getCarried() << ", and "
+                               << stacked + walk.getCarried();
+  auto hasAxis = [](Value v, int64_t axis) {
+    return axis >= 0 && axis < static_cast<int64_t>(build::shapeOf(v).size());
+  };
+  for (auto [argument, axis] : llvm::zip(entry.getBody().getArguments(), walk.getOver()))
+    if (!hasAxis(argument, axis))
+      return entry.emitOpError() << "walks over axis " << axis << " of " << argument.getType();
+  for (auto [value, axis] : llvm::zip(end.getOutputs(), walk.getStacked()))
+    if (!hasAxis(value, axis))
+      return entry.emitOpError() << "joins axis " << axis << " of " << value.getType();
+  for (auto [argument, value] : llvm::zip(entry.getBody().getArguments().drop_front(over),
+                                          end.getOutputs().drop_front(stacked)))
+    if (argument.getType() != value.getType())
+      return entry.emitOpError() << "carries " << argument.getType() << " on as "
+                                 << value.getType();
+  return success();
 }
 
 LogicalResult EntryOp::verify() {
@@ -757,7 +800,7 @@ LogicalResult EntryOp::verify() {
        llvm::zip(getBody().getArguments(), getArgNames().getAsValueRange<StringAttr>(),
                  getArgShapes(), getArgDtypes())) {
     Type element = cast<TypeAttr>(dtype).getValue();
-    if (!element.isF32() && !element.isBF16() && !element.isInteger(32))
+    if (isProgram() && !element.isF32() && !element.isBF16() && !element.isInteger(32))
       return emitOpError() << "argument '" << name << "' has elements of " << element
                            << "; expected f32, bf16 or i32";
     if (!isIntListOrExprs(shape))
@@ -776,7 +819,7 @@ LogicalResult EntryOp::verify() {
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
   if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
     return emitOpError() << "unknown stage '" << *getStage() << "'";
-  return success();
+  return getWalk() ? verifyWalk(*this) : success();
 }
 
 void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
@@ -803,6 +846,55 @@ BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Locati
     setIds(ids);
   }
   return getBody().addArgument(type, loc);
+}
+
+void EntryOp::eraseArgument(unsigned number) {
+  auto without = [&](ArrayAttr list) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values.erase(values.begin() + number);
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgNamesAttr(without(getArgNames()));
+  setArgShapesAttr(without(getArgShapes()));
+  setArgDtypesAttr(without(getArgDtypes()));
+  if (getIds()) {
+    SmallVector<int64_t> ids(*getIds());
+    ids.erase(ids.begin() + number);
+    setIds(ids);
+  }
+  getBody().eraseArgument(number);
+}
+
+void EntryOp::setArgumentType(unsigned number, RankedTensorType type) {
+  auto with = [&](ArrayAttr list, Attribute value) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values[number] = value;
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgShapesAttr(with(getArgShapes(), Builder(getContext()).getI64ArrayAttr(type.getShape())));
+  setArgDtypesAttr(with(getArgDtypes(), TypeAttr::get(type.getElementType())));
+  getBody().getArgument(number).setType(type);
+}
+
+/// A tensor of so many of these side by side along an axis.
+static RankedTensorType repeated(RankedTensorType type, int64_t axis, int64_t count) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[axis] *= count;
+  return type.clone(shape);
+}
+
+RankedTensorType EntryOp::wholeType(BlockArgument argument) {
+  RankedTensorType type = build::typeOf(argument);
+  if (!getWalk() || argument.getArgNumber() >= getWalk()->getOver().size())
+    return type;
+  return repeated(type, getWalk()->getOver()[argument.getArgNumber()], getWalk()->getCount());
+}
+
+RankedTensorType EntryOp::wholeResultType(unsigned result) {
+  RankedTensorType type = build::typeOf(getReturn().getOutputs()[result]);
+  if (!getWalk() || result >= getWalk()->getStacked().size())
+    return type;
+  return repeated(type, getWalk()->getStacked()[result], getWalk()->getCount());
 }
 
 ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {

@@ -134,19 +134,33 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     set by the passes that turn a forward entry into a `grad`, `train`, `accumulate` or `apply`
     program. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
     are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
+
+    An entry with `walk` is no program but the body of `hydra.loop`s: all that a pass does to the
+    operations of a program it does to them as well, once for all loops that share the body.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
                        TypeArrayAttr:$arg_dtypes, StrArrayAttr:$dims,
                        OptionalAttr<StrAttr>:$stage,
-                       OptionalAttr<DenseI64ArrayAttr>:$ids);
+                       OptionalAttr<DenseI64ArrayAttr>:$ids,
+                       OptionalAttr<Hydra_WalkAttr>:$walk);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ReturnOp getReturn();
+    /// Whether it can be run by itself: all but bodies of loops.
+    bool isProgram() { return !getWalk(); }
     /// Adds an argument with a bound type; returns its value.
     ::mlir::BlockArgument addArgument(::llvm::StringRef name, ::mlir::RankedTensorType type,
                                       ::mlir::Location loc);
+    /// Removes an argument that nothing uses.
+    void eraseArgument(unsigned number);
+    /// Gives an argument another bound type.
+    void setArgumentType(unsigned number, ::mlir::RankedTensorType type);
+    /// The type of the whole sequence of which an argument is a chunk; of others, their own.
+    ::mlir::RankedTensorType wholeType(::mlir::BlockArgument argument);
+    /// The same for a result.
+    ::mlir::RankedTensorType wholeResultType(unsigned result);
   }];
 }
 
@@ -219,7 +233,8 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
     `rows` in expressions is their number. The first yielded values are chunks of results, joined
     along `axis`; the last, as many as are carried, are the next chunk's carried values and in the end
     results, and keep their type. The body may read everything outside of it. Exists only before
-    binding: `hydra-bind` writes the body once for every chunk.
+    binding: `hydra-bind` makes a `hydra.loop` of the chunks that are whole, and writes out a last one
+    that is short.
   }];
   let arguments = (ins Hydra_Int:$axis, Hydra_Int:$chunk, Variadic<Hydra_Value>:$sequences,
                        Variadic<Hydra_Value>:$inits);
@@ -231,6 +246,41 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
   let extraClassDeclaration = [{
     /// How many of the yielded values are chunks of results.
     unsigned stackedCount() { return getNumResults() - getInits().size(); }
+  }];
+}
+
+def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                               DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>,
+                               DeclareOpInterfaceMethods<PrecisionOpInterface,
+                                                         ["precisionClass", "takesBf16", "yieldF32"]>]> {
+  let summary = "runs an entry once for every chunk of sequences";
+  let description = [{
+    ```mlir
+    %z, %end = hydra.loop @scan_0(%keys, %values, %start, %g)
+        : (tensor<4x64x8xf32>, …) -> (tensor<4x64x8xf32>, tensor<4x8x8xf32>)
+    ```
+    The entry @scan_0 and its `walk` (see `hydra.entry`) say which operands are cut into chunks, which are
+    carried from one iteration to the next, and which stay. Results are whole tensors of joined
+    chunks, then what was carried in the end. `hydra-to-plan` makes a loop of it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$body, Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$values);
+  let assemblyFormat = "$body `(` $inputs `)` attr-dict `:` functional-type($inputs, $values)";
+  let builders = [
+    /// Of a body that is in the model already.
+    OpBuilder<(ins "::hydra::EntryOp":$body, "::mlir::ValueRange":$inputs)>
+  ];
+  let extraClassDeclaration = [{
+    ::hydra::EntryOp getEntry();
+    ::hydra::WalkAttr getWalk() { return *getEntry().getWalk(); }
+    ::mlir::OperandRange getSequences() { return getInputs().take_front(getWalk().getOver().size()); }
+    ::mlir::OperandRange getInits() {
+      return getInputs().slice(getWalk().getOver().size(), getWalk().getCarried());
+    }
+    /// What every iteration reads.
+    ::mlir::OperandRange getKept() {
+      return getInputs().drop_front(getWalk().getOver().size() + getWalk().getCarried());
+    }
   }];
 }
 

@@ -106,6 +106,22 @@ SmallVector<int64_t> stridesOf(MemRefType type) {
   return strides;
 }
 
+int64_t alignmentOf(Value buffer) {
+  int64_t alignment = 256;
+  auto keep = [&](int64_t bytes) {
+    if (bytes != 0)
+      alignment = std::min(alignment, bytes & -bytes);
+  };
+  Place place = placeOf(buffer);
+  keep(place.buffer.getOffset().value_or(0) + place.bytes);
+  for (Operation *user : buffer.getUsers())
+    if (auto loop = dyn_cast<LoopOp>(user))
+      for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
+        if (value == buffer)
+          keep(stride);
+  return alignment;
+}
+
 int64_t extentBytes(MemRefType type) {
   int64_t last = 0;
   for (auto [d, stride] : llvm::zip(type.getShape(), stridesOf(type)))

@@ -33,6 +33,10 @@ struct Place {
 };
 Place placeOf(mlir::Value v);
 
+/// Bytes (a power of two, at most 256) by which the first element is aligned, wherever loops move it.
+/// Buffers without an offset yet count as aligned.
+int64_t alignmentOf(mlir::Value buffer);
+
 /// Strides of a buffer's type, in elements.
 llvm::SmallVector<int64_t> stridesOf(mlir::MemRefType type);
 /// Bytes from the first element to the end of the last.

@@ -28,6 +28,7 @@ struct Bind : impl::BindBase<Bind> {
 
 private:
   LogicalResult run() {
+    scans.loopsFrom = loopsFrom;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
     if (failed(declareSymbols()) || failed(applyPreset()) || failed(applySettings()) ||

@@ -1,4 +1,4 @@
-// Scans are written out while they are bound: part of hydra-bind.
+// Scans become loops, or are written out, while they are bound: part of hydra-bind.
 #pragma once
 
 #include "dialects/hydra/Expr.h"
@@ -20,14 +20,22 @@ public:
   ScanWriter(Environment &environment, BindOperations bind)
       : environment(environment), bind(std::move(bind)) {}
 
+  /// A scan of that many whole chunks or more becomes a loop.
+  int64_t loopsFrom = 0;
+
   /// Replaces a `hydra.scan` or `hydra.prefix_scan` whose operands are bound and whose body calls
   /// nothing; reports what does not fit, and scans that would become more than a million
   /// operations.
   llvm::LogicalResult writeOut(mlir::Operation *scan);
 
 private:
-  /// The body once for every chunk.
+  /// A loop over the whole chunks, if they are many; the body once more for every other chunk.
   llvm::LogicalResult write(ScanOp scan);
+  /// A loop over the first chunks, whose body becomes an entry; returns its results.
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>> writeLoop(ScanOp scan, int64_t chunks,
+                                                            bool hasRest);
+  static llvm::LogicalResult checkCarried(ScanOp scan, mlir::ValueRange before,
+                                          mlir::ValueRange yielded);
   /// Combines all rows with those 1, 2, 4, ... before (Hillis and Steele, "Data Parallel
   /// Algorithms", 1986): each time what a row stands for begins twice as far back.
   llvm::LogicalResult write(PrefixScanOp scan);
@@ -38,6 +46,9 @@ private:
   /// Joins the chunks of every result, and hands on what was carried.
   llvm::LogicalResult replace(ScanOp scan, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> parts,
                               llvm::ArrayRef<mlir::Value> carried);
+
+  /// Gives `rows` the meaning that it has around a scan; null: none.
+  void restoreRows(mlir::Attribute rows);
 
   Environment &environment;
   BindOperations bind;

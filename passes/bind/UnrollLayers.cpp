@@ -1,4 +1,5 @@
 // hydra-unroll-layers: layers become straight-line code.
+#include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -24,6 +25,7 @@ struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
     for (ForOp loop : loops)
       if (failed(unroll(loop, model.lookupSymbol<StackOp>(loop.getStackAttr()))))
         return signalPassFailure();
+    eraseUnusedBodies(model);
     for (StackOp stack : llvm::make_early_inc_range(model.getBody().getOps<StackOp>()))
       if (failed(expand(stack)))
         return signalPassFailure();
@@ -123,6 +125,9 @@ private:
       clone->setLoc(withLayer(op.getLoc(), path));
       if (failed(evaluateAttributes(clone, environment)))
         return failure();
+      if (auto loop = dyn_cast<LoopOp>(clone);
+          loop && failed(resolveBody(loop, stack, path, environment)))
+        return failure();
       auto use = dyn_cast<UseOp>(clone);
       if (Operation *variable = use ? stack.lookupSymbol(use.getVariableAttr()) : nullptr) {
         Attribute condition = variable->getAttr("condition");
@@ -139,6 +144,40 @@ private:
     }
     return llvm::map_to_vector(block.getTerminator()->getOperands(),
                                [&](Value v) { return mapping.lookupOrDefault(v); });
+  }
+
+  /// Whether anything in the body of a loop waits for the number of the layer.
+  static bool dependsOnLayer(EntryOp body) {
+    WalkResult walked = body.walk([&](Operation *op) {
+      auto loop = dyn_cast<LoopOp>(op);
+      bool depends = isa<WhenOp>(op) || (loop && dependsOnLayer(loop.getEntry())) ||
+                     llvm::any_of(op->getAttrs(),
+                                  [](NamedAttribute a) { return hasExpr(a.getValue()); });
+      return depends ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return walked.wasInterrupted();
+  }
+
+  /// Gives a loop of one layer a body of its own where the body depends on the layer.
+  LogicalResult resolveBody(LoopOp loop, StackOp stack, StringRef path,
+                            const Environment &environment) {
+    EntryOp common = loop.getEntry();
+    if (!dependsOnLayer(common))
+      return success();
+    SmallVector<RankedTensorType> types = llvm::map_to_vector(
+        common.getBody().getArgumentTypes(), [](Type t) { return cast<RankedTensorType>(t); });
+    EntryOp body = build::loopBody(common, common.getSymName(), common.getLoc(),
+                                   *common.getWalk(), types);
+    IRMapping mapping;
+    mapping.map(common.getBody().getArguments(), body.getBody().getArguments());
+    OpBuilder b = OpBuilder::atBlockEnd(&body.getBody().front());
+    FailureOr<SmallVector<Value>> results =
+        cloneBlock(b, common.getBody().front(), mapping, stack, path, environment);
+    if (failed(results))
+      return failure();
+    build::endLoopBody(body, *results);
+    loop.setBodyAttr(FlatSymbolRefAttr::get(body.getSymNameAttr()));
+    return success();
   }
 
   /// Replaces a stack by the variables of its elements.

@@ -2,6 +2,11 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include <map>
+
 using namespace mlir;
 
 namespace hydra {
@@ -18,73 +23,38 @@ struct BackwardPhase : OpBuilder::Listener {
   }
 };
 
-struct Differentiate : impl::DifferentiateBase<Differentiate> {
-  using DifferentiateBase::DifferentiateBase;
+void eraseDead(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
 
-  void runOnOperation() override {
-    ModelOp model = findBoundModel(getOperation());
-    if (!model)
-      return signalPassFailure();
-    FailureOr<SmallVector<EntryOp>> entries =
-        findPrograms(model, SmallVector<std::string>(programs.begin(), programs.end()));
-    if (failed(entries))
-      return signalPassFailure();
-    for (EntryOp entry : *entries)
-      if (failed(differentiate(model, entry)))
-        return signalPassFailure();
-  }
+/// The derivative of one loop's body, for the same operands with gradients and results that have them.
+struct LoopDerivative {
+  EntryOp saving;                    ///< the body that also hands out what it is given
+  SmallVector<unsigned> saved;       ///< carried values that it hands out, behind what it joins
+  EntryOp reverse;                   ///< what runs backwards
+  SmallVector<unsigned> sequences;   ///< operands of the loop that it walks over, before the saved,
+  SmallVector<unsigned> incoming;    ///< the gradients of these joined results,
+  SmallVector<unsigned> kept;        ///< and other operands that it reads
+  SmallVector<unsigned> outSequences, outCarried, outKept; ///< operands whose gradients it makes
+};
 
-private:
-  LogicalResult differentiate(ModelOp model, EntryOp entry) {
-    if (entry.getStage())
-      return entry.emitOpError() << "@" << entry.getSymName() << " is a " << *entry.getStage()
-                                 << " program already";
-    Block &body = entry.getBody().front();
-    ReturnOp end = entry.getReturn();
-    Value loss = end.getOutput("loss");
-    if (!loss || !build::shapeOf(loss).empty() || !build::typeOf(loss).getElementType().isF32())
-      return entry.emitOpError() << "@" << entry.getSymName()
-                                 << " has no scalar f32 output 'loss' to differentiate";
-    if (failed(findActive(body)))
-      return failure();
+/// Derivatives of the bodies of loops; loops over the same body share them.
+using LoopDerivatives = std::map<std::string, LoopDerivative>;
 
-    gradients.clear();
-    BackwardPhase phase;
-    OpBuilder b(end);
-    b.setListener(&phase);
-    Value one = build::constant(b, loss.getLoc(), loss.getType(), 1.0);
-    gradients[loss] = {one};
-    SmallVector<Operation *> forward;
-    for (Operation &op : body)
-      if (!llvm::is_contained({end.getOperation(), one.getDefiningOp()}, &op))
-        forward.push_back(&op);
-    DenseMap<Attribute, SmallVector<Value>> parameterGradients;
-    for (Operation *op : llvm::reverse(forward))
-      if (failed(pullBack(b, op, parameterGradients)))
-        return failure();
+/// Walks back through the operations of a block.
+class BackwardWalk {
+public:
+  explicit BackwardWalk(LoopDerivatives &loops) : loops(loops) {}
 
-    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
-    SmallVector<Value> values(end.getOutputs());
-    for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-      Value gradient = sum(b, parameterGradients.lookup(param.getSymNameAttr()));
-      if (!gradient)
-        gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
-      names.push_back(b.getStringAttr("grad." + param.getSymName()));
-      values.push_back(gradient);
-    }
-    values.append(end.getUpdates().begin(), end.getUpdates().end());
-    end.getValuesMutable().assign(values);
-    end.setOutputNamesAttr(b.getArrayAttr(names));
-    entry.setStage("grad");
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    return success();
-  }
+  DenseSet<Value> active; ///< values that depend on what the derivative is by
+  DenseMap<Value, SmallVector<Value>> gradients;
+  DenseMap<Attribute, SmallVector<Value>> parameterGradients;
+  unsigned products = 0;
 
-  /// Finds the values that depend on a parameter.
+  /// Adds all that depends on parameters and on active values.
   LogicalResult findActive(Block &body) {
-    active.clear();
     for (Operation &op : body) {
       if (isa<ForOp, WhenOp>(op))
         return op.emitOpError("cannot be differentiated; run hydra-unroll-layers first");
@@ -95,14 +65,25 @@ private:
       if (!depends)
         continue;
       for (Value result : op.getResults())
-        if (isa<FloatType>(build::typeOf(result).getElementType()))
+        if (hasFloats(result))
           active.insert(result);
     }
     return success();
   }
 
-  /// The sum of all that was handed on to a value; null for nothing.
-  Value sum(OpBuilder &b, ArrayRef<Value> parts) {
+  /// Hands gradients on from the last of these operations to the first; builds with `b`.
+  LogicalResult run(OpBuilder &b, ArrayRef<Operation *> forward) {
+    for (Operation *op : llvm::reverse(forward))
+      if (failed(pullBack(b, op)))
+        return failure();
+    return success();
+  }
+
+  /// The gradient that was handed on to a value; null for none.
+  Value gradientOf(OpBuilder &b, Value v) { return sum(b, gradients.lookup(v)); }
+
+  /// The sum of several gradients; null for none.
+  static Value sum(OpBuilder &b, ArrayRef<Value> parts) {
     SmallVector<Value> rest(parts);
     Value sum = joinSlices(b, rest);
     for (Value part : rest)
@@ -110,9 +91,12 @@ private:
     return sum;
   }
 
+private:
+  static bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
+
   /// Gradients of slices that together are the whole value need no sum of padded tensors: they are
   /// put side by side, and taken out of `parts`.
-  Value joinSlices(OpBuilder &b, SmallVectorImpl<Value> &parts) {
+  static Value joinSlices(OpBuilder &b, SmallVectorImpl<Value> &parts) {
     auto first = llvm::find_if(parts, [](Value v) { return v.getDefiningOp<PadOp>() != nullptr; });
     if (first == parts.end() || parts.size() < 2)
       return {};
@@ -142,10 +126,9 @@ private:
   }
 
   /// Hands the gradients of an operation's results on to its operands.
-  LogicalResult pullBack(OpBuilder &b, Operation *op,
-                         DenseMap<Attribute, SmallVector<Value>> &parameterGradients) {
+  LogicalResult pullBack(OpBuilder &b, Operation *op) {
     SmallVector<Value> incoming =
-        llvm::map_to_vector(op->getResults(), [&](Value v) { return sum(b, gradients.lookup(v)); });
+        llvm::map_to_vector(op->getResults(), [&](Value v) { return gradientOf(b, v); });
     if (llvm::none_of(incoming, [](Value v) { return static_cast<bool>(v); }) ||
         llvm::none_of(op->getResults(), [&](Value v) { return active.contains(v); }))
       return success();
@@ -153,6 +136,8 @@ private:
       parameterGradients[use.getVariableAttr().getAttr()].push_back(incoming[0]);
       return success();
     }
+    if (auto loop = dyn_cast<LoopOp>(op))
+      return pullBackLoop(b, loop, incoming);
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     if (!differentiable)
       return op->emitOpError("lies between a parameter and the loss but has no derivative");
@@ -172,8 +157,309 @@ private:
     return success();
   }
 
-  DenseSet<Value> active;
-  DenseMap<Value, SmallVector<Value>> gradients;
+  //===-- Loops -----------------------------------------------------------------------------===//
+
+  /// The derivative of a loop is a loop from the last chunk to the first. Each iteration computes
+  /// again what the forward one did, from the carried values that it was given.
+  LogicalResult pullBackLoop(OpBuilder &b, LoopOp loop, ArrayRef<Value> incoming) {
+    WalkAttr walk = loop.getWalk();
+    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    FailureOr<LoopDerivative *> found = derivativeOf(loop, incoming);
+    if (failed(found))
+      return failure();
+    LoopDerivative &d = **found;
+
+    LoopOp saving = loop;
+    if (!d.saved.empty()) {
+      OpBuilder forward(loop);
+      saving = LoopOp::create(forward, loop.getLoc(), d.saving, loop.getInputs());
+      for (auto [i, result] : llvm::enumerate(loop.getResults()))
+        result.replaceAllUsesWith(saving.getResult(i < stacked ? i : i + d.saved.size()));
+    }
+    SmallVector<Value> inputs;
+    for (unsigned i : d.sequences)
+      inputs.push_back(saving.getInputs()[i]);
+    llvm::append_range(inputs, saving.getResults().slice(stacked, d.saved.size()));
+    for (unsigned i : d.incoming)
+      inputs.push_back(incoming[i]);
+    auto zero = [&](Value like) { return build::constant(b, loop.getLoc(), like.getType(), 0.0); };
+    for (unsigned i : d.outCarried) {
+      Value gradient = incoming[stacked + i - over];
+      inputs.push_back(gradient ? gradient : zero(saving.getInputs()[i]));
+    }
+    for (unsigned i : d.outKept)
+      inputs.push_back(zero(saving.getInputs()[i]));
+    for (unsigned i : d.kept)
+      inputs.push_back(saving.getInputs()[i]);
+    auto reverse = LoopOp::create(b, loop.getLoc(), d.reverse, inputs);
+    size_t result = 0;
+    for (ArrayRef<unsigned> operands : {ArrayRef<unsigned>(d.outSequences),
+                                        ArrayRef<unsigned>(d.outCarried),
+                                        ArrayRef<unsigned>(d.outKept)})
+      for (unsigned i : operands) {
+        if (Value operand = saving.getInputs()[i]; active.contains(operand))
+          gradients[operand].push_back(reverse.getResult(result));
+        ++result;
+      }
+    if (saving != loop)
+      loop.erase();
+    ++products;
+    return success();
+  }
+
+  FailureOr<LoopDerivative *> derivativeOf(LoopOp loop, ArrayRef<Value> incoming) {
+    EntryOp body = loop.getEntry();
+    llvm::SmallBitVector activeArguments(loop.getInputs().size());
+    for (auto [i, input] : llvm::enumerate(loop.getInputs()))
+      activeArguments[i] = active.contains(input);
+    if (failed(followCarried(body, activeArguments)))
+      return failure();
+    std::string key = body.getSymName().str() + "|";
+    for (unsigned i = 0; i < activeArguments.size(); ++i)
+      key += activeArguments[i] ? '1' : '0';
+    llvm::SmallBitVector given(body.getWalk()->getStacked().size());
+    for (unsigned i = 0; i < given.size(); ++i) {
+      given[i] = incoming[i] != nullptr;
+      key += given[i] ? 'g' : '-';
+    }
+    auto [known, isNew] = loops.try_emplace(key);
+    if (isNew && failed(build(body, activeArguments, given, known->second)))
+      return failure();
+    return &known->second;
+  }
+
+  /// A carried value is active if it is after any iteration.
+  LogicalResult followCarried(EntryOp body, llvm::SmallBitVector &arguments) {
+    const size_t over = body.getWalk()->getOver().size();
+    const size_t stacked = body.getWalk()->getStacked().size();
+    for (bool changed = true; changed;) {
+      changed = false;
+      BackwardWalk inside(loops);
+      for (unsigned i : arguments.set_bits())
+        inside.active.insert(body.getBody().getArgument(i));
+      if (failed(inside.findActive(body.getBody().front())))
+        return failure();
+      for (auto [i, value] : llvm::enumerate(body.getReturn().getOutputs().drop_front(stacked)))
+        if (!arguments[over + i] && inside.active.contains(value))
+          changed = arguments[over + i] = true;
+    }
+    return success();
+  }
+
+  LogicalResult build(EntryOp body, const llvm::SmallBitVector &activeArguments,
+                      const llvm::SmallBitVector &given, LoopDerivative &d) {
+    WalkAttr walk = *body.getWalk();
+    Block &forward = body.getBody().front();
+    ReturnOp end = body.getReturn();
+    const unsigned sequences = walk.getOver().size(), carried = walk.getCarried(),
+                   joined = walk.getStacked().size(), arguments = forward.getNumArguments();
+    Location loc = withPhase(body.getLoc(), "backward");
+
+    // Arguments: what the forward body has, chunks of what was carried, and gradients.
+    SmallVector<RankedTensorType> types;
+    SmallVector<int64_t> axes(walk.getOver());
+    for (unsigned i = 0; i < sequences; ++i)
+      types.push_back(build::typeOf(forward.getArgument(i)));
+    for (unsigned i = 0; i < carried; ++i) {
+      types.push_back(withLeadingOne(build::typeOf(forward.getArgument(sequences + i))));
+      axes.push_back(0);
+    }
+    for (unsigned i : given.set_bits()) {
+      types.push_back(build::typeOf(end.getOutputs()[i]));
+      axes.push_back(walk.getStacked()[i]);
+      d.incoming.push_back(i);
+    }
+    for (unsigned i : activeArguments.set_bits()) {
+      (i < sequences ? d.outSequences : i < sequences + carried ? d.outCarried : d.outKept).push_back(i);
+      if (i >= sequences)
+        types.push_back(build::typeOf(forward.getArgument(i)));
+    }
+    for (unsigned i = sequences + carried; i < arguments; ++i)
+      types.push_back(build::typeOf(forward.getArgument(i)));
+    SmallVector<int64_t> outAxes;
+    for (unsigned i : d.outSequences)
+      outAxes.push_back(walk.getOver()[i]);
+    auto reversed = [&](ArrayRef<int64_t> over) {
+      return WalkAttr::get(body.getContext(), walk.getCount(), over,
+                           d.outCarried.size() + d.outKept.size(), outAxes, !walk.getReverse());
+    };
+    d.reverse = build::loopBody(body, (body.getSymName() + "_backward").str(), loc, reversed(axes),
+                                types);
+    Block &block = d.reverse.getBody().front();
+
+    BackwardPhase phase;
+    OpBuilder b = OpBuilder::atBlockEnd(&block);
+    b.setListener(&phase);
+    IRMapping mapping;
+    BackwardWalk inside(loops);
+    for (unsigned i = 0; i < arguments; ++i) {
+      Value value = i < sequences ? block.getArgument(i)
+                    : i < sequences + carried
+                        ? build::reshape(b, loc, block.getArgument(i),
+                                         build::shapeOf(forward.getArgument(i)))
+                        : block.getArgument(block.getNumArguments() - arguments + i);
+      mapping.map(forward.getArgument(i), value);
+      if (activeArguments[i])
+        inside.active.insert(value);
+    }
+    SmallVector<Operation *> again;
+    for (Operation &op : forward.without_terminator())
+      again.push_back(b.clone(op, mapping));
+    if (failed(inside.findActive(block)))
+      return failure();
+    auto give = [&](unsigned result, Value gradient) {
+      Value value = mapping.lookup(end.getOutputs()[result]);
+      if (inside.active.contains(value))
+        inside.gradients[value].push_back(gradient);
+    };
+    unsigned next = sequences + carried;
+    for (unsigned i : d.incoming)
+      give(i, block.getArgument(next++));
+    for (unsigned i : d.outCarried)
+      give(joined + i - sequences, block.getArgument(next++));
+    if (failed(inside.run(b, again)))
+      return failure();
+    products += inside.products;
+
+    SmallVector<Value> results;
+    for (unsigned i : activeArguments.set_bits()) {
+      Value value = mapping.lookup(forward.getArgument(i)), gradient = inside.gradientOf(b, value);
+      if (i >= sequences + carried) { // what earlier iterations added is carried
+        Value before = block.getArgument(next++);
+        gradient = gradient ? AddOp::create(b, loc, before, gradient) : before;
+      }
+      results.push_back(gradient ? gradient : build::constant(b, loc, value.getType(), 0.0));
+    }
+    build::endLoopBody(d.reverse, results);
+    eraseDead(block);
+
+    // What it does not read it need not be given.
+    SmallVector<int64_t> left;
+    for (unsigned i = 0; i < axes.size(); ++i) {
+      if (i >= sequences + carried || !block.getArgument(i).use_empty()) {
+        left.push_back(axes[i]);
+        if (i < sequences)
+          d.sequences.push_back(i);
+        else if (i < sequences + carried)
+          d.saved.push_back(i - sequences);
+      }
+    }
+    for (unsigned i = sequences + carried; i < arguments; ++i)
+      if (!block.getArgument(block.getNumArguments() - arguments + i).use_empty())
+        d.kept.push_back(i);
+    for (unsigned i = block.getNumArguments(); i-- > 0;) {
+      const bool fixed = i >= sequences + carried && i < next; // gradients and their sums
+      if (!fixed && block.getArgument(i).use_empty())
+        d.reverse.eraseArgument(i);
+    }
+    d.reverse.setWalkAttr(reversed(left));
+    d.saving = savingBody(body, d.saved);
+    return success();
+  }
+
+  static RankedTensorType withLeadingOne(RankedTensorType type) {
+    SmallVector<int64_t> shape{1};
+    llvm::append_range(shape, type.getShape());
+    return type.clone(shape);
+  }
+
+  /// A copy of the body that also joins the carried values that it is given.
+  static EntryOp savingBody(EntryOp body, ArrayRef<unsigned> saved) {
+    if (saved.empty())
+      return body;
+    WalkAttr walk = *body.getWalk();
+    SmallVector<int64_t> axes(walk.getStacked());
+    axes.append(saved.size(), 0);
+    SmallVector<RankedTensorType> types = llvm::map_to_vector(
+        body.getBody().getArgumentTypes(), [](Type t) { return cast<RankedTensorType>(t); });
+    EntryOp saving = build::loopBody(
+        body, (body.getSymName() + "_saving").str(), body.getLoc(),
+        WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(), walk.getCarried(), axes,
+                      walk.getReverse()),
+        types);
+    Block &block = saving.getBody().front();
+    IRMapping mapping;
+    mapping.map(body.getBody().getArguments(), block.getArguments());
+    OpBuilder b = OpBuilder::atBlockEnd(&block);
+    SmallVector<Value> results;
+    for (unsigned i : saved) {
+      Value value = block.getArgument(walk.getOver().size() + i);
+      results.push_back(build::reshape(b, body.getLoc(), value,
+                                       withLeadingOne(build::typeOf(value)).getShape()));
+    }
+    for (Operation &op : body.getBody().front().without_terminator())
+      b.clone(op, mapping);
+    SmallVector<Value> all = llvm::map_to_vector(
+        body.getReturn().getOutputs(), [&](Value v) { return mapping.lookup(v); });
+    all.insert(all.begin() + walk.getStacked().size(), results.begin(), results.end());
+    build::endLoopBody(saving, all);
+    return saving;
+  }
+
+  LoopDerivatives &loops;
+};
+
+struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    FailureOr<SmallVector<EntryOp>> entries =
+        findPrograms(model, SmallVector<std::string>(programs.begin(), programs.end()));
+    if (failed(entries))
+      return signalPassFailure();
+    for (EntryOp entry : *entries)
+      if (failed(differentiate(model, entry)))
+        return signalPassFailure();
+    eraseUnusedBodies(model);
+  }
+
+private:
+  LogicalResult differentiate(ModelOp model, EntryOp entry) {
+    if (entry.getStage())
+      return entry.emitOpError() << "@" << entry.getSymName() << " is a " << *entry.getStage()
+                                 << " program already";
+    Block &body = entry.getBody().front();
+    ReturnOp end = entry.getReturn();
+    Value loss = end.getOutput("loss");
+    if (!loss || !build::shapeOf(loss).empty() || !build::typeOf(loss).getElementType().isF32())
+      return entry.emitOpError() << "@" << entry.getSymName()
+                                 << " has no scalar f32 output 'loss' to differentiate";
+    BackwardWalk walk(loops);
+    if (failed(walk.findActive(body)))
+      return failure();
+    SmallVector<Operation *> forward;
+    for (Operation &op : body.without_terminator())
+      forward.push_back(&op);
+    BackwardPhase phase;
+    OpBuilder b(end);
+    b.setListener(&phase);
+    walk.gradients[loss] = {build::constant(b, loss.getLoc(), loss.getType(), 1.0)};
+    if (failed(walk.run(b, forward)))
+      return failure();
+    products += walk.products;
+
+    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
+    SmallVector<Value> values(end.getOutputs());
+    for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+      Value gradient =
+          BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
+      if (!gradient)
+        gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
+      names.push_back(b.getStringAttr("grad." + param.getSymName()));
+      values.push_back(gradient);
+    }
+    values.append(end.getUpdates().begin(), end.getUpdates().end());
+    end.getValuesMutable().assign(values);
+    end.setOutputNamesAttr(b.getArrayAttr(names));
+    entry.setStage("grad");
+    eraseDead(body);
+    return success();
+  }
+
+  LoopDerivatives loops;
 };
 
 } // namespace

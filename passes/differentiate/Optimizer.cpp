@@ -190,7 +190,7 @@ private:
     auto none = b.getArrayAttr({});
     auto apply = EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none,
                                  none, b.getStringAttr("apply"),
-                                 b.getDenseI64ArrayAttr({}));
+                                 b.getDenseI64ArrayAttr({}), WalkAttr());
     b.setInsertionPointToEnd(&apply.getBody().emplaceBlock());
     auto applyEnd = ReturnOp::create(b, entry.getLoc(), ValueRange(), none, none);
     b.setInsertionPoint(applyEnd);

@@ -14,6 +14,9 @@ ProgramLiveness::ProgramLiveness(EntryOp entry) {
       continue; // reads nothing itself
     for (OpOperand &operand : op.getOpOperands()) {
       Value root = layoutOf(operand.get()).root;
+      if (isa<ReturnOp>(op) && isa<BlockArgument>(root) && !entry.isProgram() &&
+          operand.getOperandNumber() < entry.getWalk()->getStacked().size())
+        continue; // joined before anything else happens
       uses[root].push_back({&op, operand.getOperandNumber(), root != operand.get()});
       if (Operation *concat = root.getDefiningOp(); concat && concat->hasAttr(kAdjacentAttr))
         for (Value part : concat->getOperands())
@@ -35,25 +38,23 @@ bool ProgramLiveness::diesAt(Value operand, Operation *op, unsigned number) cons
 
 bool ProgramLiveness::canOverwriteVariable(StringAttr variable, OpResult result) const {
   auto values = variableValues.find(variable);
-  if (values == variableValues.end())
-    return true; // never read
+  return values == variableValues.end() || // never read
+         llvm::all_of(values->second, [&](Value value) { return canOverwrite(value, result); });
+}
+
+bool ProgramLiveness::canOverwrite(Value value, OpResult result) const {
+  auto it = uses.find(value);
+  if (it == uses.end())
+    return true;
   Operation *producer = result.getOwner();
   auto storage = dyn_cast<StorageOpInterface>(producer);
   SmallVector<unsigned> overwritable =
       storage ? storage.overwritableOperands(result.getResultNumber()) : SmallVector<unsigned>();
   int64_t here = position.lookup(producer);
-  for (Value value : values->second) {
-    auto it = uses.find(value);
-    if (it == uses.end())
-      continue;
-    for (const Use &use : it->second) {
-      if (position.lookup(use.op) < here)
-        continue;
-      if (use.op != producer || use.view || !llvm::is_contained(overwritable, use.operand))
-        return false;
-    }
-  }
-  return true;
+  return llvm::all_of(it->second, [&](const Use &use) {
+    return position.lookup(use.op) < here ||
+           (use.op == producer && !use.view && llvm::is_contained(overwritable, use.operand));
+  });
 }
 
 } // namespace hydra

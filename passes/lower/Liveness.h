@@ -15,6 +15,8 @@ public:
   /// Whether the operation that makes `result` may write it into the variable: every read of the
   /// variable's value comes before it, or is an operand it may overwrite with this result.
   bool canOverwriteVariable(mlir::StringAttr variable, mlir::OpResult result) const;
+  /// The same for the bytes of one value, such as what a loop's body is given to carry on.
+  bool canOverwrite(mlir::Value value, mlir::OpResult result) const;
 
 private:
   struct Use {

@@ -201,21 +201,73 @@ private:
   llvm::StringMap<plan::KernelOp> kernels;
 };
 
-/// Turns one entry into a program.
+/// Turns one entry into a program, or the body of a loop into an iteration.
 class ProgramWriter : public plan::Lowering {
 public:
   ProgramWriter(PlanWriter &plan, EntryOp entry)
       : Lowering(entry.getContext()), plan(plan), entry(entry), liveness(entry) {}
+
+  /// Where the body of a loop finds what it is given and leaves its results: a buffer, or the bytes
+  /// of one chunk, for each argument, each joined result and each carried value.
+  struct LoopBuffers {
+    SmallVector<Value> arguments, joined, carried;
+  };
+
+  /// Writes one iteration at the end of a block.
+  LogicalResult runBody(Block &block, const LoopBuffers &given) {
+    b.setInsertionPointToEnd(&block);
+    ReturnOp end = entry.getReturn();
+    for (auto [argument, buffer] : llvm::zip(entry.getBody().getArguments(), given.arguments))
+      buffers[argument] = buffer;
+    auto joined = end.getOutputs().take_front(given.joined.size());
+    auto carried = end.getOutputs().drop_front(given.joined.size());
+    SmallVector<bool> inPlaceJoined;
+    for (auto [value, slot] : llvm::zip(joined, given.joined)) {
+      bool passed = isa<BlockArgument>(layoutOf(value).root);
+      if (passed)
+        copy(end.getLoc(), source(value), slot);
+      inPlaceJoined.push_back(passed || writeInto(value, slot));
+    }
+    ValueRange starts = entry.getBody().getArguments().slice(entry.getWalk()->getOver().size(),
+                                                             given.carried.size());
+    for (auto [value, start, buffer] : llvm::zip(carried, starts, given.carried))
+      if (auto result = dyn_cast<OpResult>(value);
+          result && !result.getOwner()->hasAttr(kViewAttr) && !buffers.count(value) &&
+          liveness.canOverwrite(start, result))
+        buffers[value] = buffer;
+    if (failed(lowerAll()))
+      return failure();
+    for (auto [value, slot, done] : llvm::zip(joined, given.joined, inPlaceJoined))
+      if (!done)
+        copy(end.getLoc(), source(value), slot);
+    // All are read before any is written.
+    SmallVector<std::pair<Value, Value>> moves;
+    for (auto [value, buffer] : llvm::zip(carried, given.carried)) {
+      Value from = source(value);
+      if (from == buffer)
+        continue;
+      bool lies = llvm::any_of(given.carried, [&](Value other) {
+        return plan::placeOf(other).buffer == plan::placeOf(from).buffer;
+      });
+      if (lies) {
+        Value apart = newBuffer(build::typeOf(value), "act.state", end.getLoc());
+        copy(end.getLoc(), from, apart);
+        from = apart;
+      }
+      moves.emplace_back(from, buffer);
+    }
+    for (auto [from, to] : moves)
+      copy(end.getLoc(), from, to);
+    return success();
+  }
 
   LogicalResult run() {
     program = plan.program(entry);
     b.setInsertionPointToEnd(&program.getBody().emplaceBlock());
     addInputs();
     chooseUpdateTargets();
-    for (Operation &op : entry.getBody().front().without_terminator())
-      if (failed(lowerInRun(&op)))
-        return failure();
-    endRun();
+    if (failed(lowerAll()))
+      return failure();
     finish();
     return success();
   }
@@ -270,6 +322,14 @@ public:
   }
 
 private:
+  LogicalResult lowerAll() {
+    for (Operation &op : entry.getBody().front().without_terminator())
+      if (failed(lowerInRun(&op)))
+        return failure();
+    endRun();
+    return success();
+  }
+
   void addCall(Operation *op, StringRef function, ValueRange reads, ValueRange others,
                plan::Access kind, ArrayRef<NamedAttribute> attributes) {
     SmallVector<Value> args(reads);
@@ -279,6 +339,15 @@ private:
     plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function),
                          b.getDictionaryAttr(attributes), args, access, flopsOf(op), bytesOf(op),
                          classOf(op), op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
+    ++steps;
+  }
+
+  /// A copy that no operation of the model asks for.
+  void copy(Location loc, Value from, Value to) {
+    int64_t bytes = 2 * plan::extentBytes(cast<MemRefType>(to.getType()));
+    plan::CallOp::create(b, loc, b.getStringAttr("copy"), b.getDictionaryAttr({}),
+                         ValueRange{from, to}, ArrayRef<int64_t>{plan::kRead, plan::kWrite}, 0,
+                         bytes, "copy_cast", "copy", 0, ArrayRef<int64_t>(), -1);
     ++steps;
   }
 
@@ -482,6 +551,121 @@ private:
     open = Run();
   }
 
+  //===-- Loops -----------------------------------------------------------------------------===//
+
+  LogicalResult lowerLoop(LoopOp loop) {
+    EntryOp body = loop.getEntry();
+    WalkAttr walk = loop.getWalk();
+    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    LoopBuffers given;
+    DenseMap<Value, int64_t> moved; // by how many bytes
+    auto chunkOf = [&](Value whole, RankedTensorType chunk, int64_t axis) {
+      SmallVector<int64_t> strides = plan::stridesOf(cast<MemRefType>(whole.getType()));
+      const int64_t step = chunk.getDimSize(axis) * strides[axis];
+      const int64_t start = walk.getReverse() ? (walk.getCount() - 1) * step : 0;
+      Value view = plan::ViewOp::create(
+          b, loop.getLoc(), plan::bufferType(chunk.getShape(), strides, chunk.getElementType()),
+          whole, b.getI64IntegerAttr(start));
+      const int64_t bytes = step * ((chunk.getElementTypeBitWidth() + 7) / 8);
+      moved[view] = walk.getReverse() ? -bytes : bytes;
+      return view;
+    };
+    for (unsigned i = 0; i < loop.getInputs().size(); ++i) {
+      Value input = loop.getInputs()[i];
+      BlockArgument argument = body.getBody().getArgument(i);
+      if (i < over)
+        given.arguments.push_back(
+            chunkOf(source(input), build::typeOf(argument), walk.getOver()[i]));
+      else if (i < over + walk.getCarried())
+        given.arguments.push_back(carriedBuffer(loop, i, loop.getResult(stacked + i - over)));
+      else
+        given.arguments.push_back(source(input));
+    }
+    for (unsigned i = 0; i < stacked; ++i)
+      given.joined.push_back(chunkOf(target(loop.getResult(i)),
+                                     build::typeOf(body.getReturn().getOutputs()[i]),
+                                     walk.getStacked()[i]));
+    llvm::append_range(given.carried,
+                       ArrayRef(given.arguments).slice(over, walk.getCarried()));
+
+    auto planned = plan::LoopOp::create(b, loop.getLoc(), walk.getCount(), ValueRange(),
+                                        ArrayRef<int64_t>(), 0, ArrayRef<int64_t>(), -1);
+    ProgramWriter inner(plan, body);
+    if (failed(inner.runBody(planned.getBody().emplaceBlock(), given)))
+      return failure();
+    steps += inner.steps;
+    inPlace += inner.inPlace;
+    moveWithLoop(planned, moved);
+    return success();
+  }
+
+  /// The buffer in which a value is carried: that of the initial value if nobody reads it later,
+  /// else one that starts as a copy of it.
+  Value carriedBuffer(LoopOp loop, unsigned number, Value result) {
+    Value init = loop.getInputs()[number];
+    Value start = source(init);
+    Value &buffer = buffers[result];
+    plan::Place place = plan::placeOf(start);
+    if (!buffer && liveness.diesAt(init, loop, number) &&
+        !isa<BlockArgument>(layoutOf(init).root) && place.buffer.getSegment() == "transient" &&
+        start.getType() == place.buffer.getType() &&
+        takenAt.insert({loop.getOperation(), place.buffer}).second)
+      return buffer = start;
+    Value own = target(result);
+    copy(loop.getLoc(), start, own);
+    return own;
+  }
+
+  /// Lets a loop move buffers, and all views of them that are used inside.
+  static void moveWithLoop(plan::LoopOp loop, DenseMap<Value, int64_t> &moved) {
+    loop->walk([&](plan::ViewOp view) {
+      auto from = moved.find(view.getSource());
+      if (from == moved.end())
+        return;
+      const int64_t bytes = from->second;
+      view->moveBefore(loop);
+      moved[view] = bytes;
+    });
+    DenseSet<Value> used;
+    loop->walk([&](Operation *step) { used.insert(step->operand_begin(), step->operand_end()); });
+    SmallVector<Value> moving;
+    SmallVector<int64_t> strides;
+    for (Operation &op : *loop->getBlock())
+      if (auto view = dyn_cast<plan::ViewOp>(op); view && moved.count(view) && used.contains(view)) {
+        moving.push_back(view);
+        strides.push_back(moved.lookup(view));
+      }
+    loop.getMovingMutable().assign(moving);
+    loop.setStrides(strides);
+  }
+
+  /// Lets the operation that makes a value write it to a slot, if its result can lie like that.
+  bool writeInto(Value value, Value slot) {
+    Value made = value;
+    while (Operation *op = made.getDefiningOp()) {
+      if (!op->hasAttr(kViewAttr))
+        break;
+      if (!isa<ReshapeOp>(op))
+        return false;
+      made = op->getOperand(0);
+    }
+    auto storage = dyn_cast_or_null<StorageOpInterface>(made.getDefiningOp());
+    if (!storage || isa<UseOp>(storage) || storage->hasAttr(kAdjacentAttr) || buffers.count(made))
+      return false;
+    RankedTensorType type = build::typeOf(made);
+    FailureOr<SmallVector<int64_t>> strides =
+        reshapedStrides(build::shapeOf(value), plan::stridesOf(cast<MemRefType>(slot.getType())),
+                        type.getShape());
+    if (failed(strides) ||
+        !accepts(storage.resultLayout(cast<OpResult>(made).getResultNumber()), type.getShape(),
+                 *strides))
+      return false;
+    buffers[made] = plan::ViewOp::create(
+        b, made.getLoc(), plan::bufferType(type.getShape(), *strides, type.getElementType()), slot,
+        b.getI64IntegerAttr(0));
+    return true;
+  }
+
   //===-- Operations ------------------------------------------------------------------------===//
 
   LogicalResult lower(Operation *op) {
@@ -498,6 +682,8 @@ private:
     }
     if (auto group = dyn_cast<FusedOp>(op))
       return launch(group);
+    if (auto loop = dyn_cast<LoopOp>(op))
+      return lowerLoop(loop);
     if (auto lowering = dyn_cast<plan::PlanLoweringOpInterface>(op))
       return lowering.lowerToPlan(*this);
     return op->emitOpError("has no lowering for this target");
@@ -555,9 +741,9 @@ private:
       Value buffer = source(value);
       if (plan::placeOf(buffer).buffer.getSegment() == "transient")
         return buffer;
-      Value copy = newBuffer(build::typeOf(value), "other", value.getLoc());
-      call(end, "copy", {buffer}, {copy}, {});
-      return copy;
+      Value apart = newBuffer(build::typeOf(value), "other", value.getLoc());
+      copy(end.getLoc(), buffer, apart);
+      return apart;
     };
     SmallVector<std::pair<Value, Value>> moves;
     for (auto [symbol, value] :
@@ -568,7 +754,7 @@ private:
     }
     SmallVector<Value> outputs = llvm::map_to_vector(end.getOutputs(), detached);
     for (auto [from, to] : moves)
-      call(end, "copy", {from}, {to}, {});
+      copy(end.getLoc(), from, to);
     for (auto [name, buffer] :
          llvm::zip(end.getOutputNames().getAsValueRange<StringAttr>(), outputs))
       plan::OutputOp::create(b, end.getLoc(), b.getStringAttr(name), buffer);
@@ -595,6 +781,8 @@ struct ToPlan : impl::ToPlanBase<ToPlan> {
     OpBuilder at(model);
     PlanWriter writer(model, at, cuda);
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      if (!entry.isProgram())
+        continue;
       ProgramWriter program(writer, entry);
       if (failed(program.run()))
         return signalPassFailure();

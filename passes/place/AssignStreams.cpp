@@ -37,8 +37,6 @@ public:
 
   /// Whether there was anything to move.
   bool run() {
-    if (llvm::any_of(blocks, [](Operation *op) { return isa<plan::LoopOp>(op); }))
-      return false; // loops move buffers and keep their one stream
     collectUses();
     chooseStreams();
     if (llvm::none_of(stream, [](int64_t s) { return s != Main; }))
@@ -72,6 +70,8 @@ private:
         plan::Place place = plan::placeOf(use.value);
         int64_t size = plan::extentBytes(cast<MemRefType>(use.value.getType()));
         Use entry{static_cast<int64_t>(i), place.bytes, place.bytes + size, use.writes};
+        if (isa<plan::LoopOp>(op)) // iterations move buffers
+          std::tie(entry.begin, entry.end) = std::pair<int64_t, int64_t>(0, INT64_MAX);
         uses[i].emplace_back(place.buffer, entry);
         history[place.buffer].push_back(entry);
       }
@@ -116,7 +116,7 @@ private:
 
   bool isReadOnlyByUpdates(size_t i) {
     bool read = false;
-    if (isa<plan::SwitchOp>(blocks[i]))
+    if (blocks[i]->getNumRegions() > 0)
       return false;
     for (auto &[buffer, use] : uses[i]) {
       if (!use.writes)
@@ -136,7 +136,7 @@ private:
 
   bool readsOnlyVariables(size_t i) {
     bool reads = false;
-    if (isa<plan::SwitchOp>(blocks[i]))
+    if (blocks[i]->getNumRegions() > 0)
       return false;
     for (auto &[buffer, use] : uses[i]) {
       bool persistent = plan::BufferOp(buffer).getSegment() == "persistent";

@@ -9,6 +9,10 @@ using namespace mlir;
 namespace hydra {
 
 Layout layoutOf(Value v) {
+  // A chunk lies in the sequence that a loop walks over, which is dense.
+  if (auto argument = dyn_cast<BlockArgument>(v))
+    if (auto entry = dyn_cast<EntryOp>(argument.getOwner()->getParentOp()))
+      return {v, {0, denseStrides(entry.wholeType(argument).getShape())}};
   Operation *op = v.getDefiningOp();
   if (!op || !op->hasAttr(kViewAttr))
     return {v, {0, denseStrides(build::shapeOf(v))}};

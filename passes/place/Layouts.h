@@ -12,7 +12,8 @@ inline constexpr llvm::StringLiteral kViewAttr = "hydra.view";
 /// bytes; set by hydra-assign-layouts.
 inline constexpr llvm::StringLiteral kAdjacentAttr = "hydra.adjacent";
 
-/// A value as elements of a dense value: `root` itself, or a view of it.
+/// A value as elements of another that has bytes of its own (or, in a loop, lies in a sequence's):
+/// `root` itself, or a view of it.
 struct Layout {
   mlir::Value root;
   StridedView view;

@@ -305,20 +305,35 @@ private:
     return peak;
   }
 
-  /// The largest sum of sizes alive at one block of the program's list (in its serial order): below
-  /// the peak by what fragmentation costs.
+  /// The largest sum of sizes alive at one block (in serial order): below the peak by what
+  /// fragmentation costs.
   static int64_t maxLive(plan::ProgramOp program, ArrayRef<Item> items) {
-    int64_t blocks = llvm::range_size(program.getBody().front().getOperations()) + 1;
-    std::vector<int64_t> change(blocks + 1, 0);
-    for (const Item &item : items) {
-      int64_t first = item.input || item.spans.empty() ? 0 : item.spans[0].first;
-      int64_t last = item.output || item.spans.empty() ? blocks - 1 : item.spans[0].last;
-      change[first] += item.size;
-      change[last + 1] -= item.size;
+    DenseMap<Block *, SmallVector<const Item *>> own; // by the innermost list that knows them
+    for (const Item &item : items)
+      own[item.spans.empty() ? &program.getBody().front() : item.spans.back().list].push_back(&item);
+    return maxLive(program.getBody().front(), own);
+  }
+
+  static int64_t maxLive(Block &list, const DenseMap<Block *, SmallVector<const Item *>> &own) {
+    const int64_t blocks = llvm::range_size(list.getOperations()) + 1;
+    std::vector<int64_t> change(blocks + 1, 0), inner(blocks, 0);
+    if (auto known = own.find(&list); known != own.end())
+      for (const Item *item : known->second) {
+        const bool always = item->spans.empty();
+        change[item->input || always ? 0 : item->spans.back().first] += item->size;
+        change[(item->output || always ? blocks - 1 : item->spans.back().last) + 1] -= item->size;
+      }
+    int64_t position = 0;
+    for (Operation &op : list) {
+      if (!isa<plan::BlockInterface>(op))
+        continue;
+      for (Region &region : op.getRegions())
+        inner[position] = std::max(inner[position], maxLive(region.front(), own));
+      ++position;
     }
     int64_t live = 0, most = 0;
-    for (int64_t c : change)
-      most = std::max(most, live += c);
+    for (int64_t i = 0; i < blocks; ++i)
+      most = std::max(most, (live += change[i]) + inner[i]);
     return most;
   }
 };

@@ -51,15 +51,20 @@ public:
   virtual ~Converter() = default;
 
   LogicalResult run() {
+    SmallVector<Type> results(entry.getReturn()->getOperandTypes());
     SmallVector<Operation *> ops;
     for (Operation &op : entry.getBody().front())
       ops.push_back(&op);
     for (Operation *op : ops)
       if (failed(convert(op)))
         return failure();
+    if (!entry.isProgram())
+      keepResults(results);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
       if (isOpTriviallyDead(&op))
         op.erase();
+    if (!entry.isProgram())
+      narrowArguments();
     return success();
   }
 
@@ -76,6 +81,33 @@ protected:
 
   EntryOp entry;
   OpBuilder builder;
+
+private:
+  /// Gives the results of a loop's body the types that loops over it have.
+  void keepResults(ArrayRef<Type> types) {
+    builder.setInsertionPoint(entry.getReturn());
+    for (auto [operand, type] : llvm::zip(entry.getReturn()->getOpOperands(), types))
+      operand.set(build::cast(builder, operand.get().getLoc(), operand.get(),
+                              cast<RankedTensorType>(type).getElementType()));
+  }
+
+  /// Lets loops give their body in bf16 what it only reads rounded, so that they round it once.
+  void narrowArguments() {
+    const unsigned over = entry.getWalk()->getOver().size(), carried = entry.getWalk()->getCarried();
+    for (BlockArgument argument : entry.getBody().getArguments()) {
+      const unsigned number = argument.getArgNumber();
+      if ((number >= over && number < over + carried) || !isF32(argument) ||
+          argument.use_empty() || !llvm::all_of(argument.getUsers(), [](Operation *user) {
+            return isa<CastOp>(user) && isBF16(user->getResult(0));
+          }))
+        continue;
+      for (Operation *cast : SmallVector<Operation *>(argument.getUsers())) {
+        cast->getResult(0).replaceAllUsesWith(argument);
+        cast->erase();
+      }
+      entry.setArgumentType(number, build::typeOf(argument).clone(builder.getBF16Type()));
+    }
+  }
 };
 
 /// f32 everywhere but around products. Every value keeps its f32 form; products read and write

@@ -81,8 +81,6 @@ public:
     for (size_t p = 0; p < programs.size(); ++p) {
       std::vector<StepT *> steps;
       collectSteps(content.programs[p]->blocks, steps);
-      if (steps.size() != programs[p].nodes.size())
-        fail("{}: a plan with loops cannot be tuned", file.origin());
       tuner.tune(programs[p], steps);
     }
     auto tunedFor = std::make_unique<KeyValueT>();
@@ -251,15 +249,17 @@ public:
 private:
   static constexpr size_t kStagingBytes = size_t{4} << 20;
 
-  /// In the order of nodes; null for switches.
+  /// In the order of nodes, those of a loop once for every iteration; null for switches.
   static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
                            std::vector<StepT *> &steps) {
     for (const auto &block : blocks) {
-      SwitchT *choice = block->node.AsSwitch();
-      if (!choice && !block->node.AsStep())
+      if (const LoopT *loop = block->node.AsLoop()) {
+        for (uint64_t i = 0; i < loop->count; ++i)
+          collectSteps(loop->blocks, steps);
         continue;
+      }
       steps.push_back(block->node.AsStep());
-      if (choice)
+      if (const SwitchT *choice = block->node.AsSwitch())
         for (const auto &entry : choice->cases)
           collectSteps(entry->blocks, steps);
     }
@@ -340,31 +340,38 @@ private:
 
   void addBlocks(CudaProgram &program, const BlockList &blocks, const Shifts &shifts) {
     for (const Block *block : blocks) {
-      if (const Step *step = block->node_as_Step()) {
+      const size_t first = program.nodes.size();
+      if (const Step *step = block->node_as_Step())
         addStep(program, *step, shifts);
-        order(program.nodes.back(), *block, shifts);
-      } else if (const Loop *loop = block->node_as_Loop()) {
-        // A graph has no loops: iterations follow each other.
-        for (uint64_t i = 0; i < loop->count(); ++i) {
-          Shifts moved = shifts;
-          for (const LoopStride *stride : *loop->strides())
-            moved[stride->tensor()] += static_cast<int64_t>(i) * stride->bytes();
-          addBlocks(program, *loop->blocks(), moved);
-        }
-      } else {
+      else if (const Loop *loop = block->node_as_Loop())
+        addLoop(program, *loop, shifts);
+      else
         addSwitch(program, *block, shifts);
-      }
+      order(program, first, *block);
     }
   }
 
-  /// Iterations of a loop follow each other: only outside are there several streams.
-  static void order(Node &node, const Block &block, const Shifts &shifts) {
-    if (!shifts.empty())
-      return;
-    node.stream = block.stream();
+  /// A graph has no loops: iterations follow each other.
+  void addLoop(CudaProgram &program, const Loop &loop, const Shifts &shifts) {
+    for (uint64_t i = 0; i < loop.count(); ++i) {
+      Shifts moved = shifts;
+      for (const LoopStride *stride : *loop.strides())
+        moved[stride->tensor()] += static_cast<int64_t>(i) * stride->bytes();
+      addBlocks(program, *loop.blocks(), moved);
+    }
+  }
+
+  /// Streams and events of a block, of which the nodes from `first` on are made: the first waits, the
+  /// last signals.
+  static void order(CudaProgram &program, size_t first, const Block &block) {
+    size_t last = first;
+    for (size_t i = first; i < program.nodes.size(); i = program.nodes[i].end) {
+      program.nodes[i].stream = block.stream();
+      last = i;
+    }
     if (block.waits())
-      node.waits.assign(block.waits()->begin(), block.waits()->end());
-    node.signals = block.signals();
+      program.nodes[first].waits.assign(block.waits()->begin(), block.waits()->end());
+    program.nodes[last].signals = block.signals();
   }
 
   void addSwitch(CudaProgram &program, const Block &block, const Shifts &shifts) {
@@ -376,7 +383,6 @@ private:
     node.choice = &choice;
     node.function = functions[static_cast<size_t>(choice.kernel())];
     node.args.push_back(addressOf(choice.selector()));
-    order(node, block, shifts);
     program.nodes.push_back(std::move(node));
     for (const Case *entry : *choice.cases()) {
       const size_t first = program.nodes.size();

@@ -84,7 +84,8 @@ public:
 private:
   LogicalResult chooseEntry() {
     ModelOp model = driver.model();
-    SmallVector<EntryOp> entries(model.getBody().getOps<EntryOp>());
+    SmallVector<EntryOp> entries = llvm::filter_to_vector(
+        model.getBody().getOps<EntryOp>(), [](EntryOp e) { return e.isProgram(); });
     std::string names;
     for (EntryOp e : entries)
       names += (names.empty() ? "" : ", ") + e.getSymName().str();

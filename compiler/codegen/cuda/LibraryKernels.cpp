@@ -22,13 +22,6 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
 
-/// Bytes by which the first element of a buffer is aligned.
-int64_t alignmentOf(Value buffer) {
-  plan::Place place = plan::placeOf(buffer);
-  int64_t at = place.buffer.getOffset().value_or(0) + place.bytes;
-  return at == 0 ? 256 : std::min<int64_t>(256, at & -at);
-}
-
 unsigned bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
 
 std::string number(double x) {
@@ -157,7 +150,7 @@ private:
     for (unsigned d = 0; d < 3; ++d)
       if (shape[d] > 1 && strides[d] % 8 != 0)
         return false;
-    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 && alignmentOf(buffer) >= 16;
+    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 && plan::alignmentOf(buffer) >= 16;
   }
 
   struct Attention {
@@ -454,7 +447,7 @@ private:
     int64_t width = 16 / bytes;
     auto fits = [&](int64_t w) {
       if (dims.empty() || dims.back().to != 1 || dims.back().from != 1 || dims.back().size % w ||
-          std::min(alignmentOf(to), alignmentOf(from)) < w * bytes)
+          std::min(plan::alignmentOf(to), plan::alignmentOf(from)) < w * bytes)
         return false;
       return llvm::all_of(ArrayRef(dims).drop_back(),
                           [&](const Dim &dim) { return dim.to % w == 0 && dim.from % w == 0; });

@@ -1,4 +1,4 @@
-// RUN: hydra-opt %s --split-input-file --verify-diagnostics --hydra-bind="set=D=6"
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics --hydra-bind="set=D=6 loops-from=1000000"
 
 // Heads that do not divide the width: the error names both.
 hydra.model @m version 1 {

@@ -283,7 +283,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   // differences contradict on purpose.
   const llvm::StringSet<> written = {"hydra.adamw",  "hydra.global_norm", "hydra.fused",
                                      "hydra.copy",   "hydra.boundary",    "hydra.scan",
-                                     "hydra.detach", "hydra.prefix_scan", "hydra.linear_gelu"};
+                                     "hydra.detach", "hydra.prefix_scan", "hydra.linear_gelu",
+                                     "hydra.loop"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

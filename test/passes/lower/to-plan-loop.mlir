@@ -1,0 +1,28 @@
+// RUN: hydra-opt %s --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-plan-memory | FileCheck %s
+
+// A loop moves views of its sequences (from the last chunk to the first: `reverse`); its body writes a
+// joined result to its place, and what is carried where it was, so the initial value is copied only
+// because somebody reads it later.
+hydra.model @m version 1 bound {symbols = {}} {
+  hydra.entry @body(%chunk0: tensor<2x4xf32>, %carried0: tensor<2x4xf32>) walk <8 over [0] carried 1 stacked [0] reverse true> {
+    %y = hydra.mul %chunk0, %carried0 : tensor<2x4xf32>, tensor<2x4xf32>
+    %next = hydra.add %carried0, %chunk0 : tensor<2x4xf32>, tensor<2x4xf32>
+    hydra.return joined0 = %y, carried0 = %next : tensor<2x4xf32>, tensor<2x4xf32>
+  }
+  // CHECK: plan.program @e
+  // CHECK: %[[X:.*]] = plan.buffer transient "other" at 0 : memref<16x4xf32>
+  // CHECK: %[[START:.*]] = plan.buffer {{.*}} : memref<2x4xf32>
+  // CHECK: %[[CHUNK:.*]] = plan.view %[[X]] plus 56 : memref<16x4xf32> to memref<2x4xf32>
+  // CHECK: %[[CARRIED:.*]] = plan.buffer {{.*}} : memref<2x4xf32>
+  // CHECK: plan.call "copy"(read %[[START]] : memref<2x4xf32>, write %[[CARRIED]] : memref<2x4xf32>)
+  // CHECK: %[[ALL:.*]] = plan.buffer {{.*}} : memref<16x4xf32>
+  // CHECK: %[[SLOT:.*]] = plan.view %{{.*}} plus 0 : memref<2x4xf32> to memref<2x4xf32>
+  // CHECK: plan.loop 8(%[[CHUNK]] by -32 : memref<2x4xf32>, %[[SLOT]] by -32 : memref<2x4xf32>) {
+  // CHECK-NEXT: plan.launch @mul_add_0(read %[[CHUNK]] : memref<2x4xf32>, read %[[CARRIED]] : memref<2x4xf32>, write %[[SLOT]] : memref<2x4xf32>, write %[[CARRIED]] : memref<2x4xf32>)
+  // CHECK-NEXT: }
+  // CHECK: plan.output "end" = %[[CARRIED]]
+  hydra.entry @e(%x: tensor<16x4xf32>, %start: tensor<2x4xf32>) {
+    %all, %end = hydra.loop @body(%x, %start) : (tensor<16x4xf32>, tensor<2x4xf32>) -> (tensor<16x4xf32>, tensor<2x4xf32>)
+    hydra.return all = %all, end = %end, start = %start : tensor<16x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+  }
+}
