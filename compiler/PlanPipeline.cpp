@@ -169,6 +169,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
       {P::Plan, true, 0, false, false, planPass},
+      {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, isForCuda},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); }, isForCuda},
       {P::Plan, false, 2, true, true, streamPass, isForCuda},
       {P::Plan, true, 0, false, false, memoryPass},

@@ -345,6 +345,19 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
                     Statistic<"kernels", "kernels", "different kernels">];
 }
 
+def FuseLoops : Pass<"hydra-fuse-loops", "::mlir::ModuleOp"> {
+  let summary = "a loop whose slices never meet becomes one kernel";
+  let description = [{
+    For GPUs: where every step of a loop works on each sequence, head or row alone, one block can walk
+    through all iterations of its slice: a launch for the loop in place of one for every step of every
+    iteration, and what lives within an iteration, or is carried to the next, stays in shared memory.
+    Marks loops of small steps for which that is expected to be faster; the code is made from their
+    steps (compiler/codegen/cuda/LoopKernels.h). TTT's walk over 2048 tokens in 24 layers has 80,000
+    launches less. *Numerics-changing*: products sum in another order than the library's.
+  }];
+  let statistics = [Statistic<"fused", "fused", "loops that become kernels">];
+}
+
 def BatchLaunches : Pass<"hydra-batch-launches", "::mlir::ModuleOp"> {
   let summary = "launches of one kernel that do not need each other become one";
   let description = [{

@@ -187,11 +187,15 @@ def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]
   let summary = "runs its body several times, one iteration after the other";
   let description = [{
     `plan.loop 4 (%x by 1024 : memref<…>) { … }`: in iteration i, `%x` lies i * 1024 bytes further.
+    `slices 16`, set by `hydra-fuse-loops`: a kernel with a block for each of 16 slices of all tensors
+    (Slices.h) takes the place of the loop.
   }];
   let arguments = !con((ins I64Attr:$count, Variadic<Plan_Buffer>:$moving,
-                            DenseI64ArrayAttr:$strides), order);
+                            DenseI64ArrayAttr:$strides), order, (ins OptionalAttr<I64Attr>:$slices));
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count `` custom<Moving>($moving, type($moving), $strides) $body attr-dict";
+  let assemblyFormat = [{
+    $count `` custom<Moving>($moving, type($moving), $strides) (`slices` $slices^)? $body attr-dict
+  }];
   let hasVerifier = 1;
 }
 

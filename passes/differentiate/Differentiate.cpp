@@ -323,11 +323,11 @@ private:
 
     SmallVector<Value> results;
     for (unsigned i : activeArguments.set_bits()) {
-      Value value = mapping.lookup(forward.getArgument(i)), gradient = inside.gradientOf(b, value);
-      if (i >= sequences + carried) { // what earlier iterations added is carried
-        Value before = block.getArgument(next++);
-        gradient = gradient ? AddOp::create(b, loc, before, gradient) : before;
-      }
+      Value value = mapping.lookup(forward.getArgument(i));
+      SmallVector<Value> parts = inside.gradients.lookup(value);
+      if (i >= sequences + carried) // what earlier iterations added is carried
+        parts.insert(parts.begin(), block.getArgument(next++));
+      Value gradient = i < sequences ? sum(b, parts) : sumIntoProducts(b, parts);
       results.push_back(gradient ? gradient : build::constant(b, loc, value.getType(), 0.0));
     }
     build::endLoopBody(d.reverse, results);
@@ -355,6 +355,30 @@ private:
     d.reverse.setWalkAttr(reversed(left));
     d.saving = savingBody(body, d.saved);
     return success();
+  }
+
+  /// The sum of gradients that are carried on: products add to it what they make.
+  static Value sumIntoProducts(OpBuilder &b, ArrayRef<Value> parts) {
+    auto ownProduct = [](Value part) {
+      auto product = part.getDefiningOp<MatmulOp>();
+      bool adds = product && part.use_empty() && !product.getAddend() &&
+                  build::typeOf(part).getElementType().isF32();
+      return adds ? product : MatmulOp();
+    };
+    SmallVector<Value> others;
+    llvm::copy_if(parts, std::back_inserter(others), [&](Value part) { return !ownProduct(part); });
+    Value total = sum(b, others);
+    for (Value part : parts) {
+      MatmulOp product = ownProduct(part);
+      if (product && !total)
+        total = part;
+      else if (product)
+        total = MatmulOp::create(b, part.getLoc(), product.getA(), product.getB(), total,
+                                 product.getTransposeAAttr(), product.getTransposeBAttr(),
+                                 TypeAttr::get(b.getF32Type()), UnitAttr(),
+                                 product.getFullPrecisionAttr());
+    }
+    return total;
   }
 
   static RankedTensorType withLeadingOne(RankedTensorType type) {

@@ -344,7 +344,8 @@ private:
 
   /// A copy that no operation of the model asks for.
   void copy(Location loc, Value from, Value to) {
-    int64_t bytes = 2 * plan::extentBytes(cast<MemRefType>(to.getType()));
+    auto type = cast<MemRefType>(to.getType());
+    int64_t bytes = 2 * type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
     plan::CallOp::create(b, loc, b.getStringAttr("copy"), b.getDictionaryAttr({}),
                          ValueRange{from, to}, ArrayRef<int64_t>{plan::kRead, plan::kWrite}, 0,
                          bytes, "copy_cast", "copy", 0, ArrayRef<int64_t>(), -1);
@@ -589,7 +590,8 @@ private:
                        ArrayRef(given.arguments).slice(over, walk.getCarried()));
 
     auto planned = plan::LoopOp::create(b, loop.getLoc(), walk.getCount(), ValueRange(),
-                                        ArrayRef<int64_t>(), 0, ArrayRef<int64_t>(), -1);
+                                        ArrayRef<int64_t>(), 0, ArrayRef<int64_t>(), -1,
+                                        IntegerAttr());
     ProgramWriter inner(plan, body);
     if (failed(inner.runBody(planned.getBody().emplaceBlock(), given)))
       return failure();

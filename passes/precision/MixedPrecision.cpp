@@ -391,9 +391,43 @@ struct MixedPrecision : impl::MixedPrecisionBase<MixedPrecision> {
       products += converter->products;
       casts += converter->casts;
     }
+    narrowResults(model);
   }
 
 private:
+  /// Lets bodies of loops round what all loops over them only use rounded.
+  static void narrowResults(ModelOp model) {
+    llvm::MapVector<Operation *, SmallVector<LoopOp>> loops; // by body
+    model.walk([&](LoopOp loop) { loops[loop.getEntry()].push_back(loop); });
+    for (auto &[body, users] : loops) {
+      auto entry = cast<EntryOp>(body);
+      OpBuilder b(entry.getReturn());
+      for (unsigned i = 0; i < entry.getWalk()->getStacked().size(); ++i) {
+        auto isRounded = [&](LoopOp loop) {
+          return llvm::all_of(loop.getResult(i).getUsers(), [](Operation *user) {
+            return isa<CastOp>(user) && isBF16(user->getResult(0));
+          });
+        };
+        OpOperand &result = entry.getReturn()->getOpOperand(i);
+        if (!isF32(result.get()) || !llvm::all_of(users, isRounded))
+          continue;
+        // Behind a reshape the same cast may exist for other uses.
+        Value value = result.get();
+        auto reshape = value.getDefiningOp<ReshapeOp>();
+        Value low = build::cast(b, value.getLoc(), reshape ? reshape.getX() : value, b.getBF16Type());
+        result.set(build::reshape(b, value.getLoc(), low, build::shapeOf(value)));
+        for (LoopOp loop : users) {
+          Value whole = loop.getResult(i);
+          whole.setType(build::typeOf(whole).clone(b.getBF16Type()));
+          for (Operation *user : SmallVector<Operation *>(whole.getUsers())) {
+            user->getResult(0).replaceAllUsesWith(whole);
+            user->erase();
+          }
+        }
+      }
+    }
+  }
+
   /// Parameters and the moments of their updates. Other state stays as it is.
   static void storeInBF16(ModelOp model) {
     auto type = TypeAttr::get(BFloat16Type::get(model.getContext()));

@@ -1,6 +1,8 @@
 // Writes instances of the templates, and launches of them.
 #include "compiler/codegen/cuda/LibraryKernels.h"
 
+#include "compiler/codegen/cuda/LoopKernels.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
@@ -49,6 +51,15 @@ public:
   }
 
   LogicalResult run() {
+    SmallVector<plan::LoopOp> loops;
+    module.walk([&](plan::LoopOp loop) {
+      if (loop.getSlices())
+        loops.push_back(loop);
+    });
+    for (plan::LoopOp loop : loops)
+      if (failed(expandLoop(loop)))
+        return failure();
+    eraseUnusedKernels();
     SmallVector<plan::CallOp> calls;
     module.walk([&](plan::CallOp call) { calls.push_back(call); });
     for (plan::CallOp call : calls) {
@@ -69,6 +80,42 @@ public:
   }
 
 private:
+  //===-- Loops -----------------------------------------------------------------------------===//
+
+  LogicalResult expandLoop(plan::LoopOp loop) {
+    FailureOr<LoopKernel> text = writeLoopKernel(loop);
+    if (failed(text))
+      return failure();
+    Shape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
+    plan::KernelOp kernel =
+        addKernel(loop.getLoc(), "loop", text->text, shape,
+                  llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));
+    int64_t flops = 0, bytes = 0;
+    for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
+      if (isa<plan::BufferOp, plan::ViewOp>(op)) {
+        op.moveBefore(loop); // it may be an argument
+      } else if (isa<plan::BlockInterface>(op)) {
+        flops += op.getAttrOfType<IntegerAttr>("flops").getInt();
+        bytes += op.getAttrOfType<IntegerAttr>("bytes").getInt();
+      }
+    const int64_t count = loop.getCount();
+    b.setInsertionPoint(loop);
+    plan::LaunchOp::create(b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
+                           flops * count, bytes * count, "scan", "loop", loop.getStream(),
+                           loop.getWaits(), loop.getSignals(), IntegerAttr());
+    loop.erase();
+    return success();
+  }
+
+  /// Kernels of which only loops made use.
+  void eraseUnusedKernels() {
+    DenseSet<Attribute> used;
+    module.walk([&](plan::LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });
+    for (auto kernel : llvm::make_early_inc_range(module.getBody().getOps<plan::KernelOp>()))
+      if (!used.contains(kernel.getSymNameAttr()))
+        kernel.erase();
+  }
+
   /// The kernel that tells a graph which case a switch has.
   FlatSymbolRefAttr setterOf(plan::SwitchOp choice) {
     MLIRContext *context = module.getContext();

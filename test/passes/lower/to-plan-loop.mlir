@@ -19,7 +19,7 @@ hydra.model @m version 1 bound {symbols = {}} {
   // CHECK: %[[SLOT:.*]] = plan.view %{{.*}} plus 0 : memref<2x4xf32> to memref<2x4xf32>
   // CHECK: plan.loop 8(%[[CHUNK]] by -32 : memref<2x4xf32>, %[[SLOT]] by -32 : memref<2x4xf32>) {
   // CHECK-NEXT: plan.launch @mul_add_0(read %[[CHUNK]] : memref<2x4xf32>, read %[[CARRIED]] : memref<2x4xf32>, write %[[SLOT]] : memref<2x4xf32>, write %[[CARRIED]] : memref<2x4xf32>)
-  // CHECK-NEXT: }
+  // CHECK: }
   // CHECK: plan.output "end" = %[[CARRIED]]
   hydra.entry @e(%x: tensor<16x4xf32>, %start: tensor<2x4xf32>) {
     %all, %end = hydra.loop @body(%x, %start) : (tensor<16x4xf32>, tensor<2x4xf32>) -> (tensor<16x4xf32>, tensor<2x4xf32>)

@@ -1,0 +1,828 @@
+// CUDA C++ for loops: addresses of slices, barriers, and the text of every step.
+#include "compiler/codegen/cuda/LoopKernels.h"
+
+#include "compiler/codegen/RecordGroup.h"
+#include "dialects/hydra/RowForms.h"
+#include "dialects/plan/Ordering.h"
+#include "dialects/plan/Slices.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace hydra::cuda {
+
+namespace {
+
+using Kind = RowNode::Kind;
+
+constexpr int64_t kThreads = 512, kWarp = 32; // as in templates/loop.cuh
+/// Of 227 KiB that a block can have.
+constexpr int64_t kSharedBytes = 224 << 10;
+constexpr int64_t kAlignment = 128;
+constexpr int64_t kPad = 8; ///< elements between rows in shared memory
+
+MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
+int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+
+StringRef cType(Type element) {
+  if (element.isBF16())
+    return "bf16";
+  if (element.isF32())
+    return "float";
+  return element.isInteger(32) ? "int" : "unsigned char";
+}
+
+/// What is added to an address for `index` along dimensions of these sizes and strides.
+std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  std::string text;
+  int64_t inner = 1, count = 1;
+  for (int64_t size : sizes)
+    count *= size;
+  // Neighbours that lie like one dimension are one.
+  SmallVector<std::pair<int64_t, int64_t>> merged; // size, stride
+  for (auto [size, stride] : llvm::zip(sizes, strides)) {
+    if (size == 1)
+      continue;
+    if (!merged.empty() && merged.back().second == size * stride)
+      merged.back() = {merged.back().first * size, stride};
+    else
+      merged.push_back({size, stride});
+  }
+  for (size_t i = merged.size(); i-- > 0;) {
+    auto [size, stride] = merged[i];
+    std::string coordinate = index;
+    if (inner > 1)
+      coordinate = formatv("{0} / {1}", coordinate, inner).str();
+    if (inner * size < count)
+      coordinate = formatv("{0} % {1}", coordinate, size).str();
+    inner *= size;
+    if (stride != 0)
+      text += formatv("{0}({1}) * {2}", text.empty() ? "" : " + ", coordinate, stride).str();
+  }
+  return text.empty() ? "0" : text;
+}
+
+class Writer {
+public:
+  explicit Writer(plan::LoopOp loop) : loop(loop), slices(*loop.getSlices()) {}
+
+  FailureOr<LoopKernel> write() {
+    for (Operation &op : loop.getBody().front())
+      if (isa<plan::BlockInterface>(op))
+        steps.push_back({&op, *plan::slicedDimensions(&op, slices)});
+    placeInShared();
+    std::string body, chunksIn, chunksOut;
+    for (const auto &[value, tile] : tiles)
+      moveTile(value, tile, chunksIn, chunksOut);
+    if (!next.empty())
+      chunksIn += formatv("if (iteration + 1 < {0}) {{\n{1}}\n", loop.getCount(), next);
+    if (!chunksIn.empty())
+      chunksIn += "__syncthreads();\n";
+    if (!chunksOut.empty())
+      chunksOut = "__syncthreads();\n" + chunksOut;
+    for (const Step &step : steps) {
+      if (needsBarrier(step))
+        body += "__syncthreads();\n";
+      note(step);
+      if (auto call = dyn_cast<plan::CallOp>(step.op))
+        body += call.getFunction() == "copy" ? copy(step) : product(step, call);
+      else if (failed(group(step, body)))
+        return failure();
+    }
+    std::string advance;
+    for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
+      if (auto it = outside.find(value); it != outside.end())
+        advance += formatv("{0} += {1};\n", it->second, stride / bytesOf(typeOf(value).getElementType()));
+    LoopKernel kernel;
+    std::string parameters;
+    for (auto [i, value] : llvm::enumerate(arguments)) {
+      parameters += formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
+      kernel.access.push_back(plan::kRead);
+    }
+    for (const plan::BufferUse &use : plan::usesOf(loop))
+      if (auto *known = llvm::find(arguments, use.value); use.writes && known != arguments.end())
+        kernel.access[known - arguments.begin()] = plan::kUpdate;
+    for (const auto &[buffer, value] : wholes)
+      kernel.access[llvm::find(arguments, value) - arguments.begin()] = plan::kUpdate;
+    kernel.text = formatv("({0}) {{\n"
+                          "extern __shared__ __align__(128) unsigned char shared[];\n"
+                          "const int slice = blockIdx.x;\n"
+                          "{1}{2}"
+                          "for (int iteration = 0; iteration < {3}; ++iteration) {{\n"
+                          "__syncthreads();\n{4}{5}{6}{7}}\n{8}}",
+                          parameters, declarations, carryIn, loop.getCount(), chunksIn, body, chunksOut,
+                          advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
+                      .str();
+    kernel.args = arguments;
+    kernel.blocks = slices;
+    kernel.threads = kThreads;
+    kernel.sharedBytes = sharedBytes;
+    return kernel;
+  }
+
+private:
+  struct Step {
+    Operation *op;
+    SmallVector<unsigned> sliced; ///< leading dimensions of each argument
+    OperandRange args() const { return op->getOperands(); }
+    bool writes(unsigned i) const {
+      return cast<DenseI64ArrayAttr>(op->getAttr("access"))[i] != plan::kRead;
+    }
+  };
+
+  //===-- Shared memory ---------------------------------------------------------------------===//
+
+  /// Gives buffers of which every slice has its own part a place in shared memory: those that are
+  /// carried for the whole loop, those of an iteration as long as they live.
+  void placeInShared() {
+    struct Item {
+      plan::BufferOp buffer;
+      int64_t first, last;
+      bool carried, apart = true, written = false;
+      SmallVector<std::pair<Value, unsigned>> views;
+      int64_t bytes = 0;
+    };
+    llvm::MapVector<Operation *, Item> items;
+    DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
+    for (auto [number, step] : llvm::enumerate(steps))
+      for (auto [i, arg] : llvm::enumerate(step.args())) {
+        plan::BufferOp buffer = plan::placeOf(arg).buffer;
+        int64_t position = number;
+        const bool inside = buffer->getBlock() == &loop.getBody().front();
+        Item &item = items.insert({buffer, Item{buffer, position, position, !inside, true, false, {}, 0}}).first->second;
+        item.last = position;
+        item.written |= step.writes(i);
+        item.apart &= !moving.contains(arg) && step.sliced[i] > 0 &&
+                      plan::liesInOwnPart(arg, step.sliced[i], slices);
+        item.views.emplace_back(arg, step.sliced[i]);
+      }
+    SmallVector<Tile> chunks = findTiles();
+    std::vector<Item> order;
+    for (auto &[buffer, item] : items) {
+      if (!item.apart || !item.written)
+        continue;
+      Shared shared = sharedForm(item.buffer, item.views);
+      item.bytes = shared.bytes;
+      if (item.bytes % 16 != 0)
+        continue;
+      inShared[item.buffer] = shared;
+      order.push_back(item);
+    }
+    // What is carried first, then the small.
+    llvm::stable_sort(order, [](const Item &a, const Item &b) {
+      return std::tuple(!a.carried, a.bytes) < std::tuple(!b.carried, b.bytes);
+    });
+    struct Placed {
+      int64_t begin, end, first, last;
+    };
+    std::vector<Placed> placed; // by begin
+    auto place = [&](int64_t bytes, int64_t first, int64_t last) -> std::optional<int64_t> {
+      int64_t at = 0;
+      for (const Placed &other : placed)
+        if (other.first <= last && first <= other.last && at < other.end && other.begin < at + bytes)
+          at = (other.end + kAlignment - 1) / kAlignment * kAlignment;
+      if (at + bytes > kSharedBytes)
+        return std::nullopt;
+      placed.push_back({at, at + bytes, first, last});
+      llvm::stable_sort(placed, [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
+      sharedBytes = std::max(sharedBytes, at + bytes);
+      return at;
+    };
+    auto placeTiles = [&](bool ofProducts) {
+      for (Tile &tile : chunks)
+        if (tile.ofProduct == ofProducts)
+          if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
+            tile.begin = *at;
+            tiles.insert({tile.value, tile});
+          }
+    };
+    bool tilesOfProducts = false;
+    for (Item &item : order) {
+      if (!item.carried && !std::exchange(tilesOfProducts, true))
+        placeTiles(true);
+      std::optional<int64_t> at = item.carried ? place(item.bytes, -1, INT64_MAX)
+                                               : place(item.bytes, item.first, item.last);
+      if (!at) {
+        inShared.erase(item.buffer);
+        continue;
+      }
+      inShared[item.buffer].begin = *at;
+      if (item.carried)
+        carry(item.buffer, inShared[item.buffer]);
+    }
+    if (!tilesOfProducts)
+      placeTiles(true);
+    placeTiles(false);
+  }
+
+  //===-- Chunks ----------------------------------------------------------------------------===//
+
+  /// A slice's chunk of a sequence that is brought to shared memory in every iteration, or back.
+  struct Tile {
+    Value value;
+    unsigned sliced = 0;
+    bool read = false, written = false, ofProduct = false;
+    SmallVector<int64_t> strides; ///< of all dimensions; of sliced ones 0
+    int64_t bytes = 0, begin = 0;
+  };
+
+  /// Chunks that steps look at in one way alone.
+  SmallVector<Tile> findTiles() {
+    llvm::MapVector<Value, Tile> found;
+    DenseMap<Operation *, DenseSet<Value>> views; // of a buffer
+    DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
+    for (const Step &step : steps)
+      for (auto [i, arg] : llvm::enumerate(step.args())) {
+        views[plan::placeOf(arg).buffer].insert(arg);
+        if (!moving.contains(arg) || step.sliced[i] == 0)
+          continue;
+        Tile &tile = found[arg];
+        tile.value = arg;
+        tile.sliced = step.sliced[i];
+        auto call = dyn_cast<plan::CallOp>(step.op);
+        tile.ofProduct |= call && call.getFunction() == "matmul";
+        // What is written first need not be brought.
+        bool update = cast<DenseI64ArrayAttr>(step.op->getAttr("access"))[i] == plan::kUpdate;
+        tile.read |= !tile.written && (!step.writes(i) || update);
+        tile.written |= step.writes(i);
+      }
+    SmallVector<Tile> tiles;
+    for (auto &[value, tile] : found)
+      if (views[plan::placeOf(value).buffer].size() == 1 && shape(tile))
+        tiles.push_back(tile);
+    llvm::stable_sort(tiles, [](const Tile &a, const Tile &b) { return a.bytes < b.bytes; });
+    return tiles;
+  }
+
+  /// Strides of a tile, row by row with a pad behind each; false where it would not pay.
+  static bool shape(Tile &tile) {
+    MemRefType type = typeOf(tile.value);
+    SmallVector<int64_t> old = plan::stridesOf(type);
+    const int64_t element = bytesOf(type.getElementType());
+    tile.strides.assign(old.size(), 0);
+    int64_t next = 1, rows = 0;
+    for (size_t d = old.size(); d-- > tile.sliced;) {
+      const int64_t size = type.getDimSize(d);
+      if (size > 1 && old[d] == 0)
+        return false;
+      tile.strides[d] = next;
+      next *= size;
+      if (size > 1 && rows++ == 0)
+        next += kPad;
+    }
+    tile.bytes = next * element;
+    return rows > 1 && !old.empty() && old.back() == 1 && type.getShape().back() >= 16 &&
+           type.getShape().back() * element % 16 == 0;
+  }
+
+  void moveTile(Value value, const Tile &tile, std::string &in, std::string &out) {
+    MemRefType type = typeOf(value);
+    SmallVector<int64_t> strides = plan::stridesOf(type);
+    const int64_t element = bytesOf(type.getElementType()), last = strides.size() - 1;
+    const int64_t wide = outsideAlignment(value, 1) >= 16 ? 16 / element : 1;
+    std::string dimsIn, dimsOut, piece = wide > 1 ? "uint4" : cType(type.getElementType()).str();
+    int64_t count = 1;
+    for (unsigned d = tile.sliced; d < strides.size(); ++d) {
+      const bool isLast = static_cast<int64_t>(d) == last;
+      const int64_t size = type.getDimSize(d) / (isLast ? wide : 1), by = isLast ? 1 : wide;
+      if (size == 1)
+        continue;
+      dimsIn += formatv(", Dim<{0}, {1}, {2}>", size, tile.strides[d] / by, strides[d] / by);
+      dimsOut += formatv(", Dim<{0}, {2}, {1}>", size, tile.strides[d] / by, strides[d] / by);
+      count *= size;
+    }
+    auto text = [&](const std::string &dims, const std::string &to, const std::string &from) {
+      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const {0} *>({4}));\n",
+                     piece, count, dims, to, from)
+          .str();
+    };
+    std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
+    if (tile.read) {
+      in += text(dimsIn, near, far);
+      int64_t stride = 0;
+      for (auto [moved, bytes] : llvm::zip(loop.getMoving(), loop.getStrides()))
+        if (moved == value)
+          stride = bytes / element;
+      if (wide > 1)
+        next += formatv("prefetchSlice<{0}{1}>(reinterpret_cast<const uint4 *>({2} + ({3})));\n", count,
+                        dimsIn, far, stride);
+    }
+    if (tile.written)
+      out += text(dimsOut, far, near);
+  }
+
+  /// A slice's part of a buffer in shared memory. Rows of `row` elements lie `kPad` elements further
+  /// apart than they are long, so that a column of them meets all banks; row 0: dense.
+  struct Shared {
+    int64_t begin = 0, bytes = 0, row = 0;
+
+    int64_t at(int64_t element) const {
+      return row ? element / row * (row + kPad) + element % row : element;
+    }
+    SmallVector<int64_t> strides(MemRefType type) const {
+      SmallVector<int64_t> strides = plan::stridesOf(type);
+      if (row)
+        for (int64_t &stride : strides)
+          if (stride % row == 0)
+            stride = stride / row * (row + kPad);
+      return strides;
+    }
+  };
+
+  Shared sharedForm(plan::BufferOp buffer, ArrayRef<std::pair<Value, unsigned>> views) const {
+    MemRefType type = typeOf(buffer);
+    const int64_t element = bytesOf(type.getElementType()), count = type.getNumElements() / slices;
+    Shared dense{0, count * element, 0};
+    const int64_t row = type.getRank() > 0 ? type.getShape().back() : 1;
+    if (row < 16 || count % row != 0 || count == row || row * element % 16 != 0)
+      return dense;
+    // Views must not run from one row into the next.
+    for (auto [view, sliced] : views) {
+      MemRefType own = typeOf(view);
+      SmallVector<int64_t> strides = plan::stridesOf(own);
+      int64_t last = plan::placeOf(view).bytes / element % row;
+      for (unsigned d = sliced; d < strides.size(); ++d)
+        if (own.getDimSize(d) > 1 && strides[d] % row != 0)
+          last += (own.getDimSize(d) - 1) * strides[d];
+      if (last >= row)
+        return dense;
+    }
+    return {0, count / row * (row + kPad) * element, row};
+  }
+
+  /// The strides of a value where it lies now.
+  SmallVector<int64_t> stridesOf(Value value) const {
+    if (auto tile = tiles.find(value); tile != tiles.end())
+      return tile->second.strides;
+    auto shared = inShared.find(plan::placeOf(value).buffer);
+    return shared == inShared.end() ? plan::stridesOf(typeOf(value)) : shared->second.strides(typeOf(value));
+  }
+
+  /// Bytes by which every slice's rows are aligned: the first element, and those that lie any stride
+  /// but that of the last dimensions `inner` further.
+  int64_t alignmentOf(Value value, unsigned inner) const {
+    if (!tiles.count(value))
+      return outsideAlignment(value, inner);
+    const Tile &tile = tiles.find(value)->second;
+    const int64_t element = bytesOf(typeOf(value).getElementType());
+    int64_t alignment = kAlignment;
+    for (size_t d = 0; d + inner < tile.strides.size(); ++d)
+      if (int64_t bytes = tile.strides[d] * element; bytes != 0 && typeOf(value).getDimSize(d) > 1)
+        alignment = std::min(alignment, bytes & -bytes);
+    return alignment;
+  }
+
+  int64_t outsideAlignment(Value value, unsigned inner) const {
+    MemRefType type = typeOf(value);
+    const int64_t element = bytesOf(type.getElementType());
+    int64_t alignment = plan::alignmentOf(value);
+    auto keep = [&](int64_t bytes) {
+      if (bytes != 0)
+        alignment = std::min(alignment, bytes & -bytes);
+    };
+    plan::Place place = plan::placeOf(value);
+    SmallVector<int64_t> strides = stridesOf(value);
+    unsigned first = 0;
+    if (auto shared = inShared.find(place.buffer); shared != inShared.end()) {
+      alignment = kAlignment;
+      keep(shared->second.at(place.bytes / element) * element);
+      first = *plan::leadingDimensions(type.getShape(), slices);
+    }
+    for (unsigned d = first; d + inner < strides.size(); ++d)
+      if (type.getDimSize(d) > 1)
+        keep(strides[d] * element);
+    return alignment;
+  }
+
+  /// Brings the slice of a carried buffer to shared memory and back.
+  void carry(plan::BufferOp buffer, const Shared &shared) {
+    wholes[buffer] = buffer;
+    const int64_t element = bytesOf(typeOf(buffer).getElementType());
+    const int64_t pieces = plan::extentBytes(typeOf(buffer)) / slices / 16; // of 16 bytes
+    const int64_t row = shared.row ? shared.row * element / 16 : pieces;
+    const int64_t padded = shared.row ? (shared.row + kPad) * element / 16 : pieces;
+    std::string outside = formatv("reinterpret_cast<uint4 *>(a{0}) + slice * {1}", argument(buffer), pieces);
+    std::string inside = formatv("reinterpret_cast<uint4 *>(shared + {0})", shared.begin);
+    carryIn += formatv("copySlice<uint4, {0}, Dim<{1}, {2}, {3}>, Dim<{3}, 1, 1>>({4}, {5});\n", pieces,
+                       pieces / row, padded, row, inside, outside);
+    carryOut += formatv("copySlice<uint4, {0}, Dim<{1}, {3}, {2}>, Dim<{3}, 1, 1>>({5}, {4});\n", pieces,
+                        pieces / row, padded, row, inside, outside);
+  }
+
+  unsigned argument(Value value) {
+    auto *known = llvm::find(arguments, value);
+    unsigned number = known - arguments.begin();
+    if (known == arguments.end())
+      arguments.push_back(value);
+    return number;
+  }
+
+  /// A variable that points at the first element of the slice.
+  std::string pointer(Value value, unsigned sliced) {
+    plan::Place place = plan::placeOf(value);
+    auto tile = tiles.find(value);
+    auto shared = inShared.find(place.buffer);
+    if (tile == tiles.end() && shared == inShared.end())
+      return outsidePointer(value, sliced);
+    std::string &name = inside[value];
+    if (!name.empty())
+      return name;
+    name = "s" + std::to_string(inside.size() - 1);
+    Type type = typeOf(value).getElementType();
+    int64_t begin = tile != tiles.end() ? tile->second.begin : shared->second.begin;
+    int64_t offset = tile != tiles.end() ? 0 : shared->second.at(place.bytes / bytesOf(type));
+    declarations += formatv("{0} *{1} = reinterpret_cast<{0} *>(shared + {2}) + {3};\n", cType(type), name,
+                            begin, offset);
+    return name;
+  }
+
+  /// The same where the plan has put it.
+  std::string outsidePointer(Value value, unsigned sliced) {
+    std::string &name = outside[value];
+    if (!name.empty())
+      return name;
+    name = "v" + std::to_string(outside.size() - 1);
+    MemRefType type = typeOf(value);
+    declarations += formatv("{0} *{1} = a{2} + ({3});\n", cType(type.getElementType()), name,
+                            argument(value), sliceText(type, sliced));
+    return name;
+  }
+
+  bool liesInShared(Value value) const {
+    return tiles.count(value) || inShared.count(plan::placeOf(value).buffer);
+  }
+
+  static std::string sliceText(MemRefType type, unsigned sliced) {
+    SmallVector<int64_t> strides = plan::stridesOf(type);
+    return offsetText("slice", type.getShape().take_front(sliced), ArrayRef(strides).take_front(sliced));
+  }
+
+  //===-- Barriers --------------------------------------------------------------------------===//
+
+  bool needsBarrier(const Step &step) const {
+    for (auto [i, arg] : llvm::enumerate(step.args())) {
+      Operation *buffer = plan::placeOf(arg).buffer;
+      if (written.contains(buffer) || (step.writes(i) && read.contains(buffer)))
+        return true;
+      // Others may have had the same bytes of shared memory before.
+      auto overlaps = [&](Operation *other) { return other != buffer && shareBytes(buffer, other); };
+      if (step.writes(i) && (llvm::any_of(read, overlaps) || llvm::any_of(written, overlaps)))
+        return true;
+    }
+    return false;
+  }
+
+  bool shareBytes(Operation *a, Operation *b) const {
+    auto x = inShared.find(a), y = inShared.find(b);
+    if (x == inShared.end() || y == inShared.end())
+      return false;
+    auto end = [&](const auto &it) { return it->second.begin + it->second.bytes; };
+    return x->second.begin < end(y) && y->second.begin < end(x);
+  }
+
+  void note(const Step &step) {
+    if (needsBarrier(step)) {
+      written.clear();
+      read.clear();
+    }
+    for (auto [i, arg] : llvm::enumerate(step.args()))
+      (step.writes(i) ? written : read).insert(plan::placeOf(arg).buffer);
+  }
+
+  //===-- Calls -----------------------------------------------------------------------------===//
+
+  std::string copy(const Step &step) {
+    Value from = step.args()[0], to = step.args()[1];
+    SmallVector<int64_t> fromStrides = stridesOf(from), toStrides = stridesOf(to);
+    const int64_t element = bytesOf(typeOf(to).getElementType());
+    // Pieces of 16 bytes where both sides have them.
+    const int64_t last = toStrides.size() - 1;
+    int64_t wide = 16 / element;
+    if (last < 0 || toStrides[last] != 1 || fromStrides[last] != 1 || typeOf(to).getDimSize(last) % wide ||
+        last < static_cast<int64_t>(step.sliced[1]) || alignmentOf(to, 1) < 16 || alignmentOf(from, 1) < 16)
+      wide = 1;
+    std::string dims;
+    int64_t count = 1;
+    // Both have the same shape, so the same dimensions are sliced.
+    for (unsigned d = step.sliced[1]; d < toStrides.size(); ++d) {
+      const bool isLast = static_cast<int64_t>(d) == last;
+      int64_t size = typeOf(to).getDimSize(d) / (isLast ? wide : 1);
+      if (size == 1)
+        continue;
+      int64_t by = isLast ? 1 : wide;
+      dims += formatv(", Dim<{0}, {1}, {2}>", size, toStrides[d] / by, fromStrides[d] / by);
+      count *= size;
+    }
+    std::string type = wide > 1 ? "uint4" : cType(typeOf(to).getElementType()).str();
+    return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const {0} *>({4}));\n",
+                   type, count, dims, pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
+  }
+
+  /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
+  std::string matrix(const Step &step, unsigned i, bool transposed) {
+    Value value = step.args()[i];
+    MemRefType type = typeOf(value);
+    SmallVector<int64_t> strides = stridesOf(value);
+    const size_t rank = strides.size();
+    unsigned down = rank - 2, across = rank - 1;
+    if (transposed)
+      std::swap(down, across);
+    return formatv("Matrix<{0}, {1}, {2}, {3}, {4}, {5}, {6}>{{{7}}", cType(type.getElementType()),
+                   type.getDimSize(down), type.getDimSize(across), strides[down], strides[across],
+                   alignmentOf(value, 1), liesInShared(value) ? "true" : "false",
+                   pointer(value, step.sliced[i]));
+  }
+
+  std::string product(const Step &step, plan::CallOp call) {
+    DictionaryAttr parameters = call.getParameters();
+    std::string a = matrix(step, 0, parameters.contains("transpose_a")),
+                b = matrix(step, 1, !parameters.contains("transpose_b")), c = matrix(step, 2, false);
+    return formatv("multiplySlice<{0}>({1}, {2}, {3}, {4}, {5});\n",
+                   parameters.contains("accumulate") ? "true" : "false", c, a, b,
+                   pointer(step.args()[0], 0), pointer(step.args()[1], 0));
+  }
+
+  //===-- Groups ----------------------------------------------------------------------------===//
+
+  LogicalResult group(const Step &step, std::string &body);
+
+  plan::LoopOp loop;
+  int64_t slices;
+  std::vector<Step> steps;
+  SmallVector<Value> arguments;
+  DenseMap<Value, std::string> inside, outside; ///< variables that point into shared memory, or not
+  llvm::MapVector<Value, Tile> tiles;
+  DenseMap<Operation *, Shared> inShared;     ///< buffers
+  llvm::MapVector<Operation *, Value> wholes; ///< buffers that are carried in shared memory
+  DenseSet<Operation *> written, read;        ///< since the last barrier
+  std::string declarations, carryIn, carryOut, next;
+  int64_t sharedBytes = 0;
+};
+
+/// The text of one group: the lanes of a warp for each row, or for several short ones.
+class GroupText {
+public:
+  GroupText(const RowProgram &program, int64_t sliced)
+      : program(program), sliced(sliced), columns(program.domain.columns()) {
+    for (int64_t size : ArrayRef(program.domain.rowShape).drop_front(sliced))
+      rows *= size;
+    // Rows that divide up evenly can share a warp.
+    lanes = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(columns));
+    if (rows % (kWarp / lanes) != 0)
+      lanes = kWarp;
+    parts = (columns + lanes - 1) / lanes;
+    if (columns % (4 * kWarp) == 0)
+      width = 4;
+  }
+
+  struct Tensor {
+    std::string pointer;
+    MemRefType type;
+    SmallVector<int64_t> strides;
+    int64_t alignment; ///< bytes, of every row
+  };
+
+  std::string write(ArrayRef<Tensor> inputs, ArrayRef<Tensor> results) {
+    text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += kLoopThreads / {0}) {{\n"
+                   "const int lane = threadIdx.x % {0};\n",
+                   lanes, rows);
+    for (auto [i, node] : llvm::enumerate(program.nodes))
+      define(i, node, inputs);
+    for (auto [result, tensor] : llvm::zip(program.results, results))
+      store(result, tensor);
+    return text + "}\n";
+  }
+
+private:
+  bool variesOverColumns(unsigned node) const {
+    return hydra::variesOverColumns(program.nodes[node].form);
+  }
+
+  std::string name(unsigned node) const {
+    return formatv(variesOverColumns(node) ? "n{0}[j]" : "n{0}", node);
+  }
+
+  static StringRef cType(RowType type) {
+    return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
+  }
+
+  /// `statement` for every column that a lane has; it may use `j` and `column`.
+  void forColumns(StringRef statement) {
+    std::string column = width == 1 ? formatv("lane + j * {0}", lanes).str() : "lane * 4 + j / 4 * 128 + j % 4";
+    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
+                    parts, column, columns % lanes ? formatv("if (column < {0}) ", columns).str() : "",
+                    statement);
+  }
+
+  /// The same for every four columns side by side.
+  void forFours(StringRef statement) {
+    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; j += 4) {{ const int column = lane * 4 + j * 32; {1} }\n",
+                    parts, statement);
+  }
+
+  /// Whether four columns of a tensor can be moved at once.
+  bool isWide(const Tensor &tensor, RowType type) const {
+    RowForm form = *formOfShape(program.domain, tensor.type.getShape());
+    return width == 4 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 && isFloat(type) &&
+           program.domain.innerShape.back() % 4 == 0 && tensor.alignment >= 4 * storageBytes(type);
+  }
+
+  /// The address of an element: offsets of the row and the column in the tensor.
+  std::string element(const Tensor &tensor) const {
+    const RowDomain &domain = program.domain;
+    RowForm form = *formOfShape(domain, tensor.type.getShape());
+    ArrayRef<int64_t> all(tensor.strides);
+    std::string row = "0", column = "0";
+    if (variesOverRows(form))
+      row = offsetText("row", ArrayRef(domain.rowShape).drop_front(sliced),
+                       all.slice(sliced, domain.rowShape.size() - sliced));
+    if (hydra::variesOverColumns(form))
+      column = offsetText("column", domain.innerShape, all.take_back(domain.innerShape.size()));
+    return formatv("{0}[{1} + {2}]", tensor.pointer, row, column);
+  }
+
+  static std::string loaded(RowType type, const std::string &element) {
+    if (isFloat(type))
+      return "widen(" + element + ")";
+    return type == RowType::I1 ? element + " != 0" : element;
+  }
+
+  void define(unsigned number, const RowNode &node, ArrayRef<Tensor> inputs) {
+    if (node.kind == Kind::Reduce)
+      return reduce(number, node);
+    std::string value;
+    switch (node.kind) {
+    case Kind::Input:
+      value = loaded(node.type, element(inputs[node.code]));
+      break;
+    case Kind::Constant:
+      value = constant(node);
+      break;
+    case Kind::Index:
+      value = coordinate(node.code);
+      break;
+    case Kind::Unary:
+      value = unary(node);
+      break;
+    case Kind::Binary:
+      value = binary(node);
+      break;
+    case Kind::Compare:
+      value = formatv("{0} {1} {2}", name(node.inputs[0]), comparison(node.code), name(node.inputs[1]));
+      break;
+    case Kind::Select:
+      value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]), name(node.inputs[2]));
+      break;
+    case Kind::Cast:
+      value = (node.type == RowType::BF16 ? "rounded(float(" : cType(node.type).str() + "((") +
+              name(node.inputs[0]) + "))";
+      break;
+    default:
+      llvm_unreachable("hydra-fuse-loops leaves gathers, rotations and sums over rows alone");
+    }
+    if (variesOverColumns(number)) {
+      text += formatv("{0} n{1}[{2}];\n", cType(node.type), number, parts);
+      if (node.kind == Kind::Input && isWide(inputs[node.code], node.type))
+        return forFours(formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
+      forColumns(formatv("n{0}[j] = {1};", number, value).str());
+    } else {
+      text += formatv("const {0} n{1} = {2};\n", cType(node.type), number, value);
+    }
+  }
+
+  void reduce(unsigned number, const RowNode &node) {
+    const bool max = node.code == static_cast<unsigned>(RowReduction::Max);
+    std::string x = name(node.inputs[0]);
+    text += formatv("float n{0} = {1};\n", number, max ? "-INFINITY" : "0.0f");
+    if (variesOverColumns(node.inputs[0])) {
+      forColumns(formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x).str());
+      text += formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, max ? "true" : "false", lanes);
+    } else { // the same number in every column
+      text += formatv("n{0} = {1};\n", number,
+                      max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
+    }
+  }
+
+  static std::string constant(const RowNode &node) {
+    if (isFloat(node.type))
+      return formatv("__int_as_float({0})", llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
+    return formatv("{0}", static_cast<int64_t>(node.value));
+  }
+
+  /// The coordinate along a dimension of rows ++ inner.
+  std::string coordinate(unsigned dim) const {
+    const RowDomain &domain = program.domain;
+    auto within = [](const char *index, ArrayRef<int64_t> sizes, unsigned d) {
+      int64_t inner = 1;
+      for (int64_t size : sizes.drop_front(d + 1))
+        inner *= size;
+      return formatv("{0} / {1} % {2}", index, inner, sizes[d]).str();
+    };
+    ArrayRef<int64_t> rowShape(domain.rowShape);
+    if (dim < static_cast<unsigned>(sliced))
+      return within("slice", rowShape.take_front(sliced), dim);
+    if (dim < rowShape.size())
+      return within("row", rowShape.drop_front(sliced), dim - sliced);
+    return within("column", domain.innerShape, dim - rowShape.size());
+  }
+
+  std::string unary(const RowNode &node) const {
+    std::string x = name(node.inputs[0]);
+    switch (static_cast<RowUnary>(node.code)) {
+    case RowUnary::Neg:
+      return "-" + x;
+    case RowUnary::Exp:
+      return "exponential(" + x + ")";
+    case RowUnary::Log:
+      return "logf(" + x + ")";
+    case RowUnary::Sqrt:
+      return "__fsqrt_rn(" + x + ")";
+    case RowUnary::Rsqrt:
+      return "__fdiv_rn(1.0f, __fsqrt_rn(" + x + "))";
+    case RowUnary::Tanh:
+      return "tanhf(" + x + ")";
+    case RowUnary::Sigmoid:
+      return "sigmoid(" + x + ")";
+    case RowUnary::Sin:
+      return "sinf(" + x + ")";
+    case RowUnary::Cos:
+      return "cosf(" + x + ")";
+    }
+    llvm_unreachable("nine functions");
+  }
+
+  std::string binary(const RowNode &node) const {
+    std::string x = name(node.inputs[0]), y = name(node.inputs[1]);
+    auto call = [&](const char *real, const char *integer) {
+      if (isFloat(node.type))
+        return formatv("{0}({1}, {2})", real, x, y).str();
+      return formatv(integer, x, y).str();
+    };
+    switch (static_cast<RowBinary>(node.code)) {
+    case RowBinary::Add:
+      return call("__fadd_rn", "{0} + {1}");
+    case RowBinary::Sub:
+      return call("__fsub_rn", "{0} - {1}");
+    case RowBinary::Mul:
+      return call("__fmul_rn", "{0} * {1}");
+    case RowBinary::Div:
+      return call("__fdiv_rn", "{0} / {1}");
+    case RowBinary::Max:
+      return call("fmaxf", "max({0}, {1})");
+    case RowBinary::Min:
+      return call("fminf", "min({0}, {1})");
+    }
+    llvm_unreachable("six operations");
+  }
+
+  static StringRef comparison(unsigned code) {
+    static constexpr StringRef texts[] = {"==", "!=", "<", "<=", ">", ">="};
+    return texts[code];
+  }
+
+  void store(const RowResult &result, const Tensor &tensor) {
+    std::string to = element(tensor), value = name(result.node);
+    std::string statement = isFloat(result.type) ? formatv("assign({0}, {1});", to, value).str()
+                                                 : formatv("{0} = {1};", to, value).str();
+    if (isWide(tensor, result.type) && variesOverColumns(result.node))
+      forFours(formatv("storeFour(&{0}, n{1} + j);", to, result.node).str());
+    else if (hydra::variesOverColumns(*formOfShape(program.domain, tensor.type.getShape())))
+      forColumns(statement);
+    else if (variesOverColumns(result.node)) // one column
+      text += "if (lane == 0) { const int j = 0, column = 0; " + statement + " }\n";
+    else
+      text += "if (lane == 0) { " + statement + " }\n";
+  }
+
+  const RowProgram &program;
+  const int64_t sliced, columns;
+  int64_t rows = 1, lanes = kWarp;  ///< of a slice; of a row
+  int64_t parts, width = 1;         ///< columns of a lane, and how many side by side
+  std::string text;
+};
+
+LogicalResult Writer::group(const Step &step, std::string &body) {
+  auto launch = cast<plan::LaunchOp>(step.op);
+  auto kernel =
+      launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+  FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();
+  FailureOr<RowProgram> program = recordRows(fused);
+  if (failed(program))
+    return failure();
+  SmallVector<GroupText::Tensor> tensors;
+  for (auto [arg, sliced] : llvm::zip(step.args(), step.sliced))
+    tensors.push_back({pointer(arg, sliced), typeOf(arg), stridesOf(arg), alignmentOf(arg, 1)});
+  const size_t inputs = program->inputs.size();
+  GroupText text(*program, *plan::leadingDimensions(program->domain.rowShape, slices));
+  body += text.write(ArrayRef(tensors).take_front(inputs), ArrayRef(tensors).drop_front(inputs));
+  return success();
+}
+
+} // namespace
+
+FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop) { return Writer(loop).write(); }
+
+} // namespace hydra::cuda

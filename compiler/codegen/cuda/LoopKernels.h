@@ -1,0 +1,27 @@
+// One kernel for a whole loop: a block walks through all iterations of its slice (plan.loop with
+// `slices`; dialects/plan/Slices.h).
+//
+// The steps of an iteration follow each other in the block, with a barrier where one needs what another
+// wrote. Buffers that live within an iteration, and those that are carried from one to the next, lie
+// in shared memory as far as it reaches, the rest where the plan has put it. Groups of row-wise
+// operations give a warp to each row, with a part of its columns in every lane; products of bf16 use
+// the tensor cores.
+#pragma once
+
+#include "dialects/plan/Plan.h"
+
+#include <string>
+
+namespace hydra::cuda {
+
+struct LoopKernel {
+  std::string text; ///< parameters and body, behind the name of the kernel
+  llvm::SmallVector<mlir::Value> args;
+  llvm::SmallVector<int64_t> access;
+  int64_t blocks = 1, threads = 1, sharedBytes = 0;
+};
+
+/// The kernel for a loop that has `slices`; fails, with the place, for element types without code.
+llvm::FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop);
+
+} // namespace hydra::cuda

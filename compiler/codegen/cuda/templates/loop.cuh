@@ -1,0 +1,170 @@
+// Steps of a loop that one block runs for its slice of all tensors: products and what groups need.
+
+constexpr int kLoopThreads = 512, kLoopWarps = kLoopThreads / 32;
+
+__device__ __forceinline__ float rounded(float x) {
+  return __uint_as_float(pack(0.0f, x));
+}
+__device__ __forceinline__ float exponential(float x) { return exp2Approx(__fmul_rn(x, kLog2e)); }
+__device__ __forceinline__ float sigmoid(float x) {
+  return __fdividef(1.0f, __fadd_rn(1.0f, exponential(-x)));
+}
+
+/// Over so many lanes side by side.
+template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float x) {
+#pragma unroll
+  for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+    float other = __shfl_xor_sync(0xffffffffu, x, distance);
+    x = Max ? fmaxf(x, other) : __fadd_rn(x, other);
+  }
+  return x;
+}
+
+__device__ __forceinline__ void loadFour(float *to, const float *from) {
+  const float4 x = *reinterpret_cast<const float4 *>(from);
+  to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+}
+__device__ __forceinline__ void loadFour(float *to, const bf16 *from) {
+  const uint2 x = *reinterpret_cast<const uint2 *>(from);
+  to[0] = __uint_as_float(x.x << 16), to[1] = __uint_as_float(x.x & 0xffff0000u);
+  to[2] = __uint_as_float(x.y << 16), to[3] = __uint_as_float(x.y & 0xffff0000u);
+}
+__device__ __forceinline__ void storeFour(float *to, const float *from) {
+  *reinterpret_cast<float4 *>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
+__device__ __forceinline__ void storeFour(bf16 *to, const float *from) {
+  *reinterpret_cast<uint2 *>(to) = make_uint2(pack(from[0], from[1]), pack(from[2], from[3]));
+}
+__device__ __forceinline__ void loadTwo(float (&to)[2], const float *from) {
+  const float2 x = *reinterpret_cast<const float2 *>(from);
+  to[0] = x.x, to[1] = x.y;
+}
+__device__ __forceinline__ void loadTwo(float (&to)[2], const bf16 *from) {
+  const uint32 x = *reinterpret_cast<const uint32 *>(from);
+  to[0] = __uint_as_float(x << 16), to[1] = __uint_as_float(x & 0xffff0000u);
+}
+__device__ __forceinline__ void storeTwo(float *to, float x, float y) {
+  *reinterpret_cast<float2 *>(to) = make_float2(x, y);
+}
+__device__ __forceinline__ void storeTwo(bf16 *to, float x, float y) {
+  *reinterpret_cast<uint32 *>(to) = pack(x, y);
+}
+
+/// A matrix whose element (i, j) lies at i * Down + j * Across; its rows or columns, whichever lie densely,
+/// begin at multiples of `Alignment` bytes.
+template <typename T, int Rows, int Columns, int Down, int Across, int Alignment, bool Shared> struct Matrix {
+  static constexpr int rows = Rows, columns = Columns;
+  static constexpr bool whole = Rows % 16 == 0 && Columns % 16 == 0;
+  /// Whether pieces of 8 x 8 bf16 can be read as matrices, as they lie or transposed.
+  static constexpr bool pieces = Shared && whole && Alignment >= 16 && sizeof(T) == 2;
+  static constexpr bool pairs = Across == 1 && whole && Alignment >= 8;
+  T *data;
+  __device__ __forceinline__ T *at(int i, int j) const { return data + i * Down + j * Across; }
+  __device__ __forceinline__ bool inside(int i, int j) const { return whole || (i < Rows && j < Columns); }
+  __device__ __forceinline__ T get(int i, int j) const { return inside(i, j) ? *at(i, j) : T(0); }
+  /// Elements (i, j) and (i, j + 1) as bf16; zeros outside.
+  __device__ __forceinline__ uint32 pairAcross(int i, int j) const {
+    if constexpr (pairs)
+      return *reinterpret_cast<const uint32 *>(at(i, j));
+    else
+      return uint32(get(i, j)) | uint32(get(i, j + 1)) << 16;
+  }
+  /// Four 8 x 8 pieces of the 16 x 16 elements from (i, j), in the lanes as `multiply` takes them: first
+  /// the lower or the right neighbour of the first piece.
+  template <bool LowerFirst> __device__ __forceinline__ void load(uint32 (&r)[4], int i, int j) const {
+    const int lane = threadIdx.x % 32;
+    if constexpr (pieces && (Across == 1 || Down == 1)) {
+      const int second = lane / 8 % 2 * 8, third = lane / 16 * 8;
+      const int lower = LowerFirst ? second : third, right = LowerFirst ? third : second;
+      if constexpr (Across == 1)
+        loadMatrices(r, at(i + lower + lane % 8, j + right));
+      else
+        loadTransposed(r, at(i + lower, j + right + lane % 8));
+    } else {
+      const int group = lane / 4, pair = lane % 4 * 2;
+      r[0] = pairAcross(i + group, j + pair);
+      r[LowerFirst ? 1 : 2] = pairAcross(i + group + 8, j + pair);
+      r[LowerFirst ? 2 : 1] = pairAcross(i + group, j + pair + 8);
+      r[3] = pairAcross(i + group + 8, j + pair + 8);
+    }
+  }
+};
+
+/// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. bf16 by the tensor cores, 16 x 16 of c
+/// for a warp at a time; others number by number.
+template <bool Accumulate, typename C, typename TA, typename A, typename TB, typename B>
+__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, TA *, TB *) {
+  constexpr int M = A::rows, K = A::columns, N = B::rows;
+  for (int e = threadIdx.x; e < M * N; e += kLoopThreads) {
+    const int m = e / N, n = e % N;
+    float sum = Accumulate ? widen(*c.at(m, n)) : 0.0f;
+#pragma unroll 8
+    for (int k = 0; k < K; ++k)
+      sum = fmaf(widen(*a.at(m, k)), widen(*b.at(n, k)), sum);
+    assign(*c.at(m, n), sum);
+  }
+}
+
+template <bool Accumulate, typename C, typename A, typename B>
+__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, bf16 *, bf16 *) {
+  constexpr int M = A::rows, K = A::columns, N = B::rows;
+  constexpr int down = (M + 15) / 16, across = (N + 15) / 16;
+  const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4 * 2;
+  for (int unit = threadIdx.x / 32; unit < down * across; unit += kLoopWarps) {
+    const int m = unit / across * 16, n = unit % across * 16;
+    float sums[2][2][2]; // half of n, half of m, neighbours
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = m + group + i % 2 * 8, column = n + i / 2 * 8 + pair;
+      float(&two)[2] = sums[i / 2][i % 2];
+      if constexpr (!Accumulate)
+        two[0] = two[1] = 0.0f;
+      else if constexpr (C::pairs)
+        loadTwo(two, c.at(row, column));
+      else
+        two[0] = widen(c.get(row, column)), two[1] = widen(c.get(row, column + 1));
+    }
+#pragma unroll
+    for (int k = 0; k < K; k += 16) {
+      uint32 x[4], y[4];
+      a.template load<true>(x, m, k);
+      b.template load<false>(y, n, k);
+      multiply(reinterpret_cast<float(&)[4]>(sums[0]), x, y[0], y[1]);
+      multiply(reinterpret_cast<float(&)[4]>(sums[1]), x, y[2], y[3]);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = m + group + i % 2 * 8, column = n + i / 2 * 8 + pair;
+      const float(&two)[2] = sums[i / 2][i % 2];
+      if constexpr (C::pairs) {
+        storeTwo(c.at(row, column), two[0], two[1]);
+      } else {
+        if (c.inside(row, column))
+          assign(*c.at(row, column), two[0]);
+        if (c.inside(row, column + 1))
+          assign(*c.at(row, column + 1), two[1]);
+      }
+    }
+  }
+}
+
+/// Elements of a slice, moved by all threads of the block.
+template <typename T, int Count, typename... Dims>
+__device__ __forceinline__ void copySlice(T *to, const T *from) {
+#pragma unroll 4
+  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
+    int64 toOffset = 0, fromOffset = 0;
+    Offsets<Dims...>::split(e, toOffset, fromOffset);
+    to[toOffset] = from[fromOffset];
+  }
+}
+
+/// Asks for the lines of pieces of 16 bytes that will be copied in the next iteration.
+template <int Count, typename... Dims>
+__device__ __forceinline__ void prefetchSlice(const uint4 *from) {
+  for (int e = threadIdx.x * 8; e < Count; e += kLoopThreads * 8) {
+    int64 toOffset = 0, fromOffset = 0;
+    Offsets<Dims...>::split(e, toOffset, fromOffset);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from + fromOffset));
+  }
+}

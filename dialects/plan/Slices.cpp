@@ -1,0 +1,162 @@
+// Which loops fall apart into slices.
+#include "dialects/plan/Slices.h"
+
+#include "dialects/plan/Ordering.h"
+
+#include "dialects/hydra/RowForms.h"
+#include "dialects/hydra/RowPartition.h"
+
+using namespace mlir;
+
+namespace hydra::plan {
+
+std::optional<unsigned> leadingDimensions(ArrayRef<int64_t> shape, int64_t slices) {
+  int64_t product = 1;
+  for (auto [i, size] : llvm::enumerate(shape)) {
+    product *= size;
+    if (product >= slices)
+      return product == slices ? std::optional<unsigned>(i + 1) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
+
+/// All arguments of a step whose dimensions are batch and the last `inner`.
+static FailureOr<SmallVector<unsigned>> slicedBatches(OperandRange args, unsigned inner,
+                                                      int64_t slices) {
+  SmallVector<unsigned> sliced;
+  for (Value arg : args) {
+    ArrayRef<int64_t> shape = typeOf(arg).getShape();
+    if (shape.size() < inner)
+      return failure();
+    std::optional<unsigned> leading = leadingDimensions(shape.drop_back(inner), slices);
+    int64_t rest = 1;
+    for (int64_t size : shape.drop_back(inner).drop_front(leading.value_or(0)))
+      rest *= size;
+    if (!leading || rest != 1)
+      return failure();
+    sliced.push_back(*leading);
+  }
+  return sliced;
+}
+
+static FailureOr<SmallVector<unsigned>> slicedCall(CallOp call, int64_t slices) {
+  if (call.getFunction() == "copy") {
+    SmallVector<unsigned> sliced;
+    for (Value arg : call.getArgs()) {
+      std::optional<unsigned> leading = leadingDimensions(typeOf(arg).getShape(), slices);
+      if (!leading)
+        return failure();
+      sliced.push_back(*leading);
+    }
+    return sliced;
+  }
+  bool plain = call.getFunction() == "matmul" && call.getArgs().size() == 3 &&
+               llvm::all_of(call.getParameters(), [](NamedAttribute parameter) {
+                 return llvm::is_contained({"transpose_a", "transpose_b", "accumulate",
+                                            "reduced_reduction"},
+                                           parameter.getName().getValue());
+               });
+  if (!plain)
+    return failure();
+  return slicedBatches(call.getArgs(), 2, slices);
+}
+
+static FailureOr<SmallVector<unsigned>> slicedLaunch(LaunchOp launch, int64_t slices) {
+  auto kernel =
+      launch->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
+  auto groups = kernel.getBody().getOps<FusedOp>();
+  if (groups.empty() || launch.getLimit() ||
+      launch.getArgs().size() != kernel.getLayouts().size())
+    return failure();
+  FusedOp group = *groups.begin();
+  RowDomain domain = group.getDomain();
+  std::optional<unsigned> leading = leadingDimensions(domain.rowShape, slices);
+  if (!leading)
+    return failure();
+  for (unsigned i = 0; i < group.getInputs().size(); ++i)
+    if (group.isOuterOnly(i))
+      return failure();
+  for (unsigned i = 0; i < group->getNumResults(); ++i)
+    if (sumsOverRows(group, i))
+      return failure();
+  SmallVector<unsigned> sliced;
+  for (Value arg : launch.getArgs()) {
+    std::optional<RowForm> form = formOfShape(domain, typeOf(arg).getShape());
+    if (!form)
+      return failure();
+    bool rows = *form == RowForm::Tile || *form == RowForm::Row;
+    sliced.push_back(rows ? *leading : 0);
+  }
+  return sliced;
+}
+
+FailureOr<SmallVector<unsigned>> slicedDimensions(Operation *step, int64_t slices) {
+  if (auto call = dyn_cast<CallOp>(step))
+    return slicedCall(call, slices);
+  if (auto launch = dyn_cast<LaunchOp>(step))
+    return slicedLaunch(launch, slices);
+  return failure();
+}
+
+int64_t sliceOffset(MemRefType type, unsigned dimensions, int64_t slice) {
+  SmallVector<int64_t> strides = stridesOf(type);
+  int64_t offset = 0;
+  for (unsigned d = dimensions; d-- > 0; slice /= type.getDimSize(d))
+    offset += slice % type.getDimSize(d) * strides[d];
+  return offset;
+}
+
+bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
+  MemRefType type = typeOf(value);
+  Place place = placeOf(value);
+  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8;
+  const int64_t whole = extentBytes(typeOf(place.buffer));
+  if (whole % slices != 0)
+    return false;
+  SmallVector<int64_t> strides = stridesOf(type);
+  int64_t extent = 1; // of one slice
+  for (unsigned d = dimensions; d < strides.size(); ++d)
+    extent += (type.getDimSize(d) - 1) * strides[d];
+  for (int64_t slice = 0; slice < slices; ++slice) {
+    const int64_t begin =
+        place.bytes + element * sliceOffset(type, dimensions, slice) - slice * (whole / slices);
+    // All slices lie alike in their parts, so that one offset serves them.
+    if (begin < 0 || begin + element * extent > whole / slices || begin != place.bytes)
+      return false;
+  }
+  return true;
+}
+
+bool canBeSliced(LoopOp loop, int64_t slices) {
+  struct Buffer {
+    bool read = false, written = false, shared = false, moved = false, apart = true;
+    DenseSet<Value> values;
+  };
+  DenseMap<Operation *, Buffer> buffers;
+  DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
+  for (Operation &op : loop.getBody().front()) {
+    if (isa<BufferOp, ViewOp>(op))
+      continue;
+    FailureOr<SmallVector<unsigned>> sliced = slicedDimensions(&op, slices);
+    if (failed(sliced))
+      return false;
+    for (auto [use, dimensions] : llvm::zip(usesOf(&op), *sliced)) {
+      Buffer &buffer = buffers[placeOf(use.value).buffer];
+      (use.writes ? buffer.written : buffer.read) = true;
+      buffer.shared |= dimensions == 0;
+      buffer.moved |= moving.contains(use.value);
+      buffer.apart &= liesInOwnPart(use.value, dimensions, slices);
+      buffer.values.insert(use.value);
+    }
+  }
+  // What is written must be each slice's own: by lying in its part of the buffer, or because all
+  // look at the buffer in one and the same way.
+  return llvm::all_of(buffers, [](const auto &entry) {
+    const Buffer &b = entry.second;
+    return !b.written || (!b.shared && ((b.apart && !b.moved) || b.values.size() == 1));
+  });
+}
+
+} // namespace hydra::plan
