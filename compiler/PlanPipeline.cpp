@@ -50,6 +50,14 @@ std::unique_ptr<Pass> unrollPass(Options options) {
   return createUnrollLayers(unroll);
 }
 
+std::unique_ptr<Pass> nestPass(Options options) {
+  NestLoopsOptions nest;
+  auto programs = differentiatedPrograms(options);
+  nest.programs.assign(programs.begin(), programs.end());
+  nest.chunks = options.scanCheckpoint;
+  return createNestLoops(nest);
+}
+
 std::unique_ptr<Pass> differentiatePass(Options options) {
   DifferentiateOptions differentiate;
   auto programs = differentiatedPrograms(options);
@@ -151,6 +159,8 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},
+      {P::Differentiate, false, 0, true, false, nestPass,
+       [](Options options) { return options.scanCheckpoint > 1; }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},

@@ -31,6 +31,7 @@ struct CompileOptions {
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
+  int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   AttentionForm attention = AttentionForm::Flash;
   std::string precision = "fp32";     ///< or bf16, pure_bf16: see hydra-mixed-precision
   bool reducedReduction = false;      ///< products of bf16 may add partial sums in bf16

@@ -127,7 +127,9 @@ hydra.model @ttt version 1 {
     %seen = hydra.select %earlier, %all, %zero
 
     // The walk over chunks: what the weights make of keys and queries, and the steps that keys and values
-    // ask for.
+    // ask for. Every sequence has its own norm's parameters there, whose gradients are summed behind it.
+    %gammas = hydra.broadcast %gamma shape = [B, H, 1, d]
+    %betas = hydra.broadcast %beta shape = [B, H, 1, d]
     %scales_of_heads = hydra.broadcast %scales shape = [B, H, ceil(1.0 * S / b0), b0, 1]
     %kqs = hydra.concat %ks, %qs axis = 3
     %befores, %steps, %end = hydra.scan axis = 2 chunk = 1 over(%kq1 = %kqs, %k1 = %ks, %v1 = %vs, %s1 = %scales_of_heads) carry(%w = %start) {
@@ -141,11 +143,11 @@ hydra.model @ttt version 1 {
       %t = hydra.slice %both axis = 2 start = 0 size = b0
       %before = hydra.slice %both axis = 2 start = b0 size = b0
       %x, %r = hydra.call @normalise(%t)
-      %scaled = hydra.mul %x, %gamma
-      %shifted = hydra.add %scaled, %beta
+      %scaled = hydra.mul %x, %gammas
+      %shifted = hydra.add %scaled, %betas
       %y = hydra.add %kc, %shifted
       %g = hydra.sub %y, %vc
-      %gh = hydra.mul %g, %gamma
+      %gh = hydra.mul %g, %gammas
       %mean = hydra.mean %gh axes = [3] keep
       %products = hydra.mul %gh, %x
       %slope = hydra.mean %products axes = [3] keep

@@ -113,6 +113,20 @@ def FuseRope : Pass<"hydra-fuse-rope", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "rotations that became part of another">];
 }
 
+def NestLoops : Pass<"hydra-nest-loops", "::mlir::ModuleOp"> {
+  let summary = "what a loop carries is kept for some iterations only";
+  let description = [{
+    The derivative of a loop needs what every iteration was given to carry on. With `chunks` = K each
+    loop becomes a loop over loops of K iterations (or the next smaller divisor of their number): the
+    values that the outer one carries are kept, those between are carried again from there when the
+    backward pass comes by. N / K + K copies of the carried values in place of N, for one more forward
+    walk. *Numerics-changing*: gradients of what all iterations read are summed for every K first.
+  }];
+  let options = [ListOption<"programs", "programs", "std::string", "that will be differentiated; none: loss">,
+                 Option<"chunks", "chunks", "int64_t", "1", "iterations between what is kept; 1: all is">];
+  let statistics = [Statistic<"nested", "nested", "loops that became two">];
+}
+
 def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
   let summary = "adds the backward pass to programs";
   let description = [{

@@ -109,6 +109,10 @@ struct Options : ModelOptions {
                "positions; also norms and gated activations, for some more traffic; all of each "
                "N-th layer, for its forward pass once more, in the others rotary positions or as "
                "rowwise does (default: light)")};
+  IntegerOption<1> scanCheckpoint{
+      "scan-checkpoint", cl::value_desc("K"), cl::cat(category), cl::init(1),
+      cl::desc("keep what a scan carries for the backward pass only every K chunks, and carry it again "
+               "between (default: 1, all of it)")};
   cl::list<std::string> programs{
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
@@ -227,6 +231,7 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   compile.clip = !options.noClip;
   compile.level = options.level;
   readRecompute(options.recompute, compile);
+  compile.scanCheckpoint = options.scanCheckpoint;
   compile.ceChunk = options.ceChunk;
   compile.precision = options.precision;
   compile.reducedReduction = options.reducedReduction;
@@ -301,6 +306,8 @@ void checkPassFlags(const Options &options) {
   };
   if (options.recompute.getNumOccurrences() > 0 && options.recompute != "none")
     needs("--recompute=" + options.recompute.getValue(), kRecomputePass.str(), 2);
+  if (options.scanCheckpoint > 1)
+    needs("--scan-checkpoint", "hydra-nest-loops", 0);
   if (options.attention == AttentionForm::Naive)
     needs("--attention=naive", "hydra-decompose-attention", 0);
 }
@@ -391,6 +398,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
                   {"clip", compile.clip ? "true" : "false"},
                   {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
                   {"recompute", options.recompute},
+                  {"scan-checkpoint", std::to_string(compile.scanCheckpoint)},
                   {"routing", routingName(options.routing)},
                   {"side-multiprocessors", std::to_string(compile.sideMultiprocessors)},
                   {"ce-chunk", std::to_string(compile.ceChunk)}};

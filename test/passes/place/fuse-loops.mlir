@@ -1,0 +1,33 @@
+// RUN: hydra-opt %s --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-fuse-loops | FileCheck %s
+
+// The steps of @walk work on each of 64 rows alone, so one kernel can walk with a block for each; @cross sums
+// over them, and stays a loop of launches.
+hydra.model @m version 1 bound {symbols = {}} {
+  hydra.entry @walk(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<64x128xf32>) walk <8 over [1] carried 1 stacked [1]> {
+    %x = hydra.reshape %chunk0 shape = [64, 128] : tensor<64x1x128xf32>
+    %sum = hydra.sum %x axes = [1] keep : tensor<64x128xf32>
+    %all = hydra.broadcast %sum shape = [64, 128] : tensor<64x1xf32>
+    %y = hydra.mul %all, %carried0 : tensor<64x128xf32>, tensor<64x128xf32>
+    %next = hydra.add %carried0, %x : tensor<64x128xf32>, tensor<64x128xf32>
+    %joined = hydra.reshape %y shape = [64, 1, 128] : tensor<64x128xf32>
+    hydra.return joined0 = %joined, carried0 = %next : tensor<64x1x128xf32>, tensor<64x128xf32>
+  }
+  hydra.entry @cross(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<1x128xf32>) walk <8 over [1] carried 1> {
+    %x = hydra.reshape %chunk0 shape = [64, 128] : tensor<64x1x128xf32>
+    %sum = hydra.sum %x axes = [0] keep : tensor<64x128xf32>
+    %next = hydra.add %carried0, %sum : tensor<1x128xf32>, tensor<1x128xf32>
+    hydra.return carried0 = %next : tensor<1x128xf32>
+  }
+  // CHECK-LABEL: plan.program @e
+  // CHECK: plan.loop 8({{.*}}) slices {{[0-9]+}} {
+  // CHECK-LABEL: plan.program @f
+  // CHECK: plan.loop 8({{.*}}) {
+  hydra.entry @e(%x: tensor<64x8x128xf32>, %start: tensor<64x128xf32>) {
+    %all, %end = hydra.loop @walk(%x, %start) : (tensor<64x8x128xf32>, tensor<64x128xf32>) -> (tensor<64x8x128xf32>, tensor<64x128xf32>)
+    hydra.return all = %all, end = %end : tensor<64x8x128xf32>, tensor<64x128xf32>
+  }
+  hydra.entry @f(%x: tensor<64x8x128xf32>, %start: tensor<1x128xf32>) {
+    %end = hydra.loop @cross(%x, %start) : (tensor<64x8x128xf32>, tensor<1x128xf32>) -> tensor<1x128xf32>
+    hydra.return end = %end : tensor<1x128xf32>
+  }
+}
