@@ -137,9 +137,9 @@ private:
         tensors[argument] = input;
       for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, walk.getOver())) {
         auto chunk = std::make_shared<RefTensor>(typeOf(argument).getShape());
-        forRunsOfChunk(*input, *chunk, axis, number, [](const double *whole, double *part, int64_t n) {
-          std::copy_n(whole, n, part);
-        });
+        forRunsOfChunk(
+            *input, *chunk, axis, number,
+            [](const double *whole, double *part, int64_t n) { std::copy_n(whole, n, part); });
         tensors[argument] = std::move(chunk);
       }
       countUses(body);
@@ -147,10 +147,9 @@ private:
         if (failed(evaluate(&op)))
           return failure();
       for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, walk.getStacked()))
-        forRunsOfChunk(whole, *tensors.lookup(value), axis, number,
-                       [](double *whole, const double *part, int64_t n) {
-                         std::copy_n(part, n, whole);
-                       });
+        forRunsOfChunk(
+            whole, *tensors.lookup(value), axis, number,
+            [](double *whole, const double *part, int64_t n) { std::copy_n(part, n, whole); });
       for (auto [input, value] : llvm::zip(MutableArrayRef(inputs).slice(over, walk.getCarried()),
                                            end.getOutputs().drop_front(stacked)))
         input = tensors.lookup(value);

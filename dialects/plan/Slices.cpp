@@ -52,12 +52,12 @@ static FailureOr<SmallVector<unsigned>> slicedCall(CallOp call, int64_t slices) 
     }
     return sliced;
   }
-  bool plain = call.getFunction() == "matmul" && call.getArgs().size() == 3 &&
-               llvm::all_of(call.getParameters(), [](NamedAttribute parameter) {
-                 return llvm::is_contained({"transpose_a", "transpose_b", "accumulate",
-                                            "reduced_reduction"},
-                                           parameter.getName().getValue());
-               });
+  bool plain =
+      call.getFunction() == "matmul" && call.getArgs().size() == 3 &&
+      llvm::all_of(call.getParameters(), [](NamedAttribute parameter) {
+        return llvm::is_contained({"transpose_a", "transpose_b", "accumulate", "reduced_reduction"},
+                                  parameter.getName().getValue());
+      });
   if (!plain)
     return failure();
   return slicedBatches(call.getArgs(), 2, slices);
@@ -67,8 +67,7 @@ static FailureOr<SmallVector<unsigned>> slicedLaunch(LaunchOp launch, int64_t sl
   auto kernel =
       launch->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
   auto groups = kernel.getBody().getOps<FusedOp>();
-  if (groups.empty() || launch.getLimit() ||
-      launch.getArgs().size() != kernel.getLayouts().size())
+  if (groups.empty() || launch.getLimit() || launch.getArgs().size() != kernel.getLayouts().size())
     return failure();
   FusedOp group = *groups.begin();
   RowDomain domain = group.getDomain();

@@ -112,11 +112,10 @@ LogicalResult ScanWriter::write(ScanOp scan) {
 }
 
 LogicalResult ScanWriter::checkCarried(ScanOp scan, ValueRange before, ValueRange yielded) {
-  for (auto [i, value, after] :
-       llvm::enumerate(before, yielded.drop_front(scan.stackedCount())))
+  for (auto [i, value, after] : llvm::enumerate(before, yielded.drop_front(scan.stackedCount())))
     if (value.getType() != after.getType())
-      return scan.emitOpError() << "carried value " << i << " changes type from "
-                                << value.getType() << " to " << after.getType();
+      return scan.emitOpError() << "carried value " << i << " changes type from " << value.getType()
+                                << " to " << after.getType();
   return success();
 }
 
@@ -157,10 +156,9 @@ FailureOr<SmallVector<Value>> ScanWriter::writeLoop(ScanOp scan, int64_t chunks,
     types.push_back(build::typeOf(value));
   }
   auto outer = scan->getParentOfType<EntryOp>();
-  auto walk = WalkAttr::get(b.getContext(), chunks,
-                            SmallVector<int64_t>(scan.getSequences().size(), axis),
-                            scan.getInits().size(),
-                            SmallVector<int64_t>(scan.stackedCount(), axis), /*reverse=*/false);
+  auto walk = WalkAttr::get(
+      b.getContext(), chunks, SmallVector<int64_t>(scan.getSequences().size(), axis),
+      scan.getInits().size(), SmallVector<int64_t>(scan.stackedCount(), axis), /*reverse=*/false);
   EntryOp entry = build::loopBody(outer, "scan", scan.getLoc(), walk, types);
   IRMapping mapping;
   Block &block = entry.getBody().front();
@@ -176,9 +174,8 @@ FailureOr<SmallVector<Value>> ScanWriter::writeLoop(ScanOp scan, int64_t chunks,
     inner.clone(op, mapping);
   }
   auto end = YieldOp::create(inner, body.getTerminator()->getLoc());
-  end->setOperands(llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value v) {
-    return mapping.lookupOrDefault(v);
-  }));
+  end->setOperands(llvm::map_to_vector(body.getTerminator()->getOperands(),
+                                       [&](Value v) { return mapping.lookupOrDefault(v); }));
   if (failed(bind(block.begin(), end->getIterator())))
     return failure();
   restoreRows(outerRows);

@@ -29,14 +29,15 @@ void eraseDead(Block &body) {
       op.erase();
 }
 
-/// The derivative of one loop's body, for the same operands with gradients and results that have them.
+/// The derivative of one loop's body, for the same operands with gradients and results that have
+/// them.
 struct LoopDerivative {
-  EntryOp saving;                    ///< the body that also hands out what it is given
-  SmallVector<unsigned> saved;       ///< carried values that it hands out, behind what it joins
-  EntryOp reverse;                   ///< what runs backwards
-  SmallVector<unsigned> sequences;   ///< operands of the loop that it walks over, before the saved,
-  SmallVector<unsigned> incoming;    ///< the gradients of these joined results,
-  SmallVector<unsigned> kept;        ///< and other operands that it reads
+  EntryOp saving;                  ///< the body that also hands out what it is given
+  SmallVector<unsigned> saved;     ///< carried values that it hands out, behind what it joins
+  EntryOp reverse;                 ///< what runs backwards
+  SmallVector<unsigned> sequences; ///< operands of the loop that it walks over, before the saved,
+  SmallVector<unsigned> incoming;  ///< the gradients of these joined results,
+  SmallVector<unsigned> kept;      ///< and other operands that it reads
   SmallVector<unsigned> outSequences, outCarried, outKept; ///< operands whose gradients it makes
 };
 
@@ -193,9 +194,9 @@ private:
       inputs.push_back(saving.getInputs()[i]);
     auto reverse = LoopOp::create(b, loop.getLoc(), d.reverse, inputs);
     size_t result = 0;
-    for (ArrayRef<unsigned> operands : {ArrayRef<unsigned>(d.outSequences),
-                                        ArrayRef<unsigned>(d.outCarried),
-                                        ArrayRef<unsigned>(d.outKept)})
+    for (ArrayRef<unsigned> operands :
+         {ArrayRef<unsigned>(d.outSequences), ArrayRef<unsigned>(d.outCarried),
+          ArrayRef<unsigned>(d.outKept)})
       for (unsigned i : operands) {
         if (Value operand = saving.getInputs()[i]; active.contains(operand))
           gradients[operand].push_back(reverse.getResult(result));
@@ -270,7 +271,10 @@ private:
       d.incoming.push_back(i);
     }
     for (unsigned i : activeArguments.set_bits()) {
-      (i < sequences ? d.outSequences : i < sequences + carried ? d.outCarried : d.outKept).push_back(i);
+      (i < sequences             ? d.outSequences
+       : i < sequences + carried ? d.outCarried
+                                 : d.outKept)
+          .push_back(i);
       if (i >= sequences)
         types.push_back(build::typeOf(forward.getArgument(i)));
     }
@@ -283,8 +287,8 @@ private:
       return WalkAttr::get(body.getContext(), walk.getCount(), over,
                            d.outCarried.size() + d.outKept.size(), outAxes, !walk.getReverse());
     };
-    d.reverse = build::loopBody(body, (body.getSymName() + "_backward").str(), loc, reversed(axes),
-                                types);
+    d.reverse =
+        build::loopBody(body, (body.getSymName() + "_backward").str(), loc, reversed(axes), types);
     Block &block = d.reverse.getBody().front();
 
     BackwardPhase phase;
@@ -293,11 +297,11 @@ private:
     IRMapping mapping;
     BackwardWalk inside(loops);
     for (unsigned i = 0; i < arguments; ++i) {
-      Value value = i < sequences ? block.getArgument(i)
-                    : i < sequences + carried
-                        ? build::reshape(b, loc, block.getArgument(i),
-                                         build::shapeOf(forward.getArgument(i)))
-                        : block.getArgument(block.getNumArguments() - arguments + i);
+      Value value =
+          i < sequences ? block.getArgument(i)
+          : i < sequences + carried
+              ? build::reshape(b, loc, block.getArgument(i), build::shapeOf(forward.getArgument(i)))
+              : block.getArgument(block.getNumArguments() - arguments + i);
       mapping.map(forward.getArgument(i), value);
       if (activeArguments[i])
         inside.active.insert(value);
@@ -396,11 +400,11 @@ private:
     axes.append(saved.size(), 0);
     SmallVector<RankedTensorType> types = llvm::map_to_vector(
         body.getBody().getArgumentTypes(), [](Type t) { return cast<RankedTensorType>(t); });
-    EntryOp saving = build::loopBody(
-        body, (body.getSymName() + "_saving").str(), body.getLoc(),
-        WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(), walk.getCarried(), axes,
-                      walk.getReverse()),
-        types);
+    EntryOp saving =
+        build::loopBody(body, (body.getSymName() + "_saving").str(), body.getLoc(),
+                        WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(),
+                                      walk.getCarried(), axes, walk.getReverse()),
+                        types);
     Block &block = saving.getBody().front();
     IRMapping mapping;
     mapping.map(body.getBody().getArguments(), block.getArguments());
@@ -408,13 +412,13 @@ private:
     SmallVector<Value> results;
     for (unsigned i : saved) {
       Value value = block.getArgument(walk.getOver().size() + i);
-      results.push_back(build::reshape(b, body.getLoc(), value,
-                                       withLeadingOne(build::typeOf(value)).getShape()));
+      results.push_back(
+          build::reshape(b, body.getLoc(), value, withLeadingOne(build::typeOf(value)).getShape()));
     }
     for (Operation &op : body.getBody().front().without_terminator())
       b.clone(op, mapping);
-    SmallVector<Value> all = llvm::map_to_vector(
-        body.getReturn().getOutputs(), [&](Value v) { return mapping.lookup(v); });
+    SmallVector<Value> all = llvm::map_to_vector(body.getReturn().getOutputs(),
+                                                 [&](Value v) { return mapping.lookup(v); });
     all.insert(all.begin() + walk.getStacked().size(), results.begin(), results.end());
     build::endLoopBody(saving, all);
     return saving;
@@ -468,8 +472,7 @@ private:
     SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
     SmallVector<Value> values(end.getOutputs());
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-      Value gradient =
-          BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
+      Value gradient = BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
       names.push_back(b.getStringAttr("grad." + param.getSymName()));

@@ -586,12 +586,11 @@ private:
       given.joined.push_back(chunkOf(target(loop.getResult(i)),
                                      build::typeOf(body.getReturn().getOutputs()[i]),
                                      walk.getStacked()[i]));
-    llvm::append_range(given.carried,
-                       ArrayRef(given.arguments).slice(over, walk.getCarried()));
+    llvm::append_range(given.carried, ArrayRef(given.arguments).slice(over, walk.getCarried()));
 
-    auto planned = plan::LoopOp::create(b, loop.getLoc(), walk.getCount(), ValueRange(),
-                                        ArrayRef<int64_t>(), 0, ArrayRef<int64_t>(), -1,
-                                        IntegerAttr());
+    auto planned =
+        plan::LoopOp::create(b, loop.getLoc(), walk.getCount(), ValueRange(), ArrayRef<int64_t>(),
+                             0, ArrayRef<int64_t>(), -1, IntegerAttr());
     ProgramWriter inner(plan, body);
     if (failed(inner.runBody(planned.getBody().emplaceBlock(), given)))
       return failure();
@@ -633,7 +632,8 @@ private:
     SmallVector<Value> moving;
     SmallVector<int64_t> strides;
     for (Operation &op : *loop->getBlock())
-      if (auto view = dyn_cast<plan::ViewOp>(op); view && moved.count(view) && used.contains(view)) {
+      if (auto view = dyn_cast<plan::ViewOp>(op);
+          view && moved.count(view) && used.contains(view)) {
         moving.push_back(view);
         strides.push_back(moved.lookup(view));
       }
@@ -655,12 +655,10 @@ private:
     if (!storage || isa<UseOp>(storage) || storage->hasAttr(kAdjacentAttr) || buffers.count(made))
       return false;
     RankedTensorType type = build::typeOf(made);
-    FailureOr<SmallVector<int64_t>> strides =
-        reshapedStrides(build::shapeOf(value), plan::stridesOf(cast<MemRefType>(slot.getType())),
-                        type.getShape());
-    if (failed(strides) ||
-        !accepts(storage.resultLayout(cast<OpResult>(made).getResultNumber()), type.getShape(),
-                 *strides))
+    FailureOr<SmallVector<int64_t>> strides = reshapedStrides(
+        build::shapeOf(value), plan::stridesOf(cast<MemRefType>(slot.getType())), type.getShape());
+    if (failed(strides) || !accepts(storage.resultLayout(cast<OpResult>(made).getResultNumber()),
+                                    type.getShape(), *strides))
       return false;
     buffers[made] = plan::ViewOp::create(
         b, made.getLoc(), plan::bufferType(type.getShape(), *strides, type.getElementType()), slot,

@@ -66,9 +66,8 @@ private:
     OpBuilder b = OpBuilder::atBlockEnd(&part.getBody().front());
     for (Operation &op : body.getBody().front().without_terminator())
       b.clone(op, mapping);
-    build::endLoopBody(part, llvm::map_to_vector(body.getReturn().getOutputs(), [&](Value v) {
-                         return mapping.lookup(v);
-                       }));
+    build::endLoopBody(part, llvm::map_to_vector(body.getReturn().getOutputs(),
+                                                 [&](Value v) { return mapping.lookup(v); }));
 
     SmallVector<RankedTensorType> wholes;
     for (BlockArgument argument : part.getBody().getArguments())

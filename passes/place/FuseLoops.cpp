@@ -11,8 +11,8 @@ namespace hydra {
 
 namespace {
 
-// What a step of a loop takes on an H200, in microseconds: as a launch of its own in a graph, and as a
-// part of a block's work, beside its share of arithmetic and memory at the rates of one block.
+// What a step of a loop takes on an H200, in microseconds: as a launch of its own in a graph, and
+// as a part of a block's work, beside its share of arithmetic and memory at the rates of one block.
 constexpr double kLaunch = 2.2, kStep = 0.5;
 constexpr double kFlopsPerMicrosecond = 0.5e6, kBytesPerMicrosecond = 150e3;
 constexpr int64_t kMultiprocessors = 132, kMostSlices = 4096;

@@ -93,11 +93,12 @@ private:
 
   /// Lets loops give their body in bf16 what it only reads rounded, so that they round it once.
   void narrowArguments() {
-    const unsigned over = entry.getWalk()->getOver().size(), carried = entry.getWalk()->getCarried();
+    const unsigned over = entry.getWalk()->getOver().size(),
+                   carried = entry.getWalk()->getCarried();
     for (BlockArgument argument : entry.getBody().getArguments()) {
       const unsigned number = argument.getArgNumber();
-      if ((number >= over && number < over + carried) || !isF32(argument) ||
-          argument.use_empty() || !llvm::all_of(argument.getUsers(), [](Operation *user) {
+      if ((number >= over && number < over + carried) || !isF32(argument) || argument.use_empty() ||
+          !llvm::all_of(argument.getUsers(), [](Operation *user) {
             return isa<CastOp>(user) && isBF16(user->getResult(0));
           }))
         continue;
@@ -414,7 +415,8 @@ private:
         // Behind a reshape the same cast may exist for other uses.
         Value value = result.get();
         auto reshape = value.getDefiningOp<ReshapeOp>();
-        Value low = build::cast(b, value.getLoc(), reshape ? reshape.getX() : value, b.getBF16Type());
+        Value low =
+            build::cast(b, value.getLoc(), reshape ? reshape.getX() : value, b.getBF16Type());
         result.set(build::reshape(b, value.getLoc(), low, build::shapeOf(value)));
         for (LoopOp loop : users) {
           Value whole = loop.getResult(i);

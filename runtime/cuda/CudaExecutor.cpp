@@ -361,8 +361,8 @@ private:
     }
   }
 
-  /// Streams and events of a block, of which the nodes from `first` on are made: the first waits, the
-  /// last signals.
+  /// Streams and events of a block, of which the nodes from `first` on are made: the first waits,
+  /// the last signals.
   static void order(CudaProgram &program, size_t first, const Block &block) {
     size_t last = first;
     for (size_t i = first; i < program.nodes.size(); i = program.nodes[i].end) {

@@ -6,7 +6,6 @@
 #include "dialects/plan/Ordering.h"
 #include "dialects/plan/Slices.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -36,7 +35,8 @@ StringRef cType(Type element) {
 }
 
 /// What is added to an address for `index` along dimensions of these sizes and strides.
-std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
+                       ArrayRef<int64_t> strides) {
   std::string text;
   int64_t inner = 1, count = 1;
   for (int64_t size : sizes)
@@ -95,11 +95,13 @@ public:
     std::string advance;
     for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
       if (auto it = outside.find(value); it != outside.end())
-        advance += formatv("{0} += {1};\n", it->second, stride / bytesOf(typeOf(value).getElementType()));
+        advance +=
+            formatv("{0} += {1};\n", it->second, stride / bytesOf(typeOf(value).getElementType()));
     LoopKernel kernel;
     std::string parameters;
     for (auto [i, value] : llvm::enumerate(arguments)) {
-      parameters += formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
+      parameters +=
+          formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
       kernel.access.push_back(plan::kRead);
     }
     for (const plan::BufferUse &use : plan::usesOf(loop))
@@ -107,15 +109,16 @@ public:
         kernel.access[known - arguments.begin()] = plan::kUpdate;
     for (const auto &[buffer, value] : wholes)
       kernel.access[llvm::find(arguments, value) - arguments.begin()] = plan::kUpdate;
-    kernel.text = formatv("({0}) {{\n"
-                          "extern __shared__ __align__(128) unsigned char shared[];\n"
-                          "const int slice = blockIdx.x;\n"
-                          "{1}{2}"
-                          "for (int iteration = 0; iteration < {3}; ++iteration) {{\n"
-                          "__syncthreads();\n{4}{5}{6}{7}}\n{8}}",
-                          parameters, declarations, carryIn, loop.getCount(), chunksIn, body, chunksOut,
-                          advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
-                      .str();
+    kernel.text =
+        formatv("({0}) {{\n"
+                "extern __shared__ __align__(128) unsigned char shared[];\n"
+                "const int slice = blockIdx.x;\n"
+                "{1}{2}"
+                "for (int iteration = 0; iteration < {3}; ++iteration) {{\n"
+                "__syncthreads();\n{4}{5}{6}{7}}\n{8}}",
+                parameters, declarations, carryIn, loop.getCount(), chunksIn, body, chunksOut,
+                advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
+            .str();
     kernel.args = arguments;
     kernel.blocks = slices;
     kernel.threads = kThreads;
@@ -136,7 +139,8 @@ private:
   //===-- Shared memory ---------------------------------------------------------------------===//
 
   /// Gives buffers of which every slice has its own part a place in shared memory: those that are
-  /// carried for the whole loop, those of an iteration as long as they live.
+  /// carried for the whole loop, those of an iteration as long as they live; between the two come
+  /// the chunks that products read, and last all others.
   void placeInShared() {
     struct Item {
       plan::BufferOp buffer;
@@ -152,7 +156,9 @@ private:
         plan::BufferOp buffer = plan::placeOf(arg).buffer;
         int64_t position = number;
         const bool inside = buffer->getBlock() == &loop.getBody().front();
-        Item &item = items.insert({buffer, Item{buffer, position, position, !inside, true, false, {}, 0}}).first->second;
+        Item &item =
+            items.insert({buffer, Item{buffer, position, position, !inside, true, false, {}, 0}})
+                .first->second;
         item.last = position;
         item.written |= step.writes(i);
         item.apart &= !moving.contains(arg) && step.sliced[i] > 0 &&
@@ -182,7 +188,8 @@ private:
     auto place = [&](int64_t bytes, int64_t first, int64_t last) -> std::optional<int64_t> {
       int64_t at = 0;
       for (const Placed &other : placed)
-        if (other.first <= last && first <= other.last && at < other.end && other.begin < at + bytes)
+        if (other.first <= last && first <= other.last && at < other.end &&
+            other.begin < at + bytes)
           at = (other.end + kAlignment - 1) / kAlignment * kAlignment;
       if (at + bytes > kSharedBytes)
         return std::nullopt;
@@ -279,43 +286,50 @@ private:
   }
 
   void moveTile(Value value, const Tile &tile, std::string &in, std::string &out) {
-    MemRefType type = typeOf(value);
-    SmallVector<int64_t> strides = plan::stridesOf(type);
-    const int64_t element = bytesOf(type.getElementType()), last = strides.size() - 1;
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(value));
+    const int64_t element = bytesOf(typeOf(value).getElementType());
     const int64_t wide = outsideAlignment(value, 1) >= 16 ? 16 / element : 1;
-    std::string dimsIn, dimsOut, piece = wide > 1 ? "uint4" : cType(type.getElementType()).str();
+    std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
+    if (tile.read) {
+      Pieces pieces = piecesOf(value, tile.sliced, wide, tile.strides, strides);
+      in += pieces.copy(near, far);
+      auto moving = llvm::find(loop.getMoving(), value) - loop.getMoving().begin();
+      if (wide > 1)
+        next += formatv("prefetchSlice<{0}{1}>(reinterpret_cast<const uint4 *>({2} + ({3})));\n",
+                        pieces.count, pieces.dims, far, loop.getStrides()[moving] / element);
+    }
+    if (tile.written)
+      out += piecesOf(value, tile.sliced, wide, strides, tile.strides).copy(far, near);
+  }
+
+  /// The elements of a slice, of which `wide` side by side are moved at once.
+  struct Pieces {
+    std::string type, dims; ///< as the templates have them
     int64_t count = 1;
-    for (unsigned d = tile.sliced; d < strides.size(); ++d) {
-      const bool isLast = static_cast<int64_t>(d) == last;
+    std::string copy(const std::string &to, const std::string &from) const {
+      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const "
+                     "{0} *>({4}));\n",
+                     type, count, dims, to, from);
+    }
+  };
+
+  static Pieces piecesOf(Value value, unsigned sliced, int64_t wide, ArrayRef<int64_t> to,
+                         ArrayRef<int64_t> from) {
+    MemRefType type = typeOf(value);
+    Pieces pieces{wide > 1 ? "uint4" : cType(type.getElementType()).str(), "", 1};
+    for (unsigned d = sliced; d < to.size(); ++d) {
+      const bool isLast = d + 1 == to.size();
       const int64_t size = type.getDimSize(d) / (isLast ? wide : 1), by = isLast ? 1 : wide;
       if (size == 1)
         continue;
-      dimsIn += formatv(", Dim<{0}, {1}, {2}>", size, tile.strides[d] / by, strides[d] / by);
-      dimsOut += formatv(", Dim<{0}, {2}, {1}>", size, tile.strides[d] / by, strides[d] / by);
-      count *= size;
+      pieces.dims += formatv(", Dim<{0}, {1}, {2}>", size, to[d] / by, from[d] / by);
+      pieces.count *= size;
     }
-    auto text = [&](const std::string &dims, const std::string &to, const std::string &from) {
-      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const {0} *>({4}));\n",
-                     piece, count, dims, to, from)
-          .str();
-    };
-    std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
-    if (tile.read) {
-      in += text(dimsIn, near, far);
-      int64_t stride = 0;
-      for (auto [moved, bytes] : llvm::zip(loop.getMoving(), loop.getStrides()))
-        if (moved == value)
-          stride = bytes / element;
-      if (wide > 1)
-        next += formatv("prefetchSlice<{0}{1}>(reinterpret_cast<const uint4 *>({2} + ({3})));\n", count,
-                        dimsIn, far, stride);
-    }
-    if (tile.written)
-      out += text(dimsOut, far, near);
+    return pieces;
   }
 
-  /// A slice's part of a buffer in shared memory. Rows of `row` elements lie `kPad` elements further
-  /// apart than they are long, so that a column of them meets all banks; row 0: dense.
+  /// A slice's part of a buffer in shared memory. Rows of `row` elements lie `kPad` elements
+  /// further apart than they are long, so that a column of them meets all banks; row 0: dense.
   struct Shared {
     int64_t begin = 0, bytes = 0, row = 0;
 
@@ -358,43 +372,37 @@ private:
     if (auto tile = tiles.find(value); tile != tiles.end())
       return tile->second.strides;
     auto shared = inShared.find(plan::placeOf(value).buffer);
-    return shared == inShared.end() ? plan::stridesOf(typeOf(value)) : shared->second.strides(typeOf(value));
+    return shared == inShared.end() ? plan::stridesOf(typeOf(value))
+                                    : shared->second.strides(typeOf(value));
   }
 
-  /// Bytes by which every slice's rows are aligned: the first element, and those that lie any stride
-  /// but that of the last dimensions `inner` further.
+  /// Bytes by which every slice's rows are aligned: the first element, and those that lie any
+  /// stride but that of the last dimensions `inner` further.
   int64_t alignmentOf(Value value, unsigned inner) const {
-    if (!tiles.count(value))
-      return outsideAlignment(value, inner);
-    const Tile &tile = tiles.find(value)->second;
+    plan::Place place = plan::placeOf(value);
     const int64_t element = bytesOf(typeOf(value).getElementType());
-    int64_t alignment = kAlignment;
-    for (size_t d = 0; d + inner < tile.strides.size(); ++d)
-      if (int64_t bytes = tile.strides[d] * element; bytes != 0 && typeOf(value).getDimSize(d) > 1)
-        alignment = std::min(alignment, bytes & -bytes);
-    return alignment;
+    int64_t begin = 0; // in shared memory
+    if (auto shared = inShared.find(place.buffer); shared != inShared.end())
+      begin = shared->second.at(place.bytes / element) * element;
+    else if (!tiles.count(value))
+      return outsideAlignment(value, inner);
+    unsigned first = *plan::leadingDimensions(typeOf(value).getShape(), slices);
+    return rowAlignment(value, stridesOf(value), first, inner, kAlignment | begin);
   }
 
-  int64_t outsideAlignment(Value value, unsigned inner) const {
-    MemRefType type = typeOf(value);
-    const int64_t element = bytesOf(type.getElementType());
-    int64_t alignment = plan::alignmentOf(value);
-    auto keep = [&](int64_t bytes) {
-      if (bytes != 0)
-        alignment = std::min(alignment, bytes & -bytes);
-    };
-    plan::Place place = plan::placeOf(value);
-    SmallVector<int64_t> strides = stridesOf(value);
-    unsigned first = 0;
-    if (auto shared = inShared.find(place.buffer); shared != inShared.end()) {
-      alignment = kAlignment;
-      keep(shared->second.at(place.bytes / element) * element);
-      first = *plan::leadingDimensions(type.getShape(), slices);
-    }
+  /// The same where the plan has put it.
+  static int64_t outsideAlignment(Value value, unsigned inner) {
+    return rowAlignment(value, plan::stridesOf(typeOf(value)), 0, inner, plan::alignmentOf(value));
+  }
+
+  /// The largest power of two that divides `bytes` and the strides of dimensions from `first` to
+  /// the last `inner`.
+  static int64_t rowAlignment(Value value, ArrayRef<int64_t> strides, unsigned first,
+                              unsigned inner, int64_t bytes) {
     for (unsigned d = first; d + inner < strides.size(); ++d)
-      if (type.getDimSize(d) > 1)
-        keep(strides[d] * element);
-    return alignment;
+      if (typeOf(value).getDimSize(d) > 1)
+        bytes |= strides[d] * bytesOf(typeOf(value).getElementType());
+    return bytes & -bytes;
   }
 
   /// Brings the slice of a carried buffer to shared memory and back.
@@ -404,12 +412,13 @@ private:
     const int64_t pieces = plan::extentBytes(typeOf(buffer)) / slices / 16; // of 16 bytes
     const int64_t row = shared.row ? shared.row * element / 16 : pieces;
     const int64_t padded = shared.row ? (shared.row + kPad) * element / 16 : pieces;
-    std::string outside = formatv("reinterpret_cast<uint4 *>(a{0}) + slice * {1}", argument(buffer), pieces);
+    std::string outside =
+        formatv("reinterpret_cast<uint4 *>(a{0}) + slice * {1}", argument(buffer), pieces);
     std::string inside = formatv("reinterpret_cast<uint4 *>(shared + {0})", shared.begin);
-    carryIn += formatv("copySlice<uint4, {0}, Dim<{1}, {2}, {3}>, Dim<{3}, 1, 1>>({4}, {5});\n", pieces,
-                       pieces / row, padded, row, inside, outside);
-    carryOut += formatv("copySlice<uint4, {0}, Dim<{1}, {3}, {2}>, Dim<{3}, 1, 1>>({5}, {4});\n", pieces,
-                        pieces / row, padded, row, inside, outside);
+    carryIn += formatv("copySlice<uint4, {0}, Dim<{1}, {2}, {3}>, Dim<{3}, 1, 1>>({4}, {5});\n",
+                       pieces, pieces / row, padded, row, inside, outside);
+    carryOut += formatv("copySlice<uint4, {0}, Dim<{1}, {3}, {2}>, Dim<{3}, 1, 1>>({5}, {4});\n",
+                        pieces, pieces / row, padded, row, inside, outside);
   }
 
   unsigned argument(Value value) {
@@ -434,8 +443,8 @@ private:
     Type type = typeOf(value).getElementType();
     int64_t begin = tile != tiles.end() ? tile->second.begin : shared->second.begin;
     int64_t offset = tile != tiles.end() ? 0 : shared->second.at(place.bytes / bytesOf(type));
-    declarations += formatv("{0} *{1} = reinterpret_cast<{0} *>(shared + {2}) + {3};\n", cType(type), name,
-                            begin, offset);
+    declarations += formatv("{0} *{1} = reinterpret_cast<{0} *>(shared + {2}) + {3};\n",
+                            cType(type), name, begin, offset);
     return name;
   }
 
@@ -457,7 +466,8 @@ private:
 
   static std::string sliceText(MemRefType type, unsigned sliced) {
     SmallVector<int64_t> strides = plan::stridesOf(type);
-    return offsetText("slice", type.getShape().take_front(sliced), ArrayRef(strides).take_front(sliced));
+    return offsetText("slice", type.getShape().take_front(sliced),
+                      ArrayRef(strides).take_front(sliced));
   }
 
   //===-- Barriers --------------------------------------------------------------------------===//
@@ -468,7 +478,9 @@ private:
       if (written.contains(buffer) || (step.writes(i) && read.contains(buffer)))
         return true;
       // Others may have had the same bytes of shared memory before.
-      auto overlaps = [&](Operation *other) { return other != buffer && shareBytes(buffer, other); };
+      auto overlaps = [&](Operation *other) {
+        return other != buffer && shareBytes(buffer, other);
+      };
       if (step.writes(i) && (llvm::any_of(read, overlaps) || llvm::any_of(written, overlaps)))
         return true;
     }
@@ -497,28 +509,15 @@ private:
   std::string copy(const Step &step) {
     Value from = step.args()[0], to = step.args()[1];
     SmallVector<int64_t> fromStrides = stridesOf(from), toStrides = stridesOf(to);
-    const int64_t element = bytesOf(typeOf(to).getElementType());
     // Pieces of 16 bytes where both sides have them.
-    const int64_t last = toStrides.size() - 1;
-    int64_t wide = 16 / element;
-    if (last < 0 || toStrides[last] != 1 || fromStrides[last] != 1 || typeOf(to).getDimSize(last) % wide ||
-        last < static_cast<int64_t>(step.sliced[1]) || alignmentOf(to, 1) < 16 || alignmentOf(from, 1) < 16)
+    const size_t rank = toStrides.size();
+    int64_t wide = 16 / bytesOf(typeOf(to).getElementType());
+    if (rank <= step.sliced[1] || toStrides.back() != 1 || fromStrides.back() != 1 ||
+        typeOf(to).getShape().back() % wide || alignmentOf(to, 1) < 16 || alignmentOf(from, 1) < 16)
       wide = 1;
-    std::string dims;
-    int64_t count = 1;
     // Both have the same shape, so the same dimensions are sliced.
-    for (unsigned d = step.sliced[1]; d < toStrides.size(); ++d) {
-      const bool isLast = static_cast<int64_t>(d) == last;
-      int64_t size = typeOf(to).getDimSize(d) / (isLast ? wide : 1);
-      if (size == 1)
-        continue;
-      int64_t by = isLast ? 1 : wide;
-      dims += formatv(", Dim<{0}, {1}, {2}>", size, toStrides[d] / by, fromStrides[d] / by);
-      count *= size;
-    }
-    std::string type = wide > 1 ? "uint4" : cType(typeOf(to).getElementType()).str();
-    return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const {0} *>({4}));\n",
-                   type, count, dims, pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
+    return piecesOf(to, step.sliced[1], wide, toStrides, fromStrides)
+        .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 
   /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
@@ -539,7 +538,8 @@ private:
   std::string product(const Step &step, plan::CallOp call) {
     DictionaryAttr parameters = call.getParameters();
     std::string a = matrix(step, 0, parameters.contains("transpose_a")),
-                b = matrix(step, 1, !parameters.contains("transpose_b")), c = matrix(step, 2, false);
+                b = matrix(step, 1, !parameters.contains("transpose_b")),
+                c = matrix(step, 2, false);
     return formatv("multiplySlice<{0}>({1}, {2}, {3}, {4}, {5});\n",
                    parameters.contains("accumulate") ? "true" : "false", c, a, b,
                    pointer(step.args()[0], 0), pointer(step.args()[1], 0));
@@ -611,23 +611,27 @@ private:
 
   /// `statement` for every column that a lane has; it may use `j` and `column`.
   void forColumns(StringRef statement) {
-    std::string column = width == 1 ? formatv("lane + j * {0}", lanes).str() : "lane * 4 + j / 4 * 128 + j % 4";
-    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
-                    parts, column, columns % lanes ? formatv("if (column < {0}) ", columns).str() : "",
-                    statement);
+    std::string column =
+        width == 1 ? formatv("lane + j * {0}", lanes).str() : "lane * 4 + j / 4 * 128 + j % 4";
+    text += formatv(
+        "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
+        parts, column, columns % lanes ? formatv("if (column < {0}) ", columns).str() : "",
+        statement);
   }
 
   /// The same for every four columns side by side.
   void forFours(StringRef statement) {
-    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; j += 4) {{ const int column = lane * 4 + j * 32; {1} }\n",
+    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; j += 4) {{ const int column = "
+                    "lane * 4 + j * 32; {1} }\n",
                     parts, statement);
   }
 
   /// Whether four columns of a tensor can be moved at once.
   bool isWide(const Tensor &tensor, RowType type) const {
     RowForm form = *formOfShape(program.domain, tensor.type.getShape());
-    return width == 4 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 && isFloat(type) &&
-           program.domain.innerShape.back() % 4 == 0 && tensor.alignment >= 4 * storageBytes(type);
+    return width == 4 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
+           isFloat(type) && program.domain.innerShape.back() % 4 == 0 &&
+           tensor.alignment >= 4 * storageBytes(type);
   }
 
   /// The address of an element: offsets of the row and the column in the tensor.
@@ -671,10 +675,12 @@ private:
       value = binary(node);
       break;
     case Kind::Compare:
-      value = formatv("{0} {1} {2}", name(node.inputs[0]), comparison(node.code), name(node.inputs[1]));
+      value =
+          formatv("{0} {1} {2}", name(node.inputs[0]), comparison(node.code), name(node.inputs[1]));
       break;
     case Kind::Select:
-      value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]), name(node.inputs[2]));
+      value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]),
+                      name(node.inputs[2]));
       break;
     case Kind::Cast:
       value = (node.type == RowType::BF16 ? "rounded(float(" : cType(node.type).str() + "((") +
@@ -686,7 +692,8 @@ private:
     if (variesOverColumns(number)) {
       text += formatv("{0} n{1}[{2}];\n", cType(node.type), number, parts);
       if (node.kind == Kind::Input && isWide(inputs[node.code], node.type))
-        return forFours(formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
+        return forFours(
+            formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
       forColumns(formatv("n{0}[j] = {1};", number, value).str());
     } else {
       text += formatv("const {0} n{1} = {2};\n", cType(node.type), number, value);
@@ -698,7 +705,9 @@ private:
     std::string x = name(node.inputs[0]);
     text += formatv("float n{0} = {1};\n", number, max ? "-INFINITY" : "0.0f");
     if (variesOverColumns(node.inputs[0])) {
-      forColumns(formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x).str());
+      forColumns(
+          formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
+              .str());
       text += formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, max ? "true" : "false", lanes);
     } else { // the same number in every column
       text += formatv("n{0} = {1};\n", number,
@@ -708,7 +717,8 @@ private:
 
   static std::string constant(const RowNode &node) {
     if (isFloat(node.type))
-      return formatv("__int_as_float({0})", llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
+      return formatv("__int_as_float({0})",
+                     llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
     return formatv("{0}", static_cast<int64_t>(node.value));
   }
 
@@ -799,15 +809,15 @@ private:
 
   const RowProgram &program;
   const int64_t sliced, columns;
-  int64_t rows = 1, lanes = kWarp;  ///< of a slice; of a row
-  int64_t parts, width = 1;         ///< columns of a lane, and how many side by side
+  int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
+  int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
   std::string text;
 };
 
 LogicalResult Writer::group(const Step &step, std::string &body) {
   auto launch = cast<plan::LaunchOp>(step.op);
-  auto kernel =
-      launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+  auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+      launch.getKernelAttr());
   FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();
   FailureOr<RowProgram> program = recordRows(fused);
   if (failed(program))

@@ -1,11 +1,11 @@
 // One kernel for a whole loop: a block walks through all iterations of its slice (plan.loop with
 // `slices`; dialects/plan/Slices.h).
 //
-// The steps of an iteration follow each other in the block, with a barrier where one needs what another
-// wrote. Buffers that live within an iteration, and those that are carried from one to the next, lie
-// in shared memory as far as it reaches, the rest where the plan has put it. Groups of row-wise
-// operations give a warp to each row, with a part of its columns in every lane; products of bf16 use
-// the tensor cores.
+// The steps of an iteration follow each other in the block, with a barrier where one needs what
+// another wrote. Buffers that live within an iteration, and those that are carried from one to the
+// next, lie in shared memory as far as it reaches, the rest where the plan has put it. Groups of
+// row-wise operations give a warp to each row, with a part of its columns in every lane; products
+// of bf16 use the tensor cores.
 #pragma once
 
 #include "dialects/plan/Plan.h"
