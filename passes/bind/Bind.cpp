@@ -378,7 +378,9 @@ private:
       else if (auto loop = dyn_cast<ForOp>(op))
         bound = bindFor(loop);
       else if (isa<ScanOp, PrefixScanOp>(op)) {
-        inlineCalls(op.getRegion(0).front());
+        // In scans inside as well: what they read outside is read outside of this one too.
+        while (Block *block = blockThatCalls(&op))
+          inlineCalls(*block);
         bound = scans.writeOut(&op);
       } else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
@@ -426,6 +428,16 @@ private:
     };
     uint64_t sum = 0;
     return count(model, sum);
+  }
+
+  /// A block inside of an operation that calls a definition; null: none does.
+  static Block *blockThatCalls(Operation *op) {
+    Block *found = nullptr;
+    op->walk([&](CallOp call) {
+      found = call->getBlock();
+      return WalkResult::interrupt();
+    });
+    return found;
   }
 
   /// Writes the bodies of definitions in place of the calls of a block.
