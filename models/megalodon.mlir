@@ -246,16 +246,27 @@ hydra.model @megalodon version 1 {
     hydra.yield %log_rho, %phi, %p, %c_re, %c_im
   }
 
+  // Numbers of channels, for each sequence: [B, 1, D, N].
+  hydra.def @of_all_sequences(%x) {
+    %one = hydra.reshape %x shape = [1, 1, D, N]
+    %all = hydra.broadcast %one shape = [B, 1, D, N]
+    hydra.yield %all
+  }
+
   // h_t = q h_{t-1} + p x_t for N complex numbers a channel [B, 1, D, N], one token after the other; y_t = sum
   // over n of Re(c h_t). Also the last h.
   hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %start_re, %start_im) {
     %j = hydra.constant value = 1 shape = [1, 1, 1]
     %q_re0, %q_im0 = hydra.call @powers(%log_rho, %phi, %j)
-    %q_re = hydra.reshape %q_re0 shape = [1, 1, D, N]
-    %q_im = hydra.reshape %q_im0 shape = [1, 1, D, N]
+    // Every sequence has its own factors in the walk, whose gradients are summed behind it.
+    %q_re = hydra.call @of_all_sequences(%q_re0)
+    %q_im = hydra.call @of_all_sequences(%q_im0)
+    %ps = hydra.call @of_all_sequences(%p)
+    %cs_re = hydra.call @of_all_sequences(%c_re)
+    %cs_im = hydra.call @of_all_sequences(%c_im)
     %inputs = hydra.reshape %x shape = [B, S, D, 1]
     %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h_re = %start_re, %h_im = %start_im) {
-      %in = hydra.mul %xt, %p
+      %in = hydra.mul %xt, %ps
       %h0 = hydra.mul %q_re, %h_re
       %h1 = hydra.mul %q_im, %h_im
       %h2 = hydra.sub %h0, %h1
@@ -263,8 +274,8 @@ hydra.model @megalodon version 1 {
       %h3 = hydra.mul %q_re, %h_im
       %h4 = hydra.mul %q_im, %h_re
       %next_im = hydra.add %h3, %h4
-      %y0 = hydra.mul %c_re, %next_re
-      %y1 = hydra.mul %c_im, %next_im
+      %y0 = hydra.mul %cs_re, %next_re
+      %y1 = hydra.mul %cs_im, %next_im
       %y2 = hydra.sub %y0, %y1
       %yt = hydra.sum %y2 axes = [3]
       hydra.yield %yt, %next_re, %next_im
