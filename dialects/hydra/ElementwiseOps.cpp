@@ -399,6 +399,9 @@ OpFoldResult SubOp::fold(FoldAdaptor) {
   std::optional<double> b = build::constantValue(getB());
   return b && *b == 0.0 && !std::signbit(*b) ? OpFoldResult(getA()) : OpFoldResult();
 }
+
+bool MulOp::givesZero(llvm::function_ref<bool(unsigned)> isZero) { return isZero(0) || isZero(1); }
+
 OpFoldResult MulOp::fold(FoldAdaptor) {
   if (isUnbound(getType()))
     return {};

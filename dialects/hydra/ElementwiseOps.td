@@ -41,14 +41,14 @@ class Hydra_ElementwiseOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<RowWiseOpInterface>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands", "operandLayout"]>]>;
 
-class Hydra_UnaryOp<string mnemonic, string text>
-    : Hydra_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+class Hydra_UnaryOp<string mnemonic, string text, list<Trait> traits = []>
+    : Hydra_ElementwiseOp<mnemonic, traits # [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = text;
   let description = "`%y = hydra." # mnemonic # " %x`: " # text # ", element by element; floating point.";
   let arguments = (ins Hydra_Value:$x);
   let results = (outs Hydra_Value:$y);
 }
-def NegOp : Hydra_UnaryOp<"neg", "y = -x"> { let hasFolder = 1; }
+def NegOp : Hydra_UnaryOp<"neg", "y = -x", [ZeroOpInterface]> { let hasFolder = 1; }
 def ExpOp : Hydra_UnaryOp<"exp", "y = e^x">;
 def LogOp : Hydra_UnaryOp<"log", "y = ln x">;
 def SqrtOp : Hydra_UnaryOp<"sqrt", "y = x^(1/2)">;
@@ -62,8 +62,8 @@ def GeluOp : Hydra_UnaryOp<"gelu", "y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.0447
 
 def DetachOp : Hydra_UnaryOp<"detach", "y = x, and no gradient flows back">;
 
-class Hydra_BinaryOp<string mnemonic, string text>
-    : Hydra_ElementwiseOp<mnemonic, [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+class Hydra_BinaryOp<string mnemonic, string text, list<Trait> traits = []>
+    : Hydra_ElementwiseOp<mnemonic, traits # [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = text;
   let description = "`%y = hydra." # mnemonic # " %a, %b`: " # text # [{, element by element. Operands
     have one shape and type once bound; in a model file trailing dimensions broadcast as in NumPy,
@@ -73,7 +73,7 @@ class Hydra_BinaryOp<string mnemonic, string text>
 }
 def AddOp : Hydra_BinaryOp<"add", "y = a + b">;
 def SubOp : Hydra_BinaryOp<"sub", "y = a - b"> { let hasFolder = 1; }
-def MulOp : Hydra_BinaryOp<"mul", "y = a * b"> { let hasFolder = 1; }
+def MulOp : Hydra_BinaryOp<"mul", "y = a * b", [DeclareOpInterfaceMethods<ZeroOpInterface, ["givesZero"]>]> { let hasFolder = 1; }
 def DivOp : Hydra_BinaryOp<"div", "y = a / b (floating point)"> { let hasFolder = 1; }
 def MaxOp : Hydra_BinaryOp<"max", "y = the larger of a and b; the gradient of a tie goes to a">;
 def MinOp : Hydra_BinaryOp<"min", "y = the smaller of a and b; the gradient of a tie goes to a">;
@@ -92,7 +92,7 @@ def SelectOp : Hydra_ElementwiseOp<"select", [DeclareOpInterfaceMethods<Differen
   let results = (outs Hydra_Value:$y);
 }
 
-def CastOp : Hydra_ElementwiseOp<"cast", [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+def CastOp : Hydra_ElementwiseOp<"cast", [ZeroOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = "the same numbers in another element type";
   let description = [{
     `%y = hydra.cast %x to = bf16`. To a narrower float: round to nearest even. To an integer:

@@ -127,6 +127,19 @@ def RowUseOpInterface : OpInterface<"RowUseOpInterface"> {
   ];
 }
 
+def ZeroOpInterface : OpInterface<"ZeroOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{ Says where its result is zero, from where its operands are. }];
+  let methods = [
+    InterfaceMethod<[{
+        Whether the result is zero wherever those operands are of which `isZero` says so. The default:
+        if all are.
+      }],
+      "bool", "givesZero", (ins "::llvm::function_ref<bool(unsigned)>":$isZero), "",
+      [{ return ::llvm::all_of(::llvm::seq($_op->getNumOperands()), isZero); }]>,
+  ];
+}
+
 def IdOpInterface : OpInterface<"IdOpInterface"> {
   let cppNamespace = "::hydra";
   let description = [{ Uses integers as rows of a table or classes; bounds inputs of programs. }];

@@ -24,7 +24,7 @@ def BroadcastOp : Hydra_ViewOp<"broadcast"> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Hydra_ViewOp<"reshape", [Hydra_RowUse]> {
+def ReshapeOp : Hydra_ViewOp<"reshape", [Hydra_RowUse, ZeroOpInterface]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{ `%y = hydra.reshape %x shape = [B, S, H, hd]` }];
   let arguments = (ins Hydra_Value:$x, Hydra_IntList:$shape);
@@ -45,7 +45,7 @@ def TransposeOp : Hydra_ViewOp<"transpose"> {
   let hasCanonicalizer = 1;
 }
 
-def SliceOp : Hydra_ViewOp<"slice", [Hydra_RowUse]> {
+def SliceOp : Hydra_ViewOp<"slice", [Hydra_RowUse, ZeroOpInterface]> {
   let summary = "a range of one axis";
   let description = [{ `%y = hydra.slice %x axis = 1 start = 0 size = S - 1` }];
   let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, Hydra_Int:$start, Hydra_Int:$size);
@@ -73,7 +73,7 @@ def BoundaryOp : Hydra_ViewOp<"boundary"> {
   let results = (outs Hydra_Value:$y);
 }
 
-def ConcatOp : Hydra_ShapeOp<"concat", [Hydra_RowUse,
+def ConcatOp : Hydra_ShapeOp<"concat", [Hydra_RowUse, ZeroOpInterface,
     DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "joins tensors along one axis";
   let description = [{ `%y = hydra.concat %a, %b, %c axis = 0` }];

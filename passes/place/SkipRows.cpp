@@ -93,8 +93,8 @@ private:
       for (auto [inner, result] : llvm::zip(group.getYield().getOperands(), group->getResults()))
         if (isEmpty(inner))
           empty.insert(result);
-    } else if (isa<SliceOp, ReshapeOp, ConcatOp>(op) &&
-               llvm::all_of(op->getOperands(), [&](Value v) { return empty.contains(v); })) {
+    } else if (auto zero = dyn_cast<ZeroOpInterface>(op);
+               zero && zero.givesZero([&](unsigned i) { return empty.contains(op->getOperand(i)); })) {
       empty.insert(op->getResult(0));
     }
   }
@@ -106,9 +106,8 @@ private:
     Operation *op = inner.getDefiningOp();
     if (auto take = dyn_cast<TakeRowsOp>(op))
       return isFrom(take.getIndex(), compact.getIndex());
-    if (isa<MulOp>(op))
-      return isEmpty(op->getOperand(0)) || isEmpty(op->getOperand(1));
-    return isa<CastOp, NegOp, ReshapeOp>(op) && isEmpty(op->getOperand(0));
+    auto zero = dyn_cast<ZeroOpInterface>(op);
+    return zero && zero.givesZero([&](unsigned i) { return isEmpty(op->getOperand(i)); });
   }
 
   /// Whether nobody looks at rows of its results behind the last that takes part.
