@@ -21,8 +21,10 @@ LogicalResult LoopOp::verifySymbolUses(SymbolTableCollection &) {
   EntryOp entry = model ? model.lookupSymbol<EntryOp>(getBodyAttr()) : EntryOp();
   if (!entry || entry.isProgram())
     return emitOpError() << "runs @" << getBody() << ", which is no body of a loop";
-  if (entry == (*this)->getParentOp())
-    return emitOpError() << "is in its own body";
+  // So that no body runs itself, through however many others.
+  auto around = (*this)->getParentOfType<EntryOp>();
+  if (!around || !entry->isBeforeInBlock(around))
+    return emitOpError() << "runs @" << getBody() << ", which does not stand in front of it";
   if (entry.getBody().getNumArguments() != getInputs().size() ||
       entry.getReturn().getOutputs().size() != getNumResults())
     return emitOpError() << "has " << getInputs().size() << " operands and " << getNumResults()

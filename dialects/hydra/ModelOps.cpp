@@ -759,7 +759,11 @@ static LogicalResult verifyWalk(EntryOp entry) {
   WalkAttr walk = *entry.getWalk();
   const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
   ReturnOp end = entry.getReturn();
-  if (walk.getCount() < 1 || walk.getCarried() < 0)
+  auto unbound = [](Value v) { return isUnbound(v.getType()); };
+  if (llvm::any_of(entry.getBody().getArguments(), unbound) || llvm::any_of(end.getValues(), unbound))
+    return entry.emitOpError("is the body of a loop, but not bound");
+  constexpr int64_t kMostIterations = int64_t{1} << 30;
+  if (walk.getCount() < 1 || walk.getCount() > kMostIterations || walk.getCarried() < 0)
     return entry.emitOpError() << "walks " << walk.getCount() << " times and carries "
                                << walk.getCarried() << " values";
   if (over + walk.getCarried() > entry.getBody().getNumArguments() ||

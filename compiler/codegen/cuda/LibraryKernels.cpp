@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -32,6 +33,18 @@ std::string number(double x) {
   return text;
 }
 
+/// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, compute capabilities).
+int64_t sharedBytesOf(StringRef architecture) {
+  return llvm::StringSwitch<int64_t>(architecture)
+      .StartsWith("sm_90", 227 << 10)
+      .StartsWith("sm_10", 227 << 10)
+      .StartsWith("sm_80", 163 << 10)
+      .StartsWith("sm_87", 163 << 10)
+      .StartsWith("sm_8", 99 << 10)
+      .StartsWith("sm_12", 99 << 10)
+      .Default(48 << 10);
+}
+
 /// How a kernel is launched.
 struct Shape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
@@ -41,7 +54,8 @@ struct Shape {
 class Expander {
 public:
   Expander(plan::PlanModuleOp module, StringRef architecture)
-      : module(module), b(module.getContext()), hopper(architecture == "sm_90a") {
+      : module(module), b(module.getContext()), hopper(architecture == "sm_90a"),
+        sharedBytes(sharedBytesOf(architecture)) {
     handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
     handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
     handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
@@ -83,7 +97,7 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop);
+    FailureOr<LoopKernel> text = writeLoopKernel(loop, sharedBytes);
     if (failed(text))
       return failure();
     Shape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
@@ -197,7 +211,8 @@ private:
     for (unsigned d = 0; d < 3; ++d)
       if (shape[d] > 1 && strides[d] % 8 != 0)
         return false;
-    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 && plan::alignmentOf(buffer) >= 16;
+    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 &&
+           plan::alignmentOf(buffer) >= 16;
   }
 
   struct Attention {
@@ -588,7 +603,8 @@ private:
 
   plan::PlanModuleOp module;
   OpBuilder b;
-  bool hopper; ///< which has products of warpgroups
+  bool hopper;         ///< which has products of warpgroups
+  int64_t sharedBytes; ///< that a block can have
   llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
   int64_t remainingFlops = 0, remainingBytes = 0;

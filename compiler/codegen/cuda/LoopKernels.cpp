@@ -18,8 +18,6 @@ namespace {
 using Kind = RowNode::Kind;
 
 constexpr int64_t kThreads = 512, kWarp = 32; // as in templates/loop.cuh
-/// Of 227 KiB that a block can have.
-constexpr int64_t kSharedBytes = 224 << 10;
 constexpr int64_t kAlignment = 128;
 constexpr int64_t kPad = 8; ///< elements between rows in shared memory
 
@@ -67,7 +65,8 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
 
 class Writer {
 public:
-  explicit Writer(plan::LoopOp loop) : loop(loop), slices(*loop.getSlices()) {}
+  Writer(plan::LoopOp loop, int64_t mostShared)
+      : loop(loop), slices(*loop.getSlices()), mostShared(mostShared) {}
 
   FailureOr<LoopKernel> write() {
     for (Operation &op : loop.getBody().front())
@@ -191,7 +190,7 @@ private:
         if (other.first <= last && first <= other.last && at < other.end &&
             other.begin < at + bytes)
           at = (other.end + kAlignment - 1) / kAlignment * kAlignment;
-      if (at + bytes > kSharedBytes)
+      if (at + bytes > mostShared)
         return std::nullopt;
       placed.push_back({at, at + bytes, first, last});
       llvm::stable_sort(placed, [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
@@ -550,7 +549,7 @@ private:
   LogicalResult group(const Step &step, std::string &body);
 
   plan::LoopOp loop;
-  int64_t slices;
+  int64_t slices, mostShared;
   std::vector<Step> steps;
   SmallVector<Value> arguments;
   DenseMap<Value, std::string> inside, outside; ///< variables that point into shared memory, or not
@@ -833,6 +832,8 @@ LogicalResult Writer::group(const Step &step, std::string &body) {
 
 } // namespace
 
-FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop) { return Writer(loop).write(); }
+FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, int64_t mostShared) {
+  return Writer(loop, mostShared).write();
+}
 
 } // namespace hydra::cuda
