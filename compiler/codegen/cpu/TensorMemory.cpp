@@ -1,6 +1,8 @@
 // Loads and stores of 16 neighbouring columns.
 #include "compiler/codegen/cpu/TensorMemory.h"
 
+#include "llvm/IR/InlineAsm.h"
+
 using namespace llvm;
 
 namespace hydra::cpu {
@@ -40,10 +42,23 @@ Value *TensorMemory::loadVector(Value *pointer, RowType type, Value *mask) {
   return math.fromMemory(raw, type);
 }
 
+/// The same mask, of which the code generator knows nothing. LLVM 22 stores the one lane that a constant
+/// mask leaves of narrowed elements in the width they had before, over their neighbours.
+static Value *unknownMask(IRBuilderBase &b, Value *mask) {
+  auto *vector = cast<FixedVectorType>(mask->getType());
+  Type *bits = b.getIntNTy(vector->getNumElements());
+  auto *type = FunctionType::get(bits, {bits}, false);
+  Value *same = b.CreateCall(InlineAsm::get(type, "", "=r,0", /*hasSideEffects=*/false),
+                             {b.CreateBitCast(mask, bits)});
+  return b.CreateBitCast(same, vector);
+}
+
 void TensorMemory::storeVector(Value *value, Value *pointer, RowType type, Value *mask,
                                bool stream) {
   value = math.toMemory(value, type);
   if (mask) {
+    if (storageBytes(type) < 4)
+      mask = unknownMask(b, mask);
     b.CreateMaskedStore(value, pointer, alignOf(type), mask);
     return;
   }

@@ -36,7 +36,7 @@ std::string number(double x) {
 /// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, compute capabilities).
 int64_t sharedBytesOf(StringRef architecture) {
   return llvm::StringSwitch<int64_t>(architecture)
-      .StartsWith("sm_90", 227 << 10)
+      .StartsWith("sm_90", 224 << 10)
       .StartsWith("sm_10", 227 << 10)
       .StartsWith("sm_80", 163 << 10)
       .StartsWith("sm_87", 163 << 10)
