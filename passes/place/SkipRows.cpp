@@ -93,8 +93,9 @@ private:
       for (auto [inner, result] : llvm::zip(group.getYield().getOperands(), group->getResults()))
         if (isEmpty(inner))
           empty.insert(result);
-    } else if (auto zero = dyn_cast<ZeroOpInterface>(op);
-               zero && zero.givesZero([&](unsigned i) { return empty.contains(op->getOperand(i)); })) {
+    } else if (auto zero = dyn_cast<ZeroOpInterface>(op); zero && zero.givesZero([&](unsigned i) {
+                 return empty.contains(op->getOperand(i));
+               })) {
       empty.insert(op->getResult(0));
     }
   }

@@ -42,8 +42,8 @@ Value *TensorMemory::loadVector(Value *pointer, RowType type, Value *mask) {
   return math.fromMemory(raw, type);
 }
 
-/// The same mask, of which the code generator knows nothing. LLVM 22 stores the one lane that a constant
-/// mask leaves of narrowed elements in the width they had before, over their neighbours.
+/// The same mask, of which the code generator knows nothing. LLVM 22 stores the one lane that a
+/// constant mask leaves of narrowed elements in the width they had before, over their neighbours.
 static Value *unknownMask(IRBuilderBase &b, Value *mask) {
   auto *vector = cast<FixedVectorType>(mask->getType());
   Type *bits = b.getIntNTy(vector->getNumElements());
@@ -77,8 +77,8 @@ Value *TensorMemory::lanePointers(Value *row, const TensorAccess &access, RowTyp
   return b.CreateGEP(math.memoryType(type), row, offsetOf(access.columns, columns));
 }
 
-Value *TensorMemory::loadLanes(Value *row, const TensorAccess &access, RowType type,
-                               Value *columns, Value *mask) {
+Value *TensorMemory::loadLanes(Value *row, const TensorAccess &access, RowType type, Value *columns,
+                               Value *mask) {
   VectorType *vector = vectorOf(math.memoryType(type));
   return math.fromMemory(b.CreateMaskedGather(vector, lanePointers(row, access, type, columns),
                                               alignOf(type), mask ? mask : allLanes(),
@@ -113,9 +113,8 @@ void TensorMemory::store(Value *value, Value *row, const TensorAccess &access, R
   case Pattern::Dense:
     return storeVector(value, elementPointer(row, type, chunk.column), type, chunk.mask, stream);
   case Pattern::Blocks:
-    return storeVector(value,
-                       elementPointer(row, type, offsetOf(access.columns, chunk.column)), type,
-                       chunk.mask);
+    return storeVector(value, elementPointer(row, type, offsetOf(access.columns, chunk.column)),
+                       type, chunk.mask);
   case Pattern::Scattered: {
     Value *pointers = lanePointers(row, access, type, laneColumns(chunk));
     b.CreateMaskedScatter(math.toMemory(value, type), pointers, alignOf(type),

@@ -91,6 +91,9 @@ TEST_F(RowCodegenTest, AllWidthsOfARow) {
     expectMatches(program, randomInputs(program, columns));
     program = layerNormGrad({{11}, {columns}});
     expectMatches(program, randomInputs(program, columns));
+    // A last column that is alone in its vector must leave its neighbour alone.
+    program = rmsNorm({{6}, {columns}}, RowType::BF16);
+    expectMatches(program, randomInputs(program, columns), {.grain = 1, .backwards = true});
   }
 }
 
@@ -298,7 +301,8 @@ TEST_F(RowCodegenTest, RotationsAreExactFarOut) {
 
 TEST_F(RowCodegenTest, GrainsInAnyOrderGiveTheSameBits) {
   for (const RowProgram &program :
-       {layerNormGrad({{50}, {70}}), rmsNorm({{50}, {70}}), swiglu({{50, 70}, {}}, RowType::F32)}) {
+       {layerNormGrad({{50}, {70}}), rmsNorm({{50}, {70}}), swiglu({{50, 70}, {}}, RowType::F32),
+        rmsNorm({{50}, {97}}, RowType::BF16)}) {
     std::vector<Numbers> inputs = randomInputs(program, 15);
     RunOptions options;
     options.grain = 6;
