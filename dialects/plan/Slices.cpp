@@ -1,10 +1,9 @@
 // Which loops fall apart into slices.
 #include "dialects/plan/Slices.h"
 
-#include "dialects/plan/Ordering.h"
-
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowPartition.h"
+#include "dialects/plan/Ordering.h"
 
 using namespace mlir;
 
@@ -112,7 +111,11 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
   Place place = placeOf(value);
   const int64_t element = (type.getElementTypeBitWidth() + 7) / 8;
   const int64_t whole = extentBytes(typeOf(place.buffer));
-  if (whole % slices != 0)
+  auto isMoved = [&](Operation *user) {
+    auto loop = dyn_cast<LoopOp>(user);
+    return loop && llvm::is_contained(loop.getMoving(), value);
+  };
+  if (dimensions == 0 || whole % slices != 0 || llvm::any_of(value.getUsers(), isMoved))
     return false;
   SmallVector<int64_t> strides = stridesOf(type);
   int64_t extent = 1; // of one slice
@@ -130,11 +133,10 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
 
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
-    bool read = false, written = false, shared = false, moved = false, apart = true;
+    bool written = false, shared = false, apart = true;
     DenseSet<Value> values;
   };
   DenseMap<Operation *, Buffer> buffers;
-  DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
   for (Operation &op : loop.getBody().front()) {
     if (isa<BufferOp, ViewOp>(op))
       continue;
@@ -143,9 +145,8 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
       return false;
     for (auto [use, dimensions] : llvm::zip(usesOf(&op), *sliced)) {
       Buffer &buffer = buffers[placeOf(use.value).buffer];
-      (use.writes ? buffer.written : buffer.read) = true;
+      buffer.written |= use.writes;
       buffer.shared |= dimensions == 0;
-      buffer.moved |= moving.contains(use.value);
       buffer.apart &= liesInOwnPart(use.value, dimensions, slices);
       buffer.values.insert(use.value);
     }
@@ -154,7 +155,7 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
   // look at the buffer in one and the same way.
   return llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (!b.shared && ((b.apart && !b.moved) || b.values.size() == 1));
+    return !b.written || (!b.shared && (b.apart || b.values.size() == 1));
   });
 }
 

@@ -18,7 +18,8 @@ llvm::FailureOr<llvm::SmallVector<unsigned>> slicedDimensions(mlir::Operation *s
 /// The first element of a slice, counted from the first of the buffer. `dimensions` as above.
 int64_t sliceOffset(mlir::MemRefType type, unsigned dimensions, int64_t slice);
 
-/// Whether what a slice touches of a value is part `slice` of `slices` equal parts of its buffer.
+/// Whether what a slice touches of a value lies in part `slice` of `slices` equal parts of its buffer,
+/// at the same place in each; not so for values that loops move.
 bool liesInOwnPart(mlir::Value value, unsigned dimensions, int64_t slices);
 
 /// Whether the iterations of a loop fall apart into so many slices.

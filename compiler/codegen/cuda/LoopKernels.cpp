@@ -106,8 +106,8 @@ public:
     for (const plan::BufferUse &use : plan::usesOf(loop))
       if (auto *known = llvm::find(arguments, use.value); use.writes && known != arguments.end())
         kernel.access[known - arguments.begin()] = plan::kUpdate;
-    for (const auto &[buffer, value] : wholes)
-      kernel.access[llvm::find(arguments, value) - arguments.begin()] = plan::kUpdate;
+    for (Value buffer : broughtBack)
+      kernel.access[argument(buffer)] = plan::kUpdate;
     kernel.text =
         formatv("({0}) {{\n"
                 "extern __shared__ __align__(128) unsigned char shared[];\n"
@@ -149,7 +149,6 @@ private:
       int64_t bytes = 0;
     };
     llvm::MapVector<Operation *, Item> items;
-    DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
     for (auto [number, step] : llvm::enumerate(steps))
       for (auto [i, arg] : llvm::enumerate(step.args())) {
         plan::BufferOp buffer = plan::placeOf(arg).buffer;
@@ -160,8 +159,7 @@ private:
                 .first->second;
         item.last = position;
         item.written |= step.writes(i);
-        item.apart &= !moving.contains(arg) && step.sliced[i] > 0 &&
-                      plan::liesInOwnPart(arg, step.sliced[i], slices);
+        item.apart &= plan::liesInOwnPart(arg, step.sliced[i], slices);
         item.views.emplace_back(arg, step.sliced[i]);
       }
     SmallVector<Tile> chunks = findTiles();
@@ -406,7 +404,7 @@ private:
 
   /// Brings the slice of a carried buffer to shared memory and back.
   void carry(plan::BufferOp buffer, const Shared &shared) {
-    wholes[buffer] = buffer;
+    broughtBack.push_back(buffer);
     const int64_t element = bytesOf(typeOf(buffer).getElementType());
     const int64_t pieces = plan::extentBytes(typeOf(buffer)) / slices / 16; // of 16 bytes
     const int64_t row = shared.row ? shared.row * element / 16 : pieces;
@@ -554,9 +552,9 @@ private:
   SmallVector<Value> arguments;
   DenseMap<Value, std::string> inside, outside; ///< variables that point into shared memory, or not
   llvm::MapVector<Value, Tile> tiles;
-  DenseMap<Operation *, Shared> inShared;     ///< buffers
-  llvm::MapVector<Operation *, Value> wholes; ///< buffers that are carried in shared memory
-  DenseSet<Operation *> written, read;        ///< since the last barrier
+  DenseMap<Operation *, Shared> inShared; ///< buffers
+  SmallVector<Value> broughtBack;         ///< buffers that are carried in shared memory
+  DenseSet<Operation *> written, read;    ///< since the last barrier
   std::string declarations, carryIn, carryOut, next;
   int64_t sharedBytes = 0;
 };
