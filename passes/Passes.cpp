@@ -1,6 +1,8 @@
 // Look-ups that several passes start with.
 #include "passes/Passes.h"
 
+#include "dialects/hydra/Build.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -32,6 +34,20 @@ FailureOr<SmallVector<EntryOp>> findPrograms(ModelOp model, ArrayRef<std::string
     programs.push_back(entry);
   }
   return programs;
+}
+
+void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+EntryOp bodyLike(EntryOp body, StringRef stem, WalkAttr walk, IRMapping &mapping) {
+  SmallVector<RankedTensorType> types =
+      llvm::map_to_vector(body.getBody().getArguments(), [](Value v) { return build::typeOf(v); });
+  EntryOp entry = build::loopBody(body, stem, body.getLoc(), walk, types);
+  mapping.map(body.getBody().getArguments(), entry.getBody().getArguments());
+  return entry;
 }
 
 void eraseUnusedBodies(ModelOp model) {

@@ -5,6 +5,7 @@
 #include "dialects/plan/Plan.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hydra {
@@ -22,6 +23,13 @@ ModelOp findBoundModel(mlir::ModuleOp module);
 /// The programs named (or `loss`), each of which must exist.
 llvm::FailureOr<llvm::SmallVector<EntryOp>> findPrograms(ModelOp model,
                                                          llvm::ArrayRef<std::string> names);
+
+/// Erases operations whose results nobody uses, from the last to the first.
+void eraseDead(mlir::Block &block);
+
+/// An entry in front of a loop's body, still without operations, that takes what the body takes;
+/// `mapping` then leads from the arguments of the body to its own.
+EntryOp bodyLike(EntryOp body, llvm::StringRef stem, WalkAttr walk, mlir::IRMapping &mapping);
 
 /// Erases bodies of loops that no loop runs.
 void eraseUnusedBodies(ModelOp model);

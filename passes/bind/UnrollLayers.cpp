@@ -164,12 +164,8 @@ private:
     EntryOp common = loop.getEntry();
     if (!dependsOnLayer(common))
       return success();
-    SmallVector<RankedTensorType> types = llvm::map_to_vector(
-        common.getBody().getArgumentTypes(), [](Type t) { return cast<RankedTensorType>(t); });
-    EntryOp body = build::loopBody(common, common.getSymName(), common.getLoc(),
-                                   *common.getWalk(), types);
     IRMapping mapping;
-    mapping.map(common.getBody().getArguments(), body.getBody().getArguments());
+    EntryOp body = bodyLike(common, common.getSymName(), *common.getWalk(), mapping);
     OpBuilder b = OpBuilder::atBlockEnd(&body.getBody().front());
     FailureOr<SmallVector<Value>> results =
         cloneBlock(b, common.getBody().front(), mapping, stack, path, environment);

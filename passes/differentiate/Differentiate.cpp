@@ -23,12 +23,6 @@ struct BackwardPhase : OpBuilder::Listener {
   }
 };
 
-void eraseDead(Block &body) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 /// The derivative of one loop's body, for the same operands with gradients and results that have
 /// them.
 struct LoopDerivative {
@@ -398,16 +392,12 @@ private:
     WalkAttr walk = *body.getWalk();
     SmallVector<int64_t> axes(walk.getStacked());
     axes.append(saved.size(), 0);
-    SmallVector<RankedTensorType> types = llvm::map_to_vector(
-        body.getBody().getArgumentTypes(), [](Type t) { return cast<RankedTensorType>(t); });
-    EntryOp saving =
-        build::loopBody(body, (body.getSymName() + "_saving").str(), body.getLoc(),
-                        WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(),
-                                      walk.getCarried(), axes, walk.getReverse()),
-                        types);
-    Block &block = saving.getBody().front();
     IRMapping mapping;
-    mapping.map(body.getBody().getArguments(), block.getArguments());
+    EntryOp saving = bodyLike(body, (body.getSymName() + "_saving").str(),
+                              WalkAttr::get(body.getContext(), walk.getCount(), walk.getOver(),
+                                            walk.getCarried(), axes, walk.getReverse()),
+                              mapping);
+    Block &block = saving.getBody().front();
     OpBuilder b = OpBuilder::atBlockEnd(&block);
     SmallVector<Value> results;
     for (unsigned i : saved) {

@@ -221,12 +221,6 @@ private:
     ++groups;
   }
 
-  static void eraseDead(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-  }
-
   /// Puts every free source right before its first use, and erases unused ones.
   static void settle(Block &block) {
     SmallVector<Operation *> sources;

@@ -59,10 +59,8 @@ private:
       return WalkAttr::get(body.getContext(), count, walk.getOver(), walk.getCarried(),
                            walk.getStacked(), walk.getReverse());
     };
-    EntryOp part = build::loopBody(body, (body.getSymName() + "_part").str(), body.getLoc(),
-                                   times(inner), types(body.getBody().getArguments()));
     IRMapping mapping;
-    mapping.map(body.getBody().getArguments(), part.getBody().getArguments());
+    EntryOp part = bodyLike(body, (body.getSymName() + "_part").str(), times(inner), mapping);
     OpBuilder b = OpBuilder::atBlockEnd(&part.getBody().front());
     for (Operation &op : body.getBody().front().without_terminator())
       b.clone(op, mapping);
@@ -78,10 +76,6 @@ private:
     auto loop = LoopOp::create(b, body.getLoc(), part, outer.getBody().getArguments());
     build::endLoopBody(outer, loop.getResults());
     return outer;
-  }
-
-  static SmallVector<RankedTensorType> types(ValueRange values) {
-    return llvm::map_to_vector(values, [](Value v) { return build::typeOf(v); });
   }
 
   DenseMap<Operation *, EntryOp> outers; ///< by body

@@ -60,9 +60,7 @@ public:
         return failure();
     if (!entry.isProgram())
       keepResults(results);
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseDead(entry.getBody().front());
     if (!entry.isProgram())
       narrowArguments();
     return success();
