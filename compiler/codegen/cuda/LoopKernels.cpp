@@ -1,8 +1,8 @@
-// CUDA C++ for loops: addresses of slices, barriers, and the text of every step.
+// CUDA C++ for loops: what lies in shared memory, what is moved, barriers, and the text of calls.
 #include "compiler/codegen/cuda/LoopKernels.h"
 
 #include "compiler/codegen/RecordGroup.h"
-#include "dialects/hydra/RowForms.h"
+#include "compiler/codegen/cuda/LoopGroup.h"
 #include "dialects/plan/Ordering.h"
 #include "dialects/plan/Slices.h"
 
@@ -15,9 +15,7 @@ namespace hydra::cuda {
 
 namespace {
 
-using Kind = RowNode::Kind;
-
-constexpr int64_t kThreads = 512, kWarp = 32; // as in templates/loop.cuh
+constexpr int64_t kThreads = 512; // as in templates/loop.cuh
 constexpr int64_t kAlignment = 128;
 constexpr int64_t kPad = 8; ///< elements between rows in shared memory
 
@@ -30,37 +28,6 @@ StringRef cType(Type element) {
   if (element.isF32())
     return "float";
   return element.isInteger(32) ? "int" : "unsigned char";
-}
-
-/// What is added to an address for `index` along dimensions of these sizes and strides.
-std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
-                       ArrayRef<int64_t> strides) {
-  std::string text;
-  int64_t inner = 1, count = 1;
-  for (int64_t size : sizes)
-    count *= size;
-  // Neighbours that lie like one dimension are one.
-  SmallVector<std::pair<int64_t, int64_t>> merged; // size, stride
-  for (auto [size, stride] : llvm::zip(sizes, strides)) {
-    if (size == 1)
-      continue;
-    if (!merged.empty() && merged.back().second == size * stride)
-      merged.back() = {merged.back().first * size, stride};
-    else
-      merged.push_back({size, stride});
-  }
-  for (size_t i = merged.size(); i-- > 0;) {
-    auto [size, stride] = merged[i];
-    std::string coordinate = index;
-    if (inner > 1)
-      coordinate = formatv("{0} / {1}", coordinate, inner).str();
-    if (inner * size < count)
-      coordinate = formatv("{0} % {1}", coordinate, size).str();
-    inner *= size;
-    if (stride != 0)
-      text += formatv("{0}({1}) * {2}", text.empty() ? "" : " + ", coordinate, stride).str();
-  }
-  return text.empty() ? "0" : text;
 }
 
 class Writer {
@@ -544,7 +511,22 @@ private:
 
   //===-- Groups ----------------------------------------------------------------------------===//
 
-  LogicalResult group(const Step &step, std::string &body);
+  LogicalResult group(const Step &step, std::string &body) {
+    auto launch = cast<plan::LaunchOp>(step.op);
+    auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
+        launch.getKernelAttr());
+    FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();
+    FailureOr<RowProgram> program = recordRows(fused);
+    if (failed(program))
+      return failure();
+    SmallVector<SliceTensor> tensors;
+    for (auto [arg, sliced] : llvm::zip(step.args(), step.sliced))
+      tensors.push_back({pointer(arg, sliced), typeOf(arg), stridesOf(arg), alignmentOf(arg, 1)});
+    const size_t inputs = program->inputs.size();
+    body += groupText(*program, *plan::leadingDimensions(program->domain.rowShape, slices),
+                      ArrayRef(tensors).take_front(inputs), ArrayRef(tensors).drop_front(inputs));
+    return success();
+  }
 
   plan::LoopOp loop;
   int64_t slices, mostShared;
@@ -558,275 +540,6 @@ private:
   std::string declarations, carryIn, carryOut, next;
   int64_t sharedBytes = 0;
 };
-
-/// The text of one group: the lanes of a warp for each row, or for several short ones.
-class GroupText {
-public:
-  GroupText(const RowProgram &program, int64_t sliced)
-      : program(program), sliced(sliced), columns(program.domain.columns()) {
-    for (int64_t size : ArrayRef(program.domain.rowShape).drop_front(sliced))
-      rows *= size;
-    // Rows that divide up evenly can share a warp.
-    lanes = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(columns));
-    if (rows % (kWarp / lanes) != 0)
-      lanes = kWarp;
-    parts = (columns + lanes - 1) / lanes;
-    if (columns % (4 * kWarp) == 0)
-      width = 4;
-  }
-
-  struct Tensor {
-    std::string pointer;
-    MemRefType type;
-    SmallVector<int64_t> strides;
-    int64_t alignment; ///< bytes, of every row
-  };
-
-  std::string write(ArrayRef<Tensor> inputs, ArrayRef<Tensor> results) {
-    text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += kLoopThreads / {0}) {{\n"
-                   "const int lane = threadIdx.x % {0};\n",
-                   lanes, rows);
-    for (auto [i, node] : llvm::enumerate(program.nodes))
-      define(i, node, inputs);
-    for (auto [result, tensor] : llvm::zip(program.results, results))
-      store(result, tensor);
-    return text + "}\n";
-  }
-
-private:
-  bool variesOverColumns(unsigned node) const {
-    return hydra::variesOverColumns(program.nodes[node].form);
-  }
-
-  std::string name(unsigned node) const {
-    return formatv(variesOverColumns(node) ? "n{0}[j]" : "n{0}", node);
-  }
-
-  static StringRef cType(RowType type) {
-    return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
-  }
-
-  /// `statement` for every column that a lane has; it may use `j` and `column`.
-  void forColumns(StringRef statement) {
-    std::string column =
-        width == 1 ? formatv("lane + j * {0}", lanes).str() : "lane * 4 + j / 4 * 128 + j % 4";
-    text += formatv(
-        "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
-        parts, column, columns % lanes ? formatv("if (column < {0}) ", columns).str() : "",
-        statement);
-  }
-
-  /// The same for every four columns side by side.
-  void forFours(StringRef statement) {
-    text += formatv("_Pragma(\"unroll\") for (int j = 0; j < {0}; j += 4) {{ const int column = "
-                    "lane * 4 + j * 32; {1} }\n",
-                    parts, statement);
-  }
-
-  /// Whether four columns of a tensor can be moved at once.
-  bool isWide(const Tensor &tensor, RowType type) const {
-    RowForm form = *formOfShape(program.domain, tensor.type.getShape());
-    return width == 4 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
-           isFloat(type) && program.domain.innerShape.back() % 4 == 0 &&
-           tensor.alignment >= 4 * storageBytes(type);
-  }
-
-  /// The address of an element: offsets of the row and the column in the tensor.
-  std::string element(const Tensor &tensor) const {
-    const RowDomain &domain = program.domain;
-    RowForm form = *formOfShape(domain, tensor.type.getShape());
-    ArrayRef<int64_t> all(tensor.strides);
-    std::string row = "0", column = "0";
-    if (variesOverRows(form))
-      row = offsetText("row", ArrayRef(domain.rowShape).drop_front(sliced),
-                       all.slice(sliced, domain.rowShape.size() - sliced));
-    if (hydra::variesOverColumns(form))
-      column = offsetText("column", domain.innerShape, all.take_back(domain.innerShape.size()));
-    return formatv("{0}[{1} + {2}]", tensor.pointer, row, column);
-  }
-
-  static std::string loaded(RowType type, const std::string &element) {
-    if (isFloat(type))
-      return "widen(" + element + ")";
-    return type == RowType::I1 ? element + " != 0" : element;
-  }
-
-  void define(unsigned number, const RowNode &node, ArrayRef<Tensor> inputs) {
-    if (node.kind == Kind::Reduce)
-      return reduce(number, node);
-    std::string value;
-    switch (node.kind) {
-    case Kind::Input:
-      value = loaded(node.type, element(inputs[node.code]));
-      break;
-    case Kind::Constant:
-      value = constant(node);
-      break;
-    case Kind::Index:
-      value = coordinate(node.code);
-      break;
-    case Kind::Unary:
-      value = unary(node);
-      break;
-    case Kind::Binary:
-      value = binary(node);
-      break;
-    case Kind::Compare:
-      value =
-          formatv("{0} {1} {2}", name(node.inputs[0]), comparison(node.code), name(node.inputs[1]));
-      break;
-    case Kind::Select:
-      value = formatv("{0} ? {1} : {2}", name(node.inputs[0]), name(node.inputs[1]),
-                      name(node.inputs[2]));
-      break;
-    case Kind::Cast:
-      value = (node.type == RowType::BF16 ? "rounded(float(" : cType(node.type).str() + "((") +
-              name(node.inputs[0]) + "))";
-      break;
-    default:
-      llvm_unreachable("hydra-fuse-loops leaves gathers, rotations and sums over rows alone");
-    }
-    if (variesOverColumns(number)) {
-      text += formatv("{0} n{1}[{2}];\n", cType(node.type), number, parts);
-      if (node.kind == Kind::Input && isWide(inputs[node.code], node.type))
-        return forFours(
-            formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
-      forColumns(formatv("n{0}[j] = {1};", number, value).str());
-    } else {
-      text += formatv("const {0} n{1} = {2};\n", cType(node.type), number, value);
-    }
-  }
-
-  void reduce(unsigned number, const RowNode &node) {
-    const bool max = node.code == static_cast<unsigned>(RowReduction::Max);
-    std::string x = name(node.inputs[0]);
-    text += formatv("float n{0} = {1};\n", number, max ? "-INFINITY" : "0.0f");
-    if (variesOverColumns(node.inputs[0])) {
-      forColumns(
-          formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
-              .str());
-      text += formatv("n{0} = overLanes<{1}, {2}>(n{0});\n", number, max ? "true" : "false", lanes);
-    } else { // the same number in every column
-      text += formatv("n{0} = {1};\n", number,
-                      max ? x : formatv("__fmul_rn({0}, {1}.0f)", x, columns).str());
-    }
-  }
-
-  static std::string constant(const RowNode &node) {
-    if (isFloat(node.type))
-      return formatv("__int_as_float({0})",
-                     llvm::bit_cast<int32_t>(static_cast<float>(node.value)));
-    return formatv("{0}", static_cast<int64_t>(node.value));
-  }
-
-  /// The coordinate along a dimension of rows ++ inner.
-  std::string coordinate(unsigned dim) const {
-    const RowDomain &domain = program.domain;
-    auto within = [](const char *index, ArrayRef<int64_t> sizes, unsigned d) {
-      int64_t inner = 1;
-      for (int64_t size : sizes.drop_front(d + 1))
-        inner *= size;
-      return formatv("{0} / {1} % {2}", index, inner, sizes[d]).str();
-    };
-    ArrayRef<int64_t> rowShape(domain.rowShape);
-    if (dim < static_cast<unsigned>(sliced))
-      return within("slice", rowShape.take_front(sliced), dim);
-    if (dim < rowShape.size())
-      return within("row", rowShape.drop_front(sliced), dim - sliced);
-    return within("column", domain.innerShape, dim - rowShape.size());
-  }
-
-  std::string unary(const RowNode &node) const {
-    std::string x = name(node.inputs[0]);
-    switch (static_cast<RowUnary>(node.code)) {
-    case RowUnary::Neg:
-      return "-" + x;
-    case RowUnary::Exp:
-      return "exponential(" + x + ")";
-    case RowUnary::Log:
-      return "logf(" + x + ")";
-    case RowUnary::Sqrt:
-      return "__fsqrt_rn(" + x + ")";
-    case RowUnary::Rsqrt:
-      return "__fdiv_rn(1.0f, __fsqrt_rn(" + x + "))";
-    case RowUnary::Tanh:
-      return "tanhf(" + x + ")";
-    case RowUnary::Sigmoid:
-      return "sigmoid(" + x + ")";
-    case RowUnary::Sin:
-      return "sinf(" + x + ")";
-    case RowUnary::Cos:
-      return "cosf(" + x + ")";
-    }
-    llvm_unreachable("nine functions");
-  }
-
-  std::string binary(const RowNode &node) const {
-    std::string x = name(node.inputs[0]), y = name(node.inputs[1]);
-    auto call = [&](const char *real, const char *integer) {
-      if (isFloat(node.type))
-        return formatv("{0}({1}, {2})", real, x, y).str();
-      return formatv(integer, x, y).str();
-    };
-    switch (static_cast<RowBinary>(node.code)) {
-    case RowBinary::Add:
-      return call("__fadd_rn", "{0} + {1}");
-    case RowBinary::Sub:
-      return call("__fsub_rn", "{0} - {1}");
-    case RowBinary::Mul:
-      return call("__fmul_rn", "{0} * {1}");
-    case RowBinary::Div:
-      return call("__fdiv_rn", "{0} / {1}");
-    case RowBinary::Max:
-      return call("fmaxf", "max({0}, {1})");
-    case RowBinary::Min:
-      return call("fminf", "min({0}, {1})");
-    }
-    llvm_unreachable("six operations");
-  }
-
-  static StringRef comparison(unsigned code) {
-    static constexpr StringRef texts[] = {"==", "!=", "<", "<=", ">", ">="};
-    return texts[code];
-  }
-
-  void store(const RowResult &result, const Tensor &tensor) {
-    std::string to = element(tensor), value = name(result.node);
-    std::string statement = isFloat(result.type) ? formatv("assign({0}, {1});", to, value).str()
-                                                 : formatv("{0} = {1};", to, value).str();
-    if (isWide(tensor, result.type) && variesOverColumns(result.node))
-      forFours(formatv("storeFour(&{0}, n{1} + j);", to, result.node).str());
-    else if (hydra::variesOverColumns(*formOfShape(program.domain, tensor.type.getShape())))
-      forColumns(statement);
-    else if (variesOverColumns(result.node)) // one column
-      text += "if (lane == 0) { const int j = 0, column = 0; " + statement + " }\n";
-    else
-      text += "if (lane == 0) { " + statement + " }\n";
-  }
-
-  const RowProgram &program;
-  const int64_t sliced, columns;
-  int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
-  int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
-  std::string text;
-};
-
-LogicalResult Writer::group(const Step &step, std::string &body) {
-  auto launch = cast<plan::LaunchOp>(step.op);
-  auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
-      launch.getKernelAttr());
-  FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();
-  FailureOr<RowProgram> program = recordRows(fused);
-  if (failed(program))
-    return failure();
-  SmallVector<GroupText::Tensor> tensors;
-  for (auto [arg, sliced] : llvm::zip(step.args(), step.sliced))
-    tensors.push_back({pointer(arg, sliced), typeOf(arg), stridesOf(arg), alignmentOf(arg, 1)});
-  const size_t inputs = program->inputs.size();
-  GroupText text(*program, *plan::leadingDimensions(program->domain.rowShape, slices));
-  body += text.write(ArrayRef(tensors).take_front(inputs), ArrayRef(tensors).drop_front(inputs));
-  return success();
-}
 
 } // namespace
 

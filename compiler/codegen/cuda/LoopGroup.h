@@ -1,0 +1,31 @@
+// The text of a row-wise group for the slice that a block of a loop's kernel works on.
+#pragma once
+
+#include "compiler/codegen/RecordGroup.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <string>
+
+namespace hydra::cuda {
+
+/// A slice of a tensor of the group, wherever it lies.
+struct SliceTensor {
+  std::string pointer; ///< to its first element
+  mlir::MemRefType type;
+  llvm::SmallVector<int64_t> strides; ///< elements
+  int64_t alignment;                  ///< bytes, of every row
+};
+
+/// What is added to an address for `index`, a C++ expression, along dimensions of these sizes and
+/// strides.
+std::string offsetText(const std::string &index, llvm::ArrayRef<int64_t> sizes,
+                       llvm::ArrayRef<int64_t> strides);
+
+/// A loop over the rows of the slice, of which `row` and `slice` are the variables; `sliced`
+/// leading dimensions of the group's rows tell slices apart. `inputs` and `results` are in the
+/// group's order.
+std::string groupText(const RowProgram &program, int64_t sliced, llvm::ArrayRef<SliceTensor> inputs,
+                      llvm::ArrayRef<SliceTensor> results);
+
+} // namespace hydra::cuda
