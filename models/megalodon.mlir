@@ -617,24 +617,8 @@ hydra.model @megalodon version 1 {
   hydra.entry @continue(%tokens: [B, S] i32, %position: [1] f32, %norms: [L, 2, B, G] f32, %last_norm: [2, B, G] f32,
                         %averages: [L, 2, B, D, N] f32, %keys: [L, B, Cs, H, dh] f32, %values: [L, B, Cs, H, dv] f32) dims(B, S) {
     %start = hydra.call @embedded(%tokens)
-    %one = hydra.constant value = 1 dtype = i32
-    %first = hydra.constant value = 0 dtype = i32
-    %none = hydra.constant value = 0
-    %layers4 = hydra.iota shape = [L, 1, 1, 1] axis = 0
-    %layers5 = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
-    %end, %norms_after, %averages_after, %keys_after, %values_after, %count = hydra.for @layers
-        carry(%x = %start, %ns = %norms, %as = %averages, %ks = %keys, %vs = %values, %number = %first) {
-      %here4 = hydra.compare %layers4, %number is = "eq"
-      %here5 = hydra.compare %layers5, %number is = "eq"
-      %own_norm = hydra.select %here4, %norms, %none
-      %own_average = hydra.select %here5, %averages, %none
-      %own_keys = hydra.select %here5, %keys, %none
-      %own_values = hydra.select %here5, %values, %none
-      %norm = hydra.sum %own_norm axes = [0]
-      %average_before = hydra.sum %own_average axes = [0]
-      %keys_before = hydra.sum %own_keys axes = [0]
-      %values_before = hydra.sum %own_values axes = [0]
-
+    %norms_after, %averages_after, %keys_after, %values_after, %end = hydra.for @layers
+        over(%norm = %norms, %average_before = %averages, %keys_before = %keys, %values_before = %values) carry(%x = %start) {
       %tn_w = hydra.use @tn_w
       %tn_b = hydra.use @tn_b
       %xt, %norm_after = hydra.call @timestep_norm_behind(%x, %tn_w, %tn_b, %norm, %position)
@@ -664,18 +648,10 @@ hydra.model @megalodon version 1 {
 
       %keys_kept = hydra.slice %all_keys axis = 1 start = S size = Cs
       %values_kept = hydra.slice %all_values axis = 1 start = S size = Cs
-      %norm1 = hydra.reshape %norm_after shape = [1, 2, B, G]
-      %re1 = hydra.reshape %end_re shape = [1, 1, B, D, N]
-      %im1 = hydra.reshape %end_im shape = [1, 1, B, D, N]
-      %average1 = hydra.concat %re1, %im1 axis = 1
-      %keys1 = hydra.reshape %keys_kept shape = [1, B, Cs, H, dh]
-      %values1 = hydra.reshape %values_kept shape = [1, B, Cs, H, dv]
-      %ns_next = hydra.select %here4, %norm1, %ns
-      %as_next = hydra.select %here5, %average1, %as
-      %ks_next = hydra.select %here5, %keys1, %ks
-      %vs_next = hydra.select %here5, %values1, %vs
-      %number_next = hydra.add %number, %one
-      hydra.yield %out, %ns_next, %as_next, %ks_next, %vs_next, %number_next
+      %re1 = hydra.reshape %end_re shape = [1, B, D, N]
+      %im1 = hydra.reshape %end_im shape = [1, B, D, N]
+      %average_after = hydra.concat %re1, %im1 axis = 0
+      hydra.yield %norm_after, %average_after, %keys_kept, %values_kept, %out
     }
     %norm_w = hydra.use @norm_w
     %norm_b = hydra.use @norm_b

@@ -272,17 +272,11 @@ hydra.model @ttt version 1 {
 
   // The weights of all layers before the first token [L, B, H, d, d]: what @continue begins with.
   hydra.entry @begin() dims(B, S) {
-    %none = hydra.constant value = 0 shape = [L, B, H, d, d]
-    %all = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
-    %first = hydra.constant value = 0 dtype = i32
-    %one = hydra.constant value = 1 dtype = i32
-    %states, %count = hydra.for @layers carry(%kept = %none, %layer_number = %first) {
+    %states = hydra.for @layers {
       %W0 = hydra.use @W0
-      %w = hydra.reshape %W0 shape = [1, 1, H, d, d]
-      %here = hydra.compare %all, %layer_number is = "eq"
-      %next = hydra.select %here, %w, %kept
-      %next_number = hydra.add %layer_number, %one
-      hydra.yield %next, %next_number
+      %one = hydra.reshape %W0 shape = [1, H, d, d]
+      %w = hydra.broadcast %one shape = [B, H, d, d]
+      hydra.yield %w
     }
     hydra.return states = %states
   }
@@ -293,24 +287,14 @@ hydra.model @ttt version 1 {
   hydra.entry @continue(%tokens: [B, S] i32, %before: [L, B, H, d, d] f32, %position: [1] f32) dims(B, S) {
     %table = hydra.use @tok_emb
     %start = hydra.embedding %tokens, %table
-    %all = hydra.iota shape = [L, 1, 1, 1, 1] axis = 0
-    %first = hydra.constant value = 0 dtype = i32
-    %one = hydra.constant value = 1 dtype = i32
-    %end, %states, %count = hydra.for @layers carry(%x = %start, %kept = %before, %layer_number = %first) {
+    %states, %end = hydra.for @layers over(%w = %before) carry(%x = %start) {
       %q0, %k0, %v, %eta = hydra.call @projections(%x)
       %q1 = hydra.call @rotated_heads(%q0)
       %k1 = hydra.call @rotated_heads(%k0)
       %q = hydra.call @further(%q1, %position)
       %k = hydra.call @further(%k1, %position)
-      %here = hydra.compare %all, %layer_number is = "eq"
-      %zero = hydra.constant value = 0
-      %own = hydra.select %here, %before, %zero
-      %w = hydra.sum %own axes = [0]
-      %out, %after0 = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
-      %after = hydra.reshape %after0 shape = [1, B, H, d, d]
-      %next = hydra.select %here, %after, %kept
-      %next_number = hydra.add %layer_number, %one
-      hydra.yield %out, %next, %next_number
+      %out, %after = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
+      hydra.yield %after, %out
     }
     %norm = hydra.use @norm
     %final = hydra.rms_norm %end, %norm eps = eps

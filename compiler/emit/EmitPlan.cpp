@@ -277,7 +277,7 @@ private:
     entry->schedule->kind =
         counts ? planfile::ScheduleKind::step : planfile::ScheduleKind::constant;
     entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
-    entry->schedule->first = counts ? 1 : 0;
+    entry->schedule->first = 1;
     if (auto it = options.schedules.find(entry->name); it != options.schedules.end())
       *entry->schedule = it->second;
     file->scalars.push_back(std::move(entry));

@@ -34,7 +34,7 @@ def AttentionGradOp : Hydra_AttentionLikeOp<"attention_grad"> {
                        Hydra_Value:$o, Hydra_Value:$lse, Hydra_Real:$scale, UnitAttr:$causal,
                        Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
   let results = (outs Hydra_Value:$dq, Hydra_Value:$dk, Hydra_Value:$dv);
-  let authoredResults = 3;
+  let authoredResults = "3";
 }
 
 #endif // HYDRA_ATTENTION_OPS_TD

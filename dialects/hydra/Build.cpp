@@ -61,7 +61,7 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
     name = (stem + "_" + Twine(number)).str();
   auto entry = EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}),
                                b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}),
-                               StringAttr(), DenseI64ArrayAttr(), walk);
+                               b.getArrayAttr({}), StringAttr(), DenseI64ArrayAttr(), walk);
   entry.getBody().emplaceBlock();
   const size_t over = walk.getOver().size(), carried = walk.getCarried();
   for (auto [i, type] : llvm::enumerate(types)) {

@@ -151,8 +151,9 @@ class Hydra_ValueOp<string mnemonic, list<Trait> traits = []>
                                    DeclareOpInterfaceMethods<InferTypeOpInterface>,
                                    DeclareOpInterfaceMethods<ReferenceOpInterface>]> {
   let hasCustomAssemblyFormat = 1;
-  /// Results that the operation has when a person writes it (before binding).
-  int authoredResults = 1;
+  /// How many results the operation has when a person writes it (before binding): C++ over its `attributes` and
+  /// `properties`.
+  string authoredResults = "1";
   code inferDeclaration = [{
     static ::llvm::LogicalResult inferTypes(::hydra::TypeInference &infer, Adaptor op,
                                             ::llvm::SmallVectorImpl<::mlir::Type> &types);
@@ -172,7 +173,7 @@ class Hydra_ValueOp<string mnemonic, list<Trait> traits = []>
         ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
         ::llvm::SmallVectorImpl<::mlir::Type> &types) {
       return ::hydra::inferValueTypes<$cppClass>(context, location, operands, attributes,
-                                                 properties, regions, }] # !cast<string>(authoredResults) # [{, types);
+                                                 properties, regions, }] # authoredResults # [{, types);
     }
   }];
 }

@@ -160,6 +160,8 @@ LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
   if (infer.element(op.getX()) != infer.element(op.getW()))
     return infer.fail("input and weight have different element types");
   types.push_back(infer.tensor({}, infer.f32()));
+  if (op.getRows())
+    types.push_back(infer.tensor(infer.shape(op.getLabels()), infer.f32()));
   if (op.getSaving())
     types.append({op.getX().getType(), infer.tensor(infer.shape(op.getW()), infer.f32())});
   return success();
@@ -172,6 +174,9 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
   int64_t d = x.cols(), n = w.shape[0];
   if (failed(labels.check(*this, n)))
     return failure();
+  RefTensor none({}, 0.0);
+  RefTensor &dx = getSaving() ? out[out.size() - 2] : none;
+  RefTensor &dw = getSaving() ? out[out.size() - 1] : none;
   double sum = 0.0;
   std::vector<double> z(n);
   for (int64_t t = 0; t < x.rows(); ++t) {
@@ -182,13 +187,15 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
       z[j] = std::inner_product(row, row + d, w.data.data() + j * d, 0.0);
     double lse = logSumExp(z.data(), n);
     sum += lse - z[labels[t]];
+    if (getRows())
+      out[1].data[t] = lse - z[labels[t]];
     if (!getSaving())
       continue;
     for (int64_t j = 0; j < n; ++j) {
       double dz = (std::exp(z[j] - lse) - (j == labels[t])) / labels.valid;
       for (int64_t i = 0; i < d; ++i) {
-        out[1].data[t * d + i] += dz * w.data[j * d + i];
-        out[2].data[j * d + i] += dz * row[i];
+        dx.data[t * d + i] += dz * w.data[j * d + i];
+        dw.data[j * d + i] += dz * row[i];
       }
     }
   }
@@ -207,9 +214,10 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving = LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(),
-                                             b.getUnitAttr(), getReducedReductionAttr());
-  getLoss().replaceAllUsesWith(saving.getLoss());
+  auto saving =
+      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getRowsAttr(),
+                                   b.getUnitAttr(), getReducedReductionAttr());
+  replaceAllUsesWith(saving->getResults().take_front(getNumResults()));
   erase();
   return saving;
 }

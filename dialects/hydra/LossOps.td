@@ -35,11 +35,20 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
     `%loss = hydra.linear_cross_entropy %x, %w, %labels`: `x [..., D]`, `w [V, D]`,
     `labels [...] i32`, `loss []` (f32). Computed over chunks of rows. Because the loss ends the
     forward pass, `saving` also yields its gradients with respect to x (f32 or the type of x) and w
-    (f32) from the same sweep. models.md section 1.3.
+    (f32) from the same sweep. With `rows` the second result is what each row adds to the sum of
+    which the loss is the mean, `[...]` (f32), 0 on ignored rows; no gradient flows through it.
+    models.md section 1.3.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$saving,
-                       UnitAttr:$reduced_reduction);
-  let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$saved);
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$rows,
+                       UnitAttr:$saving, UnitAttr:$reduced_reduction);
+  let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$others);
+  let authoredResults = "Adaptor(operands, attributes, properties, regions).getRows() ? 2 : 1";
+  let extraClassDeclaration = inferDeclaration # [{
+    /// The losses of rows, if it yields them.
+    ::mlir::Value getRowLosses() { return getRows() ? getOthers().front() : ::mlir::Value(); }
+    /// With `saving`: the gradients of x and w.
+    ::mlir::ResultRange getSaved() { return getOthers().drop_front(getRows()); }
+  }];
 }
 
 #endif // HYDRA_LOSS_OPS_TD

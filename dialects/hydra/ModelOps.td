@@ -129,7 +129,8 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   let summary = "something a model can be asked to compute";
   let description = [{
     `hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) { … }`. `dims` are
-    symbols of the entry alone, bound per program. Bound arguments show their tensor type. All
+    symbols of the entry alone, bound per program. Bound arguments show their tensor type.
+    `%s: [] f32 = 1.0` is a number that a run gives anew to every step, 1.0 unless it has a schedule. All
     parameters and state are read at entry; `hydra.return` names new values for them. `stage` is
     set by the passes that turn a forward entry into a `grad`, `train`, `accumulate` or `apply`
     program. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
@@ -139,7 +140,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     operations of a program it does to them as well, once for all loops that share the body.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
-                       TypeArrayAttr:$arg_dtypes, StrArrayAttr:$dims,
+                       TypeArrayAttr:$arg_dtypes, ArrayAttr:$arg_defaults, StrArrayAttr:$dims,
                        OptionalAttr<StrAttr>:$stage,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
                        OptionalAttr<Hydra_WalkAttr>:$walk);
@@ -150,9 +151,11 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     ReturnOp getReturn();
     /// Whether it can be run by itself: all but bodies of loops.
     bool isProgram() { return !getWalk(); }
-    /// Adds an argument with a bound type; returns its value.
+    /// Adds an argument with a bound type, and the default that a number has; returns its value.
     ::mlir::BlockArgument addArgument(::llvm::StringRef name, ::mlir::RankedTensorType type,
-                                      ::mlir::Location loc);
+                                      ::mlir::Location loc, ::mlir::Attribute value = {});
+    /// The number that an argument is unless a run says otherwise, if it has one.
+    ::std::optional<double> getDefault(unsigned number);
     /// Removes an argument that nothing uses.
     void eraseArgument(unsigned number);
     /// Gives an argument another bound type.
@@ -198,25 +201,37 @@ def UseOp : Hydra_LeafOp<"use", [DeclareOpInterfaceMethods<OpAsmOpInterface,
   }];
 }
 
-def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects,
+def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrSizedOperandSegments,
                              SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "repeats its body over the elements of a stack";
   let description = [{
     ```mlir
-    %y = hydra.for @layers carry(%h = %x) {
+    %after, %y = hydra.for @layers over(%s = %before) carry(%h = %x) {
       %g = hydra.use @ln1
       …
-      hydra.yield %out
+      hydra.yield %s_next, %out
     }
     ```
-    Carried values keep their type from one element to the next.
+    `over`: element i of the stack has row i of the sequence `[L, ...]`, as `[...]`. What is yielded in
+    front of the carried values is joined to sequences of that kind. Carried values keep their type from
+    one element to the next. Bound, it shows the types of its operands, then of the sequences it yields.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$stack, Variadic<Hydra_Value>:$inits);
+  let arguments = (ins FlatSymbolRefAttr:$stack, Variadic<Hydra_Value>:$sequences,
+                       Variadic<Hydra_Value>:$inits);
   let results = (outs Variadic<Hydra_Value>:$values);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block::BlockArgListType getCarried() {
+      return getBody().getArguments().drop_front(getSequences().size());
+    }
+    /// The sequences that rows are joined to; the carried values stand behind them.
+    ::mlir::ResultRange getJoined() {
+      return getValues().drop_back(getInits().size());
+    }
+  }];
 }
 
 def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrSizedOperandSegments,

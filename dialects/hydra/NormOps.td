@@ -32,7 +32,7 @@ def RmsNormGradOp : Hydra_RowOp<"rms_norm_grad"> {
   }];
   let arguments = (ins Hydra_Value:$dy, Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$r);
   let results = (outs Hydra_Value:$dx, Hydra_Value:$dw);
-  let authoredResults = 2;
+  let authoredResults = "2";
 }
 
 def LayerNormOp : Hydra_RowOp<"layer_norm", [Hydra_SavingVJP]> {
@@ -55,7 +55,7 @@ def LayerNormGradOp : Hydra_RowOp<"layer_norm_grad"> {
   let arguments = (ins Hydra_Value:$dy, Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$mean,
                        Hydra_Value:$r);
   let results = (outs Hydra_Value:$dx, Hydra_Value:$dw, Hydra_Value:$db);
-  let authoredResults = 3;
+  let authoredResults = "3";
 }
 
 def SoftmaxOp : Hydra_RowOp<"softmax", [Hydra_VJP]> {

@@ -28,7 +28,7 @@ def AdamWOp : Hydra_OptimizerOp<"adamw", [DeclareOpInterfaceMethods<RowWiseOpInt
                        Hydra_Real:$beta1, Hydra_Real:$beta2, Hydra_Real:$eps, Hydra_Real:$wd,
                        Hydra_Real:$lr_scale);
   let results = (outs Hydra_Value:$p1, Hydra_Value:$m1, Hydra_Value:$v1);
-  let authoredResults = 3;
+  let authoredResults = "3";
 }
 
 def GlobalNormOp : Hydra_OptimizerOp<"global_norm"> {

@@ -29,7 +29,7 @@ def CompactOp : Hydra_RoutingOp<"compact", [StorageOpInterface]> {
   }];
   let arguments = (ins Hydra_Value:$mask);
   let results = (outs Hydra_Value:$index, Hydra_Value:$place, Hydra_Value:$count);
-  let authoredResults = 3;
+  let authoredResults = "3";
 }
 
 def TakeRowsOp : Hydra_RoutingOp<"take_rows", [

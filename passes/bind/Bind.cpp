@@ -291,17 +291,20 @@ private:
     return success();
   }
 
-  /// A dimension that one program gives another value: `B=1`; or a choice that it makes:
-  /// `mod=dense`.
+  /// A dimension that one program gives another value: `B=1`; or a choice or flag of its own:
+  /// `mod=dense`, `blend=true`.
   LogicalResult readProgramDim(StringRef program, EntryOp entry, StringRef setting) {
     auto [dim, text] = setting.split('=');
     if (auto symbol = symbols.find(dim);
-        symbol != symbols.end() && symbol->second.kind == "choice") {
-      auto options = symbol->second.options.getAsValueRange<StringAttr>();
-      if (!llvm::is_contained(options, text))
+        symbol != symbols.end() &&
+        (symbol->second.kind == "choice" || symbol->second.kind == "flag")) {
+      Attribute value = parseLiteral(&getContext(), text);
+      std::string want =
+          value ? checkSymbolValue(value, symbol->second.kind, symbol->second.options) : "a value";
+      if (!want.empty())
         return model.emitOpError() << "program '" << program << "' chooses " << dim << " = '"
-                                   << text << "'; expected " << llvm::join(options, ", ");
-      programChoices[program][dim] = StringAttr::get(&getContext(), text);
+                                   << text << "'; expected " << want;
+      programChoices[program][dim] = value;
       return success();
     }
     if (!llvm::is_contained(entry.getDims().getAsValueRange<StringAttr>(), dim))
@@ -341,12 +344,36 @@ private:
       environment.values[choice.first()] = choice.second;
     LogicalResult result = bindBlock(entry.getBody().front());
     environment.values = saved;
-    if (succeeded(result))
+    if (succeeded(result)) {
+      dropMissingUpdates(entry.getReturn());
+      eraseUnusedNumbers(entry);
       boundIds(entry);
+    }
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
       environment.values.erase(dim);
     entry.setDimsAttr(ArrayAttr::get(&getContext(), {}));
     return result;
+  }
+
+  /// Drops the new values of state that this configuration does not have.
+  void dropMissingUpdates(ReturnOp end) {
+    SmallVector<Attribute> updated;
+    SmallVector<Value> values(end.getOutputs());
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates()))
+      if (model.lookupSymbol(symbol)) {
+        updated.push_back(symbol);
+        values.push_back(value);
+      }
+    end.getValuesMutable().assign(values);
+    end.setUpdatedAttr(ArrayAttr::get(&getContext(), updated));
+  }
+
+  /// Numbers of a step that this configuration does not read are none of its arguments.
+  void eraseUnusedNumbers(EntryOp entry) {
+    for (unsigned i = entry.getBody().getNumArguments(); i-- > 0;)
+      if (entry.getDefault(i) && entry.getBody().getArgument(i).use_empty())
+        entry.eraseArgument(i);
   }
 
   /// Notes which arguments are ids of what, from their direct users.
@@ -537,8 +564,18 @@ private:
   }
 
   LogicalResult bindFor(ForOp loop) {
+    const int64_t count = model.lookupSymbol<StackOp>(loop.getStackAttr()).getCount();
+    for (auto [argument, sequence] :
+         llvm::zip(loop.getBody().getArguments(), loop.getSequences())) {
+      auto type = cast<RankedTensorType>(sequence.getType());
+      if (type.getRank() == 0 || type.getShape()[0] != count)
+        return loop.emitOpError() << "goes over " << type << "; @" << loop.getStack() << " has "
+                                  << count << " elements";
+      argument.setType(RankedTensorType::get(type.getShape().drop_front(), type.getElementType()));
+    }
+    const size_t carried = loop.getInits().size();
     for (auto [argument, result, init] :
-         llvm::zip(loop.getBody().getArguments(), loop.getResults(), loop.getInits())) {
+         llvm::zip(loop.getCarried(), loop.getResults().take_back(carried), loop.getInits())) {
       argument.setType(init.getType());
       result.setType(init.getType());
     }
@@ -546,7 +583,16 @@ private:
     if (failed(bindBlock(loop.getBody().front())))
       return failure();
     Operation *yield = loop.getBody().front().getTerminator();
-    for (auto [i, init, yielded] : llvm::enumerate(loop.getInits(), yield->getOperands()))
+    for (auto [result, yielded] : llvm::zip(loop.getJoined(), yield->getOperands())) {
+      auto row = cast<RankedTensorType>(yielded.getType());
+      SmallVector<int64_t> shape(row.getShape());
+      shape.insert(shape.begin(), count);
+      if (std::string problem = checkShape(shape); !problem.empty())
+        return yield->emitOpError() << "joins rows to a sequence whose shape " << problem;
+      result.setType(RankedTensorType::get(shape, row.getElementType()));
+    }
+    for (auto [i, init, yielded] :
+         llvm::enumerate(loop.getInits(), yield->getOperands().take_back(carried)))
       if (init.getType() != yielded.getType())
         return yield->emitOpError() << "carried value " << i << " changes type from "
                                     << init.getType() << " to " << yielded.getType();

@@ -80,23 +80,46 @@ private:
   LogicalResult unroll(ForOp loop, StackOp stack) {
     OpBuilder b(loop);
     SmallVector<Value> carried(loop.getInits());
+    SmallVector<SmallVector<Value>> rows(loop.getJoined().size());
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
       markBoundary(b, loop.getLoc(), layer, carried);
       std::string path = elementPath(stack, layer);
+      Location loc = withLayer(loop.getLoc(), path);
       Environment environment = layerEnvironment(layer);
       IRMapping mapping;
-      mapping.map(loop.getBody().getArguments(), carried);
+      for (auto [argument, sequence] :
+           llvm::zip(loop.getBody().getArguments(), loop.getSequences()))
+        mapping.map(argument, row(b, loc, sequence, layer));
+      mapping.map(loop.getCarried(), carried);
       FailureOr<SmallVector<Value>> yielded =
           cloneBlock(b, loop.getBody().front(), mapping, stack, path, environment);
       if (failed(yielded))
         return failure();
-      carried = *yielded;
+      for (auto [joined, value] : llvm::zip(rows, *yielded)) {
+        SmallVector<int64_t> shape(build::shapeOf(value));
+        shape.insert(shape.begin(), 1);
+        joined.push_back(build::reshape(b, loc, value, shape));
+      }
+      carried.assign(yielded->begin() + rows.size(), yielded->end());
       ++unrolled;
     }
     markBoundary(b, loop.getLoc(), stack.getCount(), carried);
-    loop.replaceAllUsesWith(carried);
+    SmallVector<Value> results;
+    for (ArrayRef<Value> joined : rows)
+      results.push_back(joined.size() == 1
+                            ? joined.front()
+                            : ConcatOp::create(b, loop.getLoc(), joined, b.getI64IntegerAttr(0)));
+    llvm::append_range(results, carried);
+    loop.replaceAllUsesWith(results);
     loop.erase();
     return success();
+  }
+
+  /// Row `layer` of a sequence, without its dimension.
+  static Value row(OpBuilder &b, Location loc, Value sequence, int64_t layer) {
+    Value slice = SliceOp::create(b, loc, sequence, b.getI64IntegerAttr(0),
+                                  b.getI64IntegerAttr(layer), b.getI64IntegerAttr(1));
+    return build::reshape(b, loc, slice, build::shapeOf(sequence).drop_front());
   }
 
   /// Clones the operations of a block for one layer; returns what it yields.
@@ -150,9 +173,9 @@ private:
   static bool dependsOnLayer(EntryOp body) {
     WalkResult walked = body.walk([&](Operation *op) {
       auto loop = dyn_cast<LoopOp>(op);
-      bool depends = isa<WhenOp>(op) || (loop && dependsOnLayer(loop.getEntry())) ||
-                     llvm::any_of(op->getAttrs(),
-                                  [](NamedAttribute a) { return hasExpr(a.getValue()); });
+      bool depends =
+          isa<WhenOp>(op) || (loop && dependsOnLayer(loop.getEntry())) ||
+          llvm::any_of(op->getAttrs(), [](NamedAttribute a) { return hasExpr(a.getValue()); });
       return depends ? WalkResult::interrupt() : WalkResult::advance();
     });
     return walked.wasInterrupted();

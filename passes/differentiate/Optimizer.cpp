@@ -131,13 +131,14 @@ private:
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = withPhase(entry.getLoc(), "optimizer");
     auto scalar = RankedTensorType::get({}, b.getF32Type());
-    Value lr = entry.addArgument("lr", scalar, loc);
-    Value step = entry.addArgument("step", RankedTensorType::get({}, b.getI32Type()), loc);
+    Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
+    Value step = entry.addArgument("step", RankedTensorType::get({}, b.getI32Type()), loc,
+                                   b.getI64IntegerAttr(1));
     SmallVector<ParamOp> params(model.getBody().getOps<ParamOp>());
     SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
     Value scale;
     if (clip) {
-      Value limit = entry.addArgument("clip", scalar, loc);
+      Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
       Value norm = GlobalNormOp::create(b, loc, gradients);
       scale = clipScale(b, loc, norm, limit);
       outputs.give(b, "grad_norm", norm);
@@ -183,13 +184,17 @@ private:
       outputs.set(*sum, AddOp::create(b, at, read(b, *sum, type), share));
     }
     setReturn(b, end, outputs);
-    entry.setSymName("accumulate");
+    // Phases have a name behind a point.
+    auto [stem, phase] = entry.getSymName().split('.');
+    entry.setSymName(phase.empty() ? "accumulate" : ("accumulate." + phase).str());
     entry.setStage("accumulate");
+    if (model.lookupSymbol<EntryOp>("apply"))
+      return success();
 
     b.setInsertionPointAfter(entry);
     auto none = b.getArrayAttr({});
     auto apply = EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none,
-                                 none, b.getStringAttr("apply"),
+                                 none, none, b.getStringAttr("apply"),
                                  b.getDenseI64ArrayAttr({}), WalkAttr());
     b.setInsertionPointToEnd(&apply.getBody().emplaceBlock());
     auto applyEnd = ReturnOp::create(b, entry.getLoc(), ValueRange(), none, none);

@@ -64,17 +64,23 @@ private:
                           b.getI64IntegerAttr(padded - classes));
     s.share = RowLoss::shareOfRow(b, loc, s.labels);
     Value loss, dw;
-    SmallVector<Value> dx;
+    SmallVector<Value> losses, dx;
     for (int64_t start = 0; start < rows; start += size) {
       int64_t n = std::min(size, rows - start);
-      Value part = expandChunk(b, loc, s, start, n, op.getSaving(), dx, dw);
+      auto [rowLosses, part] = expandChunk(b, loc, s, start, n, op.getSaving(), dx, dw);
+      losses.push_back(rowLosses);
       loss = loss ? AddOp::create(b, loc, loss, part) : part;
       ++chunks;
     }
     SmallVector<Value> results{MulOp::create(b, loc, loss, s.share)};
+    auto joined = [&](ArrayRef<Value> parts, ArrayRef<int64_t> shape) {
+      Value whole = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
+      return build::reshape(b, loc, whole, shape);
+    };
+    if (Value rowLosses = op.getRowLosses())
+      results.push_back(joined(losses, build::shapeOf(rowLosses)));
     if (op.getSaving()) {
-      Value whole = ConcatOp::create(b, loc, dx, b.getI64IntegerAttr(0));
-      results.push_back(build::reshape(b, loc, whole, build::shapeOf(op.getX())));
+      results.push_back(joined(dx, build::shapeOf(op.getX())));
       results.push_back(SliceOp::create(b, loc, dw, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
                                         b.getI64IntegerAttr(classes)));
     }
@@ -95,9 +101,10 @@ private:
     return SelectOp::create(b, loc, exists, z, build::constant(b, loc, type, other));
   }
 
-  /// The sum of the losses of one chunk; its gradients go to `dx` and `dw`.
-  static Value expandChunk(OpBuilder &b, Location loc, const Shared &s, int64_t start, int64_t rows,
-                           bool saving, SmallVectorImpl<Value> &dx, Value &dw) {
+  /// The losses of the rows of one chunk, and their sum; the gradients go to `dx` and `dw`.
+  static std::pair<Value, Value> expandChunk(OpBuilder &b, Location loc, const Shared &s,
+                                             int64_t start, int64_t rows, bool saving,
+                                             SmallVectorImpl<Value> &dx, Value &dw) {
     auto slice = [&](Value v) -> Value {
       return SliceOp::create(b, loc, v, b.getI64IntegerAttr(0), b.getI64IntegerAttr(start),
                              b.getI64IntegerAttr(rows));
@@ -107,9 +114,10 @@ private:
     Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced);
     constexpr double never = -1e30; // e^never is 0
     RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
-    Value lse = row.logSumExp(), loss = row.loss(lse);
+    Value lse = row.logSumExp(), losses = row.losses(lse);
+    std::pair result{losses, build::sum(b, loc, losses, {0})};
     if (!saving)
-      return loss;
+      return result;
 
     // From the scores as they are: those with another value behind the classes would have to be
     // kept. There e^(score - lse) may overflow, which times a weight of zero is no number.
@@ -120,7 +128,7 @@ private:
     dx.push_back(
         MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(), s.reduced));
     dw = MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced);
-    return loss;
+    return result;
   }
 };
 

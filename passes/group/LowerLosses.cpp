@@ -85,7 +85,8 @@ private:
     RowLoss rows = rowLoss(b, loc, op.getLogits(), op.getLabels());
     Value lse = rows.logSumExp();
     Value share = RowLoss::shareOfRow(b, loc, rows.labels);
-    SmallVector<Value> results{MulOp::create(b, loc, rows.loss(lse), share)};
+    SmallVector<Value> results{
+        MulOp::create(b, loc, build::sum(b, loc, rows.losses(lse), {0}), share)};
     if (op.getSaving())
       results.push_back(build::reshape(b, loc, lse, build::shapeOf(op.getLse())));
     return results;

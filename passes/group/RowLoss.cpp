@@ -15,8 +15,8 @@ Value RowLoss::spread(Value v) const {
 Value RowLoss::hits() const {
   ArrayRef<int64_t> shape = build::shapeOf(logits);
   auto type = RankedTensorType::get(shape, b.getI32Type());
-  Value column = IotaOp::create(b, loc, type, b.getI64ArrayAttr(shape), b.getI64IntegerAttr(1),
-                                TypeAttr());
+  Value column =
+      IotaOp::create(b, loc, type, b.getI64ArrayAttr(shape), b.getI64IntegerAttr(1), TypeAttr());
   return CompareOp::create(b, loc, column, spread(labels), b.getStringAttr("eq"));
 }
 
@@ -43,13 +43,11 @@ Value RowLoss::logSumExp() const {
   return AddOp::create(b, loc, top, LogOp::create(b, loc, sum));
 }
 
-Value RowLoss::loss(Value lse) const {
+Value RowLoss::losses(Value lse) const {
   Value zeros = build::constant(b, loc, logits.getType(), 0.0);
   Value picked = build::sum(b, loc, SelectOp::create(b, loc, hits(), logits, zeros), {1});
-  Value losses = SelectOp::create(b, loc, validRows(b, loc, labels),
-                                  SubOp::create(b, loc, lse, picked),
-                                  build::constant(b, loc, lse.getType(), 0.0));
-  return build::sum(b, loc, losses, {0});
+  return SelectOp::create(b, loc, validRows(b, loc, labels), SubOp::create(b, loc, lse, picked),
+                          build::constant(b, loc, lse.getType(), 0.0));
 }
 
 Value RowLoss::gradient(Value lse, Value weight) const {

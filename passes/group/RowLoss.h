@@ -14,8 +14,8 @@ struct RowLoss {
 
   /// The logarithm of the sum of e^logits of every row `[T]`.
   mlir::Value logSumExp() const;
-  /// The sum over rows that count of lse - logits[label]: `[]`.
-  mlir::Value loss(mlir::Value lse) const;
+  /// lse - logits[label] of rows that count, 0 of others: `[T]`.
+  mlir::Value losses(mlir::Value lse) const;
   /// `weight (e^(logits - lse) - onehot(label))` on rows that count, 0 on others: `[T, V]`.
   mlir::Value gradient(mlir::Value lse, mlir::Value weight) const;
 

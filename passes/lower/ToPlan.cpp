@@ -57,20 +57,25 @@ public:
     return program;
   }
 
-  /// The scalar of that name, made by the first program that asks.
-  Value scalar(StringRef name, RankedTensorType type, Location loc) {
-    Value &buffer = scalars[name];
-    if (buffer)
-      return buffer;
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(firstProgram);
-    buffer = addBuffer(type, "other", loc);
-    bool counts = name == "step";
-    double value = name == "lr" ? 1e-3 : counts ? 1.0 : 0.0;
-    plan::ScalarOp::create(b, loc, b.getStringAttr(name),
-                           b.getStringAttr(counts ? "step" : "constant"), b.getF64FloatAttr(value),
-                           buffer);
-    return buffer;
+  /// The scalar that an argument with a default is, made by the first program that asks.
+  FailureOr<Value> scalar(EntryOp entry, unsigned argument) {
+    auto name = cast<StringAttr>(entry.getArgNames()[argument]);
+    double value = *entry.getDefault(argument);
+    plan::ScalarOp &scalar = scalars[name.getValue()];
+    if (scalar && scalar.getValue().convertToDouble() != value)
+      return entry.emitOpError() << "argument '" << name.getValue() << "' is " << value
+                                 << " unless given; in another program it is "
+                                 << scalar.getValue().convertToDouble();
+    if (!scalar) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(firstProgram);
+      BlockArgument number = entry.getBody().getArgument(argument);
+      Value buffer = addBuffer(build::typeOf(number), "other", number.getLoc());
+      StringRef schedule = name.getValue() == "step" ? "step" : "constant";
+      scalar = plan::ScalarOp::create(b, number.getLoc(), name, b.getStringAttr(schedule),
+                                      b.getF64FloatAttr(value), buffer);
+    }
+    return scalar.getBuffer();
   }
 
   /// The kernel of a group for these layouts; equal ones are the same.
@@ -197,7 +202,7 @@ private:
   plan::ProgramOp firstProgram;
   DenseMap<Attribute, Value> variables;
   DenseMap<Attribute, Value> wholes; // of parameters side by side, by the first of them
-  llvm::StringMap<Value> scalars;
+  llvm::StringMap<plan::ScalarOp> scalars;
   llvm::StringMap<plan::KernelOp> kernels;
 };
 
@@ -264,7 +269,8 @@ public:
   LogicalResult run() {
     program = plan.program(entry);
     b.setInsertionPointToEnd(&program.getBody().emplaceBlock());
-    addInputs();
+    if (failed(addInputs()))
+      return failure();
     chooseUpdateTargets();
     if (failed(lowerAll()))
       return failure();
@@ -402,12 +408,15 @@ private:
     });
   }
 
-  void addInputs() {
+  LogicalResult addInputs() {
     for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
                                            entry.getArgNames().getAsValueRange<StringAttr>())) {
       RankedTensorType type = build::typeOf(argument);
-      if (type.getRank() == 0) {
-        buffers[argument] = plan.scalar(name, type, argument.getLoc());
+      if (entry.getDefault(argument.getArgNumber())) {
+        FailureOr<Value> scalar = plan.scalar(entry, argument.getArgNumber());
+        if (failed(scalar))
+          return failure();
+        buffers[argument] = *scalar;
         continue;
       }
       Value buffer = newBuffer(type, "other", argument.getLoc());
@@ -419,6 +428,7 @@ private:
                             b.getI64IntegerAttr(std::abs(bound)));
       buffers[argument] = buffer;
     }
+    return success();
   }
 
   /// Lets the operation that makes a variable's new value write it in place, where no old value is

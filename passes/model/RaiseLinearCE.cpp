@@ -59,7 +59,8 @@ private:
     Value x = build::reshape(b, loss.getLoc(), projection->x, shape);
     auto fused =
         LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
-                                     /*saving=*/UnitAttr(), /*reduced_reduction=*/UnitAttr());
+                                     /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
+                                     /*reduced_reduction=*/UnitAttr());
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

@@ -225,6 +225,12 @@ private:
     if (schedule.stable_steps() != -1)
       checkStepCount(path, "stable_steps", schedule.stable_steps());
     checkStepCount(path, "total_steps", schedule.total_steps());
+    checkStepCount(path, "delay_steps", schedule.delay_steps());
+    checkStepCount(path, "levels", schedule.levels());
+    if (schedule.delay_steps() > 0 && schedule.kind() != ScheduleKind::constant &&
+        schedule.kind() != ScheduleKind::linear)
+      failAt(Path(path, "delay_steps"), "{} is for constant and linear schedules only",
+             schedule.delay_steps());
     if (schedule.first() != 0 && schedule.first() != 1)
       failAt(Path(path, "first"), "{} is neither 0 nor 1", schedule.first());
     const int64_t before = stepsBeforeDecay(*std::unique_ptr<ScheduleT>(schedule.UnPack()));
@@ -353,12 +359,13 @@ private:
   void checkPhases() {
     if (!plan.phases() || plan.phases()->size() == 0)
       return;
+    const std::string_view name = plan.accumulation() > 1 ? "accumulate" : "train";
     const Program *train = nullptr;
     for (const Program *program : *plan.programs())
-      if (program->name()->string_view() == "train")
+      if (program->name()->string_view() == name)
         train = program;
     if (!train)
-      failAt(Path(root, "phases"), "need the program train");
+      failAt(Path(root, "phases"), "need the program {}", name);
     uint64_t last = 0;
     for (flatbuffers::uoffset_t i = 0; i < plan.phases()->size(); ++i) {
       const Path path(root, "phases", i);
@@ -369,15 +376,16 @@ private:
         failAt(Path(path, "last_step"), "{} is not behind step {}", phase.last_step(), last);
       last = phase.last_step();
       if (!sameInputs(*plan.programs()->Get(phase.program()), *train))
-        failAt(Path(path, "program"), "has other inputs than the program train");
+        failAt(Path(path, "program"), "has other inputs than the program {}", name);
     }
   }
 
+  /// Whether two programs take the same values, if not as many of them.
   bool sameInputs(const Program &a, const Program &b) const {
     const auto same = [&](const Input *x, const Input *y) {
       const Tensor &s = *plan.tensors()->Get(x->tensor()), &t = *plan.tensors()->Get(y->tensor());
-      return x->name()->string_view() == y->name()->string_view() && s.dtype() == t.dtype() &&
-             std::equal(s.shape()->begin(), s.shape()->end(), t.shape()->begin(), t.shape()->end());
+      return x->name()->string_view() == y->name()->string_view() && x->kind() == y->kind() &&
+             s.dtype() == t.dtype() && s.shape()->size() == t.shape()->size();
     };
     return std::equal(a.inputs()->begin(), a.inputs()->end(), b.inputs()->begin(),
                       b.inputs()->end(), same);

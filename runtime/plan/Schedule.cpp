@@ -4,6 +4,7 @@
 #include "runtime/support/Error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -14,6 +15,16 @@ using planfile::ScheduleT;
 
 namespace {
 
+/// The part of the peak that a step of the warm-up has.
+double warmUp(const ScheduleT &schedule, int64_t step) {
+  const double part =
+      static_cast<double>(step + schedule.first) / static_cast<double>(schedule.warmup_steps);
+  if (schedule.levels == 0)
+    return part;
+  const double levels = static_cast<double>(schedule.levels);
+  return std::max(1.0, std::nearbyint(levels * part)) / levels;
+}
+
 double unclamped(const ScheduleT &schedule, int64_t step) {
   const ScheduleKind kind = schedule.kind;
   if (kind == ScheduleKind::step)
@@ -21,8 +32,7 @@ double unclamped(const ScheduleT &schedule, int64_t step) {
   if (kind == ScheduleKind::constant)
     return schedule.peak;
   if (step < schedule.warmup_steps)
-    return schedule.peak * static_cast<double>(step + schedule.first) /
-           static_cast<double>(schedule.warmup_steps);
+    return schedule.peak * warmUp(schedule, step);
   const int64_t decayStart = stepsBeforeDecay(schedule);
   if (kind == ScheduleKind::linear || step < decayStart)
     return schedule.peak;
@@ -33,7 +43,74 @@ double unclamped(const ScheduleT &schedule, int64_t step) {
          (schedule.peak - schedule.floor) * 0.5 * (1.0 + std::cos(std::numbers::pi * position));
 }
 
+template <typename Number> bool readNumber(std::string_view text, Number &number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// The text before a separator, which is taken off with it.
+std::string_view takeUntil(std::string_view &text, char separator) {
+  const size_t at = text.find(separator);
+  const std::string_view taken = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return taken;
+}
+
 } // namespace
+
+NamedSchedule parseSchedule(std::string_view text) {
+  const std::string_view whole = text;
+  const auto refuse = [&] [[noreturn]] {
+    support::fail("--scalar: '{}' is no number of a step; expected "
+                  "NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N], "
+                  "such as s=1,after=3000,over=2000,levels=10",
+                  whole);
+  };
+  NamedSchedule result;
+  ScheduleT &schedule = result.schedule;
+  schedule.kind = ScheduleKind::linear;
+  schedule.first = 1; // so that the first step of a warm-up moves
+  result.name = takeUntil(text, '=');
+  if (result.name.empty() || !readNumber(takeUntil(text, ','), schedule.peak) ||
+      !std::isfinite(schedule.peak))
+    refuse();
+  if (result.name == "lr" || result.name == "clip")
+    support::fail("--scalar: {} is given by --{}", result.name, result.name);
+  if (result.name == "step")
+    support::fail("--scalar: step is the number of the step");
+  while (!text.empty()) {
+    std::string_view setting = takeUntil(text, ',');
+    const std::string_view key = takeUntil(setting, '=');
+    int64_t *const place = key == "after"    ? &schedule.delay_steps
+                           : key == "over"   ? &schedule.warmup_steps
+                           : key == "levels" ? &schedule.levels
+                                             : nullptr;
+    if (!place || !readNumber(setting, *place) || *place < 0 || *place > kNoEnd)
+      refuse();
+  }
+  if (schedule.warmup_steps == 0 && schedule.levels > 0)
+    support::fail("--scalar: levels of {} need over=STEPS to reach them", result.name);
+  return result;
+}
+
+std::string scheduleText(const ScheduleT &schedule) {
+  if (schedule.kind == ScheduleKind::step)
+    return fmt::format("counts from {}", schedule.first);
+  const bool ends = schedule.total_steps > 0 && schedule.total_steps < kNoEnd;
+  std::string text = fmt::format("{} {:g}", EnumNameScheduleKind(schedule.kind), schedule.peak);
+  if (decays(schedule.kind))
+    text += fmt::format(" to {:g} at {}", schedule.floor,
+                        ends ? fmt::format("step {}", schedule.total_steps) : "the last step");
+  if (schedule.kind == ScheduleKind::wsd && ends && schedule.stable_steps >= 0)
+    text += fmt::format(", stable for {}", schedule.stable_steps);
+  if (schedule.warmup_steps > 0)
+    text += fmt::format(", warm-up of {}", schedule.warmup_steps);
+  if (schedule.levels > 0)
+    text += fmt::format(" in {} levels", schedule.levels);
+  if (schedule.delay_steps > 0)
+    text += fmt::format(", after {} steps of 0", schedule.delay_steps);
+  return text;
+}
 
 bool decays(ScheduleKind kind) { return kind == ScheduleKind::cosine || kind == ScheduleKind::wsd; }
 
@@ -62,7 +139,9 @@ ScheduleT resolveSchedule(const planfile::Schedule &schedule, int64_t runSteps) 
 }
 
 double scheduleValue(const ScheduleT &schedule, int64_t step) {
-  const double value = unclamped(schedule, step);
+  if (step < schedule.delay_steps)
+    return 0.0;
+  const double value = unclamped(schedule, step - schedule.delay_steps);
   return schedule.clamp ? std::max(value, schedule.floor) : value;
 }
 

@@ -4,6 +4,8 @@
 #include "runtime/plan/plan_generated.h"
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace hydra::runtime {
 
@@ -15,6 +17,21 @@ double scheduleValue(const planfile::ScheduleT &schedule, int64_t step);
 /// when the steps before the decay are more than those of the schedule.
 planfile::ScheduleT resolveSchedule(const planfile::Schedule &schedule, int64_t runSteps);
 planfile::ScheduleT resolveSchedule(planfile::ScheduleT schedule, int64_t runSteps);
+
+/// The last step of a run that goes on for ever: nothing decays.
+inline constexpr int64_t kNoEnd = int64_t{1} << 40;
+
+/// A scalar's schedule as --scalar has it: `NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]`,
+/// 0 for so many steps and then VALUE, reached over so many steps and by so many levels. Throws
+/// Error for anything else, and for scalars that have flags of their own.
+struct NamedSchedule {
+  std::string name;
+  planfile::ScheduleT schedule;
+};
+NamedSchedule parseSchedule(std::string_view text);
+
+/// In words, such as "cosine 0.001 to 0.0001 at step 1000, warm-up of 100".
+std::string scheduleText(const planfile::ScheduleT &schedule);
 
 /// Whether schedules of this kind fall towards total_steps.
 bool decays(planfile::ScheduleKind kind);

@@ -47,8 +47,8 @@ void RunLog::start(const std::string &plan, const std::string &model, int64_t fi
             .dump());
 }
 
-void RunLog::step(const StepReport &report, uint64_t tokensPerStep) {
-  const double rate = double(tokensPerStep) / report.seconds;
+void RunLog::step(const StepReport &report) {
+  const double rate = double(report.tokens) / report.seconds;
   ordered_json line{{"event", "step"}, {"step", report.step}, {"loss", report.loss}};
   if (report.learningRate)
     line["learning_rate"] = *report.learningRate;

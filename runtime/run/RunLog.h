@@ -29,7 +29,7 @@ public:
 
   void start(const std::string &plan, const std::string &model, int64_t firstStep, int64_t lastStep,
              uint64_t tokensPerStep);
-  void step(const StepReport &report, uint64_t tokensPerStep);
+  void step(const StepReport &report);
   void heldOut(int64_t step, double loss);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   void end(int64_t step, const std::string &reason);

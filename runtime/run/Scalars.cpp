@@ -15,9 +15,6 @@ using namespace hydra::planfile;
 
 namespace {
 
-/// The last step where nobody says how far a run goes: nothing decays.
-constexpr int64_t kNoEnd = int64_t{1} << 40;
-
 void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule.kind = change.kind.value_or(schedule.kind);
   schedule.peak = change.peak.value_or(schedule.peak);
@@ -25,22 +22,8 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
   schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
   schedule.total_steps = change.total.value_or(schedule.total_steps);
-}
-
-std::string scheduleText(const ScheduleT &schedule) {
-  if (schedule.kind == ScheduleKind::step)
-    return fmt::format("counts from {}", schedule.first);
-  std::string text = fmt::format("{} {:g}", EnumNameScheduleKind(schedule.kind), schedule.peak);
-  if (decays(schedule.kind))
-    text += fmt::format(" to {:g} at {}", schedule.floor,
-                        schedule.total_steps == kNoEnd
-                            ? "the last step"
-                            : fmt::format("step {}", schedule.total_steps));
-  if (schedule.kind == ScheduleKind::wsd && schedule.total_steps != kNoEnd)
-    text += fmt::format(", stable for {}", schedule.stable_steps);
-  if (schedule.warmup_steps > 0)
-    text += fmt::format(", warm-up of {}", schedule.warmup_steps);
-  return text;
+  schedule.delay_steps = change.delay.value_or(schedule.delay_steps);
+  schedule.levels = change.levels.value_or(schedule.levels);
 }
 
 } // namespace
@@ -65,9 +48,9 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
   }
   for (const auto &[name, change] : changes) {
     if (names.empty())
-      support::fail("--{}: the plan has no run-time scalars", name);
+      support::fail("the plan has no run-time scalars, so no '{}'", name);
     if (!value(name, 0))
-      support::fail("--{}: the plan has no scalar of this name; it has {}", name, names);
+      support::fail("the plan has no scalar '{}'; it has {}", name, names);
   }
 }
 

@@ -15,13 +15,14 @@ namespace hydra::runtime {
 struct ScheduleChange {
   std::optional<planfile::ScheduleKind> kind;
   std::optional<double> peak, floor;
-  std::optional<int64_t> warmup, stable, total; // steps
+  std::optional<int64_t> warmup, stable, total, delay; // steps
+  std::optional<int64_t> levels;
 };
 
 class Scalars {
 public:
-  /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none. Throws Error
-  /// when the plan has no scalar of a name in `changes`, or a schedule cannot be.
+  /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none.
+  /// Throws Error when the plan has no scalar of a name in `changes`, or a schedule cannot be.
   Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
           int64_t runSteps);
 

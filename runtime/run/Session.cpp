@@ -29,6 +29,25 @@ SessionOptions withSeed(SessionOptions options) {
   return options;
 }
 
+/// Scalars that the file of inputs holds are the same in every step.
+std::map<std::string, ScheduleChange>
+withGivenScalars(const Plan &plan, const GivenTensors *given,
+                 std::map<std::string, ScheduleChange> changes) {
+  for (const Scalar *scalar : *plan.scalars()) {
+    const std::string name = scalar->name()->str();
+    if (!given || !given->has(name))
+      continue;
+    if (changes.contains(name))
+      fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(), name);
+    const Tensor &tensor = *plan.tensors()->Get(scalar->tensor());
+    double value = 0.0;
+    hydra::support::toDoubles(dtypeOf(tensor), given->values(name, tensor), std::span(&value, 1));
+    changes[name].kind = ScheduleKind::constant;
+    changes[name].peak = value;
+  }
+  return changes;
+}
+
 std::string dataOf(const SessionOptions &options) {
   return options.text     ? options.text->identity()
          : options.inputs ? "given inputs"
@@ -40,7 +59,8 @@ std::string dataOf(const SessionOptions &options) {
 Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &sessionOptions)
     : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
-      scalars(file.plan(), options.scalars, options.steps),
+      scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
+              options.steps),
       trainPlan(file.plan().header()->mode()->string_view() == "train") {
   const Plan &plan = file.plan();
   if (options.resume) {
@@ -50,24 +70,34 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
            dataOf(options));
     step = saved.step;
   }
-  BatchSource *training = options.text ? &options.text->training(nextBatch()) : nullptr;
-  BatchSource *heldOut = options.text ? &options.text->heldOut() : nullptr;
-  if (!trainPlan)
-    parts.push_back(makePart(0, false, training));
-  else if (plan.accumulation() == 1)
-    parts.push_back(makePart(programNamed("train"), true, training));
-  else {
-    parts.push_back(makePart(programNamed("accumulate"), true, training));
-    parts.push_back(makePart(programNamed("apply"), false, training));
-  }
-  if (trainPlan) {
-    eval = makePart(programNamed("eval"), true, heldOut);
-    if (plan.phases())
-      for (const planfile::TrainingPhase *phase : *plan.phases())
-        early.push_back(
-            {static_cast<int64_t>(phase->last_step()), makePart(phase->program(), true, training)});
-  }
+  if (trainPlan)
+    makeTrainingParts();
+  else
+    parts.push_back(makePart(0, false, nullptr));
   setValues();
+}
+
+void Session::makeTrainingParts() {
+  const Plan &plan = file.plan();
+  int64_t begin = 0;
+  // Each with batches of its own shape, from that of its first step on, or of the next one.
+  const auto part = [&](uint32_t program) {
+    const uint64_t first = static_cast<uint64_t>(std::max(step, begin)) * plan.accumulation();
+    return makePart(program, true,
+                    options.text ? &options.text->training(*plan.programs()->Get(program), first)
+                                 : nullptr);
+  };
+  if (plan.phases())
+    for (const planfile::TrainingPhase *phase : *plan.phases()) {
+      const auto last = static_cast<int64_t>(phase->last_step());
+      if (step < last)
+        early.push_back({last, part(phase->program())});
+      begin = last;
+    }
+  parts.push_back(part(programNamed(plan.accumulation() == 1 ? "train" : "accumulate")));
+  if (plan.accumulation() > 1)
+    parts.push_back(makePart(programNamed("apply"), false, nullptr));
+  eval = makePart(programNamed("eval"), true, options.text ? &options.text->heldOut() : nullptr);
 }
 
 void Session::setValues() {
@@ -79,6 +109,8 @@ void Session::setValues() {
     for (const Program *program : *file.plan().programs())
       for (const Input *input : *program->inputs())
         known.insert(input->name()->str());
+    for (const Scalar *scalar : *file.plan().scalars())
+      known.insert(scalar->name()->str());
     given->checkNames(known);
   }
   if (options.resume)
@@ -125,8 +157,8 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
           loss, norm};
 }
 
-Session::Part &Session::nextPart() {
-  for (EarlyPart &phase : early)
+const Session::Part &Session::nextPart() const {
+  for (const EarlyPart &phase : early)
     if (step < phase.lastStep)
       return phase.part;
   return parts.front();
@@ -134,7 +166,7 @@ Session::Part &Session::nextPart() {
 
 uint64_t Session::tokens() const {
   const Plan &plan = file.plan();
-  return tokensPerRun(plan, *plan.programs()->Get(parts[0].program)) * plan.accumulation();
+  return tokensPerRun(plan, *plan.programs()->Get(nextPart().program)) * plan.accumulation();
 }
 
 double Session::runPart(Part &part, uint64_t draw) {

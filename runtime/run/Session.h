@@ -44,7 +44,7 @@ public:
   bool trains() const { return trainPlan; }
   /// What a user must know about the origin of the values, in one line; empty when all are given.
   std::string note() const;
-  /// Tokens of one step or call.
+  /// Tokens of the next step or call: phases may have shapes of their own.
   uint64_t tokens() const;
 
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
@@ -98,6 +98,7 @@ private:
   uint64_t seed() const { return options.seed.value_or(0); }
   /// Number of the first batch of the next step.
   uint64_t nextBatch() const;
+  void makeTrainingParts();
   void setValues();
 
   const PlanFile &file;
@@ -107,7 +108,8 @@ private:
   Scalars scalars;
   bool trainPlan;
   /// The program of the next step, or the first of two.
-  Part &nextPart();
+  const Part &nextPart() const;
+  Part &nextPart() { return const_cast<Part &>(std::as_const(*this).nextPart()); }
 
   std::vector<Part> parts; // call; or train; or accumulate, apply
   struct EarlyPart {

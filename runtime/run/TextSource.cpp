@@ -15,25 +15,36 @@ namespace data = hydra::data;
 
 namespace {
 
-/// The tokens that a step of training reads.
+/// The tokens that a program reads.
+const Input &tokensOf(const Plan &plan, const Program &program) {
+  for (const Input *input : *program.inputs())
+    if (input->kind() == InputKind::tokens &&
+        plan.tensors()->Get(input->tensor())->shape()->size() == 2)
+      return *input;
+  fail("--data: the plan is not one that trains on tokens [B, S]");
+}
+
+/// Those of a step of training, behind all phases.
 const Input &trainingTokens(const Plan &plan) {
   for (const Program *program : *plan.programs()) {
     const std::string_view name = program->name()->string_view();
     if (name == "train" || name == "accumulate")
-      for (const Input *input : *program->inputs())
-        if (input->kind() == InputKind::tokens &&
-            plan.tensors()->Get(input->tensor())->shape()->size() == 2)
-          return *input;
+      return tokensOf(plan, *program);
   }
   fail("--data: the plan is not one that trains on tokens [B, S]");
 }
 
+/// Gives batches the shape of an input.
+void setShape(data::LoaderOptions &loading, const Plan &plan, const Input &input) {
+  const auto &shape = *plan.tensors()->Get(input.tensor())->shape();
+  loading.batch = static_cast<uint64_t>(shape.Get(0));
+  loading.length = static_cast<uint64_t>(shape.Get(1));
+}
+
 data::LoaderOptions loadingOf(const Plan &plan, const TextOptions &options) {
-  const auto &shape = *plan.tensors()->Get(trainingTokens(plan).tensor())->shape();
-  return {.batch = static_cast<uint64_t>(shape.Get(0)),
-          .length = static_cast<uint64_t>(shape.Get(1)),
-          .seed = options.seed,
-          .threads = options.threads};
+  data::LoaderOptions loading{.seed = options.seed, .threads = options.threads};
+  setShape(loading, plan, trainingTokens(plan));
+  return loading;
 }
 
 data::FilesOptions filesOf(const Plan &plan, const TextOptions &options) {
@@ -92,7 +103,7 @@ private:
 };
 
 TextSource::TextSource(const Plan &plan, const TextOptions &options)
-    : loading(loadingOf(plan, options)), name(options.files[0].string()),
+    : plan(plan), loading(loadingOf(plan, options)), name(options.files[0].string()),
       files(filesOf(plan, options)) {
   if (options.files.size() > 1)
     name += fmt::format(" and {} more", options.files.size() - 1);
@@ -110,11 +121,13 @@ std::string TextSource::description() const {
 
 std::string TextSource::identity() const { return files.fingerprint(); }
 
-BatchSource &TextSource::training(uint64_t first) {
+TextSource::~TextSource() = default;
+
+BatchSource &TextSource::training(const Program &program, uint64_t first) {
   data::LoaderOptions options = loading;
+  setShape(options, plan, tokensOf(plan, program));
   options.first = first;
-  trainingSource = std::make_shared<Training>(files, options);
-  return *trainingSource;
+  return *trainingSources.emplace_back(std::make_unique<Training>(files, options));
 }
 
 BatchSource &TextSource::heldOut() { return *heldOutSource; }

@@ -25,17 +25,18 @@ struct TextOptions {
 class TextSource {
 public:
   /// Takes batch size, length and vocabulary from the plan's program `train` or `accumulate`.
-  /// Throws Error as the data library does, when there is not one held-out batch, and when the plan
-  /// is not trained on tokens [B, S].
+  /// Throws Error as the data library does, when there is not one held-out batch, and when the
+  /// plan, which must outlive it, is not trained on tokens [B, S].
   TextSource(const planfile::Plan &plan, const TextOptions &options);
+  ~TextSource();
 
   /// In words, for the start-up table.
   std::string description() const;
   /// What tells this text from another, for checkpoints.
   std::string identity() const;
 
-  /// Training batches from number `first` on, without end.
-  BatchSource &training(uint64_t first);
+  /// Training batches in the shape that a program reads, from number `first` on, without end.
+  BatchSource &training(const planfile::Program &program, uint64_t first);
 
   /// The held-out batches in their order, and again; there are `heldOutBatches` of them.
   BatchSource &heldOut();
@@ -49,11 +50,12 @@ private:
   class Training;
   class HeldOut;
 
+  const planfile::Plan &plan;
   data::LoaderOptions loading;
   std::string name; // of the files
   data::TokenFiles files;
   uint64_t evalBatches = 0;
-  std::shared_ptr<Training> trainingSource;
+  std::vector<std::unique_ptr<Training>> trainingSources;
   std::shared_ptr<HeldOut> heldOutSource;
 };
 

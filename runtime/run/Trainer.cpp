@@ -28,7 +28,6 @@ public:
       : file(file), executor(executor), session(session), options(options),
         progress({.firstStep = session.steps(),
                   .lastStep = options.steps,
-                  .tokensPerStep = session.tokens(),
                   .predictedSeconds = file.plan().cost()->microseconds() * 1e-6,
                   .memoryBytes = executor.arenaBytes(),
                   .every = options.logEvery,
@@ -64,6 +63,7 @@ private:
 
   void makeStep() {
     StepReport report;
+    report.tokens = session.tokens();
     report.learningRate = session.schedules().value("lr", session.steps());
     const Clock::time_point begin = Clock::now();
     try {
@@ -78,7 +78,7 @@ private:
     report.gradientNorm = session.gradientNorm();
     result.losses.push_back(report.loss);
     losses.push_back({report.step, report.loss});
-    log.step(report, session.tokens());
+    log.step(report);
     progress.step(report);
   }
 

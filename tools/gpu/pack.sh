@@ -68,6 +68,7 @@ hydra-fixed fp32,bf16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense -
 hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
 hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
 hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160
+hydra-blend fp32 models/hydra.mlir --preset=ref --set blend=true --set loss_aware=0.3 --batch=2 --seq=32 --scalar s=0.3 --scalar warm=0.4
 gate fp32 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
 FAMILIES
 rm "$out/cpu.fb"
@@ -75,14 +76,18 @@ compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 \
   --disable-pass=hydra-batch-launches -o "$out/test/single-launches.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
-# The other families learn: on the GPU and, here, on the CPU.
-for model in ttt megalodon hydra; do
-  flags=(models/$model.mlir --preset=bytes --batch=8 --seq=128)
-  compile "${flags[@]}" --target=h200 -o "$out/test/$model.plan"
-  compile "${flags[@]}" -o "$out/cpu.fb"
+# The other families learn: on the GPU and, here, on the CPU; HYDRA also by a curriculum.
+while read -r name flags; do
+  compile $flags --preset=bytes --batch=8 --seq=128 --target=h200 -o "$out/test/$name.plan"
+  compile $flags --preset=bytes --batch=8 --seq=128 -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --data data/tinyshakespeare.txt --tokenizer=bytes --seed 1 --eval-batches 8 \
-    --steps 200 2>&1 | grep held-out | tail -n 1 > "$out/test/$model.heldout"
-done
+    --steps 200 2>&1 | grep held-out | tail -n 1 > "$out/test/$name.heldout"
+done << 'LEARNERS'
+ttt models/ttt.mlir
+megalodon models/megalodon.mlir
+hydra models/hydra.mlir
+curriculum models/hydra.mlir --set advantage=true --phase 60:mor=fixed,mod=dense,S=64 --phase 80:blend=true --scalar s=1,after=60,over=80,levels=10 --scalar warm=1,after=1,over=60
+LEARNERS
 rm "$out/cpu.fb"
 
 # The rows of docs/performance.md: size batch seq vocabulary, and what is made again for less memory.

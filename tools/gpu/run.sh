@@ -57,7 +57,7 @@ if [[ $wanted == *" test "* ]]; then
   check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/one-by-one"
   check "launches one by one give the same bits" cmp "$work"/{whole,one-by-one}/step-00000040/model.safetensors
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
-  for model in ttt megalodon hydra; do
+  for model in ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
     check "$model: 200 steps" "${train[@]}" --steps 200 --save "$work/$model-whole"
     ours=$(grep -ao 'held-out loss [0-9.]*' "$work/log" | tail -n 1) theirs=$(grep -o 'held-out loss [0-9.]*' test/$model.heldout)

@@ -98,7 +98,9 @@ Json toJson(const Schedule &schedule) {
           {"warmup_steps", schedule.warmup_steps()},
           {"stable_steps", schedule.stable_steps()},
           {"total_steps", schedule.total_steps()},
-          {"clamp", schedule.clamp()}};
+          {"clamp", schedule.clamp()},
+          {"delay_steps", schedule.delay_steps()},
+          {"levels", schedule.levels()}};
 }
 
 /// The name of something, and what its tensor is.

@@ -1,6 +1,7 @@
 // Rendering of everything but the blocks of programs (StepsText.cpp).
 #include "tools/hydra-inspect/PlanText.h"
 
+#include "runtime/plan/Schedule.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Units.h"
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <iterator>
+#include <memory>
 
 namespace hydra::inspect {
 
@@ -67,25 +69,6 @@ std::string initializerText(const Initializer &init) {
     return fmt::format("shuffle({} values)", init.table()->size());
   }
   return "";
-}
-
-std::string scheduleText(const Schedule &schedule) {
-  std::string text = EnumNameScheduleKind(schedule.kind());
-  switch (schedule.kind()) {
-  case ScheduleKind::constant:
-    return fmt::format("{} {}", text, schedule.peak());
-  case ScheduleKind::step:
-    return fmt::format("{} from {}", text, schedule.first());
-  case ScheduleKind::linear:
-    return fmt::format("{} to {} in {} steps", text, schedule.peak(), schedule.warmup_steps());
-  case ScheduleKind::cosine:
-  case ScheduleKind::wsd:
-    break;
-  }
-  text += fmt::format(" to {} in {} steps", schedule.peak(), schedule.warmup_steps());
-  if (schedule.kind() == ScheduleKind::wsd)
-    text += fmt::format(", stable for {}", schedule.stable_steps());
-  return text + fmt::format(", to {} at {}", schedule.floor(), schedule.total_steps());
 }
 
 void addCategories(std::string &out, const CategoryBytes &bytes) {
@@ -183,7 +166,8 @@ std::string parametersText(const Plan &plan) {
   }
   for (const Scalar *scalar : *plan.scalars())
     line(list, "  scalar {:<31} {:<20} {}", scalar->name()->string_view(),
-         tensorType(*plan.tensors()->Get(scalar->tensor())), scheduleText(*scalar->schedule()));
+         tensorType(*plan.tensors()->Get(scalar->tensor())),
+         runtime::scheduleText(*std::unique_ptr<ScheduleT>(scalar->schedule()->UnPack())));
   return fmt::format("parameters: {} with {} elements; {} states; {} scalars\n", params,
                      countText(elements), plan.variables()->size() - params,
                      plan.scalars()->size()) +

@@ -28,10 +28,10 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
     for (auto [i, name, type] : llvm::enumerate(program.getArgNames().getAsValueRange<StringAttr>(),
                                                 program.getBody().getArgumentTypes())) {
       auto tensor = cast<RankedTensorType>(type);
-      bool scalar = tensor.getRank() == 0 && (name == "lr" || name == "step" || name == "clip");
+      const std::optional<double> value = program.getDefault(i);
       if (seen.insert(name).second)
-        slots.push_back({scalar ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor,
-                         program.getIds() ? (*program.getIds())[i] : 0});
+        slots.push_back({value ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor,
+                         program.getIds() ? (*program.getIds())[i] : 0, value.value_or(0.0)});
     }
   }
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {

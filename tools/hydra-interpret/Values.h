@@ -17,10 +17,11 @@ struct Slot {
   std::string name;
   mlir::RankedTensorType type; ///< f32, bf16 or i32
   int64_t ids = 0;             ///< the bound of an integer input, as EntryOp's `ids` has it
+  double value = 0;            ///< of a scalar that nobody gives
 };
 
 /// The arguments of the programs, each name once, then parameters and state in the model's order.
-/// `lr`, `step` and `clip` without dimensions are scalars, all other arguments inputs.
+/// Arguments with a default are scalars, all others inputs.
 std::vector<Slot> slotsOf(llvm::ArrayRef<EntryOp> programs);
 
 /// All tensors of a safetensors file: F32 or F64 for floating-point slots, I32 or I64 for integer

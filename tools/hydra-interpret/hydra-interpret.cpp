@@ -1,5 +1,6 @@
 // hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
 #include "compiler/driver/Driver.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 #include "tools/hydra-interpret/Values.h"
 
@@ -47,6 +48,12 @@ struct Options : ModelOptions {
       "clip", cl::value_desc("X"), cl::cat(own), cl::init(0.0),
       cl::desc("gradient norm to clip to in --mode=train (default: 0, which is none)")};
 
+  cl::list<std::string> scalars{
+      "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"), cl::cat(own),
+      cl::desc(
+          "a number that the model takes every step: 0 for so many steps, then VALUE, over so many "
+          "steps by so many levels; repeatable (default: what the model says)")};
+
   Options() : ModelOptions("forward, or what passes have made of the entry") {}
 
   /// The first given flag that has a meaning in training only; null if there is none.
@@ -84,8 +91,8 @@ public:
 private:
   LogicalResult chooseEntry() {
     ModelOp model = driver.model();
-    SmallVector<EntryOp> entries = llvm::filter_to_vector(
-        model.getBody().getOps<EntryOp>(), [](EntryOp e) { return e.isProgram(); });
+    SmallVector<EntryOp> entries = llvm::filter_to_vector(model.getBody().getOps<EntryOp>(),
+                                                          [](EntryOp e) { return e.isProgram(); });
     std::string names;
     for (EntryOp e : entries)
       names += (names.empty() ? "" : ", ") + e.getSymName().str();
@@ -195,9 +202,20 @@ private:
       for (auto &item : *initial)
         values.try_emplace(item.getKey(), std::move(item.getValue()));
     }
-    giveScalar("lr", options.lr.getNumOccurrences() > 0, options.lr);
-    giveScalar("clip", options.clip.getNumOccurrences() > 0, options.clip);
-    giveScalar("step", false, 1.0);
+    giveScalar("lr", options.lr);
+    giveScalar("clip", options.clip);
+    for (const std::string &text : options.scalars) {
+      const runtime::NamedSchedule &given = schedules.emplace_back(runtime::parseSchedule(text));
+      if (llvm::none_of(slots, [&](const Slot &s) { return s.name == given.name; }))
+        support::fail("--scalar: the program takes no '{}'", given.name);
+      if (values.contains(given.name))
+        support::fail("{}: tensor '{}' is also given as --scalar; expected one of them",
+                      options.inputs.getValue(), given.name);
+    }
+    setScalars(0);
+    for (const Slot &slot : slots)
+      if (slot.kind == Slot::Kind::Scalar)
+        values.try_emplace(slot.name, ArrayRef<int64_t>(), slot.value);
     return success();
   }
 
@@ -236,6 +254,7 @@ private:
         takeUpdates(programs.back(), *step);
       }
       values["step"].data[0] += 1.0;
+      setScalars(n + 1);
     }
     outputs = std::move(values);
     outputs["losses"] = std::move(losses);
@@ -257,14 +276,22 @@ private:
     return slot.kind == Slot::Kind::Parameter || slot.kind == Slot::Kind::State;
   }
 
-  /// A run-time scalar, from the flag or from the file.
-  void giveScalar(StringRef name, bool flagGiven, double value) {
-    if (llvm::none_of(slots, [&](const Slot &s) { return s.name == name; }))
+  /// The numbers of a step, from 0, that have a schedule.
+  void setScalars(int64_t step) {
+    for (const runtime::NamedSchedule &given : schedules)
+      values[given.name] =
+          RefTensor(ArrayRef<int64_t>(), runtime::scheduleValue(given.schedule, step));
+  }
+
+  /// A run-time scalar from its flag, if that is given.
+  void giveScalar(StringRef name, const MagnitudeOption &flag) {
+    if (flag.getNumOccurrences() == 0 ||
+        llvm::none_of(slots, [&](const Slot &s) { return s.name == name; }))
       return;
-    if (flagGiven && values.contains(name))
+    if (values.contains(name))
       support::fail("{}: tensor '{}' is also given as --{}; expected one of them",
                     options.inputs.getValue(), name.str(), name.str());
-    values.try_emplace(name, ArrayRef<int64_t>(), value);
+    values.try_emplace(name, ArrayRef<int64_t>(), flag.getValue());
   }
 
   /// One line on stderr about what did not come from a file.
@@ -291,6 +318,7 @@ private:
   Driver driver;
   EntryOp entry;
   Mode mode = Mode::Forward;
+  std::vector<runtime::NamedSchedule> schedules;
   SmallVector<EntryOp> programs; ///< the one, or accumulate and apply
   std::vector<Slot> slots;
   TensorMap values;

@@ -165,6 +165,12 @@ void addTraining(CLI::App &app, RunOptions &options) {
   schedule("--schedule-steps", &Change::total,
            "last step of cosine and wsd (--steps if nobody says)")
       ->check(fromOne);
+  app.add_option(
+         "--scalar", options.scalars,
+         "NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]: a number that the model takes every "
+         "step; 0 for so many steps, then VALUE, over so many steps by so many levels; "
+         "repeatable (default: what the plan says)")
+      ->group("Training");
   app.add_option_function<double>(
          "--clip", [&options](const double &v) { options.schedules["clip"].peak = v; },
          "bound of the global norm of gradients")

@@ -24,6 +24,7 @@ struct RunOptions {
   int64_t steps = 0; // 0: not given
   std::optional<uint64_t> seed;
   std::map<std::string, runtime::ScheduleChange> schedules;
+  std::vector<std::string> scalars; // as parseSchedule takes them
   int64_t evalEvery = 0;
 
   std::optional<std::string> save, resume, weights, exportTo;

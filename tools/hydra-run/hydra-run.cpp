@@ -2,6 +2,7 @@
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cuda/CudaExecutor.h"
 #include "runtime/plan/PlanFile.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/run/Bench.h"
 #include "runtime/run/ChromeTrace.h"
 #include "runtime/run/Generate.h"
@@ -184,6 +185,21 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   return runtime::makeCudaExecutor(file, cudaOptions(options));
 }
 
+/// What the flags say about the scalars of the plan. Throws Error.
+std::map<std::string, runtime::ScheduleChange> scheduleChanges(const RunOptions &options) {
+  auto changes = options.schedules;
+  for (const std::string &text : options.scalars) {
+    const auto [name, schedule] = runtime::parseSchedule(text);
+    runtime::ScheduleChange &change = changes[name];
+    change.kind = schedule.kind;
+    change.peak = schedule.peak;
+    change.warmup = schedule.warmup_steps;
+    change.delay = schedule.delay_steps;
+    change.levels = schedule.levels;
+  }
+  return changes;
+}
+
 int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
   if (options.tune) {
@@ -226,7 +242,7 @@ int run(const RunOptions &options) {
                             .weights = options.weights,
                             // Of a finished run only the sampling has a seed to choose.
                             .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
-                            .scalars = options.schedules,
+                            .scalars = scheduleChanges(options),
                             .steps = options.steps,
                             .text = text ? &*text : nullptr,
                             .resume = checkpoint ? &*checkpoint : nullptr});

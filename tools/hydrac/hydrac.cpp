@@ -88,8 +88,9 @@ struct Options : ModelOptions {
           clEnumValN(AttentionForm::Naive, "naive", "by products and a softmax over all scores"))};
   IntegerOption<0> sideMultiprocessors{
       "side-multiprocessors", cl::value_desc("N"), cl::cat(category), cl::init(0),
-      cl::desc("for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
-               "backward pass, may count on; 0: all (default: 0)")};
+      cl::desc(
+          "for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
+          "backward pass, may count on; 0: all (default: 0)")};
   cl::opt<Routing> routing{
       "routing", cl::cat(category), cl::init(Routing::Dynamic),
       cl::desc("how work follows what routers of the model say (default: dynamic)"),
@@ -111,16 +112,24 @@ struct Options : ModelOptions {
                "rowwise does (default: light)")};
   IntegerOption<1> scanCheckpoint{
       "scan-checkpoint", cl::value_desc("K"), cl::cat(category), cl::init(1),
-      cl::desc("keep what a scan carries for the backward pass only every K chunks, and carry it again "
-               "between (default: 1, all of it)")};
+      cl::desc(
+          "keep what a scan carries for the backward pass only every K chunks, and carry it again "
+          "between (default: 1, all of it)")};
   cl::list<std::string> programs{
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
   cl::list<std::string> phases{
       "phase", cl::value_desc("STEPS:CHOICE=VALUE[,CHOICE=VALUE]..."), cl::cat(category),
-      cl::desc("so many first steps of training with other choices of the model, as a program of "
-               "its own; repeatable, one phase after the other (default: none)")};
+      cl::desc(
+          "so many first steps of training with other choices and flags of the model, as a program "
+          "of its own; repeatable, one phase after the other (default: none)")};
+  cl::list<std::string> scalars{
+      "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"),
+      cl::cat(category),
+      cl::desc(
+          "a number that the model takes every step: 0 for so many steps, then VALUE, over so many "
+          "steps by so many levels; repeatable (default: what the model says)")};
   cl::opt<planfile::ScheduleKind> schedule{
       "schedule", cl::cat(category), cl::init(planfile::ScheduleKind::constant),
       cl::desc("how the learning rate goes in --mode=train (default: constant)"),
@@ -193,13 +202,14 @@ void readPhases(const Options &options, CompileOptions &compile) {
     constexpr int64_t kMostSteps = int64_t{1} << 40;
     if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps || choices.empty())
       support::fail("--phase is '{}'; expected STEPS:CHOICE=VALUE, such as 1000:mod=dense", text);
-    if (compile.mode != Mode::Train || compile.accumulation > 1)
-      support::fail("--phase is for --mode=train without --accum");
+    if (compile.mode != Mode::Train)
+      support::fail("--phase is for --mode=train");
     std::string settings = choices.str();
     std::replace(settings.begin(), settings.end(), ',', ':'); // as hydra-bind has it
     last += count;
-    compile.phases.push_back({"train." + std::to_string(compile.phases.size() + 1), last});
-    compile.binding.programs.push_back(compile.phases.back().program + ":loss:" + settings);
+    const std::string number = std::to_string(compile.phases.size() + 1);
+    compile.phases.push_back({"train." + number, last});
+    compile.binding.programs.push_back("train." + number + ":loss:" + settings);
   }
 }
 
@@ -281,7 +291,25 @@ std::map<std::string, planfile::ScheduleT> schedulesOf(const Options &options) {
                   before);
   planfile::ScheduleT clip;
   clip.peak = options.clip;
-  return {{"lr", lr}, {"clip", clip}};
+  std::map<std::string, planfile::ScheduleT> schedules = {{"lr", lr}, {"clip", clip}};
+  for (const std::string &text : options.scalars) {
+    runtime::NamedSchedule given = runtime::parseSchedule(text);
+    schedules[given.name] = given.schedule;
+  }
+  return schedules;
+}
+
+/// Throws Error for a number given to a plan that takes none of that name.
+void checkScalars(const Options &options, const planfile::PlanT &plan) {
+  std::string names;
+  for (const auto &scalar : plan.scalars)
+    names += (names.empty() ? "" : ", ") + scalar->name;
+  for (const std::string &text : options.scalars) {
+    const std::string name = runtime::parseSchedule(text).name;
+    if (llvm::none_of(plan.scalars, [&](const auto &scalar) { return scalar->name == name; }))
+      support::fail("--scalar: no program of the plan takes '{}'{}", name,
+                    names.empty() ? "" : "; they take " + names);
+  }
 }
 
 /// Throws Error for a name that is no pass, or one that cannot be left out.
@@ -389,7 +417,11 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
   emit.mode = modeName(compile.mode).str();
   emit.target = target;
   emit.schedules = schedulesOf(options);
-  emit.phases = compile.phases;
+  for (TrainingPhase phase : compile.phases) {
+    if (compile.accumulation > 1) // as hydra-optimizer names them
+      phase.program.replace(0, StringRef("train").size(), "accumulate");
+    emit.phases.push_back(phase);
+  }
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},
@@ -458,7 +490,9 @@ LogicalResult run(Options &options) {
     return failure();
   EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;
-  if (printReports(options, *emitPlan(module, emit)) && options.output.getNumOccurrences() == 0)
+  const std::unique_ptr<planfile::PlanT> outline = emitPlan(module, emit);
+  checkScalars(options, *outline);
+  if (printReports(options, *outline) && options.output.getNumOccurrences() == 0)
     return success();
   // From here on no flag may be read: linking kernels in the process resets all of them.
   std::string output = options.output, cache = options.kernelCache;

@@ -587,10 +587,10 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{has 0 arguments but names, shapes or types for 1}}
+  // expected-error@+1 {{has 0 arguments but names, shapes, types or defaults for 1}}
   "hydra.entry"() ({
     hydra.return
-  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [], arg_dtypes = [], dims = []} : () -> ()
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [], arg_dtypes = [], arg_defaults = [], dims = []} : () -> ()
 }
 
 // -----
@@ -600,7 +600,7 @@ hydra.model @m version 1 {
   "hydra.entry"() ({
   ^bb0(%a: !hydra.any, %b: !hydra.any):
     hydra.return
-  }) {sym_name = "e", arg_names = ["x", "x"], arg_shapes = [[], []], arg_dtypes = [f32, f32], dims = []} : () -> ()
+  }) {sym_name = "e", arg_names = ["x", "x"], arg_shapes = [[], []], arg_dtypes = [f32, f32], arg_defaults = [unit, unit], dims = []} : () -> ()
 }
 
 // -----
@@ -610,7 +610,7 @@ hydra.model @m version 1 bound {} {
   "hydra.entry"() ({
   ^bb0(%x: tensor<4xf32>):
     hydra.return
-  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[5]], arg_dtypes = [f32], dims = []} : () -> ()
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[5]], arg_dtypes = [f32], arg_defaults = [unit], dims = []} : () -> ()
 }
 
 // -----
@@ -628,6 +628,31 @@ hydra.model @m version 1 bound {} {
   // expected-error@+1 {{unknown stage 'sleep'}}
   hydra.entry @e() stage(sleep) {
     hydra.return
+  }
+}
+
+// -----
+
+// Numbers of a step.
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 'x' has a default, but is not one number}}
+  hydra.entry @e(%x: [4] f32 = 1.0) {
+    hydra.return x = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols flags(tied = false)
+  // expected-error@+1 {{argument 'x' has a default that is not a number}}
+  hydra.entry @e(%x: [] f32 = true) {
+    %y = hydra.when tied {
+      hydra.yield %x
+    } else {
+      hydra.yield %x
+    }
+    hydra.return x = %y
   }
 }
 
@@ -739,7 +764,7 @@ hydra.model @m version 1 {
   hydra.stack @layers[2] {
   }
   hydra.entry @e(%x: [4] f32) {
-    // expected-error@+1 {{carries 1 values but yields 2}}
+    // expected-error@+1 {{has 1 results but yields 2}}
     %y = hydra.for @layers carry(%h = %x) {
       hydra.yield %h, %h
     }
@@ -754,7 +779,7 @@ hydra.model @m version 1 {
   hydra.stack @layers[2] {
   }
   hydra.entry @e(%x: [4] f32) {
-    // expected-error@+1 {{carries 1 values but yields 0}}
+    // expected-error@+1 {{has 1 results but yields 0}}
     %y = hydra.for @layers carry(%h = %x) {
     }
     hydra.return
@@ -768,7 +793,7 @@ hydra.model @m version 1 bound {} {
   }
   hydra.entry @e(%x: tensor<4xf32>) {
     // expected-error@+1 {{carried value 0 starts as 'tensor<4xf32>' but is 'tensor<5xf32>' inside and 'tensor<4xf32>' after}}
-    %y = "hydra.for"(%x) <{stack = @layers}> ({
+    %y = "hydra.for"(%x) <{stack = @layers, operandSegmentSizes = array<i32: 0, 1>}> ({
     ^bb0(%h: tensor<5xf32>):
       hydra.yield %h : tensor<5xf32>
     }) : (tensor<4xf32>) -> tensor<4xf32>
@@ -786,6 +811,60 @@ hydra.model @m version 1 bound {} {
       %n = hydra.cast %h to = bf16 : tensor<4xf32>
       // expected-error@+1 {{carried value 0 changes type from 'tensor<4xf32>' to 'tensor<4xbf16>'}}
       hydra.yield %n : tensor<4xbf16>
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{carries 1 values but has 0 results}}
+    hydra.for @layers carry(%h = %x) {
+      hydra.yield %h
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<3x4xf32>) {
+    // expected-error@+1 {{has a sequence of 'tensor<3x4xf32>' for the 2 elements of @layers}}
+    hydra.for @layers over(%h = %x) : tensor<3x4xf32> {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<f32>) {
+    // expected-error@+1 {{goes over 'tensor<f32>', which has no rows}}
+    hydra.for @layers over(%h = %x) : tensor<f32> {
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%x: tensor<2x4xf32>) {
+    %y = hydra.for @layers over(%h = %x) : tensor<2x4xf32>, tensor<2x5xf32> {
+      // expected-error@+1 {{yields 'tensor<4xf32>' for a row of 'tensor<2x5xf32>'}}
+      hydra.yield %h : tensor<4xf32>
     }
     hydra.return
   }
@@ -982,5 +1061,5 @@ hydra.model @m version 1 bound {} {
   "hydra.entry"() ({
   ^bb0(%x: tensor<0xf32>):
     hydra.return
-  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[0]], arg_dtypes = [f32], dims = []} : () -> ()
+  }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[0]], arg_dtypes = [f32], arg_defaults = [unit], dims = []} : () -> ()
 }

@@ -7,7 +7,7 @@ hydra.model @streaming version 1 {
   hydra.state @m [N, D] init = zeros
   hydra.state @v [N, D] init = zeros
 
-  hydra.entry @adamw(%lr: [] f32, %step: [] i32) {
+  hydra.entry @adamw(%lr: [] f32 = 1.0e-3, %step: [] i32 = 1) {
     %p = hydra.use @p
     %grad = hydra.use @grad
     %m = hydra.use @m

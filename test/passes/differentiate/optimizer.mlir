@@ -7,20 +7,20 @@
 // Moments are state; learning rate, step and clip are arguments; each group has its own numbers.
 // CHECK: hydra.state @w.m [4] init = zeros
 // CHECK: hydra.state @w.v [4] init = zeros
-// CHECK: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i32>, %clip: tensor<f32>) stage(train)
+// CHECK: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1, %clip: tensor<f32> = 0.000000e+00) stage(train)
 // CHECK: %[[N:.*]] = hydra.global_norm
 // CHECK: hydra.adamw {{.*}} lr_scale = 1.000000e+00 wd = 1.000000e-01
 // CHECK: hydra.adamw {{.*}} lr_scale = 5.000000e-01 wd = 0.000000e+00
 // CHECK: hydra.return loss = %{{.*}}, grad_norm = %[[N]] updates(@w = %{{.*}}, @w.m = %{{.*}}, @w.v = %{{.*}}, @b = %{{.*}}, @b.m = %{{.*}}, @b.v = %{{.*}})
 
-// NOCLIP: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i32>) stage(train)
+// NOCLIP: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1) stage(train)
 // NOCLIP-NOT: hydra.global_norm
 
 // One program adds a quarter of each gradient to state, the other uses and clears the sums.
 // ACCUM: hydra.entry @accumulate(%x: tensor<4xf32>)
 // ACCUM: hydra.constant {{.*}} value = 2.500000e-01
 // ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}})
-// ACCUM: hydra.entry @apply(%lr: tensor<f32>, %step: tensor<i32>, %clip: tensor<f32>)
+// ACCUM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1, %clip: tensor<f32> = 0.000000e+00)
 // ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, @w = %{{.*}}
 
 // EARLY: @loss is not differentiated; run hydra-differentiate first

@@ -17,12 +17,18 @@
 // Small logits fit one chunk.
 // WHOLE: hydra.linear {{.*}} : tensor<6x4xf32>, tensor<11x4xf32>
 // WHOLE-NOT: hydra.linear
+// WHOLE: hydra.entry @rows
 
 // Eleven classes in bf16 become sixteen, of which five have no weight.
 // PADDED: hydra.pad {{.*}}after = 5{{.*}} : tensor<11x4xbf16>
 // PADDED: %[[Z:.*]] = hydra.linear {{.*}} : tensor<6x4xbf16>, tensor<16x4xbf16>
 // PADDED: %[[EXISTS:.*]] = hydra.compare {{.*}} is = "lt"
 // PADDED: hydra.select %[[EXISTS]], %[[Z]]
+
+// The losses of all rows, for whoever asks.
+// CHECK-LABEL: hydra.entry @rows
+// CHECK: %[[ALL:.*]] = hydra.concat %{{.*}}, %{{.*}} axis = 0 : tensor<3xf32>, tensor<3xf32>
+// CHECK: hydra.reshape %[[ALL]] shape = [2, 3]
 
 // NONE: cannot pad classes to a multiple of 0
 // BAD: cannot compute -1 rows at a time
@@ -32,5 +38,10 @@ hydra.model @m version 1 {
     %w = hydra.use @w
     %loss = hydra.linear_cross_entropy %x, %w, %labels
     hydra.return loss = %loss
+  }
+  hydra.entry @rows(%x: [2, 3, 4] f32, %labels: [2, 3] i32) {
+    %w = hydra.use @w
+    %loss, %rows = hydra.linear_cross_entropy %x, %w, %labels rows
+    hydra.return loss = %loss, rows = %rows
   }
 }

@@ -29,6 +29,8 @@ struct GoldenCase {
   std::span<const GoldenGradient> gradients;
   std::span<const GoldenLoss> trajectory;
   const hydra_ref::Routing *routing = nullptr; ///< of models that have an entry of that name
+  std::vector<std::pair<const char *, double>> numbers = {}; ///< of the step, and state
+  const hydra_ref::LossAverage *average = nullptr;           ///< after the step
 };
 
 constexpr int64_t kVocabulary = 97;
@@ -158,6 +160,36 @@ std::vector<GoldenCase> cases() {
                 hydra_ref::kStaticTrajectory, &hydra_ref::kStaticRouting)};
 }
 
+/// HYDRA between full depth and its routers' own, and what they learn from tokens' losses.
+std::vector<GoldenCase> curriculumCases() {
+  const auto step = [](const char *name, std::vector<std::string> settings, double loss,
+                       double norm, std::span<const GoldenGradient> gradients,
+                       std::vector<std::pair<const char *, double>> numbers,
+                       const hydra_ref::LossAverage *average = nullptr) {
+    return GoldenCase{
+        name, "models/hydra.mlir", "ref", settings, 2,       2,      32, fillHydra, loss,
+        norm, gradients,           {},    nullptr,  numbers, average};
+  };
+  const std::pair<const char *, double> lambda = {"adv_lambda", 0.25}, mult = {"adv_mult", 2.0},
+                                        mean = {"ce_mean", 4.5}, variance = {"ce_var", 0.04},
+                                        batches = {"ce_batches", 1500};
+  using namespace hydra_ref;
+  return {step("HydraBlendDynamic", {"blend=true"}, kBlendDynamicLoss, kBlendDynamicGradientNorm,
+               kBlendDynamicGradients, {{"s", 0.3}, {"warm", 0.4}}),
+          step("HydraBlendStatic", {"blend=true", "mor=static", "mod=static"}, kBlendStaticLoss,
+               kBlendStaticGradientNorm, kBlendStaticGradients, {{"s", 0.6}, {"warm", 0.5}}),
+          step("HydraAdvantage", {"advantage=true", "loss_aware=0.3"}, kAdvantageLoss,
+               kAdvantageGradientNorm, kAdvantageGradients, {lambda, mult, mean, variance, batches},
+               &kAdvantageAverage),
+          step("HydraBlendAdvantage", {"advantage=true", "loss_aware=0.3", "blend=true"},
+               kBlendAdvantageLoss, kBlendAdvantageGradientNorm, kBlendAdvantageGradients,
+               {{"s", 0.3}, {"warm", 0.4}, lambda, mult, mean, variance, batches},
+               &kBlendAdvantageAverage),
+          step("HydraAdvantageFirst", {"advantage=true"}, kAdvantageFirstLoss,
+               kAdvantageFirstGradientNorm, kAdvantageFirstGradients, {lambda, mult},
+               &kAdvantageFirstAverage)};
+}
+
 std::vector<GoldenCase> routedCases() {
   std::vector<GoldenCase> routed = cases();
   std::erase_if(routed, [](const GoldenCase &c) { return c.routing == nullptr; });
@@ -200,6 +232,17 @@ protected:
     values["tokens"] = values["labels"] = RefTensor({golden.batch, golden.seq});
     values["tokens"].data.assign(tokens.tokens.begin(), tokens.tokens.end());
     values["labels"].data.assign(tokens.labels.begin(), tokens.labels.end());
+    EntryOp program = programOf(*module);
+    for (unsigned i = 0; i < program.getBody().getNumArguments(); ++i)
+      if (const std::optional<double> value = program.getDefault(i))
+        values[llvm::cast<mlir::StringAttr>(program.getArgNames()[i]).getValue()] = scalar(*value);
+    for (StateOp state : modelOf(*module).getBody().getOps<StateOp>())
+      values[state.getSymName()] = RefTensor(state.getBoundType().getShape());
+    for (const auto &[name, value] : golden.numbers)
+      values[name] = scalar(value);
+    if (golden.average)
+      for (const int64_t ignored : {3, 7, 32 + 17})
+        values["labels"].data[ignored] = -100;
     return values;
   }
 
@@ -209,54 +252,58 @@ protected:
     return succeeded(results) ? *results : TensorMap();
   }
 
+  /// One step's loss and gradients.
+  void checkGradients() {
+    compile(Mode::Grad);
+    if (HasFatalFailure())
+      return;
+    results = run(values());
+    ASSERT_TRUE(results.contains("loss"));
+    EXPECT_NEAR(results.lookup("loss").data[0], golden.loss, kGoldenLossTolerance);
+    for (const GoldenGradient &expected : golden.gradients) {
+      SCOPED_TRACE(expected.name);
+      const RefTensor gradient = results.lookup(std::string("grad.") + expected.name);
+      ASSERT_EQ(gradient.size(), expected.elements);
+      double square = 0.0;
+      for (const double v : gradient.data)
+        square += v * v;
+      EXPECT_NEAR(std::sqrt(square), expected.norm, kGoldenGradientTolerance * expected.norm);
+      if (!std::isnan(expected.first))
+        EXPECT_NEAR(gradient.data[0], expected.first,
+                    kGoldenGradientTolerance * std::abs(expected.first));
+    }
+    double all = 0.0;
+    size_t gradients = 0;
+    for (auto &[name, tensor] : results) {
+      if (!name.starts_with("grad."))
+        continue;
+      ++gradients;
+      for (const double v : tensor.data)
+        all += v * v;
+    }
+    EXPECT_EQ(gradients,
+              static_cast<size_t>(llvm::range_size(modelOf(*module).getBody().getOps<ParamOp>())));
+    EXPECT_NEAR(std::sqrt(all), golden.gradientNorm,
+                kGoldenGradientTolerance * golden.gradientNorm);
+  }
+
   Compiler compiler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  TensorMap results;
 };
 
 class GoldenRouting : public Golden {};
+class GoldenCurriculum : public Golden {};
 
 } // namespace
 
-TEST_P(Golden, LossAndEveryGradient) {
-  compile(Mode::Grad);
-  if (HasFatalFailure())
-    return;
-  const TensorMap results = run(values());
-  ASSERT_TRUE(results.contains("loss"));
-  EXPECT_NEAR(results.lookup("loss").data[0], golden.loss, kGoldenLossTolerance);
-  for (const GoldenGradient &expected : golden.gradients) {
-    SCOPED_TRACE(expected.name);
-    const RefTensor gradient = results.lookup(std::string("grad.") + expected.name);
-    ASSERT_EQ(gradient.size(), expected.elements);
-    double square = 0.0;
-    for (const double v : gradient.data)
-      square += v * v;
-    EXPECT_NEAR(std::sqrt(square), expected.norm, kGoldenGradientTolerance * expected.norm);
-    if (!std::isnan(expected.first))
-      EXPECT_NEAR(gradient.data[0], expected.first,
-                  kGoldenGradientTolerance * std::abs(expected.first));
-  }
-  double all = 0.0;
-  size_t gradients = 0;
-  for (auto &[name, tensor] : results) {
-    if (!name.starts_with("grad."))
-      continue;
-    ++gradients;
-    for (const double v : tensor.data)
-      all += v * v;
-  }
-  EXPECT_EQ(gradients,
-            static_cast<size_t>(llvm::range_size(modelOf(*module).getBody().getOps<ParamOp>())));
-  EXPECT_NEAR(std::sqrt(all), golden.gradientNorm, kGoldenGradientTolerance * golden.gradientNorm);
-}
+TEST_P(Golden, LossAndEveryGradient) { checkGradients(); }
 
 TEST_P(Golden, TwentySteps) {
   compile(Mode::Train);
   if (HasFatalFailure())
     return;
   TensorMap state = values();
-  for (StateOp moment : modelOf(*module).getBody().getOps<StateOp>())
-    state[moment.getSymName()] = RefTensor(moment.getBoundType().getShape());
   state["lr"] = scalar(1e-3);
   auto next = golden.trajectory.begin();
   for (int64_t updates = 0; next != golden.trajectory.end(); ++updates) {
@@ -289,6 +336,17 @@ TEST_P(GoldenRouting, PartsAndDepths) {
   EXPECT_NEAR(run(values()).lookup("loss").data[0], golden.routing->ce, kGoldenLossTolerance);
 }
 
+TEST_P(GoldenCurriculum, LossGradientsAndAverages) {
+  checkGradients();
+  if (HasFatalFailure() || !golden.average)
+    return;
+  EXPECT_NEAR(results.lookup("ce_mean").data[0], golden.average->mean, kGoldenLossTolerance);
+  EXPECT_NEAR(results.lookup("ce_var").data[0], golden.average->variance, kGoldenLossTolerance);
+  EXPECT_EQ(results.lookup("ce_batches").data[0], golden.average->batches);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenCurriculum, testing::ValuesIn(curriculumCases()),
+                         [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(cases()),
                          [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenRouting, testing::ValuesIn(routedCases()),

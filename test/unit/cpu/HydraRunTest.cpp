@@ -117,7 +117,7 @@ TEST_F(HydraRun, WrongUseIsOneLine) {
   expectRefusal("train.fb --steps 2 --threads 0", "--threads");
   expectRefusal("train.fb --steps 2 --device tpu", "--device");
   expectRefusal("train.fb --bench --profile=picture", "--profile");
-  expectRefusal("train.fb --steps 2 --clip 1", "no scalar of this name");
+  expectRefusal("train.fb --steps 2 --clip 1", "the plan has no scalar 'clip'");
   expectRefusal("absent.fb --steps 2", "absent.fb");
   expectRefusal("train.fb --steps 2 --inputs absent.safetensors", "absent.safetensors");
   expectRefusal("train.fb --steps 2 --outputs absent/out.safetensors", "absent/out.safetensors");

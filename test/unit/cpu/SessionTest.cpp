@@ -174,7 +174,7 @@ TEST_F(SessionTest, ScalarsComeFromSchedulesOrOverrides) {
   EXPECT_EQ(weightsAfter(1), 5 - 2.0f * 1.0f);
   options.scalars["clip"].peak = 1.0;
   EXPECT_CONTAINS(errorOf([&] { weightsAfter(1); }),
-                  "--clip: the plan has no scalar of this name; it has lr");
+                  "the plan has no scalar 'clip'; it has lr");
 }
 
 TEST_F(SessionTest, AccumulationRunsSeveralTimesBeforeOneUpdate) {

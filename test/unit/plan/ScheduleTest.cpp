@@ -53,6 +53,29 @@ TEST(Schedule, LinearWarmUp) {
   EXPECT_EQ(Value(schedule)(7), 2.0);
 }
 
+TEST(Schedule, BlendOfTheHydraTrainer) { // models.md 3.4
+  const auto [name, schedule] = runtime::parseSchedule("s=1,after=30,over=25,levels=10");
+  EXPECT_EQ(name, "s");
+  const Value value(schedule);
+  for (int64_t step = 0; step < 70; ++step) {
+    const double part = std::min(1.0, static_cast<double>(step - 30 + 1) / 25.0);
+    const double expected = step < 30 ? 0.0 : std::max(0.1, std::nearbyint(10.0 * part) / 10.0);
+    EXPECT_DOUBLE_EQ(value(step), expected) << step;
+  }
+}
+
+TEST(Schedule, WarmUpOfThePonderLoss) { // models.md 3.6: min(1, step / (0.3 max_steps))
+  const Value value(runtime::parseSchedule("warm=1,after=1,over=30").schedule);
+  for (int64_t step = 0; step < 40; ++step)
+    EXPECT_DOUBLE_EQ(value(step), std::min(1.0, static_cast<double>(step) / 30.0)) << step;
+}
+
+TEST(Schedule, RefusesWhatIsNoNumberOfAStep) {
+  for (const char *text : {"", "s", "s=", "=1", "s=x", "s=1,over", "s=1,over=2.5", "s=nan",
+                           "s=1,levels=2", "lr=1", "clip=1", "step=1"})
+    EXPECT_THROW(runtime::parseSchedule(text), support::Error) << text;
+}
+
 TEST(Schedule, CosineOfTheTTTTrainer) { // models.md 4.9
   ScheduleT schedule = of(ScheduleKind::cosine, 3e-4);
   schedule.warmup_steps = 100;

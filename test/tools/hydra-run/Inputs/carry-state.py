@@ -1,6 +1,6 @@
-"""Megalodon in one call and in several: carry-state-megalodon.py HYDRA-RUN FOLDER; the plans lie in the folder.
+"""A model in one call and in several: carry-state.py HYDRA-RUN FOLDER; the plans lie in the folder.
 
-s32, s25, s7 and s1.fb read so many tokens; logits.fb scores 32 without a state.
+s32, s25, s7 and s1.fb read so many tokens; logits.fb scores 32 without a state; shapes.json has those of s1's inputs.
 """
 import array
 import json
@@ -12,8 +12,8 @@ from calls import expect, ids, numbers, real, rows_of, run
 folder = sys.argv[2]
 B, V = 2, 97
 tokens = [[(i * i * 5 + 3 * i + b * 11) % V for i in range(32)] for b in range(B)]
-state_names = ("norms", "last_norm", "averages", "keys", "values")
 sizes = json.load(open(os.path.join(folder, "shapes.json")))
+state_names = [name for name in sizes if name not in ("tokens", "position")]
 
 
 def zeros(shape):

@@ -1,0 +1,388 @@
+// Entries, which are programs and bodies of loops, and their ends.
+#include "dialects/hydra/Build.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  StringAttr name;
+  SmallVector<Attribute> names, shapes, dtypes, defaults, dims;
+  SmallVector<OpAsmParser::Argument> arguments;
+  auto type = [&]() -> ParseResult {
+    OpAsmParser::Argument &a = arguments.emplace_back();
+    if (parser.parseArgument(a) || parser.parseColon())
+      return failure();
+    names.push_back(b.getStringAttr(a.ssaName.name.drop_front()));
+    SMLoc loc = parser.getCurrentLocation();
+    Type elements;
+    OptionalParseResult bound = parser.parseOptionalType(elements);
+    if (bound.has_value()) {
+      if (failed(*bound))
+        return failure();
+      if (std::string problem = checkTensorType(elements); !problem.empty())
+        return parser.emitError(loc)
+               << problem << "; expected a shape like [B, S] or a static tensor type";
+      auto tensor = cast<RankedTensorType>(elements);
+      a.type = elements;
+      shapes.push_back(b.getI64ArrayAttr(tensor.getShape()));
+      dtypes.push_back(TypeAttr::get(tensor.getElementType()));
+      return success();
+    }
+    ArrayAttr shape;
+    if (parseExprList(parser, shape) || parser.parseType(elements))
+      return failure();
+    a.type = AnyType::get(parser.getContext());
+    shapes.push_back(shape);
+    dtypes.push_back(TypeAttr::get(elements));
+    return success();
+  };
+  auto argument = [&]() -> ParseResult {
+    defaults.push_back(b.getUnitAttr());
+    if (type())
+      return failure();
+    return failed(parser.parseOptionalEqual()) ? success() : parseExpr(parser, defaults.back());
+  };
+  auto dim = [&]() -> ParseResult {
+    StringRef word;
+    if (parser.parseKeyword(&word))
+      return failure();
+    dims.push_back(b.getStringAttr(word));
+    return success();
+  };
+  if (parser.parseSymbolName(name) ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, argument))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("dims")) &&
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, dim))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("stage"))) {
+    StringRef stage;
+    if (parser.parseLParen() || parser.parseKeyword(&stage) || parser.parseRParen())
+      return failure();
+    state.addAttribute("stage", b.getStringAttr(stage));
+  }
+  if (succeeded(parser.parseOptionalKeyword("ids"))) {
+    SmallVector<int64_t> ids;
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                       [&] { return parser.parseInteger(ids.emplace_back()); }))
+      return failure();
+    state.addAttribute("ids", b.getDenseI64ArrayAttr(ids));
+  }
+  if (succeeded(parser.parseOptionalKeyword("walk"))) {
+    WalkAttr walk;
+    if (parser.parseCustomAttributeWithFallback(walk))
+      return failure();
+    state.addAttribute("walk", walk);
+  }
+  Region *body = state.addRegion();
+  if (parseBody(parser, *body, arguments))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  if (body->front().empty() || !isa<ReturnOp>(body->front().back()))
+    return parser.emitError(parser.getNameLoc())
+           << "@" << name.getValue() << " does not end in hydra.return";
+  state.addAttribute("sym_name", name);
+  state.addAttribute("arg_names", b.getArrayAttr(names));
+  state.addAttribute("arg_shapes", b.getArrayAttr(shapes));
+  state.addAttribute("arg_dtypes", b.getArrayAttr(dtypes));
+  state.addAttribute("arg_defaults", b.getArrayAttr(defaults));
+  state.addAttribute("dims", b.getArrayAttr(dims));
+  return success();
+}
+
+void EntryOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  p << '(';
+  for (auto [i, argument] : llvm::enumerate(getBody().getArguments())) {
+    p << (i ? ", " : "") << argument << ": ";
+    if (isUnbound(argument.getType())) {
+      printExprList(p, cast<ArrayAttr>(getArgShapes()[i]));
+      p << ' ' << cast<TypeAttr>(getArgDtypes()[i]).getValue();
+    } else {
+      p << argument.getType();
+    }
+    if (Attribute value = getArgDefaults()[i]; !isa<UnitAttr>(value)) {
+      p << " = ";
+      printExpr(p, value);
+    }
+  }
+  p << ')';
+  if (!getDims().empty()) {
+    p << " dims(";
+    llvm::interleaveComma(getDims().getAsValueRange<StringAttr>(), p);
+    p << ')';
+  }
+  if (getStage())
+    p << " stage(" << *getStage() << ')';
+  if (getIds()) {
+    p << " ids(";
+    llvm::interleaveComma(*getIds(), p);
+    p << ')';
+  }
+  if (getWalk()) {
+    p << " walk ";
+    p.printStrippedAttrOrType(*getWalk());
+  }
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+/// Whether the body of a loop has the arguments and results of which its walk speaks.
+static LogicalResult verifyWalk(EntryOp entry) {
+  WalkAttr walk = *entry.getWalk();
+  const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+  ReturnOp end = entry.getReturn();
+  auto unbound = [](Value v) { return isUnbound(v.getType()); };
+  if (llvm::any_of(entry.getBody().getArguments(), unbound) ||
+      llvm::any_of(end.getValues(), unbound))
+    return entry.emitOpError("is the body of a loop, but not bound");
+  constexpr int64_t kMostIterations = int64_t{1} << 30;
+  if (walk.getCount() < 1 || walk.getCount() > kMostIterations || walk.getCarried() < 0)
+    return entry.emitOpError() << "walks " << walk.getCount() << " times and carries "
+                               << walk.getCarried() << " values";
+  if (over + walk.getCarried() > entry.getBody().getNumArguments() ||
+      stacked + walk.getCarried() != end.getOutputs().size() || !end.getUpdated().empty())
+    return entry.emitOpError() << "has " << entry.getBody().getNumArguments() << " arguments and "
+                               << end.getOutputs().size() << " results; expected at least "
+                               << over + walk.getCarried() << ", and "
+                               << stacked + walk.getCarried();
+  auto hasAxis = [](Value v, int64_t axis) {
+    return axis >= 0 && axis < static_cast<int64_t>(build::shapeOf(v).size());
+  };
+  for (auto [argument, axis] : llvm::zip(entry.getBody().getArguments(), walk.getOver()))
+    if (!hasAxis(argument, axis))
+      return entry.emitOpError() << "walks over axis " << axis << " of " << argument.getType();
+  for (auto [value, axis] : llvm::zip(end.getOutputs(), walk.getStacked()))
+    if (!hasAxis(value, axis))
+      return entry.emitOpError() << "joins axis " << axis << " of " << value.getType();
+  for (auto [argument, value] : llvm::zip(entry.getBody().getArguments().drop_front(over),
+                                          end.getOutputs().drop_front(stacked)))
+    if (argument.getType() != value.getType())
+      return entry.emitOpError() << "carries " << argument.getType() << " on as "
+                                 << value.getType();
+  return success();
+}
+
+LogicalResult EntryOp::verify() {
+  size_t n = getBody().getNumArguments();
+  for (ArrayAttr list : {getArgNames(), getArgShapes(), getArgDtypes(), getArgDefaults()})
+    if (list.size() != n)
+      return emitOpError() << "has " << n << " arguments but names, shapes, types or defaults for "
+                           << list.size();
+  StringSet<> names;
+  for (StringRef name : getArgNames().getAsValueRange<StringAttr>())
+    if (!names.insert(name).second)
+      return emitOpError() << "argument '" << name << "' is declared twice";
+    else if (name.empty() || isdigit(static_cast<unsigned char>(name[0])))
+      return emitOpError() << "argument '" << name << "' needs a name that begins with a letter";
+  for (auto [argument, name, shape, dtype, value] :
+       llvm::zip(getBody().getArguments(), getArgNames().getAsValueRange<StringAttr>(),
+                 getArgShapes(), getArgDtypes(), getArgDefaults())) {
+    Type element = cast<TypeAttr>(dtype).getValue();
+    if (isProgram() && !element.isF32() && !element.isBF16() && !element.isInteger(32))
+      return emitOpError() << "argument '" << name << "' has elements of " << element
+                           << "; expected f32, bf16 or i32";
+    if (!isIntListOrExprs(shape))
+      return emitOpError() << "argument '" << name
+                           << "' has a shape that is not a list of integers";
+    if (!isa<UnitAttr>(value)) {
+      if (!isRealOrExpr(value))
+        return emitOpError() << "argument '" << name << "' has a default that is not a number";
+      if (!cast<ArrayAttr>(shape).empty() || getWalk())
+        return emitOpError() << "argument '" << name << "' has a default, but is not one number";
+    }
+    if (isUnbound(argument.getType()))
+      continue;
+    auto list = cast<ArrayAttr>(shape);
+    if (hasExpr(list) || argument.getType() != RankedTensorType::get(intList(list), element))
+      return emitOpError() << "argument '" << name << "' is " << argument.getType()
+                           << " but its shape and element type are others";
+  }
+  for (StringRef dim : getDims().getAsValueRange<StringAttr>())
+    if (failed(verifySymbolName(*this, dim)))
+      return failure();
+  if (getIds() && getIds()->size() != n)
+    return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
+  if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
+    return emitOpError() << "unknown stage '" << *getStage() << "'";
+  return getWalk() ? verifyWalk(*this) : success();
+}
+
+void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (auto [argument, name] :
+       llvm::zip(region.getArguments(), getArgNames().getAsValueRange<StringAttr>()))
+    setName(argument, name);
+}
+
+ReturnOp EntryOp::getReturn() { return cast<ReturnOp>(getBody().front().getTerminator()); }
+
+std::optional<double> EntryOp::getDefault(unsigned number) {
+  Attribute value = getArgDefaults()[number];
+  return isa<UnitAttr>(value) ? std::nullopt : std::optional(realValue(value));
+}
+
+BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Location loc,
+                                   Attribute value) {
+  Builder b(getContext());
+  auto append = [](ArrayAttr list, Attribute value) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values.push_back(value);
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgNamesAttr(append(getArgNames(), b.getStringAttr(name)));
+  setArgShapesAttr(append(getArgShapes(), b.getI64ArrayAttr(type.getShape())));
+  setArgDtypesAttr(append(getArgDtypes(), TypeAttr::get(type.getElementType())));
+  setArgDefaultsAttr(append(getArgDefaults(), value ? value : b.getUnitAttr()));
+  if (getIds()) {
+    SmallVector<int64_t> ids(*getIds());
+    ids.push_back(0);
+    setIds(ids);
+  }
+  return getBody().addArgument(type, loc);
+}
+
+void EntryOp::eraseArgument(unsigned number) {
+  auto without = [&](ArrayAttr list) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values.erase(values.begin() + number);
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgNamesAttr(without(getArgNames()));
+  setArgShapesAttr(without(getArgShapes()));
+  setArgDtypesAttr(without(getArgDtypes()));
+  setArgDefaultsAttr(without(getArgDefaults()));
+  if (getIds()) {
+    SmallVector<int64_t> ids(*getIds());
+    ids.erase(ids.begin() + number);
+    setIds(ids);
+  }
+  getBody().eraseArgument(number);
+}
+
+void EntryOp::setArgumentType(unsigned number, RankedTensorType type) {
+  auto with = [&](ArrayAttr list, Attribute value) {
+    SmallVector<Attribute> values(list.begin(), list.end());
+    values[number] = value;
+    return ArrayAttr::get(list.getContext(), values);
+  };
+  setArgShapesAttr(with(getArgShapes(), Builder(getContext()).getI64ArrayAttr(type.getShape())));
+  setArgDtypesAttr(with(getArgDtypes(), TypeAttr::get(type.getElementType())));
+  getBody().getArgument(number).setType(type);
+}
+
+/// A tensor of so many of these side by side along an axis.
+static RankedTensorType repeated(RankedTensorType type, int64_t axis, int64_t count) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[axis] *= count;
+  return type.clone(shape);
+}
+
+RankedTensorType EntryOp::wholeType(BlockArgument argument) {
+  RankedTensorType type = build::typeOf(argument);
+  if (!getWalk() || argument.getArgNumber() >= getWalk()->getOver().size())
+    return type;
+  return repeated(type, getWalk()->getOver()[argument.getArgNumber()], getWalk()->getCount());
+}
+
+RankedTensorType EntryOp::wholeResultType(unsigned result) {
+  RankedTensorType type = build::typeOf(getReturn().getOutputs()[result]);
+  if (!getWalk() || result >= getWalk()->getStacked().size())
+    return type;
+  return repeated(type, getWalk()->getStacked()[result], getWalk()->getCount());
+}
+
+ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Attribute> names, updated;
+  SMLoc loc = parser.getCurrentLocation();
+  std::string name;
+  if (succeeded(parser.parseOptionalKeywordOrString(&name)) && name != "updates") {
+    do {
+      names.push_back(b.getStringAttr(name));
+      if (parser.parseEqual() || parser.parseOperand(operands.emplace_back()))
+        return failure();
+    } while (succeeded(parser.parseOptionalComma()) &&
+             succeeded(parser.parseKeywordOrString(&name)));
+    name.clear();
+    (void)parser.parseOptionalKeywordOrString(&name);
+  }
+  if (name == "updates") {
+    auto update = [&]() -> ParseResult {
+      StringAttr symbol;
+      if (parser.parseSymbolName(symbol) || parser.parseEqual() ||
+          parser.parseOperand(operands.emplace_back()))
+        return failure();
+      updated.push_back(FlatSymbolRefAttr::get(symbol));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, update))
+      return failure();
+  } else if (!name.empty()) {
+    return parser.emitError(loc) << "expected 'updates', found '" << name << "'";
+  }
+  SmallVector<Type> types;
+  if (parseOperandTypes(parser, operands.size(), types) ||
+      parser.resolveOperands(operands, types, loc, state.operands))
+    return failure();
+  state.addAttribute("output_names", b.getArrayAttr(names));
+  state.addAttribute("updated", b.getArrayAttr(updated));
+  return success();
+}
+
+void ReturnOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  for (auto [i, name] : llvm::enumerate(getOutputNames().getAsValueRange<StringAttr>())) {
+    p << (i ? ", " : "");
+    p.printKeywordOrString(name);
+    p << " = " << getValues()[i];
+  }
+  if (!getUpdated().empty()) {
+    p << (getOutputNames().empty() ? "" : " ") << "updates(";
+    for (auto [i, symbol] : llvm::enumerate(getUpdated())) {
+      p << (i ? ", " : "") << symbol << " = " << getUpdates()[i];
+    }
+    p << ')';
+  }
+  printOperandTypes(p, getValues().getTypes());
+}
+
+LogicalResult ReturnOp::verify() {
+  if (getValues().size() != getOutputNames().size() + getUpdated().size())
+    return emitOpError() << "has " << getValues().size() << " values for "
+                         << getOutputNames().size() + getUpdated().size() << " names";
+  StringSet<> names;
+  for (StringRef name : getOutputNames().getAsValueRange<StringAttr>())
+    if (!names.insert(name).second)
+      return emitOpError() << "output '" << name << "' is named twice";
+  auto model = (*this)->getParentOfType<ModelOp>();
+  DenseSet<Attribute> targets;
+  for (auto [symbol, value] :
+       llvm::zip(getUpdated().getAsRange<FlatSymbolRefAttr>(), getUpdates())) {
+    Operation *variable = model ? model.lookupSymbol(symbol) : nullptr;
+    if (!isa_and_nonnull<ParamOp, StateOp>(variable))
+      return emitOpError() << "updates " << symbol << ", which is neither parameter nor state";
+    if (!targets.insert(symbol).second)
+      return emitOpError() << "updates " << symbol << " twice";
+    RankedTensorType type = isa<ParamOp>(variable) ? cast<ParamOp>(variable).getBoundType()
+                                                   : cast<StateOp>(variable).getBoundType();
+    if (type && !isUnbound(value.getType()) && value.getType() != type)
+      return emitOpError() << "gives " << symbol << " a value of " << value.getType()
+                           << "; expected " << type;
+  }
+  return success();
+}
+
+Value ReturnOp::getOutput(StringRef name) {
+  for (auto [candidate, value] :
+       llvm::zip(getOutputNames().getAsValueRange<StringAttr>(), getOutputs()))
+    if (candidate == name)
+      return value;
+  return {};
+}
+
+} // namespace hydra
