@@ -509,22 +509,33 @@ private:
     }
   }
 
+  /// Whether a step runs a kernel of that name: launches run their own.
+  bool canBe(const Step &step, std::string_view kernel) const {
+    const Launch *launch = step.action_as_Launch();
+    return !launch || plan.kernels()->Get(launch->kernel())->symbol()->string_view() == kernel;
+  }
+
   /// What CUPTI has recorded since it was asked last becomes times of steps.
   void takeRecords() {
+    uint32_t launch = 0; // of a graph
     for (KernelRun &record : cupti->stop()) {
       if (record.node == kUnknownNode)
         continue;
-      if (runs.empty())
-        origin = record.begin; // so that doubles hold what follows
+      if (record.correlation != 0)
+        launch = record.correlation;
       const uint32_t number = static_cast<uint32_t>(record.node >> 33);
       Node &node = programs[number].nodes[static_cast<uint32_t>(record.node >> 1)];
+      if (!canBe(*node.step, record.name))
+        continue;
+      if (runs.empty())
+        origin = record.begin; // so that doubles hold what follows
       const double begin = 1e-9 * static_cast<double>(record.begin - origin),
                    end = begin + 1e-9 * static_cast<double>(record.end - record.begin);
       node.seconds += end - begin;
       node.calls += record.node & 1;
       runs.push_back({.step = node.step,
                       .program = number,
-                      .run = record.correlation,
+                      .run = launch,
                       .begin = begin,
                       .end = end,
                       .stream = record.stream,
@@ -572,8 +583,10 @@ private:
   void capture(CudaProgram &program) {
     std::set<CUgraphNode> known;
     Capture::RunNode note;
-    if (cupti)
+    if (cupti) {
+      cupti->beginGraph();
       note = [&](const Node &node, CUstream stream) { noteNodes(program, node, stream, known); };
+    }
     program.graph = Capture(
                         device, program,
                         [this](const Node &node, CUstream stream) { runNode(node, stream); }, note)

@@ -37,6 +37,7 @@ struct Cupti::State {
   CUpti_SubscriberHandle subscriber = nullptr;
   std::mutex lock;                             // callbacks come from threads of the library
   std::unordered_map<uint64_t, uint64_t> tags; // by number of a node
+  uint64_t firstClone = 0, clones = 0;         // of the graph that is being instantiated
   std::vector<KernelRun> runs;
 
   static constexpr size_t kBufferBytes = size_t{8} << 20;
@@ -85,9 +86,15 @@ struct Cupti::State {
         state.f.cuptiGetGraphNodeId(graph->node, &copy) != CUPTI_SUCCESS)
       return;
     const std::lock_guard guard(state.lock);
+    if (state.clones == 0)
+      state.firstClone = copy;
+    const uint64_t number = state.firstClone + state.clones++;
     if (const auto known = state.tags.find(original); known != state.tags.end()) {
       const uint64_t tag = known->second;
       state.tags[copy] = tag;
+      // Kernels in cases of a switch are recorded as if the cases' nodes stood behind those of the
+      // graph around them, in the order in which they are made.
+      state.tags[number] = tag;
     }
   }
 };
@@ -140,6 +147,11 @@ Cupti::~Cupti() {
     state->f.cuptiUnsubscribe(state->subscriber);
   }
   State::current = nullptr;
+}
+
+void Cupti::beginGraph() {
+  const std::lock_guard guard(state->lock);
+  state->clones = 0;
 }
 
 void Cupti::noteNode(CUgraphNode node, uint64_t tag) {

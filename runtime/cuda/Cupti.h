@@ -16,7 +16,7 @@ namespace hydra::runtime::cuda {
 struct KernelRun {
   uint64_t begin, end;  // ns
   uint64_t node;        // what `noteNode` gave it; kUnknownNode for others
-  uint32_t correlation; // equal for all kernels of one graph launch
+  uint32_t correlation; // equal for all kernels of one graph launch; 0 in cases of switches
   uint32_t stream;
   std::array<uint32_t, 3> grid, block;
   std::string name;
@@ -33,6 +33,8 @@ public:
   Cupti(const Cupti &) = delete;
   Cupti &operator=(const Cupti &) = delete;
 
+  /// To be called before each graph that is captured and instantiated.
+  void beginGraph();
   /// A node of a captured graph that is going to be instantiated: kernels that it becomes have
   /// `tag`.
   void noteNode(CUgraphNode node, uint64_t tag);
