@@ -83,9 +83,22 @@ hydra.model @hydra version 1 {
 
   //===-- Attention ---------------------------------------------------------------------------===//
 
-  // What a causal convolution of three taps reads of rows with two more in front [B, S + 2, C]: rows t - 2, t - 1
-  // and t, side by side.
+  // The rows of `x` [B, S, C] one later, zeros in front.
+  hydra.def @later(%x) {
+    %padded = hydra.pad %x axis = 1 before = 1 after = 0
+    %y = hydra.slice %padded axis = 1 start = 0 size = S
+    hydra.yield %y
+  }
+
+  // What a causal convolution of three taps reads of rows [B, S, C]: rows t - 2, t - 1 and t, side by side.
   hydra.def @taps(%x) {
+    %x1 = hydra.call @later(%x)
+    %x2 = hydra.call @later(%x1)
+    %y = hydra.concat %x2, %x1, %x axis = 2
+    hydra.yield %y
+  }
+  // The same of rows with the two before them in front [B, S + 2, C].
+  hydra.def @taps_behind(%x) {
     %x2 = hydra.slice %x axis = 1 start = 0 size = S
     %x1 = hydra.slice %x axis = 1 start = 1 size = S
     %x0 = hydra.slice %x axis = 1 start = 2 size = S
@@ -93,9 +106,8 @@ hydra.model @hydra version 1 {
     hydra.yield %y
   }
 
-  // A convolution of queries [B, S + 2, Lq], each head for itself: [B, S, Lq].
-  hydra.def @convolve_query_heads(%x, %w) {
-    %taps = hydra.call @taps(%x)
+  // A convolution of queries, of their taps [B, S, 3 Lq], each head for itself: [B, S, Lq].
+  hydra.def @convolve_query_heads(%taps, %w) {
     %by_head = hydra.reshape %taps shape = [B, S, 3, H, hd]
     %heads = hydra.transpose %by_head order = [3, 0, 1, 2, 4]
     %rows = hydra.reshape %heads shape = [H, B * S, 3 * hd]
@@ -108,9 +120,8 @@ hydra.model @hydra version 1 {
     %y = hydra.reshape %y2 shape = [B, S, Lq]
     hydra.yield %y
   }
-  // The same of keys [B, S + 2, Kd].
-  hydra.def @convolve_key_heads(%x, %w) {
-    %taps = hydra.call @taps(%x)
+  // The same of keys: [B, S, Kd].
+  hydra.def @convolve_key_heads(%taps, %w) {
     %by_head = hydra.reshape %taps shape = [B, S, 3, Hk, hd]
     %heads = hydra.transpose %by_head order = [3, 0, 1, 2, 4]
     %rows = hydra.reshape %heads shape = [Hk, B * S, 3 * hd]
@@ -123,17 +134,15 @@ hydra.model @hydra version 1 {
     %y = hydra.reshape %y2 shape = [B, S, Kd]
     hydra.yield %y
   }
-  // One of queries, all channels [B, S, Lq].
-  hydra.def @convolve_queries(%x, %w) {
-    %taps = hydra.call @taps(%x)
+  // One of all channels of queries: [B, S, Lq].
+  hydra.def @convolve_queries(%taps, %w) {
     %w0 = hydra.transpose %w order = [0, 2, 1]
     %w1 = hydra.reshape %w0 shape = [Lq, 3 * Lq]
     %y = hydra.linear %taps, %w1
     hydra.yield %y
   }
-  // The same of keys [B, S, Kd].
-  hydra.def @convolve_keys(%x, %w) {
-    %taps = hydra.call @taps(%x)
+  // The same of keys: [B, S, Kd].
+  hydra.def @convolve_keys(%taps, %w) {
     %w0 = hydra.transpose %w order = [0, 2, 1]
     %w1 = hydra.reshape %w0 shape = [Kd, 3 * Kd]
     %y = hydra.linear %taps, %w1
@@ -196,8 +205,7 @@ hydra.model @hydra version 1 {
 
   hydra.def @attention(%n) {
     %q0, %k0, %v_now, %v_next = hydra.call @compressed(%n)
-    %v_padded = hydra.pad %v_next axis = 1 before = 1 after = 0
-    %v_before = hydra.slice %v_padded axis = 1 start = 0 size = S
+    %v_before = hydra.call @later(%v_next)
     %v0 = hydra.concat %v_now, %v_before axis = 2
     %v = hydra.reshape %v0 shape = [B, S, Hk, hd]
 
@@ -205,14 +213,14 @@ hydra.model @hydra version 1 {
     %q_conv2 = hydra.use @q_conv2
     %k_conv1 = hydra.use @k_conv1
     %k_conv2 = hydra.use @k_conv2
-    %q0_padded = hydra.pad %q0 axis = 1 before = 2 after = 0
-    %k0_padded = hydra.pad %k0 axis = 1 before = 2 after = 0
-    %q1 = hydra.call @convolve_query_heads(%q0_padded, %q_conv1)
-    %k1 = hydra.call @convolve_key_heads(%k0_padded, %k_conv1)
-    %q1_padded = hydra.pad %q1 axis = 1 before = 2 after = 0
-    %k1_padded = hydra.pad %k1 axis = 1 before = 2 after = 0
-    %q2 = hydra.call @convolve_queries(%q1_padded, %q_conv2)
-    %k2 = hydra.call @convolve_keys(%k1_padded, %k_conv2)
+    %q0_taps = hydra.call @taps(%q0)
+    %k0_taps = hydra.call @taps(%k0)
+    %q1 = hydra.call @convolve_query_heads(%q0_taps, %q_conv1)
+    %k1 = hydra.call @convolve_key_heads(%k0_taps, %k_conv1)
+    %q1_taps = hydra.call @taps(%q1)
+    %k1_taps = hydra.call @taps(%k1)
+    %q2 = hydra.call @convolve_queries(%q1_taps, %q_conv2)
+    %k2 = hydra.call @convolve_keys(%k1_taps, %k_conv2)
     %q, %k = hydra.call @heads(%q0, %k0, %q2, %k2)
     %o0 = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
     %o = hydra.reshape %o0 shape = [B, S, Lq]
@@ -349,38 +357,49 @@ hydra.model @hydra version 1 {
     hydra.yield %z
   }
 
+  // How many tokens are marked [B, S, 1].
+  hydra.def @number_of(%marked) {
+    %ones = hydra.cast %marked to = f32
+    %y = hydra.sum %ones axes = [0, 1, 2]
+    hydra.yield %y
+  }
+
   // What a recursion adds to all tokens, and of middle blocks what the router says: the loss that keeps it
-  // balanced, mean and variance of its probabilities, its bounded scores [B, S, 1].
+  // balanced, mean and variance of its probabilities, its bounded scores [B, S, 1]. Also how many tokens pass the
+  // feed-forward part.
   hydra.def @pass_of_all(%h, %bias, %embed) {
     %z = hydra.call @recursion_input(%h, %bias, %embed)
-    %delta, %aux, %mean, %variance, %scores = hydra.when layer >= 1 and layer <= Nb - 2 {
+    %delta, %aux, %mean, %variance, %scores, %rows = hydra.when layer >= 1 and layer <= Nb - 2 {
       %u, %clamped, %p = hydra.call @depth_router(%z)
-      %d = hydra.when mod == topk {
+      %d, %count = hydra.when mod == topk {
         %chosen = hydra.call @largest(%u)
         %y = hydra.call @mlp_of_some(%z, %chosen)
-        hydra.yield %y
+        %n = hydra.call @number_of(%chosen)
+        hydra.yield %y, %n
       } else {
         %y = hydra.call @mlp_of_all(%z)
         %mixed = hydra.call @softly(%y, %z, %p)
-        hydra.yield %mixed
+        %all = hydra.constant value = B * S
+        hydra.yield %mixed, %all
       }
       %a, %m, %v = hydra.call @balance(%p)
-      hydra.yield %d, %a, %m, %v, %clamped
+      hydra.yield %d, %a, %m, %v, %clamped, %count
     } else {
       %y = hydra.call @mlp_of_all(%z)
+      %count = hydra.constant value = B * S
       %none = hydra.constant value = 0
       %no_scores = hydra.constant value = 0 shape = [B, S, 1]
-      hydra.yield %y, %none, %none, %none, %no_scores
+      hydra.yield %y, %none, %none, %none, %no_scores, %count
     }
-    hydra.yield %delta, %aux, %mean, %variance, %scores
+    hydra.yield %delta, %aux, %mean, %variance, %scores, %rows
   }
 
   // The same of the tokens that go on [B, S, 1].
   hydra.def @pass_of_some(%h, %bias, %embed, %going) {
     %z = hydra.call @recursion_input(%h, %bias, %embed)
-    %delta, %aux, %mean, %variance, %scores = hydra.when layer >= 1 and layer <= Nb - 2 {
+    %delta, %aux, %mean, %variance, %scores, %rows = hydra.when layer >= 1 and layer <= Nb - 2 {
       %u, %clamped, %p = hydra.call @depth_router(%z)
-      %d = hydra.when mod == topk {
+      %d, %count = hydra.when mod == topk {
         %chosen = hydra.call @largest(%u)
         %none = hydra.constant value = 0
         %chosen_f = hydra.cast %chosen to = f32
@@ -388,21 +407,24 @@ hydra.model @hydra version 1 {
         %both = hydra.mul %chosen_f, %going_f
         %passing = hydra.compare %both, %none is = "gt"
         %y = hydra.call @mlp_of_some(%z, %passing)
-        hydra.yield %y
+        %n = hydra.call @number_of(%passing)
+        hydra.yield %y, %n
       } else {
         %y = hydra.call @mlp_of_going(%z, %going)
         %mixed = hydra.call @softly(%y, %z, %p)
-        hydra.yield %mixed
+        %n = hydra.call @number_of(%going)
+        hydra.yield %mixed, %n
       }
       %a, %m, %v = hydra.call @balance(%p)
-      hydra.yield %d, %a, %m, %v, %clamped
+      hydra.yield %d, %a, %m, %v, %clamped, %count
     } else {
       %y = hydra.call @mlp_of_going(%z, %going)
+      %count = hydra.call @number_of(%going)
       %none = hydra.constant value = 0
       %no_scores = hydra.constant value = 0 shape = [B, S, 1]
-      hydra.yield %y, %none, %none, %none, %no_scores
+      hydra.yield %y, %none, %none, %none, %no_scores, %count
     }
-    hydra.yield %delta, %aux, %mean, %variance, %scores
+    hydra.yield %delta, %aux, %mean, %variance, %scores, %rows
   }
 
   // What the block's value is once recursion `r` has made `passed` of the tokens in `active`: `sum` so far.
@@ -449,19 +471,21 @@ hydra.model @hydra version 1 {
   }
 
   // Every token passes all recursions, from the block's middle `h0`: its last value, the balance loss of the last
-  // recursion, mean and variance and scores of that one's Mixture-of-Depths.
+  // recursion, mean and variance and scores of that one's Mixture-of-Depths; how many tokens pass each feed-forward part
+  // [R].
   hydra.def @all_recursions(%h0) {
     %rec_bias = hydra.use @rec_bias
     %rec_embed = hydra.use @rec_embed
     %none = hydra.constant value = 0
     %no_scores = hydra.constant value = 0 shape = [B, S, 1]
-    %end, %aux, %mean, %variance, %scores = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed)
+    %rows, %end, %aux, %mean, %variance, %scores = hydra.scan axis = 0 chunk = 1 over(%bias = %rec_bias, %embed = %rec_embed)
         carry(%cur = %h0, %a = %none, %m = %none, %v = %none, %u = %no_scores) {
-      %delta, %pa, %pm, %pv, %pu = hydra.call @pass_of_all(%cur, %bias, %embed)
+      %delta, %pa, %pm, %pv, %pu, %count = hydra.call @pass_of_all(%cur, %bias, %embed)
       %next = hydra.add %cur, %delta
-      hydra.yield %next, %pa, %pm, %pv, %pu
+      %row = hydra.reshape %count shape = [1]
+      hydra.yield %row, %next, %pa, %pm, %pv, %pu
     }
-    hydra.yield %end, %aux, %mean, %variance, %scores
+    hydra.yield %end, %aux, %mean, %variance, %scores, %rows
   }
 
   // Mixture-of-Recursions: the same, of the recursions that the router gives each token; the loss for the router's
@@ -525,17 +549,18 @@ hydra.model @hydra version 1 {
     %r0 = hydra.constant value = 0 shape = [1, 1, 1]
     %zero = hydra.constant value = 0 shape = [B, S, 1]
     %everyone = hydra.compare %zero, %zero is = "eq"
-    %delta0, %aux0, %mean0, %variance0, %scores0 = hydra.call @pass_of_all(%h0, %bias0, %embed0)
+    %delta0, %aux0, %mean0, %variance0, %scores0, %count0 = hydra.call @pass_of_all(%h0, %bias0, %embed0)
+    %row0 = hydra.reshape %count0 shape = [1]
     %passed0 = hydra.add %h0, %delta0
     %value0 = hydra.call @value_after(%passed0, %nothing, %everyone, %r0, %position, %depth, %total)
-    %result, %balance, %mean, %variance, %scores = hydra.when R == 1 {
-      hydra.yield %value0, %aux0, %mean0, %variance0, %scores0
+    %result, %balance, %mean, %variance, %scores, %rows = hydra.when R == 1 {
+      hydra.yield %value0, %aux0, %mean0, %variance0, %scores0, %row0
     } else {
       %biases = hydra.slice %rec_bias axis = 0 start = 1 size = R - 1
       %embeds = hydra.slice %rec_embed axis = 0 start = 1 size = R - 1
       %numbers0 = hydra.iota shape = [R - 1, 1, 1] axis = 0 dtype = f32
       %numbers = hydra.add %numbers0, %one
-      %end, %value, %last, %last_mean, %last_variance, %last_scores = hydra.scan axis = 0 chunk = 1
+      %later, %end, %value, %last, %last_mean, %last_variance, %last_scores = hydra.scan axis = 0 chunk = 1
           over(%bias = %biases, %embed = %embeds, %r = %numbers)
           carry(%cur = %passed0, %sum = %value0, %a = %aux0, %m = %mean0, %v = %variance0, %u = %scores0) {
         %from = hydra.sub %r, %half
@@ -546,12 +571,14 @@ hydra.model @hydra version 1 {
           hydra.yield %deepest
         }
         %active = hydra.compare %reached, %from is = "ge"
-        %delta, %aux, %pm, %pv, %pu = hydra.call @pass_of_some(%cur, %bias, %embed, %active)
+        %delta, %aux, %pm, %pv, %pu, %count = hydra.call @pass_of_some(%cur, %bias, %embed, %active)
         %passed = hydra.add %cur, %delta // of tokens that stay behind: nothing
         %next = hydra.call @value_after(%passed, %sum, %active, %r, %position, %depth, %total)
-        hydra.yield %passed, %next, %aux, %pm, %pv, %pu
+        %row = hydra.reshape %count shape = [1]
+        hydra.yield %row, %passed, %next, %aux, %pm, %pv, %pu
       }
-      hydra.yield %value, %last, %last_mean, %last_variance, %last_scores
+      %all_rows = hydra.concat %row0, %later axis = 0
+      hydra.yield %value, %last, %last_mean, %last_variance, %last_scores, %all_rows
     }
     %counts = hydra.when mor == static {
       %c = hydra.call @histogram(%position)
@@ -560,24 +587,24 @@ hydra.model @hydra version 1 {
       %c = hydra.call @histogram(%depth)
       hydra.yield %c
     }
-    hydra.yield %result, %balance, %mean, %variance, %scores, %ponder, %counts, %p
+    hydra.yield %result, %balance, %mean, %variance, %scores, %rows, %ponder, %counts, %p
   }
 
   // As the configuration has it: depths that all tokens share, or the router's. Fixed depth counts all tokens
   // at the last recursion.
   hydra.def @recursions(%h0, %warm) {
-    %value, %aux, %mean, %variance, %scores, %ponder, %counts, %p = hydra.when mor == fixed {
-      %end, %a, %m, %v, %u = hydra.call @all_recursions(%h0)
+    %value, %aux, %mean, %variance, %scores, %rows, %ponder, %counts, %p = hydra.when mor == fixed {
+      %end, %a, %m, %v, %u, %n = hydra.call @all_recursions(%h0)
       %none = hydra.constant value = 0
       %nowhere = hydra.constant value = 0 shape = [B, S, 1]
       %deepest = hydra.constant value = R - 1 shape = [B, S, 1]
       %c = hydra.call @histogram(%deepest)
-      hydra.yield %end, %a, %m, %v, %u, %none, %c, %nowhere
+      hydra.yield %end, %a, %m, %v, %u, %n, %none, %c, %nowhere
     } else {
-      %end, %a, %m, %v, %u, %cost, %c, %probabilities = hydra.call @routed_recursions(%h0, %warm)
-      hydra.yield %end, %a, %m, %v, %u, %cost, %c, %probabilities
+      %end, %a, %m, %v, %u, %n, %cost, %c, %probabilities = hydra.call @routed_recursions(%h0, %warm)
+      hydra.yield %end, %a, %m, %v, %u, %n, %cost, %c, %probabilities
     }
-    hydra.yield %value, %aux, %mean, %variance, %scores, %ponder, %counts, %p
+    hydra.yield %value, %aux, %mean, %variance, %scores, %rows, %ponder, %counts, %p
   }
 
   //===-- The model ---------------------------------------------------------------------------===//
@@ -585,11 +612,11 @@ hydra.model @hydra version 1 {
   // What a block makes of its middle `h0`. While blending, a part `s` of that of its router's depths and the rest of
   // that of full depth; the losses are those of the router's.
   hydra.def @block_end(%h0, %s, %warm) {
-    %value, %aux, %mean, %variance, %scores, %ponder, %counts, %p = hydra.call @recursions(%h0, %warm)
+    %value, %aux, %mean, %variance, %scores, %rows, %ponder, %counts, %p = hydra.call @recursions(%h0, %warm)
     %final_norm = hydra.use @final_norm
     %own = hydra.rms_norm %value, %final_norm eps = eps
     %out = hydra.when blend and not mor == fixed {
-      %end, %a, %m, %v, %u = hydra.call @all_recursions(%h0)
+      %end, %a, %m, %v, %u, %count = hydra.call @all_recursions(%h0)
       %fixed = hydra.rms_norm %end, %final_norm eps = eps
       %one = hydra.constant value = 1
       %rest = hydra.sub %one, %s
@@ -600,7 +627,7 @@ hydra.model @hydra version 1 {
     } else {
       hydra.yield %own
     }
-    hydra.yield %out, %aux, %mean, %variance, %scores, %ponder, %counts, %p
+    hydra.yield %out, %aux, %mean, %variance, %scores, %rows, %ponder, %counts, %p
   }
 
   // log(1 + e^-x).
@@ -635,13 +662,13 @@ hydra.model @hydra version 1 {
     %start = hydra.call @embedded(%tokens)
     %none = hydra.constant value = 0
     %nothing = hydra.constant value = 0 shape = [B, S, 1]
-    %depths, %means, %variances, %end, %aux, %ponder, %p, %scores, %softplus = hydra.for @layers
+    %rows, %depths, %means, %variances, %end, %aux, %ponder, %p, %scores, %softplus = hydra.for @layers
         carry(%x = %start, %aux_sum = %none, %ponder_sum = %none, %p_sum = %nothing, %score_sum = %nothing, %softplus_sum = %nothing) {
       %norm1 = hydra.use @norm1
       %n = hydra.rms_norm %x, %norm1 eps = eps
       %mixed = hydra.call @attention(%n)
       %h0 = hydra.call @behind_attention(%x, %mixed)
-      %out, %balance, %mean, %variance, %u, %spread, %counts, %probabilities = hydra.call @block_end(%h0, %s, %warm)
+      %out, %balance, %mean, %variance, %u, %passed, %spread, %counts, %probabilities = hydra.call @block_end(%h0, %s, %warm)
       %aux_next = hydra.add %aux_sum, %balance
       %ponder_next = hydra.add %ponder_sum, %spread
       %p_next = hydra.add %p_sum, %probabilities
@@ -655,11 +682,11 @@ hydra.model @hydra version 1 {
       }
       %mean_row = hydra.reshape %mean shape = [1]
       %variance_row = hydra.reshape %variance shape = [1]
-      hydra.yield %counts, %mean_row, %variance_row, %out, %aux_next, %ponder_next, %p_next, %score_next, %softplus_next
+      hydra.yield %passed, %counts, %mean_row, %variance_row, %out, %aux_next, %ponder_next, %p_next, %score_next, %softplus_next
     }
     %norm = hydra.use @norm
     %final = hydra.rms_norm %end, %norm eps = eps
-    hydra.yield %final, %aux, %ponder, %p, %scores, %softplus, %depths, %means, %variances
+    hydra.yield %final, %aux, %ponder, %p, %scores, %softplus, %rows, %depths, %means, %variances
   }
 
   // What tokens' losses `e` [B, S] say about their depths `p`, summed over blocks: deep where the loss is large.
@@ -778,7 +805,7 @@ hydra.model @hydra version 1 {
   // weight of the advantage loss, and a factor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0,
                     %adv_lambda: [] f32 = 0.02, %adv_mult: [] f32 = 1.0) dims(B, S) {
-    %final, %aux, %ponder, %p, %scores, %softplus, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
+    %final, %aux, %ponder, %p, %scores, %softplus, %rows, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
     %ce, %lesson, %mean, %var, %batches = hydra.call @judge(%final, %labels, %p, %scores, %softplus, %adv_lambda)
     %most = hydra.constant value = 100
     %aux_bounded = hydra.min %aux, %most
@@ -806,20 +833,29 @@ hydra.model @hydra version 1 {
     hydra.return loss = %loss updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches)
   }
 
-  // What the routers do: the parts of the loss; how many tokens have each depth, in every block [Nb, R];
-  // mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1], in the last recursion of
-  // middle blocks. Of S tokens it passes floor(kappa S).
+  // What the routers do: the parts of the loss; of every block how many tokens have each depth [Nb, R] and the mean
+  // depth [Nb, 1]; mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1] in the last recursion of
+  // middle blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R],
+  // and what part that is of all tokens in all recursions [Nb, 1].
   hydra.entry @routing(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
-    %final, %aux, %ponder, %p, %scores, %softplus, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
+    %final, %aux, %ponder, %p, %scores, %softplus, %rows, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
     %head = hydra.use @tok_emb
     %ce = hydra.linear_cross_entropy %final, %head, %labels
     %deviations = hydra.sqrt %variances
-    hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mod_mean = %means, mod_std = %deviations
+    %r = hydra.iota shape = [1, R] axis = 1 dtype = f32
+    %passes = hydra.mul %depths, %r
+    %sums = hydra.sum %passes axes = [1] keep
+    %token = hydra.constant value = 1.0 / (B * S)
+    %mean_depths = hydra.mul %sums, %token
+    %means_of_rows = hydra.mean %rows axes = [1] keep
+    %computed = hydra.mul %means_of_rows, %token
+    %target = hydra.constant value = kappa
+    hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths, mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
   }
 
   // What held-out text is measured by: the cross entropy alone.
   hydra.entry @eval(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
-    %final, %aux, %ponder, %p, %scores, %softplus, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
+    %final, %aux, %ponder, %p, %scores, %softplus, %rows, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
     %head = hydra.use @tok_emb
     %ce = hydra.linear_cross_entropy %final, %head, %labels
     hydra.return loss = %ce
@@ -827,7 +863,7 @@ hydra.model @hydra version 1 {
 
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
-    %final, %aux, %ponder, %p, %scores, %softplus, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
+    %final, %aux, %ponder, %p, %scores, %softplus, %rows, %depths, %means, %variances = hydra.call @trunk(%tokens, %s, %warm)
     %head = hydra.use @tok_emb
     %logits = hydra.linear %final, %head
     hydra.return logits = %logits
@@ -920,14 +956,18 @@ hydra.model @hydra version 1 {
       %qk0_all = hydra.concat %first, %qk0 axis = 1
       %q0_all = hydra.slice %qk0_all axis = 2 start = 0 size = Lq
       %k0_all = hydra.slice %qk0_all axis = 2 start = Lq size = Kd
-      %q1 = hydra.call @convolve_query_heads(%q0_all, %q_conv1)
-      %k1 = hydra.call @convolve_key_heads(%k0_all, %k_conv1)
+      %q0_taps = hydra.call @taps_behind(%q0_all)
+      %k0_taps = hydra.call @taps_behind(%k0_all)
+      %q1 = hydra.call @convolve_query_heads(%q0_taps, %q_conv1)
+      %k1 = hydra.call @convolve_key_heads(%k0_taps, %k_conv1)
       %qk1 = hydra.concat %q1, %k1 axis = 2
       %qk1_all = hydra.concat %second, %qk1 axis = 1
       %q1_all = hydra.slice %qk1_all axis = 2 start = 0 size = Lq
       %k1_all = hydra.slice %qk1_all axis = 2 start = Lq size = Kd
-      %q2 = hydra.call @convolve_queries(%q1_all, %q_conv2)
-      %k2 = hydra.call @convolve_keys(%k1_all, %k_conv2)
+      %q1_taps = hydra.call @taps_behind(%q1_all)
+      %k1_taps = hydra.call @taps_behind(%k1_all)
+      %q2 = hydra.call @convolve_queries(%q1_taps, %q_conv2)
+      %k2 = hydra.call @convolve_keys(%k1_taps, %k_conv2)
       %q3, %k3 = hydra.call @heads(%q0, %k0, %q2, %k2)
       %qk3 = hydra.concat %q3, %k3 axis = 2
       %qk = hydra.call @further(%qk3, %position)
@@ -939,7 +979,7 @@ hydra.model @hydra version 1 {
       %o_proj = hydra.use @o_proj
       %mixed = hydra.linear %o, %o_proj
       %h0 = hydra.call @behind_attention(%x, %mixed)
-      %out, %balance, %mean, %variance, %u, %spread, %counts, %p = hydra.call @block_end(%h0, %s, %warm)
+      %out, %balance, %mean, %variance, %u, %rows, %spread, %counts, %p = hydra.call @block_end(%h0, %s, %warm)
 
       %keys_kept = hydra.slice %all_keys axis = 1 start = S size = T
       %values_kept = hydra.slice %all_values axis = 1 start = S size = T
