@@ -4,13 +4,16 @@
 //
 // The moving average works on all chunks of Q tokens at once: products within a chunk, and N complex numbers a
 // channel from chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence.
+//
+// With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
+// own: nothing flows from one to the next, positions and chunks begin anew.
 
 hydra.model @megalodon version 1 {
-  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64)
+  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0)
                 choices(ema = scan of (scan, sequential))
                 reals(eps = 1.0e-5, rope = 1.0e4)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
-                flags(swiglu = false, tied = false, scale_emb = false)
+                flags(swiglu = false, tied = false, scale_emb = false, packed = false)
 
   hydra.derive dh = z / H // width of a head's queries and keys
   hydra.derive dv = v / H // and of its values
@@ -117,23 +120,23 @@ hydra.model @megalodon version 1 {
   // Mean and variance of a group over everything up to a token. Moments are taken about the first token's
   // mean: then nothing cancels.
   hydra.def @timestep_norm(%x, %w, %b) {
-    %groups = hydra.reshape %x shape = [B, S, G, D / G]
-    %m = hydra.mean %groups axes = [3] keep
-    %centred = hydra.sub %groups, %m
-    %squares = hydra.mul %centred, %centred
-    %own = hydra.mean %squares axes = [3]
+    %m, %own = hydra.call @of_groups(%x)
     %means = hydra.reshape %m shape = [B, S, G]
     %anchor = hydra.slice %means axis = 1 start = 0 size = 1
-    %shifted = hydra.sub %means, %anchor
-    %distances = hydra.mul %shifted, %shifted
-    %second = hydra.add %own, %distances
-    %moments = hydra.concat %shifted, %second axis = 2
+    %moments = hydra.call @moments_about(%means, %own, %anchor)
     %moment_sums = hydra.call @sums_so_far(%moments)
     %first_sum = hydra.slice %moment_sums axis = 2 start = 0 size = G
     %second_sum = hydra.slice %moment_sums axis = 2 start = G size = G
     %t = hydra.iota shape = [1, S, 1] axis = 1 dtype = f32
     %one = hydra.constant value = 1
     %count = hydra.add %t, %one
+    %mean, %variance, %r = hydra.call @statistics(%first_sum, %second_sum, %count, %anchor)
+    %y = hydra.call @normalised(%x, %mean, %r, %w, %b)
+    hydra.yield %y
+  }
+
+  // Mean, variance and reciprocal deviation of as many tokens as `count`, from sums of their moments about `anchor`.
+  hydra.def @statistics(%first_sum, %second_sum, %count, %anchor) {
     %mu = hydra.div %first_sum, %count
     %moment = hydra.div %second_sum, %count
     %mu_squared = hydra.mul %mu, %mu
@@ -142,6 +145,54 @@ hydra.model @megalodon version 1 {
     %positive = hydra.add %variance, %epsilon
     %r = hydra.rsqrt %positive
     %mean = hydra.add %mu, %anchor
+    hydra.yield %mean, %variance, %r
+  }
+
+  // Of a group's channels in every token: mean [B, S, G, 1] and variance [B, S, G].
+  hydra.def @of_groups(%x) {
+    %groups = hydra.reshape %x shape = [B, S, G, D / G]
+    %m = hydra.mean %groups axes = [3] keep
+    %centred = hydra.sub %groups, %m
+    %squares = hydra.mul %centred, %centred
+    %own = hydra.mean %squares axes = [3]
+    hydra.yield %m, %own
+  }
+
+  // First and second moments of groups about `anchor` [B, S, 2 G].
+  hydra.def @moments_about(%means, %own, %anchor) {
+    %shifted = hydra.sub %means, %anchor
+    %distances = hydra.mul %shifted, %shifted
+    %second = hydra.add %own, %distances
+    %moments = hydra.concat %shifted, %second axis = 2
+    hydra.yield %moments
+  }
+
+  // The same norm over everything in a token's document up to it. `begins` [B, S, 1] marks first tokens.
+  hydra.def @timestep_norm_of_documents(%x, %w, %b, %begins, %position) {
+    %m, %own = hydra.call @of_groups(%x)
+    %means = hydra.reshape %m shape = [B, S, G]
+    %none = hydra.constant value = 0
+    // The first token's mean, of every document, which has no derivative: it cancels.
+    %first, %begun = hydra.prefix_scan axis = 1 over(%means, %begins) combine(%before, %b0) with(%here, %b1) {
+      %new = hydra.compare %b1, %none is = "gt"
+      %last = hydra.select %new, %here, %before
+      %any = hydra.max %b0, %b1
+      hydra.yield %last, %any
+    }
+    %anchor = hydra.detach %first
+    %moments = hydra.call @moments_about(%means, %own, %anchor)
+    %sums, %begun2 = hydra.prefix_scan axis = 1 over(%moments, %begins) combine(%before, %b0) with(%here, %b1) {
+      %new = hydra.compare %b1, %none is = "gt"
+      %both = hydra.add %before, %here
+      %sum = hydra.select %new, %here, %both
+      %any = hydra.max %b0, %b1
+      hydra.yield %sum, %any
+    }
+    %first_sum = hydra.slice %sums axis = 2 start = 0 size = G
+    %second_sum = hydra.slice %sums axis = 2 start = G size = G
+    %one = hydra.constant value = 1
+    %count = hydra.add %position, %one
+    %mean, %variance, %r = hydra.call @statistics(%first_sum, %second_sum, %count, %anchor)
     %y = hydra.call @normalised(%x, %mean, %r, %w, %b)
     hydra.yield %y
   }
@@ -168,11 +219,7 @@ hydra.model @megalodon version 1 {
     %variance0 = hydra.slice %before axis = 0 start = 1 size = 1
     %old_mean = hydra.reshape %mean0 shape = [B, 1, G]
     %old_variance = hydra.reshape %variance0 shape = [B, 1, G]
-    %groups = hydra.reshape %x shape = [B, S, G, D / G]
-    %m = hydra.mean %groups axes = [3] keep
-    %centred = hydra.sub %groups, %m
-    %squares = hydra.mul %centred, %centred
-    %own = hydra.mean %squares axes = [3]
+    %m, %own = hydra.call @of_groups(%x)
     %means = hydra.reshape %m shape = [B, S, G]
     // Moments about the old mean, or the first token's.
     %first = hydra.slice %means axis = 1 start = 0 size = 1
@@ -180,10 +227,7 @@ hydra.model @megalodon version 1 {
     %one = hydra.constant value = 1
     %begun = hydra.compare %seen, %zero is = "gt"
     %anchor = hydra.select %begun, %old_mean, %first
-    %shifted = hydra.sub %means, %anchor
-    %distances = hydra.mul %shifted, %shifted
-    %second = hydra.add %own, %distances
-    %moments = hydra.concat %shifted, %second axis = 2
+    %moments = hydra.call @moments_about(%means, %own, %anchor)
     %sums = hydra.call @sums_so_far(%moments)
     %first_sum = hydra.slice %sums axis = 2 start = 0 size = G
     %second_new = hydra.slice %sums axis = 2 start = G size = G
@@ -192,14 +236,7 @@ hydra.model @megalodon version 1 {
     %t = hydra.iota shape = [1, S, 1] axis = 1 dtype = f32
     %t1 = hydra.add %t, %one
     %count = hydra.add %t1, %seen
-    %mu = hydra.div %first_sum, %count
-    %moment = hydra.div %second_sum, %count
-    %mu_squared = hydra.mul %mu, %mu
-    %variance = hydra.sub %moment, %mu_squared
-    %epsilon = hydra.constant value = eps
-    %positive = hydra.add %variance, %epsilon
-    %r = hydra.rsqrt %positive
-    %mean = hydra.add %mu, %anchor
+    %mean, %variance, %r = hydra.call @statistics(%first_sum, %second_sum, %count, %anchor)
     %y = hydra.call @normalised(%x, %mean, %r, %w, %b)
     %last_mean = hydra.slice %mean axis = 1 start = S - 1 size = 1
     %last_variance = hydra.slice %variance axis = 1 start = S - 1 size = 1
@@ -253,34 +290,61 @@ hydra.model @megalodon version 1 {
     hydra.yield %all
   }
 
-  // h_t = q h_{t-1} + p x_t for N complex numbers a channel [B, 1, D, N], one token after the other; y_t = sum
-  // over n of Re(c h_t). Also the last h.
-  hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %start_re, %start_im) {
+  // One step: h = q h + p x for N complex numbers a channel [B, 1, D, N], and y = sum over n of Re(c h).
+  hydra.def @average_step(%x, %h_re, %h_im, %q_re, %q_im, %p, %c_re, %c_im) {
+    %in = hydra.mul %x, %p
+    %h0 = hydra.mul %q_re, %h_re
+    %h1 = hydra.mul %q_im, %h_im
+    %h2 = hydra.sub %h0, %h1
+    %next_re = hydra.add %h2, %in
+    %h3 = hydra.mul %q_re, %h_im
+    %h4 = hydra.mul %q_im, %h_re
+    %next_im = hydra.add %h3, %h4
+    %y0 = hydra.mul %c_re, %next_re
+    %y1 = hydra.mul %c_im, %next_im
+    %y2 = hydra.sub %y0, %y1
+    %y = hydra.sum %y2 axes = [3]
+    hydra.yield %y, %next_re, %next_im
+  }
+
+  // q, p and c for each sequence: every one has its own factors in the walk, whose gradients are summed behind it.
+  hydra.def @factors(%log_rho, %phi, %p, %c_re, %c_im) {
     %j = hydra.constant value = 1 shape = [1, 1, 1]
     %q_re0, %q_im0 = hydra.call @powers(%log_rho, %phi, %j)
-    // Every sequence has its own factors in the walk, whose gradients are summed behind it.
     %q_re = hydra.call @of_all_sequences(%q_re0)
     %q_im = hydra.call @of_all_sequences(%q_im0)
     %ps = hydra.call @of_all_sequences(%p)
     %cs_re = hydra.call @of_all_sequences(%c_re)
     %cs_im = hydra.call @of_all_sequences(%c_im)
+    hydra.yield %q_re, %q_im, %ps, %cs_re, %cs_im
+  }
+
+  // One token after the other from `start`: y [B, S, D], and the last h.
+  hydra.def @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %start_re, %start_im) {
+    %q_re, %q_im, %ps, %cs_re, %cs_im = hydra.call @factors(%log_rho, %phi, %p, %c_re, %c_im)
     %inputs = hydra.reshape %x shape = [B, S, D, 1]
     %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h_re = %start_re, %h_im = %start_im) {
-      %in = hydra.mul %xt, %ps
-      %h0 = hydra.mul %q_re, %h_re
-      %h1 = hydra.mul %q_im, %h_im
-      %h2 = hydra.sub %h0, %h1
-      %next_re = hydra.add %h2, %in
-      %h3 = hydra.mul %q_re, %h_im
-      %h4 = hydra.mul %q_im, %h_re
-      %next_im = hydra.add %h3, %h4
-      %y0 = hydra.mul %cs_re, %next_re
-      %y1 = hydra.mul %cs_im, %next_im
-      %y2 = hydra.sub %y0, %y1
-      %yt = hydra.sum %y2 axes = [3]
+      %yt, %next_re, %next_im = hydra.call @average_step(%xt, %h_re, %h_im, %q_re, %q_im, %ps, %cs_re, %cs_im)
       hydra.yield %yt, %next_re, %next_im
     }
     hydra.yield %y, %end_re, %end_im
+  }
+
+  // The same, from zero where a document begins: `begins` [B, S, 1].
+  hydra.def @average_of_documents(%x, %log_rho, %phi, %p, %c_re, %c_im, %begins) {
+    %q_re, %q_im, %ps, %cs_re, %cs_im = hydra.call @factors(%log_rho, %phi, %p, %c_re, %c_im)
+    %inputs = hydra.reshape %x shape = [B, S, D, 1]
+    %one = hydra.constant value = 1
+    %goes_on = hydra.sub %one, %begins
+    %keeps = hydra.reshape %goes_on shape = [B, S, 1, 1]
+    %none = hydra.constant value = 0 shape = [B, 1, D, N]
+    %y, %end_re, %end_im = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs, %keep = %keeps) carry(%h_re = %none, %h_im = %none) {
+      %kept_re = hydra.mul %h_re, %keep
+      %kept_im = hydra.mul %h_im, %keep
+      %yt, %next_re, %next_im = hydra.call @average_step(%xt, %kept_re, %kept_im, %q_re, %q_im, %ps, %cs_re, %cs_im)
+      hydra.yield %yt, %next_re, %next_im
+    }
+    hydra.yield %y
   }
 
   // The same for all chunks of Q tokens at once.
@@ -384,8 +448,21 @@ hydra.model @megalodon version 1 {
   }
 
   // [B, S, D]: the average of all channels, and omega x.
-  hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega) {
+  hydra.def @moving_average(%x, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega, %begins) {
     %log_rho, %phi, %p, %c_re, %c_im = hydra.call @average_terms(%alpha, %delta, %theta, %gamma_re, %gamma_im)
+    %averaged = hydra.when packed {
+      %a = hydra.call @average_of_documents(%x, %log_rho, %phi, %p, %c_re, %c_im, %begins)
+      hydra.yield %a
+    } else {
+      %a = hydra.call @average_of_rows(%x, %log_rho, %phi, %p, %c_re, %c_im)
+      hydra.yield %a
+    }
+    %skipped = hydra.mul %x, %omega
+    %y = hydra.add %averaged, %skipped
+    hydra.yield %y
+  }
+
+  hydra.def @average_of_rows(%x, %log_rho, %phi, %p, %c_re, %c_im) {
     %averaged = hydra.when ema == sequential {
       %none = hydra.constant value = 0 shape = [B, 1, D, N]
       %a, %end_re, %end_im = hydra.call @average_by_tokens(%x, %log_rho, %phi, %p, %c_re, %c_im, %none, %none)
@@ -394,9 +471,7 @@ hydra.model @megalodon version 1 {
       %a = hydra.call @average_by_chunks(%x, %log_rho, %phi, %p, %c_re, %c_im)
       hydra.yield %a
     }
-    %skipped = hydra.mul %x, %omega
-    %y = hydra.add %averaged, %skipped
-    hydra.yield %y
+    hydra.yield %averaged
   }
 
   //===-- The model ---------------------------------------------------------------------------===//
@@ -500,32 +575,139 @@ hydra.model @megalodon version 1 {
     hydra.yield %out
   }
 
+  // Rows [B, S, H, dh] rotated by so many positions, which broadcast to [B, S, 1, 1, 1].
+  hydra.def @rotated(%x, %position) {
+    %pair = hydra.iota shape = [1, 1, 1, dh / 2, 1] axis = 3 dtype = f32
+    %fall = hydra.constant value = -2.0 * log(rope) / dh
+    %exponent = hydra.mul %pair, %fall
+    %frequency = hydra.exp %exponent
+    %angle = hydra.mul %frequency, %position
+    %cos = hydra.cos %angle
+    %sin = hydra.sin %angle
+    %pairs = hydra.reshape %x shape = [B, S, H, dh / 2, 2]
+    %x0 = hydra.slice %pairs axis = 4 start = 0 size = 1
+    %x1 = hydra.slice %pairs axis = 4 start = 1 size = 1
+    %x0c = hydra.mul %x0, %cos
+    %x1s = hydra.mul %x1, %sin
+    %x0s = hydra.mul %x0, %sin
+    %x1c = hydra.mul %x1, %cos
+    %y0 = hydra.sub %x0c, %x1s
+    %y1 = hydra.add %x0s, %x1c
+    %turned = hydra.concat %y0, %y1 axis = 4
+    %y = hydra.reshape %turned shape = [B, S, H, dh]
+    hydra.yield %y
+  }
+
+  // Attention of queries [B, S, H, dh] to keys [B, K, H, dh], each to those from number `from` to its own. The numbers of
+  // queries and where they begin broadcast to [B, 1, S, 1], those of keys to [1, 1, 1, K].
+  hydra.def @attend(%q, %keys, %values, %of_query, %of_key, %from) {
+    %qh = hydra.transpose %q order = [0, 2, 1, 3]
+    %kh = hydra.transpose %keys order = [0, 2, 1, 3]
+    %vh = hydra.transpose %values order = [0, 2, 1, 3]
+    %scores = hydra.matmul %qh, %kh transpose_b dtype = f32
+    %not_later = hydra.compare %of_key, %of_query is = "le"
+    %not_before = hydra.compare %of_key, %from is = "ge"
+    %never = hydra.constant value = -1.0e30
+    %seen = hydra.select %not_later, %scores, %never
+    %masked = hydra.select %not_before, %seen, %never
+    %weights = hydra.softmax %masked
+    %oh = hydra.matmul %weights, %vh
+    %o = hydra.transpose %oh order = [0, 2, 1, 3]
+    hydra.yield %o
+  }
+
+  // Where documents begin (1 there, 0 elsewhere), and how far a token is from the beginning of its own [B, S, 1].
+  hydra.def @documents(%tokens) {
+    %end = hydra.constant value = eos dtype = i32
+    %ends0 = hydra.compare %tokens, %end is = "eq"
+    %ends = hydra.cast %ends0 to = f32
+    %before = hydra.pad %ends axis = 1 before = 1 after = 0
+    %behind = hydra.slice %before axis = 1 start = 0 size = S
+    %t = hydra.iota shape = [B, S] axis = 1 dtype = f32
+    %none = hydra.constant value = 0
+    %start0 = hydra.mul %t, %behind
+    %start = hydra.prefix_scan axis = 1 over(%start0) combine(%a) with(%b) {
+      %latest = hydra.max %a, %b
+      hydra.yield %latest
+    }
+    %position0 = hydra.sub %t, %start
+    %first = hydra.compare %position0, %none is = "eq"
+    %begins0 = hydra.cast %first to = f32
+    %begins = hydra.reshape %begins0 shape = [B, S, 1]
+    %position = hydra.reshape %position0 shape = [B, S, 1]
+    hydra.yield %begins, %position
+  }
+
+  // Attention of queries and keys [B, S, H, dh] without positions within chunks of Cs, which begin anew where
+  // documents do.
+  hydra.def @attend_in_documents(%q0, %k0, %values, %position) {
+    %angles = hydra.reshape %position shape = [B, S, 1, 1, 1]
+    %q = hydra.call @rotated(%q0, %angles)
+    %k = hydra.call @rotated(%k0, %angles)
+    %i = hydra.iota shape = [1, 1, S, 1] axis = 2 dtype = f32
+    %j = hydra.iota shape = [1, 1, 1, S] axis = 3 dtype = f32
+    %at = hydra.reshape %position shape = [B, 1, S, 1]
+    %length = hydra.constant value = Cs
+    %chunks = hydra.div %at, %length
+    %chunk0 = hydra.cast %chunks to = i32
+    %chunk = hydra.cast %chunk0 to = f32
+    %whole = hydra.mul %chunk, %length
+    %within = hydra.sub %at, %whole
+    %from = hydra.sub %i, %within
+    %o = hydra.call @attend(%q, %k, %values, %i, %j, %from)
+    hydra.yield %o
+  }
+
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
     %start = hydra.call @embedded(%tokens)
+    %begins, %position = hydra.when packed {
+      %b, %p = hydra.call @documents(%tokens)
+      hydra.yield %b, %p
+    } else {
+      %none = hydra.constant value = 0
+      hydra.yield %none, %none
+    }
     %end = hydra.for @layers carry(%x = %start) {
       %tn_w = hydra.use @tn_w
       %tn_b = hydra.use @tn_b
-      %xt = hydra.call @timestep_norm(%x, %tn_w, %tn_b)
+      %xt = hydra.call @norm_of_rows(%x, %tn_w, %tn_b, %begins, %position)
       %alpha = hydra.use @alpha
       %delta = hydra.use @delta
       %theta = hydra.use @theta
       %gamma_re = hydra.use @gamma_re
       %gamma_im = hydra.use @gamma_im
       %omega = hydra.use @omega
-      %average = hydra.call @moving_average(%xt, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega)
+      %average = hydra.call @moving_average(%xt, %alpha, %delta, %theta, %gamma_re, %gamma_im, %omega, %begins)
       %q0, %k0, %values, %mx = hydra.call @projections(%xt, %average)
       // Attention within chunks.
-      %q = hydra.rope %q0 base = rope period = Cs
-      %k = hydra.rope %k0 base = rope period = Cs
-      %o = hydra.attention %q, %k, %values scale = 1.0 causal chunk = Cs
+      %o = hydra.when packed {
+        %a = hydra.call @attend_in_documents(%q0, %k0, %values, %position)
+        hydra.yield %a
+      } else {
+        %q = hydra.rope %q0 base = rope period = Cs
+        %k = hydra.rope %k0 base = rope period = Cs
+        %a = hydra.attention %q, %k, %values scale = 1.0 causal chunk = Cs
+        hydra.yield %a
+      }
       %out = hydra.call @rest(%x, %mx, %o)
       hydra.yield %out
     }
     %norm_w = hydra.use @norm_w
     %norm_b = hydra.use @norm_b
-    %final = hydra.call @timestep_norm(%end, %norm_w, %norm_b)
+    %final = hydra.call @norm_of_rows(%end, %norm_w, %norm_b, %begins, %position)
     hydra.yield %final
+  }
+
+  hydra.def @norm_of_rows(%x, %w, %b, %begins, %position) {
+    %y = hydra.when packed {
+      %n = hydra.call @timestep_norm_of_documents(%x, %w, %b, %begins, %position)
+      hydra.yield %n
+    } else {
+      %n = hydra.call @timestep_norm(%x, %w, %b)
+      hydra.yield %n
+    }
+    hydra.yield %y
   }
 
   hydra.def @head() {
@@ -543,7 +725,17 @@ hydra.model @megalodon version 1 {
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
     %final = hydra.call @trunk(%tokens)
     %head = hydra.call @head()
-    %loss = hydra.linear_cross_entropy %final, %head, %labels
+    %own = hydra.when packed {
+      // What follows the end of a document belongs to the next one.
+      %end = hydra.constant value = eos dtype = i32
+      %ignored = hydra.constant value = -100 dtype = i32
+      %ends = hydra.compare %tokens, %end is = "eq"
+      %inside = hydra.select %ends, %ignored, %labels
+      hydra.yield %inside
+    } else {
+      hydra.yield %labels
+    }
+    %loss = hydra.linear_cross_entropy %final, %head, %own
     hydra.return loss = %loss
   }
 
@@ -556,60 +748,6 @@ hydra.model @megalodon version 1 {
   }
 
   //===-- Reading on --------------------------------------------------------------------------===//
-
-  // Rows [B, S, H, dh] that were rotated for positions from 0, rotated further for positions from `position`
-  // [1]: all of them by the same angles.
-  hydra.def @further(%x, %position) {
-    %pair = hydra.iota shape = [dh / 2] axis = 0 dtype = f32
-    %fall = hydra.constant value = -2.0 * log(rope) / dh
-    %exponent = hydra.mul %pair, %fall
-    %frequency = hydra.exp %exponent
-    %angle = hydra.mul %frequency, %position
-    %cos0 = hydra.cos %angle
-    %sin0 = hydra.sin %angle
-    %cos = hydra.reshape %cos0 shape = [1, 1, 1, dh / 2, 1]
-    %sin = hydra.reshape %sin0 shape = [1, 1, 1, dh / 2, 1]
-    %pairs = hydra.reshape %x shape = [B, S, H, dh / 2, 2]
-    %x0 = hydra.slice %pairs axis = 4 start = 0 size = 1
-    %x1 = hydra.slice %pairs axis = 4 start = 1 size = 1
-    %x0c = hydra.mul %x0, %cos
-    %x1s = hydra.mul %x1, %sin
-    %x0s = hydra.mul %x0, %sin
-    %x1c = hydra.mul %x1, %cos
-    %y0 = hydra.sub %x0c, %x1s
-    %y1 = hydra.add %x0s, %x1c
-    %turned = hydra.concat %y0, %y1 axis = 4
-    %y = hydra.reshape %turned shape = [B, S, H, dh]
-    hydra.yield %y
-  }
-
-  // Attention of S queries behind `position` tokens to the last Cs keys before them and their own: those of
-  // the same chunk, not later than the query.
-  hydra.def @attend(%q, %keys, %values, %position) {
-    %qh = hydra.transpose %q order = [0, 2, 1, 3]
-    %kh = hydra.transpose %keys order = [0, 2, 1, 3]
-    %vh = hydra.transpose %values order = [0, 2, 1, 3]
-    %scores = hydra.matmul %qh, %kh transpose_b dtype = f32
-    %i = hydra.iota shape = [S, 1] axis = 0 dtype = f32
-    %j = hydra.iota shape = [1, Cs + S] axis = 1 dtype = f32
-    %back = hydra.constant value = Cs
-    %of_query = hydra.add %i, %position
-    %j_now = hydra.add %j, %position
-    %of_key = hydra.sub %j_now, %back
-    %chunks = hydra.div %of_query, %back
-    %chunk0 = hydra.cast %chunks to = i32
-    %chunk = hydra.cast %chunk0 to = f32
-    %chunk_start = hydra.mul %chunk, %back
-    %not_later = hydra.compare %of_key, %of_query is = "le"
-    %not_before = hydra.compare %of_key, %chunk_start is = "ge"
-    %never = hydra.constant value = -1.0e30
-    %seen = hydra.select %not_later, %scores, %never
-    %masked = hydra.select %not_before, %seen, %never
-    %weights = hydra.softmax %masked
-    %oh = hydra.matmul %weights, %vh
-    %o = hydra.transpose %oh order = [0, 2, 1, 3]
-    hydra.yield %o
-  }
 
   // The next S tokens of sequences of which `position` [1] f32 were read: scores, and what the tokens after them
   // need to know; all zeros before the first token. However a sequence is cut, the scores are the same.
@@ -639,11 +777,24 @@ hydra.model @megalodon version 1 {
       %q0, %k0, %v1, %mx = hydra.call @projections(%xt, %average)
       %q1 = hydra.rope %q0 base = rope
       %k1 = hydra.rope %k0 base = rope
-      %q = hydra.call @further(%q1, %position)
-      %k = hydra.call @further(%k1, %position)
+      // What was rotated for positions from 0 is rotated further, all by the same angles.
+      %angles = hydra.reshape %position shape = [1, 1, 1, 1, 1]
+      %q = hydra.call @rotated(%q1, %angles)
+      %k = hydra.call @rotated(%k1, %angles)
       %all_keys = hydra.concat %keys_before, %k axis = 1
       %all_values = hydra.concat %values_before, %v1 axis = 1
-      %o = hydra.call @attend(%q, %all_keys, %all_values, %position)
+      // The last Cs keys before the call and its own: those of the query's chunk.
+      %i = hydra.iota shape = [1, 1, S, 1] axis = 2 dtype = f32
+      %j = hydra.iota shape = [1, 1, 1, Cs + S] axis = 3 dtype = f32
+      %back = hydra.constant value = Cs
+      %of_query = hydra.add %i, %position
+      %j_now = hydra.add %j, %position
+      %of_key = hydra.sub %j_now, %back
+      %chunks = hydra.div %of_query, %back
+      %chunk0 = hydra.cast %chunks to = i32
+      %chunk = hydra.cast %chunk0 to = f32
+      %from = hydra.mul %chunk, %back
+      %o = hydra.call @attend(%q, %all_keys, %all_values, %of_query, %of_key, %from)
       %out = hydra.call @rest(%x, %mx, %o)
 
       %keys_kept = hydra.slice %all_keys axis = 1 start = S size = Cs

@@ -376,18 +376,28 @@ private:
         entry.eraseArgument(i);
   }
 
-  /// Notes which arguments are ids of what, from their direct users.
+  /// Notes which arguments are ids of what, from who reads them: directly, a view of them, or some of
+  /// them in place of others.
   void boundIds(EntryOp entry) {
     SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
     for (BlockArgument argument : entry.getBody().getArguments())
-      for (OpOperand &use : argument.getUses())
-        if (auto user = dyn_cast<IdOpInterface>(use.getOwner()))
-          if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
-            int64_t &bound = ids[argument.getArgNumber()];
-            int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
-            bound = range->labels && bound <= 0 ? -limit : limit;
-          }
+      boundIds(argument, ids[argument.getArgNumber()]);
     entry.setIds(ids);
+  }
+
+  void boundIds(Value value, int64_t &bound) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      if (auto user = dyn_cast<IdOpInterface>(op))
+        if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
+          int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
+          bound = range->labels && bound <= 0 ? -limit : limit;
+        }
+      auto storage = dyn_cast<StorageOpInterface>(op);
+      bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
+      if (isViewed || (isa<SelectOp>(op) && use.getOperandNumber() > 0))
+        boundIds(op->getResult(0), bound);
+    }
   }
 
   LogicalResult bindBlock(Block &block) {

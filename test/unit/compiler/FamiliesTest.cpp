@@ -15,20 +15,26 @@ using Settings = std::vector<std::string>;
 
 constexpr int64_t kBatch = 2, kLength = 20, kVocabulary = 97;
 
-/// One entry of a model, bound to numbers.
+struct Size {
+  int64_t batch = kBatch, length = kLength;
+};
+
+/// One entry of a model, bound to numbers; of `loss` with the gradients of all parameters.
 class Program {
 public:
   Program(const std::string &model, Settings settings, const std::string &entry,
-          const std::string &preset = "ref") {
+          const std::string &preset = "ref", Size size = {}) {
     module = compiler.parseFile(sourcePath("models/" + model + ".mlir"));
     BindingOptions binding;
     binding.preset = preset;
     binding.settings = std::move(settings);
-    binding.batch = kBatch;
-    binding.seq = kLength;
+    binding.batch = size.batch;
+    binding.seq = size.length;
     binding.programs = {"program:" + entry};
     bound = module && compiler.run(*module, [&](mlir::OpPassManager &passes) {
       buildForwardPipeline(passes, binding);
+      if (entry == "loss")
+        buildTrainingPipeline(passes, Mode::Grad, {"program"}, /*accumulation=*/1, /*clip=*/false);
     });
     EXPECT_TRUE(bound) << compiler.takeDiagnostics();
   }
@@ -45,11 +51,14 @@ public:
     return *values;
   }
 
-  /// The result of that name. Values that the program does not take are not looked at.
-  RefTensor operator()(const TensorMap &values, const char *result) {
+  /// All results. Values that the program does not take are not looked at.
+  TensorMap run(const TensorMap &values) {
     llvm::FailureOr<TensorMap> results = interpret(programOf(*module, "program"), values);
     EXPECT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
-    return succeeded(results) ? results->lookup(result) : RefTensor();
+    return succeeded(results) ? *results : TensorMap();
+  }
+  RefTensor operator()(const TensorMap &values, const char *result) {
+    return run(values).lookup(result);
   }
 
   bool bound = false;
@@ -196,4 +205,37 @@ TEST(Megalodon, WithoutAttentionsResultOnlyTheFeedForwardPartIsLeft) {
     for (double &v : values[name].data)
       v += 0.3;
   EXPECT_LE(distance(before, logits(values, "logits"), 0, 0, kLength), 1e-12);
+}
+
+// Two documents in a row, the second of which begins within a chunk, are what they are alone.
+TEST(Megalodon, PackedDocumentsAreAsInRowsOfTheirOwn) {
+  constexpr int64_t first = 20, second = 12, eos = 3;
+  Program packed("megalodon", {"packed=true", "eos=3"}, "loss", "ref", {1, first + second});
+  Program alone("megalodon", {}, "loss", "ref", {1, first});
+  Program behind("megalodon", {}, "loss", "ref", {1, second});
+  ASSERT_TRUE(packed.bound && alone.bound && behind.bound);
+  std::vector<double> text(first + second + 1);
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<double>(10 + (i * i * 7 + 3 * i) % 80);
+  text[first - 1] = eos;
+  const auto give = [&](TensorMap values, int64_t begin, int64_t length) {
+    RefTensor tokens({1, length}), labels({1, length});
+    std::copy_n(text.begin() + begin, length, tokens.data.begin());
+    std::copy_n(text.begin() + begin + 1, length, labels.data.begin());
+    values["tokens"] = tokens;
+    values["labels"] = labels;
+    return values;
+  };
+  TensorMap ofFirst = give(alone.values(), 0, first);
+  ofFirst["labels"].data[first - 1] = -100; // which is the second's first token
+  const TensorMap whole = packed.run(give(packed.values(), 0, first + second)),
+                  a = alone.run(ofFirst), b = behind.run(give(behind.values(), first, second));
+  ASSERT_EQ(whole.size(), a.size());
+  // Losses and gradients are means over tokens that count.
+  const double share = double(first - 1) / double(first - 1 + second);
+  for (auto &[name, tensor] : whole)
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      ASSERT_NEAR(tensor.data[i],
+                  share * a.lookup(name).data[i] + (1.0 - share) * b.lookup(name).data[i], 1e-11)
+          << name.str() << " " << i;
 }
