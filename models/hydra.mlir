@@ -282,7 +282,7 @@ hydra.model @hydra version 1 {
     %off = hydra.sub %x, %mean
     %squares = hydra.mul %off, %off
     %sum = hydra.sum %squares axes = [0, 1, 2]
-    %share = hydra.constant value = 1.0 / (B * S - 1)
+    %share = hydra.constant value = 1.0 / max(1, B * S - 1)
     %variance = hydra.mul %sum, %share
     hydra.yield %mean, %variance
   }
@@ -850,7 +850,8 @@ hydra.model @hydra version 1 {
     %means_of_rows = hydra.mean %rows axes = [1] keep
     %computed = hydra.mul %means_of_rows, %token
     %target = hydra.constant value = kappa
-    hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths, mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
+    hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
+        mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
   }
 
   // What held-out text is measured by: the cross entropy alone.
@@ -930,8 +931,8 @@ hydra.model @hydra version 1 {
 
   // The next S tokens of sequences of which `position` [1] f32 were read: scores, and what the tokens after them need
   // to know; all zeros before the first token. However a sequence of up to T tokens is cut, the scores are the same,
-  // if the Mixture-of-Depths is dense: what passes it is chosen among the tokens of a call. Longer ones are read as if
-  // each token saw the T before it.
+  // if the Mixture-of-Depths is dense: what passes it is chosen among the tokens of a call. Of longer ones a call sees
+  // the T tokens before it.
   // taps1, taps2: what the last two tokens are before and between the convolutions; shifted: the last one's part of
   // the next one's values.
   hydra.entry @continue(%tokens: [B, S] i32, %position: [1] f32, %keys: [Nb, B, T, Hk, hd] f32, %values: [Nb, B, T, Hk, hd] f32,
@@ -992,6 +993,7 @@ hydra.model @hydra version 1 {
     %final = hydra.rms_norm %end, %norm eps = eps
     %head = hydra.use @tok_emb
     %logits = hydra.linear %final, %head
-    hydra.return logits = %logits, keys = %keys_after, values = %values_after, taps1 = %taps1_after, taps2 = %taps2_after, shifted = %shifted_after
+    hydra.return logits = %logits, keys = %keys_after, values = %values_after, taps1 = %taps1_after,
+        taps2 = %taps2_after, shifted = %shifted_after
   }
 }

@@ -809,6 +809,7 @@ hydra.model @megalodon version 1 {
     %final, %last_after = hydra.call @timestep_norm_behind(%end, %norm_w, %norm_b, %last_norm, %position)
     %head = hydra.call @head()
     %logits = hydra.linear %final, %head
-    hydra.return logits = %logits, norms = %norms_after, last_norm = %last_after, averages = %averages_after, keys = %keys_after, values = %values_after
+    hydra.return logits = %logits, norms = %norms_after, last_norm = %last_after, averages = %averages_after,
+        keys = %keys_after, values = %values_after
   }
 }

@@ -135,13 +135,18 @@ LogicalResult ForOp::verify() {
   auto stack = model ? model.lookupSymbol<StackOp>(getStackAttr()) : StackOp();
   if (!stack)
     return emitOpError() << "there is no stack @" << getStack();
+  if (getNumResults() < getInits().size())
+    return emitOpError() << "carries " << getInits().size() << " values but has " << getNumResults()
+                         << " results";
   SmallVector<Type> sequences(getSequences().getTypes());
   llvm::append_range(sequences, getJoined().getTypes());
   for (Type type : sequences) {
-    if (isUnbound(type) || isa<ExprAttr>(stack.getCountAttr()))
+    if (isUnbound(type))
       continue;
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() == 0 || tensor.getShape()[0] != stack.getCount())
+    if (tensor.getRank() == 0)
+      return emitOpError() << "goes over or joins " << type << ", which has no rows";
+    if (!isa<ExprAttr>(stack.getCountAttr()) && tensor.getShape()[0] != stack.getCount())
       return emitOpError() << "has a sequence of " << type << " for the " << stack.getCount()
                            << " elements of @" << getStack();
   }
@@ -151,10 +156,12 @@ LogicalResult ForOp::verify() {
 LogicalResult ForOp::verifyRegions() {
   Operation *yield = getBody().front().getTerminator();
   const size_t inits = getInits().size();
-  if (yield->getNumOperands() != getNumResults() || getNumResults() < inits ||
-      getBody().getNumArguments() != getNumOperands())
+  if (yield->getNumOperands() != getNumResults())
     return emitOpError() << "has " << getNumResults() << " results but yields "
                          << yield->getNumOperands();
+  if (getBody().getNumArguments() != getNumOperands())
+    return emitOpError() << "has " << getNumOperands() << " operands but a body of "
+                         << getBody().getNumArguments() << " arguments";
   for (auto [sequence, argument] : llvm::zip(getSequences(), getBody().getArguments()))
     if (rowType(sequence.getType()) != argument.getType())
       return emitOpError() << "goes over " << sequence.getType() << " but is given "

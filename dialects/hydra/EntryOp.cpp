@@ -192,6 +192,8 @@ LogicalResult EntryOp::verify() {
     if (!isa<UnitAttr>(value)) {
       if (!isRealOrExpr(value))
         return emitOpError() << "argument '" << name << "' has a default that is not a number";
+      if (element.isInteger(32) && isa<FloatAttr>(value))
+        return emitOpError() << "argument '" << name << "' has a default that is not an integer";
       if (!cast<ArrayAttr>(shape).empty() || getWalk())
         return emitOpError() << "argument '" << name << "' has a default, but is not one number";
     }

@@ -6,6 +6,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
 #include <functional>
 
 using namespace mlir;
@@ -211,7 +212,11 @@ private:
           return failure();
       return success();
     }
-    return isa<ParamOp, StateOp>(op) ? bindVariable(op) : success();
+    if (!isa<ParamOp, StateOp>(op))
+      return success();
+    conditions[cast<StringAttr>(op.getAttr(SymbolTable::getSymbolAttrName()))] =
+        op.getAttr("condition");
+    return bindVariable(op);
   }
 
   LogicalResult bindVariable(Operation &op) {
@@ -298,6 +303,14 @@ private:
     if (auto symbol = symbols.find(dim);
         symbol != symbols.end() &&
         (symbol->second.kind == "choice" || symbol->second.kind == "flag")) {
+      for (DeriveOp derived : model.getBody().getOps<DeriveOp>()) {
+        bool reads = false;
+        forEachSymbol(derived.getValue(), [&](StringRef name) { reads |= name == dim; });
+        if (reads)
+          return model.emitOpError()
+                 << "program '" << program << "' sets '" << dim << "', on which '"
+                 << derived.getSymbol() << "' depends, which all programs share";
+      }
       Attribute value = parseLiteral(&getContext(), text);
       std::string want =
           value ? checkSymbolValue(value, symbol->second.kind, symbol->second.options) : "a value";
@@ -328,45 +341,63 @@ private:
                                    << " has no value; set " << dim << "=VALUE";
       environment.values[dim] = value;
     }
-    if (failed(evaluateAttributes(entry)))
-      return failure();
-    for (auto [argument, shape, dtype] :
-         llvm::zip(entry.getBody().getArguments(), entry.getArgShapes(), entry.getArgDtypes())) {
-      if (!isIntListOrExprs(shape))
-        return entry.emitOpError("has an argument with a dimension that is not an integer");
-      if (std::string problem = checkShape(intList(cast<ArrayAttr>(shape))); !problem.empty())
-        return entry.emitOpError() << "argument shape " << problem;
-      argument.setType(
-          RankedTensorType::get(intList(cast<ArrayAttr>(shape)), cast<TypeAttr>(dtype).getValue()));
-    }
     const llvm::StringMap<Attribute> saved = environment.values;
     for (const auto &choice : programChoices[entry.getSymName()])
       environment.values[choice.first()] = choice.second;
-    LogicalResult result = bindBlock(entry.getBody().front());
+    LogicalResult result = bindProgram(entry);
     environment.values = saved;
-    if (succeeded(result)) {
-      dropMissingUpdates(entry.getReturn());
-      eraseUnusedNumbers(entry);
-      boundIds(entry);
-    }
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
       environment.values.erase(dim);
     entry.setDimsAttr(ArrayAttr::get(&getContext(), {}));
     return result;
   }
 
-  /// Drops the new values of state that this configuration does not have.
-  void dropMissingUpdates(ReturnOp end) {
+  /// The same once its dimensions and choices have values.
+  LogicalResult bindProgram(EntryOp entry) {
+    if (failed(evaluateAttributes(entry)))
+      return failure();
+    for (auto [argument, shape, dtype, value] :
+         llvm::zip(entry.getBody().getArguments(), entry.getArgShapes(), entry.getArgDtypes(),
+                   entry.getArgDefaults())) {
+      if (!isIntListOrExprs(shape))
+        return entry.emitOpError("has an argument with a dimension that is not an integer");
+      if (!isa<UnitAttr>(value) && (!isRealOrExpr(value) || !std::isfinite(realValue(value))))
+        return entry.emitOpError("has an argument with a default that is not a finite number");
+      if (std::string problem = checkShape(intList(cast<ArrayAttr>(shape))); !problem.empty())
+        return entry.emitOpError() << "argument shape " << problem;
+      argument.setType(
+          RankedTensorType::get(intList(cast<ArrayAttr>(shape)), cast<TypeAttr>(dtype).getValue()));
+    }
+    if (failed(bindBlock(entry.getBody().front())) || failed(dropMissingUpdates(entry.getReturn())))
+      return failure();
+    eraseUnusedNumbers(entry);
+    boundIds(entry);
+    return success();
+  }
+
+  /// Drops the new values of state that this configuration does not have: the model's, or that of
+  /// this program alone.
+  LogicalResult dropMissingUpdates(ReturnOp end) {
     SmallVector<Attribute> updated;
     SmallVector<Value> values(end.getOutputs());
     for (auto [symbol, value] :
-         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates()))
-      if (model.lookupSymbol(symbol)) {
-        updated.push_back(symbol);
-        values.push_back(value);
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+      if (!model.lookupSymbol(symbol))
+        continue;
+      if (Attribute condition = conditions.lookup(symbol.getAttr())) {
+        FailureOr<Attribute> holds =
+            evaluate(condition, environment, [&] { return end.emitOpError(); });
+        if (failed(holds))
+          return failure();
+        if (*holds == BoolAttr::get(&getContext(), false))
+          continue;
       }
+      updated.push_back(symbol);
+      values.push_back(value);
+    }
     end.getValuesMutable().assign(values);
     end.setUpdatedAttr(ArrayAttr::get(&getContext(), updated));
+    return success();
   }
 
   /// Numbers of a step that this configuration does not read are none of its arguments.
@@ -376,16 +407,20 @@ private:
         entry.eraseArgument(i);
   }
 
-  /// Notes which arguments are ids of what, from who reads them: directly, a view of them, or some of
-  /// them in place of others.
+  /// Notes which arguments are ids of what, from who reads them: directly, a view of them, or some
+  /// of them in place of others.
   void boundIds(EntryOp entry) {
     SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
-    for (BlockArgument argument : entry.getBody().getArguments())
-      boundIds(argument, ids[argument.getArgNumber()]);
+    for (BlockArgument argument : entry.getBody().getArguments()) {
+      DenseSet<Value> seen;
+      boundIds(argument, ids[argument.getArgNumber()], seen);
+    }
     entry.setIds(ids);
   }
 
-  void boundIds(Value value, int64_t &bound) {
+  void boundIds(Value value, int64_t &bound, DenseSet<Value> &seen) {
+    if (!seen.insert(value).second)
+      return;
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
       if (auto user = dyn_cast<IdOpInterface>(op))
@@ -396,7 +431,7 @@ private:
       auto storage = dyn_cast<StorageOpInterface>(op);
       bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
       if (isViewed || (isa<SelectOp>(op) && use.getOperandNumber() > 0))
-        boundIds(op->getResult(0), bound);
+        boundIds(op->getResult(0), bound, seen);
     }
   }
 
@@ -637,6 +672,7 @@ private:
 
   ModelOp model;
   Environment environment;
+  DenseMap<StringAttr, Attribute> conditions; ///< of parameters and state outside of stacks
   ScanWriter scans{environment, [this](Block::iterator begin, Block::iterator end) {
                      return bindOperations(begin, end);
                    }};

@@ -43,10 +43,9 @@ private:
       OpBuilder b(end);
       Outputs outputs = takeOutputs(end);
       entry.setStage("train");
-      return update(b, entry, outputs,
-                    [&](ParamOp param) {
-                      return end.getOutput(("grad." + param.getSymName()).str());
-                    });
+      return update(b, entry, outputs, [&](ParamOp param) {
+        return end.getOutput(("grad." + param.getSymName()).str());
+      });
     }
     return splitAccumulation(entry);
   }
@@ -121,8 +120,8 @@ private:
     Value one = build::constant(b, loc, type, 1.0);
     Value guarded = AddOp::create(b, loc, norm, build::constant(b, loc, type, 1e-6));
     Value ratio = MinOp::create(b, loc, one, DivOp::create(b, loc, clip, guarded));
-    Value wanted = CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0),
-                                     b.getStringAttr("gt"));
+    Value wanted =
+        CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0), b.getStringAttr("gt"));
     return SelectOp::create(b, loc, wanted, ratio, one);
   }
 
@@ -130,6 +129,9 @@ private:
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs outputs,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = withPhase(entry.getLoc(), "optimizer");
+    for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
+      if (name == "lr" || name == "step" || name == "clip")
+        return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     auto scalar = RankedTensorType::get({}, b.getF32Type());
     Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
     Value step = entry.addArgument("step", RankedTensorType::get({}, b.getI32Type()), loc,
@@ -154,11 +156,10 @@ private:
       FailureOr<StateOp> v = state(param.getSymName() + ".v", moment, at);
       if (failed(m) || failed(v))
         return failure();
-      auto step1 = AdamWOp::create(b, at, read(b, param, type), read(b, *m, moment),
-                                   read(b, *v, moment), gradient, lr, step, scale,
-                                   group->getBeta1Attr(), group->getBeta2Attr(),
-                                   group->getEpsAttr(), group->getWdAttr(),
-                                   group->getLrScaleAttr());
+      auto step1 =
+          AdamWOp::create(b, at, read(b, param, type), read(b, *m, moment), read(b, *v, moment),
+                          gradient, lr, step, scale, group->getBeta1Attr(), group->getBeta2Attr(),
+                          group->getEpsAttr(), group->getWdAttr(), group->getLrScaleAttr());
       outputs.set(param, step1.getP1());
       outputs.set(*m, step1.getM1());
       outputs.set(*v, step1.getV1());
@@ -176,7 +177,8 @@ private:
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
       Location at = withPhase(param.getLoc(), "optimizer");
       Value gradient = end.getOutput(("grad." + param.getSymName()).str());
-      RankedTensorType type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
+      RankedTensorType type =
+          RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
       FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at);
       if (failed(sum))
         return failure();
@@ -188,14 +190,17 @@ private:
     auto [stem, phase] = entry.getSymName().split('.');
     entry.setSymName(phase.empty() ? "accumulate" : ("accumulate." + phase).str());
     entry.setStage("accumulate");
-    if (model.lookupSymbol<EntryOp>("apply"))
-      return success();
+    if (auto existing = model.lookupSymbol<EntryOp>("apply")) {
+      if (existing.getStage() == "apply")
+        return success();
+      return existing.emitOpError("has the name of the program that applies accumulated gradients");
+    }
 
     b.setInsertionPointAfter(entry);
     auto none = b.getArrayAttr({});
-    auto apply = EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none,
-                                 none, none, b.getStringAttr("apply"),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr());
+    auto apply =
+        EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none, none, none,
+                        b.getStringAttr("apply"), b.getDenseI64ArrayAttr({}), WalkAttr());
     b.setInsertionPointToEnd(&apply.getBody().emplaceBlock());
     auto applyEnd = ReturnOp::create(b, entry.getLoc(), ValueRange(), none, none);
     b.setInsertionPoint(applyEnd);

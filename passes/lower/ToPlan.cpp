@@ -66,12 +66,16 @@ public:
       return entry.emitOpError() << "argument '" << name.getValue() << "' is " << value
                                  << " unless given; in another program it is "
                                  << scalar.getValue().convertToDouble();
+    BlockArgument number = entry.getBody().getArgument(argument);
+    Type element = build::typeOf(number).getElementType();
+    if (scalar && cast<MemRefType>(scalar.getBuffer().getType()).getElementType() != element)
+      return entry.emitOpError() << "argument '" << name.getValue()
+                                 << "' is of another type in another program";
     if (!scalar) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(firstProgram);
-      BlockArgument number = entry.getBody().getArgument(argument);
       Value buffer = addBuffer(build::typeOf(number), "other", number.getLoc());
-      StringRef schedule = name.getValue() == "step" ? "step" : "constant";
+      StringRef schedule = name.getValue() == "step" && element.isInteger(32) ? "step" : "constant";
       scalar = plan::ScalarOp::create(b, number.getLoc(), name, b.getStringAttr(schedule),
                                       b.getF64FloatAttr(value), buffer);
     }

@@ -385,7 +385,8 @@ private:
     const auto same = [&](const Input *x, const Input *y) {
       const Tensor &s = *plan.tensors()->Get(x->tensor()), &t = *plan.tensors()->Get(y->tensor());
       return x->name()->string_view() == y->name()->string_view() && x->kind() == y->kind() &&
-             s.dtype() == t.dtype() && s.shape()->size() == t.shape()->size();
+             x->limit() == y->limit() && x->ignored() == y->ignored() && s.dtype() == t.dtype() &&
+             s.shape()->size() == t.shape()->size();
     };
     return std::equal(a.inputs()->begin(), a.inputs()->end(), b.inputs()->begin(),
                       b.inputs()->end(), same);

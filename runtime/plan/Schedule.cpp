@@ -71,8 +71,8 @@ NamedSchedule parseSchedule(std::string_view text) {
   schedule.kind = ScheduleKind::linear;
   schedule.first = 1; // so that the first step of a warm-up moves
   result.name = takeUntil(text, '=');
-  if (result.name.empty() || !readNumber(takeUntil(text, ','), schedule.peak) ||
-      !std::isfinite(schedule.peak))
+  if (result.name.empty() || whole.ends_with(',') ||
+      !readNumber(takeUntil(text, ','), schedule.peak) || !std::isfinite(schedule.peak))
     refuse();
   if (result.name == "lr" || result.name == "clip")
     support::fail("--scalar: {} is given by --{}", result.name, result.name);
@@ -85,11 +85,23 @@ NamedSchedule parseSchedule(std::string_view text) {
                            : key == "over"   ? &schedule.warmup_steps
                            : key == "levels" ? &schedule.levels
                                              : nullptr;
-    if (!place || !readNumber(setting, *place) || *place < 0 || *place > kNoEnd)
+    if (!place || *place != 0 || !readNumber(setting, *place) || *place < 0 || *place > kNoEnd)
       refuse();
   }
   if (schedule.warmup_steps == 0 && schedule.levels > 0)
     support::fail("--scalar: levels of {} need over=STEPS to reach them", result.name);
+  return result;
+}
+
+std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts) {
+  std::vector<NamedSchedule> result;
+  for (const std::string &text : texts) {
+    NamedSchedule next = parseSchedule(text);
+    for (const NamedSchedule &other : result)
+      if (other.name == next.name)
+        support::fail("--scalar: {} is given twice", next.name);
+    result.push_back(std::move(next));
+  }
   return result;
 }
 

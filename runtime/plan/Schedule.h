@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -29,6 +30,8 @@ struct NamedSchedule {
   planfile::ScheduleT schedule;
 };
 NamedSchedule parseSchedule(std::string_view text);
+/// The same of several; no name twice.
+std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts);
 
 /// In words, such as "cosine 0.001 to 0.0001 at step 1000, warm-up of 100".
 std::string scheduleText(const planfile::ScheduleT &schedule);

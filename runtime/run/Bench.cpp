@@ -61,8 +61,8 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
   times.add({milliseconds(spread.median), milliseconds(spread.mean), milliseconds(spread.deviation),
              milliseconds(spread.minimum),
              countText(static_cast<uint64_t>(double(session.tokens()) / spread.median)),
-             fmt::format("{:.1f}", double(file.plan().cost()->flops()) / spread.median * 1e-9)});
-  const double rate = double(file.plan().cost()->flops()) / spread.median;
+             fmt::format("{:.1f}", double(session.cost().flops()) / spread.median * 1e-9)});
+  const double rate = double(session.cost().flops()) / spread.median;
   std::string products;
   if (file.plan().header()->precision()->string_view() != "fp32") {
     if (const std::optional<double> measured = executor.matmulRate())

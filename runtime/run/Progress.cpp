@@ -42,8 +42,8 @@ std::string Progress::fields(const StepReport &report) const {
   std::string text =
       fmt::format("{:.1f} ms  {} tok/s", report.seconds * 1e3,
                   countText(static_cast<uint64_t>(double(report.tokens) / report.seconds)));
-  if (options.predictedSeconds > 0)
-    text += fmt::format("  {:.0f}% of limit", 100 * options.predictedSeconds / report.seconds);
+  if (report.predictedSeconds > 0)
+    text += fmt::format("  {:.0f}% of limit", 100 * report.predictedSeconds / report.seconds);
   return text;
 }
 

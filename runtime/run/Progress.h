@@ -14,12 +14,12 @@ struct StepReport {
   double loss = 0;                     // of the batch, before the update
   double seconds = 0, dataSeconds = 0; // of the step; of these, waiting for its batch
   std::optional<double> learningRate, gradientNorm;
-  uint64_t tokens = 0; // of the step
+  uint64_t tokens = 0;         // of the step
+  double predictedSeconds = 0; // 0: no prediction
 };
 
 struct ProgressOptions {
   int64_t firstStep = 0, lastStep = 0; // steps made before the run, and after it
-  double predictedSeconds = 0;         // of a step; 0: no prediction
   uint64_t memoryBytes = 0;
   int64_t every = 1; // plain lines: steps from one to the next
   bool live = false; // one line that is overwritten, for terminals

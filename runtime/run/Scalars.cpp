@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <span>
 
 using namespace hydra::runtime;
@@ -16,14 +18,26 @@ using namespace hydra::planfile;
 namespace {
 
 void apply(const ScheduleChange &change, ScheduleT &schedule) {
+  schedule = change.whole.value_or(schedule);
   schedule.kind = change.kind.value_or(schedule.kind);
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
   schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
   schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
   schedule.total_steps = change.total.value_or(schedule.total_steps);
-  schedule.delay_steps = change.delay.value_or(schedule.delay_steps);
-  schedule.levels = change.levels.value_or(schedule.levels);
+}
+
+/// Throws Error when the numbers of a schedule are none of the tensor's type.
+void checkType(const std::string &name, const Tensor &tensor, const ScheduleT &schedule) {
+  if (schedule.kind == ScheduleKind::step)
+    return;
+  const bool whole = dtypeOf(tensor) == hydra::support::DType::I32;
+  if (whole && (schedule.peak != std::nearbyint(schedule.peak) || schedule.warmup_steps > 0))
+    hydra::support::fail("scalar {}: takes whole numbers, not {}", name, scheduleText(schedule));
+  const double most =
+      whole ? std::numeric_limits<int32_t>::max() : std::numeric_limits<float>::max();
+  if (std::abs(schedule.peak) > most)
+    hydra::support::fail("scalar {}: {:g} is beyond its type", name, schedule.peak);
 }
 
 } // namespace
@@ -43,6 +57,7 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
     } catch (const support::Error &error) {
       support::fail("{}: {}", name, error.what());
     }
+    checkType(name, *plan.tensors()->Get(scalar->tensor()), schedule);
     entries.push_back(
         {name, plan.tensors()->Get(scalar->tensor()), scalar->tensor(), std::move(schedule)});
   }

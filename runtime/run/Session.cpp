@@ -29,21 +29,23 @@ SessionOptions withSeed(SessionOptions options) {
   return options;
 }
 
+/// The step is counted; all other scalars can be given.
+bool canBeGiven(const Scalar &scalar) { return scalar.schedule()->kind() != ScheduleKind::step; }
+
 /// Scalars that the file of inputs holds are the same in every step.
 std::map<std::string, ScheduleChange>
 withGivenScalars(const Plan &plan, const GivenTensors *given,
                  std::map<std::string, ScheduleChange> changes) {
   for (const Scalar *scalar : *plan.scalars()) {
     const std::string name = scalar->name()->str();
-    if (!given || !given->has(name))
+    if (!given || !given->has(name) || !canBeGiven(*scalar))
       continue;
     if (changes.contains(name))
       fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(), name);
     const Tensor &tensor = *plan.tensors()->Get(scalar->tensor());
     double value = 0.0;
     hydra::support::toDoubles(dtypeOf(tensor), given->values(name, tensor), std::span(&value, 1));
-    changes[name].kind = ScheduleKind::constant;
-    changes[name].peak = value;
+    changes[name].whole.emplace().peak = value;
   }
   return changes;
 }
@@ -75,6 +77,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   else
     parts.push_back(makePart(0, false, nullptr));
   setValues();
+  scalars.write(executor, step); // also for who only generates
 }
 
 void Session::makeTrainingParts() {
@@ -110,7 +113,8 @@ void Session::setValues() {
       for (const Input *input : *program->inputs())
         known.insert(input->name()->str());
     for (const Scalar *scalar : *file.plan().scalars())
-      known.insert(scalar->name()->str());
+      if (canBeGiven(*scalar))
+        known.insert(scalar->name()->str());
     given->checkNames(known);
   }
   if (options.resume)
@@ -162,6 +166,15 @@ const Session::Part &Session::nextPart() const {
     if (step < phase.lastStep)
       return phase.part;
   return parts.front();
+}
+
+Cost Session::cost() const {
+  const auto &programs = *file.plan().programs();
+  const Cost &one = *programs.Get(nextPart().program)->cost();
+  const uint64_t runs = file.plan().accumulation();
+  const Cost last = parts.size() > 1 ? *programs.Get(parts[1].program)->cost() : Cost();
+  return {runs * one.flops() + last.flops(), runs * one.bytes() + last.bytes(),
+          static_cast<double>(runs) * one.microseconds() + last.microseconds()};
 }
 
 uint64_t Session::tokens() const {

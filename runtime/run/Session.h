@@ -46,6 +46,8 @@ public:
   std::string note() const;
   /// Tokens of the next step or call: phases may have shapes of their own.
   uint64_t tokens() const;
+  /// What the next step or call should cost.
+  planfile::Cost cost() const;
 
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
   /// Error with the likely cause when a training loss is not finite.

@@ -28,7 +28,6 @@ public:
       : file(file), executor(executor), session(session), options(options),
         progress({.firstStep = session.steps(),
                   .lastStep = options.steps,
-                  .predictedSeconds = file.plan().cost()->microseconds() * 1e-6,
                   .memoryBytes = executor.arenaBytes(),
                   .every = options.logEvery,
                   .live = options.live}),
@@ -64,6 +63,7 @@ private:
   void makeStep() {
     StepReport report;
     report.tokens = session.tokens();
+    report.predictedSeconds = session.cost().microseconds() * 1e-6;
     report.learningRate = session.schedules().value("lr", session.steps());
     const Clock::time_point begin = Clock::now();
     try {

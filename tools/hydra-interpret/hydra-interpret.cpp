@@ -173,7 +173,8 @@ private:
     ModelOp model = driver.model();
     EntryOp first = model.lookupSymbol<EntryOp>(name);
     if (!first) // the optimizer has split it
-      first = model.lookupSymbol<EntryOp>("accumulate");
+      first = *llvm::find_if(model.getBody().getOps<EntryOp>(),
+                             [](EntryOp e) { return e.getStage() == "accumulate"; });
     programs = {first};
     if (first.getStage() != "accumulate")
       return success();
@@ -204,10 +205,12 @@ private:
     }
     giveScalar("lr", options.lr);
     giveScalar("clip", options.clip);
-    for (const std::string &text : options.scalars) {
-      const runtime::NamedSchedule &given = schedules.emplace_back(runtime::parseSchedule(text));
-      if (llvm::none_of(slots, [&](const Slot &s) { return s.name == given.name; }))
-        support::fail("--scalar: the program takes no '{}'", given.name);
+    schedules = runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
+    for (const runtime::NamedSchedule &given : schedules) {
+      if (llvm::none_of(slots, [&](const Slot &s) {
+            return s.kind == Slot::Kind::Scalar && s.name == given.name;
+          }))
+        support::fail("--scalar: the program takes no number '{}'", given.name);
       if (values.contains(given.name))
         support::fail("{}: tensor '{}' is also given as --scalar; expected one of them",
                       options.inputs.getValue(), given.name);

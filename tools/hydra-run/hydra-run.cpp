@@ -188,19 +188,26 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
 /// What the flags say about the scalars of the plan. Throws Error.
 std::map<std::string, runtime::ScheduleChange> scheduleChanges(const RunOptions &options) {
   auto changes = options.schedules;
-  for (const std::string &text : options.scalars) {
-    const auto [name, schedule] = runtime::parseSchedule(text);
-    runtime::ScheduleChange &change = changes[name];
-    change.kind = schedule.kind;
-    change.peak = schedule.peak;
-    change.warmup = schedule.warmup_steps;
-    change.delay = schedule.delay_steps;
-    change.levels = schedule.levels;
-  }
+  for (const auto &[name, schedule] : runtime::parseSchedules(options.scalars))
+    changes[name].whole = schedule;
   return changes;
 }
 
+/// One line for each number of a step that goes on in another way than the checkpoint was made
+/// with.
+void noteOtherSchedules(const runtime::Checkpoint &checkpoint, const runtime::Session &session) {
+  for (const auto &[name, now] : session.schedules().describe()) {
+    const auto &saved = checkpoint.state().schedules;
+    const auto before = saved.find(name);
+    const bool hasFlags = name == "lr" || name == "clip"; // whose ends may move with --steps
+    if (!hasFlags && before != saved.end() && before->second != now)
+      std::fprintf(stderr, "hydra-run: %s is %s now; the checkpoint was made with %s\n",
+                   name.c_str(), now.c_str(), before->second.c_str());
+  }
+}
+
 int run(const RunOptions &options) {
+  const auto changes = scheduleChanges(options);
   const auto file = runtime::PlanFile::read(options.plan);
   if (options.tune) {
     if (file.plan().target()->kind() != planfile::TargetKind::cuda)
@@ -242,13 +249,15 @@ int run(const RunOptions &options) {
                             .weights = options.weights,
                             // Of a finished run only the sampling has a seed to choose.
                             .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
-                            .scalars = scheduleChanges(options),
+                            .scalars = changes,
                             .steps = options.steps,
                             .text = text ? &*text : nullptr,
                             .resume = checkpoint ? &*checkpoint : nullptr});
   for (const auto &row : session.schedules().describe())
     if (row.first != "step")
       rows.push_back(row);
+  if (checkpoint)
+    noteOtherSchedules(*checkpoint, session);
   if (checkpoint)
     rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
                                              checkpoint->state().step));

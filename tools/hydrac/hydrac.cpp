@@ -120,7 +120,7 @@ struct Options : ModelOptions {
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
   cl::list<std::string> phases{
-      "phase", cl::value_desc("STEPS:CHOICE=VALUE[,CHOICE=VALUE]..."), cl::cat(category),
+      "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
       cl::desc(
           "so many first steps of training with other choices and flags of the model, as a program "
           "of its own; repeatable, one phase after the other (default: none)")};
@@ -201,7 +201,7 @@ void readPhases(const Options &options, CompileOptions &compile) {
     int64_t count = 0;
     constexpr int64_t kMostSteps = int64_t{1} << 40;
     if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps || choices.empty())
-      support::fail("--phase is '{}'; expected STEPS:CHOICE=VALUE, such as 1000:mod=dense", text);
+      support::fail("--phase is '{}'; expected STEPS:SETTING, such as 1000:mod=dense", text);
     if (compile.mode != Mode::Train)
       support::fail("--phase is for --mode=train");
     std::string settings = choices.str();
@@ -255,9 +255,15 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   bool train = compile.mode == Mode::Train;
   if (compile.mode == Mode::Grad)
     compile.binding.programs = {"loss:loss"};
-  else if (train)
+  else if (train) {
+    auto loss = model.lookupSymbol<EntryOp>("loss");
+    if (loss && !loss.getReturn().getUpdated().empty() && !model.lookupSymbol<EntryOp>("eval"))
+      support::fail(
+          "--mode=train: @loss gives state new values, which a measurement must not; the model "
+          "needs an entry @eval that does not");
     compile.binding.programs = {"train:loss",
                                 model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
+  }
   readPhases(options, compile);
   llvm::StringSet<> given;
   for (const std::string &text : options.programs) {
@@ -273,6 +279,10 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
       compile.binding.programs.push_back((name + ":" + name + (generates ? ":B=1" : "")).str());
   }
   return compile;
+}
+
+std::vector<runtime::NamedSchedule> givenScalars(const Options &options) {
+  return runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
 }
 
 /// Schedules of the scalars that a train plan has.
@@ -291,11 +301,11 @@ std::map<std::string, planfile::ScheduleT> schedulesOf(const Options &options) {
                   before);
   planfile::ScheduleT clip;
   clip.peak = options.clip;
-  std::map<std::string, planfile::ScheduleT> schedules = {{"lr", lr}, {"clip", clip}};
-  for (const std::string &text : options.scalars) {
-    runtime::NamedSchedule given = runtime::parseSchedule(text);
+  std::map<std::string, planfile::ScheduleT> schedules;
+  if (options.givenMode().value_or(Mode::Train) == Mode::Train)
+    schedules = {{"lr", lr}, {"clip", clip}};
+  for (const runtime::NamedSchedule &given : givenScalars(options))
     schedules[given.name] = given.schedule;
-  }
   return schedules;
 }
 
@@ -304,12 +314,10 @@ void checkScalars(const Options &options, const planfile::PlanT &plan) {
   std::string names;
   for (const auto &scalar : plan.scalars)
     names += (names.empty() ? "" : ", ") + scalar->name;
-  for (const std::string &text : options.scalars) {
-    const std::string name = runtime::parseSchedule(text).name;
-    if (llvm::none_of(plan.scalars, [&](const auto &scalar) { return scalar->name == name; }))
-      support::fail("--scalar: no program of the plan takes '{}'{}", name,
+  for (const runtime::NamedSchedule &given : givenScalars(options))
+    if (llvm::none_of(plan.scalars, [&](const auto &s) { return s->name == given.name; }))
+      support::fail("--scalar: no program of the plan takes '{}'{}", given.name,
                     names.empty() ? "" : "; they take " + names);
-  }
 }
 
 /// Throws Error for a name that is no pass, or one that cannot be left out.
@@ -458,7 +466,9 @@ LogicalResult explain(const Options &options, const Target &target) {
           return failure();
         EmitOptions emit = emitOptions(options, compile, target);
         emit.passes = passes;
-        return emitPlan(planOf(driver.module()), emit);
+        auto plan = emitPlan(planOf(driver.module()), emit);
+        checkScalars(options, *plan);
+        return plan;
       });
 }
 
@@ -470,6 +480,7 @@ LogicalResult run(Options &options) {
   if (options.noClip && options.clip > 0)
     support::fail("--clip and --no-clip exclude each other");
   checkPassFlags(options);
+  givenScalars(options); // before any work
   if (options.explain)
     return explain(options, target);
   Driver driver(options, options.timing);

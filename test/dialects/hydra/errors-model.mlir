@@ -644,6 +644,15 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
+  // expected-error@+1 {{argument 'x' has a default that is not an integer}}
+  hydra.entry @e(%x: [] i32 = 1.5) {
+    hydra.return x = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
   hydra.symbols flags(tied = false)
   // expected-error@+1 {{argument 'x' has a default that is not a number}}
   hydra.entry @e(%x: [] f32 = true) {
@@ -826,6 +835,36 @@ hydra.model @m version 1 {
     hydra.for @layers carry(%h = %x) {
       hydra.yield %h
     }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(L)
+  hydra.stack @layers[L] {
+  }
+  hydra.entry @e(%x: tensor<2x4xf32>, %s: tensor<f32>) {
+    // expected-error@+1 {{goes over or joins 'tensor<f32>', which has no rows}}
+    %y, %z = hydra.for @layers over(%h = %x) carry(%c = %s) : tensor<2x4xf32>, tensor<f32>, tensor<f32> {
+      hydra.yield %c, %c : tensor<f32>, tensor<f32>
+    }
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.stack @layers[2] {
+  }
+  hydra.entry @e(%s: tensor<f32>) {
+    // expected-error@+1 {{carries 2 values but has 1 results}}
+    %y = "hydra.for"(%s, %s) <{stack = @layers, operandSegmentSizes = array<i32: 0, 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      hydra.yield %a, %b : tensor<f32>, tensor<f32>
+    }) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     hydra.return
   }
 }

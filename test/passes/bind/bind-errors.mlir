@@ -176,3 +176,15 @@ hydra.model @m version 1 {
     hydra.return z = %z
   }
 }
+
+// -----
+
+// A default that is no number once symbols have values.
+hydra.model @m version 1 {
+  hydra.symbols dims(D) choices(c = one of (one, two))
+  // expected-error @+1 {{has an argument with a default that is not a finite number}}
+  hydra.entry @e(%x: [D] f32, %s: [] f32 = c) {
+    %y = hydra.mul %x, %s
+    hydra.return y = %y
+  }
+}
