@@ -29,10 +29,10 @@ bool isUnbound(mlir::Type type);
 
 /// Says what a value for a symbol of that kind (`dim`, `real`, `flag`, `choice`) should be; empty when
 /// it is.
+std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
+
 /// Whether expressions can read the name as that of a symbol.
 llvm::LogicalResult verifySymbolName(mlir::Operation *op, llvm::StringRef name);
-
-std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
 
 /// The checks behind ValueOpTrait; see HydraBase.td.
 llvm::LogicalResult verifyValueOp(mlir::Operation *op);

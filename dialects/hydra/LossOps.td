@@ -36,8 +36,8 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
     `labels [...] i32`, `loss []` (f32). Computed over chunks of rows. Because the loss ends the
     forward pass, `saving` also yields its gradients with respect to x (f32 or the type of x) and w
     (f32) from the same sweep. With `rows` the second result is what each row adds to the sum of
-    which the loss is the mean, `[...]` (f32), 0 on ignored rows; no gradient flows through it.
-    models.md section 1.3.
+    which the loss is the mean, `[...]` (f32), 0 on ignored rows; it has no derivative: a loss may
+    use it behind `hydra.detach`. models.md section 1.3.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$rows,
                        UnitAttr:$saving, UnitAttr:$reduced_reduction);
