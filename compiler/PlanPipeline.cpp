@@ -124,6 +124,13 @@ std::unique_ptr<Pass> fusionPass(Options options) {
   return createFormFusions(fusions);
 }
 
+/// Without views every shape operation is a copy.
+std::unique_ptr<Pass> layoutPass(Options options) {
+  AssignLayoutsOptions layouts;
+  layouts.useViews = options.level > 0 && !options.disabled.contains("hydra-assign-layouts");
+  return createAssignLayouts(layouts);
+}
+
 std::unique_ptr<Pass> streamPass(Options options) {
   AssignStreamsOptions streams;
   streams.multiprocessors = options.sideMultiprocessors;
@@ -175,7 +182,7 @@ const std::vector<Stage> &stages() {
        [](Options options) { return !options.epilogues.empty(); }},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
-      {P::Place, false, 1, false, false, [](Options) { return createAssignLayouts(); }},
+      {P::Place, true, 0, false, false, layoutPass},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
       {P::Plan, true, 0, false, false, planPass},
@@ -195,8 +202,8 @@ std::vector<PassEntry> pipelinePasses() {
   for (const Stage &stage : stages()) {
     std::unique_ptr<Pass> pass = stage.create(options);
     // Where these must run, they have a lesser form, or run again where they need not.
-    static const llvm::StringSet<> switches = {"hydra-form-fusions", "hydra-plan-memory",
-                                               "canonicalize", "cse"};
+    static const llvm::StringSet<> switches = {"hydra-form-fusions", "hydra-assign-layouts",
+                                               "hydra-plan-memory", "canonicalize", "cse"};
     bool switched = switches.contains(pass->getArgument());
     entries.push_back(
         {pass->getArgument().str(), pass->getDescription().str(), stage.required && !switched});

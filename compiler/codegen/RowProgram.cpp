@@ -44,8 +44,8 @@ static void printNode(llvm::raw_ostream &os, const RowNode &node) {
     os << ' ' << llvm::format_hex(llvm::bit_cast<uint64_t>(node.value), 18);
   const Rotation &r = node.rotation;
   if (node.kind == RowNode::Kind::Rotate)
-    os << ' ' << llvm::format_hex(llvm::bit_cast<uint64_t>(r.base), 18) << ' ' << r.halfSplit
-       << ' ' << r.inverse << ' ' << r.length << ' ' << r.period;
+    os << ' ' << llvm::format_hex(llvm::bit_cast<uint64_t>(r.base), 18) << ' ' << r.halfSplit << ' '
+       << r.inverse << ' ' << r.length << ' ' << r.period;
 }
 
 static void printShape(llvm::raw_ostream &os, ArrayRef<int64_t> shape) {
@@ -190,9 +190,9 @@ RowValue RowRecorder::reduce(RowReduction r, RowValue tile) {
   return add(node);
 }
 
-RowValue RowRecorder::sumRows(RowValue v) {
+RowValue RowRecorder::sumRows(RowValue v, RowForm of) {
   assert(isFloat(type(v)) && "reductions are for numbers");
-  RowNode node{RowNode::Kind::SumRows, rowForm(false, variesOverColumns(form(v))), RowType::F32};
+  RowNode node{RowNode::Kind::SumRows, rowForm(false, variesOverColumns(of)), RowType::F32};
   node.inputs = {v.id};
   return add(node);
 }

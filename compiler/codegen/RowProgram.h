@@ -44,7 +44,8 @@ struct RowNode {
     Select,
     Cast,
     Reduce,  ///< RowReduction `code`
-    SumRows, ///< only as a result
+    SumRows, ///< only as a result; its form says over what: Column over tiles, Scalar over row
+             ///< values
     Gather,  ///< row inputs[0] of the table that is input `code`
     Rotate,  ///< of input `code` by `rotation`
   };
@@ -107,7 +108,7 @@ public:
   RowValue select(RowValue condition, RowValue a, RowValue b) override;
   RowValue cast(RowValue x, mlir::Type to) override;
   RowValue reduce(RowReduction r, RowValue tile) override;
-  RowValue sumRows(RowValue v) override;
+  RowValue sumRows(RowValue v, RowForm of) override;
   RowValue gather(unsigned operand, RowValue row) override;
   RowValue rotate(unsigned operand, const Rotation &rotation) override;
 

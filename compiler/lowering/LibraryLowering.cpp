@@ -152,8 +152,7 @@ struct EmbeddingGradLowering
   }
 };
 
-struct CompactLowering
-    : plan::PlanLoweringOpInterface::ExternalModel<CompactLowering, CompactOp> {
+struct CompactLowering : plan::PlanLoweringOpInterface::ExternalModel<CompactLowering, CompactOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     lowering.call(op, "compact", sources(lowering, op->getOperands()),
                   targets(lowering, op->getResults()));
@@ -227,7 +226,7 @@ struct CopyLowering : plan::PlanLoweringOpInterface::ExternalModel<CopyLowering,
 };
 
 /// A shape operation that `hydra-assign-layouts` did not make a view: the view it could be of its
-/// dense operand is copied.
+/// operand is copied.
 template <typename Op>
 struct ShapeLowering
     : plan::PlanLoweringOpInterface::template ExternalModel<ShapeLowering<Op>, Op> {

@@ -167,11 +167,11 @@ bool AttentionOp::takesBf16(unsigned) { return true; }
 static OperandLayout layoutOfHeads(Value v) {
   if (build::shapeOf(v).size() != 4)
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/16};
 }
 
 OperandLayout AttentionOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/16};
 }
 OperandLayout AttentionOp::resultLayout(unsigned i) {
   return layoutOfHeads(getOperation()->getResult(i));
@@ -227,8 +227,8 @@ bool AttentionGradOp::takesBf16(unsigned operand) { return operand != 5; } // al
 OperandLayout AttentionGradOp::resultLayout(unsigned i) {
   return layoutOfHeads(getOperation()->getResult(i));
 }
-OperandLayout AttentionGradOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+OperandLayout AttentionGradOp::operandLayout(unsigned i) {
+  return layoutOfHeads(getOperation()->getOperand(i));
 }
 
 } // namespace hydra

@@ -72,10 +72,10 @@ bool LinearOp::yieldF32() {
 }
 SmallVector<unsigned> LinearOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearOp::resultLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 OperandLayout LinearOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 
 RowUse LinearOp::rowUse(unsigned operand) { return operand == 0 ? RowUse::Each : RowUse::All; }
@@ -122,7 +122,7 @@ bool LinearGeluOp::takesBf16(unsigned) { return true; }
 SmallVector<unsigned> LinearGeluOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearGeluOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout LinearGeluOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/true, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
 }
 
 //===-- matmul ------------------------------------------------------------------------------===//
@@ -204,7 +204,7 @@ SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
 }
 OperandLayout MatmulOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout MatmulOp::operandLayout(unsigned) {
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/16};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/true, /*alignment=*/16};
 }
 
 RowUse MatmulOp::rowUse(unsigned operand) {

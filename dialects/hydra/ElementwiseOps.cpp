@@ -43,7 +43,8 @@ FailureOr<RankedTensorType> ConstantOp::boundType() {
   return sourceType(*this, getShapeAttr(), getDtypeAttr(), Float32Type::get(getContext()));
 }
 
-LogicalResult ConstantOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor> results) {
+LogicalResult ConstantOp::evaluate(ArrayRef<const RefTensor *>,
+                                   MutableArrayRef<RefTensor> results) {
   llvm::fill(results[0].data, getValue());
   return success();
 }
@@ -148,7 +149,9 @@ static SmallVector<unsigned> sameTypeOperands(Operation *op) {
 }
 
 /// Any strides between rows; elements of the last dimension lie densely.
-static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4}; }
+static OperandLayout rowStrided() {
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/4};
+}
 
 #define ELEMENTWISE_OP(Op)                                                                         \
   SmallVector<unsigned> Op::overwritableOperands(unsigned) { return sameTypeOperands(*this); }     \
@@ -156,7 +159,7 @@ static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/fal
   SmallVector<int64_t> Op::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(getY())); }
 
 /// `formula` in float64, `rows` over the values of a group.
-#define UNARY_OP(Op, formula, rows)                                                                    \
+#define UNARY_OP(Op, formula, rows)                                                                \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferUnary(infer, op.getX(), types);                                                    \
   }                                                                                                \
@@ -170,7 +173,7 @@ static OperandLayout rowStrided() { return {/*denseInner=*/1, /*mergedRows=*/fal
   }                                                                                                \
   ELEMENTWISE_OP(Op)
 
-#define BINARY_OP(Op, formula, rows)                                                                   \
+#define BINARY_OP(Op, formula, rows)                                                               \
   LogicalResult Op::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {   \
     return inferBinary<Op>(infer, op.getA(), op.getB(), types);                                    \
   }                                                                                                \
@@ -195,8 +198,7 @@ UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
 UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
 UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
-UNARY_OP(GeluOp, geluOf(x),
-         x * 0.5 * (tanh((x + x * x * x * kGeluCubic) * kGeluScale) + 1.0))
+UNARY_OP(GeluOp, geluOf(x), x * 0.5 * (tanh((x + x * x * x * kGeluCubic) * kGeluScale) + 1.0))
 
 BINARY_OP(AddOp, a + b, a + b)
 BINARY_OP(SubOp, a - b, a - b)
@@ -245,8 +247,7 @@ void CompareOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned
   out[0] = e.compare(predicate, in[0], in[1]);
 }
 
-LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op,
-                                   SmallVectorImpl<Type> &types) {
+LogicalResult SelectOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   if (!infer.element(op.getC()).isInteger(1))
     return infer.fail("condition does not hold truth values (i1)");
   if (failed(infer.wantShape(op.getC(), "condition", infer.shape(op.getA()))))

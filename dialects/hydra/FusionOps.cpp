@@ -291,13 +291,14 @@ bool FusedOp::sumsOverRows(unsigned result) {
 OperandLayout FusedOp::operandLayout(unsigned operand) {
   // Any strides between rows; elements of the last dimension lie densely.
   bool rowValue = !isOuterOnly(operand) && getInputForm(operand) == RowForm::Row;
-  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*alignment=*/4};
+  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*apartRows=*/false,
+          /*alignment=*/4};
 }
 
 OperandLayout FusedOp::resultLayout(unsigned result) {
   if (sumsOverRows(result) || getResultForm(result) != RowForm::Tile)
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*alignment=*/4};
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/4};
 }
 
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {

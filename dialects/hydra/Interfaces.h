@@ -39,8 +39,11 @@ struct RefTensor {
 struct OperandLayout {
   /// Trailing dimensions that must lie densely; std::nullopt: all of them.
   std::optional<unsigned> denseInner;
-  /// The dimensions before the last must merge into one with a single stride (rows of a matrix).
+  /// The dimensions before the last must merge into one with a single stride (rows of a matrix), of
+  /// rows that do not overlap.
   bool mergedRows = false;
+  /// The last two dimensions are a matrix whose rows do not overlap: no row is repeated.
+  bool apartRows = false;
   /// Alignment of the first element, in bytes.
   unsigned alignment = 16;
 };

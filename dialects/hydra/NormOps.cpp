@@ -163,7 +163,7 @@ void RmsNormGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsi
   RowTerm dy{&e, in[0]}, x{&e, in[1]}, w{&e, in[2]}, r{&e, in[3]};
   RowTerm n = x * r, h = dy * w;
   out[0] = r * (h - n * mean(h * n));
-  out[1] = sumRows(dy * n);
+  out[1] = sumRows(dy * n, RowForm::Tile);
 }
 
 //===-- layer_norm --------------------------------------------------------------------------===//
@@ -262,8 +262,8 @@ void LayerNormGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<un
   RowTerm dy{&e, in[0]}, x{&e, in[1]}, w{&e, in[2]}, average{&e, in[3]}, r{&e, in[4]};
   RowTerm n = (x - average) * r, h = dy * w;
   out[0] = r * (h - mean(h) - n * mean(h * n));
-  out[1] = sumRows(dy * n);
-  out[2] = sumRows(dy);
+  out[1] = sumRows(dy * n, RowForm::Tile);
+  out[2] = sumRows(dy, RowForm::Tile);
 }
 
 //===-- softmax -----------------------------------------------------------------------------===//

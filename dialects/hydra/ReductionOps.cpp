@@ -120,16 +120,16 @@ static RowForm reducedForm(Extent extent, unsigned rank) {
   }
 }
 
-/// The sum of `x * factor`.
-static RowTerm emitSum(RowTerm x, double factor, Extent extent) {
+/// The sum of `x * factor`, where x has `rank` dimensions.
+static RowTerm emitSum(RowTerm x, unsigned rank, double factor, Extent extent) {
   auto scaled = [&](RowTerm v) { return factor == 1.0 ? v : v * factor; };
   switch (extent.kind) {
   case Extent::Columns:
     return scaled(sum(x));
   case Extent::Rows:
-    return sumRows(scaled(x));
+    return sumRows(scaled(x), extent.split == rank ? RowForm::Row : RowForm::Tile);
   default:
-    return sumRows(scaled(sum(x)));
+    return sumRows(scaled(sum(x)), RowForm::Row);
   }
 }
 
@@ -161,14 +161,15 @@ REDUCTION_OP(ReduceMaxOp, extentOfMax)
 
 void SumOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
                      MutableArrayRef<RowValue> out) {
-  out[0] = emitSum({&e, in[0]}, 1.0, extentOf(getX(), getAxes()));
+  out[0] = emitSum({&e, in[0]}, build::typeOf(getX()).getRank(), 1.0, extentOf(getX(), getAxes()));
 }
 
 void MeanOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
                       MutableArrayRef<RowValue> out) {
   double count = static_cast<double>(build::typeOf(getX()).getNumElements()) /
                  build::typeOf(getY()).getNumElements();
-  out[0] = emitSum({&e, in[0]}, 1.0 / count, extentOf(getX(), getAxes()));
+  out[0] = emitSum({&e, in[0]}, build::typeOf(getX()).getRank(), 1.0 / count,
+                   extentOf(getX(), getAxes()));
 }
 
 void ReduceMaxOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,

@@ -1,12 +1,12 @@
 // How row-wise operations emit themselves: the interface that every code generator implements.
 //
-// A group of row-wise operations works on a domain of rows × an inner tile. Its code is written from
-// the point of view of one row: a value is a tile (one number for every column of the row), one
-// number for the row, one number for every column that is the same in all rows, or one number. An
-// operation calls the methods below once; the generator turns them into loops over rows and columns
-// (CPU: vectors over columns, a fixed partition of rows; GPU: rows over warps and blocks). Numbers
-// are computed in f32 whatever they are stored in; nothing is contracted or reassociated behind the
-// operation's back.
+// A group of row-wise operations works on a domain of rows × an inner tile. Its code is written
+// from the point of view of one row: a value is a tile (one number for every column of the row),
+// one number for the row, one number for every column that is the same in all rows, or one number.
+// An operation calls the methods below once; the generator turns them into loops over rows and
+// columns (CPU: vectors over columns, a fixed partition of rows; GPU: rows over warps and blocks).
+// Numbers are computed in f32 whatever they are stored in; nothing is contracted or reassociated
+// behind the operation's back.
 #pragma once
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -79,9 +79,11 @@ public:
 
   /// Over all columns of the row, in a tree that depends on the domain and the target alone.
   virtual RowValue reduce(RowReduction r, RowValue tile) = 0;
-  /// Over all rows: a tile gives one number per column, a row value one number. Two-stage in an
-  /// order fixed by the domain; can only be a result of the group.
-  virtual RowValue sumRows(RowValue v) = 0;
+  /// Over all rows: of a tile one number for each column, of a row value one number. `of` is Tile
+  /// or Row: what is summed, which the form of `v` does not tell, since a tile that is the same in
+  /// all columns or rows comes as less; each row counts all the same. Two-stage in an order fixed
+  /// by the domain; can only be a result of the group.
+  virtual RowValue sumRows(RowValue v, RowForm of) = 0;
 
   /// Row number `row` of a table [V, columns] that is operand `operand` of the group: a tile.
   virtual RowValue gather(unsigned operand, RowValue row) = 0;

@@ -40,16 +40,14 @@ inline RowTerm sigmoid(RowTerm x) { return apply(RowUnary::Sigmoid, x); }
 inline RowTerm max(RowTerm a, double b) { return apply(RowBinary::Max, a, a.constant(b)); }
 
 /// Over all columns of the row.
-inline RowTerm sum(RowTerm x) {
-  return {x.emitter, x.emitter->reduce(RowReduction::Sum, x.value)};
-}
-inline RowTerm max(RowTerm x) {
-  return {x.emitter, x.emitter->reduce(RowReduction::Max, x.value)};
-}
+inline RowTerm sum(RowTerm x) { return {x.emitter, x.emitter->reduce(RowReduction::Sum, x.value)}; }
+inline RowTerm max(RowTerm x) { return {x.emitter, x.emitter->reduce(RowReduction::Max, x.value)}; }
 inline RowTerm mean(RowTerm x) {
   return sum(x) * (1.0 / static_cast<double>(x.emitter->domain().columns()));
 }
-/// Over all rows.
-inline RowTerm sumRows(RowTerm x) { return {x.emitter, x.emitter->sumRows(x.value)}; }
+/// Over all rows, of a tile or of a row value.
+inline RowTerm sumRows(RowTerm x, RowForm of) {
+  return {x.emitter, x.emitter->sumRows(x.value, of)};
+}
 
 } // namespace hydra

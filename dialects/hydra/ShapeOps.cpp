@@ -17,14 +17,14 @@ namespace hydra {
   SHAPE_COST(Op)                                                                                   \
   std::optional<unsigned> Op::viewedOperand() { return 0; }                                        \
   OperandLayout Op::operandLayout(unsigned) {                                                      \
-    return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
+    return {/*denseInner=*/0, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/1};         \
   }
 
 /// Elements are copied from and to wherever they lie.
 #define COPIES(Op)                                                                                 \
   SHAPE_COST(Op)                                                                                   \
   OperandLayout Op::operandLayout(unsigned) {                                                      \
-    return {/*denseInner=*/0, /*mergedRows=*/false, /*alignment=*/1};                              \
+    return {/*denseInner=*/0, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/1};         \
   }                                                                                                \
   OperandLayout Op::resultLayout(unsigned) { return operandLayout(0); }
 

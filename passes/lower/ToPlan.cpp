@@ -287,15 +287,18 @@ public:
   //===-- The interface of operations -------------------------------------------------------===//
 
   Value source(Value value) override {
-    Value &buffer = buffers[value];
+    Value buffer = buffers.lookup(value);
     if (!buffer) { // a view: everything else was written before
-      Layout layout = layoutOf(value);
+      Layout layout = layoutOf(value, [&](Value root) {
+        return plan::stridesOf(cast<MemRefType>(source(root).getType()));
+      });
       RankedTensorType type = build::typeOf(value);
       OpBuilder::InsertionGuard guard(b);
       buffer = plan::ViewOp::create(
           b, value.getLoc(),
           plan::bufferType(type.getShape(), layout.view.strides, type.getElementType()),
           source(layout.root), b.getI64IntegerAttr(layout.view.offset));
+      buffers[value] = buffer;
     }
     return buffer;
   }
@@ -655,7 +658,8 @@ private:
     loop.setStrides(strides);
   }
 
-  /// Lets the operation that makes a value write it to a slot, if its result can lie like that.
+  /// Lets the operation that makes a value write it to a slot, if its result can lie like that and
+  /// all that reads it in the body can read it there.
   bool writeInto(Value value, Value slot) {
     Value made = value;
     while (Operation *op = made.getDefiningOp()) {
@@ -671,8 +675,10 @@ private:
     RankedTensorType type = build::typeOf(made);
     FailureOr<SmallVector<int64_t>> strides = reshapedStrides(
         build::shapeOf(value), plan::stridesOf(cast<MemRefType>(slot.getType())), type.getShape());
-    if (failed(strides) || !accepts(storage.resultLayout(cast<OpResult>(made).getResultNumber()),
-                                    type.getShape(), *strides))
+    if (failed(strides) ||
+        !accepts(storage.resultLayout(cast<OpResult>(made).getResultNumber()), type.getShape(),
+                 *strides) ||
+        !readersAccept(made, *strides))
       return false;
     buffers[made] = plan::ViewOp::create(
         b, made.getLoc(), plan::bufferType(type.getShape(), *strides, type.getElementType()), slot,

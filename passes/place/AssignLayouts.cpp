@@ -1,4 +1,5 @@
-// hydra-assign-layouts: reshapes, transposes, slices and broadcasts become views or explicit copies.
+// hydra-assign-layouts: reshapes, transposes, slices and broadcasts become views or explicit
+// copies.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/place/Layouts.h"
@@ -13,11 +14,14 @@ namespace hydra {
 namespace {
 
 struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
+  using AssignLayoutsBase::AssignLayoutsBase;
+
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    placeSideBySide(model);
+    if (useViews)
+      placeSideBySide(model);
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
         auto storage = dyn_cast<StorageOpInterface>(op);
@@ -71,13 +75,16 @@ private:
     return CopyOp::create(b, before->getLoc(), v);
   }
 
-  /// The result of a shape operation as a view, of a copy of its operand if need be.
+  /// The result of a shape operation as a view, of a copy of its operand if need be. Where results
+  /// are no views, the operation copies from the view.
   void makeView(StorageOpInterface op) {
     OpOperand &operand = op->getOpOperand(*op.viewedOperand());
     if (failed(op.view(layoutOf(operand.get()).view.strides))) {
       operand.set(dense(op, operand.get()));
       ++copies;
     }
+    if (!useViews)
+      return;
     op->setAttr(kViewAttr, UnitAttr::get(&getContext()));
     ++views;
   }

@@ -9,15 +9,21 @@ using namespace mlir;
 namespace hydra {
 
 Layout layoutOf(Value v) {
-  // A chunk lies in the sequence that a loop walks over, which is dense.
-  if (auto argument = dyn_cast<BlockArgument>(v))
-    if (auto entry = dyn_cast<EntryOp>(argument.getOwner()->getParentOp()))
-      return {v, {0, denseStrides(entry.wholeType(argument).getShape())}};
+  return layoutOf(v, [](Value root) -> SmallVector<int64_t> {
+    // A chunk lies in the sequence that a loop runs over, which is dense.
+    if (auto argument = dyn_cast<BlockArgument>(root))
+      if (auto entry = dyn_cast<EntryOp>(argument.getOwner()->getParentOp()))
+        return denseStrides(entry.wholeType(argument).getShape());
+    return denseStrides(build::shapeOf(root));
+  });
+}
+
+Layout layoutOf(Value v, function_ref<SmallVector<int64_t>(Value)> stridesOf) {
   Operation *op = v.getDefiningOp();
   if (!op || !op->hasAttr(kViewAttr))
-    return {v, {0, denseStrides(build::shapeOf(v))}};
+    return {v, {0, stridesOf(v)}};
   auto storage = cast<StorageOpInterface>(op);
-  Layout source = layoutOf(op->getOperand(*storage.viewedOperand()));
+  Layout source = layoutOf(op->getOperand(*storage.viewedOperand()), stridesOf);
   StridedView view = *storage.view(source.view.strides);
   view.offset += source.view.offset;
   return {source.root, view};
@@ -38,6 +44,9 @@ bool accepts(const OperandLayout &wanted, ArrayRef<int64_t> shape, ArrayRef<int6
   size_t dense = wanted.denseInner ? std::min<size_t>(*wanted.denseInner, rank) : rank;
   if (!isDense(shape.take_back(dense), strides.take_back(dense)))
     return false;
+  const auto apart = [&](int64_t stride) { return stride < 0 || stride >= shape.back(); };
+  if (wanted.apartRows && rank > 1 && shape[rank - 2] != 1 && !apart(strides[rank - 2]))
+    return false;
   if (!wanted.mergedRows)
     return true;
   int64_t stride = -1, count = 1; // of the merged rows so far, from the right
@@ -50,7 +59,23 @@ bool accepts(const OperandLayout &wanted, ArrayRef<int64_t> shape, ArrayRef<int6
       stride = strides[i];
     count *= shape[i];
   }
-  return stride != 0;
+  return apart(stride);
+}
+
+bool readersAccept(Value v, ArrayRef<int64_t> strides) {
+  return llvm::all_of(v.getUses(), [&](OpOperand &use) {
+    Operation *reader = use.getOwner();
+    if (isa<ReturnOp>(reader)) // what is returned is copied from wherever it lies
+      return true;
+    auto storage = dyn_cast<StorageOpInterface>(reader);
+    if (storage && storage.viewedOperand() == use.getOperandNumber()) {
+      FailureOr<StridedView> view = storage.view(strides);
+      return succeeded(view) &&
+             (!reader->hasAttr(kViewAttr) || readersAccept(reader->getResult(0), view->strides));
+    }
+    return accepts(storage ? storage.operandLayout(use.getOperandNumber()) : OperandLayout{},
+                   build::shapeOf(v), strides);
+  });
 }
 
 } // namespace hydra

@@ -19,8 +19,12 @@ struct Layout {
   StridedView view;
 };
 
-/// The layout of a value, following operations marked as views.
+/// The layout of a value before anything has a place, following operations marked as views: roots
+/// are dense, or chunks of dense sequences.
 Layout layoutOf(mlir::Value v);
+/// The layout of a value whose root lies with the strides that `stridesOf` says.
+Layout layoutOf(mlir::Value v,
+                llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> stridesOf);
 
 /// Whether elements of that shape lie densely in row-major order.
 bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
@@ -28,5 +32,9 @@ bool isDense(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// Whether an operation takes such an operand without copy.
 bool accepts(const OperandLayout &wanted, llvm::ArrayRef<int64_t> shape,
              llvm::ArrayRef<int64_t> strides);
+
+/// Whether everything that reads a value, itself or through views, takes it with these strides. Who
+/// gives a value other strides than `layoutOf` says must ask: layouts were chosen for those.
+bool readersAccept(mlir::Value v, llvm::ArrayRef<int64_t> strides);
 
 } // namespace hydra

@@ -80,8 +80,12 @@ struct Operand {
     const bool rowMajor = m.columnStride == 1 || columns == 1;
     const int64_t inner = rowMajor ? columns : rows, outer = rowMajor ? rows : columns;
     int64_t leading = rowMajor ? m.rowStride : m.columnStride;
-    if (outer == 1 || leading < inner)
+    if (outer == 1)
       leading = inner;
+    if (leading < inner)
+      fail(
+          "a product of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
+          rows, columns, m.rowStride, m.columnStride);
     transposed = !rowMajor;
     lt().check(lt().cublasLtMatrixLayoutCreate(&layout, dataType(m.dtype),
                                                static_cast<uint64_t>(inner),

@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
   bench.add("rms_norm_grad", false, {tile, tile, column, row},
             [](llvm::ArrayRef<RowTerm> in) -> Results {
               RowTerm n = in[1] * in[3], h = in[0] * in[2];
-              return {{in[3] * (h - n * mean(h * n)), tile}, {sumRows(in[0] * n), column}};
+              return {{in[3] * (h - n * mean(h * n)), tile}, {sumRows(in[0] * n, RowForm::Tile), column}};
             });
   bench.add("softmax", false, {tile}, [](llvm::ArrayRef<RowTerm> in) -> Results {
     RowTerm p = exp(in[0] - max(in[0]));

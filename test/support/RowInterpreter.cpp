@@ -133,8 +133,8 @@ public:
                   return all;
                 })});
   }
-  RowValue sumRows(RowValue x) override {
-    RowForm form = makeForm(false, overColumns(this->form(x)));
+  RowValue sumRows(RowValue x, RowForm of) override {
+    RowForm form = makeForm(false, overColumns(of));
     return add({form, f32, fill(form, [&](int64_t, int64_t column) {
                   double all = 0.0;
                   for (int64_t r = 0; r < group.rows(); ++r)

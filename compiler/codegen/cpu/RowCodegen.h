@@ -8,8 +8,9 @@
 // Limits: memory traffic for streaming groups. A row that is swept more than once must come from
 // the cache the second time (up to about 200,000 columns).
 // In place: a result may lie on the input it replaces, element by element: of each chunk all inputs
-// are loaded before any result is stored, and stores happen in the last sweep of a row only. Results
-// that are the same in all rows are written by the grain at row 0 and must not lie on inputs.
+// are loaded before any result is stored, and stores happen in the last sweep of a row only.
+// Results that are the same in all rows are written by the grain at row 0 and must not lie on
+// inputs.
 #pragma once
 
 #include "compiler/codegen/cpu/Rotary.h"
@@ -73,11 +74,8 @@ private:
   llvm::Value *bufferPointer(unsigned node, const Chunk &chunk);
 
   const RowNode &node(unsigned number) const { return s.program.nodes[number]; }
-  const RowNode &summedNode(const RowResult &result) const {
-    return node(node(result.node).inputs[0]);
-  }
   bool isColumnSum(const RowResult &result) const {
-    return !s.flat && variesOverColumns(summedNode(result).form);
+    return variesOverColumns(node(result.node).form);
   }
 
   const RowSchedule &s;
@@ -88,17 +86,17 @@ private:
   TensorMemory memory;
 
   llvm::Value *begin, *end;
-  llvm::Value *row = nullptr;               ///< the current one
-  const Sweep *sweep = nullptr;             ///< the current one
-  bool streaming = false;                   ///< whether results that can stream do
-  std::vector<llvm::Value *> inputPointers; ///< of element 0
+  llvm::Value *row = nullptr;                ///< the current one
+  const Sweep *sweep = nullptr;              ///< the current one
+  bool streaming = false;                    ///< whether results that can stream do
+  std::vector<llvm::Value *> inputPointers;  ///< of element 0
   std::vector<llvm::Value *> resultPointers; ///< of element 0; sums: of the grain's partial sums
   std::vector<llvm::Value *> inputRows, resultRows; ///< of column 0 of the current row
-  std::vector<llvm::Value *> nextRows; ///< as inputRows, of the next row
-  std::vector<llvm::Value *> ones;          ///< by node: scalars, and values of the current row
-  std::vector<llvm::Value *> buffers;       ///< rows kept between sweeps
-  std::vector<llvm::Value *> rowSums;       ///< by result: accumulator of a sum of row values
-  std::map<unsigned, Rotary> rotaries;      ///< by node
+  std::vector<llvm::Value *> nextRows;              ///< as inputRows, of the next row
+  std::vector<llvm::Value *> ones;     ///< by node: scalars, and values of the current row
+  std::vector<llvm::Value *> buffers;  ///< rows kept between sweeps
+  std::vector<llvm::Value *> rowSums;  ///< by result: accumulator of a sum of row values
+  std::map<unsigned, Rotary> rotaries; ///< by node
 };
 
 /// Emits the function that adds partial sums, in order. Arguments: the parts [parts, elements] in

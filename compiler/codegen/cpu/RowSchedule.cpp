@@ -139,17 +139,17 @@ private:
     s.inputs.clear();
     s.results.clear();
     for (auto [i, input] : llvm::enumerate(s.program.inputs))
-      s.inputs.push_back(gathered[i] ? tableAccess(input.shape, layouts[i])
-                                     : access(input.form.value_or(RowForm::Tile), layouts[i], flat));
+      s.inputs.push_back(gathered[i]
+                             ? tableAccess(input.shape, layouts[i])
+                             : access(input.form.value_or(RowForm::Tile), layouts[i], flat));
     size_t next = s.program.inputs.size();
     for (const RowResult &result : s.program.results)
-      s.results.push_back(s.program.isSummed(result)
-                              ? TensorAccess()
-                              : access(result.form, layouts[next++], flat));
+      s.results.push_back(s.program.isSummed(result) ? TensorAccess()
+                                                     : access(result.form, layouts[next++], flat));
   }
 
-  /// Makes every value that varies at all one that varies by element. Over the one column of a row a
-  /// reduction is the value itself.
+  /// Makes every value that varies at all one that varies by element. Over the one column of a row
+  /// a reduction is the value itself.
   void flatten() {
     auto flatForm = [](RowForm f) { return f == RowForm::Scalar ? f : RowForm::Tile; };
     for (RowNode &node : s.program.nodes) {
@@ -177,9 +177,8 @@ private:
     if (s.sweeps.size() == 1 || s.columns < kPrefetchedColumns)
       return;
     auto later = drop_begin(s.sweeps);
-    max_element(later, [](const Sweep &a, const Sweep &b) {
-      return a.cost < b.cost;
-    })->prefetches = true;
+    max_element(later, [](const Sweep &a, const Sweep &b) { return a.cost < b.cost; })->prefetches =
+        true;
   }
 
   /// Results of this size are long gone from the caches when they are read; stores that bypass them
@@ -329,7 +328,7 @@ private:
 
 bool RowSchedule::lastSweepStores() const {
   return llvm::any_of(program.results, [&](const RowResult &r) {
-    return program.isSummed(r) ? variesOverColumns(program.nodes[program.nodes[r.node].inputs[0]].form)
+    return program.isSummed(r) ? variesOverColumns(program.nodes[r.node].form)
                                : r.form == RowForm::Tile;
   });
 }

@@ -111,7 +111,7 @@ void RowKernelEmitter::storeRowResults(Value *isOne) {
 //===-- Sums over rows ----------------------------------------------------------------------===//
 
 bool RowKernelEmitter::isColumnSum(const RowResult &result) const {
-  return !s.flat && variesOverColumns(s.program.nodes[s.program.nodes[result.node].inputs[0]].form);
+  return variesOverColumns(s.program.nodes[result.node].form);
 }
 
 AllocaInst *RowKernelEmitter::allocate(int64_t count) {

@@ -60,8 +60,8 @@ protected:
     RowTerm dy = in(0), x = in(1), r = in(4);
     RowTerm n = (x - in(3)) * r, h = dy * in(2);
     return finish({{r * (h - mean(h) - n * mean(h * n)), RowForm::Tile},
-                   {sumRows(dy * n), RowForm::Column},
-                   {sumRows(dy), RowForm::Column}});
+                   {sumRows(dy * n, RowForm::Tile), RowForm::Column},
+                   {sumRows(dy, RowForm::Tile), RowForm::Column}});
   }
 
   RowProgram softmax(RowDomain domain) {
@@ -100,8 +100,8 @@ TEST_F(RowCodegenTest, AllWidthsOfARow) {
 TEST_F(RowCodegenTest, WideRows) {
   for (int64_t columns : {127, 768, 1000, 4096, 20011}) {
     SCOPED_TRACE(columns);
-    for (const RowProgram &program : {rmsNorm({{3}, {columns}}), layerNormGrad({{4}, {columns}}),
-                                      softmax({{3}, {columns}})})
+    for (const RowProgram &program :
+         {rmsNorm({{3}, {columns}}), layerNormGrad({{4}, {columns}}), softmax({{3}, {columns}})})
       expectMatches(program, randomInputs(program, columns));
   }
 }
@@ -120,9 +120,9 @@ TEST_F(RowCodegenTest, EveryForm) {
                          {RowForm::Scalar, RowType::F32}});
   RowTerm x = in(0), r = in(1), c = in(2), s = in(3);
   RowProgram program = finish({{x * r + c * s, RowForm::Tile},
-                               {sumRows(x * c), RowForm::Column},
-                               {sumRows(r * s), RowForm::Scalar},
-                               {sumRows(c), RowForm::Column},
+                               {sumRows(x * c, RowForm::Tile), RowForm::Column},
+                               {sumRows(r * s, RowForm::Row), RowForm::Scalar},
+                               {sumRows(c, RowForm::Tile), RowForm::Column},
                                {c * s, RowForm::Column},
                                {exp(s), RowForm::Scalar},
                                {r * s + sum(x), RowForm::Row},
@@ -139,8 +139,40 @@ TEST_F(RowCodegenTest, EveryForm) {
   expectMatches(program, randomInputs(program, 2), backwards);
 }
 
+/// What does not vary over rows, or over columns, is added once for every row all the same.
+TEST_F(RowCodegenTest, SumsOfWhatVariesLess) {
+  for (const RowDomain &domain :
+       {RowDomain{{4}, {8}}, RowDomain{{100}, {7}}, RowDomain{{3}, {1}}, RowDomain{{1}, {33}},
+        RowDomain{{50, 2}, {}}, RowDomain{{}, {20}}}) {
+    start(domain, {{RowForm::Row, RowType::F32},
+                   {RowForm::Column, RowType::F32},
+                   {RowForm::Scalar, RowType::F32},
+                   {RowForm::Tile, RowType::F32}});
+    RowTerm r = in(0), c = in(1), s = in(2);
+    const std::vector<RowProgram> programs = {
+        finish({{sumRows(s, RowForm::Tile), RowForm::Column}}),
+        (start(domain, {{RowForm::Row, RowType::F32}, {RowForm::Column, RowType::F32}}),
+         finish({{sumRows(in(0), RowForm::Tile), RowForm::Column},
+                 {sumRows(in(1), RowForm::Tile), RowForm::Column},
+                 {sumRows(in(0).constant(1.0), RowForm::Tile), RowForm::Column},
+                 {sumRows(in(0).constant(1.0), RowForm::Row), RowForm::Scalar}})),
+        (start(domain, {{RowForm::Tile, RowType::F32}, {RowForm::Scalar, RowType::F32}}),
+         finish({{in(0) * in(1), RowForm::Tile},
+                 {sumRows(in(1), RowForm::Tile), RowForm::Column},
+                 {sumRows(in(1), RowForm::Row), RowForm::Scalar}}))};
+    for (const RowProgram &program : programs) {
+      expectMatches(program, randomInputs(program, 3));
+      RunOptions backwards;
+      backwards.backwards = true;
+      backwards.grain = 3;
+      expectMatches(program, randomInputs(program, 4), backwards);
+    }
+  }
+}
+
 TEST_F(RowCodegenTest, IntegersAndTruthValues) {
-  for (RowDomain domain : {RowDomain{{5, 3}, {4, 9}}, RowDomain{{45}, {}}, RowDomain{{3}, {2, 32}}}) {
+  for (RowDomain domain :
+       {RowDomain{{5, 3}, {4, 9}}, RowDomain{{45}, {}}, RowDomain{{3}, {2, 32}}}) {
     start(domain, {{RowForm::Tile, RowType::F32},
                    {RowForm::Tile, RowType::I32},
                    {RowForm::Row, RowType::I32},
@@ -150,17 +182,22 @@ TEST_F(RowCodegenTest, IntegersAndTruthValues) {
     RowValue x = in(0), i = in(1), r = in(2), t = in(3);
     RowValue position = e.constant(0.0, i32);
     for (unsigned d = 0; d < domain.rowShape.size() + domain.innerShape.size(); ++d)
-      position = e.binary(RowBinary::Add,
-                          e.binary(RowBinary::Mul, position, e.constant(10.0, i32)), e.index(d));
+      position = e.binary(RowBinary::Add, e.binary(RowBinary::Mul, position, e.constant(10.0, i32)),
+                          e.index(d));
     RowValue below = e.compare(RowPredicate::Lt, i, r);
     RowValue chosen = e.select(below, x, e.unary(RowUnary::Neg, x));
     RowValue whole = e.cast(e.binary(RowBinary::Mul, x, e.constant(100.0, f32)), i32);
-    RowProgram program = e.finish(
-        {position, below, chosen, whole, e.cast(t, f32), e.binary(RowBinary::Max, i, r),
-         e.compare(RowPredicate::Ne, t, below), e.select(t, i, r)},
-        {{RowForm::Tile, RowType::I32}, {RowForm::Tile, RowType::I1}, {RowForm::Tile, RowType::F32},
-         {RowForm::Tile, RowType::I32}, {RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::I32},
-         {RowForm::Tile, RowType::I1}, {RowForm::Tile, RowType::I32}});
+    RowProgram program =
+        e.finish({position, below, chosen, whole, e.cast(t, f32), e.binary(RowBinary::Max, i, r),
+                  e.compare(RowPredicate::Ne, t, below), e.select(t, i, r)},
+                 {{RowForm::Tile, RowType::I32},
+                  {RowForm::Tile, RowType::I1},
+                  {RowForm::Tile, RowType::F32},
+                  {RowForm::Tile, RowType::I32},
+                  {RowForm::Tile, RowType::F32},
+                  {RowForm::Tile, RowType::I32},
+                  {RowForm::Tile, RowType::I1},
+                  {RowForm::Tile, RowType::I32}});
     expectMatches(program, randomInputs(program, 3, 7));
   }
 }
@@ -196,10 +233,10 @@ TEST_F(RowCodegenTest, StridedOperandsAndResults) {
   const RowDomain domain{{3, 4}, {5, 32}};
   RowProgram program = layerNormGrad(domain);
   std::vector<Numbers> inputs = randomInputs(program, 6);
-  for (const Strides &tile : std::vector<Strides>{{4 * 163 + 8, 163, 32, 1}, // row gaps
-                                                  {32, 3 * 160, 1000 * 2, 1},          // blocks
-                                                  {640, 160, 1, 5},                    // transposed
-                                                  {1280, 320, 64, 2}}) {               // every second
+  for (const Strides &tile : std::vector<Strides>{{4 * 163 + 8, 163, 32, 1},  // row gaps
+                                                  {32, 3 * 160, 1000 * 2, 1}, // blocks
+                                                  {640, 160, 1, 5},           // transposed
+                                                  {1280, 320, 64, 2}}) {      // every second
     SCOPED_TRACE(tile.back());
     RunOptions options;
     options.inputLayouts = {tile, {}, {64, 2}, {5, 1}, {1, 3}};
@@ -260,8 +297,8 @@ TEST_F(RowCodegenTest, GathersRows) {
       RowRecorder e(&context, domain,
                     {{{4, 6}, RowType::I32, RowForm::Row}, {{11, columns}, type, std::nullopt}});
       RowTerm row{&e, e.gather(1, e.input(0))};
-      RowProgram program = e.finish({row * 2.0, sum(row)}, {{RowForm::Tile, type},
-                                                            {RowForm::Row, RowType::F32}});
+      RowProgram program =
+          e.finish({row * 2.0, sum(row)}, {{RowForm::Tile, type}, {RowForm::Row, RowType::F32}});
       std::vector<Numbers> inputs = randomInputs(program, 13, 11);
       expectMatches(program, inputs);
       RunOptions options;
@@ -315,9 +352,9 @@ TEST_F(RowCodegenTest, GrainsInAnyOrderGiveTheSameBits) {
 TEST_F(RowCodegenTest, SumsOverElements) {
   for (int64_t n : {1, 15, 16, 100, 5000}) {
     start({{n}, {}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::BF16}});
-    RowProgram program = finish({{sumRows(in(0) * in(1)), RowForm::Scalar},
+    RowProgram program = finish({{sumRows(in(0) * in(1), RowForm::Row), RowForm::Scalar},
                                  {in(0) * in(0), RowForm::Tile},
-                                 {sumRows(in(0)), RowForm::Scalar}});
+                                 {sumRows(in(0), RowForm::Row), RowForm::Scalar}});
     expectMatches(program, randomInputs(program, n));
   }
 }
@@ -331,9 +368,8 @@ TEST_F(RowCodegenTest, ReductionsDoNotDependOnTheirGroup) {
                  {RowForm::Column, RowType::F32},
                  {RowForm::Tile, RowType::F32}});
   RowTerm x = in(0), r = rsqrt(mean(x * x) + 1e-5), p = exp(in(2) - max(in(2)));
-  RowProgram grouped = finish({{x * r * in(1), RowForm::Tile},
-                               {r, RowForm::Row},
-                               {p * (1.0 / sum(p)), RowForm::Tile}});
+  RowProgram grouped = finish(
+      {{x * r * in(1), RowForm::Tile}, {r, RowForm::Row}, {p * (1.0 / sum(p)), RowForm::Tile}});
   std::vector<Numbers> more = inputs;
   more.push_back(randomInputs(grouped, 17)[2]);
   RunOptions options; // the third tensor cannot be seen as rows of 120 dense columns
@@ -348,7 +384,8 @@ TEST_F(RowCodegenTest, ReductionsDoNotDependOnTheirGroup) {
 TEST_F(RowCodegenTest, EqualInputGivesEqualBytes) {
   auto build = [&](bool reversed) {
     cpu::CpuModule module(testTarget());
-    std::vector<RowProgram> programs = {softmax({{9}, {100}}), swiglu({{9, 100}, {}}, RowType::F32)};
+    std::vector<RowProgram> programs = {softmax({{9}, {100}}),
+                                        swiglu({{9, 100}, {}}, RowType::F32)};
     std::vector<std::vector<Strides>> layouts = {{{100, 1}, {100, 1}},
                                                  {{100, 1}, {100, 1}, {100, 1}}};
     for (size_t i : {0, 1, 0}) {

@@ -68,9 +68,9 @@ private:
     auto in = [&](unsigned i) { return operand(node, i, r, c); };
     switch (node.kind) {
     case RowNode::Kind::Input: {
-      int64_t at = (variesOverRows(node.form) ? r : 0) *
-                       (variesOverColumns(node.form) ? columns : 1) +
-                   (variesOverColumns(node.form) ? c : 0);
+      int64_t at =
+          (variesOverRows(node.form) ? r : 0) * (variesOverColumns(node.form) ? columns : 1) +
+          (variesOverColumns(node.form) ? c : 0);
       return inputs[node.code][at];
     }
     case RowNode::Kind::Constant:
@@ -203,8 +203,8 @@ private:
   }
 
   Numbers sum(const RowResult &result) const {
-    const RowNode &node = program.nodes[program.nodes[result.node].inputs[0]];
-    const Numbers &terms = values[program.nodes[result.node].inputs[0]];
+    const RowNode &node = program.nodes[result.node];
+    const Numbers &terms = values[node.inputs[0]];
     Numbers out(variesOverColumns(node.form) ? columns : 1);
     for (int64_t r = 0; r < rows; ++r)
       for (size_t c = 0; c < out.size(); ++c)
