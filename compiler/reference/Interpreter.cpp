@@ -4,6 +4,7 @@
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Philox.h"
 
 #include <cmath>
 
@@ -96,12 +97,50 @@ private:
       results.emplace_back(typeOf(v).getShape());
     if (failed(reference.evaluate(operands, results)))
       return failure();
+    if (options.perturb && failed(perturb(reference, operands, results)))
+      return failure();
     for (auto [value, result] : llvm::zip(op->getResults(), results)) {
       if (options.round)
         roundTo(result, typeOf(value).getElementType());
       tensors[value] = std::make_shared<RefTensor>(std::move(result));
     }
     release(op);
+    return success();
+  }
+
+  /// Replaces results by those of operands that are a little off, and puts them off a little.
+  LogicalResult perturb(ReferenceOpInterface op, ArrayRef<const RefTensor *> operands,
+                        MutableArrayRef<RefTensor> results) {
+    const support::Philox random(options.perturb, "perturb", evaluated++);
+    uint64_t draws = 0;
+    auto off = [&](double v, double unit) {
+      return v * (1.0 + unit * (2.0 * random.uniform53(draws++) - 1.0));
+    };
+    SmallVector<RefTensor> moved =
+        llvm::map_to_vector(operands, [](const RefTensor *operand) { return RefTensor(*operand); });
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), moved))
+      if (isa<FloatType>(typeOf(operand).getElementType()))
+        for (double &v : tensor.data)
+          v = std::rint(v) == v ? v : off(v, kF32Unit);
+    SmallVector<const RefTensor *> pointers;
+    for (const RefTensor &tensor : moved)
+      pointers.push_back(&tensor);
+    SmallVector<RefTensor> others;
+    for (Value v : op->getResults())
+      others.emplace_back(typeOf(v).getShape());
+    if (failed(op.evaluate(pointers, others)))
+      return failure();
+    for (auto [value, result, other] : llvm::zip(op->getResults(), results, others)) {
+      Type element = typeOf(value).getElementType();
+      if (!isa<FloatType>(element))
+        continue;
+      RefTensor rounded = result;
+      roundTo(rounded, element);
+      const double unit = element.isBF16() ? kBF16Unit : kF32Unit;
+      for (auto [v, r, o] : llvm::zip(result.data, rounded.data, other.data))
+        if (!(v == r && std::abs(o - v) <= kF32Unit * std::abs(v)))
+          v = off(o, 2.0 * unit);
+    }
     return success();
   }
 
@@ -190,8 +229,12 @@ private:
         tensors.erase(v);
   }
 
+  /// The largest relative error of rounding to nearest.
+  static constexpr double kF32Unit = 0x1p-24, kBF16Unit = 0x1p-8;
+
   const TensorMap &values;
   const InterpreterOptions &options;
+  uint64_t evaluated = 0; ///< operations so far: each has random numbers of its own
   DenseMap<Value, Shared> tensors;
   DenseMap<Value, unsigned> uses;
 };

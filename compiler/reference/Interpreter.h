@@ -13,6 +13,11 @@ using TensorMap = llvm::StringMap<RefTensor>;
 struct InterpreterOptions {
   /// Rounds every result to its IR type (f32, bf16), as a low-precision run would.
   bool round = false;
+  /// Not 0: stochastic arithmetic, with this seed. Every floating-point result is a little off, by
+  /// at most two units of rounding of its type, as are the operands it is computed from; what no
+  /// arithmetic of that type would round (whole numbers, results that are moved or chosen) stays.
+  /// How far results of several seeds lie apart says how well a program is conditioned.
+  uint64_t perturb = 0;
 };
 
 /// Runs one bound program. Every argument and every parameter or state it uses must be in `values`

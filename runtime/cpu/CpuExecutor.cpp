@@ -5,6 +5,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
+#include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
@@ -53,7 +54,8 @@ void checkMemory(const PlanFile &file, uint64_t available) {
 
 } // namespace
 
-CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options) : file(file) {
+CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options)
+    : file(file), poison(options.poison) {
   checkTarget(file);
   checkMemory(file, options.memoryAvailable ? options.memoryAvailable : availableMemory());
   pool = std::make_unique<ThreadPool>(options.threads ? options.threads : usableProcessors());
@@ -79,6 +81,7 @@ void CpuExecutor::loadPrograms() {
     } catch (const support::Error &error) {
       fail("{}: program {}: {}", file.origin(), program->name()->string_view(), error.what());
     }
+    programs.back().setPoison(poison);
     scratch.bytesPerWorker =
         std::max(scratch.bytesPerWorker, programs.back().scratchBytesPerWorker());
   }
@@ -88,7 +91,16 @@ void CpuExecutor::loadPrograms() {
   scratch.base = reinterpret_cast<std::byte *>(scratchMemory.data());
 }
 
+void CpuExecutor::fillUnwritten(uint32_t program) {
+  const planfile::Plan &plan = file.plan();
+  char *transient = segments[static_cast<size_t>(planfile::SegmentKind::transient)].data();
+  for (const auto &[begin, end] : unwrittenBytes(plan, *plan.programs()->Get(program)))
+    std::memset(transient + begin, kPoison, end - begin);
+}
+
 double CpuExecutor::run(uint32_t program) {
+  if (poison)
+    fillUnwritten(program);
   const auto begin = std::chrono::steady_clock::now();
   programs[program].run(*pool, scratch);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -155,8 +167,12 @@ std::vector<StepRun> CpuExecutor::timeline() {
 uint64_t CpuExecutor::arenaBytes() const { return segments[0].size() + segments[1].size(); }
 
 std::vector<std::pair<std::string, std::string>> CpuExecutor::describe() const {
-  return {{"device", fmt::format("cpu, {}", readCpuInfo().model)},
-          {"threads", fmt::format("{}", pool->threads())},
-          {"attention kernels", attentionLevel()},
-          {"worker scratch", fmt::format("{} beside the arena", bytesText(scratchMemory.size()))}};
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"device", fmt::format("cpu, {}", readCpuInfo().model)},
+      {"threads", fmt::format("{}", pool->threads())},
+      {"attention kernels", attentionLevel()},
+      {"worker scratch", fmt::format("{} beside the arena", bytesText(scratchMemory.size()))}};
+  if (poison)
+    rows.emplace_back("poison", "what a program must write first is NaN before it runs");
+  return rows;
 }

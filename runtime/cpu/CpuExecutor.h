@@ -15,6 +15,8 @@ namespace hydra::runtime {
 struct CpuOptions {
   unsigned threads = 0;         // 0: one for each processor this process may use
   uint64_t memoryAvailable = 0; // 0: availableMemory()
+  bool poison = false; // before a program, fill what it must write before it reads (Poison.h); of
+                       // worker scratch, before every call
 };
 
 /// Everything that can fail for a verified plan fails in the constructor, with one line: another
@@ -38,8 +40,10 @@ private:
   /// Copies between the tensor in the arena and dense bytes of `size`.
   void transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from);
   void loadPrograms();
+  void fillUnwritten(uint32_t program);
 
   const PlanFile &file;
+  const bool poison;
   std::unique_ptr<ThreadPool> pool;
   std::array<Arena, 2> segments; // by SegmentKind
   std::vector<NativeCode> code;  // one a blob

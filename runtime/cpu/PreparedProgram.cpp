@@ -1,8 +1,11 @@
 // Flattens the tree of blocks at load, and walks the flat list at run time.
 #include "runtime/cpu/PreparedProgram.h"
 
+#include "runtime/plan/Poison.h"
+
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
@@ -144,6 +147,9 @@ void PreparedProgram::runNode(Node &node, uint32_t index, ThreadPool &pool,
   }
   const Clock::time_point begin = profiling ? Clock::now() : Clock::time_point();
   if (node.kind == Node::Kind::Call) {
+    if (poison)
+      for (unsigned worker = 0; worker < pool.threads(); ++worker)
+        std::memset(scratch.of(worker), kPoison, node.call->scratchBytesPerWorker());
     node.call->run(args, pool, scratch);
   } else {
     const int64_t grains = node.rows / node.grain + (node.rows % node.grain != 0);

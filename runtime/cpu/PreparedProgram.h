@@ -34,6 +34,8 @@ public:
   void run(ThreadPool &pool, const WorkerScratch &scratch);
 
   void setProfiling(bool on);
+  /// Whether scratch is filled with kPoison before every call.
+  void setPoison(bool on) { poison = on; }
   /// Appends what each step took since profiling began.
   void addTimes(uint32_t program, std::vector<StepTime> &times) const;
   /// Appends every run of every step since profiling began.
@@ -85,6 +87,7 @@ private:
   std::vector<Range> cases;
   size_t scratchBytes = 0;
   bool profiling = false;
+  bool poison = false;
   uint32_t runNumber = 0;
   std::vector<StepRun> runs; // under profiling
 };

@@ -6,6 +6,7 @@
 #include "runtime/cuda/DeviceLibrary.h"
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Tuner.h"
+#include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 
 #include <algorithm>
@@ -105,6 +106,8 @@ public:
   double run(uint32_t number) override {
     CudaProgram &program = programs[number];
     const Range range(program.name.c_str());
+    if (options.poison)
+      fillUnwritten(number);
     if ((profiling && !cupti) || options.check || !options.graph) {
       begin.record(device.stream);
       program.ran.assign(program.nodes.size(), false);
@@ -243,6 +246,8 @@ public:
                                    : whyNoCupti.empty()
                                        ? "step by step, between events"
                                        : "step by step, between events: " + whyNoCupti);
+    if (options.poison)
+      rows.emplace_back("poison", "what a program must write first is NaN before it runs");
     return rows;
   }
 
@@ -436,6 +441,20 @@ private:
   }
 
   //---- Running -----------------------------------------------------------------------------------
+
+  /// On the stream where the program begins. The libraries' workspaces as well.
+  void fillUnwritten(uint32_t number) {
+    const auto fill = [&](CUdeviceptr at, size_t bytes) {
+      driver().check(driver().cuMemsetD8Async(at, kPoison, bytes, device.stream),
+                     "cannot fill GPU memory");
+    };
+    const CUdeviceptr transient = segments[static_cast<size_t>(SegmentKind::transient)].get();
+    for (const auto &[begin, end] : unwrittenBytes(plan, *plan.programs()->Get(number)))
+      fill(transient + begin, end - begin);
+    for (const DeviceMemory &workspace : workspaces)
+      if (workspace.size() > 0)
+        fill(workspace.get(), workspace.size());
+  }
 
   /// On the node's own stream when capturing; else all on one, in the order of the list.
   void runNode(const Node &node, CUstream stream) {

@@ -304,6 +304,9 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
                "CUDA: launch every step by itself, not a captured graph");
   app.add_flag("--check", options.check,
                "CUDA: wait after every step, so that an error names step and model line");
+  app.add_flag("--poison", options.poison,
+               "fill memory that a step must write before it reads with NaN, to find reads of "
+               "unwritten memory");
   app.add_option("--threads", options.threads, "default: one for each usable processor")
       ->check(quiet(CLI::Range(1u, runtime::ThreadPool::maxThreads)));
   addData(app, options);

@@ -44,7 +44,7 @@ struct RunOptions {
   bool dryRun = false;
 
   std::string device; ///< empty: what the plan was compiled for
-  bool graph = true, check = false;
+  bool graph = true, check = false, poison = false;
   bool tune = false;
   std::string tuned; ///< where --tune writes
   bool allowNondeterministic = false;

@@ -167,6 +167,7 @@ runtime::CudaOptions cudaOptions(const RunOptions &options) {
   return {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
           .graph = options.graph,
           .check = options.check,
+          .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
           .profile = !options.profile.empty()};
 }
@@ -181,7 +182,8 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
     fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
   if (!cuda)
     return std::make_unique<runtime::CpuExecutor>(
-        file, runtime::CpuOptions{.threads = options.threads, .memoryAvailable = 0});
+        file, runtime::CpuOptions{
+                  .threads = options.threads, .memoryAvailable = 0, .poison = options.poison});
   return runtime::makeCudaExecutor(file, cudaOptions(options));
 }
 

@@ -1,6 +1,8 @@
 // Plans made by hand, run on the CPU: launches, loops, switches, library calls, views, refusals.
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cpu/Attention.h"
+#include "runtime/cpu/PreparedProgram.h"
+#include "runtime/plan/Poison.h"
 #include "runtime/support/Error.h"
 #include "test/unit/cpu/Kernels.h"
 
@@ -339,6 +341,70 @@ TEST(CpuExecutor, ProfileCountsCallsOfEveryStep) {
   EXPECT_EQ(times[0].calls, 2u);
   EXPECT_EQ(times[1].calls, 6u);
   EXPECT_GT(times[1].seconds, 0.0);
+}
+
+TEST(CpuExecutor, PoisonShowsWhatIsReadUnwritten) {
+  // y is read where a program first has to write it; x is an input, w a variable, lr a scalar.
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "add_scalar", 2);
+  const uint32_t lr = builder.scalar("lr", 0.5);
+  const uint32_t w = builder.plan.variables[builder.variable("w", {2}, 0.0)]->tensor;
+  const uint32_t x = builder.tensor("x", {2}), y = builder.tensor("y", {2});
+  auto &program =
+      builder.program("main", blocks(launch("x", kernel, 2, 2, {updates(x), scalarArg(lr)}),
+                                     launch("w", kernel, 2, 2, {updates(w), scalarArg(lr)}),
+                                     launch("y", kernel, 2, 2, {updates(y), scalarArg(lr)})));
+  builder.input(program, "x", hydra::planfile::InputKind::values, x);
+  const PlanFile file = builder.load();
+  for (const bool poison : {false, true}) {
+    CpuExecutor executor(file, {.threads = 1, .poison = poison});
+    writeFloats(executor, builder.plan.scalars[lr]->tensor, {0.5f});
+    writeFloats(executor, w, {1, 2});
+    for (int run = 1; run <= 2; ++run) {
+      writeFloats(executor, x, {3, 4});
+      executor.run(0);
+      EXPECT_EQ(readFloats(executor, x, 2), (std::vector<float>{3.5f, 4.5f}));
+      EXPECT_EQ(readFloats(executor, w, 2),
+                (std::vector<float>{1 + 0.5f * float(run), 2 + 0.5f * float(run)}));
+      for (const float value : readFloats(executor, y, 2))
+        EXPECT_EQ(std::isnan(value), poison) << value;
+    }
+  }
+}
+
+namespace {
+
+/// Keeps the first number of its scratch, then leaves another one there.
+class ScratchReader final : public LibraryCall {
+public:
+  explicit ScratchReader(std::vector<float> &seen) : seen(seen) {}
+  size_t scratchBytesPerWorker() const override { return sizeof(float); }
+  void run(char *const *, ThreadPool &, const WorkerScratch &scratch) override {
+    float &first = *reinterpret_cast<float *>(scratch.of(0));
+    seen.push_back(first);
+    first = 1;
+  }
+
+private:
+  std::vector<float> &seen;
+};
+
+} // namespace
+
+TEST(CpuExecutor, PoisonFillsScratchBeforeEveryCall) {
+  PlanBuilder builder;
+  builder.program("main", blocks(call("peek", {}), call("peek", {})));
+  const PlanFile file = builder.load();
+  std::vector<float> seen;
+  Library library;
+  library.add("peek", [&](const CallSite &) { return std::make_unique<ScratchReader>(seen); });
+  PreparedProgram program({file.plan(), {}, {}, library, 1}, *file.plan().programs()->Get(0));
+  std::vector<std::byte> memory(WorkerScratch::alignment);
+  ThreadPool pool(1);
+  program.setPoison(true);
+  program.run(pool, {memory.data(), memory.size()});
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[1]));
 }
 
 TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {

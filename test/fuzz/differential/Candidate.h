@@ -1,0 +1,26 @@
+// A program through hydrac's pipeline to a plan, and the plan on the executor of its target.
+#pragma once
+
+#include "test/fuzz/differential/Oracle.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hydra::test {
+
+/// A plan file, or why there is none.
+struct Candidate {
+  std::vector<std::byte> plan;
+  std::string refusal;
+};
+
+/// Compiles as hydrac does with these flags.
+Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting);
+
+/// Results of the work as Oracle has them, one for each of so many runs of the whole work on one
+/// executor, whose memory begins as NaN. Throws support::Error where the plan is refused.
+std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,
+                                    const Work &work, unsigned repetitions);
+
+} // namespace hydra::test

@@ -1,0 +1,76 @@
+// Programs by kind and seed, and from files.
+#include "test/fuzz/differential/Case.h"
+
+#include "runtime/support/Error.h"
+#include "test/support/HostileProgram.h"
+#include "test/support/RandomProgram.h"
+#include "test/support/RandomScan.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <fmt/ranges.h>
+
+namespace hydra::test {
+
+std::string Case::flags() const {
+  std::string text = fmt::format("--seed={}", seed);
+  if (source.binding.batch)
+    text += fmt::format(" --batch={}", source.binding.batch);
+  if (source.binding.seq)
+    text += fmt::format(" --seq={}", source.binding.seq);
+  if (!source.binding.preset.empty())
+    text += " --preset=" + source.binding.preset;
+  for (const std::string &setting : source.binding.settings)
+    text += " --set=" + setting;
+  return text;
+}
+
+std::vector<Mode> Case::modes() const {
+  const llvm::StringRef text = source.text;
+  std::vector<Mode> modes = {Mode::Grad, Mode::Forward};
+  if (text.contains("hydra.group @default") &&
+      (!text.contains(" updates(") || text.contains("hydra.entry @eval(")))
+    modes.push_back(Mode::Train);
+  return modes;
+}
+
+const std::vector<std::string> &caseKinds() {
+  static const std::vector<std::string> kinds = {"program", "scan", "training", "random"};
+  return kinds;
+}
+
+/// The programs that the interpreter's tests draw, and between them scans.
+static BoundText randomCase(uint64_t seed) {
+  if (seed % 2 == 0)
+    return randomProgram(seed / 2).layered;
+  Random random(seed / 2);
+  const RandomScan scan(random);
+  return {scan.model(scan.scan() + "    %y = hydra.mul %all, %end\n").text(), {}};
+}
+
+Case makeCase(const std::string &kind, uint64_t seed) {
+  Case result;
+  result.name = fmt::format("{} {}", kind, seed);
+  result.seed = seed;
+  if (kind == "program")
+    result.source = hostileProgram(HostileKind::Program, seed);
+  else if (kind == "scan")
+    result.source = hostileProgram(HostileKind::Scan, seed);
+  else if (kind == "training")
+    result.source = hostileProgram(HostileKind::Training, seed);
+  else if (kind == "random")
+    result.source = randomCase(seed);
+  else
+    support::fail("there are no programs of kind '{}'; expected {}", kind,
+                  fmt::join(caseKinds(), ", "));
+  return result;
+}
+
+Case readCase(const std::string &path, BindingOptions binding, uint64_t seed) {
+  auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!text)
+    support::fail("cannot read {}: {}", path, text.getError().message());
+  return {path, {(*text)->getBuffer().str(), std::move(binding)}, seed};
+}
+
+} // namespace hydra::test

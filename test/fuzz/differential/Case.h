@@ -1,0 +1,35 @@
+// The programs that are tested: of a generator by kind and seed, or a file.
+#pragma once
+
+#include "test/fuzz/differential/Setting.h"
+#include "test/support/ProgramText.h"
+
+#include <string>
+#include <vector>
+
+namespace hydra::test {
+
+/// A model, what binds it, and the seed of the values it is given.
+struct Case {
+  std::string name; ///< such as `scan 17`, or the file
+  BoundText source;
+  uint64_t seed = 0;
+
+  /// The flags by which a saved text is checked again: binding and seed.
+  std::string flags() const;
+  /// The modes that hydrac has for it: training needs an optimizer group, and where the loss gives
+  /// state new values an entry that measures.
+  std::vector<Mode> modes() const;
+};
+
+/// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, and `random`.
+const std::vector<std::string> &caseKinds();
+
+/// The program of a kind and seed, the same on every platform. Throws support::Error for a kind
+/// that does not exist.
+Case makeCase(const std::string &kind, uint64_t seed);
+
+/// A model file. Throws support::Error where it cannot be read.
+Case readCase(const std::string &path, BindingOptions binding, uint64_t seed);
+
+} // namespace hydra::test

@@ -1,0 +1,219 @@
+// Comparison with the oracle. Two measures say what rounding may do: how far the oracle moves when
+// it rounds every result, and, where that is exceeded, how far it moves in stochastic arithmetic.
+#include "test/fuzz/differential/Check.h"
+
+#include "runtime/support/DType.h"
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace hydra::test {
+
+namespace {
+
+constexpr uint64_t kSamples = 6;         ///< evaluations in stochastic arithmetic
+constexpr double kSpreads = 10.0;        ///< an error may be so many of their spreads
+constexpr double kIllConditioned = 1e-2; ///< a spread, of the largest element
+constexpr double kBeyondDoubt = 1000.0;  ///< spreads that no conditioning explains
+
+std::string positionText(int64_t i, llvm::ArrayRef<int64_t> shape) {
+  std::vector<int64_t> position(shape.size());
+  for (size_t d = shape.size(); d-- > 0; i /= shape[d])
+    position[d] = i % shape[d];
+  return shapeText(position);
+}
+
+/// Where a tensor is furthest from the oracle.
+struct Difference {
+  std::string tensor;
+  int64_t element = 0;
+  double found = 0.0, expected = 0.0, error = 0.0, allowed = 0.0, scale = 0.0;
+};
+
+/// Whether both round to the same, or are beyond what can be compared.
+bool isComparable(double exact, double rounded) {
+  return std::isfinite(exact) && std::isfinite(rounded);
+}
+
+Difference differenceOf(const std::string &name, const RefTensor &found, const RefTensor &exact,
+                        const RefTensor &rounded, double ulp) {
+  Difference d;
+  d.tensor = name;
+  double moved = 0.0;
+  for (int64_t i = 0; i < found.size(); ++i) {
+    if (!isComparable(exact.data[i], rounded.data[i]))
+      continue;
+    moved = std::max(moved, std::abs(rounded.data[i] - exact.data[i]));
+    d.scale = std::max(d.scale, std::abs(exact.data[i]));
+    const double error = std::abs(found.data[i] - exact.data[i]);
+    if (!(error <= d.error)) { // a NaN is the worst of all
+      d.error = std::isnan(error) ? INFINITY : error;
+      d.element = i;
+      d.found = found.data[i];
+      d.expected = exact.data[i];
+    }
+  }
+  constexpr double kUlps = 16.0, kTiny = 1e-30;
+  d.allowed = 2.0 * moved + kUlps * ulp * d.scale + kTiny;
+  return d;
+}
+
+std::string differentBits(const TensorMap &found, const TensorMap &wanted) {
+  std::vector<std::string> names;
+  for (auto &[name, tensor] : wanted)
+    names.push_back(name.str());
+  std::sort(names.begin(), names.end());
+  for (const std::string &name : names) {
+    const RefTensor a = found.lookup(name), b = wanted.lookup(name);
+    if (a.shape != b.shape)
+      return name + " is missing";
+    for (int64_t i = 0; i < a.size(); ++i)
+      if (std::memcmp(&a.data[i], &b.data[i], sizeof(double)) != 0 &&
+          !(std::isnan(a.data[i]) && std::isnan(b.data[i])))
+        return fmt::format("{}{} is {:.9g} and was {:.9g}", name, positionText(i, a.shape),
+                           a.data[i], b.data[i]);
+  }
+  return {};
+}
+
+} // namespace
+
+const char *nameOf(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::Right:
+    return "right";
+  case Outcome::IllConditioned:
+    return "ill-conditioned";
+  case Outcome::RefusedByOracle:
+    return "no program";
+  case Outcome::RefusedByCompiler:
+    return "refused by the compiler";
+  case Outcome::Wrong:
+    return "wrong";
+  case Outcome::RefusedByExecutor:
+    return "refused by the executor";
+  case Outcome::Crashed:
+    return "crashed";
+  case Outcome::Hung:
+    return "hung";
+  }
+  return "";
+}
+
+bool isFinding(Outcome outcome) { return outcome >= Outcome::Wrong; }
+
+std::string reasonOf(const std::string &detail) {
+  llvm::StringRef text = detail;
+  // The place, `program 12:3:4: `.
+  for (size_t at = text.find(": "); at != llvm::StringRef::npos && at > 0 &&
+                                    std::isdigit(static_cast<unsigned char>(text[at - 1]));
+       at = text.find(": "))
+    text = text.drop_front(at + 2);
+  std::string reason;
+  for (const char c : text) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!digit)
+      reason += c;
+    else if (reason.empty() || reason.back() != 'N')
+      reason += 'N';
+  }
+  for (size_t at; (at = reason.find("N, N")) != std::string::npos;)
+    reason.replace(at, 4, "N");
+  return reason;
+}
+
+Verdict Checker::check(const Setting &setting) {
+  std::unique_ptr<Oracle> &oracle = oracles[setting.oracleKey()];
+  if (!oracle)
+    oracle = std::make_unique<Oracle>(compiler, source, setting);
+  if (!oracle->refusal().empty())
+    return {Outcome::RefusedByOracle, oracle->refusal()};
+  const Candidate candidate = compileCandidate(compiler, source, setting);
+  if (candidate.plan.empty())
+    return {llvm::StringRef(candidate.refusal).contains("without saying why")
+                ? Outcome::Crashed
+                : Outcome::RefusedByCompiler,
+            candidate.refusal};
+  std::vector<TensorMap> runs;
+  try {
+    runs = runCandidate(candidate.plan, setting, oracle->work(), 2);
+  } catch (const support::Error &error) {
+    return {Outcome::RefusedByExecutor, error.what()};
+  }
+  Verdict verdict = compare(*oracle, setting, runs[0]);
+  if (verdict.outcome == Outcome::Wrong)
+    return verdict;
+  if (const std::string text = differentBits(runs[1], runs[0]); !text.empty())
+    return {Outcome::Wrong, "another run gives other bits: " + text};
+  auto [entry, isNew] = earlier.try_emplace(setting.bitsKey(), Earlier{setting, {}});
+  if (isNew)
+    entry->second.results = std::move(runs[0]);
+  else if (const std::string text = differentBits(runs[0], entry->second.results); !text.empty())
+    return {Outcome::Wrong,
+            fmt::format("other bits than under {}: {}", entry->second.setting.text(), text)};
+  return verdict;
+}
+
+Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
+                         const TensorMap &found) const {
+  const double ulp = setting.precision == "fp32" ? 0x1p-24 : 0x1p-12;
+  std::vector<Difference> suspects;
+  for (auto &[key, exact] : oracle.exact()) {
+    const std::string name = key.str();
+    auto it = found.find(name);
+    if (it == found.end())
+      return {Outcome::Wrong, name + " is missing"};
+    if (it->second.shape != exact.shape)
+      return {Outcome::Wrong,
+              fmt::format("{} is {}; expected {}", name, shapeText(it->second.shape),
+                          shapeText(exact.shape))};
+    Difference d = differenceOf(name, it->second, exact, oracle.rounded().find(name)->second, ulp);
+    if (!(d.error <= d.allowed))
+      suspects.push_back(std::move(d));
+  }
+  if (suspects.empty())
+    return {};
+  // The oracle's own doubts, for each of these tensors.
+  std::vector<double> spreads(suspects.size(), 0.0);
+  for (uint64_t sample = 0; sample < kSamples; ++sample) {
+    const std::optional<TensorMap> other = oracle.perturbed(sample);
+    if (!other)
+      return {Outcome::Crashed, "the oracle fails in stochastic arithmetic only"};
+    for (auto [d, spread] : llvm::zip(suspects, spreads)) {
+      const RefTensor &exact = oracle.exact().find(d.tensor)->second,
+                      &rounded = oracle.rounded().find(d.tensor)->second,
+                      &moved = other->find(d.tensor)->second;
+      for (int64_t i = 0; i < exact.size(); ++i)
+        if (isComparable(exact.data[i], rounded.data[i])) {
+          const double off = std::abs(moved.data[i] - exact.data[i]);
+          spread = std::isfinite(off) ? std::max(spread, off) : INFINITY;
+        }
+    }
+  }
+  Verdict verdict;
+  double worst = 0.0;
+  for (auto [d, spread] : llvm::zip(suspects, spreads)) {
+    const bool within = d.error <= d.allowed + kSpreads * spread;
+    const bool doubtful =
+        spread > kIllConditioned * d.scale && (within || d.error <= kBeyondDoubt * spread);
+    if (within && !doubtful)
+      continue;
+    if (doubtful && verdict.outcome == Outcome::Right)
+      verdict = {Outcome::IllConditioned,
+                 fmt::format("{} varies by {:.2g} of {:.2g}", d.tensor, spread, d.scale)};
+    const double badness = d.error / (d.scale + d.allowed);
+    if (doubtful || badness <= worst)
+      continue;
+    worst = badness;
+    const RefTensor &exact = oracle.exact().find(d.tensor)->second;
+    verdict = {Outcome::Wrong,
+               fmt::format("{}{} is {:.9g}, expected {:.9g} (allowed {:.2g}, spread {:.2g})",
+                           d.tensor, positionText(d.element, exact.shape), d.found, d.expected,
+                           d.allowed, spread)};
+  }
+  return verdict;
+}
+
+} // namespace hydra::test

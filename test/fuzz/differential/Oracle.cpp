@@ -1,0 +1,184 @@
+// The calls of a mode, their values, and the reference interpreter over them.
+#include "test/fuzz/differential/Oracle.h"
+
+#include "runtime/support/Error.h"
+#include "test/support/Random.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+
+namespace hydra::test {
+
+namespace {
+
+constexpr int64_t kSteps = 2; ///< of training
+
+uint64_t seedOf(uint64_t seed, StringRef name, uint64_t number) {
+  return seed ^ llvm::xxh3_64bits((name + "#" + llvm::Twine(number)).str());
+}
+
+/// An argument of a program: ids within their bounds, labels some of which are ignored, others
+/// normal.
+RefTensor drawInput(EntryOp program, unsigned argument, uint64_t seed) {
+  auto type = cast<RankedTensorType>(program.getBody().getArgument(argument).getType());
+  RefTensor tensor(type.getShape());
+  Random random(seed);
+  const int64_t ids = program.getIds() ? (*program.getIds())[argument] : 0;
+  for (double &v : tensor.data) {
+    if (isa<FloatType>(type.getElementType()))
+      v = random.normal();
+    else if (ids < 0 && random.chance(0.1))
+      v = -100.0;
+    else
+      v = static_cast<double>(random.below(ids == 0 ? 3 : std::abs(ids)));
+  }
+  roundTo(tensor, type.getElementType());
+  return tensor;
+}
+
+/// Initial values as the model says, but none of which all elements are equal: moments and weights
+/// of norms would hide what is taken from the wrong place.
+void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
+  const auto change = [&](StringRef name, InitAttr init, Type element, bool isState) {
+    const StringRef kind = init.getKind();
+    if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
+        name.ends_with(".grad"))
+      return;
+    Random random(seedOf(seed, name, 0));
+    RefTensor &tensor = variables[name];
+    for (double &v : tensor.data)
+      v = isState && name.ends_with(".v") ? 0.01 + 0.1 * std::abs(random.uniform())
+                                          : v + 0.5 * random.uniform();
+    roundTo(tensor, element);
+  };
+  for (Operation &op : model.getBody().front()) {
+    if (auto param = dyn_cast<ParamOp>(op))
+      change(param.getSymName(), param.getInit(), param.getBoundType().getElementType(), false);
+    else if (auto state = dyn_cast<StateOp>(op))
+      change(state.getSymName(), state.getInit(), state.getBoundType().getElementType(), true);
+  }
+}
+
+} // namespace
+
+std::vector<std::string> programsOf(ModelOp model, Mode mode) {
+  if (mode == Mode::Grad)
+    return {"loss:loss"};
+  if (mode == Mode::Train)
+    return {"train:loss", model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
+  std::vector<std::string> programs;
+  for (EntryOp entry : llvm::make_filter_range(model.getBody().getOps<EntryOp>(),
+                                               [](EntryOp e) { return e.isProgram(); }))
+    programs.push_back((entry.getSymName() + ":" + entry.getSymName()).str());
+  return programs;
+}
+
+Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
+    : compiler(compiler), module(compiler.parse(source.source.text, source.name)) {
+  const auto hasModel = [&] { return module && llvm::hasSingleElement(module->getOps<ModelOp>()); };
+  BindingOptions binding = source.source.binding;
+  bool ready = hasModel();
+  if (ready) {
+    ModelOp model = modelOf(*module);
+    auto loss = model.lookupSymbol<EntryOp>("loss");
+    if (setting.mode == Mode::Train && loss && !loss.getReturn().getUpdated().empty() &&
+        !model.lookupSymbol<EntryOp>("eval")) {
+      problem = "--mode=train: @loss gives state new values, and there is no entry @eval";
+      return;
+    }
+    binding.programs = programsOf(model, setting.mode);
+    ready = compiler.run(*module, [&](OpPassManager &passes) {
+      buildForwardPipeline(passes, binding);
+      buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
+                            setting.accumulation, !setting.noClip);
+      if (setting.precision != "fp32")
+        passes.addPass(createMixedPrecision({.policy = setting.precision}));
+    });
+  }
+  if (ready) {
+    draw(source, setting);
+    std::optional<TensorMap> exact = evaluate({}), rounded = evaluate({.round = true});
+    ready = exact && rounded;
+    if (ready) {
+      exactValues = std::move(*exact);
+      roundedValues = std::move(*rounded);
+    }
+  }
+  std::string diagnostics = compiler.takeDiagnostics();
+  if (!ready)
+    problem = diagnostics.empty() ? "no model, and no word why"
+                                  : StringRef(diagnostics).split('\n').first.str();
+}
+
+void Oracle::draw(const Case &source, const Setting &setting) {
+  ModelOp model = modelOf(*module);
+  FailureOr<TensorMap> initial = initialValues(model, source.seed);
+  if (failed(initial))
+    return;
+  todo.variables = std::move(*initial);
+  vary(model, source.seed, todo.variables);
+
+  uint64_t step = 0;
+  const auto call = [&](StringRef program, uint64_t batch) {
+    EntryOp entry = programOf(*module, program);
+    Call &one = todo.calls.emplace_back();
+    one.program = program.str();
+    one.prefix = setting.mode == Mode::Grad ? "" : fmt::format("{}#{}.", one.program, batch);
+    for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
+      const std::optional<double> usual = entry.getDefault(i);
+      one.values[name] = name == "lr"     ? scalar(static_cast<float>(0.01))
+                         : name == "clip" ? scalar(static_cast<float>(setting.clip))
+                         : name == "step" ? scalar(static_cast<double>(3 + step))
+                         : usual          ? scalar(static_cast<float>(*usual))
+                                          : drawInput(entry, i, seedOf(source.seed, name, batch));
+    }
+  };
+  if (setting.mode != Mode::Train) {
+    for (const std::string &program : programsOf(model, setting.mode))
+      call(StringRef(program).split(':').first, 0);
+    return;
+  }
+  for (step = 0; step < kSteps; ++step) {
+    const bool parts = setting.accumulation > 1;
+    for (int64_t i = 0; i < setting.accumulation; ++i)
+      call(parts ? "accumulate" : "train", step * setting.accumulation + i);
+    if (parts)
+      call("apply", step);
+  }
+  call("eval", 0);
+}
+
+std::optional<TensorMap> Oracle::evaluate(const InterpreterOptions &options) const {
+  TensorMap variables, results;
+  for (auto &[name, tensor] : todo.variables)
+    variables[name] = tensor;
+  InterpreterOptions own = options;
+  for (const Call &call : todo.calls) {
+    EntryOp entry = modelOf(*module).lookupSymbol<EntryOp>(call.program);
+    TensorMap values;
+    for (const TensorMap *map : {&std::as_const(variables), &call.values})
+      for (auto &[name, tensor] : *map)
+        values[name] = tensor;
+    FailureOr<TensorMap> computed = interpret(entry, values, own);
+    if (failed(computed))
+      return std::nullopt;
+    for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
+      results[call.prefix + name.str()] = computed->lookup(name);
+    for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+      variables[symbol.getValue()] = computed->lookup(symbol.getValue());
+    own.perturb += own.perturb ? 0x9e3779b97f4a7c15 : 0; // other errors in every call
+  }
+  for (auto &[name, tensor] : variables)
+    results[name] = tensor;
+  return results;
+}
+
+std::optional<TensorMap> Oracle::perturbed(uint64_t sample) const {
+  std::optional<TensorMap> results = evaluate({.round = true, .perturb = sample + 1});
+  compiler.takeDiagnostics();
+  return results;
+}
+
+} // namespace hydra::test

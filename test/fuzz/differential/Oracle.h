@@ -1,0 +1,57 @@
+// What a program must compute: the calls that are made, the values they start from, and what the
+// reference interpreter says of them.
+#pragma once
+
+#include "test/fuzz/differential/Case.h"
+#include "test/support/Compile.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hydra::test {
+
+/// One run of a program, with the values of its inputs and numbers.
+struct Call {
+  std::string program;
+  std::string prefix; ///< of the names of its outputs in results
+  TensorMap values;
+};
+
+/// Calls one after the other from the same parameters and state.
+struct Work {
+  TensorMap variables;
+  std::vector<Call> calls;
+};
+
+/// The programs that hydrac makes of a model in a mode, as `hydra-bind` takes them.
+std::vector<std::string> programsOf(ModelOp model, Mode mode);
+
+/// The oracle for a case under settings of one oracle key.
+class Oracle {
+public:
+  /// Binds, differentiates, draws values, and evaluates in float64 and rounded to the types.
+  Oracle(Compiler &compiler, const Case &source, const Setting &setting);
+
+  /// Why the model is none, or cannot be differentiated; empty when it can be compared with.
+  const std::string &refusal() const { return problem; }
+  const Work &work() const { return todo; }
+  /// Outputs of all calls under prefix and name, and in the end all parameters and state by name.
+  const TensorMap &exact() const { return exactValues; }
+  const TensorMap &rounded() const { return roundedValues; }
+  /// The same in stochastic arithmetic.
+  std::optional<TensorMap> perturbed(uint64_t sample) const;
+
+private:
+  void draw(const Case &source, const Setting &setting);
+  std::optional<TensorMap> evaluate(const InterpreterOptions &options) const;
+
+  Compiler &compiler;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string problem;
+  Work todo;
+  TensorMap exactValues, roundedValues;
+};
+
+} // namespace hydra::test

@@ -1,0 +1,341 @@
+// Settings as flags, drawn at random, and all of them.
+#include "test/fuzz/differential/Setting.h"
+
+#include "compiler/driver/ModelOptions.h"
+#include "runtime/support/Error.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+using llvm::StringRef;
+
+namespace hydra::test {
+
+namespace {
+
+/// passes/Passes.td, which says of every pass whether it is exact.
+constexpr const char *kPasses =
+#include "test/fuzz/differential/PassesText.inc"
+    ;
+
+/// What each `def` of Passes.td says of numerics.
+std::vector<std::string> readNumericsChanging() {
+  std::vector<std::string> names;
+  for (StringRef rest = kPasses; !rest.empty();) {
+    auto [before, after] = rest.split(": Pass<\"");
+    auto [name, body] = after.split('"');
+    const size_t end = body.find(": Pass<\"");
+    if (body.take_front(end).contains("*Numerics-changing*"))
+      names.push_back(name.str());
+    rest = after;
+  }
+  return names;
+}
+
+/// Passes that can be left out, each once. `trains` and so on: those of one target and mode are
+/// chosen by whether a pipeline holds them.
+std::vector<std::string> optionalPasses(const Setting &setting) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::PassManager manager(&context);
+  const std::vector<std::string> present = buildPlanPipeline(manager, setting.compileOptions());
+  std::vector<std::string> names;
+  for (const PassEntry &pass : pipelinePasses())
+    if (!pass.required && llvm::is_contained(present, pass.name) &&
+        !llvm::is_contained(names, pass.name))
+      names.push_back(pass.name);
+  return names;
+}
+
+void readRecompute(const std::string &text, CompileOptions &compile) {
+  StringRef rest = text;
+  if (rest.consume_front("rowwise,every=") || rest.consume_front("every=")) {
+    if (rest.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
+      support::fail("--recompute is '{}'; expected every=N", text);
+    compile.recompute = text.starts_with("rowwise") ? Recomputation::Rowwise : Recomputation::Light;
+    return;
+  }
+  if (text != "none" && text != "light" && text != "rowwise")
+    support::fail("--recompute is '{}'; expected none, light, rowwise, every=N or rowwise,every=N",
+                  text);
+  compile.recompute = text == "none"    ? Recomputation::None
+                      : text == "light" ? Recomputation::Light
+                                        : Recomputation::Rowwise;
+}
+
+} // namespace
+
+const std::vector<std::string> &numericsChangingPasses() {
+  static const std::vector<std::string> names = readNumericsChanging();
+  return names;
+}
+
+Setting Setting::parse(const std::string &text) {
+  Setting setting;
+  std::string mode = "grad";
+  CLI::App app;
+  app.set_help_flag();
+  app.add_option("--mode", mode)->check(CLI::IsMember({"forward", "grad", "train"}));
+  app.add_option("--target", setting.target);
+  app.add_option("-O", setting.level)->check(CLI::Range(0, 2));
+  app.add_option("--disable-pass", setting.disabled)->delimiter(',');
+  app.add_option("--recompute", setting.recompute);
+  app.add_option("--scan-checkpoint", setting.scanCheckpoint)->check(CLI::PositiveNumber);
+  app.add_option("--ce-chunk", setting.ceChunk)->check(CLI::NonNegativeNumber);
+  app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
+  app.add_option("--precision", setting.precision)
+      ->check(CLI::IsMember({"fp32", "bf16", "pure_bf16"}));
+  app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
+  app.add_flag("--no-clip", setting.noClip);
+  app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
+  try {
+    app.parse(text);
+  } catch (const CLI::ParseError &error) {
+    support::fail("setting '{}': {}", text, error.what());
+  }
+  setting.mode = mode == "forward" ? Mode::Forward : mode == "grad" ? Mode::Grad : Mode::Train;
+  Target::named(setting.target);
+  const std::vector<PassEntry> passes = pipelinePasses();
+  for (const std::string &name : setting.disabled)
+    if (llvm::none_of(passes, [&](const PassEntry &p) { return p.name == name && !p.required; }))
+      support::fail("setting '{}': '{}' is no pass that can be left out", text, name);
+  setting.compileOptions();
+  return setting;
+}
+
+std::string Setting::text() const {
+  const Setting plain;
+  std::string text = "--mode=" + modeName(mode).str();
+  const auto flag = [&](const std::string &name, const auto &value, const auto &usual) {
+    if (value != usual)
+      text += fmt::format(" --{}={}", name, value);
+  };
+  flag("target", target, plain.target);
+  if (level != plain.level)
+    text += fmt::format(" -O{}", level);
+  for (const std::string &name : disabled)
+    text += " --disable-pass=" + name;
+  flag("recompute", recompute, plain.recompute);
+  flag("scan-checkpoint", scanCheckpoint, plain.scanCheckpoint);
+  flag("ce-chunk", ceChunk, plain.ceChunk);
+  flag("attention", attention, plain.attention);
+  flag("precision", precision, plain.precision);
+  flag("accum", accumulation, plain.accumulation);
+  if (noClip)
+    text += " --no-clip";
+  flag("clip", clip, plain.clip);
+  flag("threads", threads, plain.threads);
+  return text;
+}
+
+CompileOptions Setting::compileOptions() const {
+  const Target description = Target::named(target);
+  CompileOptions compile;
+  compile.cuda = description.kind == planfile::TargetKind::cuda;
+  compile.epilogues = description.epilogues;
+  compile.mode = mode;
+  compile.accumulation = accumulation;
+  compile.clip = !noClip;
+  compile.level = level;
+  readRecompute(recompute, compile);
+  compile.scanCheckpoint = scanCheckpoint;
+  compile.ceChunk = ceChunk;
+  compile.precision = precision;
+  compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
+  for (const std::string &name : disabled)
+    compile.disabled.insert(name);
+  return compile;
+}
+
+std::string Setting::oracleKey() const {
+  return fmt::format("{} {} {} {} {}", modeName(mode).str(), precision, accumulation, noClip, clip);
+}
+
+std::string Setting::bitsKey() const {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::PassManager manager(&context);
+  std::string key =
+      fmt::format("{} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention);
+  for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
+    if (llvm::is_contained(numericsChangingPasses(), name))
+      key += " " + name;
+  return key;
+}
+
+namespace {
+
+class Draw {
+public:
+  Draw(uint64_t number, const SettingRange &range) : number(number), random(number), range(range) {}
+
+  Setting any() {
+    Setting setting;
+    setting.target = range.target;
+    setting.mode = mode();
+    setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
+    if (random.chance(0.3))
+      setting.precision = random.chance(0.5) ? "bf16" : "pure_bf16";
+    if (random.chance(0.2))
+      setting.attention = "naive";
+    if (random.chance(0.4))
+      setting.ceChunk = random.between(1, 7);
+    if (setting.mode != Mode::Forward) {
+      if (random.chance(0.4))
+        setting.scanCheckpoint = random.between(2, 4);
+      if (setting.level == 2 && random.chance(0.5))
+        setting.recompute = random.pick<std::string>(
+            {"none", "rowwise", "every=1", "every=2", "rowwise,every=1", "rowwise,every=2"});
+    }
+    if (setting.mode == Mode::Train) {
+      if (random.chance(0.4))
+        setting.accumulation = random.between(2, 3);
+      if (random.chance(0.4))
+        setting.noClip = true;
+      else if (random.chance(0.5))
+        setting.clip = random.pick<double>({0.01, 0.5, 100.0});
+    }
+    leaveOut(setting);
+    if (number % 4 == 0) // then levels and passes may differ without other bits
+      for (const std::string &name : numericsChangingPasses())
+        if (llvm::is_contained(optionalPasses(setting), name) && name != "hydra-nest-loops" &&
+            name != "hydra-decompose-attention")
+          setting.disabled.push_back(name);
+    setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
+    return setting;
+  }
+
+  /// The same but for exact passes, the level and threads; nothing where the draw finds none.
+  std::optional<Setting> exactVariant(const Setting &like) {
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      Setting setting = changed(like);
+      if (setting.bitsKey() == like.bitsKey())
+        return setting;
+    }
+    return std::nullopt;
+  }
+
+private:
+  Setting changed(const Setting &like) {
+    Setting setting = like;
+    setting.level = static_cast<unsigned>(random.between(0, 2));
+    if (setting.level < 2 && setting.recompute != "light")
+      setting.recompute = "light";
+    else if (setting.level == 2 && setting.mode != Mode::Forward)
+      setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
+    const std::vector<std::string> optional = optionalPasses(setting);
+    for (const std::string &name : optional)
+      if (!llvm::is_contained(numericsChangingPasses(), name) && random.chance(0.3) &&
+          !llvm::is_contained(setting.disabled, name))
+        setting.disabled.push_back(name);
+    dropUnused(setting);
+    setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
+    return setting;
+  }
+
+  Mode mode() {
+    std::vector<Mode> weighted;
+    for (const Mode mode : range.modes)
+      weighted.insert(weighted.end(), mode == Mode::Forward ? 1 : mode == Mode::Grad ? 3 : 2, mode);
+    return random.pick(weighted);
+  }
+
+  void leaveOut(Setting &setting) {
+    const std::vector<std::string> optional = optionalPasses(setting);
+    if (optional.empty() || random.chance(0.25))
+      return;
+    // All numbers together leave out each pass; one number alone its own and perhaps more.
+    setting.disabled.push_back(optional[(number + drawn++) % optional.size()]);
+    const double share = random.pick<double>({0.0, 0.0, 0.0, 0.2, 0.6});
+    for (const std::string &name : optional)
+      if (random.chance(share) && !llvm::is_contained(setting.disabled, name))
+        setting.disabled.push_back(name);
+    dropUnused(setting);
+  }
+
+  /// What hydrac refuses: flags for passes that are left out.
+  static void dropUnused(Setting &setting) {
+    const auto without = [&](const char *name) {
+      return llvm::is_contained(setting.disabled, name);
+    };
+    if (setting.level < 2 || without("hydra-recompute"))
+      setting.recompute = "light";
+    if (without("hydra-nest-loops"))
+      setting.scanCheckpoint = 1;
+    if (without("hydra-decompose-attention"))
+      setting.attention = "flash";
+  }
+
+  uint64_t number, drawn = 0;
+  Random random;
+  const SettingRange &range;
+};
+
+} // namespace
+
+std::vector<Setting> drawSettings(uint64_t number, unsigned count, const SettingRange &range) {
+  Draw draw(number, range);
+  std::vector<Setting> settings;
+  while (settings.size() < count) {
+    if (settings.size() % 2 == 1 && number % 2 == 0)
+      if (const std::optional<Setting> variant = draw.exactVariant(settings.back())) {
+        settings.push_back(*variant);
+        continue;
+      }
+    settings.push_back(draw.any());
+  }
+  return settings;
+}
+
+std::vector<Setting> allSettings(const SettingRange &range) {
+  std::vector<Setting> settings;
+  for (const Mode mode : range.modes) {
+    Setting plain;
+    plain.mode = mode;
+    plain.target = range.target;
+    const auto add = [&](auto change) {
+      Setting setting = plain;
+      change(setting);
+      settings.push_back(setting);
+    };
+    for (unsigned level = 0; level <= 2; ++level)
+      add([&](Setting &s) { s.level = level; });
+    if (range.target == "cpu")
+      add([](Setting &s) { s.threads = 2; });
+    for (const std::string &name : optionalPasses(plain))
+      add([&](Setting &s) { s.disabled = {name}; });
+    for (const char *precision : {"bf16", "pure_bf16"})
+      for (unsigned level = 0; level <= 2; ++level)
+        add([&](Setting &s) {
+          s.precision = precision;
+          s.level = level;
+        });
+    for (unsigned level : {0u, 2u})
+      add([&](Setting &s) {
+        s.attention = "naive";
+        s.level = level;
+      });
+    for (const int64_t chunk : {1, 3})
+      add([&](Setting &s) { s.ceChunk = chunk; });
+    if (mode == Mode::Forward)
+      continue;
+    for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})
+      add([&](Setting &s) { s.recompute = recompute; });
+    for (const int64_t chunks : {2, 3})
+      add([&](Setting &s) { s.scanCheckpoint = chunks; });
+    if (mode != Mode::Train)
+      continue;
+    add([](Setting &s) { s.noClip = true; });
+    add([](Setting &s) { s.clip = 0.05; });
+    for (unsigned level : {0u, 2u})
+      add([&](Setting &s) {
+        s.accumulation = 2;
+        s.level = level;
+      });
+  }
+  return settings;
+}
+
+} // namespace hydra::test

@@ -1,0 +1,59 @@
+// How a program is compiled and run: what the command lines of hydrac and hydra-run can say.
+#pragma once
+
+#include "compiler/PlanPipeline.h"
+#include "compiler/target/Target.h"
+#include "test/support/Random.h"
+
+#include <string>
+#include <vector>
+
+namespace hydra::test {
+
+struct Setting {
+  Mode mode = Mode::Grad;
+  std::string target = "cpu";
+  unsigned level = 2;
+  std::vector<std::string> disabled; ///< passes left out
+  std::string recompute = "light";   ///< as hydrac's flag has it
+  int64_t scanCheckpoint = 1, ceChunk = 0;
+  std::string attention = "flash", precision = "fp32";
+  int64_t accumulation = 1;
+  bool noClip = false;
+  double clip = 0.0; ///< the norm given to every step; 0: none
+  unsigned threads = 1;
+
+  bool operator==(const Setting &other) const = default;
+
+  /// Throws support::Error for what is no setting, or asks for a pass and leaves it out.
+  static Setting parse(const std::string &text);
+  /// The flags that differ from the default, mode first; `parse` reads it.
+  std::string text() const;
+
+  bool isCuda() const { return Target::named(target).kind == planfile::TargetKind::cuda; }
+  /// Without binding.
+  CompileOptions compileOptions() const;
+  /// What the oracle must know: settings of one key compute the same values but for rounding.
+  std::string oracleKey() const;
+  /// Settings of one key must give the same bits: they differ only in passes that Passes.td calls
+  /// exact, in the level and in threads.
+  std::string bitsKey() const;
+};
+
+/// Which drawn settings are of interest: `mode` of those is left to the draw where it is not set.
+struct SettingRange {
+  std::string target = "cpu";
+  std::vector<Mode> modes = {Mode::Grad, Mode::Forward, Mode::Train};
+};
+
+/// Random settings for one program, the same for the same `number`. Over consecutive numbers every
+/// pass is left out by turns. The second of two may differ from the first in exact passes alone.
+std::vector<Setting> drawSettings(uint64_t number, unsigned count, const SettingRange &range);
+
+/// All levels, every pass left out, every choice of every flag: each alone, beside defaults.
+std::vector<Setting> allSettings(const SettingRange &range);
+
+/// The optional passes that change bits, by Passes.td.
+const std::vector<std::string> &numericsChangingPasses();
+
+} // namespace hydra::test

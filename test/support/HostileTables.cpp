@@ -1,0 +1,208 @@
+// Random lookups, losses and routing: operations that whole numbers and truth values steer.
+#include "test/support/HostileWriter.h"
+
+#include <algorithm>
+
+namespace hydra::test::hostile {
+
+/// Whole numbers from 0 to rows - 1.
+std::optional<Value> Writer::wideTokens(int64_t rows) {
+  return find([&](const Value &v) {
+    return v.element == Element::I32 && v.first >= 0 && v.final < rows && v.rank() <= 3;
+  });
+}
+
+bool Writer::embeddings() {
+  std::optional<Value> tokens = wideTokens(100);
+  if (!tokens || random.chance(0.3)) {
+    const Shape shape = randomShape(0, 2);
+    if (shape.empty())
+      tokens = constant(static_cast<double>(random.below(4)), {}, Element::I32);
+    else
+      tokens = iota(shape, random.below(static_cast<int64_t>(shape.size())));
+  }
+  const Dim width = dim();
+  const int64_t rows = tokens->final + random.pick<int64_t>({1, 1, 2, 5});
+  if (rows * width.size > kMostElements || tokens->count() * width.size > kMostElements)
+    return false;
+  std::optional<Value> table;
+  if (random.chance(0.5))
+    table = find([&](const Value &v) {
+      return v.isFloat() && v.rank() == 2 && v.shape[0].least() > tokens->final &&
+             tokens->count() * v.shape[1].size <= kMostElements;
+    });
+  if (!table)
+    table = make({Dim(rows), width});
+  Value result = *table;
+  result.shape = tokens->shape;
+  result.shape.push_back(table->shape[1]);
+  result.distinct = false;
+  emit("embedding", {*tokens, *table}, "", result);
+  return true;
+}
+
+Value Writer::labels(const Shape &shape, int64_t classes) {
+  std::optional<Value> found = find([&](const Value &v) {
+    return v.element == Element::I32 && v.shape == shape && v.first >= 0 && v.final < classes;
+  });
+  if (!found || random.chance(0.2)) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (shape[i].size <= classes)
+        axes.push_back(static_cast<int64_t>(i));
+    found = axes.empty() || random.chance(0.2)
+                ? constant(static_cast<double>(random.below(classes)), shape, Element::I32)
+                : iota(shape, random.pick(axes));
+  }
+  if (shape.empty() || random.chance(0.6))
+    return *found;
+  // Some rows do not count; perhaps none does.
+  const int64_t axis = random.below(static_cast<int64_t>(shape.size()));
+  const int64_t limit = random.below(shape[static_cast<size_t>(axis)].size + 1);
+  const Value chosen =
+      compare(iota(shape, axis), constant(static_cast<double>(limit), {}, Element::I32),
+              random.pick<std::string>({"lt", "ge", "ne"}));
+  Value result{.shape = shape, .element = Element::I32};
+  result.first = -100;
+  result.final = found->final;
+  return emit("select", {chosen, *found, constant(-100.0, {}, Element::I32)}, "", result);
+}
+
+bool Writer::losses() {
+  std::optional<Value> x = find([&](const Value &v) {
+    return v.isFloat() && v.rank() >= 1 && v.rank() <= 4 && canWrite(v.shape);
+  });
+  if (!x)
+    return false;
+  x = tame(*x);
+  Shape rows(x->shape.begin(), x->shape.end() - 1);
+  if (random.chance(0.5)) {
+    if (!x->shape.back().isNumber())
+      return false;
+    const Value target = labels(rows, x->shape.back().size);
+    Value result{.element = Element::F32, .size = 2.0};
+    result.distinct = true;
+    emit("cross_entropy", {*x, target}, "", result);
+    return true;
+  }
+  const Dim inner = x->shape.back();
+  std::optional<Value> w = find([&](const Value &v) { // a tied table, or x itself
+    return v.rank() == 2 && v.element == x->element && v.shape[1] == inner && v.shape[0].isNumber();
+  });
+  if (!w || random.chance(0.5)) {
+    const Dim classes = dim();
+    if (classes.size * inner.size > kMostElements)
+      return false;
+    w = make({classes, inner}, x->element);
+  }
+  w = tame(*w);
+  const Value target = labels(rows, w->shape[0].size);
+  Value result{.element = Element::F32, .size = 2.0};
+  result.distinct = true;
+  if (random.chance(0.65)) {
+    emit("linear_cross_entropy", {*x, *w, target}, "", result);
+    return true;
+  }
+  // The losses of rows have no derivative: they are used detached alone.
+  result.name = fresh("v");
+  Value each = result;
+  each.shape = rows;
+  each.name = fresh("v");
+  line("%" + result.name + ", %" + each.name + " = hydra.linear_cross_entropy " +
+       nameList({*x, *w, target}) + " rows");
+  remember(result);
+  each.distinct = false;
+  if (random.chance(0.8)) {
+    each.name = unary("detach", each, 2.0).name;
+    blocks.back().values.back().distinct = false;
+  }
+  return true;
+}
+
+bool Writer::choosing() {
+  std::optional<Value> scores = find([](const Value &v) {
+    return v.element == Element::F32 && v.rank() >= 1 && v.hasClearOrder();
+  });
+  if (!scores || random.chance(0.4)) { // whole numbers: many are equal
+    const Shape shape = randomShape(1, 3);
+    const Value i = iota(shape, random.below(static_cast<int64_t>(shape.size())));
+    scores = cast(binary(random.chance(0.5) ? "min" : "mul", i,
+                         constant(static_cast<double>(random.below(4)), {}, Element::I32), 0.0),
+                  Element::F32);
+  }
+  const int64_t most = scores->shape.back().least();
+  Value result{.shape = scores->shape, .element = Element::I1};
+  result.final = 1;
+  result.repeatable = true;
+  const Value chosen =
+      emit("top_k", {*scores},
+           "k = " + std::to_string(random.chance(0.3) ? most : random.between(1, most)), result);
+  if (random.chance(0.7)) {
+    const Value weights = cast(chosen, Element::F32);
+    if (random.chance(0.7))
+      tame(binary("mul", weights, *scores, scores->size));
+  }
+  return true;
+}
+
+/// Some rows are brought together, worked on and brought back.
+bool Writer::routing() {
+  std::optional<Value> x = find([](const Value &v) { return v.isFloat() && v.rank() == 2; });
+  if (!x) {
+    x = anyOfRank(3, 4);
+    if (!x || !canWrite(x->shape))
+      return false;
+    Dim all(1);
+    for (size_t i = 0; i + 1 < x->rank(); ++i)
+      all = product(all, x->shape[i]);
+    x = reshape(*x, {all, x->shape.back()});
+  }
+  const Shape rows = {x->shape[0]};
+  if (!canWrite(rows))
+    return false;
+  std::optional<Value> mask =
+      find([&](const Value &v) { return v.element == Element::I1 && v.shape == rows; });
+  if (!mask || random.chance(0.5)) {
+    const Value i = iota(rows, 0);
+    mask =
+        compare(i, constant(static_cast<double>(random.below(rows[0].size + 2)), {}, Element::I32),
+                random.pick<std::string>({"lt", "ge", "eq", "ne"}));
+  }
+  Value index{.name = fresh("v"), .shape = rows, .element = Element::I32};
+  index.first = -1;
+  index.final = rows[0].size - 1;
+  index.repeatable = true;
+  Value place = index, total = index;
+  place.name = fresh("v");
+  total.name = fresh("v");
+  total.shape = {};
+  total.first = 0;
+  total.final = rows[0].size;
+  line("%" + index.name + ", %" + place.name + ", %" + total.name + " = hydra.compact %" +
+       mask->name);
+  remember(index);
+  remember(place);
+  remember(total);
+  auto take = [&](const Value &from, const Value &by, const Value &back) {
+    Value result = from;
+    result.low = std::min(result.low, 0.0);
+    result.distinct = false;
+    return emit("take_rows", {from, by, back}, "", result);
+  };
+  Value y = take(*x, index, place);
+  if (random.chance(0.3))
+    tame(cast(total, Element::F32));
+  if (random.chance(0.5)) {
+    const Dim width = dim();
+    if (y.shape[1].isNumber() && y.count() / y.shape[1].size * width.size <= kMostElements &&
+        y.shape[1].size * width.size <= kMostElements)
+      y = tame(linear(tame(y), make({width, y.shape[1]}, y.element), std::nullopt));
+    else
+      y = unary("tanh", y, 0.8);
+  }
+  if (random.chance(0.6))
+    take(y, place, index);
+  return true;
+}
+
+} // namespace hydra::test::hostile

@@ -1,0 +1,140 @@
+// Random small language models for whole training steps.
+#include "test/support/HostileWriter.h"
+
+namespace hydra::test::hostile {
+
+namespace {
+
+class Training {
+public:
+  Training(Writer &w, int64_t batch, int64_t seq)
+      : w(w), batch("B", batch, batch, 0), seq("S", seq, seq, 0),
+        classes(w.random.pick<int64_t>({2, 3, 5, 7, 13, 32})),
+        width(w.random.pick<int64_t>({1, 2, 3, 4, 8, 16})) {}
+
+  std::string write() {
+    w.dims = "B, S";
+    writeGroups();
+    w.chooseFamilies(1.0, w.random.chance(0.3) ? 1.0 : 0.0);
+    tokens = w.input({batch, seq}, Element::I32);
+    w.blocks.front().values.back().final = classes - 1;
+    table = w.parameter({Dim(classes), Dim(width)});
+    Value start{.shape = {batch, seq, Dim(width)}, .size = table.size};
+    start = w.emit("embedding", {tokens, table}, "", start);
+    if (w.random.chance(0.25)) // a bias, or positions
+      start =
+          w.binary("add", start, w.make({w.random.chance(0.5) ? seq : Dim(1), Dim(width)}), 1.5);
+    std::optional<Value> state;
+    if (w.random.chance(0.3))
+      state = w.state(w.random.chance(0.6) ? Shape{} : Shape{Dim(width)});
+    const double draw = 0.5 * (w.random.uniform() + 1.0);
+    w.fill(static_cast<unsigned>(draw < 0.5    ? w.random.between(4, 9)
+                                 : draw < 0.85 ? w.random.between(10, 20)
+                                               : w.random.between(21, 40)));
+    Value loss = w.random.chance(0.15) ? w.loss() : head(start);
+    if (w.random.chance(0.25)) {
+      const Value more = w.lossTerm(w.any());
+      loss = w.binary("add", loss, w.binary("mul", more, w.constant(0.1), 0.1 * more.size), 3.0);
+    }
+    return w.model(w.ending(loss, state ? w.update(*state) : ""));
+  }
+
+private:
+  void writeGroups() {
+    auto group = [&](const std::string &name, const std::string &more) {
+      w.groupLines += "  hydra.group @" + name +
+                      " adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, " + more + ")\n";
+    };
+    group("default", w.random.chance(0.5) ? "wd = 0.0" : "wd = 0.1");
+    if (w.random.chance(0.5)) {
+      group("slow", "wd = 0.01, lr_scale = 0.25");
+      w.groups.push_back("slow");
+    }
+    if (w.random.chance(0.3)) {
+      group("free", "wd = 0.0, lr_scale = 2.0");
+      w.groups.push_back("free");
+    }
+  }
+
+  Value labelsOf(const Shape &shape) {
+    Value labels = w.input(shape, Element::I32);
+    w.blocks.front().values.pop_back(); // ids of classes alone, not for other use
+    return labels;
+  }
+
+  /// Some rows do not count.
+  Value masked(const Value &labels) {
+    if (!w.random.chance(0.3) || labels.rank() == 0)
+      return labels;
+    const Value chosen =
+        w.compare(w.iota(labels.shape, w.random.below(static_cast<int64_t>(labels.rank()))),
+                  w.constant(static_cast<double>(w.random.below(3)), {}, Element::I32),
+                  w.random.pick<std::string>({"ge", "ne", "lt"}));
+    Value result = labels;
+    result.first = -100;
+    return w.emit("select", {chosen, labels, w.constant(-100.0, {}, Element::I32)}, "", result);
+  }
+
+  Value crossEntropy(const Value &x, const Value &labels) {
+    const Value target = masked(labels);
+    Value result{.size = 2.0};
+    Value weight = x.shape.back() == table.shape[1] && w.random.chance(0.4)
+                       ? table
+                       : w.make({Dim(classes), x.shape.back()});
+    if (w.random.chance(0.6))
+      return w.emit("linear_cross_entropy", {x, weight, target}, "", result);
+    std::optional<Value> bias;
+    if (w.random.chance(0.3))
+      bias = w.make({Dim(classes)});
+    const Value logits = w.tame(w.linear(x, weight, bias));
+    return w.emit("cross_entropy", {logits, target}, "", result);
+  }
+
+  Value head(const Value &start) {
+    std::optional<Value> found = w.find([&](const Value &v) {
+      return v.element == Element::F32 && v.rank() == 3 && v.shape[0] == batch &&
+             v.shape[1] == seq && v.shape[2].isNumber() && v.shape[2].size <= 64;
+    });
+    const Value x = w.tame(found ? *found : start);
+    const Shape rows = {batch, seq};
+    switch (w.random.below(5)) {
+    case 0: { // one label for a whole text
+      std::string op = w.random.pick<std::string>({"sum", "mean", "mean", "reduce_max"});
+      if (op == "reduce_max" && !x.hasClearOrder())
+        op = "sum";
+      return crossEntropy(w.tame(w.reduce(op, x, {false, true, false}, false)), labelsOf({batch}));
+    }
+    case 1: { // rows one behind the other
+      const Dim all = product(batch, seq);
+      return crossEntropy(w.reshape(x, {all, x.shape[2]}), w.reshape(labelsOf(rows), {all}));
+    }
+    case 2:
+      if (seq.size > 1) { // the next token
+        const Dim less("S - 1", seq.size - 1, seq.size - 1, 0);
+        Value front = x, next = tokens;
+        front.shape[1] = next.shape[1] = less;
+        front = w.emit("slice", {x}, "axis = 1 start = 0 size = S - 1", front);
+        next = w.emit("slice", {tokens}, "axis = 1 start = 1 size = S - 1", next);
+        return crossEntropy(front, next);
+      }
+      [[fallthrough]];
+    default:
+      return crossEntropy(x, labelsOf(rows));
+    }
+  }
+
+  Writer &w;
+  Dim batch, seq;
+  int64_t classes, width;
+  Value tokens, table;
+};
+
+} // namespace
+
+std::string trainingModel(Writer &w, int64_t &batch, int64_t &seq) {
+  batch = w.random.pick<int64_t>({1, 1, 2, 3, 4});
+  seq = w.random.pick<int64_t>({1, 2, 3, 5, 8, 9, 16, 17, 32});
+  return Training(w, batch, seq).write();
+}
+
+} // namespace hydra::test::hostile
