@@ -198,7 +198,18 @@ bool Writer::truths() {
     t = compare(a, constant(random.uniform(), {}, a.element),
                 random.pick<std::string>({"lt", "gt", "le", "ge"}));
   }
-  cast(*t, random.chance(0.5) ? Element::F32 : Element::I32);
+  if (random.chance(0.3)) { // equal where both hold, or neither does
+    const std::optional<Value> u =
+        find([&](const Value &v) { return v.element == Element::I1 && v.shape == t->shape; });
+    t = compare(*t, *u, random.pick<std::string>({"eq", "ne"}));
+  }
+  if (random.chance(0.2)) {
+    Value result = *t;
+    t = emit("select", {*t, constant(1.0, {}, Element::I1), *t}, "", result);
+  }
+  const Element to =
+      random.pick<Element>({Element::F32, Element::F32, Element::I32, Element::BF16});
+  cast(*t, to == Element::BF16 && !mayRound ? Element::F32 : to);
   return true;
 }
 

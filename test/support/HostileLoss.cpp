@@ -62,7 +62,7 @@ Value Writer::loss() {
   if (all.empty())
     all.push_back(parameter(randomShape(0, 3)));
   std::optional<Value> loss;
-  int64_t terms = random.pick<int64_t>({1, 1, 2, 2, 3, 4});
+  int64_t terms = random.pick<int64_t>({1, 1, 2, 3, 4, 6});
   while (terms-- > 0) {
     const std::vector<Value> &from = leaves.empty() || random.chance(0.15) ? all : leaves;
     // The last value mostly takes part, so that something does that was computed.
@@ -89,9 +89,8 @@ std::string Writer::ending(const Value &loss, const std::string &updates) {
   std::string text = "hydra.return loss = %" + loss.name;
   if (random.chance(0.4))
     for (int64_t n = random.between(1, 3), i = 0; i < n; ++i) {
-      const std::optional<Value> v = find([&](const Value &x) {
-        return x.isFloat() || (x.element == Element::I32 && random.chance(0.3));
-      });
+      const std::optional<Value> v =
+          find([&](const Value &x) { return x.isFloat() || random.chance(0.3); });
       if (v)
         text += ", r" + std::to_string(i) + " = %" + v->name;
     }

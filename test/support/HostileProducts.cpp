@@ -113,15 +113,18 @@ bool Writer::norms() {
   return true;
 }
 
+Value Writer::softmaxOf(const Value &x) {
+  Value result{.shape = x.shape, .element = x.element, .low = 0.0};
+  result.size = 1.0 / std::sqrt(static_cast<double>(x.shape.back().size));
+  result.distinct = x.distinct && x.shape.back().size > 1;
+  return emit("softmax", {x}, "", result);
+}
+
 bool Writer::softmaxes() {
   std::optional<Value> x = anyOfRank(1, 4);
   if (!x)
     return false;
-  Value y = unary("softmax", tame(*x), 1.0 / std::sqrt(static_cast<double>(x->shape.back().size)));
-  Value &kept = blocks.back().values.back();
-  kept.low = 0.0;
-  kept.repeatable = false;
-  kept.distinct = y.distinct && x->shape.back().size > 1;
+  softmaxOf(tame(*x));
   return true;
 }
 
@@ -208,6 +211,14 @@ bool Writer::attentions() {
     q = part(fused, 0, heads, width);
     k = part(fused, heads * width, keyHeads, width);
     v = part(fused, (heads + keyHeads) * width, keyHeads, valueWidth);
+    if (width % 2 == 0 && random.chance(0.5)) // neighbours that turn alike, or nearly
+      for (std::optional<Value> *turned : {&q, &k}) {
+        Value result = **turned;
+        result.repeatable = false;
+        *turned =
+            emit("rope", {**turned},
+                 random.pick<std::string>({"base = 100.0", "base = 100.0", "base = 10.0"}), result);
+      }
   } else {
     const int64_t keyHeads = random.pick<int64_t>({1, 1, 2, 3}),
                   heads = keyHeads * random.pick<int64_t>({1, 1, 2, 4});

@@ -31,7 +31,8 @@ static std::vector<int64_t> divisors(int64_t n) {
 }
 
 bool Writer::reshaping() {
-  const Value x = any();
+  const std::optional<Value> found = movable(0);
+  const Value x = found ? *found : any();
   Shape shape = x.shape;
   const int64_t rank = static_cast<int64_t>(x.rank());
   switch (random.below(6)) {
@@ -97,7 +98,7 @@ bool Writer::reshaping() {
 }
 
 bool Writer::transposing() {
-  const std::optional<Value> x = anyOfRank(random.chance(0.95) ? 2 : 0, 5);
+  const std::optional<Value> x = movable(random.chance(0.95) ? 2 : 0);
   if (!x)
     return false;
   std::vector<int64_t> order(x->rank());
@@ -110,7 +111,8 @@ bool Writer::transposing() {
 }
 
 bool Writer::broadcasting() {
-  const Value x = any();
+  const std::optional<Value> found = movable(0);
+  const Value x = found ? *found : any();
   Shape shape = x.shape;
   for (Dim &d : shape)
     if (d.isOne() && random.chance(0.7))
@@ -126,8 +128,7 @@ bool Writer::broadcasting() {
 }
 
 bool Writer::slicing() {
-  const std::optional<Value> x = find(
-      [](const Value &v) { return v.rank() > 0 && (v.isFloat() || v.element == Element::I32); });
+  const std::optional<Value> x = movable(1);
   if (!x)
     return false;
   const size_t axis = static_cast<size_t>(random.below(static_cast<int64_t>(x->rank())));
@@ -154,8 +155,7 @@ bool Writer::slicing() {
 }
 
 bool Writer::padding() {
-  const std::optional<Value> x = find(
-      [](const Value &v) { return v.rank() > 0 && (v.isFloat() || v.element == Element::I32); });
+  const std::optional<Value> x = movable(1);
   if (!x)
     return false;
   const size_t axis = static_cast<size_t>(random.below(static_cast<int64_t>(x->rank())));
@@ -179,8 +179,7 @@ bool Writer::padding() {
 }
 
 bool Writer::joining() {
-  const std::optional<Value> x = find(
-      [](const Value &v) { return v.rank() > 0 && (v.isFloat() || v.element == Element::I32); });
+  const std::optional<Value> x = movable(1);
   if (!x)
     return false;
   const size_t axis = static_cast<size_t>(random.below(static_cast<int64_t>(x->rank())));

@@ -14,7 +14,18 @@ std::optional<Value> Writer::wideTokens(int64_t rows) {
 
 bool Writer::embeddings() {
   std::optional<Value> tokens = wideTokens(100);
-  if (!tokens || random.chance(0.3)) {
+  if (random.chance(0.12)) { // a state of whole numbers in a random order
+    const Dim n = dim();
+    const std::string name = fresh("order");
+    variableLines +=
+        "  hydra.state @" + name + " " + textOf(Shape{n}) + " i32 init = shuffle(index)\n";
+    Value order{.name = name, .shape = {n}, .element = Element::I32};
+    order.final = n.size - 1;
+    order.repeatable = order.distinct = true;
+    line("%" + name + " = hydra.use @" + name);
+    remember(order);
+    tokens = order;
+  } else if (!tokens || random.chance(0.3)) {
     const Shape shape = randomShape(0, 2);
     if (shape.empty())
       tokens = constant(static_cast<double>(random.below(4)), {}, Element::I32);
@@ -192,14 +203,23 @@ bool Writer::routing() {
   Value y = take(*x, index, place);
   if (random.chance(0.3))
     tame(cast(total, Element::F32));
-  if (random.chance(0.5)) {
+  if (random.chance(0.7)) {
     const Dim width = dim();
     if (y.shape[1].isNumber() && y.count() / y.shape[1].size * width.size <= kMostElements &&
-        y.shape[1].size * width.size <= kMostElements)
-      y = tame(linear(tame(y), make({width, y.shape[1]}, y.element), std::nullopt));
-    else
-      y = unary("tanh", y, 0.8);
+        y.shape[1].size * width.size <= kMostElements) {
+      std::optional<Value> bias; // with it, what is no row is not zero any more
+      if (random.chance(0.4))
+        bias = make({width}, y.element);
+      y = linear(tame(y), make({width, y.shape[1]}, y.element), bias);
+      y = tame(Value(y.element == x->element ? y : cast(y, x->element)));
+    }
+    if (random.chance(0.4))
+      y = unary(random.pick<std::string>({"tanh", "cos", "sigmoid", "gelu"}), y, 0.8);
+    if (random.chance(0.3))
+      y = softmaxOf(y);
   }
+  if (random.chance(0.3)) // all rows are looked at
+    tame(reduce(random.chance(0.5) ? "sum" : "mean", y, {true, random.chance(0.5)}, false));
   if (random.chance(0.6))
     take(y, place, index);
   return true;

@@ -32,8 +32,8 @@ public:
                                  : draw < 0.85 ? w.random.between(10, 20)
                                                : w.random.between(21, 40)));
     Value loss = w.random.chance(0.15) ? w.loss() : head(start);
-    if (w.random.chance(0.25)) {
-      const Value more = w.lossTerm(w.any());
+    if (w.random.chance(0.5)) { // of what nothing has used
+      const Value more = w.loss();
       loss = w.binary("add", loss, w.binary("mul", more, w.constant(0.1), 0.1 * more.size), 3.0);
     }
     return w.model(w.ending(loss, state ? w.update(*state) : ""));

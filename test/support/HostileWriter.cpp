@@ -172,6 +172,11 @@ std::optional<Value> Writer::anyOfRank(size_t least, size_t most) {
   return find([&](const Value &x) { return x.isFloat() && x.rank() >= least && x.rank() <= most; });
 }
 
+std::optional<Value> Writer::movable(size_t least) {
+  const bool isFloat = random.chance(0.88);
+  return find([&](const Value &v) { return v.rank() >= least && v.isFloat() == isFloat; });
+}
+
 bool Writer::canWrite(const Shape &shape) const {
   return std::all_of(shape.begin(), shape.end(),
                      [&](const Dim &d) { return d.scan == 0 || d.scan == blocks.back().scan; });
@@ -210,33 +215,48 @@ Shape Writer::randomShape(size_t least, size_t most) {
 
 const std::vector<Writer::Family> &Writer::families() {
   static const std::vector<Family> all = {
-      {3, &Writer::unaries, false},      {4, &Writer::arithmetic, false},
-      {1, &Writer::constants, false},    {0.7, &Writer::integers, false},
-      {1, &Writer::picking, false},      {0.4, &Writer::truths, false},
-      {0.8, &Writer::casting, false},    {4, &Writer::reducing, false},
-      {2, &Writer::reshaping, false},    {2, &Writer::transposing, false},
-      {3, &Writer::broadcasting, false}, {2, &Writer::slicing, false},
-      {1, &Writer::padding, false},      {1.5, &Writer::joining, false},
-      {1, &Writer::viewChain, false},    {2.5, &Writer::linears, false},
-      {3, &Writer::matmuls, false},      {2, &Writer::norms, false},
-      {1.5, &Writer::softmaxes, false},  {1, &Writer::ropes, false},
-      {1.5, &Writer::attentions, false}, {1, &Writer::embeddings, false},
-      {1, &Writer::losses, false},       {0.8, &Writer::routing, false},
-      {0.5, &Writer::choosing, false},   {1, &Writer::layering, true},
-      {0.6, &Writer::conditions, true},  {0.6, &Writer::calling, true},
-      {1, &Writer::scanning, true},      {0.6, &Writer::prefixScanning, true},
+      {3, &Writer::unaries, Group::Plain},         {4, &Writer::arithmetic, Group::Plain},
+      {1, &Writer::constants, Group::Plain},       {0.7, &Writer::integers, Group::Plain},
+      {1, &Writer::picking, Group::Plain},         {0.6, &Writer::truths, Group::Plain},
+      {0.8, &Writer::casting, Group::Plain},       {4, &Writer::reducing, Group::Plain},
+      {2, &Writer::reshaping, Group::Plain},       {2, &Writer::transposing, Group::Plain},
+      {3, &Writer::broadcasting, Group::Plain},    {2, &Writer::slicing, Group::Plain},
+      {1, &Writer::padding, Group::Plain},         {1.5, &Writer::joining, Group::Plain},
+      {1, &Writer::viewChain, Group::Plain},       {2.5, &Writer::linears, Group::Plain},
+      {3, &Writer::matmuls, Group::Plain},         {2, &Writer::norms, Group::Plain},
+      {1.5, &Writer::softmaxes, Group::Plain},     {1, &Writer::ropes, Group::Plain},
+      {1.5, &Writer::attentions, Group::Plain},    {1, &Writer::embeddings, Group::Plain},
+      {1, &Writer::losses, Group::Plain},          {0.8, &Writer::routing, Group::Plain},
+      {0.5, &Writer::choosing, Group::Plain},      {1, &Writer::writtenAttention, Group::Idiom},
+      {1, &Writer::gating, Group::Idiom},          {1, &Writer::projecting, Group::Idiom},
+      {1, &Writer::activating, Group::Idiom},      {1, &Writer::rowStatistics, Group::Idiom},
+      {1, &Writer::layering, Group::Control},      {0.6, &Writer::conditions, Group::Control},
+      {0.6, &Writer::calling, Group::Control},     {1, &Writer::scanning, Group::Scan},
+      {0.6, &Writer::prefixScanning, Group::Scan},
   };
   return all;
 }
 
 void Writer::chooseFamilies(double controlWeight, double scanWeight) {
   weights.clear();
+  const bool idioms = random.chance(0.2);
   for (const Family &f : families()) {
     double weight = f.weight * (random.chance(0.4) ? 0.0 : random.chance(0.25) ? 3.0 : 1.0);
-    if (f.isControl)
+    switch (f.group) {
+    case Group::Plain:
+      if (mayRound && f.write == &Writer::casting)
+        weight = 3.0;
+      break;
+    case Group::Idiom:
+      weight *= idioms ? 10.0 : 1.0;
+      break;
+    case Group::Control:
       weight = f.weight * controlWeight;
-    if (f.write == &Writer::scanning || f.write == &Writer::prefixScanning)
+      break;
+    case Group::Scan:
       weight = f.weight * scanWeight;
+      break;
+    }
     weights.push_back(weight);
   }
 }
@@ -261,7 +281,7 @@ void Writer::step() {
   constexpr unsigned kMostLines = 120;
   const std::vector<Family> &all = families();
   auto weightOf = [&](size_t i) {
-    if (!all[i].isControl)
+    if (all[i].group != Group::Control && all[i].group != Group::Scan)
       return weights[i];
     const bool deep = blocks.size() >= kMostBlocks || lines > kMostLines;
     return deep ? 0.0 : weights[i] / static_cast<double>(blocks.size() * blocks.size());

@@ -49,8 +49,8 @@ const char *textOf(Element element);
 
 /// A value that later lines may use.
 struct Value {
-  std::string name;
-  Shape shape;
+  std::string name = {};
+  Shape shape = {};
   Element element = Element::F32;
   double size = 1.0;                                     ///< typical magnitude of an element
   double low = -std::numeric_limits<double>::infinity(); ///< no element is below this
@@ -101,6 +101,7 @@ public:
   Value concat(const std::vector<Value> &parts, size_t axis);
   Value reduce(const std::string &op, const Value &x, const std::vector<bool> &mask, bool keep);
   Value linear(const Value &x, const Value &w, const std::optional<Value> &bias);
+  Value softmaxOf(const Value &x);
   Value compare(const Value &a, const Value &b, const std::string &is);
   /// The same, with elements that are not much larger than 1.
   Value tame(const Value &x);
@@ -126,6 +127,8 @@ public:
   /// Some number, mostly f32.
   Value any();
   std::optional<Value> anyOfRank(size_t least, size_t most);
+  /// Some value that can be moved about: also whole numbers and truth values.
+  std::optional<Value> movable(size_t least);
   /// Some value of that shape: one in reach, a parameter, an input, a constant, or a view of one.
   Value make(const Shape &shape, Element element = Element::F32, unsigned depth = 0);
   Value parameter(const Shape &shape, Element element = Element::F32);
@@ -170,10 +173,11 @@ public:
   std::string model(const std::string &end) const;
 
 private:
+  enum class Group { Plain, Idiom, Control, Scan };
   struct Family {
     double weight;
     bool (Writer::*write)();
-    bool isControl;
+    Group group;
   };
   static const std::vector<Family> &families();
   void step();
@@ -204,6 +208,11 @@ private:
   bool losses();
   bool routing();
   bool choosing();
+  bool writtenAttention();
+  bool gating();
+  bool projecting();
+  bool activating();
+  bool rowStatistics();
   bool scanning();
   bool prefixScanning();
   bool layering();
@@ -213,6 +222,8 @@ private:
   std::optional<Value> other(const Value &a);
   std::optional<Value> sequenceHeads(const Value &like, const Dim &length, int64_t heads,
                                      int64_t width);
+  Value chunkNumbers(int64_t length, int64_t size);
+  Value scoreMask(const Dim &rows, const Dim &columns);
   std::optional<Value> wideTokens(int64_t rows);
   Value stepBetween(const Value &carried, int64_t chunks);
   std::string condition();
