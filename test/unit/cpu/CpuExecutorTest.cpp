@@ -397,7 +397,7 @@ TEST(CpuExecutor, PoisonFillsScratchBeforeEveryCall) {
   const PlanFile file = builder.load();
   std::vector<float> seen;
   Library library;
-  library.add("peek", [&](const CallSite &) { return std::make_unique<ScratchReader>(seen); });
+  library.add("peek", [&](const CallSite &, unsigned) { return std::make_unique<ScratchReader>(seen); });
   PreparedProgram program({file.plan(), {}, {}, library, 1}, *file.plan().programs()->Get(0));
   std::vector<std::byte> memory(WorkerScratch::alignment);
   ThreadPool pool(1);
