@@ -94,9 +94,6 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path &directory) {
     if (descriptor < 0 && errno != EEXIST)
       fail("cannot write {}: {}", path.string(), errnoText(errno));
   }
-  std::string event = newEvent();
-  appendText(event, 3, "brain.Event:2"); // file_version
-  writeRecord(event);
 }
 
 TensorBoardWriter::~TensorBoardWriter() { ::close(descriptor); }
@@ -113,6 +110,12 @@ void TensorBoardWriter::writeRecord(const std::string &event) {
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double value) {
+  if (!begun) {
+    std::string event = newEvent();
+    appendText(event, 3, "brain.Event:2"); // file_version
+    writeRecord(event);
+    begun = true;
+  }
   std::string scalar; // Summary.Value
   appendText(scalar, 1, tag);
   appendKey(scalar, 2, kFixed32); // simple_value

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -63,13 +64,12 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
               options.steps),
-      trainPlan(file.plan().header()->mode()->string_view() == "train") {
+      data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
   const Plan &plan = file.plan();
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
-    if (options.steps > 0 && saved.data != dataOf(options))
-      fail("{}: trained on {}, not {}", options.resume->path().string(), saved.data,
-           dataOf(options));
+    if (options.steps > 0 && saved.data != data)
+      fail("{}: trained on {}, not {}", options.resume->path().string(), saved.data, data);
     step = saved.step;
   }
   if (trainPlan)
@@ -88,7 +88,8 @@ void Session::makeTrainingParts() {
     const uint64_t first = static_cast<uint64_t>(std::max(step, begin)) * plan.accumulation();
     return makePart(program, true,
                     options.text ? &options.text->training(*plan.programs()->Get(program), first)
-                                 : nullptr);
+                                 : nullptr,
+                    plan.accumulation());
   };
   if (plan.phases())
     for (const planfile::TrainingPhase *phase : *plan.phases()) {
@@ -141,7 +142,8 @@ uint32_t Session::programNamed(std::string_view name) const {
   fail("{}: a train plan, but it has no program {}", file.origin(), name);
 }
 
-Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source) {
+Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source,
+                                uint64_t runs) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
   int64_t loss = -1, norm = -1;
@@ -154,11 +156,14 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
   }
   if (needsLoss && loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(), program.name()->string_view());
-  return {index,
-          source  ? Batch(plan, program, *source)
-          : given ? Batch(plan, program, *given)
-                  : Batch(plan, program, seed()),
-          loss, norm};
+  Part part{index, {}, loss, norm};
+  const uint64_t batches = source ? runs : 1;
+  part.batches.reserve(batches);
+  for (uint64_t i = 0; i < batches; ++i)
+    part.batches.push_back(source  ? Batch(plan, program, *source)
+                           : given ? Batch(plan, program, *given)
+                                   : Batch(plan, program, seed()));
+  return part;
 }
 
 const Session::Part &Session::nextPart() const {
@@ -182,12 +187,16 @@ uint64_t Session::tokens() const {
   return tokensPerRun(plan, *plan.programs()->Get(nextPart().program)) * plan.accumulation();
 }
 
-double Session::runPart(Part &part, uint64_t draw) {
+void Session::drawInputs(Part &part, uint64_t draw) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  part.batch.advance(draw);
+  for (Batch &batch : part.batches)
+    batch.advance(draw++);
   waited += std::chrono::duration<double>(Clock::now() - begin).count();
-  part.batch.write(executor);
+}
+
+double Session::runPart(const Part &part, uint64_t batch) {
+  part.batches[batch].write(executor);
   executor.run(part.program);
   return part.loss < 0 ? 0.0 : readScalar(static_cast<uint32_t>(part.loss));
 }
@@ -242,10 +251,15 @@ double Session::advance() {
     previousNorm = gradientNorm().value_or(0.0);
   Part &part = nextPart();
   waited = 0;
-  const uint64_t runs = file.plan().accumulation();
+  const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
-  for (uint64_t i = 0; i < runs; ++i)
-    loss += runPart(part, nextBatch() + i);
+  for (uint64_t i = 0; i < runs; ++i) {
+    // Those of files all before the first run: one that cannot be read is met between two steps.
+    if (i % ahead == 0)
+      drawInputs(part, nextBatch() + i);
+    sound = false;
+    loss += runPart(part, i % ahead);
+  }
   if (parts.size() > 1)
     runPart(parts[1], 0);
   normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
@@ -253,6 +267,7 @@ double Session::advance() {
   ++step;
   if (trainPlan && !std::isfinite(loss))
     fail("step {}: the loss is {}{}", step, loss, causeOfBadLoss());
+  sound = true;
   return trainPlan ? loss : 0.0;
 }
 
@@ -287,7 +302,7 @@ uint64_t Session::nextBatch() const {
 }
 
 TrainingState Session::state() const {
-  TrainingState state{.step = step, .seed = seed(), .data = dataOf(options), .schedules = {}};
+  TrainingState state{.step = step, .seed = seed(), .data = data, .schedules = {}};
   for (const auto &[name, words] : scalars.describe())
     state.schedules[name] = words;
   return state;
@@ -295,13 +310,17 @@ TrainingState Session::state() const {
 
 double Session::evaluate() {
   scalars.write(executor, step);
-  if (!options.text)
-    return runPart(*eval, nextBatch());
+  if (!options.text) {
+    drawInputs(*eval, nextBatch());
+    return runPart(*eval, 0);
+  }
   options.text->rewindHeldOut();
   const uint64_t batches = options.text->heldOutBatches();
   double sum = 0.0;
-  for (uint64_t i = 0; i < batches; ++i)
-    sum += runPart(*eval, i);
+  for (uint64_t i = 0; i < batches; ++i) {
+    drawInputs(*eval, i);
+    sum += runPart(*eval, 0);
+  }
   return sum / static_cast<double>(batches);
 }
 

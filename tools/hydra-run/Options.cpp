@@ -181,9 +181,10 @@ void addTraining(CLI::App &app, RunOptions &options) {
 void addCheckpoints(CLI::App &app, RunOptions &options) {
   const char *group = "Checkpoints and weights";
   CLI::Option *save =
-      app.add_option("--save", options.save,
-                     "folder for checkpoints; one is saved at the end, and when SIGINT (Ctrl-C) or "
-                     "SIGTERM ends the run")
+      app.add_option(
+             "--save", options.save,
+             "folder for checkpoints; one is saved at the end, when SIGINT (Ctrl-C), SIGTERM "
+             "or SIGHUP ends the run, and when something beside the training fails")
           ->group(group);
   app.add_option("--save-every", options.saveEvery, "steps between checkpoints")
       ->check(fromOne)

@@ -8,6 +8,7 @@
 #include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
+#include "runtime/run/StandardOutput.h"
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/support/Error.h"
@@ -271,7 +272,10 @@ int run(const RunOptions &options) {
   std::optional<runtime::SessionOutputs> outputs;
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
-  if (!onlyGenerates)
+  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
+  if (trains)
+    runtime::say(table + "\n");
+  else if (!onlyGenerates)
     print(table + "\n");
   const bool trained = checkpoint || options.weights;
   if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
@@ -281,7 +285,7 @@ int run(const RunOptions &options) {
     repeat(options, file, executor, session);
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
-  else if (options.steps > 0)
+  else if (trains)
     status = train(options, file, executor, session, outputs ? &*outputs : nullptr);
   if (status == 0 && options.exportTo)
     runtime::exportWeights(*options.exportTo, file, executor);
@@ -298,6 +302,7 @@ int main(int argc, char **argv) {
   if (const std::optional<int> status = parseOptions(argc, argv, options))
     return *status;
   std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
+  std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
   try {
     return run(options);
   } catch (const std::exception &error) {
