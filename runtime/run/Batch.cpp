@@ -23,17 +23,6 @@ int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, si
   return static_cast<int64_t>(value);
 }
 
-/// `3,17` for a row-major position.
-std::string placeText(const Tensor &tensor, int64_t index) {
-  std::string text;
-  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0;) {
-    const int64_t size = tensor.shape()->Get(d);
-    text = fmt::format("{}{}{}", index % size, text.empty() ? "" : ",", text);
-    index /= size;
-  }
-  return text;
-}
-
 } // namespace
 
 void hydra::runtime::checkIds(const Input &input, const Tensor &tensor,
@@ -47,7 +36,7 @@ void hydra::runtime::checkIds(const Input &input, const Tensor &tensor,
       continue;
     const std::string ignored =
         input.kind() == InputKind::labels ? fmt::format(", and not {}", input.ignored()) : "";
-    support::fail("{}[{}] = {} is not in [0, {}){}", input.name()->string_view(),
+    support::fail("{}{} = {} is not in [0, {}){}", input.name()->string_view(),
                   placeText(tensor, i), id, input.limit(), ignored);
   }
 }

@@ -103,9 +103,25 @@ void checkIdentity(const fs::path &directory, const PlanFile &file, const json &
   }
 }
 
-/// One file of a checkpoint.
-void writeTensors(const fs::path &path, const PlanFile &file, Executor &executor,
-                  const std::vector<const Variable *> &variables,
+/// Throws NotFinite, in which `what` was to be saved.
+void checkFinite(const fs::path &what, const Variable &variable, const Tensor &tensor,
+                 std::span<const std::byte> values) {
+  const hydra::support::DType dtype = dtypeOf(tensor);
+  const std::optional<size_t> bad = hydra::support::firstNotFinite(dtype, values);
+  if (!bad)
+    return;
+  const size_t size = hydra::support::byteSize(dtype);
+  double value = 0;
+  hydra::support::toDoubles(dtype, values.subspan(*bad * size, size), std::span(&value, 1));
+  throw NotFinite(fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
+                              "(what was saved before stays)",
+                              what.string(), variable.name()->string_view(),
+                              placeText(tensor, static_cast<int64_t>(*bad)), value));
+}
+
+/// One file of `what` is to be saved, or all of it.
+void writeTensors(const fs::path &path, const fs::path &what, const PlanFile &file,
+                  Executor &executor, const std::vector<const Variable *> &variables,
                   const hydra::support::SafetensorsMetadata &metadata, json *hashes) {
   const auto &tensors = *file.plan().tensors();
   std::vector<hydra::support::TensorInfo> infos;
@@ -118,6 +134,7 @@ void writeTensors(const fs::path &path, const PlanFile &file, Executor &executor
   for (const Variable *variable : variables) {
     bytes.resize(denseBytes(*tensors.Get(variable->tensor())));
     executor.read(variable->tensor(), bytes);
+    checkFinite(what, *variable, *tensors.Get(variable->tensor()), bytes);
     if (hashes)
       (*hashes)[variable->name()->str()] = hashText(bytes);
     writer.append(variable->name()->string_view(), bytes);
@@ -168,8 +185,7 @@ public:
 
 } // namespace
 
-CheckpointFolder::CheckpointFolder(const fs::path &path, int keep, int64_t step)
-    : folder(path), keep(keep) {
+CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step) : folder(path) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code)
@@ -211,7 +227,7 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
     for (const Variable *variable : *file.plan().variables())
       if (!isCopy(*variable) && fileOf(*variable) == name)
         variables.push_back(variable);
-    writeTensors(temporary.path / name, file, executor, variables, metadataOf(file, &state),
+    writeTensors(temporary.path / name, target, file, executor, variables, metadataOf(file, &state),
                  &hashes);
   }
   const std::string manifest =
@@ -232,7 +248,10 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
     fail("cannot rename the finished checkpoint to {}: {}", target.string(),
          support::errnoText(errno));
   syncDirectory(descriptor, folder);
+  return target;
+}
 
+void CheckpointFolder::prune(int keep) {
   std::map<int64_t, fs::path> present = checkpointsIn(folder);
   while (present.size() > static_cast<size_t>(keep)) {
     std::error_code code;
@@ -246,7 +265,6 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
            code.message());
     present.erase(present.begin());
   }
-  return target;
 }
 
 bool Checkpoint::exists(const fs::path &path) {
@@ -312,5 +330,5 @@ void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, E
   for (const Variable *variable : *file.plan().variables())
     if (variable->kind() == VariableKind::param)
       parameters.push_back(variable);
-  writeTensors(path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
+  writeTensors(path, path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
 }

@@ -65,7 +65,6 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
               options.steps),
       data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
-  const Plan &plan = file.plan();
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
@@ -247,8 +246,6 @@ std::string Session::note() const {
 
 double Session::advance() {
   scalars.write(executor, step);
-  if (step > 0)
-    previousNorm = gradientNorm().value_or(0.0);
   Part &part = nextPart();
   waited = 0;
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
@@ -262,21 +259,30 @@ double Session::advance() {
   }
   if (parts.size() > 1)
     runPart(parts[1], 0);
-  normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
+  const int64_t normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
+  previousNorm = norm;
+  norm.reset();
+  if (normTensor >= 0)
+    norm = readScalar(static_cast<uint32_t>(normTensor));
   loss /= static_cast<double>(runs);
   ++step;
-  if (trainPlan && !std::isfinite(loss))
-    fail("step {}: the loss is {}{}", step, loss, causeOfBadLoss());
+  if (trainPlan) {
+    checkFinite("loss", loss);
+    checkFinite("gradient norm", norm.value_or(0.0));
+  }
   sound = true;
   return trainPlan ? loss : 0.0;
 }
 
-std::string Session::causeOfBadLoss() const {
+void Session::checkFinite(std::string_view what, double value) {
+  if (std::isfinite(value))
+    return;
+  sound = false;
   std::string text;
   if (const std::optional<double> rate = scalars.value("lr", step - 1))
     text += fmt::format("; learning rate {:g}", *rate);
-  if (normTensor >= 0 && step > 1)
-    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, previousNorm);
+  if (previousNorm)
+    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
   size_t bad = 0, count = 0;
   std::string first;
   for (const Variable *variable : *file.plan().variables()) {
@@ -289,12 +295,7 @@ std::string Session::causeOfBadLoss() const {
   text += bad == 0 ? "; all parameters are finite"
                    : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,
                                  count, first);
-  return text;
-}
-
-std::optional<double> Session::gradientNorm() const {
-  return normTensor < 0 ? std::nullopt
-                        : std::optional(readScalar(static_cast<uint32_t>(normTensor)));
+  fail("step {}: the {} is {}{}", step, what, value, text);
 }
 
 uint64_t Session::nextBatch() const {
@@ -312,7 +313,9 @@ double Session::evaluate() {
   scalars.write(executor, step);
   if (!options.text) {
     drawInputs(*eval, nextBatch());
-    return runPart(*eval, 0);
+    const double loss = runPart(*eval, 0);
+    checkFinite("loss after it", loss);
+    return loss;
   }
   options.text->rewindHeldOut();
   const uint64_t batches = options.text->heldOutBatches();
@@ -321,7 +324,9 @@ double Session::evaluate() {
     drawInputs(*eval, i);
     sum += runPart(*eval, 0);
   }
-  return sum / static_cast<double>(batches);
+  const double loss = sum / static_cast<double>(batches);
+  checkFinite("held-out loss", loss);
+  return loss;
 }
 
 SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session &session,

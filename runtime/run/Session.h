@@ -51,13 +51,14 @@ public:
 
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
   /// Error when the batches of the step cannot be read, and then nothing has changed; and, with the
-  /// likely cause, when a training loss is not finite.
+  /// likely cause, when a training loss or the norm of its gradients is not finite.
   double advance();
   /// Whether parameters and states are those between two steps, as far as is known: not while a
-  /// step has begun and failed, or gave a loss that is not finite.
+  /// step has begun and failed, or gave a loss or norm that is not finite.
   bool isSound() const { return sound; }
   /// The loss of the present parameters by the program `eval`: with text, the mean over the
-  /// held-out batches; otherwise on the batch of the next step.
+  /// held-out batches; otherwise on the batch of the next step. Throws Error, with the likely
+  /// cause, when it is not finite.
   double evaluate();
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
@@ -76,7 +77,7 @@ public:
   /// Seconds of the last step that were spent waiting for its batches.
   double dataSeconds() const { return waited; }
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.
-  std::optional<double> gradientNorm() const;
+  std::optional<double> gradientNorm() const { return norm; }
   /// What the schedules say for the next step.
   const Scalars &schedules() const { return scalars; }
   /// For a checkpoint.
@@ -104,8 +105,9 @@ private:
   /// One number, without allocating: it is read in every step.
   double readScalar(uint32_t tensor) const;
   std::vector<double> readTensor(uint32_t tensor) const;
-  /// What a user can go by when the loss is not finite.
-  std::string causeOfBadLoss() const;
+  /// Throws Error, with what a user can go by, unless the value is finite: parameters that give such
+  /// ones are not sound.
+  void checkFinite(std::string_view what, double value);
   uint64_t seed() const { return options.seed.value_or(0); }
   /// Number of the first batch of the next step.
   uint64_t nextBatch() const;
@@ -130,8 +132,7 @@ private:
   };
   std::vector<EarlyPart> early; // in place of train at first
   std::optional<Part> eval;
-  int64_t normTensor = -1; // of the last step; -1: it has none
-  double previousNorm = 0; // of the step before the last one
+  std::optional<double> norm, previousNorm; // of the last step, and the one before
   double waited = 0;
   int64_t step = 0;
   bool sound = true;

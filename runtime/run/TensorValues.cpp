@@ -32,6 +32,16 @@ size_t hydra::runtime::denseBytes(const planfile::Tensor &tensor) {
   return static_cast<size_t>(elementsOf(tensor)) * support::byteSize(dtypeOf(tensor));
 }
 
+std::string hydra::runtime::placeText(const planfile::Tensor &tensor, int64_t index) {
+  std::string text;
+  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0;) {
+    const int64_t size = tensor.shape()->Get(d);
+    text = fmt::format("{}{}{}", index % size, text.empty() ? "" : ",", text);
+    index /= size;
+  }
+  return text.empty() ? text : "[" + text + "]";
+}
+
 GivenTensors::GivenTensors(const std::filesystem::path &path)
     : origin(path.string()), file(support::Safetensors::open(path)) {}
 

@@ -19,6 +19,9 @@ std::vector<int64_t> shapeOf(const planfile::Tensor &tensor);
 int64_t elementsOf(const planfile::Tensor &tensor);
 size_t denseBytes(const planfile::Tensor &tensor);
 
+/// `[3,17]` for a position in row-major order; empty for a tensor of rank 0.
+std::string placeText(const planfile::Tensor &tensor, int64_t index);
+
 /// A safetensors file whose tensors carry the names of a plan's inputs and variables.
 class GivenTensors {
 public:

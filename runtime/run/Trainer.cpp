@@ -33,7 +33,7 @@ public:
                   .live = options.live}),
         log(options.log, options.tensorboard, session.steps() > 0) {
     if (options.save) {
-      folder.emplace(*options.save, options.keep, session.steps());
+      folder.emplace(*options.save, session.steps());
       signals.emplace();
       saved = session.steps();
     }
@@ -80,6 +80,7 @@ private:
     report.learningRate = session.schedules().value("lr", session.steps());
     const Clock::time_point begin = Clock::now();
     report.loss = session.advance();
+    prune();
     report.seconds = secondsSince(begin);
     report.dataSeconds = session.dataSeconds();
     report.step = session.steps();
@@ -93,6 +94,7 @@ private:
   void evaluate() {
     const Clock::time_point begin = Clock::now();
     const double loss = session.evaluate();
+    prune();
     result.lastEvaluation = loss;
     if (!session.hasHeldOut())
       return progress.note(fmt::format("after {} steps: loss {:.6f}", session.steps(), loss));
@@ -117,14 +119,33 @@ private:
     saved = session.steps(); // or it cannot be; there is no second try
     try {
       const auto path = folder->save(file, executor, session.state());
+      proven = false;
       log.checkpoint(session.steps(), path);
       progress.note(fmt::format("step {}  saved {}", session.steps(), path.string()));
+    } catch (const NotFinite &) {
+      throw; // nor will it be after further steps
     } catch (const hydra::support::Error &error) {
-      progress.finish();
       if (last)
         throw;
-      std::fprintf(stderr, "hydra-run: %s; training goes on\n", error.what());
+      warn(error);
     }
+  }
+
+  /// After a loss of the parameters that were saved last is known to be finite: only then the older
+  /// checkpoints may go.
+  void prune() {
+    if (!folder || std::exchange(proven, true))
+      return;
+    try {
+      folder->prune(options.keep);
+    } catch (const hydra::support::Error &error) {
+      warn(error);
+    }
+  }
+
+  void warn(const hydra::support::Error &error) {
+    progress.finish();
+    std::fprintf(stderr, "hydra-run: %s; training goes on\n", error.what());
   }
 
   const PlanFile &file;
@@ -135,7 +156,8 @@ private:
   RunLog log;
   std::optional<CheckpointFolder> folder;
   std::optional<StopSignal> signals;
-  int64_t saved = 0; // the step of the last checkpoint, and at first where the run begins
+  bool proven = true; // the last checkpoint is
+  int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
   TrainResult result;
   std::vector<std::pair<int64_t, double>> losses, heldOut;
 };

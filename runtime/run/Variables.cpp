@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -150,20 +149,9 @@ bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &giv
 
 bool hydra::runtime::isFinite(const PlanFile &file, Executor &executor, const Variable &variable) {
   const Tensor &tensor = *file.plan().tensors()->Get(variable.tensor());
-  const support::DType dtype = dtypeOf(tensor);
   std::vector<std::byte> bytes(denseBytes(tensor));
   executor.read(variable.tensor(), bytes);
-  constexpr size_t chunk = 4096;
-  std::array<double, chunk> doubles;
-  const size_t size = support::byteSize(dtype);
-  for (size_t i = 0; i < bytes.size(); i += chunk * size) {
-    const size_t part = std::min(chunk * size, bytes.size() - i);
-    const std::span<double> values = std::span(doubles).first(part / size);
-    support::toDoubles(dtype, std::span(bytes).subspan(i, part), values);
-    if (!std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
-      return false;
-  }
-  return true;
+  return !support::firstNotFinite(dtypeOf(tensor), bytes);
 }
 
 uint64_t hydra::runtime::countParameters(const Plan &plan) {
