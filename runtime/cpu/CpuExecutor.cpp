@@ -5,6 +5,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
+#include "runtime/cpu/ElfFunctions.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
@@ -55,26 +57,44 @@ void checkMemory(const PlanFile &file, uint64_t available) {
 } // namespace
 
 CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options)
-    : file(file), poison(options.poison) {
+    : file(file), poison(options.poison), dryRun(options.dryRun) {
   checkTarget(file);
   checkMemory(file, options.memoryAvailable ? options.memoryAvailable : availableMemory());
   pool = std::make_unique<ThreadPool>(options.threads ? options.threads : usableProcessors());
   for (size_t i = 0; i < segments.size(); ++i)
     segments[i] = Arena(file.plan().segments()->Get(static_cast<uint32_t>(i))->size());
-  for (const planfile::Blob *blob : *file.plan().blobs())
-    code.emplace_back(std::as_bytes(std::span(blob->data()->data(), blob->data()->size())),
-                      fmt::format("{}: blob {}", file.origin(), code.size()));
   loadPrograms();
 }
 
 CpuExecutor::~CpuExecutor() = default;
 
+std::vector<KernelFunction> CpuExecutor::loadCode() {
+  const planfile::Plan &plan = file.plan();
+  std::vector<std::set<std::string, std::less<>>> exported; // in a dry run, by each blob
+  for (const planfile::Blob *blob : *plan.blobs()) {
+    const auto object = std::as_bytes(std::span(blob->data()->data(), blob->data()->size()));
+    const std::string name =
+        fmt::format("{}: blob {}", file.origin(), dryRun ? exported.size() : code.size());
+    if (dryRun)
+      exported.push_back(exportedFunctions(object, name));
+    else
+      code.emplace_back(object, name);
+  }
+  std::vector<KernelFunction> functions;
+  for (const planfile::Kernel *kernel : *plan.kernels()) {
+    const std::string_view symbol = kernel->symbol()->string_view();
+    if (dryRun && !exported[kernel->blob()].contains(symbol))
+      fail("{}: blob {}: its code has no symbol {}", file.origin(), kernel->blob(), symbol);
+    functions.push_back(dryRun ? nullptr : code[kernel->blob()].function(symbol));
+  }
+  return functions;
+}
+
 void CpuExecutor::loadPrograms() {
   const planfile::Plan &plan = file.plan();
   const Library library = cpuLibrary();
-  Resolved resolved{plan, {segments[0].data(), segments[1].data()}, {}, library, pool->threads()};
-  for (const planfile::Kernel *kernel : *plan.kernels())
-    resolved.kernels.push_back(code[kernel->blob()].function(kernel->symbol()->string_view()));
+  const Resolved resolved{
+      plan, {segments[0].data(), segments[1].data()}, loadCode(), library, pool->threads()};
   for (const planfile::Program *program : *plan.programs()) {
     try {
       programs.emplace_back(resolved, *program);
@@ -99,6 +119,8 @@ void CpuExecutor::fillUnwritten(uint32_t program) {
 }
 
 double CpuExecutor::run(uint32_t program) {
+  if (dryRun)
+    fail("{}: a dry run runs nothing", file.origin());
   if (poison)
     fillUnwritten(program);
   const auto begin = std::chrono::steady_clock::now();

@@ -258,7 +258,10 @@ void addReports(CLI::App &app, RunOptions &options) {
                "--tune may choose what gives other bits in every run")
       ->needs(tune)
       ->group(group);
-  app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing")->group(group);
+  app.add_flag("--dry-run", options.dryRun,
+               "check everything, run nothing: the code in a plan for a CPU is not even loaded")
+      ->excludes(tune)
+      ->group(group);
 }
 
 void addGeneration(CLI::App &app, RunOptions &options) {

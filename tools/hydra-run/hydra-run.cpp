@@ -182,9 +182,11 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   if (!cuda && (options.check || !options.graph))
     fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
   if (!cuda)
-    return std::make_unique<runtime::CpuExecutor>(
-        file, runtime::CpuOptions{
-                  .threads = options.threads, .memoryAvailable = 0, .poison = options.poison});
+    return std::make_unique<runtime::CpuExecutor>(file,
+                                                  runtime::CpuOptions{.threads = options.threads,
+                                                                      .memoryAvailable = 0,
+                                                                      .poison = options.poison,
+                                                                      .dryRun = options.dryRun});
   return runtime::makeCudaExecutor(file, cudaOptions(options));
 }
 

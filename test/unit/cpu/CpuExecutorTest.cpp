@@ -427,13 +427,27 @@ TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {
   PlanBuilder code;
   const uint32_t kernel = code.kernel("nothing", 0);
   code.program("main", blocks(launch("nothing", kernel, 1, 1, {})));
-  EXPECT_NE(refusal(code).find("does not load"), std::string::npos) << refusal(code);
-
   PlanBuilder symbol;
   const uint32_t absent = testKernel(symbol, "no_such_symbol", 0);
   symbol.program("main", blocks(launch("absent", absent, 1, 1, {})));
-  EXPECT_NE(refusal(symbol).find("has no symbol no_such_symbol"), std::string::npos)
-      << refusal(symbol);
+  for (const bool dryRun : {false, true}) {
+    const CpuOptions how{.threads = 1, .dryRun = dryRun};
+    EXPECT_NE(refusal(code, how).find("blob 0: its code does not load: "), std::string::npos)
+        << refusal(code, how);
+    EXPECT_NE(refusal(symbol, how).find("blob 0: its code has no symbol no_such_symbol"),
+              std::string::npos)
+        << refusal(symbol, how);
+  }
+}
+
+TEST(CpuExecutor, ADryRunRunsNothing) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "count", 1);
+  const uint32_t x = builder.tensor("x", {}, SegmentKind::transient, hydra::planfile::DType::i32);
+  builder.program("main", blocks(launch("count", kernel, 1, 1, {updates(x)})));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1, .dryRun = true});
+  EXPECT_THROW(executor.run(0), hydra::support::Error);
 }
 
 TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
