@@ -10,6 +10,7 @@
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,7 @@
 using namespace hydra::report;
 using namespace hydra::runtime;
 using hydra::support::fail;
+using hydra::support::shown;
 namespace planfile = hydra::planfile;
 
 namespace {
@@ -27,7 +29,7 @@ void checkTarget(const PlanFile &file) {
   const planfile::Target &target = *file.plan().target();
   if (target.kind() != planfile::TargetKind::cpu)
     fail("{}: compiled for {}; --device cpu runs plans that hydrac made with --target=cpu",
-         file.origin(), target.name()->string_view());
+         file.origin(), shown(target.name()->string_view()));
   const CpuInfo cpu = readCpuInfo();
   std::string missing;
   for (const flatbuffers::String *feature : *target.cpu_features())
@@ -36,7 +38,7 @@ void checkTarget(const PlanFile &file) {
   if (!missing.empty()) {
     fail(
         "{}: compiled for {}, but this CPU ({}) lacks {}; compile the model again for this machine",
-        file.origin(), target.name()->string_view(), cpu.model, missing);
+        file.origin(), shown(target.name()->string_view()), cpu.model, shown(missing));
   }
 }
 
@@ -47,7 +49,8 @@ void checkMemory(const PlanFile &file, uint64_t available) {
     return;
   const char *help = persistent > available
                          ? "a smaller model would help"
-                         : "a smaller --batch or --seq, or hydrac's --memory-budget, would help";
+                         : "a smaller --batch or --seq, hydrac's --recompute=every=1 or "
+                           "--precision=bf16 would help";
   fail("{}: needs {} of memory ({} for parameters and state, {} for the step), but {} are "
        "available; {}",
        file.origin(), bytesText(persistent + transient), bytesText(persistent),
@@ -84,7 +87,7 @@ std::vector<KernelFunction> CpuExecutor::loadCode() {
   for (const planfile::Kernel *kernel : *plan.kernels()) {
     const std::string_view symbol = kernel->symbol()->string_view();
     if (dryRun && !exported[kernel->blob()].contains(symbol))
-      fail("{}: blob {}: its code has no symbol {}", file.origin(), kernel->blob(), symbol);
+      fail("{}: blob {}: its code has no symbol {}", file.origin(), kernel->blob(), shown(symbol));
     functions.push_back(dryRun ? nullptr : code[kernel->blob()].function(symbol));
   }
   return functions;
@@ -99,7 +102,8 @@ void CpuExecutor::loadPrograms() {
     try {
       programs.emplace_back(resolved, *program);
     } catch (const support::Error &error) {
-      fail("{}: program {}: {}", file.origin(), program->name()->string_view(), error.what());
+      fail("{}: program {}: {}", file.origin(), shown(program->name()->string_view()),
+           error.what());
     }
     programs.back().setPoison(poison);
     scratch.bytesPerWorker =
@@ -139,7 +143,7 @@ void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const st
   }
   const size_t expected = static_cast<size_t>(elements) * elementSize;
   if (size != expected)
-    fail("{}: {} bytes for a tensor of {}", entry.name()->string_view(), size, expected);
+    fail("{}: {} bytes for a tensor of {}", shown(entry.name()->string_view()), size, expected);
   char *inArena = segments[static_cast<size_t>(entry.segment())].data() + entry.offset();
   if (dense) {
     std::memcpy(to ? static_cast<void *>(to) : inArena,

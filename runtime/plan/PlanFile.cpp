@@ -5,6 +5,7 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/Shown.h"
 
 #include <xxhash.h>
 
@@ -130,7 +131,7 @@ void sealPlan(std::span<std::byte> file) {
 }
 
 void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan) {
-  writePlan(path, PlanFile::parse(encodePlan(plan), path.string()));
+  writePlan(path, PlanFile::parse(encodePlan(plan), support::shownPath(path)));
 }
 
 void writePlan(const std::filesystem::path &path, const PlanFile &plan) {

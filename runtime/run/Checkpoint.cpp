@@ -218,7 +218,7 @@ void checkFinite(const fs::path &what, const Variable &variable, const Tensor &t
   hydra::support::toDoubles(dtype, values.subspan(*bad * size, size), std::span(&value, 1));
   throw NotFinite(fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
                               "(what was saved before stays)",
-                              shownPath(what), variable.name()->string_view(),
+                              shownPath(what), shown(variable.name()->string_view()),
                               placeText(tensor, static_cast<int64_t>(*bad)), value));
 }
 
@@ -407,10 +407,10 @@ void Checkpoint::restore(Executor &executor) const {
     std::vector<std::byte> values = from.values(name, *tensors.Get(variable.tensor()));
     const auto hash = hashes.find(std::string(name));
     if (hash == hashes.end())
-      fail("{}: tensor {} has no hash in {}", from.path(), name, kManifest);
+      fail("{}: tensor {} has no hash in {}", from.path(), shown(name), kManifest);
     if (hash->second != hashText(values))
-      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", from.path(), name,
-           hashText(values), kManifest, hash->second);
+      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", from.path(), shown(name),
+           hashText(values), kManifest, shown(hash->second));
     return values;
   };
   // Everything is checked before anything is changed.

@@ -3,6 +3,7 @@
 
 #include "runtime/report/TensorBoard.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <nlohmann/json.hpp>
 
@@ -44,7 +45,7 @@ RunLog::RunLog(const std::optional<std::filesystem::path> &jsonLines,
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
                readWriteForAll);
     if (descriptor < 0)
-      fail("cannot write the log {}: {}", path.string(), errnoText(errno));
+      fail("cannot write the log {}: {}", support::shownPath(path), errnoText(errno));
   }
 }
 
@@ -67,9 +68,9 @@ void RunLog::write(const std::string &line) {
   const int code = written < 0 ? errno : ENOSPC;
   // Half a line would spoil what a resumed run appends.
   if (written > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor, before.st_size) != 0)
-    warn(fmt::format("the last line of {} is cut", path.string()));
+    warn(fmt::format("the last line of {} is cut", support::shownPath(path)));
   closeLines();
-  warn(fmt::format("cannot write the log {}: {}", path.string(), errnoText(code)));
+  warn(fmt::format("cannot write the log {}: {}", support::shownPath(path), errnoText(code)));
 }
 
 void RunLog::addEvents(const std::function<void(report::TensorBoardWriter &)> &add) {

@@ -3,6 +3,7 @@
 
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,8 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::shown;
+using hydra::support::shownPath;
 
 namespace {
 
@@ -25,7 +28,8 @@ SessionOptions withSeed(SessionOptions options) {
     return options;
   const uint64_t saved = options.resume->state().seed;
   if (options.seed.value_or(saved) != saved)
-    fail("{}: made with --seed {}, not {}", options.resume->path().string(), saved, *options.seed);
+    fail("{}: made with --seed {}, not {}", shownPath(options.resume->path()), saved,
+         *options.seed);
   options.seed = saved;
   return options;
 }
@@ -42,7 +46,8 @@ withGivenScalars(const Plan &plan, const GivenTensors *given,
     if (!given || !given->has(name) || !canBeGiven(*scalar))
       continue;
     if (changes.contains(name))
-      fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(), name);
+      fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(),
+           shown(name));
     const Tensor &tensor = *plan.tensors()->Get(scalar->tensor());
     double value = 0.0;
     hydra::support::toDoubles(dtypeOf(tensor), given->values(name, tensor), std::span(&value, 1));
@@ -68,7 +73,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
-      fail("{}: trained on {}, not {}", options.resume->path().string(), saved.data, data);
+      fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
     step = saved.step;
   }
   if (trainPlan)
@@ -154,7 +159,8 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
       loss = output->tensor();
   }
   if (needsLoss && loss < 0)
-    fail("{}: program {} has no scalar output loss", file.origin(), program.name()->string_view());
+    fail("{}: program {} has no scalar output loss", file.origin(),
+         shown(program.name()->string_view()));
   Part part{index, {}, loss, norm};
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
@@ -290,7 +296,7 @@ void Session::checkFinite(std::string_view what, double value) {
       continue;
     ++count;
     if (!isFinite(file, executor, *variable) && bad++ == 0)
-      first = variable->name()->str();
+      first = shown(variable->name()->string_view());
   }
   text += bad == 0 ? "; all parameters are finite"
                    : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,

@@ -3,11 +3,13 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 using namespace hydra::runtime;
@@ -60,9 +62,15 @@ void inRanges(size_t elements, const std::function<void(size_t begin, size_t end
   };
   {
     std::vector<std::jthread> helpers;
-    for (size_t t = 1; t < threads; ++t)
-      helpers.emplace_back(share, t);
-    share(0);
+    size_t own = 1; // shares [0, own) are left to this thread
+    try {
+      for (size_t t = threads; t-- > 1;)
+        helpers.emplace_back(share, t);
+    } catch (const std::system_error &) { // no more threads to be had; it goes on with fewer
+      own = threads - helpers.size();
+    }
+    for (size_t t = 0; t < own; ++t)
+      share(t);
   }
   for (const std::exception_ptr &error : errors)
     if (error)
@@ -131,7 +139,7 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
     const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
     if (other && !given->has(name)) {
       support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
-                    given->path(), name, other->string_view(),
+                    given->path(), support::shown(name), support::shown(other->string_view()),
                     variable->kind() == VariableKind::param ? "parameters" : "states");
     }
     writeVariable(plan, executor, *variable,

@@ -227,7 +227,7 @@ void addReports(CLI::App &app, RunOptions &options) {
   app.add_flag(fmt::format("--bench{{{}}}", kDefaultRepeats), options.bench,
                fmt::format("time N steps or calls (default {}) after {} that warm up",
                            kDefaultRepeats, kWarmUpSteps))
-      ->check(quiet(CLI::Range(1, 1 << 30)))
+      ->check(quiet(CLI::Range(1, kMostRepeats)))
       ->excludes("--steps")
       ->excludes("--outputs")
       ->group(group);

@@ -12,6 +12,7 @@
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/hydra-run/Options.h"
 
@@ -40,15 +41,17 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
                                                      options.prompt || options.exportTo ||
                                                      options.benchData > 0;
+  const std::string &plan = file.origin();
   if (!trainPlan && options.steps > 0 && !options.repeats())
-    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps",
-         options.plan, mode);
+    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps", plan,
+         support::shown(mode));
+  if (options.repeats() && options.steps > kMostRepeats)
+    fail("--steps {}: --profile repeats at most {} steps", options.steps, kMostRepeats);
   if (trainPlan && options.steps == 0 && !otherJob)
-    fail("{} is a train plan: say how far to train it with --steps N, or use --bench",
-         options.plan);
+    fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
   if (!trainPlan && (options.save || options.resume))
     fail("--{}: {} is a {} plan; checkpoints belong to train plans",
-         options.save ? "save" : "resume", options.plan, mode);
+         options.save ? "save" : "resume", plan, support::shown(mode));
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
   if (options.resume == "auto" && !options.save)
@@ -216,8 +219,8 @@ int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
   if (options.tune) {
     if (file.plan().target()->kind() != planfile::TargetKind::cuda)
-      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", options.plan,
-           file.plan().target()->name()->string_view());
+      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
+           support::shown(file.plan().target()->name()->string_view()));
     const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
     print(runtime::tunePlan(file, cudaOptions(options), *content));
     runtime::writePlan(options.tuned, *content);
