@@ -11,7 +11,7 @@ namespace hydra::test {
 
 enum class Outcome {
   Right,
-  IllConditioned,    ///< not comparable: the oracle itself varies by more than a hundredth
+  IllConditioned,    ///< not comparable: rounding moves it by more than a hundredth
   RefusedByOracle,   ///< no model, or one that has no derivative or update
   RefusedByCompiler, ///< in one line
   Wrong,             ///< a value, or bits that must be the same
