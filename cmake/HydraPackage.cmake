@@ -14,6 +14,9 @@ foreach(target IN LISTS LLVM_TARGETS_TO_BUILD)
 endforeach()
 file(CONFIGURE OUTPUT "${portable_stubs}" CONTENT "${stubs}")
 file(GLOB portable_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a" "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+# The function is called from other folders as well.
+set(HYDRA_PORTABLE_STUBS "${portable_stubs}" CACHE INTERNAL "")
+set(HYDRA_PORTABLE_ARCHIVES "${portable_archives}" CACHE INTERNAL "")
 
 # hydra_add_portable_tool(name)
 # The program again as <name>-portable, from the static archives of LLVM and MLIR, of which the linker takes
@@ -22,17 +25,17 @@ function(hydra_add_portable_tool name)
   get_target_property(sources ${name} SOURCES)
   get_target_property(libraries ${name} LINK_LIBRARIES)
   list(REMOVE_ITEM libraries MLIR LLVM)
-  add_executable(${name}-portable EXCLUDE_FROM_ALL ${sources} "${portable_stubs}")
+  add_executable(${name}-portable EXCLUDE_FROM_ALL ${sources} "${HYDRA_PORTABLE_STUBS}")
   target_link_libraries(${name}-portable PRIVATE
-    ${libraries} -Wl,--start-group ${portable_archives} -Wl,--end-group
+    ${libraries} -Wl,--start-group ${HYDRA_PORTABLE_ARCHIVES} -Wl,--end-group
     ZLIB::ZLIB zstd::libzstd_shared ${CMAKE_DL_LIBS})
   target_link_options(${name}-portable PRIVATE -Wl,--gc-sections)
-  add_dependencies(portable ${name}-portable)
 endfunction()
 
 add_custom_target(portable)
 foreach(tool hydrac hydra-opt hydra-interpret)
   hydra_add_portable_tool(${tool})
+  add_dependencies(portable ${tool}-portable)
 endforeach()
 add_custom_target(package
   COMMAND "${PROJECT_SOURCE_DIR}/tools/package.sh" "${PROJECT_BINARY_DIR}"

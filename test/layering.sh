@@ -39,7 +39,9 @@ check runtime         '^runtime/'                                        "$compi
 check runtime/support '^runtime/support/'                                "$compiler_libraries"
 check dialects        '^(dialects|runtime/support)/'                     ''
 check passes          '^(passes|dialects)/'                              ''
-check compiler        '^((compiler|passes|dialects|runtime/support)/|runtime/plan/[^/]*_generated\.h$)' ''
+check runtime/calls   '^runtime/(calls|plan|support)/'                   ''
+check runtime/cuda    '^runtime/(cuda|calls|plan|report|run|support)/'   ''
+check compiler        '^((compiler|passes|dialects|runtime/(calls|support))/|runtime/plan/[^/]*_generated\.h$)' ''
 check frontend        '^(frontend|dialects|runtime/support)/'            ''
 check tools           '^(tools|compiler|passes|dialects|frontend|runtime)/' ''
 exit $failed

@@ -206,6 +206,7 @@ private:
                              place.buffer.getCategory(), planfile::Category::other);
     entry->layer = layerOf(place.buffer.getLoc());
     entry->location = location(place.buffer.getLoc());
+    entry->buffer = buffers.try_emplace(place.buffer, buffers.size() + 1).first->second;
     file->tensors.push_back(std::move(entry));
     return it->second;
   }
@@ -502,6 +503,7 @@ private:
   std::unique_ptr<planfile::PlanT> file;
   DenseMap<Value, uint32_t> tensors;
   DenseMap<Operation *, std::string> names;
+  DenseMap<Operation *, uint32_t> buffers; ///< their numbers
   llvm::StringMap<uint32_t> files, variables;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
   DenseMap<Attribute, uint32_t> kernels;

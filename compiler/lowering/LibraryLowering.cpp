@@ -1,9 +1,10 @@
-// Operations that become calls of the executor's library functions (runtime/cpu/*Call.cpp say what
+// Operations that become calls of the executor's library functions (runtime/calls/*.cpp say what
 // each takes).
 #include "compiler/lowering/LibraryLowering.h"
 
 #include "dialects/hydra/Build.h"
 #include "dialects/plan/Plan.h"
+#include "runtime/calls/AttentionCall.h"
 
 using namespace mlir;
 
@@ -115,19 +116,20 @@ struct AttentionLowering
   }
 };
 
-/// Bytes of workspace of the CPU's attention_grad (runtime/cpu/Attention.h, which checks it again
-/// when a plan is loaded): delta and, where the key blocks of a head are cut into parts or the head
-/// width is padded, one dq for each part.
+/// Bytes of workspace of the CPU's attention_grad.
 int64_t attentionGradWorkspace(AttentionGradOp op) {
-  ArrayRef<int64_t> q = build::shapeOf(op.getQ()), v = build::shapeOf(op.getV());
-  ArrayRef<int64_t> k = build::shapeOf(op.getK());
-  auto up = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
-  int64_t block = std::max(q[3], v[3]) > 256 ? 16 : 64;
-  int64_t parts = std::min((8 + k[0] * k[2] - 1) / (k[0] * k[2]), (k[1] + block - 1) / block);
-  int64_t rows = q[0] * q[1] * q[2];
-  bool f32 = build::typeOf(op.getDq()).getElementType().isF32();
-  int64_t dq = f32 && parts == 1 && q[3] % 16 == 0 ? 0 : parts * 4 * rows * up(q[3], 16);
-  return up(4 * rows, 64) + dq;
+  ArrayRef<int64_t> q = build::shapeOf(op.getQ()), k = build::shapeOf(op.getK()),
+                    v = build::shapeOf(op.getV());
+  runtime::AttentionShape shape;
+  shape.batch = q[0];
+  shape.queries = q[1];
+  shape.heads = q[2];
+  shape.headDim = q[3];
+  shape.keys = k[1];
+  shape.kvHeads = k[2];
+  shape.valueDim = v[3];
+  return runtime::attentionWorkspaceBytes(shape,
+                                          build::typeOf(op.getDq()).getElementType().isF32());
 }
 
 struct AttentionGradLowering

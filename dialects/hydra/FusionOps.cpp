@@ -163,7 +163,7 @@ private:
 
   LogicalResult visitBroadcast(BroadcastOp op) {
     Form from = forms.lookup(op.getX());
-    if (!from) {
+    if (!from || sameForm(domain, *from, RowForm::Scalar)) { // the same number everywhere
       forms[op.getY()] = std::nullopt;
       return success();
     }

@@ -11,27 +11,31 @@ namespace hydra {
 
 namespace {
 
-SmallVector<int64_t> withoutUnits(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> kept;
-  llvm::copy_if(shape, std::back_inserter(kept), [](int64_t d) { return d != 1; });
-  return kept;
-}
-
-/// Whether the value has one number for each row of `x`, in the same order.
+/// Whether the value has one number for each row of `x`.
 bool isOnePerRow(Value v, Value x) {
-  return withoutUnits(build::shapeOf(v)) == withoutUnits(build::shapeOf(x).drop_back());
+  return build::typeOf(v).getNumElements() == RefTensor::elements(build::shapeOf(x).drop_back());
 }
 
-/// A number for each row of `x`, before it was given another shape or repeated along the row.
+/// Whether a broadcast repeats one number of each row of `x` along the row. Shapes align at the
+/// end: a vector of as many numbers as there are rows would be repeated for every row instead.
+bool repeatsAlongRows(BroadcastOp broadcast, Value x) {
+  SmallVector<int64_t> row(build::shapeOf(x)), from(build::shapeOf(broadcast.getX()));
+  row.back() = 1;
+  from.insert(from.begin(), row.size() - std::min(row.size(), from.size()), 1);
+  return build::shapeOf(broadcast.getY()) == build::shapeOf(x) && from == row;
+}
+
+/// A number for each row of `x`, in order, before it was given another shape or repeated along the
+/// row.
 Value rowValue(Value v, Value x) {
   while (Operation *op = v.getDefiningOp()) {
-    if (!isa<ReshapeOp, BroadcastOp>(op) ||
-        (!isOnePerRow(v, x) && build::shapeOf(v) != build::shapeOf(x)))
+    // Without another number of elements, both only give another shape.
+    const bool reshapes =
+        isa<ReshapeOp, BroadcastOp>(op) && isOnePerRow(v, x) && isOnePerRow(op->getOperand(0), x);
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    if (!reshapes && !(broadcast && repeatsAlongRows(broadcast, x)))
       break;
-    Value inner = op->getOperand(0);
-    if (!isOnePerRow(inner, x))
-      break;
-    v = inner;
+    v = op->getOperand(0);
   }
   return v;
 }

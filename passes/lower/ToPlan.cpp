@@ -614,6 +614,10 @@ private:
     steps += inner.steps;
     inPlace += inner.inPlace;
     moveWithLoop(planned, moved);
+    // A body that only hands on what it is given has no steps.
+    if (llvm::none_of(planned.getBody().front(),
+                      [](Operation &op) { return isa<plan::BlockInterface>(op); }))
+      planned.erase();
     return success();
   }
 

@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
+#include <cmath>
 #include <optional>
 
 using namespace mlir;
@@ -13,48 +14,93 @@ namespace hydra {
 
 namespace {
 
+/// What a query sees: the conjunction of all conditions found.
 struct Mask {
   bool causal = false;
   int64_t chunk = 0, window = 0; // 0: none
+
+  /// Two sizes of chunks are no chunk of either size.
+  bool addChunk(int64_t size) {
+    if (chunk != 0 && chunk != size)
+      return false;
+    chunk = size;
+    return true;
+  }
+  void addWindow(int64_t size) { window = window ? std::min(window, size) : size; }
 };
 
 /// The operation of type Op that makes a value which nothing else reads; null otherwise.
 template <typename Op> Op only(Value v) { return v.hasOneUse() ? v.getDefiningOp<Op>() : Op(); }
 
-/// `v` itself, or what broadcasts and reshapes made it of.
-Value withoutShapes(Value v) {
+bool sameButLeadingUnits(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  auto isUnit = [](int64_t d) { return d == 1; };
+  return llvm::equal(llvm::make_range(llvm::find_if_not(a, isUnit), a.end()),
+                     llvm::make_range(llvm::find_if_not(b, isUnit), b.end()));
+}
+
+/// `v` itself, or what it repeats: through broadcasts, and reshapes that only add or drop leading
+/// dimensions of 1, which leave the last dimensions where they are.
+Value repeated(Value v) {
   while (Operation *op = v.getDefiningOp()) {
-    if (!isa<BroadcastOp, ReshapeOp>(op))
+    if (!isa<BroadcastOp, ReshapeOp>(op) ||
+        (isa<ReshapeOp>(op) &&
+         !sameButLeadingUnits(build::shapeOf(v), build::shapeOf(op->getOperand(0)))))
       break;
     v = op->getOperand(0);
   }
   return v;
 }
 
+Value withoutReshapes(Value v) {
+  while (auto reshape = v.getDefiningOp<ReshapeOp>())
+    v = reshape.getX();
+  return v;
+}
+
 /// The axis (0 rows, 1 columns) of scores [S, Sk] that an index tensor counts; -1 for anything
-/// else.
+/// else, such as one whose type does not hold every index.
 int64_t indexAxis(Value v, ArrayRef<int64_t> scores) {
   while (auto broadcast = v.getDefiningOp<BroadcastOp>())
     v = broadcast.getX();
   auto iota = v.getDefiningOp<IotaOp>();
-  if (!iota)
+  if (!iota || build::typeOf(v).getElementType().isBF16())
     return -1;
   ArrayRef<int64_t> shape = build::shapeOf(v);
   const int64_t leading = static_cast<int64_t>(shape.size()) - 2, axis = iota.getAxis() - leading;
   return (shape == scores || shape == scores.take_back(2)) && axis >= 0 ? axis : -1;
 }
 
-/// The size of the chunks that an index tensor numbers; 0 for anything else.
-int64_t chunkSize(Value v) {
-  v = withoutShapes(v);
-  if (auto slice = v.getDefiningOp<SliceOp>()) {
-    if (slice.getStart() != 0)
-      return 0;
-    v = withoutShapes(slice.getX());
+/// Numbers of chunks along an axis of scores.
+struct Chunks {
+  int64_t size = 0;  // 0: not that
+  int64_t axis = -1; // 0 rows, 1 columns
+};
+
+/// The chunks that an index tensor [S, 1] or [Sk], repeated over scores, numbers.
+Chunks chunksOf(Value v, ArrayRef<int64_t> scores) {
+  v = repeated(v);
+  SmallVector<int64_t> shape(build::shapeOf(v));
+  if (shape.size() == 1)
+    shape.insert(shape.begin(), 1);
+  if (shape.size() < 2 ||
+      llvm::any_of(ArrayRef(shape).drop_back(2), [](int64_t d) { return d != 1; }))
+    return {};
+  const int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  const bool overRows = rows == scores[2] && columns == 1,
+             overColumns = rows == 1 && columns == scores[3];
+  if (overRows == overColumns)
+    return {};
+  v = withoutReshapes(v);
+  if (auto slice = v.getDefiningOp<SliceOp>()) { // the last chunk may be short
+    if (slice.getStart() != 0 || build::typeOf(v).getRank() != 1)
+      return {};
+    v = withoutReshapes(slice.getX());
   }
   auto iota = v.getDefiningOp<IotaOp>();
-  ArrayRef<int64_t> shape = iota ? build::shapeOf(v) : ArrayRef<int64_t>();
-  return shape.size() == 2 && iota.getAxis() == 0 ? shape[1] : 0;
+  ArrayRef<int64_t> numbers = iota ? build::shapeOf(v) : ArrayRef<int64_t>();
+  if (numbers.size() != 2 || iota.getAxis() != 0 || build::typeOf(v).getElementType().isBF16())
+    return {};
+  return {numbers[1], overRows ? 0 : 1};
 }
 
 /// Adds what a condition over scores keeps to the mask; false when it is no known mask.
@@ -72,26 +118,31 @@ bool addCondition(Value condition, ArrayRef<int64_t> scores, Mask &mask) {
   }
   if (is == "le" && indexAxis(a, scores) == 1 && indexAxis(b, scores) == 0)
     return mask.causal = true;
-  if (is == "eq" && chunkSize(a) > 0 && chunkSize(a) == chunkSize(b)) {
-    mask.chunk = chunkSize(a);
-    return true;
+  if (is == "eq") {
+    const Chunks first = chunksOf(a, scores), second = chunksOf(b, scores);
+    return first.size > 0 && first.size == second.size && first.axis != second.axis &&
+           mask.addChunk(first.size);
   }
   auto behind = a.getDefiningOp<SubOp>();
   std::optional<double> width = build::constantValue(b);
   if (is == "lt" && behind && width && indexAxis(behind.getA(), scores) == 0 &&
       indexAxis(behind.getB(), scores) == 1) {
-    mask.window = static_cast<int64_t>(*width);
-    return mask.window > 0;
+    // i - j < width: whole numbers below it, of which all of the scores are enough.
+    const double whole = std::ceil(std::min(*width, static_cast<double>(scores[2] + scores[3])));
+    if (!(whole >= 1.0))
+      return false;
+    mask.addWindow(static_cast<int64_t>(whole));
+    return true;
   }
   return false;
 }
 
-/// Whether a score of this value gets no weight beside any other: minus infinity, or as text can
-/// write it.
-bool isNever(Value v) {
+/// Whether a score of this value, scaled afterwards, gets no weight beside any other: minus
+/// infinity, or as text can write it.
+bool isNever(Value v, double scale) {
   constexpr double kNever = -1e9;
   std::optional<double> value = build::constantValue(v);
-  return value && *value <= kNever;
+  return value && *value * scale <= kNever;
 }
 
 /// One attention written out, as it is recognised.
@@ -128,20 +179,23 @@ private:
       user = *reshape.getY().user_begin();
     p.product = dyn_cast<MatmulOp>(user);
     if (!p.product || p.product.getTransposeA() || p.product.getTransposeB() ||
-        withoutShapes(p.product.getA()) != softmax.getY())
+        withoutReshapes(p.product.getA()) != softmax.getY())
       return std::nullopt;
     p.values = p.product.getB();
     // Before it: masks and scales in any order, then the product of queries and keys.
     Value x = softmax.getX();
     while (true) {
+      const bool wholeScores =
+          build::shapeOf(x) == ArrayRef(p.scores); // what masks are written for
       if (auto select = only<SelectOp>(x)) {
-        if (!isNever(select.getB()) || !addCondition(select.getC(), p.scores, p.mask))
+        if (!wholeScores || !isNever(select.getB(), p.scale) ||
+            !addCondition(select.getC(), p.scores, p.mask))
           return std::nullopt;
         x = select.getA();
       } else if (auto add = only<AddOp>(x)) { // a mask of zeros and minus infinities
-        auto bias = withoutShapes(add.getB()).getDefiningOp<SelectOp>();
-        if (!bias || build::constantValue(bias.getA()) != 0.0 || !isNever(bias.getB()) ||
-            !addCondition(bias.getC(), p.scores, p.mask))
+        auto bias = repeated(add.getB()).getDefiningOp<SelectOp>();
+        if (!wholeScores || !bias || build::constantValue(bias.getA()) != 0.0 ||
+            !isNever(bias.getB(), p.scale) || !addCondition(bias.getC(), p.scores, p.mask))
           return std::nullopt;
         x = add.getA();
       } else if (auto mul = only<MulOp>(x); mul && build::constantValue(mul.getB())) {
@@ -170,14 +224,18 @@ private:
     return fits(p) ? std::optional(p) : std::nullopt;
   }
 
-  /// Whether the shapes are those of attention, and the mask is one that it has.
+  /// Whether the shapes are those of attention, and scale and mask are ones that it has. A query
+  /// that sees no key, which a window or a chunk could leave behind the last key, is nothing that a
+  /// softmax has.
   static bool fits(const Pattern &p) {
     ArrayRef<int64_t> q = build::shapeOf(p.queries), k = build::shapeOf(p.keys),
                       v = build::shapeOf(p.values);
     return q.size() == 4 && k.size() == 4 && v.size() == 4 && k[1] == v[1] && k[2] == v[2] &&
            k[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
-           (p.mask.causal || (p.mask.chunk == 0 && p.mask.window == 0));
+           p.scale > 0.0 && std::isfinite(static_cast<float>(p.scale)) &&
+           ((p.mask.chunk == 0 && p.mask.window == 0) ||
+            (p.mask.causal && p.scores[2] == p.scores[3]));
   }
 
   void raise(const Pattern &p) {

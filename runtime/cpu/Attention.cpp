@@ -2,14 +2,11 @@
 #include "runtime/cpu/Attention.h"
 
 #include "runtime/cpu/AttentionKernels.h"
-#include "runtime/support/Error.h"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 using namespace hydra::runtime;
-using hydra::support::fail;
 
 namespace {
 
@@ -34,10 +31,6 @@ template <typename T> const AttentionKernels<T> &kernels() {
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t x, int64_t unit) { return ceilDiv(x, unit) * unit; }
 
-bool partsWriteDq(const AttentionShape &shape, bool isF32) {
-  return isF32 && attentionBackwardParts(shape) == 1 && shape.headDim % 16 == 0;
-}
-
 /// Calls fn(batch, head, block, worker) for all blocks of query rows. Blocks of one head alternate
 /// between its ends, because the work of a causal block grows with its number.
 template <typename Fn> void forQueryBlocks(const AttentionShape &shape, ThreadPool &pool, Fn fn) {
@@ -55,38 +48,11 @@ float *floats(const WorkerScratch &scratch, unsigned worker) {
 
 } // namespace
 
-void hydra::runtime::checkAttentionShape(const AttentionShape &shape) {
-  constexpr int64_t widest = 4096;
-  if (shape.batch < 1 || shape.queries < 1 || shape.keys < 1)
-    fail("attention: batch {}, {} queries, {} keys; expected at least 1 of each", shape.batch,
-         shape.queries, shape.keys);
-  if (shape.kvHeads < 1 || shape.heads < 1 || shape.heads % shape.kvHeads != 0)
-    fail("attention: {} heads on {} key heads; expected a multiple", shape.heads, shape.kvHeads);
-  if (shape.headDim < 1 || shape.valueDim < 1 || shape.headDim > widest || shape.valueDim > widest)
-    fail("attention: widths {} and {}; expected 1 to {}", shape.headDim, shape.valueDim, widest);
-  if (!(shape.scale > 0) || !std::isfinite(static_cast<float>(shape.scale)))
-    fail("attention: scale {}; expected a positive number", shape.scale);
-  if (shape.chunk < 0 || shape.window < 0)
-    fail("attention: chunk {}, window {}; expected 0 (none) or more", shape.chunk, shape.window);
-}
-
 size_t hydra::runtime::attentionScratchBytes(const AttentionShape &shape) {
   // The backward's tiles; the forward's are fewer. Every piece is rounded to a cache line.
   const int64_t side = attentionBlock(shape), q = roundUp(shape.headDim, 16),
                 v = roundUp(shape.valueDim, 16);
   return static_cast<size_t>(4 * side * (4 * q + 4 * v + 2 * side + 4));
-}
-
-int64_t hydra::runtime::attentionBackwardParts(const AttentionShape &shape) {
-  constexpr int64_t wantedTasks = 8;
-  return std::min(ceilDiv(wantedTasks, shape.batch * shape.kvHeads),
-                  ceilDiv(shape.keys, attentionBlock(shape)));
-}
-
-size_t hydra::runtime::attentionWorkspaceBytes(const AttentionShape &shape, bool isF32) {
-  const int64_t rows = shape.batch * shape.heads * shape.queries;
-  const int64_t parts = partsWriteDq(shape, isF32) ? 0 : attentionBackwardParts(shape);
-  return static_cast<size_t>(roundUp(4 * rows, 64) + 4 * parts * rows * roundUp(shape.headDim, 16));
 }
 
 template <typename T>
@@ -111,7 +77,7 @@ void hydra::runtime::attentionBackward(const AttentionShape &shape,
     kernels<T>().backward(shape, tensors, head / shape.kvHeads, head % shape.kvHeads, task % parts,
                           floats(scratch, worker));
   });
-  if (!partsWriteDq(shape, std::is_same_v<T, float>)) {
+  if (!attentionPartsWriteDq(shape, std::is_same_v<T, float>)) {
     forQueryBlocks(shape, pool, [&](int64_t batch, int64_t head, int64_t block, unsigned) {
       kernels<T>().gather(shape, tensors, batch, head, block);
     });

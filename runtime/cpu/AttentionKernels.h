@@ -5,11 +5,6 @@
 
 namespace hydra::runtime {
 
-/// Rows of q, and of k, in one tile. Wide heads take small tiles so that those fit into the cache.
-constexpr int64_t attentionBlock(const AttentionShape &shape) {
-  return (shape.headDim > shape.valueDim ? shape.headDim : shape.valueDim) > 256 ? 16 : 64;
-}
-
 /// Largest attentionBlock.
 constexpr int64_t maxAttentionBlock = 64;
 

@@ -1,34 +1,16 @@
-// The library function `compact`.
-//
-//   compact(mask, index, place, count)   index: the numbers of rows whose mask is true, then -1;
-//                                        place: where a row stands in index, or -1
-//
-// mask [N] boolean, index and place [N] i32, count [] i32, all dense.
+// The library function `compact` on the CPU.
+#include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Library.h"
-#include "runtime/support/Safetensors.h"
 
 #include <algorithm>
 
 using namespace hydra::runtime;
-namespace support = hydra::support;
-using support::DType;
 
 namespace {
 
 class CompactCall final : public LibraryCall {
 public:
-  explicit CompactCall(const CallSite &site) {
-    site.argumentCount(4, 4);
-    const TensorShape mask = site.tensor(0, "mask", 1, DType::Bool);
-    rows = mask.sizes[0];
-    for (const size_t i : {1, 2}) {
-      const TensorShape numbers = site.tensor(i, i == 1 ? "index" : "place", 1, DType::I32);
-      if (numbers.sizes != mask.sizes || !numbers.isDense() || !mask.isDense())
-        site.fail("argument {} has shape {}; expected a dense {}", i,
-                  support::shapeText(numbers.sizes), support::shapeText(mask.sizes));
-    }
-    site.tensor(3, "count", 0, DType::I32);
-  }
+  explicit CompactCall(const CompactSpec &spec) : rows(spec.rows) {}
 
   void run(char *const *args, ThreadPool &, const WorkerScratch &) override {
     const char *mask = args[0];
@@ -45,11 +27,13 @@ public:
   }
 
 private:
-  int64_t rows = 0;
+  int64_t rows;
 };
 
 } // namespace
 
 void hydra::runtime::addCompact(Library &library) {
-  library.add("compact", [](const CallSite &site) { return std::make_unique<CompactCall>(site); });
+  library.add("compact", [](const CallSite &site, unsigned) {
+    return std::make_unique<CompactCall>(describeCompact(site));
+  });
 }

@@ -1,10 +1,7 @@
-// The library functions `copy` and `fill`.
-//
-//   copy(source, target)   same shape and dtype, any strides; the two share no byte
-//   fill(target)           attribute: value (real), rounded to the dtype; any strides
+// The library functions `copy` and `fill` on the CPU.
+#include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/Library.h"
-#include "runtime/support/Safetensors.h"
 
 #include <array>
 #include <span>
@@ -44,26 +41,17 @@ private:
   alignas(8) std::array<std::byte, 8> element{};
 };
 
-std::unique_ptr<LibraryCall> makeCopy(const CallSite &site) {
-  site.argumentCount(2, 2);
-  const TensorShape source = site.tensor(0, "source"), target = site.tensor(1, "target");
-  if (source.sizes != target.sizes || source.dtype != target.dtype) {
-    site.fail("source {} of {}, target {} of {}; expected the same",
-              support::shapeText(source.sizes), support::irName(source.dtype),
-              support::shapeText(target.sizes), support::irName(target.dtype));
-  }
-  return std::make_unique<CopyCall>(
-      StridedCopy(target.sizes, target.strides, source.strides, support::byteSize(target.dtype)));
-}
-
-std::unique_ptr<LibraryCall> makeFill(const CallSite &site) {
-  site.argumentCount(1, 1);
-  return std::make_unique<FillCall>(site.tensor(0, "target"), site.attributes.real("value"));
-}
-
 } // namespace
 
 void hydra::runtime::addCopy(Library &library) {
-  library.add("copy", makeCopy);
-  library.add("fill", makeFill);
+  library.add("copy", [](const CallSite &site, unsigned) {
+    const CopySpec spec = describeCopy(site);
+    return std::make_unique<CopyCall>(StridedCopy(spec.target.sizes, spec.target.strides,
+                                                  spec.source.strides,
+                                                  support::byteSize(spec.target.dtype)));
+  });
+  library.add("fill", [](const CallSite &site, unsigned) {
+    const FillSpec spec = describeFill(site);
+    return std::make_unique<FillCall>(spec.target, spec.value);
+  });
 }

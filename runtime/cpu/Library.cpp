@@ -1,67 +1,12 @@
-// The registry, and what factories ask about a step.
+// The registry of the CPU executor's functions.
 #include "runtime/cpu/Library.h"
-
-#include "runtime/support/Safetensors.h"
 
 using namespace hydra::runtime;
 
-int64_t TensorShape::elements() const {
-  int64_t count = 1;
-  for (const int64_t size : sizes)
-    count *= size;
-  return count;
-}
-
-bool TensorShape::isDense() const {
-  int64_t expected = 1;
-  for (size_t d = rank(); d-- > 0; expected *= sizes[d])
-    if (sizes[d] != 1 && strides[d] != expected)
-      return false;
-  return true;
-}
-
-std::string CallSite::place() const {
-  return fmt::format("step {}: {}", step.name()->string_view(), attributes.function());
-}
-
-size_t CallSite::argumentCount(size_t least, size_t most) const {
-  const size_t count = step.args()->size();
-  if (count < least || count > most)
-    fail("{} arguments; expected {}", count,
-         least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
-  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-    if (step.args()->Get(i)->kind() != planfile::ArgKind::buffer)
-      fail("argument {} is a {}; expected a buffer", i,
-           EnumNameArgKind(step.args()->Get(i)->kind()));
-  }
-  return count;
-}
-
-TensorShape CallSite::tensor(size_t index, std::string_view name, int rank) const {
-  const planfile::Arg &arg = *step.args()->Get(static_cast<flatbuffers::uoffset_t>(index));
-  const planfile::Tensor &tensor = *plan.tensors()->Get(arg.index());
-  TensorShape shape{dtypeOf(tensor),
-                    {tensor.shape()->begin(), tensor.shape()->end()},
-                    {tensor.strides()->begin(), tensor.strides()->end()}};
-  if (rank >= 0 && shape.rank() != static_cast<size_t>(rank))
-    fail("argument {} ({}) has shape {}; expected rank {}", index, name,
-         support::shapeText(shape.sizes), rank);
-  return shape;
-}
-
-TensorShape CallSite::tensor(size_t index, std::string_view name, int rank,
-                             support::DType dtype) const {
-  TensorShape shape = tensor(index, name, rank);
-  if (shape.dtype != dtype)
-    fail("argument {} ({}) is {}; expected {}", index, name, support::irName(shape.dtype),
-         support::irName(dtype));
-  return shape;
-}
-
-std::unique_ptr<LibraryCall> Library::prepare(const CallSite &site) const {
+std::unique_ptr<LibraryCall> Library::prepare(const CallSite &site, unsigned threads) const {
   const auto found = factories.find(site.attributes.function());
   if (found != factories.end())
-    return found->second(site);
+    return found->second(site, threads);
   std::string known;
   for (const auto &[name, factory] : factories)
     known += (known.empty() ? "" : ", ") + name;

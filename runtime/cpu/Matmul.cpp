@@ -189,7 +189,7 @@ dnnl::memory::desc Matmul::Impl::describe(const MatmulOperand &operand, int64_t 
                                           int64_t columns, std::string_view name) const {
   // The stride of a dimension of length 1 is never used; give oneDNN one it recognises.
   int64_t rowStride = operand.rowStride, columnStride = operand.columnStride;
-  if (columns == 1 && rowStride != 1)
+  if (columns == 1)
     columnStride = 1;
   if (rows == 1 && columnStride == 1)
     rowStride = columns;

@@ -1,22 +1,8 @@
-// The library function `matmul`: which matrices the tensors of a step are.
-//
-//   matmul(a, b, [bias,] c [, sums])   c = a b (+ bias) (+ c)
-//   attributes: transpose_a, transpose_b (flags: the last two dimensions are stored swapped),
-//   accumulate (flag: add to c, which is then read and written), gelu (flag, on GPUs: c is gelu of
-//   the sums), saving (flag: with gelu, the sums are written too)
-//
-// Shapes, with any strides of which one of the last two is 1:
-//   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
-//   a [..., K],    b [K, N],      c [..., N]      a linear layer: leading dimensions are rows
-//   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
-//                                                 dimensions are summed over
-// A bias [N] in the type of c is added to every row.
-#include "runtime/cpu/MatmulCall.h"
-
-#include "runtime/support/Safetensors.h"
+// The library function `matmul` by oneDNN.
+#include "runtime/cpu/Library.h"
+#include "runtime/cpu/Matmul.h"
 
 using namespace hydra::runtime;
-namespace support = hydra::support;
 
 namespace {
 
@@ -37,108 +23,14 @@ private:
   bool hasBias;
 };
 
-/// Merges all dimensions but the last into one, so that the result has rank 2.
-TensorShape mergeLeading(const CallSite &site, const TensorShape &shape, std::string_view name) {
-  const size_t last = shape.rank() - 1;
-  TensorShape merged{shape.dtype, {1, shape.sizes[last]}, {0, shape.strides[last]}};
-  for (size_t d = last; d-- > 0;) {
-    if (shape.sizes[d] == 1)
-      continue;
-    if (merged.sizes[0] == 1)
-      merged.strides[0] = shape.strides[d];
-    else if (shape.strides[d] != merged.strides[0] * merged.sizes[0])
-      site.fail("{} {} with strides {} is no matrix: its leading dimensions do not merge", name,
-                support::shapeText(shape.sizes), support::shapeText(shape.strides));
-    merged.sizes[0] *= shape.sizes[d];
-  }
-  return merged;
-}
-
-MatmulOperand operand(const TensorShape &shape, bool transposed) {
-  const size_t row = shape.rank() - (transposed ? 1 : 2),
-               column = shape.rank() - (transposed ? 2 : 1);
-  return {shape.dtype,
-          {shape.strides.begin(), shape.strides.end() - 2},
-          shape.strides[row],
-          shape.strides[column]};
-}
-
 } // namespace
 
-MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
-  const bool gelu = site.attributes.flag("gelu", false),
-             saving = site.attributes.flag("saving", false);
-  const size_t others = saving ? 1 : 0;
-  const bool hasBias = site.argumentCount(3 + others, 4 + others) == 4 + others;
-  TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
-  TensorShape c = site.tensor(hasBias ? 3 : 2, "c");
-  const bool transposeA = site.attributes.flag("transpose_a", false);
-  const bool transposeB = site.attributes.flag("transpose_b", false);
-  const auto refuse = [&](std::string_view why) {
-    site.fail("{}: a {}{}, b {}{}, c {}", why, support::shapeText(a.sizes),
-              transposeA ? " transposed" : "", support::shapeText(b.sizes),
-              transposeB ? " transposed" : "", support::shapeText(c.sizes));
-  };
-  if (a.rank() < 2 || b.rank() < 2 || c.rank() < 2)
-    refuse("expected at least two dimensions");
-  if (b.rank() == 2 && a.rank() > 2 && c.rank() == a.rank() && !transposeA) {
-    for (size_t d = 0; d + 2 < a.rank(); ++d)
-      if (a.sizes[d] != c.sizes[d])
-        refuse("leading dimensions differ");
-    a = mergeLeading(site, a, "a");
-    c = mergeLeading(site, c, "c");
-  } else if (c.rank() == 2 && a.rank() > 2 && b.rank() == a.rank() && transposeA && !transposeB) {
-    for (size_t d = 0; d + 2 < a.rank(); ++d)
-      if (a.sizes[d] != b.sizes[d])
-        refuse("leading dimensions differ");
-    a = mergeLeading(site, a, "a");
-    b = mergeLeading(site, b, "b");
-  }
-  if (a.rank() != c.rank() || b.rank() != c.rank())
-    refuse("no combination of ranks that this function knows");
-
-  const size_t rank = c.rank();
-  MatmulSpec spec;
-  spec.batch.assign(c.sizes.begin(), c.sizes.end() - 2);
-  for (size_t d = 0; d + 2 < rank; ++d)
-    if (a.sizes[d] != c.sizes[d] || b.sizes[d] != c.sizes[d])
-      refuse("leading dimensions differ");
-  spec.m = c.sizes[rank - 2];
-  spec.n = c.sizes[rank - 1];
-  spec.k = a.sizes[rank - (transposeA ? 2 : 1)];
-  if (a.sizes[rank - (transposeA ? 1 : 2)] != spec.m ||
-      b.sizes[rank - (transposeB ? 1 : 2)] != spec.k ||
-      b.sizes[rank - (transposeB ? 2 : 1)] != spec.n)
-    refuse("sizes do not fit");
-  spec.a = operand(a, transposeA);
-  spec.b = operand(b, transposeB);
-  spec.c = operand(c, false);
-  spec.hasBias = hasBias;
-  spec.accumulate = site.attributes.flag("accumulate", false);
-  spec.gelu = gelu;
-  spec.savesSums = saving;
-  if (saving) {
-    TensorShape sums = site.tensor(hasBias ? 4 : 3, "sums");
-    const TensorShape &result = site.tensor(hasBias ? 3 : 2, "c");
-    if (!gelu || sums.sizes != result.sizes || sums.strides != result.strides ||
-        sums.dtype != result.dtype)
-      site.fail("the sums have shape {}; expected them with gelu, laid out as the result {}",
-                support::shapeText(sums.sizes), support::shapeText(result.sizes));
-  }
-  if (hasBias) {
-    const TensorShape bias = site.tensor(2, "bias", 1, c.dtype);
-    if (bias.sizes[0] != spec.n || !bias.isDense())
-      site.fail("the bias has shape {}; expected a dense [{}]", support::shapeText(bias.sizes),
-                spec.n);
-  }
-  return spec;
-}
-
 void hydra::runtime::addMatmul(Library &library) {
-  library.add("matmul", [](const CallSite &site) {
-    const MatmulSpec spec = describeMatmul(site);
+  library.add("matmul", [](const CallSite &site, unsigned threads) {
+    MatmulSpec spec = describeMatmul(site);
     if (spec.gelu)
       site.fail("products with gelu have no CPU form");
-    return std::make_unique<MatmulCall>(spec, site.threads);
+    spec.widen = !hasBf16Products();
+    return std::make_unique<MatmulCall>(spec, threads);
   });
 }

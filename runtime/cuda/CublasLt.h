@@ -1,7 +1,7 @@
 // Matrix products by cuBLASLt, looked up when a plan needs them.
 #pragma once
 
-#include "runtime/cpu/Matmul.h"
+#include "runtime/calls/MatmulCall.h"
 #include "runtime/cuda/DeviceCall.h"
 
 #include <cstdint>
@@ -29,7 +29,7 @@ private:
   void *handle = nullptr;
 };
 
-/// A product that is ready to run. Matmul.h says what the description means.
+/// A product that is ready to run. MatmulCall.h says what the description means.
 class CudaMatmul final : public DeviceCall {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.

@@ -422,7 +422,7 @@ private:
       if (node.kernel->instances() > 1) // the whole table is a parameter
         node.args.resize(size_t{node.kernel->instances()} * node.kernel->arg_count());
     } else {
-      node.call = &library.prepare(CallSite(plan, step, 1));
+      node.call = &library.prepare(CallSite(plan, step));
     }
     node.end = program.nodes.size() + 1;
     program.nodes.push_back(std::move(node));

@@ -242,14 +242,14 @@ constexpr cudnnDataType_t kElement = CUDNN_DATA_BFLOAT16;
 
 /// `[batch, heads, rows, width]`, or with the last two swapped.
 const Tensor &heads(Graph &g, int64_t batch, int64_t heads, int64_t rows, int64_t width,
-                    const AttentionSpec::Strides &s, bool swapped = false) {
+                    const CudnnAttentionSpec::Strides &s, bool swapped = false) {
   if (swapped)
     return g.inMemory({batch, heads, width, rows}, {s[0], s[2], 1, s[1]}, kElement);
   return g.inMemory({batch, heads, rows, width}, {s[0], s[2], s[1], 1}, kElement);
 }
 
 /// Scores of keys behind the query become -infinity.
-const Tensor &masked(Graph &g, const AttentionSpec &spec, const Tensor &scores) {
+const Tensor &masked(Graph &g, const CudnnAttentionSpec &spec, const Tensor &scores) {
   if (!spec.causal)
     return scores;
   const auto index = [&](int64_t axis) -> const Tensor & {
@@ -264,7 +264,7 @@ const Tensor &masked(Graph &g, const AttentionSpec &spec, const Tensor &scores) 
                      &g.scalar(-std::numeric_limits<float>::infinity()), g.after(scores), &seen);
 }
 
-void describeForward(Graph &g, const AttentionSpec &s, bool saves) {
+void describeForward(Graph &g, const CudnnAttentionSpec &s, bool saves) {
   const Tensor &q = heads(g, s.batch, s.heads, s.queries, s.width, s.q);
   const Tensor &k = heads(g, s.batch, s.keyHeads, s.keys, s.width, s.k, /*swapped=*/true);
   const Tensor &v = heads(g, s.batch, s.keyHeads, s.keys, s.valueWidth, s.v);
@@ -286,7 +286,7 @@ void describeForward(Graph &g, const AttentionSpec &s, bool saves) {
 }
 
 /// The gradient of keys or values: summed over the heads that share them.
-void sumOfHeads(Graph &g, const AttentionSpec &s, const Tensor &left, const Tensor &right,
+void sumOfHeads(Graph &g, const CudnnAttentionSpec &s, const Tensor &left, const Tensor &right,
                 const Tensor &result) {
   if (s.heads == s.keyHeads) {
     g.multiply(left, right, result);
@@ -297,11 +297,11 @@ void sumOfHeads(Graph &g, const AttentionSpec &s, const Tensor &left, const Tens
 }
 
 /// Bytes of the workspace, before the library's own: sums of dO o, and f32 sums of dq.
-size_t backwardBytes(const AttentionSpec &s) {
+size_t backwardBytes(const CudnnAttentionSpec &s) {
   return static_cast<size_t>(4 * s.batch * s.heads * s.queries * (1 + s.width));
 }
 
-void describeBackward(Graph &g, const AttentionSpec &s) {
+void describeBackward(Graph &g, const CudnnAttentionSpec &s) {
   const Tensor &dO = heads(g, s.batch, s.heads, s.queries, s.valueWidth, s.dO);
   const Tensor &q = heads(g, s.batch, s.heads, s.queries, s.width, s.q);
   const Tensor &k = heads(g, s.batch, s.keyHeads, s.keys, s.width, s.k, /*swapped=*/true);
@@ -352,13 +352,13 @@ size_t Cudnn::version() { return dnn().cudnnGetVersion(); }
 
 struct CudnnAttention::Impl {
   cudnnHandle_t handle;
-  AttentionSpec spec;
+  CudnnAttentionSpec spec;
   Pass pass;
   Graph graph;
   Descriptor plan{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
   size_t ownBytes = 0, libraryBytes = 0; ///< of workspace
 
-  Impl(cudnnHandle_t handle, const AttentionSpec &spec, Pass pass)
+  Impl(cudnnHandle_t handle, const CudnnAttentionSpec &spec, Pass pass)
       : handle(handle), spec(spec), pass(pass) {
     if (pass == Pass::Backward) {
       describeBackward(graph, spec);
@@ -417,7 +417,7 @@ struct CudnnAttention::Impl {
   }
 };
 
-CudnnAttention::CudnnAttention(Cudnn &library, const AttentionSpec &spec, Pass pass)
+CudnnAttention::CudnnAttention(Cudnn &library, const CudnnAttentionSpec &spec, Pass pass)
     : impl(std::make_unique<Impl>(static_cast<cudnnHandle_t>(library.handle), spec, pass)) {}
 CudnnAttention::~CudnnAttention() = default;
 CudnnAttention::CudnnAttention(CudnnAttention &&) noexcept = default;

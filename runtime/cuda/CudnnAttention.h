@@ -11,7 +11,7 @@ namespace hydra::runtime::cuda {
 
 /// One attention over bf16 tensors `[batch, rows, heads, width]`; strides in elements, of the first
 /// three dimensions (the last is dense). Key heads divide heads.
-struct AttentionSpec {
+struct CudnnAttentionSpec {
   using Strides = std::array<int64_t, 3>;
   int64_t batch = 0, queries = 0, keys = 0, heads = 0, keyHeads = 0, width = 0, valueWidth = 0;
   double scale = 1.0;
@@ -19,7 +19,7 @@ struct AttentionSpec {
   Strides q = {}, k = {}, v = {}, o = {};
   Strides dO = {}, dq = {}, dk = {}, dv = {}; ///< of the backward pass
 
-  auto operator<=>(const AttentionSpec &) const = default;
+  auto operator<=>(const CudnnAttentionSpec &) const = default;
 };
 
 /// cuDNN in one process.
@@ -52,7 +52,7 @@ public:
   enum class Pass { Forward, ForwardSaving, Backward };
 
   /// Throws Error when the library has no kernel for it.
-  CudnnAttention(Cudnn &library, const AttentionSpec &spec, Pass pass);
+  CudnnAttention(Cudnn &library, const CudnnAttentionSpec &spec, Pass pass);
   ~CudnnAttention() override;
   CudnnAttention(CudnnAttention &&) noexcept;
 

@@ -1,7 +1,8 @@
 // From a step's arguments and attributes to what NVIDIA's libraries are asked for.
 #include "runtime/cuda/DeviceLibrary.h"
 
-#include "runtime/cpu/MatmulCall.h"
+#include "runtime/calls/AttentionCall.h"
+#include "runtime/calls/MatmulCall.h"
 
 #include <bit>
 
@@ -31,53 +32,46 @@ Key keyOf(const MatmulSpec &spec, bool reduced, int64_t algorithm, int64_t multi
   return key;
 }
 
-/// The strides of an argument [batch, rows, heads, width] in bf16.
-AttentionSpec::Strides stridesOf(const CallSite &site, size_t index, std::string_view name) {
-  const TensorShape shape = site.tensor(index, name, 4, DType::BF16);
-  if (shape.strides[3] != 1 && shape.sizes[3] != 1)
-    site.fail("argument {} ({}) has no dense last dimension", index, name);
-  return {shape.strides[0], shape.strides[1], shape.strides[2]};
-}
-
-AttentionSpec describeAttention(const CallSite &site, CudnnAttention::Pass pass) {
+CudnnAttentionSpec describeForCudnn(const CallSite &site, CudnnAttention::Pass pass) {
   const bool backward = pass == CudnnAttention::Pass::Backward;
-  const size_t first = backward ? 1 : 0;
-  const TensorShape q = site.tensor(first, "q", 4), k = site.tensor(first + 1, "k", 4),
-                    v = site.tensor(first + 2, "v", 4);
-  AttentionSpec spec;
-  spec.batch = q.sizes[0];
-  spec.queries = q.sizes[1];
-  spec.heads = q.sizes[2];
-  spec.width = q.sizes[3];
-  spec.keys = k.sizes[1];
-  spec.keyHeads = k.sizes[2];
-  spec.valueWidth = v.sizes[3];
-  spec.scale = site.attributes.real("scale");
-  spec.causal = site.attributes.flag("causal", false);
-  spec.q = stridesOf(site, first, "q");
-  spec.k = stridesOf(site, first + 1, "k");
-  spec.v = stridesOf(site, first + 2, "v");
-  spec.o = stridesOf(site, first + 3, "o");
+  const AttentionGradSpec call = backward
+                                     ? describeAttentionGrad(site)
+                                     : AttentionGradSpec{describeAttention(site), {}, {}, {}, {}};
+  const auto strides = [](const AttentionLayout &layout) {
+    return CudnnAttentionSpec::Strides{layout.batch, layout.row, layout.head};
+  };
+  const AttentionShape &shape = call.shape;
+  if (call.dtype != DType::BF16 || shape.chunk != 0 || shape.window != 0)
+    site.fail("is not what cuDNN is asked for: bf16, no chunk and no window");
+  CudnnAttentionSpec spec;
+  spec.batch = shape.batch;
+  spec.queries = shape.queries;
+  spec.heads = shape.heads;
+  spec.width = shape.headDim;
+  spec.keys = shape.keys;
+  spec.keyHeads = shape.kvHeads;
+  spec.valueWidth = shape.valueDim;
+  spec.scale = shape.scale;
+  spec.causal = shape.causal;
+  spec.q = strides(call.q);
+  spec.k = strides(call.k);
+  spec.v = strides(call.v);
+  spec.o = strides(call.o);
   if (backward) {
-    spec.dO = stridesOf(site, 0, "dO");
-    spec.dq = stridesOf(site, 6, "dq");
-    spec.dk = stridesOf(site, 7, "dk");
-    spec.dv = stridesOf(site, 8, "dv");
-  }
-  if (backward || pass == CudnnAttention::Pass::ForwardSaving) {
-    const TensorShape lse = site.tensor(first + 4, "lse", 3, DType::F32);
-    if (!lse.isDense())
-      site.fail("argument {} (lse) is not dense", first + 4);
+    spec.dO = strides(call.dO);
+    spec.dq = strides(call.dq);
+    spec.dk = strides(call.dk);
+    spec.dv = strides(call.dv);
   }
   return spec;
 }
 
-Key keyOf(const AttentionSpec &spec, CudnnAttention::Pass pass) {
+Key keyOf(const CudnnAttentionSpec &spec, CudnnAttention::Pass pass) {
   Key key = {spec.batch,  spec.queries,    spec.keys,
              spec.heads,  spec.keyHeads,   spec.width,
              spec.causal, spec.valueWidth, static_cast<int>(pass)};
   key.push_back(std::bit_cast<int64_t>(spec.scale));
-  for (const AttentionSpec::Strides *s :
+  for (const CudnnAttentionSpec::Strides *s :
        {&spec.q, &spec.k, &spec.v, &spec.o, &spec.dO, &spec.dq, &spec.dk, &spec.dv})
     key.insert(key.end(), s->begin(), s->end());
   return key;
@@ -119,11 +113,9 @@ const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool bac
   const Pass pass = backward                        ? Pass::Backward
                     : site.argumentCount(4, 5) == 5 ? Pass::ForwardSaving
                                                     : Pass::Forward;
-  if (backward)
-    site.argumentCount(10, 10);
   if (!cudnn)
     cudnn = std::make_unique<Cudnn>();
-  const AttentionSpec spec = describeAttention(site, pass);
+  const CudnnAttentionSpec spec = describeForCudnn(site, pass);
   return keep("attention", keyOf(spec, pass),
               [&] { return std::make_unique<CudnnAttention>(*cudnn, spec, pass); });
 }

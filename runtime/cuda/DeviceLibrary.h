@@ -1,7 +1,7 @@
 // What steps call of NVIDIA's libraries: looked up when a plan needs it, prepared once a shape.
 #pragma once
 
-#include "runtime/cpu/Library.h"
+#include "runtime/calls/CallSite.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/CudnnAttention.h"
 

@@ -1,7 +1,7 @@
 // Candidates, their times, and whether they repeat their bits.
 #include "runtime/cuda/Tuner.h"
 
-#include "runtime/cpu/MatmulCall.h"
+#include "runtime/calls/MatmulCall.h"
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/report/Table.h"
 #include "runtime/support/DType.h"
@@ -70,7 +70,7 @@ bool Tuner::repeats(const DeviceCall &call, const Node &node, CUdeviceptr scratc
 
 Tuner::Tuned Tuner::tuneProduct(const Node &node) {
   constexpr int64_t candidates = 12;
-  const CallSite site(plan, *node.step, 1);
+  const CallSite site(plan, *node.step);
   const MatmulSpec spec = describeMatmul(site);
   const bool reduced = site.attributes.flag("reduced_reduction", false);
   const auto product = [&](int64_t algorithm) {
@@ -108,7 +108,7 @@ Tuner::Tuned Tuner::tuneProduct(const Node &node) {
 
 Tuner::Tuned Tuner::tuneLaunches(std::span<const Node> launches) {
   const Node &node = launches.front();
-  const TensorShape q = CallSite(plan, *node.step, 1, 1).tensor(0, "q", 4);
+  const TensorShape q = CallSite(plan, *node.step, 1).tensor(0, "q", 4);
   Tuned choice;
   choice.name = fmt::format("{} {} x {} x {} x {}", node.step->name()->string_view(), q.sizes[0],
                             q.sizes[1], q.sizes[2], q.sizes[3]);
@@ -117,7 +117,7 @@ Tuner::Tuned Tuner::tuneLaunches(std::span<const Node> launches) {
       runNode(launch, device.stream);
   });
   try {
-    const DeviceCall &call = library.prepare(CallSite(plan, *node.step, 1, 1));
+    const DeviceCall &call = library.prepare(CallSite(plan, *node.step, 1));
     const DeviceMemory scratch(call.workspaceBytes(), "the library's attention");
     const double microseconds =
         medianMicroseconds(device, [&] { call.run(node.args, scratch.get(), device.stream); });

@@ -11,7 +11,7 @@ Cudnn::Cudnn() { support::fail("this build has no cuDNN: it was made without its
 Cudnn::~Cudnn() = default;
 size_t Cudnn::version() { return 0; }
 
-CudnnAttention::CudnnAttention(Cudnn &, const AttentionSpec &, Pass) {}
+CudnnAttention::CudnnAttention(Cudnn &, const CudnnAttentionSpec &, Pass) {}
 CudnnAttention::~CudnnAttention() = default;
 CudnnAttention::CudnnAttention(CudnnAttention &&) noexcept = default;
 size_t CudnnAttention::workspaceBytes() const { return 0; }

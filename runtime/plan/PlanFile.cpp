@@ -173,9 +173,12 @@ void sealPlan(std::span<std::byte> file) {
 }
 
 void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan) {
-  const PlanFile file = PlanFile::parse(encodePlan(plan), path.string());
+  writePlan(path, PlanFile::parse(encodePlan(plan), path.string()));
+}
+
+void writePlan(const std::filesystem::path &path, const PlanFile &plan) {
   support::AtomicFile output(path);
-  output.write(file.bytes());
+  output.write(plan.bytes());
   output.commit();
 }
 

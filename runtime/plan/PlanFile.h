@@ -14,7 +14,7 @@
 namespace hydra::runtime {
 
 /// The format written, and the only one read.
-inline constexpr uint32_t kPlanVersion = 5;
+inline constexpr uint32_t kPlanVersion = 6;
 
 /// A plan that passed every check, and the bytes it lives in. What plan() gives stays valid for as
 /// long as this object or one it was moved to.
@@ -50,6 +50,7 @@ void sealPlan(std::span<std::byte> file);
 /// Encodes, checks like PlanFile::read, and writes the file so that it appears complete or not at
 /// all. Throws Error, also for a plan that breaks a rule.
 void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan);
+void writePlan(const std::filesystem::path &path, const PlanFile &plan);
 
 /// The same type in the runtime's terms.
 support::DType dtypeOf(const planfile::Tensor &tensor);

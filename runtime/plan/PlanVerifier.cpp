@@ -2,6 +2,7 @@
 #include "runtime/plan/PlanVerifier.h"
 
 #include "runtime/plan/ByteRange.h"
+#include "runtime/plan/ContentVerifier.h"
 #include "runtime/plan/ProgramVerifier.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VerifyPath.h"
@@ -347,6 +348,7 @@ private:
       const Path path(root, "programs", i);
       names.add(path, "name", *programs.Get(i)->name());
       verifyProgram(plan, *programs.Get(i), path);
+      verifyContents(plan, *programs.Get(i), path);
     }
     const Path path(root, "accumulation");
     if (plan.accumulation() < 1)

@@ -33,6 +33,9 @@
 // * Ordering: two blocks of one list that touch overlapping bytes, one of them writing, are ordered
 //   by their stream or by events. Loop and switch touch what anything inside touches, in all
 //   iterations and cases. Slices of columns with the same pitch count as disjoint when they are.
+// * Contents: a step finds in every transient byte it reads what its own buffer was last given.
+//   Arguments of a step share no byte that is written, but for a generated kernel on the CPU that
+//   works in place on one tensor; instances of a batched launch share none.
 #pragma once
 
 #include "runtime/plan/plan_generated.h"

@@ -8,6 +8,7 @@
 #include "compiler/lowering/LibraryLowering.h"
 #include "compiler/target/Target.h"
 
+#include "runtime/calls/CheckCalls.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/report/CostReport.h"
@@ -514,7 +515,10 @@ LogicalResult run(Options &options) {
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
-  runtime::writePlan(output, *emitPlan(module, emit));
+  const runtime::PlanFile plan =
+      runtime::PlanFile::parse(runtime::encodePlan(*emitPlan(module, emit)), output);
+  runtime::checkCalls(plan.plan()); // what an executor would refuse is not written
+  runtime::writePlan(output, plan);
   return success();
 }
 

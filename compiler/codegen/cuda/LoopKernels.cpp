@@ -85,7 +85,7 @@ public:
                 parameters, declarations, carryIn, loop.getCount(), chunksIn, body, chunksOut,
                 advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
             .str();
-    kernel.args = arguments;
+    kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(v); });
     kernel.blocks = slices;
     kernel.threads = kThreads;
     kernel.sharedBytes = sharedBytes;
@@ -419,9 +419,53 @@ private:
       return name;
     name = "v" + std::to_string(outside.size() - 1);
     MemRefType type = typeOf(value);
-    declarations += formatv("{0} *{1} = a{2} + ({3});\n", cType(type.getElementType()), name,
-                            argument(value), sliceText(type, sliced));
+    declarations += formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
+                            argument(value), sliceText(type, sliced), firstElement(value));
     return name;
+  }
+
+  /// The bytes by which the loop moves a value; 0 for one that it leaves in place.
+  int64_t strideOf(Value value) {
+    auto moving = llvm::find(loop.getMoving(), value);
+    return moving == loop.getMoving().end()
+               ? 0
+               : loop.getStrides()[moving - loop.getMoving().begin()];
+  }
+
+  /// Where the first iteration finds a value, in elements from the lowest address of all.
+  int64_t firstElement(Value value) {
+    const int64_t back = -std::min<int64_t>(strideOf(value), 0) * (loop.getCount() - 1);
+    return back / bytesOf(typeOf(value).getElementType());
+  }
+
+  /// What the kernel touches of an argument in all iterations: a view with the iterations as its first
+  /// dimension, from the lowest address on. The loops around move it as they move the argument.
+  Value wholeOf(Value value) {
+    const int64_t stride = strideOf(value);
+    if (stride == 0)
+      return value;
+    MemRefType type = typeOf(value);
+    const int64_t element = bytesOf(type.getElementType());
+    SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
+    shape.insert(shape.begin(), loop.getCount());
+    strides.insert(strides.begin(), std::abs(stride) / element);
+    plan::Place place = plan::placeOf(value);
+    OpBuilder b(value.getContext());
+    b.setInsertionPointAfter(value.getDefiningOp());
+    Value whole = plan::ViewOp::create(
+        b, value.getLoc(), plan::bufferType(shape, strides, type.getElementType()), place.buffer,
+        b.getI64IntegerAttr(place.bytes / element - firstElement(value)));
+    for (auto outer = loop->getParentOfType<plan::LoopOp>(); outer;
+         outer = outer->getParentOfType<plan::LoopOp>()) {
+      auto moving = llvm::find(outer.getMoving(), value);
+      if (moving == outer.getMoving().end())
+        continue;
+      SmallVector<int64_t> all(outer.getStrides());
+      all.push_back(all[moving - outer.getMoving().begin()]);
+      outer.getMovingMutable().append(whole);
+      outer.setStrides(all);
+    }
+    return whole;
   }
 
   bool liesInShared(Value value) const {

@@ -1,0 +1,37 @@
+// What the library function `matmul` multiplies: the same on every target.
+#pragma once
+
+#include "runtime/calls/CallSite.h"
+
+namespace hydra::runtime {
+
+/// A batch of matrices: element (b0, b1, ..., row, column) lies b0*batchStrides[0] + ... +
+/// row*rowStride + column*columnStride elements after the first. One of the last two strides must
+/// be 1 and the other no less than the length of that dimension: rows do not overlap (a dimension
+/// of length 1 has no stride). A batch stride may be 0 for an input.
+struct MatmulOperand {
+  support::DType dtype = support::DType::F32;
+  std::vector<int64_t> batchStrides;
+  int64_t rowStride = 0;
+  int64_t columnStride = 1;
+};
+
+/// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32 or bf16
+/// (both alike), c f32 or bf16, sums in f32. The bias, n values of the type of c, is added to every
+/// row.
+struct MatmulSpec {
+  std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
+  int64_t m = 0, n = 0, k = 0;
+  MatmulOperand a, b, c;
+  bool hasBias = false;
+  bool accumulate = false; // add to what c holds
+  bool gelu = false;       // of the sums (GPUs only)
+  bool savesSums = false;  // beside c, in its type and strides: what gelu was applied to
+  bool widen = false;      // on CPUs: multiply blocks of bf16 that are widened to f32 first
+};
+
+/// The product that a step calls for; MatmulCall.cpp lists the shapes. Throws Error when its
+/// tensors do not fit.
+MatmulSpec describeMatmul(const CallSite &site);
+
+} // namespace hydra::runtime
