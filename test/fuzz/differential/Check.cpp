@@ -166,13 +166,13 @@ Verdict Checker::check(const Setting &setting) {
   if (verdict.outcome == Outcome::Wrong)
     return verdict;
   if (const std::string text = differentBits(runs[1], runs[0]); !text.empty())
-    return {Outcome::Wrong, "another run gives other bits: " + text};
+    return {Outcome::Wrong, "another run gives other bits: " + text, 1.0};
   auto [entry, isNew] = earlier.try_emplace(setting.bitsKey(), Earlier{setting, {}});
   if (isNew)
     entry->second.results = std::move(runs[0]);
   else if (const std::string text = differentBits(runs[0], entry->second.results); !text.empty())
     return {Outcome::Wrong,
-            fmt::format("other bits than under {}: {}", entry->second.setting.text(), text)};
+            fmt::format("other bits than under {}: {}", entry->second.setting.text(), text), 1.0};
   return verdict;
 }
 
@@ -184,10 +184,12 @@ Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
     const std::string name = key.str();
     auto it = found.find(name);
     if (it == found.end())
-      return {Outcome::Wrong, name + " is missing"};
+      return {Outcome::Wrong, name + " is missing", 1.0};
     if (it->second.shape != exact.shape)
-      return {Outcome::Wrong, fmt::format("{} is {}; expected {}", name,
-                                          shapeText(it->second.shape), shapeText(exact.shape))};
+      return {Outcome::Wrong,
+              fmt::format("{} is {}; expected {}", name, shapeText(it->second.shape),
+                          shapeText(exact.shape)),
+              1.0};
     Difference d = differenceOf(name, it->second, exact, oracle.rounded().find(name)->second, ulp);
     if (!(d.error <= d.allowed))
       suspects.push_back(std::move(d));
@@ -220,12 +222,13 @@ Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
     const double badness = d.error / (d.scale + d.allowed);
     if (doubtful || badness <= worst)
       continue;
-    worst = badness;
+    worst = std::min(badness, 1e30);
     const RefTensor &exact = oracle.exact().find(d.tensor)->second;
     verdict = {Outcome::Wrong,
                fmt::format("{}{} is {:.9g}, expected {:.9g} (allowed {:.2g}, spread {:.2g})",
                            d.tensor, positionText(d.element, exact.shape), d.found, d.expected,
-                           d.allowed, spread)};
+                           d.allowed, spread),
+               worst};
   }
   return verdict;
 }
