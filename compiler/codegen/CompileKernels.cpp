@@ -41,10 +41,12 @@ planfile::BlobT blob(planfile::BlobKind kind, std::vector<uint8_t> data) {
   return blob;
 }
 
-FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target &named) {
+FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target &named,
+                                         CodeQuality quality) {
   auto target = cpu::CpuTarget::get(named.code);
   if (!target)
     return module.emitError() << llvm::toString(target.takeError());
+  target->optimised = quality == CodeQuality::Optimised;
   CompiledKernels compiled;
   compiled.cpuFeatures = target->features();
   cpu::CpuModule code(*target);
@@ -98,9 +100,9 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     int64_t instances = kernel.getInstances().value_or(1);
     if (kernel.getCombines()) {
       MemRefType result = combinedType(kernel);
-      entry.symbol = code.addCombine(*kernel.getCombines(), result.getShape(),
-                                     plan::stridesOf(result), *rowTypeOf(result.getElementType()),
-                                     instances);
+      entry.symbol =
+          code.addCombine(*kernel.getCombines(), result.getShape(), plan::stridesOf(result),
+                          *rowTypeOf(result.getElementType()), instances);
       continue;
     }
     FusedOp group = *kernel.getBody().getOps<FusedOp>().begin();
@@ -169,10 +171,10 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
 } // namespace
 
 FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
-                                          const std::filesystem::path &cache) {
+                                          const std::filesystem::path &cache, CodeQuality quality) {
   return target.kind == planfile::TargetKind::cuda
              ? compileForCuda(module, target, cuda::KernelCache(cache))
-             : compileForCpu(module, target);
+             : compileForCpu(module, target, quality);
 }
 
 } // namespace hydra

@@ -35,7 +35,7 @@ static Expected<std::unique_ptr<TargetMachine>> makeMachine(const CpuTarget &tar
   options.AllowFPOpFusion = FPOpFusion::Strict; // multiply-adds only where they are written
   return std::unique_ptr<TargetMachine>(x86->createTargetMachine(
       triple, target.level, /*Features=*/"", options, Reloc::PIC_, std::nullopt,
-      CodeGenOptLevel::Default));
+      target.optimised ? CodeGenOptLevel::Default : CodeGenOptLevel::None));
 }
 
 Error prepareModule(Module &module, const CpuTarget &target) {
@@ -89,7 +89,8 @@ Expected<std::vector<uint8_t>> compileObject(Module &module, const CpuTarget &ta
   auto machine = makeMachine(target);
   if (!machine)
     return machine.takeError();
-  optimise(module, **machine);
+  if (target.optimised)
+    optimise(module, **machine);
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;

@@ -9,8 +9,9 @@
 namespace hydra::cpu {
 
 struct CpuTarget {
-  std::string level; ///< x86-64-v3 or x86-64-v4
-  std::string tune;  ///< processor whose timings are assumed, as LLVM names it; no other effect
+  std::string level;     ///< x86-64-v3 or x86-64-v4
+  std::string tune;      ///< processor whose timings are assumed, as LLVM names it; no other effect
+  bool optimised = true; ///< whether LLVM improves the code
 
   /// `host` (the highest level of this machine, tuned for it), x86-64-v3 or x86-64-v4.
   static llvm::Expected<CpuTarget> get(llvm::StringRef name);

@@ -18,18 +18,28 @@ namespace hydra::test {
 
 namespace {
 
-FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source,
-                                          const Setting &setting) {
+/// The program after all passes up to a phase, and their names.
+OwningOpRef<ModuleOp> runPasses(Compiler &compiler, const Case &source, const Setting &setting,
+                                CompilePhase until, std::vector<std::string> &names) {
   OwningOpRef<ModuleOp> module = compiler.parse(source.source.text, source.name);
   if (!module)
-    return failure();
+    return nullptr;
   CompileOptions options = setting.compileOptions();
   options.binding = source.source.binding;
   options.binding.programs = programsOf(modelOf(*module), setting.mode);
+  options.until = until;
+  if (!compiler.run(*module,
+                    [&](OpPassManager &passes) { names = buildPlanPipeline(passes, options); }))
+    return nullptr;
+  return module;
+}
+
+FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source,
+                                          const Setting &setting) {
   EmitOptions emit;
-  if (!compiler.run(*module, [&](OpPassManager &passes) {
-        emit.passes = buildPlanPipeline(passes, options);
-      }))
+  OwningOpRef<ModuleOp> module =
+      runPasses(compiler, source, setting, CompilePhase::Plan, emit.passes);
+  if (!module)
     return failure();
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
   emit.producer = "hydra-differential";
@@ -38,9 +48,11 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.mode = modeName(setting.mode).str();
   emit.target = Target::named(setting.target);
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
-  if (options.cuda && failed(cuda::expandCalls(planModule, emit.target.code)))
+  if (setting.isCuda() && failed(cuda::expandCalls(planModule, emit.target.code)))
     return failure();
-  FailureOr<CompiledKernels> kernels = compileKernels(planModule, emit.target);
+  FailureOr<CompiledKernels> kernels =
+      compileKernels(planModule, emit.target, /*cache=*/{},
+                     setting.plainCode ? CodeQuality::Plain : CodeQuality::Optimised);
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
@@ -147,6 +159,12 @@ Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting
   if (candidate.plan.empty() && candidate.refusal.empty())
     candidate.refusal = "a pass failed without saying why";
   return candidate;
+}
+
+OwningOpRef<ModuleOp> groupedModule(Compiler &compiler, const Case &source,
+                                    const Setting &setting) {
+  std::vector<std::string> names;
+  return runPasses(compiler, source, setting, CompilePhase::Group, names);
 }
 
 std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,

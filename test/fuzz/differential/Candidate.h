@@ -18,6 +18,11 @@ struct Candidate {
 /// Compiles as hydrac does with these flags.
 Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting);
 
+/// The programs as they are in front of placement, where every rounding of the plan is an
+/// operation; null where they cannot be made.
+mlir::OwningOpRef<mlir::ModuleOp> groupedModule(Compiler &compiler, const Case &source,
+                                                const Setting &setting);
+
 /// Results of the work as Oracle has them, one for each of so many runs of the whole work on one
 /// executor, whose memory begins as NaN. Throws support::Error where the plan is refused.
 std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,

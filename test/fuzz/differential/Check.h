@@ -11,7 +11,7 @@ namespace hydra::test {
 
 enum class Outcome {
   Right,
-  IllConditioned,    ///< not comparable: the oracle itself varies by more than a hundredth
+  IllConditioned,    ///< not comparable: rounding moves it by more than a hundredth
   RefusedByOracle,   ///< no model, or one that has no derivative or update
   RefusedByCompiler, ///< in one line
   Wrong,             ///< a value, or bits that must be the same
@@ -27,7 +27,8 @@ bool isFinding(Outcome outcome);
 
 struct Verdict {
   Outcome outcome = Outcome::Right;
-  std::string detail; ///< in one line; empty for Right
+  std::string detail;    ///< in one line; empty for Right
+  double severity = 0.0; ///< Wrong: the error, of the largest element of its tensor; 1 for bits
 };
 
 /// The first line of what is no defect of the program: numbers and names left out, so that equal

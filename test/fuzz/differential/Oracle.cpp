@@ -76,7 +76,7 @@ std::vector<std::string> programsOf(ModelOp model, Mode mode) {
 }
 
 Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
-    : compiler(compiler), module(compiler.parse(source.source.text, source.name)) {
+    : module(compiler.parse(source.source.text, source.name)) {
   const auto hasModel = [&] { return module && llvm::hasSingleElement(module->getOps<ModelOp>()); };
   BindingOptions binding = source.source.binding;
   bool ready = hasModel();
@@ -99,7 +99,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
   }
   if (ready) {
     draw(source, setting);
-    std::optional<TensorMap> exact = evaluate({}), rounded = evaluate({.round = true});
+    std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
+                             rounded = interpretWork(*module, todo, {.round = true});
     ready = exact && rounded;
     if (ready) {
       exactValues = std::move(*exact);
@@ -150,13 +151,21 @@ void Oracle::draw(const Case &source, const Setting &setting) {
   call("eval", 0);
 }
 
-std::optional<TensorMap> Oracle::evaluate(const InterpreterOptions &options) const {
+std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
+                                       const InterpreterOptions &options) {
+  ModelOp model = modelOf(module);
   TensorMap variables, results;
-  for (auto &[name, tensor] : todo.variables)
+  for (auto &[name, tensor] : work.variables)
     variables[name] = tensor;
+  for (StateOp state : model.getBody().getOps<StateOp>()) // made by hydra-keep-rounded
+    if (auto parameter = state.getRounds()) {
+      RefTensor copy = variables.lookup(*parameter);
+      roundTo(copy, state.getBoundType().getElementType());
+      variables[state.getSymName()] = std::move(copy);
+    }
   InterpreterOptions own = options;
-  for (const Call &call : todo.calls) {
-    EntryOp entry = modelOf(*module).lookupSymbol<EntryOp>(call.program);
+  for (const Call &call : work.calls) {
+    auto entry = model.lookupSymbol<EntryOp>(call.program);
     TensorMap values;
     for (const TensorMap *map : {&std::as_const(variables), &call.values})
       for (auto &[name, tensor] : *map)
@@ -172,12 +181,6 @@ std::optional<TensorMap> Oracle::evaluate(const InterpreterOptions &options) con
   }
   for (auto &[name, tensor] : variables)
     results[name] = tensor;
-  return results;
-}
-
-std::optional<TensorMap> Oracle::perturbed(uint64_t sample) const {
-  std::optional<TensorMap> results = evaluate({.round = true, .perturb = sample + 1});
-  compiler.takeDiagnostics();
   return results;
 }
 

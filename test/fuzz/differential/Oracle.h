@@ -28,6 +28,11 @@ struct Work {
 /// The programs that hydrac makes of a model in a mode, as `hydra-bind` takes them.
 std::vector<std::string> programsOf(ModelOp model, Mode mode);
 
+/// Does the work with the programs of a module in the dialect `hydra`, at any stage. Nothing where
+/// the interpreter fails; the context then knows why.
+std::optional<TensorMap> interpretWork(mlir::ModuleOp module, const Work &work,
+                                       const InterpreterOptions &options);
+
 /// The oracle for a case under settings of one oracle key.
 class Oracle {
 public:
@@ -40,14 +45,10 @@ public:
   /// Outputs of all calls under prefix and name, and in the end all parameters and state by name.
   const TensorMap &exact() const { return exactValues; }
   const TensorMap &rounded() const { return roundedValues; }
-  /// The same in stochastic arithmetic.
-  std::optional<TensorMap> perturbed(uint64_t sample) const;
 
 private:
   void draw(const Case &source, const Setting &setting);
-  std::optional<TensorMap> evaluate(const InterpreterOptions &options) const;
 
-  Compiler &compiler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string problem;
   Work todo;

@@ -91,6 +91,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
+  app.add_flag("--plain-code", setting.plainCode);
   try {
     app.parse(text);
   } catch (const CLI::ParseError &error) {
@@ -128,6 +129,8 @@ std::string Setting::text() const {
     text += " --no-clip";
   flag("clip", clip, plain.clip);
   flag("threads", threads, plain.threads);
+  if (plainCode)
+    text += " --plain-code";
   return text;
 }
 
@@ -204,6 +207,7 @@ public:
             name != "hydra-decompose-attention")
           setting.disabled.push_back(name);
     setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
+    setting.plainCode = range.target == "cpu" && random.chance(0.85);
     return setting;
   }
 
@@ -232,6 +236,7 @@ private:
         setting.disabled.push_back(name);
     dropUnused(setting);
     setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
+    setting.plainCode = range.target == "cpu" && random.chance(0.85);
     return setting;
   }
 
@@ -302,8 +307,10 @@ std::vector<Setting> allSettings(const SettingRange &range) {
     };
     for (unsigned level = 0; level <= 2; ++level)
       add([&](Setting &s) { s.level = level; });
-    if (range.target == "cpu")
+    if (range.target == "cpu") {
       add([](Setting &s) { s.threads = 2; });
+      add([](Setting &s) { s.plainCode = true; });
+    }
     for (const std::string &name : optionalPasses(plain))
       add([&](Setting &s) { s.disabled = {name}; });
     for (const char *precision : {"bf16", "pure_bf16"})

@@ -22,6 +22,7 @@ struct Setting {
   bool noClip = false;
   double clip = 0.0; ///< the norm given to every step; 0: none
   unsigned threads = 1;
+  bool plainCode = false; ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;
 
@@ -36,7 +37,7 @@ struct Setting {
   /// What the oracle must know: settings of one key compute the same values but for rounding.
   std::string oracleKey() const;
   /// Settings of one key must give the same bits: they differ only in passes that Passes.td calls
-  /// exact, in the level and in threads.
+  /// exact, in the level, in threads, and in whether LLVM improves the code.
   std::string bitsKey() const;
 };
 
@@ -47,7 +48,8 @@ struct SettingRange {
 };
 
 /// Random settings for one program, the same for the same `number`. Over consecutive numbers every
-/// pass is left out by turns. The second of two may differ from the first in exact passes alone.
+/// pass is left out by turns. Most are of plain code, for time. The second of two may differ from
+/// the first in exact passes alone.
 std::vector<Setting> drawSettings(uint64_t number, unsigned count, const SettingRange &range);
 
 /// All levels, every pass left out, every choice of every flag: each alone, beside defaults.

@@ -71,10 +71,10 @@ void writeAll(int descriptor, const std::string &text) {
   }
 }
 
-/// job, part, outcome and detail in one line.
+/// job, part, outcome, severity and detail in one line.
 std::string lineOf(const Report &report) {
-  return fmt::format("{} {} {} {}\n", report.job, report.part,
-                     static_cast<int>(report.verdict.outcome),
+  return fmt::format("{} {} {} {} {}\n", report.job, report.part,
+                     static_cast<int>(report.verdict.outcome), report.verdict.severity,
                      support::oneLine(report.verdict.detail));
 }
 
@@ -82,7 +82,8 @@ Report reportOf(const std::string &line) {
   Report report;
   int outcome = 0, used = 0;
   unsigned long long job = 0;
-  if (std::sscanf(line.c_str(), "%llu %u %d%n", &job, &report.part, &outcome, &used) == 3) {
+  if (std::sscanf(line.c_str(), "%llu %u %d %lf%n", &job, &report.part, &outcome,
+                  &report.verdict.severity, &used) == 4) {
     report.job = job;
     report.verdict.outcome = static_cast<Outcome>(outcome);
     report.verdict.detail = line.substr(std::min(line.size(), static_cast<size_t>(used) + 1));

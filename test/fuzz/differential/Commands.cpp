@@ -1,0 +1,148 @@
+// Flags, processes and the summary of all commands.
+#include "test/fuzz/differential/Commands.h"
+
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hydra::test {
+
+void CommonOptions::add(CLI::App &app) {
+  app.add_option("--jobs", jobs, "processes (default: one for each processor)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--timeout", timeout, "seconds for one setting of one program (default: 60)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--target", target,
+                 "what hydrac compiles for: cpu, or a GPU that this machine has: h200, rtx5090 "
+                 "(default: cpu)");
+}
+
+WorkerOptions CommonOptions::workers() const {
+  WorkerOptions options;
+  options.processes = jobs;
+  constexpr double kMilliseconds = 1000.0;
+  options.limit = std::chrono::milliseconds(static_cast<int64_t>(timeout * kMilliseconds));
+#if !__has_feature(address_sanitizer)
+  if (target == "cpu")
+    options.memory = uint64_t{16} << 30; // a driver of GPUs reserves far more
+#endif
+  return options;
+}
+
+void CaseRunner::begin() {
+  if (compiler)
+    return;
+  compiler = std::make_unique<Compiler>();
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  compiler->context.appendDialectRegistry(registry);
+}
+
+uint32_t CaseRunner::parts(uint64_t job) {
+  if (!current || currentJob != job) {
+    checker.reset();
+    current.emplace(makeJob(job));
+    settings = settingsOf(job, *current);
+    checker = std::make_unique<Checker>(*compiler, *current);
+    currentJob = job;
+  }
+  return static_cast<uint32_t>(settings.size());
+}
+
+Verdict CaseRunner::run(uint64_t job, uint32_t part) {
+  parts(job);
+  return checker->check(settings[part]);
+}
+
+void Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
+  ++counts[verdict.outcome];
+  if (isFinding(verdict.outcome)) {
+    std::printf("%s: %s [%s]: %s\n", nameOf(verdict.outcome), source.name.c_str(),
+                setting.text().c_str(), verdict.detail.c_str());
+    std::fflush(stdout);
+  } else if (verdict.outcome == Outcome::RefusedByCompiler ||
+             verdict.outcome == Outcome::RefusedByOracle) {
+    Reason &reason = reasons[{verdict.outcome, reasonOf(verdict.detail)}];
+    if (reason.count++ == 0)
+      reason.example = fmt::format("{} [{}]", source.name, setting.text());
+  }
+}
+
+int Summary::print(uint64_t programs) const {
+  std::vector<std::pair<uint64_t, std::string>> lines;
+  for (const auto &[key, reason] : reasons)
+    lines.emplace_back(reason.count, fmt::format("{:6} {}: {}  ({})", reason.count,
+                                                 nameOf(key.first), key.second, reason.example));
+  std::sort(lines.rbegin(), lines.rend());
+  for (const auto &[count, line] : lines)
+    std::printf("%s\n", line.c_str());
+  uint64_t settings = 0, findings = 0;
+  for (const auto &[outcome, count] : counts) {
+    settings += count;
+    findings += isFinding(outcome) ? count : 0;
+  }
+  const auto count = [&](Outcome outcome) {
+    auto it = counts.find(outcome);
+    return it == counts.end() ? 0 : it->second;
+  };
+  std::printf("%s\n",
+              fmt::format("{} programs, {} settings, {} wrong, {} refused by executor, {} "
+                          "crashes, {} hangs, {} ill-conditioned, {} refused by compiler, {} no "
+                          "programs",
+                          programs, settings, count(Outcome::Wrong),
+                          count(Outcome::RefusedByExecutor), count(Outcome::Crashed),
+                          count(Outcome::Hung), count(Outcome::IllConditioned),
+                          count(Outcome::RefusedByCompiler), count(Outcome::RefusedByOracle))
+                  .c_str());
+  return findings > 0 ? 1 : 0;
+}
+
+void FileOptions::add(CLI::App &app) {
+  app.add_option("--preset", binding.preset, "of the model");
+  app.add_option("--set", binding.settings, "NAME=VALUE: gives a symbol a value")->delimiter(',');
+  app.add_option("--batch", binding.batch, "value of the entry dimension B")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seq", binding.seq, "value of the entry dimension S")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", seed, "of the values (default: 1)");
+}
+
+/// The flags that a text names in a line `// flags: …` at its beginning.
+static FileOptions flagsOf(const std::string &text) {
+  FileOptions flags;
+  for (llvm::StringRef rest = text; rest.starts_with("//"); rest = rest.split('\n').second) {
+    llvm::StringRef line = rest.split('\n').first;
+    if (!line.consume_front("// flags:"))
+      continue;
+    CLI::App app;
+    app.set_help_flag();
+    flags.add(app);
+    try {
+      app.parse(line.str());
+    } catch (const CLI::ParseError &error) {
+      support::fail("'// flags:{}': {}", line.str(), error.what());
+    }
+    break;
+  }
+  return flags;
+}
+
+Case FileOptions::read(const std::string &path) const {
+  Case source = readCase(path, binding, seed);
+  const FileOptions own = flagsOf(source.source.text), plain;
+  BindingOptions &binding = source.source.binding;
+  if (binding.preset.empty())
+    binding.preset = own.binding.preset;
+  if (binding.settings.empty())
+    binding.settings = own.binding.settings;
+  if (binding.batch == 0)
+    binding.batch = own.binding.batch;
+  if (binding.seq == 0)
+    binding.seq = own.binding.seq;
+  if (seed == plain.seed)
+    source.seed = own.seed;
+  return source;
+}
+
+} // namespace hydra::test

@@ -1,0 +1,91 @@
+// What the commands of hydra-differential share: flags, processes that check cases, the summary.
+#pragma once
+
+#include "test/fuzz/differential/Workers.h"
+
+#include <CLI/CLI.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hydra::test {
+
+/// Flags of every command.
+struct CommonOptions {
+  unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
+  double timeout = 60.0; ///< seconds for one setting of one program
+  std::string target = "cpu";
+
+  void add(CLI::App &app);
+  WorkerOptions workers() const;
+};
+
+/// The case of each job and its settings, in the process that checks them.
+class CaseRunner : public JobRunner {
+public:
+  void begin() override;
+  uint32_t parts(uint64_t job) override;
+  Verdict run(uint64_t job, uint32_t part) override;
+
+  virtual Case makeJob(uint64_t job) const = 0;
+  virtual std::vector<Setting> settingsOf(uint64_t job, const Case &source) const = 0;
+
+protected:
+  std::unique_ptr<Compiler> compiler;
+
+private:
+  std::optional<Case> current;
+  uint64_t currentJob = 0;
+  std::vector<Setting> settings;
+  std::unique_ptr<Checker> checker;
+};
+
+/// Counts, and prints what is no success.
+class Summary {
+public:
+  void take(const Case &source, const Setting &setting, const Verdict &verdict);
+  /// Reasons of refusals, then the line of counts. Returns the exit status.
+  int print(uint64_t programs) const;
+
+private:
+  struct Reason {
+    uint64_t count = 0;
+    std::string example;
+  };
+
+  std::map<Outcome, uint64_t> counts;
+  std::map<std::pair<Outcome, std::string>, Reason> reasons;
+};
+
+/// What binds a file, and the seed of its values: flags, or the file's own line `// flags: …`.
+struct FileOptions {
+  BindingOptions binding;
+  uint64_t seed = 1;
+
+  void add(CLI::App &app);
+  /// The case of a file. Throws support::Error.
+  Case read(const std::string &path) const;
+};
+
+/// One command: declares itself, and does its work if it was given.
+class Command {
+public:
+  virtual ~Command() = default;
+  bool chosen() const { return command->parsed(); }
+  /// Returns the exit status. Throws support::Error.
+  virtual int main() = 0;
+
+protected:
+  CLI::App *command = nullptr;
+  CommonOptions common;
+};
+
+std::unique_ptr<Command> makeRunCommand(CLI::App &app);
+std::unique_ptr<Command> makeCheckCommand(CLI::App &app);
+std::unique_ptr<Command> makeReduceCommand(CLI::App &app);
+
+} // namespace hydra::test
