@@ -3,6 +3,8 @@
 
 #include "runtime/support/Error.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -33,6 +35,11 @@ WorkerOptions CommonOptions::workers() const {
 void CaseRunner::begin() {
   if (compiler)
     return;
+  // Code is linked through small files, several a program: in memory where there is a folder for
+  // it.
+  constexpr const char *kMemory = "/dev/shm";
+  if (::access(kMemory, W_OK) == 0)
+    ::setenv("TMPDIR", kMemory, /*overwrite=*/0);
   compiler = std::make_unique<Compiler>();
   mlir::DialectRegistry registry;
   registerDialects(registry);
@@ -95,7 +102,10 @@ int Summary::print(uint64_t programs) const {
                           count(Outcome::Hung), count(Outcome::IllConditioned),
                           count(Outcome::RefusedByCompiler), count(Outcome::RefusedByOracle))
                   .c_str());
-  return findings > 0 ? 1 : 0;
+  if (unexpected > 0)
+    std::printf("%s\n",
+                fmt::format("{} settings are not as their files expect", unexpected).c_str());
+  return findings + unexpected > 0 ? 1 : 0;
 }
 
 void FileOptions::add(CLI::App &app) {
@@ -108,22 +118,24 @@ void FileOptions::add(CLI::App &app) {
   app.add_option("--seed", seed, "of the values (default: 1)");
 }
 
-/// The flags that a text names in a line `// flags: …` at its beginning.
+/// What stands behind `// word:` in the comments with which a text begins.
+static std::string commentOf(const std::string &text, const std::string &word) {
+  for (llvm::StringRef rest = text; rest.starts_with("//"); rest = rest.split('\n').second)
+    if (llvm::StringRef line = rest.split('\n').first; line.consume_front("// " + word + ":"))
+      return line.trim().str();
+  return {};
+}
+
 static FileOptions flagsOf(const std::string &text) {
   FileOptions flags;
-  for (llvm::StringRef rest = text; rest.starts_with("//"); rest = rest.split('\n').second) {
-    llvm::StringRef line = rest.split('\n').first;
-    if (!line.consume_front("// flags:"))
-      continue;
-    CLI::App app;
-    app.set_help_flag();
-    flags.add(app);
-    try {
-      app.parse(line.str());
-    } catch (const CLI::ParseError &error) {
-      support::fail("'// flags:{}': {}", line.str(), error.what());
-    }
-    break;
+  CLI::App app;
+  app.set_help_flag();
+  flags.add(app);
+  const std::string line = commentOf(text, "flags");
+  try {
+    app.parse(line);
+  } catch (const CLI::ParseError &error) {
+    support::fail("'// flags: {}': {}", line, error.what());
   }
   return flags;
 }
@@ -142,6 +154,9 @@ Case FileOptions::read(const std::string &path) const {
     binding.seq = own.binding.seq;
   if (seed == plain.seed)
     source.seed = own.seed;
+  source.expected = commentOf(source.source.text, "expects");
+  if (!source.expected.empty() && source.expected != "right" && source.expected != "refused")
+    support::fail("{}: expects '{}'; expected right or refused", path, source.expected);
   return source;
 }
 

@@ -48,6 +48,8 @@ private:
 class Summary {
 public:
   void take(const Case &source, const Setting &setting, const Verdict &verdict);
+  /// Counts what is not as a file expects.
+  void takeUnexpected() { ++unexpected; }
   /// Reasons of refusals, then the line of counts. Returns the exit status.
   int print(uint64_t programs) const;
 
@@ -58,10 +60,13 @@ private:
   };
 
   std::map<Outcome, uint64_t> counts;
+  uint64_t unexpected = 0;
   std::map<std::pair<Outcome, std::string>, Reason> reasons;
 };
 
-/// What binds a file, and the seed of its values: flags, or the file's own line `// flags: …`.
+/// What binds a file, and the seed of its values: flags, or the file's own line `// flags: …`. A
+/// line
+/// `// expects: right` (or `refused`) says what every setting must come to.
 struct FileOptions {
   BindingOptions binding;
   uint64_t seed = 1;
