@@ -194,7 +194,10 @@ StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() {
   return getFullPrecision() ? Precision::Full : Precision::Matmul;
 }
-bool MatmulOp::takesBf16(unsigned operand) { return operand < 2 && !getFullPrecision(); }
+/// What is added has the type of the result.
+bool MatmulOp::takesBf16(unsigned operand) {
+  return !getFullPrecision() && (operand < 2 || !getDtype());
+}
 bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;

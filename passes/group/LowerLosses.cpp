@@ -97,7 +97,8 @@ private:
     RowLoss rows = rowLoss(b, loc, op.getLogits(), op.getLabels());
     Value lse = build::reshape(b, loc, op.getLse(), build::shapeOf(rows.labels));
     Value share = RowLoss::shareOfRow(b, loc, rows.labels);
-    Value gradient = rows.gradient(lse, MulOp::create(b, loc, op.getDloss(), share));
+    Value weight = build::cast(b, loc, op.getDloss(), b.getF32Type()); // the loss is f32
+    Value gradient = rows.gradient(lse, MulOp::create(b, loc, weight, share));
     RankedTensorType type = build::typeOf(op.getDlogits());
     gradient = build::cast(b, loc, gradient, type.getElementType());
     return {build::reshape(b, loc, gradient, type.getShape())};

@@ -234,8 +234,8 @@ private:
            k[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
            p.scale > 0.0 && std::isfinite(static_cast<float>(p.scale)) &&
-           ((p.mask.chunk == 0 && p.mask.window == 0) ||
-            (p.mask.causal && p.scores[2] == p.scores[3]));
+           (p.mask.causal ? p.scores[2] == p.scores[3]
+                          : p.mask.chunk == 0 && p.mask.window == 0);
   }
 
   void raise(const Pattern &p) {

@@ -2,6 +2,7 @@
 #include "runtime/calls/CallSite.h"
 
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 using namespace hydra::runtime;
 
@@ -21,7 +22,8 @@ bool TensorShape::isDense() const {
 }
 
 std::string CallSite::place() const {
-  return fmt::format("step {}: {}", step.name()->string_view(), attributes.function());
+  return fmt::format("step {}: {}", support::shown(step.name()->string_view()),
+                     support::shown(attributes.function()));
 }
 
 size_t CallSite::argumentCount(size_t least, size_t most) const {

@@ -5,18 +5,22 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
+#include "runtime/cpu/ElfFunctions.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
 using hydra::support::fail;
+using hydra::support::shown;
 namespace planfile = hydra::planfile;
 
 namespace {
@@ -25,7 +29,7 @@ void checkTarget(const PlanFile &file) {
   const planfile::Target &target = *file.plan().target();
   if (target.kind() != planfile::TargetKind::cpu)
     fail("{}: compiled for {}; --device cpu runs plans that hydrac made with --target=cpu",
-         file.origin(), target.name()->string_view());
+         file.origin(), shown(target.name()->string_view()));
   const CpuInfo cpu = readCpuInfo();
   std::string missing;
   for (const flatbuffers::String *feature : *target.cpu_features())
@@ -34,7 +38,7 @@ void checkTarget(const PlanFile &file) {
   if (!missing.empty()) {
     fail(
         "{}: compiled for {}, but this CPU ({}) lacks {}; compile the model again for this machine",
-        file.origin(), target.name()->string_view(), cpu.model, missing);
+        file.origin(), shown(target.name()->string_view()), cpu.model, shown(missing));
   }
 }
 
@@ -45,7 +49,8 @@ void checkMemory(const PlanFile &file, uint64_t available) {
     return;
   const char *help = persistent > available
                          ? "a smaller model would help"
-                         : "a smaller --batch or --seq, or hydrac's --memory-budget, would help";
+                         : "a smaller --batch or --seq, hydrac's --recompute=every=1 or "
+                           "--precision=bf16 would help";
   fail("{}: needs {} of memory ({} for parameters and state, {} for the step), but {} are "
        "available; {}",
        file.origin(), bytesText(persistent + transient), bytesText(persistent),
@@ -55,31 +60,50 @@ void checkMemory(const PlanFile &file, uint64_t available) {
 } // namespace
 
 CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options)
-    : file(file), poison(options.poison) {
+    : file(file), poison(options.poison), dryRun(options.dryRun) {
   checkTarget(file);
   checkMemory(file, options.memoryAvailable ? options.memoryAvailable : availableMemory());
   pool = std::make_unique<ThreadPool>(options.threads ? options.threads : usableProcessors());
   for (size_t i = 0; i < segments.size(); ++i)
     segments[i] = Arena(file.plan().segments()->Get(static_cast<uint32_t>(i))->size());
-  for (const planfile::Blob *blob : *file.plan().blobs())
-    code.emplace_back(std::as_bytes(std::span(blob->data()->data(), blob->data()->size())),
-                      fmt::format("{}: blob {}", file.origin(), code.size()));
   loadPrograms();
 }
 
 CpuExecutor::~CpuExecutor() = default;
 
+std::vector<KernelFunction> CpuExecutor::loadCode() {
+  const planfile::Plan &plan = file.plan();
+  std::vector<std::set<std::string, std::less<>>> exported; // in a dry run, by each blob
+  for (const planfile::Blob *blob : *plan.blobs()) {
+    const auto object = std::as_bytes(std::span(blob->data()->data(), blob->data()->size()));
+    const std::string name =
+        fmt::format("{}: blob {}", file.origin(), dryRun ? exported.size() : code.size());
+    if (dryRun)
+      exported.push_back(exportedFunctions(object, name));
+    else
+      code.emplace_back(object, name);
+  }
+  std::vector<KernelFunction> functions;
+  for (const planfile::Kernel *kernel : *plan.kernels()) {
+    const std::string_view symbol = kernel->symbol()->string_view();
+    if (dryRun && !exported[kernel->blob()].contains(symbol))
+      fail("{}: blob {}: its code has no symbol {}", file.origin(), kernel->blob(), shown(symbol));
+    functions.push_back(dryRun ? nullptr : code[kernel->blob()].function(symbol));
+  }
+  return functions;
+}
+
 void CpuExecutor::loadPrograms() {
   const planfile::Plan &plan = file.plan();
   const Library library = cpuLibrary();
-  Resolved resolved{plan, {segments[0].data(), segments[1].data()}, {}, library, pool->threads()};
-  for (const planfile::Kernel *kernel : *plan.kernels())
-    resolved.kernels.push_back(code[kernel->blob()].function(kernel->symbol()->string_view()));
+  const Resolved resolved{
+      plan, {segments[0].data(), segments[1].data()}, loadCode(), library, pool->threads()};
   for (const planfile::Program *program : *plan.programs()) {
     try {
       programs.emplace_back(resolved, *program);
     } catch (const support::Error &error) {
-      fail("{}: program {}: {}", file.origin(), program->name()->string_view(), error.what());
+      fail("{}: program {}: {}", file.origin(), shown(program->name()->string_view()),
+           error.what());
     }
     programs.back().setPoison(poison);
     scratch.bytesPerWorker =
@@ -99,6 +123,8 @@ void CpuExecutor::fillUnwritten(uint32_t program) {
 }
 
 double CpuExecutor::run(uint32_t program) {
+  if (dryRun)
+    fail("{}: a dry run runs nothing", file.origin());
   if (poison)
     fillUnwritten(program);
   const auto begin = std::chrono::steady_clock::now();
@@ -117,7 +143,7 @@ void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const st
   }
   const size_t expected = static_cast<size_t>(elements) * elementSize;
   if (size != expected)
-    fail("{}: {} bytes for a tensor of {}", entry.name()->string_view(), size, expected);
+    fail("{}: {} bytes for a tensor of {}", shown(entry.name()->string_view()), size, expected);
   char *inArena = segments[static_cast<size_t>(entry.segment())].data() + entry.offset();
   if (dense) {
     std::memcpy(to ? static_cast<void *>(to) : inArena,

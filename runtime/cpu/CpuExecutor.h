@@ -17,6 +17,7 @@ struct CpuOptions {
   uint64_t memoryAvailable = 0; // 0: availableMemory()
   bool poison = false; // before a program, fill what it must write before it reads (Poison.h); of
                        // worker scratch, before every call
+  bool dryRun = false; // machine code is looked at, not loaded, and no program can run
 };
 
 /// Everything that can fail for a verified plan fails in the constructor, with one line: another
@@ -39,11 +40,13 @@ public:
 private:
   /// Copies between the tensor in the arena and dense bytes of `size`.
   void transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from);
+  /// The functions of the plan's kernels; null ones in a dry run.
+  std::vector<KernelFunction> loadCode();
   void loadPrograms();
   void fillUnwritten(uint32_t program);
 
   const PlanFile &file;
-  const bool poison;
+  const bool poison, dryRun;
   std::unique_ptr<ThreadPool> pool;
   std::array<Arena, 2> segments; // by SegmentKind
   std::vector<NativeCode> code;  // one a blob

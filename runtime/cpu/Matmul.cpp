@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -49,12 +50,20 @@ dnnl::memory::data_type dataType(DType dtype, std::string_view operand) {
   }
 }
 
-/// Rows of `columns` elements, `to` and `from` of f32 or bf16.
-void convertBlock(DType toType, std::byte *to, int64_t toRow, DType fromType, const std::byte *from,
-                  int64_t fromRow, int64_t fromColumn, int64_t rows, int64_t columns) {
+/// Copies rows of `columns` elements of f32 or bf16 into ones of `toType`; strides in elements.
+void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DType fromType,
+               const std::byte *from, int64_t fromRow, int64_t fromColumn, int64_t rows,
+               int64_t columns) {
+  const auto size = static_cast<int64_t>(support::byteSize(toType));
+  if (toType == fromType && toColumn == 1 && fromColumn == 1) {
+    for (int64_t r = 0; r < rows; ++r)
+      std::memcpy(to + r * toRow * size, from + r * fromRow * size,
+                  static_cast<size_t>(columns * size));
+    return;
+  }
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
-      const int64_t source = r * fromRow + c * fromColumn, target = r * toRow + c;
+      const int64_t source = r * fromRow + c * fromColumn, target = r * toRow + c * toColumn;
       const float value =
           fromType == DType::F32
               ? reinterpret_cast<const float *>(from)[source]
@@ -85,29 +94,48 @@ struct Cut {
   int64_t size(int64_t block) const { return begin(block + 1) - begin(block); }
 };
 
-/// Cuts the output into at most 32 blocks. Blocks of fewer than 4 MFLOP (40 us) would spend their
-/// time in starting. A transposed operand is repacked for each block that reads it, at a price that
-/// only long blocks pay: measured on Zen 4 (k = 1536), 96 x 192 runs at 95 GFLOP/s when no operand
-/// is transposed; a transposed b needs 192 rows for 103 of 110 GFLOP/s, a transposed a 384 columns
-/// for 101, both of them 384 rows for 90.
+/// Cuts the output into at most 32 blocks, by its shape alone: oneDNN adds the products of an
+/// element in an order that depends on the block. Blocks of fewer than 4 MFLOP (40 us) would spend
+/// their time in starting. Rows are cut first; blocks of columns are copied to and from dense ones,
+/// which only a few long rows pay.
 std::array<Cut, 2> cutOutput(const MatmulSpec &spec, int64_t batch) {
-  constexpr int64_t wantedTasks = 32;
+  constexpr int64_t wantedTasks = 32, fewTasks = 8, shortestRows = 96, shortestColumns = 192;
   constexpr double minimumFlops = 4e6;
-  const bool transposedA = spec.a.columnStride != 1, transposedB = spec.b.columnStride != 1;
-  const int64_t shortestRows = transposedB ? (transposedA ? 384 : 192) : 96;
-  const int64_t shortestColumns = transposedA && !transposedB ? 384 : 192;
   Cut rows{spec.m, 1, 8}, columns{spec.n, 1, 16};
   while (batch * rows.blocks * columns.blocks < wantedTasks &&
          2.0 * double(spec.m) * double(spec.n) * double(spec.k) >
              minimumFlops * 2.0 * double(rows.blocks * columns.blocks)) {
     // How often a half of the block would still hold the shortest one.
-    const int64_t rowRoom = rows.length / (2 * rows.blocks) / shortestRows;
-    const int64_t columnRoom = columns.length / (2 * columns.blocks) / shortestColumns;
-    if (rowRoom == 0 && columnRoom == 0)
+    if (rows.length / (2 * rows.blocks) / shortestRows > 0)
+      rows.blocks *= 2;
+    else if (batch * rows.blocks * columns.blocks < fewTasks &&
+             columns.length / (2 * columns.blocks) / shortestColumns > 0)
+      columns.blocks *= 2;
+    else
       break;
-    (rowRoom >= columnRoom ? rows : columns).blocks *= 2;
   }
   return {rows, columns};
+}
+
+/// How a block of an operand is given to oneDNN: where it lies, or copied.
+struct BlockLayout {
+  DType dtype = DType::F32;
+  int64_t rowStride = 0, columnStride = 1;
+  bool copied = false;
+};
+
+/// oneDNN has one kernel for dense blocks, whose bits depend on shapes only, and others where rows
+/// have gaps. So blocks with gaps are copied into dense ones, rows or columns as they lie; `widen`:
+/// into rows of f32.
+BlockLayout blockLayout(const MatmulOperand &operand, int64_t rows, int64_t columns, bool widen) {
+  const bool byRows = columns == 1 || operand.columnStride == 1;
+  const int64_t gapless = byRows ? columns : rows;
+  const bool dense = byRows ? rows == 1 || operand.rowStride == gapless
+                            : columns == 1 || operand.columnStride == gapless;
+  // A column whose elements lie apart is a row of one column each.
+  if (widen || byRows)
+    return {widen ? DType::F32 : operand.dtype, columns, 1, widen || !dense};
+  return {operand.dtype, 1, rows, !dense};
 }
 
 } // namespace
@@ -119,33 +147,21 @@ struct Matmul::Impl {
     std::vector<dnnl_exec_arg_t> args;
   };
 
-  /// A primitive for blocks of one shape.
+  /// A primitive for blocks of one shape, and where their copies lie in the scratch, in bytes;
+  /// behind them comes the primitive's own scratch.
   struct Variant {
+    BlockLayout a, b, c;
+    size_t atA = 0, atB = 0, atC = 0, atBias = 0, end = 0;
     dnnl::matmul primitive;
     std::vector<Handles> handles; // one a worker
   };
 
   Impl(const MatmulSpec &spec, unsigned threads);
   const Variant *addVariant(int64_t m, int64_t n, unsigned threads);
-  dnnl::memory::desc describe(const MatmulOperand &operand, int64_t rows, int64_t columns,
-                              std::string_view name) const;
   void runBlock(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
                 void *c, const WorkerScratch &scratch);
 
-  /// Where a block of the widened operands and result lies in the scratch, in bytes.
-  struct WidenedBlock {
-    size_t a, b, c, bias, end;
-  };
-  static WidenedBlock widenedBlock(int64_t m, int64_t n, int64_t k) {
-    const auto bytes = [](int64_t elements) {
-      return static_cast<size_t>(elements + 15) / 16 * 64;
-    };
-    const size_t b = bytes(m * k), c = b + bytes(k * n), bias = c + bytes(m * n);
-    return {0, b, c, bias, bias + bytes(n)};
-  }
-
   MatmulSpec spec;
-  MatmulSpec computed;  // what the primitives see: dense f32 blocks where operands are widened
   bool swapped = false; // the caller's a is our b
   int64_t batchCount = 1;
   Cut rows, columns;
@@ -155,24 +171,60 @@ struct Matmul::Impl {
   size_t scratchBytes = 0;
 };
 
+namespace {
+
+/// Gives dimensions of length 1 the strides that dense ones have.
+void dropUnitStrides(MatmulOperand &operand, int64_t rows, int64_t columns) {
+  if (columns == 1)
+    operand.columnStride = 1;
+  if (rows == 1)
+    operand.rowStride = operand.columnStride == 1 ? columns : 1;
+}
+
+void checkStrides(const MatmulOperand &operand, int64_t rows, int64_t columns,
+                  std::string_view name) {
+  const bool byRows = operand.columnStride == 1 && (rows == 1 || operand.rowStride >= columns);
+  const bool byColumns = operand.rowStride == 1 && (columns == 1 || operand.columnStride >= rows);
+  if (!byRows && !byColumns)
+    fail("matmul: operand {} [{}, {}] has strides [{}, {}]; expected one of them to be 1 and the "
+         "other to be no less than the length of that dimension",
+         name, rows, columns, operand.rowStride, operand.columnStride);
+}
+
+/// A block as oneDNN sees it: dense rows, or dense columns.
+dnnl::memory::desc describe(const BlockLayout &block, int64_t rows, int64_t columns,
+                            std::string_view name) {
+  const dnnl::memory::dims strides = block.columnStride == 1 || columns == 1 || rows == 1
+                                         ? dnnl::memory::dims{columns, 1}
+                                         : dnnl::memory::dims{1, rows};
+  return {{rows, columns}, dataType(block.dtype, name), strides};
+}
+
+} // namespace
+
 Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSpec) {
   for (const MatmulOperand *operand : {&spec.a, &spec.b, &spec.c}) {
     if (operand->batchStrides.size() != spec.batch.size())
       fail("matmul: {} batch strides for {} batch dimensions", operand->batchStrides.size(),
            spec.batch.size());
   }
-  if (spec.c.columnStride != 1 && spec.c.rowStride == 1 && !spec.hasBias) {
-    transpose(spec);
-    swapped = true;
-  }
   for (const int64_t size : spec.batch)
     batchCount *= size;
   if (spec.m < 1 || spec.n < 1 || spec.k < 1 || batchCount < 1)
     fail("matmul: {} products of [{}, {}] and [{}, {}]; expected sizes of at least 1", batchCount,
          spec.m, spec.k, spec.k, spec.n);
+  dropUnitStrides(spec.a, spec.m, spec.k);
+  dropUnitStrides(spec.b, spec.k, spec.n);
+  dropUnitStrides(spec.c, spec.m, spec.n);
+  if (spec.c.columnStride != 1 && !spec.hasBias) {
+    transpose(spec);
+    swapped = true;
+  }
+  checkStrides(spec.a, spec.m, spec.k, "a");
+  checkStrides(spec.b, spec.k, spec.n, "b");
+  checkStrides(spec.c, spec.m, spec.n, "c");
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
   spec.widen &= spec.a.dtype == DType::BF16 && spec.b.dtype == DType::BF16;
-  computed = spec;
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
   for (int64_t row = 0; row < rows.blocks; ++row) {
@@ -185,37 +237,26 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
   }
 }
 
-dnnl::memory::desc Matmul::Impl::describe(const MatmulOperand &operand, int64_t rows,
-                                          int64_t columns, std::string_view name) const {
-  // The stride of a dimension of length 1 is never used; give oneDNN one it recognises.
-  int64_t rowStride = operand.rowStride, columnStride = operand.columnStride;
-  if (columns == 1)
-    columnStride = 1;
-  if (rows == 1 && columnStride == 1)
-    rowStride = columns;
-  else if (rows == 1)
-    rowStride = 1;
-  const bool rowMajor = columnStride == 1 && (rowStride >= columns || rows == 1);
-  const bool columnMajor = rowStride == 1 && (columnStride >= rows || columns == 1);
-  if (!rowMajor && !columnMajor) {
-    fail("matmul: operand {} [{}, {}] has strides [{}, {}]; expected one of them to be 1 and the "
-         "other to be no less than the length of that dimension",
-         name, rows, columns, operand.rowStride, operand.columnStride);
-  }
-  return {
-      {rows, columns}, dataType(operand.dtype, name), dnnl::memory::dims{rowStride, columnStride}};
-}
-
 const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsigned threads) {
-  if (spec.widen) {
-    computed.a = {DType::F32, {}, spec.k, 1};
-    computed.b = {DType::F32, {}, n, 1};
-    computed.c = {DType::F32, {}, n, 1};
-  }
-  const dnnl::memory::desc a = describe(computed.a, m, spec.k, "a");
-  const dnnl::memory::desc b = describe(computed.b, spec.k, n, "b");
-  const dnnl::memory::desc c = describe(computed.c, m, n, "c");
-  const dnnl::memory::desc bias({1, n}, dataType(computed.c.dtype, "bias"),
+  auto variant = std::make_unique<Variant>();
+  variant->a = blockLayout(spec.a, m, spec.k, spec.widen);
+  variant->b = blockLayout(spec.b, spec.k, n, spec.widen);
+  variant->c = blockLayout(spec.c, m, n, spec.widen);
+  const auto place = [&](bool copied, int64_t elements) {
+    const size_t at = variant->end;
+    if (copied)
+      variant->end += static_cast<size_t>(elements + 15) / 16 * 64;
+    return at;
+  };
+  variant->atA = place(variant->a.copied, m * spec.k);
+  variant->atB = place(variant->b.copied, spec.k * n);
+  variant->atC = place(variant->c.copied, m * n);
+  variant->atBias = place(spec.widen && spec.hasBias, n);
+
+  const dnnl::memory::desc a = describe(variant->a, m, spec.k, "a");
+  const dnnl::memory::desc b = describe(variant->b, spec.k, n, "b");
+  const dnnl::memory::desc c = describe(variant->c, m, n, "c");
+  const dnnl::memory::desc bias({1, n}, dataType(variant->c.dtype, "bias"),
                                 dnnl::memory::dims{n, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -232,9 +273,7 @@ const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsi
          support::irName(spec.a.dtype), m, spec.k, spec.k, n);
 
   const dnnl::memory::desc scratch = description.scratchpad_desc();
-  const size_t widened = spec.widen ? widenedBlock(m, n, spec.k).end : 0;
-  scratchBytes = std::max(scratchBytes, widened + scratch.get_size());
-  auto variant = std::make_unique<Variant>();
+  scratchBytes = std::max(scratchBytes, variant->end + scratch.get_size());
   variant->primitive = dnnl::matmul(description);
   for (unsigned worker = 0; worker < threads; ++worker) {
     const auto memory = [](const dnnl::memory::desc &desc) {
@@ -275,34 +314,42 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
   const auto setAddress = [](const dnnl::memory &memory, void *data) {
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(memory.get(), data), "set_data_handle");
   };
-  std::byte *blockA = address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride);
-  std::byte *blockB = address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride);
-  std::byte *blockC = address(
-      c, spec.c.dtype, batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
-  std::byte *blockBias = spec.hasBias ? address(bias, spec.c.dtype, firstColumn) : nullptr;
-  std::byte *own = scratch.of(worker), *result = blockC;
   const int64_t m = rows.size(row), n = columns.size(column);
-  if (spec.widen) {
-    const WidenedBlock at = widenedBlock(m, n, spec.k);
-    convertBlock(DType::F32, own + at.a, spec.k, spec.a.dtype, blockA, spec.a.rowStride,
-                 spec.a.columnStride, m, spec.k);
-    convertBlock(DType::F32, own + at.b, n, spec.b.dtype, blockB, spec.b.rowStride,
-                 spec.b.columnStride, spec.k, n);
-    if (spec.accumulate)
-      convertBlock(DType::F32, own + at.c, n, spec.c.dtype, blockC, spec.c.rowStride, 1, m, n);
-    if (spec.hasBias) {
-      convertBlock(DType::F32, own + at.bias, n, spec.c.dtype, blockBias, n, 1, 1, n);
-      blockBias = own + at.bias;
-    }
-    blockA = own + at.a;
-    blockB = own + at.b;
-    blockC = own + at.c;
-    own += at.end;
+  std::byte *own = scratch.of(worker);
+  // The block itself, or its copy in the scratch.
+  const auto copyIn = [&](const BlockLayout &block, const MatmulOperand &operand, std::byte *from,
+                          size_t at, int64_t blockRows, int64_t blockColumns) {
+    if (!block.copied)
+      return from;
+    if (block.columnStride == 1)
+      copyBlock(block.dtype, own + at, block.rowStride, 1, operand.dtype, from, operand.rowStride,
+                operand.columnStride, blockRows, blockColumns);
+    else
+      copyBlock(block.dtype, own + at, block.columnStride, 1, operand.dtype, from,
+                operand.columnStride, operand.rowStride, blockColumns, blockRows);
+    return own + at;
+  };
+  std::byte *result = address(
+      c, spec.c.dtype, batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
+  std::byte *blockA =
+      copyIn(variant.a, spec.a, address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride),
+             variant.atA, m, spec.k);
+  std::byte *blockB = copyIn(variant.b, spec.b,
+                             address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride),
+                             variant.atB, spec.k, n);
+  std::byte *blockC = result;
+  if (variant.c.copied)
+    blockC =
+        spec.accumulate ? copyIn(variant.c, spec.c, result, variant.atC, m, n) : own + variant.atC;
+  std::byte *blockBias = spec.hasBias ? address(bias, spec.c.dtype, firstColumn) : nullptr;
+  if (spec.widen && spec.hasBias) {
+    copyBlock(DType::F32, own + variant.atBias, n, 1, spec.c.dtype, blockBias, n, 1, 1, n);
+    blockBias = own + variant.atBias;
   }
   setAddress(handles.a, blockA);
   setAddress(handles.b, blockB);
   setAddress(handles.c, blockC);
-  setAddress(handles.scratch, own);
+  setAddress(handles.scratch, own + variant.end);
   if (spec.hasBias)
     setAddress(handles.bias, blockBias);
   const dnnl_status_t status =
@@ -310,8 +357,9 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                              static_cast<int>(handles.args.size()), handles.args.data());
   if (status != dnnl_success)
     fail("matmul: oneDNN stopped with status {}", static_cast<int>(status));
-  if (spec.widen)
-    convertBlock(spec.c.dtype, result, spec.c.rowStride, DType::F32, blockC, n, 1, m, n);
+  if (variant.c.copied)
+    copyBlock(spec.c.dtype, result, spec.c.rowStride, spec.c.columnStride, variant.c.dtype, blockC,
+              variant.c.rowStride, 1, m, n);
 }
 
 bool hydra::runtime::hasBf16Products() {

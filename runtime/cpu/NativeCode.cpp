@@ -2,6 +2,7 @@
 #include "runtime/cpu/NativeCode.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 using namespace hydra::runtime;
 using hydra::support::errnoText;
 using hydra::support::fail;
+namespace support = hydra::support;
 
 NativeCode::NativeCode(std::span<const std::byte> object, std::string name)
     : name(std::move(name)) {
@@ -35,7 +37,8 @@ NativeCode::NativeCode(std::span<const std::byte> object, std::string name)
   const char *why = handle ? nullptr : ::dlerror();
   ::close(descriptor);
   if (!handle)
-    fail("{}: its code does not load: {}", this->name, why ? why : "unknown reason");
+    fail("{}: its code does not load: {}", this->name,
+         why ? support::shown(why, 300) : "unknown reason");
 }
 
 NativeCode::~NativeCode() {
@@ -49,6 +52,6 @@ NativeCode::NativeCode(NativeCode &&other) noexcept
 KernelFunction NativeCode::function(std::string_view symbol) const {
   void *address = ::dlsym(handle, std::string(symbol).c_str());
   if (!address)
-    fail("{}: its code has no symbol {}", name, symbol);
+    fail("{}: its code has no symbol {}", name, support::shown(symbol));
   return reinterpret_cast<KernelFunction>(address);
 }

@@ -55,7 +55,9 @@ ThreadPool::ThreadPool(unsigned threads) : bound(threads > 1 && threads == usabl
       workers.emplace_back([this, worker] { workerLoop(worker); });
     } catch (const std::system_error &error) {
       stop();
-      fail("cannot start thread {} of {}: {}", worker + 1, threads, error.code().message());
+      fail("cannot start thread {} of {} that run the plan: {}; a smaller --threads, or a higher "
+           "limit of threads (ulimit -u), would help",
+           worker + 1, threads, error.code().message());
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,7 @@ namespace {
 using namespace hydra::planfile;
 using report::bytesText;
 using support::fail;
+using support::shown;
 using BlockList = flatbuffers::Vector<flatbuffers::Offset<Block>>;
 
 /// A range of NVIDIA's tools, where one of them listens.
@@ -63,7 +65,7 @@ public:
       try {
         addBlocks(prepared, *program->blocks(), {});
       } catch (const support::Error &error) {
-        fail("{}: program {}: {}", file.origin(), prepared.name, error.what());
+        fail("{}: program {}: {}", file.origin(), shown(prepared.name), error.what());
       }
     }
     allocateWorkspaces();
@@ -312,9 +314,9 @@ private:
     if (status != CUDA_SUCCESS && kernel.ptx() >= 0 &&
         static_cast<uint32_t>(kernel.ptx()) != kernel.blob())
       status = load(static_cast<uint32_t>(kernel.ptx()));
-    driver().check(status,
-                   fmt::format("{}: the code of kernel {} does not load on {} ({})", file.origin(),
-                               kernel.name()->string_view(), device.name, device.architecture));
+    driver().check(status, fmt::format("{}: the code of kernel {} does not load on {} ({})",
+                                       file.origin(), shown(kernel.name()->string_view()),
+                                       device.name, device.architecture));
     return module;
   }
 
@@ -323,14 +325,14 @@ private:
       CUfunction function = nullptr;
       driver().check(
           driver().cuModuleGetFunction(&function, moduleOf(*kernel), kernel->symbol()->c_str()),
-          fmt::format("{}: kernel {}", file.origin(), kernel->name()->string_view()));
+          fmt::format("{}: kernel {}", file.origin(), shown(kernel->name()->string_view())));
       constexpr uint32_t withoutAsking = 48 * 1024;
       if (kernel->shared_bytes() > withoutAsking)
         driver().check(driver().cuFuncSetAttribute(function,
                                                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                    static_cast<int>(kernel->shared_bytes())),
                        fmt::format("{}: kernel {}: {} bytes of shared memory", file.origin(),
-                                   kernel->name()->string_view(), kernel->shared_bytes()));
+                                   shown(kernel->name()->string_view()), kernel->shared_bytes()));
       functions.push_back(function);
     }
   }
@@ -402,7 +404,7 @@ private:
     node.step = &step;
     for (const Arg *arg : *step.args()) {
       if (arg->kind() == ArgKind::constant)
-        fail("step {}: constant arguments do not run on CUDA", step.name()->string_view());
+        fail("step {}: constant arguments do not run on CUDA", shown(step.name()->string_view()));
       const uint32_t tensor = arg->kind() == ArgKind::scalar
                                   ? plan.scalars()->Get(arg->index())->tensor()
                                   : arg->index();
@@ -466,8 +468,8 @@ private:
     const size_t parameters = table ? 1 : node.args.size();
     std::array<void *, 64> pointers;
     if (parameters > pointers.size())
-      fail("{}: {} arguments; expected at most {}", node.step->name()->string_view(), parameters,
-           pointers.size());
+      fail("{}: {} arguments; expected at most {}", shown(node.step->name()->string_view()),
+           parameters, pointers.size());
     for (size_t i = 0; i < parameters; ++i)
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
@@ -480,9 +482,9 @@ private:
 
   std::string placeOf(const Node &node) const {
     const Location &at = *plan.locations()->Get(node.step->location());
-    return fmt::format("step {} (layer {}, {}:{}:{})", node.step->name()->string_view(),
-                       node.step->layer(), plan.files()->Get(at.file())->string_view(), at.line(),
-                       at.column());
+    return fmt::format("step {} (layer {}, {}:{}:{})", shown(node.step->name()->string_view()),
+                       node.step->layer(), shown(plan.files()->Get(at.file())->string_view()),
+                       at.line(), at.column());
   }
 
   /// One after the other; of a switch the case that the device's number says.
@@ -639,7 +641,7 @@ std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptio
   if (file.plan().target()->kind() != planfile::TargetKind::cuda)
     support::fail("{}: compiled for {}; --device cuda runs plans that hydrac made with "
                   "--target=h200 or another GPU",
-                  file.origin(), file.plan().target()->name()->string_view());
+                  file.origin(), support::shown(file.plan().target()->name()->string_view()));
   return std::make_unique<cuda::Executor>(file, options);
 }
 

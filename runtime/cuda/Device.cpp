@@ -2,6 +2,7 @@
 #include "runtime/cuda/Device.h"
 
 #include "runtime/report/Units.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
@@ -38,8 +39,8 @@ Device::Device(const PlanFile &file, int number) {
   const std::string wanted = file.plan().target()->sm_arch()->str();
   if (wanted.rfind(architecture, 0) != 0 && wanted.back() == 'a')
     fail("{}: compiled for {} ({}), but GPU {} ({}) is {}; compile the model again for it",
-         file.origin(), file.plan().target()->name()->string_view(), wanted, number, name,
-         architecture);
+         file.origin(), support::shown(file.plan().target()->name()->string_view()), wanted, number,
+         name, architecture);
   d.check(d.cuDevicePrimaryCtxRetain(&context, device), "cannot start the GPU");
   d.check(d.cuCtxSetCurrent(context), "cannot use the GPU");
   uint32_t wantedStreams = 1;

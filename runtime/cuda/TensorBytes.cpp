@@ -4,6 +4,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <cstdint>
 #include <cstring>
@@ -22,7 +23,8 @@ size_t denseBytes(const Tensor &entry) {
 void checkSize(const Tensor &entry, size_t size) {
   const size_t expected = denseBytes(entry);
   if (size != expected)
-    support::fail("{}: {} bytes for a tensor of {}", entry.name()->string_view(), size, expected);
+    support::fail("{}: {} bytes for a tensor of {}", support::shown(entry.name()->string_view()),
+                  size, expected);
 }
 
 bool isDense(const Tensor &entry) {

@@ -5,6 +5,7 @@
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/report/Table.h"
 #include "runtime/support/DType.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
@@ -89,7 +90,7 @@ Tuner::Tuned Tuner::tuneProduct(const Node &node) {
     }
   }
   if (times.empty())
-    fail("{}: no algorithm runs", node.step->name()->string_view());
+    fail("{}: no algorithm runs", support::shown(node.step->name()->string_view()));
   Tuned choice{.name = fmt::format("product {} x {} x {}", spec.m, spec.n, spec.k),
                .chosen = "algorithm 0",
                .guessed = times[0].first,

@@ -1,6 +1,7 @@
 // What stands for the CUDA executor in a build without CUDA's headers.
 #include "runtime/cuda/CudaExecutor.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 bool hydra::runtime::builtWithCuda() { return false; }
 
@@ -14,5 +15,5 @@ std::unique_ptr<hydra::runtime::Executor> hydra::runtime::makeCudaExecutor(const
                                                                            const CudaOptions &) {
   support::fail("{}: compiled for {}, but this build has no CUDA: it was made on a machine without "
                 "the CUDA toolkit",
-                file.origin(), file.plan().target()->name()->string_view());
+                file.origin(), support::shown(file.plan().target()->name()->string_view()));
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <system_error>
 
 using namespace hydra::data;
 using hydra::support::fail;
@@ -71,8 +72,16 @@ Loader::Loader(const TokenFiles &files, const LoaderOptions &options)
     slot.rows.tokens.resize(settings.batch * settings.length);
     slot.rows.labels.resize(settings.batch * settings.length);
   }
-  for (int i = 0; i < settings.threads; ++i)
-    threads.emplace_back([this](const std::stop_token &stop) { work(stop); });
+  for (int i = 0; i < settings.threads; ++i) {
+    try {
+      threads.emplace_back([this](const std::stop_token &stop) { work(stop); });
+    } catch (const std::system_error &error) {
+      fail(
+          "cannot start thread {} of {} that read data ahead: {}; a smaller --prefetch-threads, or "
+          "a higher limit of threads (ulimit -u), would help",
+          i + 1, settings.threads, error.code().message());
+    }
+  }
 }
 
 Loader::~Loader() {

@@ -1,12 +1,9 @@
-// Mapping files, and reading tokens of any width from them.
+// Reading tokens of any width.
 #include "runtime/data/TokenFiles.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -14,8 +11,8 @@
 #include <cstring>
 
 using namespace hydra::data;
-using hydra::support::errnoText;
 using hydra::support::fail;
+namespace support = hydra::support;
 
 namespace {
 
@@ -34,88 +31,52 @@ size_t widthOf(Format format) {
 } // namespace
 
 struct TokenFiles::File {
-  File(const std::filesystem::path &path, Format format) : name(path.string()) {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      fail("cannot read {}: {}", name, errnoText(errno));
-    try {
-      map();
-      readHeader(format);
-    } catch (...) {
-      close();
-      throw;
-    }
-  }
-  ~File() { close(); }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
-
-  void map() {
-    struct stat status;
-    if (::fstat(descriptor, &status) != 0)
-      fail("cannot read {}: {}", name, errnoText(errno));
-    if (!S_ISREG(status.st_mode))
-      fail("cannot read {}: it is no regular file", name);
-    if (status.st_size == 0)
-      fail("{} is empty", name);
-    size = static_cast<size_t>(status.st_size);
-    void *start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (start == MAP_FAILED)
-      fail("cannot map {}: {}", name, errnoText(errno));
-    bytes = static_cast<const std::byte *>(start);
-  }
-
-  void readHeader(Format format) {
+  File(const std::filesystem::path &path, Format format) : input(path) {
+    if (input.size() == 0)
+      fail("{} is empty", input.name());
     width = widthOf(format);
     std::array<int32_t, 3> header = {};
-    if (format != Format::bytes && size >= kHeaderBytes) {
-      std::memcpy(header.data(), bytes, sizeof header);
+    if (format != Format::bytes && input.size() >= kHeaderBytes) {
+      input.read(0, std::as_writable_bytes(std::span(header)));
       for (const HeaderKind &kind : kHeaders) {
         if (kind.magic != header[0])
           continue;
         if (kind.version != header[1])
-          fail("{}: version {} of the token file; expected {}", name, header[1], kind.version);
+          fail("{}: version {} of the token file; expected {}", input.name(), header[1],
+               kind.version);
         width = kind.width;
         begin = kHeaderBytes;
       }
     }
-    if ((size - begin) % width != 0)
-      fail("{}: {} bytes of tokens are no multiple of their width {}; is --tokenizer right?", name,
-           size - begin, width);
-    count = (size - begin) / width;
+    const uint64_t size = input.size() - begin;
+    if (size % width != 0)
+      fail("{}: {} bytes of tokens are no multiple of their width {}; is --tokenizer right?",
+           input.name(), size, width);
+    count = size / width;
     if (begin > 0 && static_cast<int64_t>(count) != header[2])
-      fail("{}: has {} tokens; its header says {}", name, count, header[2]);
-  }
-
-  void close() {
-    if (bytes)
-      ::munmap(const_cast<std::byte *>(bytes), size);
-    ::close(descriptor);
-  }
-
-  /// Reading past the end of a file that was cut would be SIGBUS.
-  void checkSize() const {
-    struct stat status;
-    if (::fstat(descriptor, &status) != 0 || static_cast<size_t>(status.st_size) < size)
-      fail("{}: has become shorter than its {} bytes while in use", name, size);
+      fail("{}: has {} tokens; its header says {}", input.name(), count, header[2]);
   }
 
   void read(uint64_t first, std::span<int32_t> out, int64_t vocabulary) const {
-    checkSize();
-    const std::byte *at = bytes + begin + first * width;
-    for (size_t i = 0; i < out.size(); ++i, at += width) {
-      uint32_t id = 0;
-      std::memcpy(&id, at, width); // little-endian, as x86-64 is
-      if (id >= static_cast<uint64_t>(vocabulary))
-        fail("{}: token {} is {}; the model knows ids in [0, {})", name, first + i, id, vocabulary);
-      out[i] = static_cast<int32_t>(id);
+    std::array<std::byte, 16384> buffer;
+    while (!out.empty()) {
+      const size_t part = std::min(out.size(), buffer.size() / width);
+      input.read(begin + first * width, std::span(buffer).first(part * width));
+      for (size_t i = 0; i < part; ++i) {
+        uint32_t id = 0;
+        std::memcpy(&id, &buffer[i * width], width); // little-endian, as x86-64 is
+        if (id >= static_cast<uint64_t>(vocabulary))
+          fail("{}: token {} is {}; the model knows ids in [0, {})", input.name(), first + i, id,
+               vocabulary);
+        out[i] = static_cast<int32_t>(id);
+      }
+      out = out.subspan(part);
+      first += part;
     }
   }
 
-  std::string name;
-  int descriptor = -1;
-  const std::byte *bytes = nullptr;
-  size_t size = 0, width = 1, begin = 0;
+  support::InputFile input;
+  size_t width = 1, begin = 0;
   uint64_t count = 0, start = 0; // tokens, and those of the files before
 };
 
@@ -144,12 +105,15 @@ void TokenFiles::read(uint64_t first, std::span<int32_t> out) const {
 std::string TokenFiles::fingerprint() const {
   constexpr size_t part = size_t{1} << 16, parts = 16;
   XXH64_hash_t hash = 0;
+  std::vector<std::byte> buffer;
   for (const auto &file : files) {
-    file->checkSize();
-    hash = XXH3_64bits_withSeed(&file->size, sizeof file->size, hash);
+    const size_t size = file->input.size();
+    hash = XXH3_64bits_withSeed(&size, sizeof size, hash);
     for (size_t i = 0; i < parts; ++i) {
-      const size_t begin = (file->size - std::min(part, file->size)) / (parts - 1) * i;
-      hash = XXH3_64bits_withSeed(file->bytes + begin, std::min(part, file->size - begin), hash);
+      const size_t begin = (size - std::min(part, size)) / (parts - 1) * i;
+      buffer.resize(std::min(part, size - begin));
+      file->input.read(begin, buffer);
+      hash = XXH3_64bits_withSeed(buffer.data(), buffer.size(), hash);
     }
   }
   return fmt::format("{} tokens, {:016x}", total, hash);

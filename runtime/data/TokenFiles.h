@@ -21,10 +21,10 @@ struct FilesOptions {
   int64_t vocabulary = 256; // ids must be below
 };
 
-/// Memory-mapped files, one behind the other in the order given. Tokens are little-endian.
+/// Files, one behind the other in the order given. Tokens are little-endian.
 class TokenFiles {
 public:
-  /// Maps the files. Throws Error with the file's name when one cannot be read, is empty, has a
+  /// Opens the files. Throws Error with the file's name when one cannot be read, is empty, has a
   /// size that its width does not divide, or a header that does not fit.
   explicit TokenFiles(FilesOptions options);
   ~TokenFiles();

@@ -2,12 +2,14 @@
 #include "runtime/plan/Attributes.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 namespace hydra::runtime {
 
 using planfile::Attr;
 using planfile::AttrKind;
 using support::fail;
+using support::shown;
 
 namespace {
 
@@ -28,7 +30,7 @@ Attributes::Attributes(const planfile::Step &step, uint32_t number)
                                   : nullptr),
       call(step.action_as_LibraryCall()) {
   if (!call && !(alternative && alternative->function()))
-    fail("step {} is no library call, so it has no attributes", step.name()->string_view());
+    fail("step {} is no library call, so it has no attributes", shown(step.name()->string_view()));
 }
 
 std::string_view Attributes::function() const {
@@ -42,10 +44,12 @@ const Attr *Attributes::find(std::string_view name, AttrKind kind, bool required
   if (!found && call)
     found = findIn(*call->attrs(), name);
   if (!found && required)
-    fail("step {}: {} needs the attribute {}", step.name()->string_view(), function(), name);
+    fail("step {}: {} needs the attribute {}", shown(step.name()->string_view()), shown(function()),
+         name);
   if (found && found->kind() != kind)
-    fail("step {}: attribute {} of {} is of kind {}; expected {}", step.name()->string_view(), name,
-         function(), EnumNameAttrKind(found->kind()), EnumNameAttrKind(kind));
+    fail("step {}: attribute {} of {} is of kind {}; expected {}",
+         shown(step.name()->string_view()), name, shown(function()),
+         EnumNameAttrKind(found->kind()), EnumNameAttrKind(kind));
   return found;
 }
 

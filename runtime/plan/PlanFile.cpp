@@ -4,20 +4,17 @@
 #include "runtime/plan/PlanVerifier.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
+#include "runtime/support/Shown.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 namespace hydra::runtime {
 
-using support::errnoText;
 using support::fail;
 
 namespace {
@@ -93,53 +90,14 @@ void checkStructure(std::span<const std::byte> file, const std::string &origin) 
     fail("{}: the tables of the plan are damaged (FlatBuffers verifier)", origin);
 }
 
-class Descriptor {
-public:
-  explicit Descriptor(int number) : number(number) {}
-  ~Descriptor() {
-    if (number >= 0)
-      ::close(number);
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  operator int() const { return number; }
-
-private:
-  int number;
-};
-
-std::vector<std::byte> readFile(const std::filesystem::path &path) {
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor < 0)
-    fail("cannot read {}: {}", path.string(), errnoText(errno));
-  struct stat status;
-  if (::fstat(descriptor, &status) != 0)
-    fail("cannot read {}: {}", path.string(), errnoText(errno));
-  if (!S_ISREG(status.st_mode))
-    fail("cannot read {}: expected a regular file", path.string());
-  if (static_cast<uint64_t>(status.st_size) > kMaxSize)
-    fail("{}: {} bytes are too many for a plan; the largest has {}", path.string(), status.st_size,
-         kMaxSize);
-  std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = ::read(descriptor, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      fail("cannot read {}: {}", path.string(), errnoText(errno));
-    if (count == 0)
-      break;
-    done += static_cast<size_t>(count);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 } // namespace
 
 PlanFile PlanFile::read(const std::filesystem::path &path) {
-  return parse(readFile(path), path.string());
+  const support::InputFile file(path);
+  if (file.size() > kMaxSize)
+    fail("{}: {} bytes are too many for a plan; the largest has {}", file.name(), file.size(),
+         kMaxSize);
+  return parse(file.readAll(), file.name());
 }
 
 PlanFile PlanFile::parse(std::vector<std::byte> bytes, std::string origin) {
@@ -173,7 +131,7 @@ void sealPlan(std::span<std::byte> file) {
 }
 
 void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan) {
-  writePlan(path, PlanFile::parse(encodePlan(plan), path.string()));
+  writePlan(path, PlanFile::parse(encodePlan(plan), support::shownPath(path)));
 }
 
 void writePlan(const std::filesystem::path &path, const PlanFile &plan) {

@@ -2,6 +2,7 @@
 #include "runtime/plan/Schedule.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <charconv>
@@ -64,7 +65,7 @@ NamedSchedule parseSchedule(std::string_view text) {
     support::fail("--scalar: '{}' is no number of a step; expected "
                   "NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N], "
                   "such as s=1,after=3000,over=2000,levels=10",
-                  whole);
+                  support::shown(whole));
   };
   NamedSchedule result;
   ScheduleT &schedule = result.schedule;
@@ -89,7 +90,8 @@ NamedSchedule parseSchedule(std::string_view text) {
       refuse();
   }
   if (schedule.warmup_steps == 0 && schedule.levels > 0)
-    support::fail("--scalar: levels of {} need over=STEPS to reach them", result.name);
+    support::fail("--scalar: levels of {} need over=STEPS to reach them",
+                  support::shown(result.name));
   return result;
 }
 
@@ -99,7 +101,7 @@ std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts)
     NamedSchedule next = parseSchedule(text);
     for (const NamedSchedule &other : result)
       if (other.name == next.name)
-        support::fail("--scalar: {} is given twice", next.name);
+        support::fail("--scalar: {} is given twice", support::shown(next.name));
     result.push_back(std::move(next));
   }
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <flatbuffers/flatbuffers.h>
 
@@ -39,10 +40,19 @@ private:
   int64_t index = -1;
 };
 
+/// An argument of a message: names, which are as long as the file says, are cut.
+template <typename T> decltype(auto) shownArgument(const T &value) {
+  if constexpr (std::is_convertible_v<const T &, std::string_view>)
+    return support::shown(std::string_view(value));
+  else
+    return value;
+}
+
 /// Throws Error: the path, then a message in fmt syntax.
 template <typename... Args>
 [[noreturn]] void failAt(const Path &path, fmt::format_string<Args...> format, Args &&...args) {
-  throw support::Error(path.text() + ": " + fmt::format(format, std::forward<Args>(args)...));
+  throw support::Error(path.text() + ": " +
+                       fmt::format(fmt::runtime(format), shownArgument(args)...));
 }
 
 /// Whether a number from a file is a value of a generated enum.

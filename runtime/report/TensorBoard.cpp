@@ -2,6 +2,7 @@
 #include "runtime/report/TensorBoard.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -79,7 +80,8 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path &directory) {
   std::error_code code;
   std::filesystem::create_directories(directory, code);
   if (code)
-    fail("cannot create the directory {}: {}", directory.string(), code.message());
+    fail("cannot create the directory {}: {}", hydra::support::shownPath(directory),
+         code.message());
   std::array<char, 256> host = {};
   if (::gethostname(host.data(), host.size() - 1) != 0)
     host = {"localhost"};
@@ -92,11 +94,8 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path &directory) {
     descriptor =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, readWriteForAll);
     if (descriptor < 0 && errno != EEXIST)
-      fail("cannot write {}: {}", path.string(), errnoText(errno));
+      fail("cannot write {}: {}", hydra::support::shownPath(path), errnoText(errno));
   }
-  std::string event = newEvent();
-  appendText(event, 3, "brain.Event:2"); // file_version
-  writeRecord(event);
 }
 
 TensorBoardWriter::~TensorBoardWriter() { ::close(descriptor); }
@@ -109,10 +108,17 @@ void TensorBoardWriter::writeRecord(const std::string &event) {
   appendRaw(record, masked(crc32c(event)));
   const ssize_t written = ::write(descriptor, record.data(), record.size());
   if (written != static_cast<ssize_t>(record.size()))
-    fail("cannot write {}: {}", path.string(), errnoText(written < 0 ? errno : ENOSPC));
+    fail("cannot write {}: {}", hydra::support::shownPath(path),
+         errnoText(written < 0 ? errno : ENOSPC));
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double value) {
+  if (!begun) {
+    std::string event = newEvent();
+    appendText(event, 3, "brain.Event:2"); // file_version
+    writeRecord(event);
+    begun = true;
+  }
   std::string scalar; // Summary.Value
   appendText(scalar, 1, tag);
   appendKey(scalar, 2, kFixed32); // simple_value

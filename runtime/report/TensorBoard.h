@@ -31,6 +31,7 @@ private:
 
   std::filesystem::path path;
   int descriptor = -1;
+  bool begun = false; // the file says which version it is of
 };
 
 /// CRC-32C (Castagnoli) of bytes.

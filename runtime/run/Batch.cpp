@@ -4,6 +4,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 namespace support = hydra::support;
+using support::shown;
 
 namespace {
 
@@ -21,17 +23,6 @@ int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, si
   double value = 0;
   support::toDoubles(dtype, std::span(values).subspan(index * size, size), std::span(&value, 1));
   return static_cast<int64_t>(value);
-}
-
-/// `3,17` for a row-major position.
-std::string placeText(const Tensor &tensor, int64_t index) {
-  std::string text;
-  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0;) {
-    const int64_t size = tensor.shape()->Get(d);
-    text = fmt::format("{}{}{}", index % size, text.empty() ? "" : ",", text);
-    index /= size;
-  }
-  return text;
 }
 
 } // namespace
@@ -47,7 +38,7 @@ void hydra::runtime::checkIds(const Input &input, const Tensor &tensor,
       continue;
     const std::string ignored =
         input.kind() == InputKind::labels ? fmt::format(", and not {}", input.ignored()) : "";
-    support::fail("{}[{}] = {} is not in [0, {}){}", input.name()->string_view(),
+    support::fail("{}{} = {} is not in [0, {}){}", shown(input.name()->string_view()),
                   placeText(tensor, i), id, input.limit(), ignored);
   }
 }
@@ -74,7 +65,7 @@ Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : so
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
     if (input->kind() == InputKind::values || dtypeOf(*tensor) != support::DType::I32)
       support::fail("text gives tokens and labels, but program {} also takes {}; use --inputs",
-                    program.name()->string_view(), input->name()->string_view());
+                    shown(program.name()->string_view()), shown(input->name()->string_view()));
     entries.push_back({input, tensor, std::vector<std::byte>(denseBytes(*tensor))});
   }
 }
@@ -90,7 +81,7 @@ void Batch::advance(uint64_t draw) {
         std::as_bytes(entry.input->kind() == InputKind::tokens ? rows.tokens : rows.labels);
     if (values.size() != entry.values.size())
       support::fail("a batch has {} bytes for input {}; expected {}", values.size(),
-                    entry.input->name()->string_view(), entry.values.size());
+                    shown(entry.input->name()->string_view()), entry.values.size());
     std::copy(values.begin(), values.end(), entry.values.begin());
   }
 }
@@ -101,7 +92,7 @@ void Batch::drawSynthetic(uint64_t draw) {
     const support::DType dtype = dtypeOf(*entry.tensor);
     if (entry.input->kind() == InputKind::values && dtype == support::DType::I32)
       support::fail("the input {} has no synthetic values; give it with --inputs",
-                    entry.input->name()->string_view());
+                    shown(entry.input->name()->string_view()));
     const size_t size = support::byteSize(dtype);
     const auto elements = static_cast<uint64_t>(elementsOf(*entry.tensor));
     const auto &shape = *entry.tensor->shape();

@@ -5,7 +5,9 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -16,13 +18,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <optional>
 #include <vector>
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::shown;
+using hydra::support::shownPath;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -31,6 +34,7 @@ namespace {
 constexpr int kFormat = 1;
 constexpr const char *kManifest = "checkpoint.json";
 constexpr const char *kTemporary = ".saving-"; // followed by the name of the checkpoint
+constexpr const char *kHash = "hash";          // of the rest of the manifest
 
 /// The files of a checkpoint, in the order they are written.
 constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
@@ -84,28 +88,143 @@ json identityOf(const PlanFile &file) {
           {"input", inputs}};
 }
 
-void checkIdentity(const fs::path &directory, const PlanFile &file, const json &saved) {
-  const json ours = identityOf(file).flatten(), theirs = saved.flatten();
-  std::map<std::string, std::pair<std::string, std::string>> values;
-  for (const auto &[key, value] : ours.items())
-    values[key].first = value.dump();
-  for (const auto &[key, value] : theirs.items())
-    values[key].second = value.dump();
-  for (const auto &[key, value] : values) {
-    if (value.first == value.second)
-      continue;
-    std::string name = key.substr(1);
-    std::replace(name.begin(), name.end(), '/', ' ');
-    const auto text = [](const std::string &t) { return t.empty() ? "nothing" : t; };
-    fail("{}: made by another plan: {} is {} there and {} in {}; --weights takes its parameters "
-         "alone",
-         directory.string(), name, text(value.second), text(value.first), file.origin());
+/// The numbers and texts of an object, by their paths: `symbol F`, `input tokens 0`.
+void collectValues(const json &value, const std::string &path,
+                   std::map<std::string, std::string> &values) {
+  if (!value.is_structured()) {
+    values[path] = value.dump();
+    return;
   }
+  for (const auto &[key, inner] : value.items()) // of an array, the keys are numbers
+    collectValues(inner, path.empty() ? key : path + " " + key, values);
 }
 
-/// One file of a checkpoint.
-void writeTensors(const fs::path &path, const PlanFile &file, Executor &executor,
-                  const std::vector<const Variable *> &variables,
+void checkIdentity(const fs::path &directory, const PlanFile &file, const json &saved) {
+  std::map<std::string, std::string> ours, theirs;
+  collectValues(identityOf(file), "", ours);
+  collectValues(saved, "", theirs);
+  const auto differs = [&](const std::string &name, const std::string *there,
+                           const std::string *here) {
+    const auto text = [](const std::string *t) { return t ? shown(*t) : "nothing"; };
+    fail("{}: made by another plan: {} is {} there and {} in {}; --weights takes its parameters "
+         "alone",
+         shownPath(directory), shown(name), text(there), text(here), file.origin());
+  };
+  for (const auto &[name, value] : ours) {
+    const auto there = theirs.find(name);
+    if (there == theirs.end() || there->second != value)
+      differs(name, there == theirs.end() ? nullptr : &there->second, &value);
+  }
+  for (const auto &[name, value] : theirs)
+    if (!ours.contains(name))
+      differs(name, &value, nullptr);
+}
+
+/// The same for the same content, however it is laid out.
+std::string hashOf(const json &manifest) {
+  const std::string text = manifest.dump(-1, ' ', false, json::error_handler_t::replace);
+  return hashText(std::as_bytes(std::span(text)));
+}
+
+/// checkpoint.json, of which nothing is believed.
+class ManifestReader {
+public:
+  explicit ManifestReader(const fs::path &path) : path(shownPath(path)) {
+    const hydra::support::InputFile file(path);
+    constexpr uint64_t most = 100'000'000;
+    if (file.size() > most)
+      damaged("{} bytes; expected at most {}", file.size(), most);
+    const std::vector<std::byte> bytes = file.readAll();
+    const auto *text = reinterpret_cast<const char *>(bytes.data());
+    constexpr int deepest = 16; // nothing recursive is done to what nests without end
+    const auto watch = [&](int depth, json::parse_event_t, json &) {
+      if (depth > deepest)
+        damaged("its objects nest more than {} deep", deepest);
+      return true;
+    };
+    content = json::parse(text, text + bytes.size(), watch, /*allow_exceptions=*/false);
+    if (!content.is_object())
+      damaged("expected an object in JSON");
+    const auto hash = content.find(kHash);
+    if (hash == content.end())
+      return; // older ones have none
+    const json found = *hash;
+    content.erase(hash);
+    if (found != hashOf(content))
+      damaged("its hash is {}; it says {}", hashOf(content), shown(found.dump()));
+  }
+
+  int64_t integer(const char *name, int64_t least, int64_t most) const {
+    const json &value = member(name);
+    // Negative ones are of a type of their own.
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() ? value.get<uint64_t>() > static_cast<uint64_t>(most)
+                                    : value.get<int64_t>() < least))
+      damaged("{} is {}; expected an integer from {} to {}", name, shown(value.dump()), least,
+              most);
+    return value.get<int64_t>();
+  }
+  uint64_t seed() const {
+    const json &value = member("seed");
+    if (!value.is_number_unsigned())
+      damaged("seed is {}; expected an integer from 0 to 2^64-1", shown(value.dump()));
+    return value.get<uint64_t>();
+  }
+  std::string text(const char *name) const { return textOf(name, member(name)); }
+  std::map<std::string, std::string> texts(const char *name) const {
+    std::map<std::string, std::string> result;
+    for (const auto &[key, value] : object(name).items())
+      result[key] = textOf(fmt::format("{} of {}", name, shown(key)), value);
+    return result;
+  }
+  const json &object(const char *name) const {
+    const json &value = member(name);
+    if (!value.is_object())
+      damaged("{} is {}; expected an object", name, shown(value.dump()));
+    return value;
+  }
+
+  template <typename... Args>
+  [[noreturn]] void damaged(fmt::format_string<Args...> format, Args &&...args) const {
+    fail("{} is damaged: {}", path, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+private:
+  const json &member(const char *name) const {
+    const auto found = content.find(name);
+    if (found == content.end())
+      damaged("it has no {}", name);
+    return *found;
+  }
+  std::string textOf(const std::string &name, const json &value) const {
+    if (!value.is_string())
+      damaged("{} is {}; expected a string", name, shown(value.dump()));
+    return value.get<std::string>();
+  }
+
+  std::string path;
+  json content;
+};
+
+/// Throws NotFinite, in which `what` was to be saved.
+void checkFinite(const fs::path &what, const Variable &variable, const Tensor &tensor,
+                 std::span<const std::byte> values) {
+  const hydra::support::DType dtype = dtypeOf(tensor);
+  const std::optional<size_t> bad = hydra::support::firstNotFinite(dtype, values);
+  if (!bad)
+    return;
+  const size_t size = hydra::support::byteSize(dtype);
+  double value = 0;
+  hydra::support::toDoubles(dtype, values.subspan(*bad * size, size), std::span(&value, 1));
+  throw NotFinite(fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
+                              "(what was saved before stays)",
+                              shownPath(what), shown(variable.name()->string_view()),
+                              placeText(tensor, static_cast<int64_t>(*bad)), value));
+}
+
+/// One file of `what` is to be saved, or all of it.
+void writeTensors(const fs::path &path, const fs::path &what, const PlanFile &file,
+                  Executor &executor, const std::vector<const Variable *> &variables,
                   const hydra::support::SafetensorsMetadata &metadata, json *hashes) {
   const auto &tensors = *file.plan().tensors();
   std::vector<hydra::support::TensorInfo> infos;
@@ -118,6 +237,7 @@ void writeTensors(const fs::path &path, const PlanFile &file, Executor &executor
   for (const Variable *variable : variables) {
     bytes.resize(denseBytes(*tensors.Get(variable->tensor())));
     executor.read(variable->tensor(), bytes);
+    checkFinite(what, *variable, *tensors.Get(variable->tensor()), bytes);
     if (hashes)
       (*hashes)[variable->name()->str()] = hashText(bytes);
     writer.append(variable->name()->string_view(), bytes);
@@ -144,7 +264,7 @@ hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const Train
 
 void syncDirectory(int descriptor, const fs::path &path) {
   if (::fsync(descriptor) != 0 && errno != EINVAL) // EINVAL: no sync of directories there
-    fail("cannot sync {}: {}", path.string(), hydra::support::errnoText(errno));
+    fail("cannot sync {}: {}", shownPath(path), hydra::support::errnoText(errno));
 }
 
 /// A directory that is removed unless it is kept.
@@ -154,7 +274,7 @@ public:
     std::error_code code;
     fs::remove_all(path, code);
     if (!fs::create_directory(path, code))
-      fail("cannot create {}: {}", path.string(), code.message());
+      fail("cannot create {}: {}", shownPath(path), code.message());
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -168,31 +288,30 @@ public:
 
 } // namespace
 
-CheckpointFolder::CheckpointFolder(const fs::path &path, int keep, int64_t step)
-    : folder(path), keep(keep) {
+CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step) : folder(path) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code)
-    fail("cannot create the folder {}: {}", folder.string(), code.message());
+    fail("cannot create the folder {}: {}", shownPath(folder), code.message());
   descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
-    fail("cannot open the folder {}: {}", folder.string(), support::errnoText(errno));
+    fail("cannot open the folder {}: {}", shownPath(folder), support::errnoText(errno));
   try {
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
-      fail("another run saves into {}; choose another folder for --save", folder.string());
+      fail("another run saves into {}; choose another folder for --save", shownPath(folder));
     if (::access(folder.c_str(), W_OK) != 0)
-      fail("cannot write into the folder {}: {}", folder.string(), support::errnoText(errno));
+      fail("cannot write into the folder {}: {}", shownPath(folder), support::errnoText(errno));
     const std::map<int64_t, fs::path> present = checkpointsIn(folder);
     if (!present.empty() && present.rbegin()->first > step)
       fail("{} is there, but this run begins at step {}; continue with --resume auto, or choose "
            "another folder for --save",
-           present.rbegin()->second.string(), step);
+           shownPath(present.rbegin()->second), step);
     for (const fs::directory_entry &entry : fs::directory_iterator(folder))
       if (entry.path().filename().string().starts_with(kTemporary))
         fs::remove_all(entry.path(), code);
   } catch (const fs::filesystem_error &error) {
     ::close(descriptor);
-    fail("cannot read the folder {}: {}", folder.string(), error.code().message());
+    fail("cannot read the folder {}: {}", shownPath(folder), error.code().message());
   } catch (...) {
     ::close(descriptor);
     throw;
@@ -211,15 +330,14 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
     for (const Variable *variable : *file.plan().variables())
       if (!isCopy(*variable) && fileOf(*variable) == name)
         variables.push_back(variable);
-    writeTensors(temporary.path / name, file, executor, variables, metadataOf(file, &state),
+    writeTensors(temporary.path / name, target, file, executor, variables, metadataOf(file, &state),
                  &hashes);
   }
-  const std::string manifest =
-      json{{"format", kFormat},  {"step", state.step},           {"seed", state.seed},
-           {"data", state.data}, {"schedules", state.schedules}, {"plan", identityOf(file)},
-           {"hashes", hashes}}
-          .dump(2) +
-      "\n";
+  json content{{"format", kFormat},  {"step", state.step},           {"seed", state.seed},
+               {"data", state.data}, {"schedules", state.schedules}, {"plan", identityOf(file)},
+               {"hashes", hashes}};
+  content[kHash] = hashOf(content);
+  const std::string manifest = content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   {
     support::AtomicFile out(temporary.path / kManifest);
     out.write(std::as_bytes(std::span(manifest)));
@@ -229,10 +347,13 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   const bool replaces = fs::exists(target);
   if (::renameat2(AT_FDCWD, temporary.path.c_str(), AT_FDCWD, target.c_str(),
                   replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0)
-    fail("cannot rename the finished checkpoint to {}: {}", target.string(),
+    fail("cannot rename the finished checkpoint to {}: {}", shownPath(target),
          support::errnoText(errno));
   syncDirectory(descriptor, folder);
+  return target;
+}
 
+void CheckpointFolder::prune(int keep) {
   std::map<int64_t, fs::path> present = checkpointsIn(folder);
   while (present.size() > static_cast<size_t>(keep)) {
     std::error_code code;
@@ -242,43 +363,37 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
     if (!code)
       fs::remove_all(doomed, code);
     if (code)
-      fail("cannot remove the old checkpoint {}: {}", present.begin()->second.string(),
+      fail("cannot remove the old checkpoint {}: {}", shownPath(present.begin()->second),
            code.message());
     present.erase(present.begin());
   }
-  return target;
 }
 
 bool Checkpoint::exists(const fs::path &path) {
-  return fs::exists(path / kManifest) || !checkpointsIn(path).empty();
+  std::error_code code;
+  return fs::exists(path / kManifest, code) || !checkpointsIn(path).empty();
 }
 
 Checkpoint::Checkpoint(const fs::path &path, const PlanFile &file) : file(file), directory(path) {
-  if (!fs::exists(path / kManifest)) {
+  std::error_code code;
+  if (!fs::exists(path / kManifest, code)) {
     const std::map<int64_t, fs::path> present = checkpointsIn(path);
     if (present.empty())
-      fail("there is no checkpoint in {}", path.string());
+      fail("there is no checkpoint in {}", shownPath(path));
     directory = present.rbegin()->second;
   }
-  const fs::path manifest = directory / kManifest;
-  std::ifstream in(manifest);
-  if (!in)
-    fail("cannot read {}: {}", manifest.string(), support::errnoText(errno));
-  try {
-    const json content = json::parse(in);
-    if (const int format = content.at("format"); format != kFormat)
-      fail("{}: checkpoint format {}; expected {}", manifest.string(), format, kFormat);
-    checkIdentity(directory, file, content.at("plan"));
-    training.step = content.at("step");
-    training.seed = content.at("seed");
-    training.data = content.at("data");
-    training.schedules = content.at("schedules").get<std::map<std::string, std::string>>();
-    hashes = content.at("hashes").get<std::map<std::string, std::string>>();
-  } catch (const json::exception &error) {
-    fail("{} is damaged: {}", manifest.string(), error.what());
-  }
-  if (training.step < 0)
-    fail("{} is damaged: step {}", manifest.string(), training.step);
+  const ManifestReader manifest(directory / kManifest);
+  if (const int64_t format = manifest.integer("format", 1, INT32_MAX); format != kFormat)
+    fail("{}: checkpoint format {}; expected {}", shownPath(directory), format, kFormat);
+  checkIdentity(directory, file, manifest.object("plan"));
+  constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
+  training.step = manifest.integer("step", 0, mostSteps);
+  if (const auto named = stepOf(directory); named && *named != training.step)
+    manifest.damaged("step is {} in a checkpoint of step {}", training.step, *named);
+  training.seed = manifest.seed();
+  training.data = manifest.text("data");
+  training.schedules = manifest.texts("schedules");
+  hashes = manifest.texts("hashes");
 }
 
 void Checkpoint::restore(Executor &executor) const {
@@ -292,10 +407,10 @@ void Checkpoint::restore(Executor &executor) const {
     std::vector<std::byte> values = from.values(name, *tensors.Get(variable.tensor()));
     const auto hash = hashes.find(std::string(name));
     if (hash == hashes.end())
-      fail("{}: tensor {} has no hash in {}", from.path(), name, kManifest);
+      fail("{}: tensor {} has no hash in {}", from.path(), shown(name), kManifest);
     if (hash->second != hashText(values))
-      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", from.path(), name,
-           hashText(values), kManifest, hash->second);
+      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", from.path(), shown(name),
+           hashText(values), kManifest, shown(hash->second));
     return values;
   };
   // Everything is checked before anything is changed.
@@ -312,5 +427,5 @@ void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, E
   for (const Variable *variable : *file.plan().variables())
     if (variable->kind() == VariableKind::param)
       parameters.push_back(variable);
-  writeTensors(path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
+  writeTensors(path, path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
 }

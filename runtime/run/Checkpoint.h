@@ -11,6 +11,7 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Executor.h"
+#include "runtime/support/Error.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -29,26 +30,33 @@ struct TrainingState {
   std::map<std::string, std::string> schedules; // of scalars, in words
 };
 
+/// Values that are infinite or NaN, which no file of a run may hold.
+class NotFinite : public support::Error {
+public:
+  using Error::Error;
+};
+
 /// The checkpoints of one run. While it lives, no other process can open the same folder.
 class CheckpointFolder {
 public:
-  /// Creates the folder if need be, and removes what an interrupted save left in it. Of the
-  /// checkpoints in it, `keep` >= 1 will remain. Throws Error when another process holds the
-  /// folder, or when it has checkpoints of steps after `step`, where the run begins: two runs would
-  /// mix.
-  CheckpointFolder(const std::filesystem::path &path, int keep, int64_t step);
+  /// Creates the folder if need be, and removes what an interrupted save left in it. Throws Error
+  /// when another process holds the folder, or when it has checkpoints of steps after `step`, where
+  /// the run begins: two runs would mix.
+  CheckpointFolder(const std::filesystem::path &path, int64_t step);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Saves all variables of the plan and returns the new directory; then removes the oldest ones. A
-  /// checkpoint of the same step is replaced. Throws Error when it cannot be written; then nothing
-  /// of it remains, and the others are untouched.
+  /// Saves all variables of the plan and returns the new directory. A checkpoint of the same step
+  /// is replaced. Throws Error when it cannot be written, NotFinite when a value is not finite;
+  /// then nothing of it remains, and the others are untouched.
   std::filesystem::path save(const PlanFile &file, Executor &executor, const TrainingState &state);
+
+  /// Removes the oldest checkpoints but `keep` >= 1. Throws Error when it cannot.
+  void prune(int keep);
 
 private:
   std::filesystem::path folder;
-  int keep;
   int descriptor; // of the folder, locked
 };
 
@@ -77,7 +85,8 @@ private:
   std::map<std::string, std::string> hashes; // by tensor
 };
 
-/// Writes the parameters alone. Throws Error when the file cannot be written.
+/// Writes the parameters alone. Throws Error when the file cannot be written, NotFinite when one of
+/// them is not finite.
 void exportWeights(const std::filesystem::path &path, const PlanFile &file, Executor &executor);
 
 } // namespace hydra::runtime

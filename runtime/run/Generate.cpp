@@ -4,6 +4,7 @@
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Philox.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <charconv>
@@ -97,8 +98,8 @@ std::vector<int32_t> hydra::runtime::encodeText(Tokenizer tokenizer, std::string
     int32_t token = 0;
     const auto [rest, error] = std::from_chars(at, end, token);
     if (error != std::errc())
-      fail("cannot read token ids from '{}' at '{}'; expected numbers", text,
-           std::string_view(at, static_cast<size_t>(end - at)));
+      fail("cannot read token ids from '{}' at '{}'; expected numbers", support::shown(text),
+           support::shown(std::string_view(at, static_cast<size_t>(end - at))));
     tokens.push_back(token);
     at = rest;
   }

@@ -2,23 +2,17 @@
 #include "runtime/run/Progress.h"
 
 #include "runtime/report/Units.h"
-#include "runtime/support/Error.h"
+#include "runtime/run/StandardOutput.h"
+
+#include <fmt/core.h>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
 
 namespace {
-
-void print(const std::string &text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    hydra::support::fail("cannot write to standard output: {}", hydra::support::errnoText(errno));
-}
 
 /// `1h 02m`, `3m 07s`, `42s`.
 std::string durationText(double seconds) {
@@ -59,7 +53,7 @@ std::string Progress::liveText() const {
 
 void Progress::clearLive() {
   if (liveShown)
-    print("\r\033[K");
+    say("\r\033[K");
   liveShown = false;
 }
 
@@ -71,8 +65,8 @@ void Progress::step(const StepReport &report) {
   if (!options.live) {
     if (report.step % options.every == 0 || report.step == options.lastStep ||
         report.step == options.firstStep + 1)
-      print(fmt::format("step {:>{}}  loss {:.6f}  {}\n", report.step,
-                        std::to_string(options.lastStep).size(), report.loss, fields(report)));
+      say(fmt::format("step {:>{}}  loss {:.6f}  {}\n", report.step,
+                      std::to_string(options.lastStep).size(), report.loss, fields(report)));
     return;
   }
   const auto now = std::chrono::steady_clock::now();
@@ -80,7 +74,7 @@ void Progress::step(const StepReport &report) {
   if (liveShown && now - drawn < pause && report.step != options.lastStep)
     return;
   drawn = now;
-  print("\r" + liveText().substr(0, terminalWidth() - 1) + "\033[K");
+  say("\r" + liveText().substr(0, terminalWidth() - 1) + "\033[K");
   liveShown = true;
 }
 
@@ -91,11 +85,11 @@ void Progress::heldOut(int64_t step, double loss, double seconds) {
 
 void Progress::note(const std::string &text) {
   clearLive();
-  print(text + "\n");
+  say(text + "\n");
 }
 
 void Progress::finish() {
   if (liveShown)
-    print("\n");
+    say("\n");
   liveShown = false;
 }

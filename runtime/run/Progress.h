@@ -25,8 +25,7 @@ struct ProgressOptions {
   bool live = false; // one line that is overwritten, for terminals
 };
 
-/// Writes to standard output: on a terminal one live line, otherwise plain lines. Throws Error when
-/// it cannot.
+/// Writes to standard output (see `say`): on a terminal one live line, otherwise plain lines.
 class Progress {
 public:
   explicit Progress(const ProgressOptions &options) : options(options) {}

@@ -3,48 +3,95 @@
 
 #include "runtime/report/TensorBoard.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <nlohmann/json.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 using namespace hydra::runtime;
+using hydra::support::errnoText;
 using hydra::support::fail;
 using nlohmann::ordered_json;
 
-RunLog::RunLog(const std::optional<std::filesystem::path> &jsonLines,
-               const std::optional<std::filesystem::path> &tensorboard, bool append) {
-  if (jsonLines) {
-    path = *jsonLines;
-    file.open(path, append ? std::ios::app : std::ios::trunc);
-    if (!file)
-      fail("cannot write the log {}: {}", path.string(), support::errnoText(errno));
-  }
-  if (tensorboard)
-    events = std::make_unique<report::TensorBoardWriter>(*tensorboard);
+namespace {
+
+void warn(const std::string &problem) {
+  std::fprintf(stderr, "hydra-run: %s; training goes on without it\n",
+               hydra::support::oneLine(problem).c_str());
 }
 
-RunLog::~RunLog() = default;
+/// One line; names that are no UTF-8 are made so.
+std::string lineOf(const ordered_json &event) {
+  return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+} // namespace
+
+RunLog::RunLog(const std::optional<std::filesystem::path> &jsonLines,
+               const std::optional<std::filesystem::path> &tensorboard, bool append) {
+  if (tensorboard)
+    events = std::make_unique<report::TensorBoardWriter>(*tensorboard);
+  if (jsonLines) {
+    path = *jsonLines;
+    const mode_t readWriteForAll = 0666; // less the umask
+    descriptor =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
+               readWriteForAll);
+    if (descriptor < 0)
+      fail("cannot write the log {}: {}", support::shownPath(path), errnoText(errno));
+  }
+}
+
+RunLog::~RunLog() { closeLines(); }
+
+void RunLog::closeLines() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+  descriptor = -1;
+}
 
 void RunLog::write(const std::string &line) {
-  if (path.empty())
+  if (descriptor < 0)
     return;
-  errno = 0;
-  file << line << '\n' << std::flush;
-  if (!file)
-    fail("cannot write the log {}: {}", path.string(), support::errnoText(errno));
+  struct stat before = {};
+  ::fstat(descriptor, &before);
+  const ssize_t written = ::write(descriptor, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()))
+    return;
+  const int code = written < 0 ? errno : ENOSPC;
+  // Half a line would spoil what a resumed run appends.
+  if (written > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor, before.st_size) != 0)
+    warn(fmt::format("the last line of {} is cut", support::shownPath(path)));
+  closeLines();
+  warn(fmt::format("cannot write the log {}: {}", support::shownPath(path), errnoText(code)));
+}
+
+void RunLog::addEvents(const std::function<void(report::TensorBoardWriter &)> &add) {
+  if (!events)
+    return;
+  try {
+    add(*events);
+  } catch (const support::Error &error) {
+    events.reset();
+    warn(error.what());
+  }
 }
 
 void RunLog::start(const std::string &plan, const std::string &model, int64_t firstStep,
                    int64_t lastStep, uint64_t tokensPerStep) {
-  write(ordered_json{{"event", "start"},
-                     {"plan", plan},
-                     {"model", model},
-                     {"step", firstStep},
-                     {"last_step", lastStep},
-                     {"tokens_per_step", tokensPerStep}}
-            .dump());
+  write(lineOf(ordered_json{{"event", "start"},
+                            {"plan", plan},
+                            {"model", model},
+                            {"step", firstStep},
+                            {"last_step", lastStep},
+                            {"tokens_per_step", tokensPerStep}}));
 }
 
 void RunLog::step(const StepReport &report) {
@@ -57,27 +104,26 @@ void RunLog::step(const StepReport &report) {
   line["step_ms"] = report.seconds * 1e3;
   line["data_ms"] = report.dataSeconds * 1e3;
   line["tokens_per_second"] = rate;
-  write(line.dump());
-  if (!events)
-    return;
-  events->scalar("train/loss", report.step, report.loss);
-  if (report.learningRate)
-    events->scalar("train/learning_rate", report.step, *report.learningRate);
-  if (report.gradientNorm)
-    events->scalar("train/grad_norm", report.step, *report.gradientNorm);
-  events->scalar("train/tokens_per_second", report.step, rate);
+  write(lineOf(line));
+  addEvents([&](report::TensorBoardWriter &to) {
+    to.scalar("train/loss", report.step, report.loss);
+    if (report.learningRate)
+      to.scalar("train/learning_rate", report.step, *report.learningRate);
+    if (report.gradientNorm)
+      to.scalar("train/grad_norm", report.step, *report.gradientNorm);
+    to.scalar("train/tokens_per_second", report.step, rate);
+  });
 }
 
 void RunLog::heldOut(int64_t step, double loss) {
-  write(ordered_json{{"event", "eval"}, {"step", step}, {"held_out_loss", loss}}.dump());
-  if (events)
-    events->scalar("eval/held_out_loss", step, loss);
+  write(lineOf(ordered_json{{"event", "eval"}, {"step", step}, {"held_out_loss", loss}}));
+  addEvents([&](report::TensorBoardWriter &to) { to.scalar("eval/held_out_loss", step, loss); });
 }
 
 void RunLog::checkpoint(int64_t step, const std::filesystem::path &saved) {
-  write(ordered_json{{"event", "checkpoint"}, {"step", step}, {"path", saved.string()}}.dump());
+  write(lineOf(ordered_json{{"event", "checkpoint"}, {"step", step}, {"path", saved.string()}}));
 }
 
 void RunLog::end(int64_t step, const std::string &reason) {
-  write(ordered_json{{"event", "end"}, {"step", step}, {"reason", reason}}.dump());
+  write(lineOf(ordered_json{{"event", "end"}, {"step", step}, {"reason", reason}}));
 }

@@ -5,6 +5,7 @@
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,8 @@
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
+
+namespace support = hydra::support;
 
 namespace {
 
@@ -33,11 +36,12 @@ void checkType(const std::string &name, const Tensor &tensor, const ScheduleT &s
     return;
   const bool whole = dtypeOf(tensor) == hydra::support::DType::I32;
   if (whole && (schedule.peak != std::nearbyint(schedule.peak) || schedule.warmup_steps > 0))
-    hydra::support::fail("scalar {}: takes whole numbers, not {}", name, scheduleText(schedule));
+    hydra::support::fail("scalar {}: takes whole numbers, not {}", support::shown(name),
+                         scheduleText(schedule));
   const double most =
       whole ? std::numeric_limits<int32_t>::max() : std::numeric_limits<float>::max();
   if (std::abs(schedule.peak) > most)
-    hydra::support::fail("scalar {}: {:g} is beyond its type", name, schedule.peak);
+    hydra::support::fail("scalar {}: {:g} is beyond its type", support::shown(name), schedule.peak);
 }
 
 } // namespace
@@ -55,7 +59,7 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
     try {
       schedule = resolveSchedule(schedule, runSteps > 0 ? runSteps : kNoEnd);
     } catch (const support::Error &error) {
-      support::fail("{}: {}", name, error.what());
+      support::fail("{}: {}", support::shown(name), error.what());
     }
     checkType(name, *plan.tensors()->Get(scalar->tensor()), schedule);
     entries.push_back(
@@ -63,9 +67,10 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
   }
   for (const auto &[name, change] : changes) {
     if (names.empty())
-      support::fail("the plan has no run-time scalars, so no '{}'", name);
+      support::fail("the plan has no run-time scalars, so no '{}'", support::shown(name));
     if (!value(name, 0))
-      support::fail("the plan has no scalar '{}'; it has {}", name, names);
+      support::fail("the plan has no scalar '{}'; it has {}", support::shown(name),
+                    support::shown(names, 300));
   }
 }
 

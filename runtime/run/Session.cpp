@@ -3,9 +3,11 @@
 
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -15,6 +17,8 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::shown;
+using hydra::support::shownPath;
 
 namespace {
 
@@ -24,7 +28,8 @@ SessionOptions withSeed(SessionOptions options) {
     return options;
   const uint64_t saved = options.resume->state().seed;
   if (options.seed.value_or(saved) != saved)
-    fail("{}: made with --seed {}, not {}", options.resume->path().string(), saved, *options.seed);
+    fail("{}: made with --seed {}, not {}", shownPath(options.resume->path()), saved,
+         *options.seed);
   options.seed = saved;
   return options;
 }
@@ -41,7 +46,8 @@ withGivenScalars(const Plan &plan, const GivenTensors *given,
     if (!given || !given->has(name) || !canBeGiven(*scalar))
       continue;
     if (changes.contains(name))
-      fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(), name);
+      fail("{}: tensor '{}' is also given by a flag; expected one of them", given->path(),
+           shown(name));
     const Tensor &tensor = *plan.tensors()->Get(scalar->tensor());
     double value = 0.0;
     hydra::support::toDoubles(dtypeOf(tensor), given->values(name, tensor), std::span(&value, 1));
@@ -63,13 +69,11 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
               options.steps),
-      trainPlan(file.plan().header()->mode()->string_view() == "train") {
-  const Plan &plan = file.plan();
+      data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
-    if (options.steps > 0 && saved.data != dataOf(options))
-      fail("{}: trained on {}, not {}", options.resume->path().string(), saved.data,
-           dataOf(options));
+    if (options.steps > 0 && saved.data != data)
+      fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
     step = saved.step;
   }
   if (trainPlan)
@@ -88,7 +92,8 @@ void Session::makeTrainingParts() {
     const uint64_t first = static_cast<uint64_t>(std::max(step, begin)) * plan.accumulation();
     return makePart(program, true,
                     options.text ? &options.text->training(*plan.programs()->Get(program), first)
-                                 : nullptr);
+                                 : nullptr,
+                    plan.accumulation());
   };
   if (plan.phases())
     for (const planfile::TrainingPhase *phase : *plan.phases()) {
@@ -141,7 +146,8 @@ uint32_t Session::programNamed(std::string_view name) const {
   fail("{}: a train plan, but it has no program {}", file.origin(), name);
 }
 
-Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source) {
+Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source,
+                                uint64_t runs) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
   int64_t loss = -1, norm = -1;
@@ -153,12 +159,16 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
       loss = output->tensor();
   }
   if (needsLoss && loss < 0)
-    fail("{}: program {} has no scalar output loss", file.origin(), program.name()->string_view());
-  return {index,
-          source  ? Batch(plan, program, *source)
-          : given ? Batch(plan, program, *given)
-                  : Batch(plan, program, seed()),
-          loss, norm};
+    fail("{}: program {} has no scalar output loss", file.origin(),
+         shown(program.name()->string_view()));
+  Part part{index, {}, loss, norm};
+  const uint64_t batches = source ? runs : 1;
+  part.batches.reserve(batches);
+  for (uint64_t i = 0; i < batches; ++i)
+    part.batches.push_back(source  ? Batch(plan, program, *source)
+                           : given ? Batch(plan, program, *given)
+                                   : Batch(plan, program, seed()));
+  return part;
 }
 
 const Session::Part &Session::nextPart() const {
@@ -182,12 +192,16 @@ uint64_t Session::tokens() const {
   return tokensPerRun(plan, *plan.programs()->Get(nextPart().program)) * plan.accumulation();
 }
 
-double Session::runPart(Part &part, uint64_t draw) {
+void Session::drawInputs(Part &part, uint64_t draw) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  part.batch.advance(draw);
+  for (Batch &batch : part.batches)
+    batch.advance(draw++);
   waited += std::chrono::duration<double>(Clock::now() - begin).count();
-  part.batch.write(executor);
+}
+
+double Session::runPart(const Part &part, uint64_t batch) {
+  part.batches[batch].write(executor);
   executor.run(part.program);
   return part.loss < 0 ? 0.0 : readScalar(static_cast<uint32_t>(part.loss));
 }
@@ -238,30 +252,43 @@ std::string Session::note() const {
 
 double Session::advance() {
   scalars.write(executor, step);
-  if (step > 0)
-    previousNorm = gradientNorm().value_or(0.0);
   Part &part = nextPart();
   waited = 0;
-  const uint64_t runs = file.plan().accumulation();
+  const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
-  for (uint64_t i = 0; i < runs; ++i)
-    loss += runPart(part, nextBatch() + i);
+  for (uint64_t i = 0; i < runs; ++i) {
+    // Those of files all before the first run: one that cannot be read is met between two steps.
+    if (i % ahead == 0)
+      drawInputs(part, nextBatch() + i);
+    sound = false;
+    loss += runPart(part, i % ahead);
+  }
   if (parts.size() > 1)
     runPart(parts[1], 0);
-  normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
+  const int64_t normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
+  previousNorm = norm;
+  norm.reset();
+  if (normTensor >= 0)
+    norm = readScalar(static_cast<uint32_t>(normTensor));
   loss /= static_cast<double>(runs);
   ++step;
-  if (trainPlan && !std::isfinite(loss))
-    fail("step {}: the loss is {}{}", step, loss, causeOfBadLoss());
+  if (trainPlan) {
+    checkFinite("loss", loss);
+    checkFinite("gradient norm", norm.value_or(0.0));
+  }
+  sound = true;
   return trainPlan ? loss : 0.0;
 }
 
-std::string Session::causeOfBadLoss() const {
+void Session::checkFinite(std::string_view what, double value) {
+  if (std::isfinite(value))
+    return;
+  sound = false;
   std::string text;
   if (const std::optional<double> rate = scalars.value("lr", step - 1))
     text += fmt::format("; learning rate {:g}", *rate);
-  if (normTensor >= 0 && step > 1)
-    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, previousNorm);
+  if (previousNorm)
+    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
   size_t bad = 0, count = 0;
   std::string first;
   for (const Variable *variable : *file.plan().variables()) {
@@ -269,17 +296,12 @@ std::string Session::causeOfBadLoss() const {
       continue;
     ++count;
     if (!isFinite(file, executor, *variable) && bad++ == 0)
-      first = variable->name()->str();
+      first = shown(variable->name()->string_view());
   }
   text += bad == 0 ? "; all parameters are finite"
                    : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,
                                  count, first);
-  return text;
-}
-
-std::optional<double> Session::gradientNorm() const {
-  return normTensor < 0 ? std::nullopt
-                        : std::optional(readScalar(static_cast<uint32_t>(normTensor)));
+  fail("step {}: the {} is {}{}", step, what, value, text);
 }
 
 uint64_t Session::nextBatch() const {
@@ -287,7 +309,7 @@ uint64_t Session::nextBatch() const {
 }
 
 TrainingState Session::state() const {
-  TrainingState state{.step = step, .seed = seed(), .data = dataOf(options), .schedules = {}};
+  TrainingState state{.step = step, .seed = seed(), .data = data, .schedules = {}};
   for (const auto &[name, words] : scalars.describe())
     state.schedules[name] = words;
   return state;
@@ -295,14 +317,22 @@ TrainingState Session::state() const {
 
 double Session::evaluate() {
   scalars.write(executor, step);
-  if (!options.text)
-    return runPart(*eval, nextBatch());
+  if (!options.text) {
+    drawInputs(*eval, nextBatch());
+    const double loss = runPart(*eval, 0);
+    checkFinite("loss after it", loss);
+    return loss;
+  }
   options.text->rewindHeldOut();
   const uint64_t batches = options.text->heldOutBatches();
   double sum = 0.0;
-  for (uint64_t i = 0; i < batches; ++i)
-    sum += runPart(*eval, i);
-  return sum / static_cast<double>(batches);
+  for (uint64_t i = 0; i < batches; ++i) {
+    drawInputs(*eval, i);
+    sum += runPart(*eval, 0);
+  }
+  const double loss = sum / static_cast<double>(batches);
+  checkFinite("held-out loss", loss);
+  return loss;
 }
 
 SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session &session,

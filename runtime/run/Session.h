@@ -50,10 +50,15 @@ public:
   planfile::Cost cost() const;
 
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
-  /// Error with the likely cause when a training loss is not finite.
+  /// Error when the batches of the step cannot be read, and then nothing has changed; and, with the
+  /// likely cause, when a training loss or the norm of its gradients is not finite.
   double advance();
+  /// Whether parameters and states are those between two steps, as far as is known: not while a
+  /// step has begun and failed, or gave a loss or norm that is not finite.
+  bool isSound() const { return sound; }
   /// The loss of the present parameters by the program `eval`: with text, the mean over the
-  /// held-out batches; otherwise on the batch of the next step.
+  /// held-out batches; otherwise on the batch of the next step. Throws Error, with the likely
+  /// cause, when it is not finite.
   double evaluate();
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
@@ -72,7 +77,7 @@ public:
   /// Seconds of the last step that were spent waiting for its batches.
   double dataSeconds() const { return waited; }
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.
-  std::optional<double> gradientNorm() const;
+  std::optional<double> gradientNorm() const { return norm; }
   /// What the schedules say for the next step.
   const Scalars &schedules() const { return scalars; }
   /// For a checkpoint.
@@ -81,22 +86,28 @@ public:
 private:
   friend class SessionOutputs;
 
-  /// A program with its inputs; `loss` is the tensor of that output, or -1.
+  /// A program with its inputs: of what is read from files, a batch for each of its runs in a step.
+  /// `loss` is the tensor of that output, or -1.
   struct Part {
     uint32_t program;
-    Batch batch;
+    std::vector<Batch> batches;
     int64_t loss;
     int64_t gradientNorm; ///< the tensor of that output, or -1
   };
 
   uint32_t programNamed(std::string_view name) const;
-  Part makePart(uint32_t program, bool needsLoss, BatchSource *source);
-  double runPart(Part &part, uint64_t draw);
+  /// `runs`: of the program in a step.
+  Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
+  /// The batches of the part become those from number `draw` on.
+  void drawInputs(Part &part, uint64_t draw);
+  /// Returns the loss of one batch of the part.
+  double runPart(const Part &part, uint64_t batch);
   /// One number, without allocating: it is read in every step.
   double readScalar(uint32_t tensor) const;
   std::vector<double> readTensor(uint32_t tensor) const;
-  /// What a user can go by when the loss is not finite.
-  std::string causeOfBadLoss() const;
+  /// Throws Error, with what a user can go by, unless the value is finite: parameters that give such
+  /// ones are not sound.
+  void checkFinite(std::string_view what, double value);
   uint64_t seed() const { return options.seed.value_or(0); }
   /// Number of the first batch of the next step.
   uint64_t nextBatch() const;
@@ -108,6 +119,7 @@ private:
   SessionOptions options;
   std::unique_ptr<GivenTensors> given;
   Scalars scalars;
+  std::string data; // what batches come from: told while the files are as they were
   bool trainPlan;
   /// The program of the next step, or the first of two.
   const Part &nextPart() const;
@@ -120,10 +132,10 @@ private:
   };
   std::vector<EarlyPart> early; // in place of train at first
   std::optional<Part> eval;
-  int64_t normTensor = -1; // of the last step; -1: it has none
-  double previousNorm = 0; // of the step before the last one
+  std::optional<double> norm, previousNorm; // of the last step, and the one before
   double waited = 0;
   int64_t step = 0;
+  bool sound = true;
 };
 
 /// The file that a session leaves: for a call, the outputs of its program by their names; for

@@ -1,4 +1,4 @@
-// The handlers of SIGINT and SIGTERM.
+// The handlers of SIGINT, SIGTERM and SIGHUP.
 #include "runtime/run/StopSignal.h"
 
 #include <csignal>
@@ -18,6 +18,13 @@ void setHandlers(void (*handler)(int)) {
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  // Nobody asked twice when a terminal that closes sends it twice (the kernel, then the shell). Who
+  // started the program with nohup wants it to be ignored.
+  struct sigaction hangup = {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  action.sa_flags = SA_RESTART;
+  if (hangup.sa_handler != SIG_IGN)
+    ::sigaction(SIGHUP, &action, nullptr);
 }
 
 } // namespace

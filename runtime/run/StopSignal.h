@@ -1,4 +1,5 @@
-// A polite end: the first SIGINT or SIGTERM asks, the second one ends the process at once.
+// A polite end: the first SIGINT, SIGTERM or SIGHUP asks; a second SIGINT or SIGTERM ends the
+// process at once.
 #pragma once
 
 namespace hydra::runtime {

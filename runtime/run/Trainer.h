@@ -30,9 +30,10 @@ struct TrainResult {
   int signal = 0;             // that ended the run early, after a save
 };
 
-/// Trains until `options.steps`. Throws Error when the loss is not finite, when progress or log
-/// cannot be written, and when the last checkpoint cannot be saved; when another one cannot, a note
-/// says so on standard error and training goes on.
+/// Trains until `options.steps`. Throws Error when the loss is not finite, when the data cannot be
+/// read, and when the last checkpoint cannot be saved; when another one cannot, or progress or logs
+/// cannot be written, a note says so on standard error and training goes on. With `save`, whatever
+/// is thrown between two steps is thrown after a checkpoint was saved.
 TrainResult train(const PlanFile &file, Executor &executor, Session &session,
                   const TrainOptions &options);
 

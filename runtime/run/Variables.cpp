@@ -3,12 +3,13 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <functional>
+#include <system_error>
 #include <thread>
 
 using namespace hydra::runtime;
@@ -61,9 +62,15 @@ void inRanges(size_t elements, const std::function<void(size_t begin, size_t end
   };
   {
     std::vector<std::jthread> helpers;
-    for (size_t t = 1; t < threads; ++t)
-      helpers.emplace_back(share, t);
-    share(0);
+    size_t own = 1; // shares [0, own) are left to this thread
+    try {
+      for (size_t t = threads; t-- > 1;)
+        helpers.emplace_back(share, t);
+    } catch (const std::system_error &) { // no more threads to be had; it goes on with fewer
+      own = threads - helpers.size();
+    }
+    for (size_t t = 0; t < own; ++t)
+      share(t);
   }
   for (const std::exception_ptr &error : errors)
     if (error)
@@ -132,7 +139,7 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
     const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
     if (other && !given->has(name)) {
       support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
-                    given->path(), name, other->string_view(),
+                    given->path(), support::shown(name), support::shown(other->string_view()),
                     variable->kind() == VariableKind::param ? "parameters" : "states");
     }
     writeVariable(plan, executor, *variable,
@@ -150,20 +157,9 @@ bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &giv
 
 bool hydra::runtime::isFinite(const PlanFile &file, Executor &executor, const Variable &variable) {
   const Tensor &tensor = *file.plan().tensors()->Get(variable.tensor());
-  const support::DType dtype = dtypeOf(tensor);
   std::vector<std::byte> bytes(denseBytes(tensor));
   executor.read(variable.tensor(), bytes);
-  constexpr size_t chunk = 4096;
-  std::array<double, chunk> doubles;
-  const size_t size = support::byteSize(dtype);
-  for (size_t i = 0; i < bytes.size(); i += chunk * size) {
-    const size_t part = std::min(chunk * size, bytes.size() - i);
-    const std::span<double> values = std::span(doubles).first(part / size);
-    support::toDoubles(dtype, std::span(bytes).subspan(i, part), values);
-    if (!std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
-      return false;
-  }
-  return true;
+  return !support::firstNotFinite(dtypeOf(tensor), bytes);
 }
 
 uint64_t hydra::runtime::countParameters(const Plan &plan) {

@@ -2,6 +2,7 @@
 #include "runtime/support/AtomicFile.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ std::filesystem::path directoryOf(const std::filesystem::path &path) {
 
 } // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path &path) : shownPath(path), target(path) {
+AtomicFile::AtomicFile(const std::filesystem::path &path) : shown(shownPath(path)), target(path) {
   struct stat status;
   if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
     std::error_code code;
@@ -30,9 +31,9 @@ AtomicFile::AtomicFile(const std::filesystem::path &path) : shownPath(path), tar
   // A rename would replace a device or pipe (/dev/null!) by a file.
   if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     fail("cannot write {}: it exists and is no regular file; expected a new or regular file",
-         shownPath.string());
+         shown);
   if (!target.has_filename())
-    fail("cannot write '{}': expected the name of a file", shownPath.string());
+    fail("cannot write '{}': expected the name of a file", shown);
   const mode_t readWriteForAll = 0666; // less the umask
   for (unsigned attempt = 0;; ++attempt) {
     temporary = directoryOf(target) / fmt::format(".hydra-{}-{}.tmp", ::getpid(), attempt);
@@ -53,7 +54,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::failWith(const char *action, int code) const {
-  fail("cannot write {}: failed to {}: {}", shownPath.string(), action, errnoText(code));
+  fail("cannot write {}: failed to {}: {}", shown, action, errnoText(code));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

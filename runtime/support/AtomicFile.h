@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 
 namespace hydra::support {
 
@@ -26,7 +27,7 @@ public:
 private:
   [[noreturn]] void failWith(const char *action, int code) const;
 
-  std::filesystem::path shownPath; // as the caller wrote it
+  std::string shown; // the path as the caller wrote it, for messages
   std::filesystem::path target;
   std::filesystem::path temporary;
   int descriptor = -1; // -1 once committed

@@ -132,6 +132,29 @@ template <typename T> bool isIntegerOf(double value) {
   }
 }
 
+/// The first element all of whose exponent's bits are set. Blocks are looked through without
+/// branches, so that a vector goes at once.
+template <typename Bits>
+std::optional<size_t> firstWithBits(Bits exponent, std::span<const std::byte> bytes) {
+  constexpr size_t block = 4096;
+  const size_t count = bytes.size() / sizeof(Bits);
+  const auto isSpecial = [&](size_t i) {
+    Bits element;
+    std::memcpy(&element, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+    return (element & exponent) == exponent;
+  };
+  for (size_t begin = 0; begin < count; begin += block) {
+    const size_t end = std::min(begin + block, count);
+    bool any = false;
+    for (size_t i = begin; i < end; ++i)
+      any |= isSpecial(i);
+    for (size_t i = begin; any && i < end; ++i)
+      if (isSpecial(i))
+        return i;
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 size_t byteSize(DType dtype) { return row(dtype).bytes; }
@@ -197,6 +220,21 @@ void fromDoubles(DType dtype, std::span<const double> values, std::span<std::byt
       std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
     }
   });
+}
+
+std::optional<size_t> firstNotFinite(DType dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+  case DType::F64:
+    return firstWithBits<uint64_t>(0x7ff0'0000'0000'0000, bytes);
+  case DType::F32:
+    return firstWithBits<uint32_t>(0x7f80'0000, bytes);
+  case DType::BF16:
+    return firstWithBits<uint16_t>(0x7f80, bytes);
+  case DType::F16:
+    return firstWithBits<uint16_t>(0x7c00, bytes);
+  default:
+    return std::nullopt;
+  }
 }
 
 } // namespace hydra::support

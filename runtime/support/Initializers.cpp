@@ -3,6 +3,7 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Philox.h"
+#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <array>
@@ -85,7 +86,7 @@ std::vector<uint64_t> permutation(const Philox &random, size_t n) {
 
 void checkScale(std::string_view name, std::string_view what, double value) {
   if (!(value >= 0.0) || std::isinf(value))
-    fail("initializer of '{}': {} is {}; expected a finite number >= 0", name, what, value);
+    fail("initializer of '{}': {} is {}; expected a finite number >= 0", shown(name), what, value);
 }
 
 template <typename T>
@@ -105,7 +106,7 @@ void fillAs(const Initializer &init, uint64_t seed, std::string_view name, std::
   case Initializer::Kind::TruncNormal: {
     checkScale(name, "std", init.a);
     if (!(init.b > 0.0))
-      fail("initializer of '{}': cut is {}; expected a number > 0", name, init.b);
+      fail("initializer of '{}': cut is {}; expected a number > 0", shown(name), init.b);
     const double tail = 0.5 * std::erfc(init.b / std::sqrt(2.0));
     return each(
         [&](uint64_t i) { return init.a * truncatedNormal(random.uniform53(i), init.b, tail); });
@@ -118,7 +119,7 @@ void fillAs(const Initializer &init, uint64_t seed, std::string_view name, std::
     if (firstIndex > n || out.size() > n - firstIndex) {
       fail("initializer of '{}': the table to shuffle has {} values; expected one for each of "
            "the elements {} to {}",
-           name, n, firstIndex, firstIndex + out.size());
+           shown(name), n, firstIndex, firstIndex + out.size());
     }
     const std::vector<uint64_t> order = permutation(random, n);
     return each([&](uint64_t i) { return init.table[order[i]]; });

@@ -6,6 +6,7 @@
 
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/DType.h"
+#include "runtime/support/InputFile.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -46,9 +47,7 @@ using SafetensorsMetadata = std::map<std::string, std::string, std::less<>>;
 /// file and, where there is one, the tensor.
 class Safetensors {
 public:
-  /// Maps the file; its pages are read when they are first touched. The views live as long as the
-  /// result or a copy of it. Replacing the file by rename meanwhile is safe, shortening it in place
-  /// is not.
+  /// Reads the whole file. The views live as long as the result or a copy of it.
   static Safetensors open(const std::filesystem::path &path);
 
   /// The same on bytes in memory, which must outlive the result; `origin` stands for the file's
@@ -69,7 +68,36 @@ private:
   std::vector<TensorView> list;
   std::map<std::string, size_t, std::less<>> index; // name -> position in list
   SafetensorsMetadata strings;
-  std::shared_ptr<const void> mapping; // null for bytes in memory
+  std::shared_ptr<const std::vector<std::byte>> storage; // of a file; null for bytes in memory
+};
+
+/// A tensor and where it lies behind the header: bytes [begin, end).
+struct TensorPlace : TensorInfo {
+  uint64_t begin = 0, end = 0;
+};
+
+/// A file whose tensors are read one at a time, so that all of them never have to be in memory. The
+/// header is checked completely when it is opened. Every Error names the file and, where there is
+/// one, the tensor.
+class SafetensorsFile {
+public:
+  explicit SafetensorsFile(const std::filesystem::path &path);
+
+  /// As messages quote it.
+  const std::string &name() const { return file.name(); }
+  /// In the order of the header.
+  const std::vector<TensorPlace> &tensors() const { return list; }
+  /// Null when there is no tensor of that name.
+  const TensorPlace *find(std::string_view name) const;
+
+  /// Row-major. Throws Error when the file has become shorter, or the system cannot read it.
+  std::vector<std::byte> read(const TensorPlace &tensor) const;
+
+private:
+  InputFile file;
+  uint64_t data = 0; // where it begins, behind the header
+  std::vector<TensorPlace> list;
+  std::map<std::string, size_t, std::less<>> index; // name -> position in list
 };
 
 /// Writes a file tensor by tensor, so that it never has to be in memory as a whole. The bytes

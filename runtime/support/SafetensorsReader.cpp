@@ -1,17 +1,13 @@
 // Opens safetensors files, checking every claim of the header before a tensor is handed out.
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -26,12 +22,6 @@ using nlohmann::json;
 
 constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr size_t kLengthBytes = 8;
-
-/// Text from the file as messages quote it: long ones are cut.
-std::string shown(std::string_view text) {
-  constexpr size_t longest = 200;
-  return text.size() <= longest ? std::string(text) : fmt::format("{}...", text.substr(0, longest));
-}
 
 struct Header {
   json document;
@@ -65,7 +55,7 @@ Header parseHeader(std::string_view text, const std::string &origin) {
   try {
     header.document = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception &error) {
-    fail("{}: the header is not valid JSON: {}", origin, shown(error.what()));
+    fail("{}: the header is not valid JSON: {}", origin, shown(error.what(), 200));
   }
   return header;
 }
@@ -161,13 +151,11 @@ SafetensorsMetadata readMetadata(const json &entry, const std::string &origin) {
 }
 
 /// Tensors must tile the data section: no overlap, no hole, nothing after the last.
-void checkTiling(const std::vector<TensorView> &tensors, std::span<const std::byte> data,
+void checkTiling(const std::vector<TensorPlace> &tensors, uint64_t dataSize,
                  const std::string &origin) {
   std::vector<std::tuple<uint64_t, uint64_t, size_t>> order; // begin, end, position in the header
-  for (const TensorView &tensor : tensors) {
-    const auto begin = static_cast<uint64_t>(tensor.bytes.data() - data.data());
-    order.emplace_back(begin, begin + tensor.bytes.size(), order.size());
-  }
+  for (const TensorPlace &tensor : tensors)
+    order.emplace_back(tensor.begin, tensor.end, order.size());
   std::sort(order.begin(), order.end());
   uint64_t expected = 0;
   for (const auto &[begin, end, position] : order) {
@@ -178,8 +166,55 @@ void checkTiling(const std::vector<TensorView> &tensors, std::span<const std::by
     }
     expected = end;
   }
-  if (expected != data.size())
-    fail("{}: {} bytes follow the last tensor; expected none", origin, data.size() - expected);
+  if (expected != dataSize)
+    fail("{}: {} bytes follow the last tensor; expected none", origin, dataSize - expected);
+}
+
+/// The length of the header of a file of `size` bytes, whose first ones are `first`.
+uint64_t headerLength(std::span<const std::byte> first, uint64_t size, const std::string &origin) {
+  if (size < kLengthBytes)
+    fail("{}: {} bytes; expected at least the {} of the header length", origin, size, kLengthBytes);
+  uint64_t length = 0;
+  std::memcpy(&length, first.data(), kLengthBytes);
+  if (length > kMaxSafetensorsHeader)
+    fail("{}: the header length is {}; expected at most {} (not a safetensors file?)", origin,
+         length, kMaxSafetensorsHeader);
+  if (length > size - kLengthBytes)
+    fail("{}: the header length is {} but {} bytes follow it (truncated file?)", origin, length,
+         size - kLengthBytes);
+  return length;
+}
+
+struct Contents {
+  std::vector<TensorPlace> tensors;
+  SafetensorsMetadata metadata;
+};
+
+/// What the header says of `dataSize` bytes behind it, all of it checked.
+Contents readHeader(std::string_view text, uint64_t dataSize, const std::string &origin) {
+  const Header header = parseHeader(text, origin);
+  Contents result;
+  for (const std::string &name : header.names) {
+    const json &entry = header.document.at(name);
+    if (name == kMetadataKey) {
+      result.metadata = readMetadata(entry, origin);
+      continue;
+    }
+    const std::string where = fmt::format("{}: tensor '{}'", origin, shown(name));
+    const EntryReader reader(entry, where);
+    TensorPlace tensor{{name, reader.dtype(), reader.shape()}};
+    std::tie(tensor.begin, tensor.end) = reader.offsets(dataSize);
+    const std::optional<uint64_t> size = byteSize(tensor);
+    if (!size)
+      fail("{}: the size of shape {} does not fit 64 bits", where, shown(shapeText(tensor.shape)));
+    if (*size != tensor.end - tensor.begin)
+      fail("{}: data_offsets [{}, {}] hold {} bytes; expected {} for {} {}", where, tensor.begin,
+           tensor.end, tensor.end - tensor.begin, *size, safetensorsName(tensor.dtype),
+           shown(shapeText(tensor.shape)));
+    result.tensors.push_back(std::move(tensor));
+  }
+  checkTiling(result.tensors, dataSize, origin);
+  return result;
 }
 
 } // namespace
@@ -198,74 +233,26 @@ std::string shapeText(std::span<const int64_t> shape) {
 }
 
 Safetensors Safetensors::parse(std::span<const std::byte> bytes, std::string origin) {
-  if (bytes.size() < kLengthBytes)
-    fail("{}: {} bytes; expected at least the {} of the header length", origin, bytes.size(),
-         kLengthBytes);
-  uint64_t headerSize = 0;
-  std::memcpy(&headerSize, bytes.data(), kLengthBytes);
-  if (headerSize > kMaxSafetensorsHeader)
-    fail("{}: the header length is {}; expected at most {} (not a safetensors file?)", origin,
-         headerSize, kMaxSafetensorsHeader);
-  if (headerSize > bytes.size() - kLengthBytes)
-    fail("{}: the header length is {} but {} bytes follow it (truncated file?)", origin, headerSize,
-         bytes.size() - kLengthBytes);
+  const uint64_t length = headerLength(bytes, bytes.size(), origin);
   const auto *text = reinterpret_cast<const char *>(bytes.data() + kLengthBytes);
-  const Header header = parseHeader({text, headerSize}, origin);
-  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + headerSize);
-
+  const std::span<const std::byte> data = bytes.subspan(kLengthBytes + length);
+  Contents contents = readHeader({text, length}, data.size(), origin);
   Safetensors result;
-  for (const std::string &name : header.names) {
-    const json &entry = header.document.at(name);
-    if (name == kMetadataKey) {
-      result.strings = readMetadata(entry, origin);
-      continue;
-    }
-    const std::string where = fmt::format("{}: tensor '{}'", origin, shown(name));
-    const EntryReader reader(entry, where);
-    TensorView tensor{{name, reader.dtype(), reader.shape()}, {}};
-    const auto [begin, end] = reader.offsets(data.size());
-    const std::optional<uint64_t> size = byteSize(tensor);
-    if (!size)
-      fail("{}: the size of shape {} does not fit 64 bits", where, shown(shapeText(tensor.shape)));
-    if (*size != end - begin)
-      fail("{}: data_offsets [{}, {}] hold {} bytes; expected {} for {} {}", where, begin, end,
-           end - begin, *size, safetensorsName(tensor.dtype), shown(shapeText(tensor.shape)));
-    tensor.bytes = data.subspan(begin, end - begin);
-    result.index.emplace(name, result.list.size());
-    result.list.push_back(std::move(tensor));
+  result.strings = std::move(contents.metadata);
+  for (TensorPlace &place : contents.tensors) {
+    result.index.emplace(place.name, result.list.size());
+    const uint64_t size = place.end - place.begin;
+    result.list.push_back({std::move(place), data.subspan(place.begin, size)});
   }
-  checkTiling(result.list, data, origin);
   result.origin = std::move(origin);
   return result;
 }
 
 Safetensors Safetensors::open(const std::filesystem::path &path) {
-  auto failWith = [&](const char *action, int code) {
-    fail("{}: failed to {}: {}", path.string(), action, errnoText(code));
-  };
-  struct Descriptor {
-    int number;
-    ~Descriptor() { ::close(number); }
-  };
-  // Non-blocking, so that a pipe is refused below instead of waited for.
-  const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (number < 0)
-    failWith("open", errno);
-  const Descriptor descriptor{number};
-  struct stat status;
-  if (::fstat(number, &status) != 0)
-    failWith("examine", errno);
-  if (!S_ISREG(status.st_mode))
-    fail("{}: not a regular file; expected a safetensors file", path.string());
-  const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) // which mmap refuses
-    return parse({}, path.string());
-  void *address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, number, 0);
-  if (address == MAP_FAILED)
-    failWith("map", errno);
-  std::shared_ptr<const void> mapping(address, [size](void *start) { ::munmap(start, size); });
-  Safetensors result = parse({static_cast<const std::byte *>(address), size}, path.string());
-  result.mapping = std::move(mapping);
+  const InputFile file(path);
+  const auto content = std::make_shared<const std::vector<std::byte>>(file.readAll());
+  Safetensors result = parse(*content, file.name());
+  result.storage = content;
   return result;
 }
 
@@ -277,7 +264,30 @@ const TensorView *Safetensors::find(std::string_view name) const {
 const TensorView &Safetensors::get(std::string_view name) const {
   if (const TensorView *tensor = find(name))
     return *tensor;
-  fail("{}: has no tensor '{}' among its {}", origin, name, list.size());
+  fail("{}: has no tensor '{}' among its {}", origin, shown(name), list.size());
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path &path) : file(path) {
+  std::array<std::byte, kLengthBytes> first = {};
+  file.read(0, std::span(first).first(std::min<uint64_t>(file.size(), first.size())));
+  const uint64_t length = headerLength(first, file.size(), file.name());
+  std::string text(length, '\0');
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  data = kLengthBytes + length;
+  list = readHeader(text, file.size() - data, file.name()).tensors;
+  for (size_t i = 0; i < list.size(); ++i)
+    index.emplace(list[i].name, i);
+}
+
+const TensorPlace *SafetensorsFile::find(std::string_view name) const {
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : &list[found->second];
+}
+
+std::vector<std::byte> SafetensorsFile::read(const TensorPlace &tensor) const {
+  std::vector<std::byte> bytes(tensor.end - tensor.begin);
+  file.read(data + tensor.begin, bytes);
+  return bytes;
 }
 
 } // namespace hydra::support

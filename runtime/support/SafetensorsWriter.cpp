@@ -1,6 +1,7 @@
 // Writes safetensors files, tensor by tensor.
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ std::string quoted(const std::string &text, const std::string &path) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception &) {
-    fail("cannot write {}: the name or text '{}' is not UTF-8", path, text);
+    fail("cannot write {}: the name or text '{}' is not UTF-8", path, shown(text));
   }
 }
 
@@ -60,16 +61,16 @@ std::string headerOf(const std::vector<TensorInfo> &tensors, const std::vector<u
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path &path,
                                      std::vector<TensorInfo> tensors,
                                      const SafetensorsMetadata &metadata)
-    : shownPath(path.string()), list(std::move(tensors)) {
+    : shownPath(support::shownPath(path)), list(std::move(tensors)) {
   std::set<std::string_view> names = {"__metadata__"};
   for (const TensorInfo &tensor : list) {
     if (!names.insert(tensor.name).second)
       fail("cannot write {}: tensor '{}': the name is taken; expected unique names", shownPath,
-           tensor.name);
+           shown(tensor.name));
     const std::optional<uint64_t> size = byteSize(tensor);
     if (!size)
       fail("cannot write {}: tensor '{}': shape {} is negative or its size does not fit 64 bits",
-           shownPath, tensor.name, shapeText(tensor.shape));
+           shownPath, shown(tensor.name), shapeText(tensor.shape));
     remaining.push_back(*size);
   }
   const std::string header = headerOf(list, remaining, metadata, shownPath);
@@ -90,12 +91,12 @@ void SafetensorsWriter::append(std::string_view name, std::span<const std::byte>
     return;
   if (current == list.size())
     fail("cannot write {}: tensor '{}': all tensors have their bytes; expected none", shownPath,
-         name);
+         shown(name));
   if (name != list[current].name)
-    fail("cannot write {}: tensor '{}' is out of order; expected '{}'", shownPath, name,
-         list[current].name);
+    fail("cannot write {}: tensor '{}' is out of order; expected '{}'", shownPath, shown(name),
+         shown(list[current].name));
   if (bytes.size() > remaining[current])
-    fail("cannot write {}: tensor '{}': {} bytes; expected at most {}", shownPath, name,
+    fail("cannot write {}: tensor '{}': {} bytes; expected at most {}", shownPath, shown(name),
          bytes.size(), remaining[current]);
   file->write(bytes);
   remaining[current] -= bytes.size();
@@ -104,7 +105,7 @@ void SafetensorsWriter::append(std::string_view name, std::span<const std::byte>
 
 void SafetensorsWriter::commit() {
   if (current != list.size())
-    fail("cannot write {}: tensor '{}': {} bytes are missing", shownPath, list[current].name,
+    fail("cannot write {}: tensor '{}': {} bytes are missing", shownPath, shown(list[current].name),
          remaining[current]);
   file->commit();
 }

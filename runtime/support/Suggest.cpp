@@ -1,5 +1,6 @@
 // Levenshtein distance, one row at a time.
 #include "runtime/support/Suggest.h"
+#include "runtime/support/Shown.h"
 
 #include <fmt/core.h>
 
@@ -39,7 +40,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 std::string unknownFlag(std::string_view word, std::span<const std::string> candidates) {
   word = word.substr(0, word.find('='));
   const std::string near = nearest(word, candidates);
-  return fmt::format("unknown flag '{}'; {}", word,
+  return fmt::format("unknown flag '{}'; {}", shown(word),
                      near.empty() ? "--help lists the known ones"
                                   : fmt::format("did you mean '{}'?", near));
 }

@@ -2,6 +2,7 @@
 #include "tools/common/ParseArguments.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/Suggest.h"
 
 #include <cstdio>
@@ -17,7 +18,8 @@ std::string problemText(const CLI::App &app, const CLI::ParseError &error) {
   if (unknown.empty())
     return error.what();
   if (!unknown[0].starts_with("-"))
-    return fmt::format("'{}' was not expected; --help shows how to call", unknown[0]);
+    return fmt::format("'{}' was not expected; --help shows how to call",
+                       support::shown(unknown[0]));
   std::vector<std::string> known;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -35,7 +37,8 @@ std::optional<int> hydra::parseArguments(CLI::App &app, int argc, const char *co
   } catch (const CLI::Success &help) {
     return app.exit(help);
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "%s: %s\n", program, support::oneLine(problemText(app, error)).c_str());
+    std::fprintf(stderr, "%s: %s\n", program,
+                 support::oneLine(support::shown(problemText(app, error), 300)).c_str());
     return 1;
   }
 }

@@ -181,9 +181,10 @@ void addTraining(CLI::App &app, RunOptions &options) {
 void addCheckpoints(CLI::App &app, RunOptions &options) {
   const char *group = "Checkpoints and weights";
   CLI::Option *save =
-      app.add_option("--save", options.save,
-                     "folder for checkpoints; one is saved at the end, and when SIGINT (Ctrl-C) or "
-                     "SIGTERM ends the run")
+      app.add_option(
+             "--save", options.save,
+             "folder for checkpoints; one is saved at the end, when SIGINT (Ctrl-C), SIGTERM "
+             "or SIGHUP ends the run, and when something beside the training fails")
           ->group(group);
   app.add_option("--save-every", options.saveEvery, "steps between checkpoints")
       ->check(fromOne)
@@ -226,7 +227,7 @@ void addReports(CLI::App &app, RunOptions &options) {
   app.add_flag(fmt::format("--bench{{{}}}", kDefaultRepeats), options.bench,
                fmt::format("time N steps or calls (default {}) after {} that warm up",
                            kDefaultRepeats, kWarmUpSteps))
-      ->check(quiet(CLI::Range(1, 1 << 30)))
+      ->check(quiet(CLI::Range(1, kMostRepeats)))
       ->excludes("--steps")
       ->excludes("--outputs")
       ->group(group);
@@ -257,7 +258,10 @@ void addReports(CLI::App &app, RunOptions &options) {
                "--tune may choose what gives other bits in every run")
       ->needs(tune)
       ->group(group);
-  app.add_flag("--dry-run", options.dryRun, "load and check everything, run nothing")->group(group);
+  app.add_flag("--dry-run", options.dryRun,
+               "check everything, run nothing: the code in a plan for a CPU is not even loaded")
+      ->excludes(tune)
+      ->group(group);
 }
 
 void addGeneration(CLI::App &app, RunOptions &options) {

@@ -56,6 +56,7 @@ struct RunOptions {
 /// Steps or calls that --bench and --profile time, and those before that warm up.
 inline constexpr int kDefaultRepeats = 20;
 inline constexpr int kWarmUpSteps = 3;
+inline constexpr int kMostRepeats = 1 << 30;
 
 /// The status that the program must end with right away (`--help`, a mistake, which has been
 /// printed as one line), or nothing.

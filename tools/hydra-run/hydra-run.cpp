@@ -8,9 +8,11 @@
 #include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
+#include "runtime/run/StandardOutput.h"
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/hydra-run/Options.h"
 
@@ -39,15 +41,17 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
                                                      options.prompt || options.exportTo ||
                                                      options.benchData > 0;
+  const std::string &plan = file.origin();
   if (!trainPlan && options.steps > 0 && !options.repeats())
-    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps",
-         options.plan, mode);
+    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps", plan,
+         support::shown(mode));
+  if (options.repeats() && options.steps > kMostRepeats)
+    fail("--steps {}: --profile repeats at most {} steps", options.steps, kMostRepeats);
   if (trainPlan && options.steps == 0 && !otherJob)
-    fail("{} is a train plan: say how far to train it with --steps N, or use --bench",
-         options.plan);
+    fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
   if (!trainPlan && (options.save || options.resume))
     fail("--{}: {} is a {} plan; checkpoints belong to train plans",
-         options.save ? "save" : "resume", options.plan, mode);
+         options.save ? "save" : "resume", plan, support::shown(mode));
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
   if (options.resume == "auto" && !options.save)
@@ -181,9 +185,11 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   if (!cuda && (options.check || !options.graph))
     fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
   if (!cuda)
-    return std::make_unique<runtime::CpuExecutor>(
-        file, runtime::CpuOptions{
-                  .threads = options.threads, .memoryAvailable = 0, .poison = options.poison});
+    return std::make_unique<runtime::CpuExecutor>(file,
+                                                  runtime::CpuOptions{.threads = options.threads,
+                                                                      .memoryAvailable = 0,
+                                                                      .poison = options.poison,
+                                                                      .dryRun = options.dryRun});
   return runtime::makeCudaExecutor(file, cudaOptions(options));
 }
 
@@ -213,8 +219,8 @@ int run(const RunOptions &options) {
   const auto file = runtime::PlanFile::read(options.plan);
   if (options.tune) {
     if (file.plan().target()->kind() != planfile::TargetKind::cuda)
-      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", options.plan,
-           file.plan().target()->name()->string_view());
+      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
+           support::shown(file.plan().target()->name()->string_view()));
     const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
     print(runtime::tunePlan(file, cudaOptions(options), *content));
     runtime::writePlan(options.tuned, *content);
@@ -271,7 +277,10 @@ int run(const RunOptions &options) {
   std::optional<runtime::SessionOutputs> outputs;
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
-  if (!onlyGenerates)
+  const bool trains = session.trains() && options.steps > 0 && !options.repeats();
+  if (trains)
+    runtime::say(table + "\n");
+  else if (!onlyGenerates)
     print(table + "\n");
   const bool trained = checkpoint || options.weights;
   if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
@@ -281,7 +290,7 @@ int run(const RunOptions &options) {
     repeat(options, file, executor, session);
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
-  else if (options.steps > 0)
+  else if (trains)
     status = train(options, file, executor, session, outputs ? &*outputs : nullptr);
   if (status == 0 && options.exportTo)
     runtime::exportWeights(*options.exportTo, file, executor);
@@ -298,6 +307,7 @@ int main(int argc, char **argv) {
   if (const std::optional<int> status = parseOptions(argc, argv, options))
     return *status;
   std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
+  std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
   try {
     return run(options);
   } catch (const std::exception &error) {

@@ -237,7 +237,7 @@ void RowKernelEmitter::emitRow(Value *row, ArrayRef<AllocaInst *> sums) {
       continue;
     reduceRow(row, sweep.reductions);
   }
-  if (s.lastSweepStores())
+  if (hasColumnResults())
     forChunks(row, [&](const Chunk &chunk) {
       storeTiles(chunk);
       addColumnSums(sums, chunk);

@@ -156,6 +156,8 @@ private:
   //===-- Sums over rows --------------------------------------------------------------------===//
 
   bool isColumnSum(const RowResult &result) const;
+  /// Whether any result has a number for each column: tiles, what is the same in all rows, sums.
+  bool hasColumnResults() const;
   AllocaInst *allocate(int64_t count);
   Value *slot(AllocaInst *memory, int64_t i);
   Value *load(AllocaInst *memory, int64_t i = 0);

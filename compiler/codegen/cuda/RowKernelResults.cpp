@@ -114,6 +114,12 @@ bool RowKernelEmitter::isColumnSum(const RowResult &result) const {
   return variesOverColumns(s.program.nodes[result.node].form);
 }
 
+bool RowKernelEmitter::hasColumnResults() const {
+  return any_of(s.program.results, [&](const RowResult &result) {
+    return s.program.isSummed(result) ? isColumnSum(result) : variesOverColumns(result.form);
+  });
+}
+
 AllocaInst *RowKernelEmitter::allocate(int64_t count) {
   BasicBlock &entry = function->getEntryBlock();
   IRBuilder<> at(&entry, entry.begin());

@@ -119,7 +119,11 @@ SmallVector<Value *> RowKernelEmitter::computeTile(unsigned number, const Chunk 
     return values;
   }
   case Kind::Gather: {
-    Value *id = b.CreateZExt(evaluateRow(node.inputs[0]), b.getInt64Ty());
+    // Where there is one column, the number may be a value of that column.
+    const unsigned from = node.inputs[0];
+    Value *number = variesOverColumns(s.program.nodes[from].form) ? evaluateTile(from, chunk)[0]
+                                                                  : evaluateRow(from);
+    Value *id = b.CreateZExt(number, b.getInt64Ty());
     const TensorAccess &table = s.inputs[node.code];
     Value *offset = b.CreateMul(id, b.getInt64(table.rows.dims.front().stride));
     return loadChunk(elementPointer(inputs[node.code], offset, node.type), table, node.type,

@@ -397,7 +397,7 @@ TEST(CpuExecutor, PoisonFillsScratchBeforeEveryCall) {
   const PlanFile file = builder.load();
   std::vector<float> seen;
   Library library;
-  library.add("peek", [&](const CallSite &) { return std::make_unique<ScratchReader>(seen); });
+  library.add("peek", [&](const CallSite &, unsigned) { return std::make_unique<ScratchReader>(seen); });
   PreparedProgram program({file.plan(), {}, {}, library, 1}, *file.plan().programs()->Get(0));
   std::vector<std::byte> memory(WorkerScratch::alignment);
   ThreadPool pool(1);
@@ -420,20 +420,52 @@ TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {
   const CpuOptions options{.threads = 1, .memoryAvailable = 1 << 20};
   EXPECT_NE(refusal(memory, options)
                 .find("needs 4.00 MiB of memory (0 B for parameters and state, "
-                      "4.00 MiB for the step), but 1.00 MiB are available"),
+                      "4.00 MiB for the step), but 1.00 MiB are available; a smaller --batch or "
+                      "--seq, hydrac's --recompute=every=1 or --precision=bf16 would help"),
             std::string::npos)
       << refusal(memory, options);
 
   PlanBuilder code;
   const uint32_t kernel = code.kernel("nothing", 0);
   code.program("main", blocks(launch("nothing", kernel, 1, 1, {})));
-  EXPECT_NE(refusal(code).find("does not load"), std::string::npos) << refusal(code);
-
   PlanBuilder symbol;
   const uint32_t absent = testKernel(symbol, "no_such_symbol", 0);
   symbol.program("main", blocks(launch("absent", absent, 1, 1, {})));
-  EXPECT_NE(refusal(symbol).find("has no symbol no_such_symbol"), std::string::npos)
-      << refusal(symbol);
+  for (const bool dryRun : {false, true}) {
+    const CpuOptions how{.threads = 1, .dryRun = dryRun};
+    EXPECT_NE(refusal(code, how).find("blob 0: its code does not load: "), std::string::npos)
+        << refusal(code, how);
+    EXPECT_NE(refusal(symbol, how).find("blob 0: its code has no symbol no_such_symbol"),
+              std::string::npos)
+        << refusal(symbol, how);
+  }
+}
+
+TEST(CpuExecutor, RefusalsCutLongNames) {
+  const std::string name(100000, 'n');
+  PlanBuilder function;
+  function.program(name, blocks(call(name, {})));
+  PlanBuilder symbol;
+  const uint32_t kernel = testKernel(symbol, name, 0);
+  symbol.program("main", blocks(launch(name, kernel, 1, 1, {})));
+  PlanBuilder twice;
+  twice.variable(name, {1});
+  twice.variable(name, {1});
+  for (const PlanBuilder *builder : {&function, &symbol, &twice}) {
+    const std::string text = refusal(*builder);
+    EXPECT_NE(text.find("nnn...nnn"), std::string::npos) << text.substr(0, 1000);
+    EXPECT_LT(text.size(), 600u) << text.substr(0, 1000);
+  }
+}
+
+TEST(CpuExecutor, ADryRunRunsNothing) {
+  PlanBuilder builder;
+  const uint32_t kernel = testKernel(builder, "count", 1);
+  const uint32_t x = builder.tensor("x", {}, SegmentKind::transient, hydra::planfile::DType::i32);
+  builder.program("main", blocks(launch("count", kernel, 1, 1, {updates(x)})));
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1, .dryRun = true});
+  EXPECT_THROW(executor.run(0), hydra::support::Error);
 }
 
 TEST(CpuExecutor, RefusesCallsThatDoNotFit) {

@@ -106,6 +106,17 @@ TEST_F(HydraRun, BenchProfileAndDryRun) {
   EXPECT_NE(dry.output.find("attention kernels"), std::string::npos) << dry.output;
 }
 
+TEST_F(HydraRun, ADryRunDoesNotLoadTheCodeOfThePlan) {
+  const std::filesystem::path trace = folder / "trace";
+  ::setenv("HYDRA_TEST_TRACE", trace.c_str(), 1);
+  EXPECT_EQ(run("train.fb --dry-run").status, 0);
+  EXPECT_EQ(run("train.fb --dry-run --steps 2 --inputs in.safetensors").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(trace));
+  EXPECT_EQ(run("train.fb --steps 1").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(trace));
+  ::unsetenv("HYDRA_TEST_TRACE");
+}
+
 TEST_F(HydraRun, WrongUseIsOneLine) {
   expectRefusal("", "plan is required");
   expectRefusal("train.fb", "--steps N");

@@ -261,3 +261,34 @@ TEST(Matmul, DISABLED_Benchmark) {
   rate("ragged   x[T,K] w[N,K]^T", 1023, 1535, 383, false, true);
   rate("both transposed", 1024, 1024, 1024, true, true);
 }
+
+/// hydra-assign-layouts may give an operand other strides, and may not move a bit by that.
+TEST(Matmul, LayoutsDoNotMoveBits) {
+  const std::vector<int64_t> sizes = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 32, 33, 64, 100};
+  std::mt19937 random(3);
+  const auto pick = [&] { return sizes[random() % sizes.size()]; };
+  for (int i = 0; i < 600; ++i) {
+    const int64_t m = pick(), n = pick(), k = pick();
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    const Product plain(1, m, n, k, false, false, 0, 10);
+    const std::vector<float> expected = plain.run(1);
+    for (const bool transposeA : {false, true})
+      for (const bool transposeB : {false, true})
+        for (const int64_t gap : {0, 3}) {
+          Product other(1, m, n, k, transposeA, transposeB, gap, 10);
+          for (int64_t r = 0; r < std::max(m, k); ++r)
+            for (int64_t c = 0; c < std::max(n, k); ++c) {
+              if (r < m && c < k)
+                other.a[size_t(Product::at(other.spec.a, 0, r, c))] = plain.a[size_t(r * k + c)];
+              if (r < k && c < n)
+                other.b[size_t(Product::at(other.spec.b, 0, r, c))] = plain.b[size_t(r * n + c)];
+            }
+          const std::vector<float> found = other.run(1);
+          int64_t off = 0;
+          for (int64_t r = 0; r < m; ++r)
+            for (int64_t c = 0; c < n; ++c)
+              off += found[size_t(Product::at(other.spec.c, 0, r, c))] != expected[size_t(r * n + c)];
+          EXPECT_EQ(off, 0) << (transposeA ? "T" : "N") << (transposeB ? "T" : "N") << " gap " << gap;
+        }
+  }
+}

@@ -96,7 +96,8 @@ TEST_F(LoaderTest, BadFilesAreErrorsThatNameThem) {
     return errorOf([&] { readAll(TokenFiles({.files = {path}, .format = format})); });
   };
   EXPECT_NE(open(folder / "none", Format::bytes).find("none: No such file"), std::string::npos);
-  EXPECT_NE(open(folder, Format::bytes).find("is no regular file"), std::string::npos);
+  EXPECT_NE(open(folder, Format::bytes).find("it is a directory; expected a regular file"),
+            std::string::npos);
   EXPECT_NE(open(write("e", ""), Format::bytes).find("e is empty"), std::string::npos);
   EXPECT_NE(open(write("odd", "abc"), Format::uint16).find("3 bytes of tokens are no multiple"),
             std::string::npos);

@@ -205,7 +205,7 @@ TEST_F(PlanFiles, UnreadableFilesAreNamed) {
   const std::string missing = (directory / "none.fb").string();
   EXPECT_EQ(readError(missing), "cannot read " + missing + ": No such file or directory");
   EXPECT_EQ(readError(directory),
-            "cannot read " + directory.string() + ": expected a regular file");
+            "cannot read " + directory.string() + ": it is a directory; expected a regular file");
   const fs::path empty = directory / "empty.fb";
   std::ofstream(empty).close();
   EXPECT_EQ(readError(empty),

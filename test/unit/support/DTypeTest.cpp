@@ -173,3 +173,20 @@ TEST(DType, SizesMustAgree) {
   EXPECT_THROW(toDoubles(DType::F32, bytes, values), Error);
   EXPECT_THROW(fromDoubles(DType::U8, values, bytes), Error);
 }
+
+TEST(DType, TheFirstElementThatIsNotFinite) {
+  for (const DType dtype : {DType::F64, DType::F32, DType::BF16, DType::F16})
+    for (const double bad : {kInfinity, -kInfinity, std::nan("")})
+      for (const size_t place : {0, 4095, 4096, 9999}) {
+        std::vector<double> values(10000, 6e4);
+        std::vector<std::byte> bytes(values.size() * byteSize(dtype));
+        fromDoubles(dtype, values, bytes);
+        EXPECT_EQ(firstNotFinite(dtype, bytes), std::nullopt);
+        values[place] = values.back() = bad;
+        fromDoubles(dtype, values, bytes);
+        EXPECT_EQ(firstNotFinite(dtype, bytes), place) << irName(dtype) << " " << bad;
+      }
+  const std::vector<std::byte> ones(8, std::byte{0xff});
+  EXPECT_EQ(firstNotFinite(DType::I32, ones), std::nullopt);
+  EXPECT_EQ(firstNotFinite(DType::BF16, {}), std::nullopt);
+}

@@ -326,13 +326,33 @@ TEST_F(SafetensorsFiles, ReadsUnalignedData) {
 TEST_F(SafetensorsFiles, WhatCannotBeOpened) {
   auto message = [](const fs::path &path) { return errorOf([&] { Safetensors::open(path); }); };
   EXPECT_EQ(message(directory / "none"),
-            (directory / "none").string() + ": failed to open: No such file or directory");
-  EXPECT_EQ(message(directory),
-            directory.string() + ": not a regular file; expected a safetensors file");
-  EXPECT_EQ(message("/dev/null"), "/dev/null: not a regular file; expected a safetensors file");
+            "cannot read " + (directory / "none").string() + ": No such file or directory");
+  const std::string end = "; expected a regular file";
+  EXPECT_EQ(message(directory), "cannot read " + directory.string() + ": it is a directory" + end);
+  EXPECT_EQ(message("/dev/null"), "cannot read /dev/null: it is a device" + end);
   const fs::path pipe = directory / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(message(pipe), pipe.string() + ": not a regular file; expected a safetensors file");
+  EXPECT_EQ(message(pipe), "cannot read " + pipe.string() + ": it is a pipe" + end);
+}
+
+TEST_F(SafetensorsFiles, ReadsOneTensorAfterTheOtherAndNoticesWhenTheFileIsCut) {
+  const fs::path path = directory / "a.safetensors";
+  writeSafetensors(path, exampleTensors());
+  const SafetensorsFile file(path);
+  ASSERT_EQ(file.tensors().size(), exampleTensors().size());
+  for (const TensorView &tensor : exampleTensors()) {
+    const TensorPlace *place = file.find(tensor.name);
+    ASSERT_NE(place, nullptr);
+    EXPECT_EQ(place->shape, tensor.shape);
+    EXPECT_TRUE(std::ranges::equal(file.read(*place), tensor.bytes)) << tensor.name;
+  }
+  const uint64_t size = fs::file_size(path);
+  for (const uint64_t left : {size - 1, uint64_t{0}}) {
+    fs::resize_file(path, left);
+    EXPECT_EQ(
+        errorOf([&] { file.read(*file.find("layers.0.wq")); }),
+        fmt::format("{}: has become shorter than its {} bytes while in use", path.string(), size));
+  }
 }
 
 TEST_F(SafetensorsFiles, StreamsPieces) {

@@ -58,16 +58,29 @@ assert result.returncode == 0, result.stderr
 assert sorted(os.listdir(save)) == [f"step-{last + i:08}" for i in (1, 2)], os.listdir(save)
 print("killed 100 times, resumed 100 times")
 
-for number in (signal.SIGTERM, signal.SIGINT):
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     save = os.path.join(folder, number.name)
     process = start(save, 10**9)
     wait_for_step(save, 3)
     process.send_signal(number)
+    if number == signal.SIGHUP:  # as when a terminal closes: the kernel sends it, then the shell
+        process.send_signal(number)
     error = process.communicate()[1]
     assert process.returncode == 128 + number, (process.returncode, error)
     assert f"stopped by signal {int(number)} after step {newest(save)}" in error, error
     subprocess.run(command(save, newest(save) + 1), check=True, stdout=subprocess.DEVNULL)
     print(f"{number.name}: status {process.returncode}, saved and resumed")
+
+# Started by nohup.
+save = os.path.join(folder, "nohup")
+process = start(save, 10**9, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+wait_for_step(save, 1)
+process.send_signal(signal.SIGHUP)
+wait_for_step(save, newest(save) + 3)
+process.terminate()
+process.communicate()
+assert process.returncode == 128 + signal.SIGTERM, process.returncode
+print("nohup: training went on")
 
 # No file may grow beyond a limit that those of a checkpoint exceed: writing fails as on a full disk.
 save = os.path.join(folder, "full")

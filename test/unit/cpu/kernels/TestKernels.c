@@ -1,6 +1,16 @@
 // Kernels as a compiler would generate them, for plans made by hand.
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+// Whoever loads this runs this: it leaves a file.
+__attribute__((constructor)) static void leaveTrace(void) {
+  const char *path = getenv("HYDRA_TEST_TRACE");
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (file)
+    fclose(file);
+}
 
 // out[row] = in[row] * factor, rows of 4 floats.
 void scale_rows(char *const *args, int64_t begin, int64_t end) {

@@ -1,0 +1,19 @@
+// Standard output that may fail.
+#include "runtime/run/StandardOutput.h"
+
+#include "runtime/support/Error.h"
+
+#include <cerrno>
+#include <cstdio>
+
+void hydra::runtime::say(const std::string &text) {
+  static bool failed = false;
+  if (failed)
+    return;
+  failed =
+      std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
+  if (failed)
+    std::fprintf(stderr,
+                 "hydra-run: cannot write to standard output: %s; the run goes on without it\n",
+                 support::errnoText(errno).c_str());
+}

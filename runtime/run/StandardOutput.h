@@ -1,0 +1,13 @@
+// What a run says beside its work.
+#pragma once
+
+#include <string>
+
+namespace hydra::runtime {
+
+/// Prints to standard output, at once. When that fails (a full disk, a reader that has gone), one
+/// line on standard error says so and nothing more is printed: what is said beside the work does
+/// not end it.
+void say(const std::string &text);
+
+} // namespace hydra::runtime

@@ -1,0 +1,78 @@
+// The record of a run when the disk is full.
+#include "runtime/run/RunLog.h"
+#include "runtime/support/Error.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+using namespace hydra::runtime;
+
+namespace {
+
+class RunLogTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() / ("hydra-log-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::filesystem::path folder;
+};
+
+/// No file may grow beyond so many bytes: writing then fails as on a full disk.
+class SmallDisk {
+public:
+  explicit SmallDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    handler = std::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SmallDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  }
+  SmallDisk(const SmallDisk &) = delete;
+  SmallDisk &operator=(const SmallDisk &) = delete;
+
+private:
+  rlimit before = {};
+  void (*handler)(int);
+};
+
+} // namespace
+
+TEST_F(RunLogTest, AFullDiskCostsALineAndTheRestOfTheRecord) {
+  RunLog log(folder / "log.jsonl", folder / "events", false);
+  testing::internal::CaptureStderr();
+  {
+    const SmallDisk disk(1000);
+    log.start("plan\xff.fb", "model", 0, 100, 10);
+    for (int64_t step = 1; step <= 100; ++step)
+      log.step({.step = step, .loss = 1.0, .seconds = 1.0, .learningRate = {}, .gradientNorm = {}});
+    log.end(100, "done");
+  }
+  const std::string warnings = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 2) << warnings;
+  EXPECT_NE(warnings.find("cannot write the log " + (folder / "log.jsonl").string() +
+                          ": No space left on device; training goes on without it\n"),
+            std::string::npos)
+      << warnings;
+  EXPECT_NE(warnings.find("events.out.tfevents"), std::string::npos) << warnings;
+  std::ifstream in(folder / "log.jsonl");
+  const std::string lines((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_GT(lines.size(), 500u);
+  EXPECT_EQ(lines.back(), '\n') << "half a line remains";
+}
+
+TEST_F(RunLogTest, WhatCannotBeOpenedIsRefused) {
+  EXPECT_THROW(RunLog(folder / "absent" / "log", std::nullopt, false), hydra::support::Error);
+  EXPECT_THROW(RunLog(std::nullopt, "/dev/null/events", false), hydra::support::Error);
+}
