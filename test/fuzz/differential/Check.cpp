@@ -162,6 +162,8 @@ Verdict Checker::check(const Setting &setting) {
                 ? Outcome::Crashed
                 : Outcome::RefusedByCompiler,
             candidate.refusal};
+  if (compileOnly)
+    return {};
   std::vector<TensorMap> runs;
   try {
     runs = runCandidate(candidate.plan, setting, oracle->work(), 2);

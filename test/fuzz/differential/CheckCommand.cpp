@@ -9,7 +9,7 @@ namespace {
 
 class CheckCommand final : public Command, public CaseRunner {
 public:
-  explicit CheckCommand(CLI::App &app) {
+  explicit CheckCommand(CLI::App &app) : CaseRunner(common) {
     command = app.add_subcommand("check", "model files under all settings, or some");
     command
         ->add_option("files", files,
@@ -27,12 +27,12 @@ public:
 
   int main() override {
     SettingRange range;
-    range.target = common.target;
-    Target::named(range.target);
     if (!mode.empty())
       range.modes = {Setting::parse("--mode=" + mode).mode};
     for (const std::string &text : settings)
-      chosenSettings.push_back(Setting::parse(text));
+      chosenSettings.push_back(common.parse(text));
+    common.checkTarget();
+    range.target = common.target;
     if (settings.empty())
       chosenSettings = allSettings(range);
     for (const std::string &file : files)

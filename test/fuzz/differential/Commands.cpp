@@ -18,6 +18,7 @@ void CommonOptions::add(CLI::App &app) {
   app.add_option("--target", target,
                  "what hydrac compiles for: cpu, or a GPU that this machine has: h200, rtx5090 "
                  "(default: cpu)");
+  app.add_flag("--compile-only", compileOnly, "run nothing: for a GPU that this machine has not");
 }
 
 WorkerOptions CommonOptions::workers() const {
@@ -30,6 +31,55 @@ WorkerOptions CommonOptions::workers() const {
     options.memory = uint64_t{16} << 30; // a driver of GPUs reserves far more
 #endif
   return options;
+}
+
+namespace {
+
+/// The smallest program there is.
+class Probe final : public CaseRunner {
+public:
+  using CaseRunner::CaseRunner;
+  Case makeJob(uint64_t) const override {
+    Case probe;
+    probe.name = "probe";
+    probe.source.text = R"(hydra.model @probe version 1 {
+  hydra.param @w [1] init = ones
+  hydra.entry @loss() {
+    %w = hydra.use @w
+    %loss = hydra.sum %w axes = [0]
+    hydra.return loss = %loss
+  }
+}
+)";
+    return probe;
+  }
+  std::vector<Setting> settingsOf(uint64_t, const Case &) const override { return {setting}; }
+  Setting setting;
+};
+
+} // namespace
+
+Setting CommonOptions::parse(const std::string &text) {
+  Setting setting = Setting::parse(text);
+  const Setting plain;
+  if (setting.target == plain.target)
+    setting.target = target;
+  else
+    target = setting.target;
+  return setting;
+}
+
+void CommonOptions::checkTarget() const {
+  Probe probe(*this);
+  probe.setting.target = target;
+  if (!probe.setting.isCuda())
+    return;
+  WorkerOptions one = workers();
+  one.processes = 1;
+  runJobs(probe, 0, 1, one, [&](const Report &report) {
+    if (report.verdict.outcome != Outcome::Right)
+      support::fail("--target={}: {}", target, report.verdict.detail);
+  });
 }
 
 void CaseRunner::begin() {
@@ -52,6 +102,7 @@ uint32_t CaseRunner::parts(uint64_t job) {
     current.emplace(makeJob(job));
     settings = settingsOf(job, *current);
     checker = std::make_unique<Checker>(*compiler, *current);
+    checker->compileOnly = options.compileOnly;
     currentJob = job;
   }
   return static_cast<uint32_t>(settings.size());
@@ -62,25 +113,30 @@ Verdict CaseRunner::run(uint64_t job, uint32_t part) {
   return checker->check(settings[part]);
 }
 
-void Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
+bool Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
   ++counts[verdict.outcome];
   if (isFinding(verdict.outcome)) {
     std::printf("%s: %s [%s]: %s\n", nameOf(verdict.outcome), source.name.c_str(),
                 setting.text().c_str(), verdict.detail.c_str());
     std::fflush(stdout);
-  } else if (verdict.outcome == Outcome::RefusedByCompiler ||
-             verdict.outcome == Outcome::RefusedByOracle) {
-    Reason &reason = reasons[{verdict.outcome, reasonOf(verdict.detail)}];
-    if (reason.count++ == 0)
-      reason.example = fmt::format("{} [{}]", source.name, setting.text());
+    return true;
   }
+  if (verdict.outcome == Outcome::Right)
+    return false;
+  // What varies has no reason of its own.
+  Reason &reason = reasons[{
+      verdict.outcome, verdict.outcome == Outcome::IllConditioned ? "" : reasonOf(verdict.detail)}];
+  if (reason.count++ > 0)
+    return false;
+  reason.example = fmt::format("{} [{}]: {}", source.name, setting.text(), verdict.detail);
+  return true;
 }
 
 int Summary::print(uint64_t programs) const {
   std::vector<std::pair<uint64_t, std::string>> lines;
   for (const auto &[key, reason] : reasons)
-    lines.emplace_back(reason.count, fmt::format("{:6} {}: {}  ({})", reason.count,
-                                                 nameOf(key.first), key.second, reason.example));
+    lines.emplace_back(reason.count, fmt::format("{:6} {}, such as {}", reason.count,
+                                                 nameOf(key.first), reason.example));
   std::sort(lines.rbegin(), lines.rend());
   for (const auto &[count, line] : lines)
     std::printf("%s\n", line.c_str());
