@@ -150,8 +150,8 @@ Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting
     if (succeeded(plan))
       candidate.plan = std::move(*plan);
     const std::string diagnostics = compiler.takeDiagnostics();
-    if (failed(plan))
-      candidate.refusal = StringRef(diagnostics).split('\n').first;
+    const std::string first = StringRef(diagnostics).split('\n').first.str();
+    (failed(plan) ? candidate.refusal : candidate.complaint) = first;
   } catch (const support::Error &error) {
     candidate.refusal = error.what();
     compiler.takeDiagnostics();

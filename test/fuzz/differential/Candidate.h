@@ -13,6 +13,7 @@ namespace hydra::test {
 struct Candidate {
   std::vector<std::byte> plan;
   std::string refusal;
+  std::string complaint; ///< a diagnostic in spite of which there is a plan
 };
 
 /// Compiles as hydrac does with these flags.

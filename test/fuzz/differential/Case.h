@@ -14,6 +14,7 @@ struct Case {
   std::string name; ///< such as `scan 17`, or the file
   BoundText source;
   uint64_t seed = 0;
+  std::string expected; ///< of a file's line `// expects: …`: right or refused; empty: not said
 
   /// The flags by which a saved text is checked again: binding and seed.
   std::string flags() const;

@@ -148,14 +148,22 @@ Verdict Checker::check(const Setting &setting) {
   std::unique_ptr<Oracle> &oracle = oracles[setting.oracleKey()];
   if (!oracle)
     oracle = std::make_unique<Oracle>(compiler, source, setting);
-  if (!oracle->refusal().empty())
-    return {Outcome::RefusedByOracle, oracle->refusal()};
+  if (!oracle->precisionRefusal().empty())
+    return {Outcome::RefusedByCompiler, oracle->precisionRefusal()};
   const Candidate candidate = compileCandidate(compiler, source, setting);
+  if (!candidate.complaint.empty())
+    return {Outcome::Crashed, "a plan in spite of: " + candidate.complaint};
+  if (!oracle->refusal().empty())
+    return candidate.plan.empty()
+               ? Verdict{Outcome::RefusedByOracle, oracle->refusal()}
+               : Verdict{Outcome::Crashed, "a plan, but no oracle: " + oracle->refusal()};
   if (candidate.plan.empty())
     return {llvm::StringRef(candidate.refusal).contains("without saying why")
                 ? Outcome::Crashed
                 : Outcome::RefusedByCompiler,
             candidate.refusal};
+  if (compileOnly)
+    return {};
   std::vector<TensorMap> runs;
   try {
     runs = runCandidate(candidate.plan, setting, oracle->work(), 2);

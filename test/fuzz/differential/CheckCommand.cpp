@@ -9,7 +9,7 @@ namespace {
 
 class CheckCommand final : public Command, public CaseRunner {
 public:
-  explicit CheckCommand(CLI::App &app) {
+  explicit CheckCommand(CLI::App &app) : CaseRunner(common) {
     command = app.add_subcommand("check", "model files under all settings, or some");
     command
         ->add_option("files", files,
@@ -27,31 +27,50 @@ public:
 
   int main() override {
     SettingRange range;
-    range.target = common.target;
-    Target::named(range.target);
     if (!mode.empty())
       range.modes = {Setting::parse("--mode=" + mode).mode};
     for (const std::string &text : settings)
-      chosenSettings.push_back(Setting::parse(text));
+      chosenSettings.push_back(common.parse(text));
+    common.checkTarget();
+    range.target = common.target;
     if (settings.empty())
       chosenSettings = allSettings(range);
     for (const std::string &file : files)
       cases.push_back(options.read(file));
     const uint64_t done =
         runJobs(*this, 0, cases.size(), common.workers(), [&](const Report &report) {
-          const Setting &setting = chosenSettings[report.part];
+          const Case &source = cases[report.job];
+          const Setting setting = settingsOf(report.job, source)[report.part];
           if (verbose || !settings.empty())
-            std::printf("%-24s %s [%s]\n", nameOf(report.verdict.outcome),
-                        cases[report.job].name.c_str(), setting.text().c_str());
-          summary.take(cases[report.job], setting, report.verdict);
+            std::printf("%-24s %s [%s]\n", nameOf(report.verdict.outcome), source.name.c_str(),
+                        setting.text().c_str());
+          summary.take(source, setting, report.verdict);
+          if (isAsExpected(source, report.verdict.outcome))
+            return;
+          std::printf("expected %s: %s [%s] is %s\n", source.expected.c_str(), source.name.c_str(),
+                      setting.text().c_str(), nameOf(report.verdict.outcome));
+          summary.takeUnexpected();
         });
     return summary.print(done);
   }
 
   Case makeJob(uint64_t job) const override { return cases[job]; }
-  std::vector<Setting> settingsOf(uint64_t, const Case &) const override { return chosenSettings; }
+  /// Those of modes that the model can be had in.
+  std::vector<Setting> settingsOf(uint64_t, const Case &source) const override {
+    std::vector<Setting> possible;
+    for (const Setting &setting : chosenSettings)
+      if (llvm::is_contained(source.modes(), setting.mode))
+        possible.push_back(setting);
+    return possible;
+  }
 
 private:
+  static bool isAsExpected(const Case &source, Outcome outcome) {
+    if (source.expected == "refused")
+      return outcome == Outcome::RefusedByCompiler || outcome == Outcome::RefusedByOracle;
+    return source.expected.empty() || outcome == Outcome::Right;
+  }
+
   FileOptions options;
   std::vector<std::string> files, settings;
   std::string mode;

@@ -3,6 +3,8 @@
 
 #include "runtime/support/Error.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -16,6 +18,7 @@ void CommonOptions::add(CLI::App &app) {
   app.add_option("--target", target,
                  "what hydrac compiles for: cpu, or a GPU that this machine has: h200, rtx5090 "
                  "(default: cpu)");
+  app.add_flag("--compile-only", compileOnly, "run nothing: for a GPU that this machine has not");
 }
 
 WorkerOptions CommonOptions::workers() const {
@@ -30,9 +33,63 @@ WorkerOptions CommonOptions::workers() const {
   return options;
 }
 
+namespace {
+
+/// The smallest program there is.
+class Probe final : public CaseRunner {
+public:
+  using CaseRunner::CaseRunner;
+  Case makeJob(uint64_t) const override {
+    Case probe;
+    probe.name = "probe";
+    probe.source.text = R"(hydra.model @probe version 1 {
+  hydra.param @w [1] init = ones
+  hydra.entry @loss() {
+    %w = hydra.use @w
+    %loss = hydra.sum %w axes = [0]
+    hydra.return loss = %loss
+  }
+}
+)";
+    return probe;
+  }
+  std::vector<Setting> settingsOf(uint64_t, const Case &) const override { return {setting}; }
+  Setting setting;
+};
+
+} // namespace
+
+Setting CommonOptions::parse(const std::string &text) {
+  Setting setting = Setting::parse(text);
+  const Setting plain;
+  if (setting.target == plain.target)
+    setting.target = target;
+  else
+    target = setting.target;
+  return setting;
+}
+
+void CommonOptions::checkTarget() const {
+  Probe probe(*this);
+  probe.setting.target = target;
+  if (!probe.setting.isCuda())
+    return;
+  WorkerOptions one = workers();
+  one.processes = 1;
+  runJobs(probe, 0, 1, one, [&](const Report &report) {
+    if (report.verdict.outcome != Outcome::Right)
+      support::fail("--target={}: {}", target, report.verdict.detail);
+  });
+}
+
 void CaseRunner::begin() {
   if (compiler)
     return;
+  // Code is linked through small files, several a program: in memory where there is a folder for
+  // it.
+  constexpr const char *kMemory = "/dev/shm";
+  if (::access(kMemory, W_OK) == 0)
+    ::setenv("TMPDIR", kMemory, /*overwrite=*/0);
   compiler = std::make_unique<Compiler>();
   mlir::DialectRegistry registry;
   registerDialects(registry);
@@ -45,6 +102,7 @@ uint32_t CaseRunner::parts(uint64_t job) {
     current.emplace(makeJob(job));
     settings = settingsOf(job, *current);
     checker = std::make_unique<Checker>(*compiler, *current);
+    checker->compileOnly = options.compileOnly;
     currentJob = job;
   }
   return static_cast<uint32_t>(settings.size());
@@ -55,25 +113,30 @@ Verdict CaseRunner::run(uint64_t job, uint32_t part) {
   return checker->check(settings[part]);
 }
 
-void Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
+bool Summary::take(const Case &source, const Setting &setting, const Verdict &verdict) {
   ++counts[verdict.outcome];
   if (isFinding(verdict.outcome)) {
     std::printf("%s: %s [%s]: %s\n", nameOf(verdict.outcome), source.name.c_str(),
                 setting.text().c_str(), verdict.detail.c_str());
     std::fflush(stdout);
-  } else if (verdict.outcome == Outcome::RefusedByCompiler ||
-             verdict.outcome == Outcome::RefusedByOracle) {
-    Reason &reason = reasons[{verdict.outcome, reasonOf(verdict.detail)}];
-    if (reason.count++ == 0)
-      reason.example = fmt::format("{} [{}]", source.name, setting.text());
+    return true;
   }
+  if (verdict.outcome == Outcome::Right)
+    return false;
+  // What varies has no reason of its own.
+  Reason &reason = reasons[{
+      verdict.outcome, verdict.outcome == Outcome::IllConditioned ? "" : reasonOf(verdict.detail)}];
+  if (reason.count++ > 0)
+    return false;
+  reason.example = fmt::format("{} [{}]: {}", source.name, setting.text(), verdict.detail);
+  return true;
 }
 
 int Summary::print(uint64_t programs) const {
   std::vector<std::pair<uint64_t, std::string>> lines;
   for (const auto &[key, reason] : reasons)
-    lines.emplace_back(reason.count, fmt::format("{:6} {}: {}  ({})", reason.count,
-                                                 nameOf(key.first), key.second, reason.example));
+    lines.emplace_back(reason.count, fmt::format("{:6} {}, such as {}", reason.count,
+                                                 nameOf(key.first), reason.example));
   std::sort(lines.rbegin(), lines.rend());
   for (const auto &[count, line] : lines)
     std::printf("%s\n", line.c_str());
@@ -95,7 +158,10 @@ int Summary::print(uint64_t programs) const {
                           count(Outcome::Hung), count(Outcome::IllConditioned),
                           count(Outcome::RefusedByCompiler), count(Outcome::RefusedByOracle))
                   .c_str());
-  return findings > 0 ? 1 : 0;
+  if (unexpected > 0)
+    std::printf("%s\n",
+                fmt::format("{} settings are not as their files expect", unexpected).c_str());
+  return findings + unexpected > 0 ? 1 : 0;
 }
 
 void FileOptions::add(CLI::App &app) {
@@ -108,22 +174,24 @@ void FileOptions::add(CLI::App &app) {
   app.add_option("--seed", seed, "of the values (default: 1)");
 }
 
-/// The flags that a text names in a line `// flags: …` at its beginning.
+/// What stands behind `// word:` in the comments with which a text begins.
+static std::string commentOf(const std::string &text, const std::string &word) {
+  for (llvm::StringRef rest = text; rest.starts_with("//"); rest = rest.split('\n').second)
+    if (llvm::StringRef line = rest.split('\n').first; line.consume_front("// " + word + ":"))
+      return line.trim().str();
+  return {};
+}
+
 static FileOptions flagsOf(const std::string &text) {
   FileOptions flags;
-  for (llvm::StringRef rest = text; rest.starts_with("//"); rest = rest.split('\n').second) {
-    llvm::StringRef line = rest.split('\n').first;
-    if (!line.consume_front("// flags:"))
-      continue;
-    CLI::App app;
-    app.set_help_flag();
-    flags.add(app);
-    try {
-      app.parse(line.str());
-    } catch (const CLI::ParseError &error) {
-      support::fail("'// flags:{}': {}", line.str(), error.what());
-    }
-    break;
+  CLI::App app;
+  app.set_help_flag();
+  flags.add(app);
+  const std::string line = commentOf(text, "flags");
+  try {
+    app.parse(line);
+  } catch (const CLI::ParseError &error) {
+    support::fail("'// flags: {}': {}", line, error.what());
   }
   return flags;
 }
@@ -142,6 +210,9 @@ Case FileOptions::read(const std::string &path) const {
     binding.seq = own.binding.seq;
   if (seed == plain.seed)
     source.seed = own.seed;
+  source.expected = commentOf(source.source.text, "expects");
+  if (!source.expected.empty() && source.expected != "right" && source.expected != "refused")
+    support::fail("{}: expects '{}'; expected right or refused", path, source.expected);
   return source;
 }
 

@@ -19,14 +19,20 @@ struct CommonOptions {
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   double timeout = 60.0; ///< seconds for one setting of one program
   std::string target = "cpu";
+  bool compileOnly = false;
 
   void add(CLI::App &app);
   WorkerOptions workers() const;
+  /// A setting of this target, or one that names its own, which then is that of all.
+  Setting parse(const std::string &text);
+  /// Throws support::Error where the target does not exist, or is not to be had here.
+  void checkTarget() const;
 };
 
 /// The case of each job and its settings, in the process that checks them.
 class CaseRunner : public JobRunner {
 public:
+  explicit CaseRunner(const CommonOptions &common) : options(common) {}
   void begin() override;
   uint32_t parts(uint64_t job) override;
   Verdict run(uint64_t job, uint32_t part) override;
@@ -38,6 +44,7 @@ protected:
   std::unique_ptr<Compiler> compiler;
 
 private:
+  const CommonOptions &options;
   std::optional<Case> current;
   uint64_t currentJob = 0;
   std::vector<Setting> settings;
@@ -47,7 +54,11 @@ private:
 /// Counts, and prints what is no success.
 class Summary {
 public:
-  void take(const Case &source, const Setting &setting, const Verdict &verdict);
+  /// Returns whether the program is worth keeping: of findings each, of other reasons not to
+  /// compare the first.
+  bool take(const Case &source, const Setting &setting, const Verdict &verdict);
+  /// Counts what is not as a file expects.
+  void takeUnexpected() { ++unexpected; }
   /// Reasons of refusals, then the line of counts. Returns the exit status.
   int print(uint64_t programs) const;
 
@@ -58,10 +69,13 @@ private:
   };
 
   std::map<Outcome, uint64_t> counts;
+  uint64_t unexpected = 0;
   std::map<std::pair<Outcome, std::string>, Reason> reasons;
 };
 
-/// What binds a file, and the seed of its values: flags, or the file's own line `// flags: …`.
+/// What binds a file, and the seed of its values: flags, or the file's own line `// flags: …`. A
+/// line
+/// `// expects: right` (or `refused`) says what every setting must come to.
 struct FileOptions {
   BindingOptions binding;
   uint64_t seed = 1;

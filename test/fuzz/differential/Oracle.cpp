@@ -93,12 +93,14 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       buildForwardPipeline(passes, binding);
       buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
                             setting.accumulation, !setting.noClip);
-      if (setting.precision != "fp32")
-        passes.addPass(createMixedPrecision({.policy = setting.precision}));
     });
   }
-  if (ready) {
-    draw(source, setting);
+  if (ready && setting.precision != "fp32" &&
+      !compiler.run(*module, createMixedPrecision({.policy = setting.precision}))) {
+    precisionProblem = StringRef(compiler.takeDiagnostics()).split('\n').first;
+    return;
+  }
+  if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});
     ready = exact && rounded;
@@ -113,11 +115,12 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
                                   : StringRef(diagnostics).split('\n').first.str();
 }
 
-void Oracle::draw(const Case &source, const Setting &setting) {
+/// False where a variable has no initial values.
+bool Oracle::draw(const Case &source, const Setting &setting) {
   ModelOp model = modelOf(*module);
   FailureOr<TensorMap> initial = initialValues(model, source.seed);
   if (failed(initial))
-    return;
+    return false;
   todo.variables = std::move(*initial);
   vary(model, source.seed, todo.variables);
 
@@ -139,7 +142,7 @@ void Oracle::draw(const Case &source, const Setting &setting) {
   if (setting.mode != Mode::Train) {
     for (const std::string &program : programsOf(model, setting.mode))
       call(StringRef(program).split(':').first, 0);
-    return;
+    return true;
   }
   for (step = 0; step < kSteps; ++step) {
     const bool parts = setting.accumulation > 1;
@@ -149,6 +152,7 @@ void Oracle::draw(const Case &source, const Setting &setting) {
       call("apply", step);
   }
   call("eval", 0);
+  return true;
 }
 
 std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,

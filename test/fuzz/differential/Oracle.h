@@ -41,16 +41,18 @@ public:
 
   /// Why the model is none, or cannot be differentiated; empty when it can be compared with.
   const std::string &refusal() const { return problem; }
+  /// Why it cannot be had in the precision, which is then the compiler's fault.
+  const std::string &precisionRefusal() const { return precisionProblem; }
   const Work &work() const { return todo; }
   /// Outputs of all calls under prefix and name, and in the end all parameters and state by name.
   const TensorMap &exact() const { return exactValues; }
   const TensorMap &rounded() const { return roundedValues; }
 
 private:
-  void draw(const Case &source, const Setting &setting);
+  bool draw(const Case &source, const Setting &setting);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string problem;
+  std::string problem, precisionProblem;
   Work todo;
   TensorMap exactValues, roundedValues;
 };

@@ -5,6 +5,7 @@
 #include "test/fuzz/differential/ModelLines.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 namespace hydra::test {
@@ -33,6 +34,7 @@ public:
       changed |= simplifyLoss();
       changed |= replaceValues();
       changed |= openBlocks();
+      changed |= openCalls();
       changed |= dropCarried();
       changed |= shrinkNumbers();
       changed |= dropWords();
@@ -252,6 +254,8 @@ private:
         for (size_t i = 0; i < std::min(yielded.size(), s.results.size()); ++i)
           candidate.replaceUses(s.results[i], yielded[i]);
         if (s.op == "for")
+          unwrapStack(candidate, wordBehind(best.lines[s.begin], '@'));
+        if (s.op == "for")
           if (const auto carried = listBehind(best.lines[s.begin], "carry"))
             for (const std::string &pair :
                  splitList(best.lines[s.begin].substr(carried->first, carried->second)))
@@ -259,6 +263,76 @@ private:
                 candidate.replaceUses(pair.substr(0, equal), pair.substr(equal + 3));
         if (acceptWithoutUnused(std::move(candidate)))
           return true;
+      }
+      return false;
+    });
+  }
+
+  /// The word that begins with `mark`.
+  static std::string wordBehind(const std::string &line, char mark) {
+    const size_t at = line.find(mark);
+    if (at == std::string::npos)
+      return {};
+    size_t end = at + 1;
+    while (end < line.size() && (std::isalnum(static_cast<unsigned char>(line[end])) ||
+                                 line[end] == '_' || line[end] == '.'))
+      ++end;
+    return line.substr(at, end - at);
+  }
+
+  /// The parameters of a stack as those of the model.
+  static void unwrapStack(ModelLines &model, const std::string &name) {
+    for (const StatementLines &s : model.statements())
+      if (s.op == "stack" && wordBehind(model.lines[s.begin], '@') == name) {
+        model.erase(s.end - 1, s.end);
+        model.erase(s.begin, s.begin + 1);
+        return;
+      }
+  }
+
+  /// The body of a definition in the place of a call.
+  bool openCalls() {
+    return forStatements([&](const StatementLines &s) {
+      if (s.op != "call")
+        return false;
+      const std::string name = wordBehind(best.lines[s.begin], '@');
+      for (const StatementLines &definition : best.statements()) {
+        const std::string &head = best.lines[definition.begin];
+        if (definition.op != "def" || wordBehind(head, '@') != name)
+          continue;
+        const size_t open = head.find('('), close = head.rfind(')');
+        const std::vector<std::string> arguments =
+            splitList(head.substr(open + 1, close - open - 1));
+        // Names of its own, with arguments and results those of the call.
+        ModelLines body("");
+        body.lines.assign(best.lines.begin() + static_cast<int64_t>(definition.begin + 1),
+                          best.lines.begin() + static_cast<int64_t>(definition.end - 1));
+        const std::string suffix = best.freshName("_c");
+        for (std::string &line : body.lines) {
+          const std::vector<ValueToken> tokens = valuesIn(line);
+          for (auto token = tokens.rbegin(); token != tokens.rend(); ++token)
+            line.insert(token->at + token->length, suffix);
+        }
+        for (size_t i = 0; i < std::min(arguments.size(), s.operands.size()); ++i)
+          body.replaceUses(arguments[i] + suffix, s.operands[i]);
+        if (body.lines.empty() || body.lines.back().find("hydra.yield") == std::string::npos)
+          return false;
+        const std::vector<std::string> yielded =
+            splitList(body.lines.back().substr(body.lines.back().find("hydra.yield") + 11));
+        body.lines.pop_back();
+        ModelLines candidate = best;
+        candidate.erase(s.begin, s.end);
+        candidate.lines.insert(candidate.lines.begin() + static_cast<int64_t>(s.begin),
+                               body.lines.begin(), body.lines.end());
+        for (size_t i = 0; i < std::min(yielded.size(), s.results.size()); ++i)
+          candidate.replaceUses(s.results[i], yielded[i]);
+        ModelLines without = candidate;
+        for (const StatementLines &each : without.statements())
+          if (each.op == "def" && wordBehind(without.lines[each.begin], '@') == name) {
+            without.erase(each.begin, each.end);
+            break;
+          }
+        return acceptWithoutUnused(std::move(without)) || acceptWithoutUnused(std::move(candidate));
       }
       return false;
     });

@@ -80,7 +80,7 @@ std::map<std::string, std::string> typesOf(Compiler &compiler, const Case &sourc
 
 class ReduceCommand final : public Command, public CaseRunner {
 public:
-  explicit ReduceCommand(CLI::App &app) {
+  explicit ReduceCommand(CLI::App &app) : CaseRunner(common) {
     command = app.add_subcommand("reduce", "prints the smallest program that still fails alike");
     command->add_option("file", file, "the model")->required();
     command
@@ -99,7 +99,8 @@ public:
   int main() override {
     source = options.read(file);
     for (const std::string &text : settingTexts)
-      settings.push_back(Setting::parse(text));
+      settings.push_back(common.parse(text));
+    common.checkTarget();
     CaseRunner::begin(); // here, so that every process has it
     original = verdictOf();
     if (original.outcome == Outcome::Right || original.outcome == Outcome::RefusedByOracle)

@@ -17,7 +17,7 @@ namespace {
 
 class RunCommand final : public Command, public CaseRunner {
 public:
-  explicit RunCommand(CLI::App &app) {
+  explicit RunCommand(CLI::App &app) : CaseRunner(common) {
     command = app.add_subcommand("run", "random programs under random settings");
     command->add_option("--kind", kind,
                         "of programs: " + fmt::format("{}", fmt::join(caseKinds(), ", ")) +
@@ -25,7 +25,9 @@ public:
     command->add_option("--seeds", seeds, "FIRST..LAST, both included, or one (default: 0..99)");
     command->add_option("--settings", count, "for each program (default: 2)")
         ->check(CLI::PositiveNumber);
-    command->add_option("--keep", keep, "folder for the programs of findings (default: none)");
+    command->add_option("--keep", keep,
+                        "folder for the programs of findings, and one for each reason of a refusal "
+                        "(default: none)");
     command->add_option("--seconds", seconds, "begin no program after so long (default: all)")
         ->check(CLI::PositiveNumber);
     common.add(*command);
@@ -33,7 +35,7 @@ public:
 
   int main() override {
     readSeeds();
-    Target::named(common.target);
+    common.checkTarget();
     if (kind == "all")
       kinds = caseKinds();
     else
@@ -48,8 +50,7 @@ public:
       const Case source = makeJob(report.job);
       const std::vector<Setting> settings = settingsOf(report.job, source);
       const Setting &setting = settings[std::min<size_t>(report.part, settings.size() - 1)];
-      summary.take(source, setting, report.verdict);
-      if (isFinding(report.verdict.outcome) && !keep.empty())
+      if (summary.take(source, setting, report.verdict) && !keep.empty())
         save(report.job, source, setting, report.verdict);
     });
     return summary.print(done);

@@ -30,6 +30,9 @@ volatile std::sig_atomic_t interrupted = 0;
 
 int64_t nanoseconds() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }
 
+/// The status of a process whose job another one is to go on with.
+constexpr int kGoOn = 3;
+
 /// What a process is doing, seen by its parent.
 struct Progress {
   std::atomic<uint64_t> job;
@@ -203,8 +206,13 @@ private:
         } catch (const std::exception &error) {
           report.verdict = {Outcome::Crashed, error.what()};
         }
-        if (part < parts)
-          writeAll(pipe, lineOf(report));
+        if (part >= parts)
+          break;
+        writeAll(pipe, lineOf(report));
+        if (isFinding(report.verdict.outcome)) {
+          progress.part = part + 1;
+          ::_exit(kGoOn);
+        }
       }
       progress.since = 0;
       writeAll(pipe, "done\n");
@@ -238,7 +246,9 @@ private:
       return;
     const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     Resume resume;
-    if (failed && !interrupted && progress.since != 0) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kGoOn) {
+      resume = {true, progress.job, progress.part};
+    } else if (failed && !interrupted && progress.since != 0) {
       const Report report{progress.job,
                           progress.part,
                           {child.hung ? Outcome::Hung : Outcome::Crashed,

@@ -1,0 +1,63 @@
+// Settings: what is printed is read again, what is drawn is what hydrac takes, and which passes are
+// exact.
+#include "test/fuzz/differential/Setting.h"
+
+#include "runtime/support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace hydra::test {
+
+TEST(Setting, IsReadAsItIsPrinted) {
+  for (uint64_t number = 0; number < 200; ++number)
+    for (const Setting &setting : drawSettings(number, 2, {}))
+      EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
+  for (const Setting &setting : allSettings({}))
+    EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
+  EXPECT_THROW(Setting::parse("--mode=grad --disable-pass=hydra-bind"), support::Error);
+  EXPECT_THROW(Setting::parse("--recompute=all"), support::Error);
+  EXPECT_THROW(Setting::parse("--target=abacus"), support::Error);
+}
+
+TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
+  std::set<std::string> left, words;
+  for (uint64_t number = 0; number < 400; ++number)
+    for (const Setting &setting : drawSettings(number, 2, {})) {
+      left.insert(setting.disabled.begin(), setting.disabled.end());
+      for (const char *word :
+           {"-O0", "-O1", "--mode=train", "--mode=forward", "--recompute=none",
+            "--recompute=rowwise,every=2", "--scan-checkpoint=2", "--ce-chunk=5",
+            "--attention=naive", "--precision=bf16", "--precision=pure_bf16", "--accum=2",
+            "--no-clip", "--clip=0.5", "--threads=2", "--plain-code"})
+        if (setting.text().find(word) != std::string::npos)
+          words.insert(word);
+    }
+  EXPECT_EQ(words.size(), 16u);
+  for (const PassEntry &pass : pipelinePasses()) {
+    const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
+                          pass.name == "hydra-batch-launches" ||
+                          pass.name == "hydra-assign-streams";
+    if (!pass.required && !onlyCuda)
+      EXPECT_TRUE(left.contains(pass.name)) << pass.name;
+  }
+}
+
+TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
+  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses(), "hydra-fuse-qkv"));
+  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses(), "hydra-skip-rows"));
+  EXPECT_FALSE(llvm::is_contained(numericsChangingPasses(), "hydra-assign-layouts"));
+  const auto key = [](const std::string &text) { return Setting::parse(text).bitsKey(); };
+  EXPECT_EQ(key("--disable-pass=hydra-schedule --threads=2"), key("--recompute=none"));
+  EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
+  EXPECT_NE(key("--precision=bf16"), key(""));
+  EXPECT_NE(key("-O0"), key(""));
+  const std::string exact =
+      " --disable-pass=hydra-raise-attention,hydra-raise-linear-ce,hydra-fuse-qkv,"
+      "hydra-fuse-gate-up,hydra-skip-rows";
+  EXPECT_EQ(key("-O0"), key("-O2" + exact));
+}
+
+} // namespace hydra::test
