@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
+#include <cmath>
 #include <optional>
 
 using namespace mlir;
@@ -170,12 +171,15 @@ private:
     return fits(p) ? std::optional(p) : std::nullopt;
   }
 
-  /// Whether the shapes are those of attention, and the mask is one that it has.
+  /// Whether the shapes and the scale are those of attention, and the mask is one that it has.
   static bool fits(const Pattern &p) {
+    if (!(p.scale > 0.0) || !std::isfinite(static_cast<float>(p.scale)))
+      return false;
     ArrayRef<int64_t> q = build::shapeOf(p.queries), k = build::shapeOf(p.keys),
                       v = build::shapeOf(p.values);
     return q.size() == 4 && k.size() == 4 && v.size() == 4 && k[1] == v[1] && k[2] == v[2] &&
-           k[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
+           std::max(q[3], v[3]) <= AttentionOp::kWidest && k[0] == p.scores[0] &&
+           k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
            (p.mask.causal || (p.mask.chunk == 0 && p.mask.window == 0));
   }
