@@ -1145,3 +1145,45 @@ hydra.model @m version 1 {
   hydra.param @w [1, 1, 1, 1, 1, 1, 1, 1, 1] init = ones
 }
 
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op has a name that is empty or no text}}
+  hydra.param @"" [4] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.state' op has a name that is empty or no text}}
+  hydra.state @"a\0Ab" [4] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op has a name that is empty or no text}}
+  hydra.group @"\FF" adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{'hydra.return' op has a name that is empty or no text}}
+    hydra.return "" = %x
+  }
+}
+
+// -----
+
+// A file of tensors could not tell the two apart.
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{argument 'w' has the name of a parameter or state}}
+  hydra.entry @e(%w: [4] f32) {
+    %p = hydra.use @w
+    %y = hydra.mul %w, %p
+    hydra.return y = %y
+  }
+}
