@@ -187,7 +187,8 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
     that never more than one chunk of logits exists; with `saving` the same sweep gives the
     gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
     logits, and 1 GiB on a GPU (512 MiB with rowwise or every=N recomputation), where every chunk reads
-    and writes the gradient of the head once more. The loss of B S = 4096 rows over V = 50304 then needs
+    and writes the gradient of the head once more; but never are there more than 1024 chunks, or 4096 of a
+    size that was asked for. The loss of B S = 4096 rows over V = 50304 then needs
     64 MiB in place of 786 MiB.
 
     A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in bf16 whose

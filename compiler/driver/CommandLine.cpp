@@ -2,6 +2,8 @@
 #include "compiler/driver/CommandLine.h"
 
 #include "compiler/Pipelines.h"
+#include "compiler/driver/Diagnostics.h"
+#include "runtime/support/Error.h"
 #include "runtime/support/StandardStreams.h"
 #include "runtime/support/Suggest.h"
 
@@ -9,6 +11,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -58,24 +61,44 @@ std::string shortened(StringRef text) {
 
 } // namespace
 
-void printProblem(const Twine &message) { errs() << state().program << ": " << message << '\n'; }
+void printProblem(const Twine &message) {
+  errs() << state().program << ": " << asLine(message.str()) << '\n';
+}
+
+void printOutput(StringRef text) {
+  outs() << text;
+  outs().flush();
+  const std::error_code error = outs().error();
+  outs().clear_error(); // else the end of the program would report it once more
+  if (error)
+    support::fail("cannot write to standard output: {}", error.message());
+}
 
 bool rejectValue(const cl::Option &option, StringRef text, StringRef expected) {
   if (state().badValue.empty())
-    state().badValue = ("--" + option.ArgStr + " is '" + text + "'; expected " + expected).str();
+    state().badValue = ((option.ArgStr.size() > 1 ? "--" : "-") + option.ArgStr + " is '" + text +
+                        "'; expected " + expected)
+                           .str();
   return true;
 }
 
 bool MagnitudeParser::parse(cl::Option &option, StringRef, StringRef text, double &value) {
-  if (!text.getAsDouble(value) && std::isfinite(value) && value >= 0.0)
+  value = 0.0;
+  if (!text.getAsDouble(value) && std::isfinite(static_cast<float>(value)) && value >= 0.0)
     return false;
-  return rejectValue(option, text, "a number from 0");
+  const bool large = value > 0.0 && std::isfinite(value);
+  return rejectValue(option, text, large ? "a number that f32 holds" : "a number from 0");
 }
 
 bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
                       ArrayRef<const cl::OptionCategory *> categories) {
   support::reserveStandardStreams();
   state().program = sys::path::filename(argv[0]).str();
+  // What --help prints is written when the program ends, by whoever destroys the stream; it must
+  // not outlive the other two.
+  errs();
+  outs();
+  install_fatal_error_handler(+[](void *, const char *why, bool) { printProblem(why); });
   mlir::DialectRegistry unused;
   registerEverything(unused); // --mlir-print-ir-after takes the names of passes
   mlir::registerMLIRContextCLOptions();

@@ -5,6 +5,8 @@
 #include "llvm/Support/CommandLine.h"
 
 #include <cstdint>
+#include <limits>
+#include <string>
 
 namespace hydra {
 
@@ -18,23 +20,59 @@ bool parseCommandLine(int argc, const char *const *argv, llvm::StringRef overvie
 /// Prints `<program>: <message>` as one line on stderr. Only after parseCommandLine was called.
 void printProblem(const llvm::Twine &message);
 
+/// Prints to standard output. Throws support::Error when that takes no more.
+void printOutput(llvm::StringRef text);
+
 /// Notes that an option cannot be `text`; returns true, as the `parse` of an option does then.
 bool rejectValue(const llvm::cl::Option &option, llvm::StringRef text, llvm::StringRef expected);
 
 // An option takes the `parse` of its parser class, which hides that of the base.
 // NOLINTBEGIN(bugprone-derived-method-shadowing-base-method)
 
-/// The value of a flag: an integer of at least `Least`, 0 or 1.
-template <int64_t Least> struct IntegerParser : llvm::cl::parser<long long> {
+/// The value of a flag: an integer of at least `Least`, 0 or 1, and at most `Most`.
+template <int64_t Least, int64_t Most> struct IntegerParser : llvm::cl::parser<long long> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, long long &value) {
-    if (!text.getAsInteger(10, value) && value >= Least)
+    const bool number = !text.getAsInteger(10, value);
+    if (number && value > Most)
+      return rejectValue(option, text, "at most " + std::to_string(Most));
+    if (number && value >= Least)
       return false;
     return rejectValue(option, text, Least == 0 ? "an integer from 0" : "a positive integer");
   }
 };
-template <int64_t Least>
-using IntegerOption = llvm::cl::opt<long long, false, IntegerParser<Least>>;
+template <int64_t Least, int64_t Most = std::numeric_limits<int64_t>::max()>
+using IntegerOption = llvm::cl::opt<long long, false, IntegerParser<Least, Most>>;
+
+/// Numbers of steps, which doubles count exactly.
+inline constexpr int64_t kMostSteps = int64_t{1} << 52;
+
+/// The value of a flag: one of those that `cl::values` lists.
+template <typename Value> struct ChoiceParser : llvm::cl::parser<Value> {
+  using llvm::cl::parser<Value>::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, Value &value) {
+    std::string known;
+    for (unsigned i = 0, count = this->getNumOptions(); i < count; ++i) {
+      if (this->getOption(i) == text) {
+        value = this->Values[i].V.getValue();
+        return false;
+      }
+      known += (i == 0 ? "" : i + 1 < count ? ", " : " or ") + this->getOption(i).str();
+    }
+    return rejectValue(option, text, known);
+  }
+};
+template <typename Value> using ChoiceOption = llvm::cl::opt<Value, false, ChoiceParser<Value>>;
+
+/// A flag that is given or not; scripts may write `=true` or `=false`.
+struct SwitchParser : llvm::cl::parser<bool> {
+  using parser::parser;
+  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, bool &value) {
+    value = text.empty() || text == "true" || text == "1";
+    return !value && text != "false" && text != "0" && rejectValue(option, text, "true or false");
+  }
+};
+using SwitchOption = llvm::cl::opt<bool, false, SwitchParser>;
 
 /// The value of a flag: an unsigned 64-bit number.
 struct SeedParser : llvm::cl::parser<unsigned long long> {
@@ -46,7 +84,7 @@ struct SeedParser : llvm::cl::parser<unsigned long long> {
 };
 using SeedOption = llvm::cl::opt<unsigned long long, false, SeedParser>;
 
-/// The value of a flag: a finite number of at least 0.
+/// The value of a flag: a number of at least 0 that f32 holds.
 struct MagnitudeParser : llvm::cl::parser<double> {
   using parser::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text, double &value);

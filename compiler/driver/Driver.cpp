@@ -1,11 +1,11 @@
 // What every tool does around passes.
 #include "compiler/driver/Driver.h"
 
+#include "compiler/driver/ModelText.h"
 #include "compiler/driver/PassInstruments.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -29,16 +29,22 @@ LogicalResult Driver::load() {
     return failure();
   }
   TimingScope scope = time("Parser");
-  auto text = llvm::MemoryBuffer::getFileOrSTDIN(options.file.getValue(), /*IsText=*/true);
-  if (std::error_code error = text.getError())
-    return emitError(FileLineColLoc::get(&context, options.file.getValue(), 0, 0))
-           << "cannot open the model: " << error.message();
+  auto place = [&](unsigned line, unsigned column) {
+    return FileLineColLoc::get(&context, options.file.getValue(), line, column);
+  };
+  std::string problem;
+  std::unique_ptr<llvm::MemoryBuffer> text = readModelText(options.file, problem);
+  if (!text)
+    return emitError(place(0, 0)) << "cannot open the model: " << problem;
+  if (std::optional<TextPlace> deep = findDeepNesting(text->getBuffer()))
+    return emitError(place(deep->line, deep->column))
+           << "brackets nest more than " << kMostNesting << " deep";
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*text), SMLoc());
+  sources.AddNewSourceBuffer(std::move(text), SMLoc());
   source = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
-  if (!source)
+  if (!source || !findModel(module()))
     return failure();
-  return success(findModel(module()) && diagnostics.errors() == 0);
+  return verdict();
 }
 
 ModelOp Driver::model() { return *module().getOps<ModelOp>().begin(); }
@@ -51,12 +57,12 @@ LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
     return failure();
   passes.addInstrumentation(createLocationCheck());
   if (!options.dumpPasses.empty())
-    passes.addInstrumentation(createPassDump(options.dumpPasses));
+    passes.addInstrumentation(createPassDump(options.dumpPasses, options.file));
   build(passes);
   LogicalResult result = passes.run(module());
   if (failed(result) && diagnostics.errors() == 0)
     return module().emitError("a pass failed without saying why, which is a bug of that pass");
-  return success(diagnostics.errors() == 0);
+  return verdict();
 }
 
 } // namespace hydra

@@ -26,6 +26,10 @@ public:
   /// `--dump-passes` and all flags of MLIR. To be called once.
   llvm::LogicalResult run(llvm::function_ref<void(mlir::OpPassManager &)> build);
 
+  /// Fails once any error has been reported, whatever those who reported it returned. To be asked
+  /// before anything is written.
+  llvm::LogicalResult verdict() const { return llvm::success(diagnostics.errors() == 0); }
+
   mlir::ModuleOp module() { return *source; }
   ModelOp model();
 

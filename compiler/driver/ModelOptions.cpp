@@ -9,16 +9,6 @@ StringRef modeName(Mode mode) {
   return mode == Mode::Forward ? "forward" : mode == Mode::Grad ? "grad" : "train";
 }
 
-bool ModeParser::parse(cl::Option &option, StringRef, StringRef text, Mode &value) {
-  for (Mode mode : {Mode::Forward, Mode::Grad, Mode::Train}) {
-    if (text == modeName(mode)) {
-      value = mode;
-      return false;
-    }
-  }
-  return rejectValue(option, text, "forward, grad or train");
-}
-
 ModelOptions::ModelOptions(StringRef modeDefault)
     : category("Model"), file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
       preset("preset", cl::value_desc("NAME"), cl::cat(category),

@@ -9,12 +9,6 @@
 
 namespace hydra {
 
-struct ModeParser : llvm::cl::parser<Mode> {
-  using parser::parser;
-  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): see CommandLine.h
-  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, Mode &value);
-};
-
 /// `forward`, `grad`, `train`.
 llvm::StringRef modeName(Mode mode);
 
@@ -28,8 +22,8 @@ struct ModelOptions {
   llvm::cl::opt<std::string> preset;
   llvm::cl::list<std::string> set;
   IntegerOption<1> batch, seq;
-  llvm::cl::opt<Mode, false, ModeParser> mode;
-  IntegerOption<1> accum;
+  ChoiceOption<Mode> mode;
+  IntegerOption<1, std::numeric_limits<int32_t>::max()> accum;
   llvm::cl::opt<std::string> dumpPasses;
 
   /// `--mode`, if given.

@@ -1,11 +1,17 @@
 // What watches every pass: location checks and dumps of each stage.
 #include "compiler/driver/PassInstruments.h"
 
+#include "compiler/driver/NamedFiles.h"
+#include "runtime/support/AtomicFile.h"
+#include "runtime/support/Error.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <span>
 
 using namespace mlir;
 
@@ -39,30 +45,31 @@ struct LocationCheck : PassInstrumentation {
 };
 
 struct PassDump : PassInstrumentation {
-  explicit PassDump(std::string directory) : directory(std::move(directory)) {}
+  PassDump(std::string directory, std::string source)
+      : directory(std::move(directory)), source(std::move(source)) {}
 
   void runAfterPass(Pass *pass, Operation *root) override {
     if (broken || !isa<ModuleOp>(root))
       return;
     std::string name =
         llvm::formatv("{0}/{1,0+2}-{2}.mlir", directory, number++, pass->getArgument()).str();
-    std::error_code error = llvm::sys::fs::create_directories(directory);
-    if (!error) {
-      llvm::raw_fd_ostream file(name, error);
-      if (!error) {
-        root->print(file, OpPrintingFlags().enableDebugInfo(false));
-        file.close();
-        error = file.error();
-        file.clear_error();
-      }
+    try {
+      if (std::error_code error = llvm::sys::fs::create_directories(directory))
+        support::fail("cannot make the folder {}: {}", directory, error.message());
+      checkOutputs({{"the model", source}}, {{"a dump of --dump-passes", name}});
+      std::string text;
+      llvm::raw_string_ostream out(text);
+      root->print(out, OpPrintingFlags().enableDebugInfo(false));
+      support::AtomicFile file(name);
+      file.write(std::as_bytes(std::span(text.data(), text.size())));
+      file.commit();
+    } catch (const support::Error &error) {
+      broken = true;
+      emitError(root->getLoc()) << error.what();
     }
-    if (!error)
-      return;
-    broken = true;
-    emitError(root->getLoc()) << "cannot write " << name << ": " << error.message();
   }
 
-  std::string directory;
+  std::string directory, source;
   unsigned number = 1;
   bool broken = false;
 };
@@ -72,8 +79,8 @@ struct PassDump : PassInstrumentation {
 std::unique_ptr<PassInstrumentation> createLocationCheck() {
   return std::make_unique<LocationCheck>();
 }
-std::unique_ptr<PassInstrumentation> createPassDump(std::string directory) {
-  return std::make_unique<PassDump>(std::move(directory));
+std::unique_ptr<PassInstrumentation> createPassDump(std::string directory, std::string source) {
+  return std::make_unique<PassDump>(std::move(directory), std::move(source));
 }
 
 } // namespace hydra

@@ -12,8 +12,10 @@ namespace hydra {
 /// operation of a model without location.
 std::unique_ptr<mlir::PassInstrumentation> createLocationCheck();
 
-/// Writes the module after every pass to `directory/NN-pass-name.mlir`, creating the directory. An
-/// error is reported once, at the module; the passes go on.
-std::unique_ptr<mlir::PassInstrumentation> createPassDump(std::string directory);
+/// Writes the module after every pass to `directory/NN-pass-name.mlir`, creating the directory, but
+/// never over `source`, the file of the model. An error is reported once, at the module; the passes
+/// go on.
+std::unique_ptr<mlir::PassInstrumentation> createPassDump(std::string directory,
+                                                          std::string source);
 
 } // namespace hydra

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -38,14 +39,16 @@ public:
   PlanEmitter(plan::PlanModuleOp module, const EmitOptions &options)
       : module(module), options(options), file(std::make_unique<planfile::PlanT>()) {}
 
-  std::unique_ptr<planfile::PlanT> run() {
+  FailureOr<std::unique_ptr<planfile::PlanT>> run() {
     emitHeader();
-    emitSegments();
+    if (failed(emitSegments()))
+      return failure();
     emitCode();
     for (Operation &op : module.getBody().front()) {
-      if (auto variable = dyn_cast<plan::VariableOp>(op))
-        emitVariable(variable);
-      else if (auto scalar = dyn_cast<plan::ScalarOp>(op))
+      auto variable = dyn_cast<plan::VariableOp>(op);
+      if (variable && failed(emitVariable(variable)))
+        return failure();
+      if (auto scalar = dyn_cast<plan::ScalarOp>(op))
         emitScalar(scalar);
     }
     for (auto program : module.getBody().getOps<plan::ProgramOp>())
@@ -104,10 +107,17 @@ private:
     file->target->cpu_features = options.code.cpuFeatures;
   }
 
-  void emitSegments() {
-    for (std::optional<uint64_t> size : {module.getPersistentBytes(), module.getTransientBytes()}) {
+  LogicalResult emitSegments() {
+    constexpr uint64_t kAddressable = uint64_t{1} << 47; // as of a tensor: dialects/hydra
+    for (auto [size, what] :
+         {std::pair(module.getPersistentBytes(), "parameters and optimizer state"),
+          std::pair(module.getTransientBytes(), "activations")}) {
+      if (size.value_or(0) > kAddressable)
+        return module.emitOpError() << "needs " << *size << " bytes of memory for " << what
+                                    << "; a process can address 2^47";
       file->segments.emplace_back(size.value_or(0), /*alignment=*/256);
     }
+    return success();
   }
 
   void emitCode() {
@@ -211,7 +221,7 @@ private:
     return it->second;
   }
 
-  void emitVariable(plan::VariableOp op) {
+  LogicalResult emitVariable(plan::VariableOp op) {
     // Parameters side by side share a buffer, which goes by all their names.
     std::string &bufferName = names[plan::placeOf(op.getBuffer()).buffer];
     bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
@@ -221,16 +231,22 @@ private:
         op.getKind() == "param" ? planfile::VariableKind::param : planfile::VariableKind::state;
     entry->tensor = tensor(op.getBuffer());
     file->tensors[entry->tensor]->name = entry->name;
-    entry->initializer = initializer(op.getInit(), cast<MemRefType>(op.getBuffer().getType()));
+    auto init = initializer(op, cast<MemRefType>(op.getBuffer().getType()).getNumElements());
+    if (failed(init))
+      return failure();
+    entry->initializer = std::move(*init);
     entry->group = op.getGroup().value_or("").str();
     momentOf.push_back(op.getMomentOf().value_or("").str());
     roundedFrom.push_back(op.getRounds().value_or("").str());
     variables[op.getName()] = file->variables.size();
     file->variables.push_back(std::move(entry));
+    return success();
   }
 
-  std::unique_ptr<planfile::InitializerT> initializer(InitAttr init, MemRefType type) {
+  static FailureOr<std::unique_ptr<planfile::InitializerT>> initializer(plan::VariableOp op,
+                                                                        int64_t elements) {
     auto entry = std::make_unique<planfile::InitializerT>();
+    InitAttr init = op.getInit();
     StringRef kind = init.getKind();
     auto argument = [&](unsigned i) { return realValue(init.getArgs()[i]); };
     if (kind == "zeros" || kind == "ones" || kind == "constant") {
@@ -248,13 +264,10 @@ private:
       entry->limit = argument(0);
     } else {
       entry->kind = planfile::InitKind::shuffle;
-      Environment environment;
-      for (int64_t i = 0; i < type.getNumElements(); ++i) {
-        environment.values[kIndexSymbol] = Builder(type.getContext()).getI64IntegerAttr(i);
-        FailureOr<Attribute> value =
-            evaluate(init.getArgs()[0], environment, [&] { return module.emitOpError(); });
-        entry->table.push_back(succeeded(value) ? realValue(*value) : 0.0);
-      }
+      auto values = shuffledValues(init, elements, [&] { return op.emitOpError(); });
+      if (failed(values))
+        return failure();
+      entry->table = std::move(*values);
     }
     return entry;
   }
@@ -291,8 +304,8 @@ private:
     double microseconds = 0;
 
     void add(const planfile::Cost &cost, uint64_t times) {
-      flops += times * cost.flops();
-      bytes += times * cost.bytes();
+      flops = llvm::SaturatingMultiplyAdd(times, cost.flops(), flops);
+      bytes = llvm::SaturatingMultiplyAdd(times, cost.bytes(), bytes);
       microseconds += double(times) * cost.microseconds();
     }
     planfile::Cost cost() const { return {flops, bytes, microseconds}; }
@@ -514,7 +527,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<planfile::PlanT> emitPlan(plan::PlanModuleOp module, const EmitOptions &options) {
+FailureOr<std::unique_ptr<planfile::PlanT>> emitPlan(plan::PlanModuleOp module,
+                                                     const EmitOptions &options) {
   return PlanEmitter(module, options).run();
 }
 

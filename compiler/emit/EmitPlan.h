@@ -23,7 +23,9 @@ struct EmitOptions {
   CompiledKernels code;                                 ///< without blobs: a plan for reports
 };
 
-/// The module must have been through hydra-plan-memory.
-std::unique_ptr<planfile::PlanT> emitPlan(plan::PlanModuleOp module, const EmitOptions &options);
+/// The module must have been through hydra-plan-memory. Reports initialisers without a value and
+/// memory that no process can address.
+llvm::FailureOr<std::unique_ptr<planfile::PlanT>> emitPlan(plan::PlanModuleOp module,
+                                                           const EmitOptions &options);
 
 } // namespace hydra

@@ -100,10 +100,10 @@ template <typename Op> SmallVector<NamedAttribute> attentionAttributes(Op op) {
   SmallVector<NamedAttribute> attributes{b.getNamedAttr("scale", b.getF64FloatAttr(op.getScale()))};
   if (op.getCausal())
     attributes.push_back(b.getNamedAttr("causal", b.getUnitAttr()));
-  if (op.getChunkAttr())
-    attributes.push_back(b.getNamedAttr("chunk", op.getChunkAttr()));
-  if (op.getWindowAttr())
-    attributes.push_back(b.getNamedAttr("window", op.getWindowAttr()));
+  if (op.maskChunk())
+    attributes.push_back(b.getNamedAttr("chunk", b.getI64IntegerAttr(op.maskChunk())));
+  if (op.maskWindow())
+    attributes.push_back(b.getNamedAttr("window", b.getI64IntegerAttr(op.maskWindow())));
   return attributes;
 }
 

@@ -6,6 +6,8 @@
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
 
+#include <unistd.h>
+
 #include <cmath>
 
 using namespace mlir;
@@ -28,7 +30,10 @@ RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 class Interpreter {
 public:
   Interpreter(const TensorMap &values, const InterpreterOptions &options)
-      : values(values), options(options) {}
+      : values(values), options(options) {
+    for (const auto &item : values)
+      held += oracleBytes(item.getValue().shape);
+  }
 
   FailureOr<TensorMap> run(EntryOp entry) {
     for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
@@ -67,10 +72,35 @@ private:
       tensors[value] = Shared(&it->second, [](const RefTensor *) {});
       return success();
     }
-    auto copy = std::make_shared<RefTensor>(it->second);
-    roundTo(*copy, typeOf(value).getElementType());
-    tensors[value] = std::move(copy);
+    if (failed(checkRoom(op, value)))
+      return failure();
+    RefTensor copy = it->second;
+    roundTo(copy, typeOf(value).getElementType());
+    tensors[value] = hold(std::move(copy));
     return success();
+  }
+
+  /// Fails when there is no memory for more values beside those that are held.
+  LogicalResult checkRoom(Operation *op, ValueRange more) const {
+    double bytes = 0;
+    for (Value v : more)
+      bytes += oracleBytes(typeOf(v).getShape());
+    if (held + bytes <= static_cast<double>(machineMemory()))
+      return success();
+    return op->emitOpError() << "needs " << static_cast<int64_t>(bytes)
+                             << " bytes for its results as f64 beside "
+                             << static_cast<int64_t>(held) << "; this machine has "
+                             << machineMemory();
+  }
+
+  /// A tensor that counts as held until its last reader is done.
+  Shared hold(RefTensor tensor) {
+    const double bytes = oracleBytes(tensor.shape);
+    held += bytes;
+    return {new RefTensor(std::move(tensor)), [this, bytes](const RefTensor *t) {
+              held -= bytes;
+              delete t;
+            }};
   }
 
   /// Tensors are dropped after their last use.
@@ -92,6 +122,8 @@ private:
       return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
     SmallVector<const RefTensor *> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value v) { return tensors[v].get(); });
+    if (failed(checkRoom(op, op->getResults())))
+      return failure();
     SmallVector<RefTensor> results;
     for (Value v : op->getResults())
       results.emplace_back(typeOf(v).getShape());
@@ -102,7 +134,7 @@ private:
     for (auto [value, result] : llvm::zip(op->getResults(), results)) {
       if (options.round)
         roundTo(result, typeOf(value).getElementType());
-      tensors[value] = std::make_shared<RefTensor>(std::move(result));
+      tensors[value] = hold(std::move(result));
     }
     release(op);
     return success();
@@ -167,6 +199,8 @@ private:
     ReturnOp end = entry.getReturn();
     const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
     auto inputs = llvm::map_to_vector(loop.getInputs(), [&](Value v) { return tensors.lookup(v); });
+    if (failed(checkRoom(loop, loop.getResults())))
+      return failure();
     std::vector<RefTensor> joined;
     for (unsigned i = 0; i < stacked; ++i)
       joined.emplace_back(entry.wholeResultType(i).getShape());
@@ -175,11 +209,11 @@ private:
       for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
         tensors[argument] = input;
       for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, walk.getOver())) {
-        auto chunk = std::make_shared<RefTensor>(typeOf(argument).getShape());
+        RefTensor chunk(typeOf(argument).getShape());
         forRunsOfChunk(
-            *input, *chunk, axis, number,
+            *input, chunk, axis, number,
             [](const double *whole, double *part, int64_t n) { std::copy_n(whole, n, part); });
-        tensors[argument] = std::move(chunk);
+        tensors[argument] = hold(std::move(chunk));
       }
       countUses(body);
       for (Operation &op : body.without_terminator())
@@ -197,7 +231,7 @@ private:
     for (BlockArgument argument : body.getArguments())
       tensors.erase(argument);
     for (auto [result, whole] : llvm::zip(loop.getResults(), joined))
-      tensors[result] = std::make_shared<RefTensor>(std::move(whole));
+      tensors[result] = hold(std::move(whole));
     for (auto [result, input] : llvm::zip(loop.getResults().drop_front(stacked),
                                           ArrayRef(inputs).slice(over, walk.getCarried())))
       tensors[result] = input;
@@ -235,6 +269,7 @@ private:
   const TensorMap &values;
   const InterpreterOptions &options;
   uint64_t evaluated = 0; ///< operations so far: each has random numbers of its own
+  double held = 0; ///< bytes; outlives the tensors
   DenseMap<Value, Shared> tensors;
   DenseMap<Value, unsigned> uses;
 };
@@ -245,17 +280,10 @@ FailureOr<support::Initializer> initializer(Operation *op, InitAttr init, int64_
   if (kind == "zeros" || kind == "ones")
     return support::Initializer::constant(kind == "ones" ? 1.0 : 0.0);
   if (kind == "shuffle") {
-    std::vector<double> table(elements);
-    for (int64_t i = 0; i < elements; ++i) {
-      Environment environment;
-      environment.values[kIndexSymbol] = Builder(op->getContext()).getI64IntegerAttr(i);
-      FailureOr<Attribute> value =
-          evaluate(init.getArgs()[0], environment, [&] { return op->emitOpError(); });
-      if (failed(value))
-        return failure();
-      table[i] = realValue(*value);
-    }
-    return support::Initializer::shuffle(std::move(table));
+    auto values = shuffledValues(init, elements, [&] { return op->emitOpError(); });
+    if (failed(values))
+      return failure();
+    return support::Initializer::shuffle(std::move(*values));
   }
   if (llvm::any_of(init.getArgs(), [](Attribute a) { return !isRealOrExpr(a) || hasExpr(a); }))
     return op->emitOpError("has an initialiser that is not bound to numbers");
@@ -270,6 +298,12 @@ FailureOr<support::Initializer> initializer(Operation *op, InitAttr init, int64_
 }
 
 } // namespace
+
+int64_t machineMemory() {
+  static const int64_t bytes =
+      static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
+  return bytes;
+}
 
 FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
                                const InterpreterOptions &options) {

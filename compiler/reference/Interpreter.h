@@ -26,6 +26,15 @@ struct InterpreterOptions {
 llvm::FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
                                      const InterpreterOptions &options = {});
 
+/// Bytes that a tensor of the oracle takes.
+inline double oracleBytes(llvm::ArrayRef<int64_t> shape) {
+  return 8.0 * static_cast<double>(RefTensor::elements(shape));
+}
+
+/// Bytes of memory in this machine; `interpret` reports the operation whose results do not fit
+/// beside what is held then.
+int64_t machineMemory();
+
 /// Rounds every element to the type: f32 and bf16 to nearest even, others unchanged.
 void roundTo(RefTensor &tensor, mlir::Type element);
 

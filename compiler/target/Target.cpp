@@ -101,9 +101,15 @@ private:
 };
 
 Target parse(const std::string &text, const std::string &origin) {
+  constexpr int kMostNesting = 16; // of values in values
+  auto check = [&](int depth, json::parse_event_t, json &) {
+    if (depth > kMostNesting)
+      support::fail("{}: values nest more than {} deep", origin, kMostNesting);
+    return true;
+  };
   json content;
   try {
-    content = json::parse(text);
+    content = json::parse(text, check);
   } catch (const json::exception &error) {
     support::fail("{}: no JSON: {}", origin, error.what());
   }
@@ -133,6 +139,8 @@ std::string readText(const std::string &path) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code))
     support::fail("cannot read the target {}: it is a directory", path);
+  if (std::filesystem::exists(path, code) && !std::filesystem::is_regular_file(path, code))
+    support::fail("cannot read the target {}: it is no regular file", path);
   std::ifstream in(path, std::ios::binary);
   if (!in)
     support::fail("cannot read the target {}: {}", path, support::errnoText(errno));

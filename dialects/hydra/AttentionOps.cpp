@@ -21,9 +21,8 @@ struct Form {
   template <typename Op>
   Form(Op op, ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v)
       : batch(q[0]), queries(q[1]), keys(k[1]), heads(q[2]), keyHeads(k[2]), width(q[3]),
-        valueWidth(v[3]), scale(op.getScale()), causal(op.getCausal()),
-        chunk(op.getChunkAttr() ? intValue(op.getChunkAttr()) : 0),
-        window(op.getWindowAttr() ? intValue(op.getWindowAttr()) : 0) {}
+        valueWidth(v[3]), scale(op.getScale()), causal(op.getCausal()), chunk(op.maskChunk()),
+        window(op.maskWindow()) {}
 
   bool sees(int64_t i, int64_t j) const {
     return !(causal && j > i) && !(chunk && i / chunk != j / chunk) && !(window && i - j >= window);
@@ -45,8 +44,11 @@ struct Form {
     return all;
   }
   int64_t products(int64_t overWidth, int64_t overValueWidth) const {
-    return static_cast<int64_t>(batch * heads * pairs() * 2.0 *
-                                (overWidth * width + overValueWidth * valueWidth));
+    // As doubles: the products of a plan that nobody can run are no integers.
+    const double most = static_cast<double>(int64_t{1} << 62);
+    return static_cast<int64_t>(
+        std::min(most, static_cast<double>(batch * heads) * pairs() * 2.0 *
+                           (overWidth * width + overValueWidth * valueWidth)));
   }
 };
 
@@ -90,7 +92,11 @@ template <typename Adaptor> static LogicalResult wantAttention(TypeInference &in
   for (Attribute size : {op.getChunkAttr(), op.getWindowAttr()})
     if (size && intValue(size) < 1)
       return infer.fail("chunk and window must be positive");
-  return success();
+  if (std::max(qs[3], vs[3]) > AttentionOp::kWidest)
+    return infer.fail("heads are " + Twine(qs[3]) + " and values " + Twine(vs[3]) +
+                      " wide; expected at most " + Twine(AttentionOp::kWidest));
+  // Kernels find the largest score of a row before they scale.
+  return infer.wantPositive(op.getScale(), "scale");
 }
 
 LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
@@ -156,6 +162,15 @@ void AttentionOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) 
   llvm::copy(grad->getResults(), grads.begin());
 }
 
+/// The size of a chunk or window that hides something in a sequence; 0: none.
+static int64_t hidingSize(Attribute size, Value q) {
+  return size && intValue(size) < build::shapeOf(q)[1] ? intValue(size) : 0;
+}
+int64_t AttentionOp::maskChunk() { return hidingSize(getChunkAttr(), getQ()); }
+int64_t AttentionOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); }
+int64_t AttentionGradOp::maskChunk() { return hidingSize(getChunkAttr(), getQ()); }
+int64_t AttentionGradOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); }
+
 int64_t AttentionOp::flops() {
   return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
       .products(1, 1);
@@ -184,7 +199,7 @@ LogicalResult AttentionGradOp::inferTypes(TypeInference &infer, Adaptor op,
   ArrayRef<int64_t> q = infer.shape(op.getQ());
   if (failed(infer.wantSameType(op.getDO(), "gradient", op.getO(), "output")) ||
       failed(infer.wantShape(op.getO(), "output", {q[0], q[1], q[2], infer.shape(op.getV())[3]})) ||
-      failed(infer.wantShape(op.getLse(), "lse", {q[0], q[2], q[1]})))
+      failed(infer.wantExact(op.getLse(), "lse", {q[0], q[2], q[1]})))
     return failure();
   types.append({op.getQ().getType(), op.getK().getType(), op.getV().getType()});
   return success();

@@ -8,7 +8,14 @@ class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
-        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
+        DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
+  let extraClassDeclaration = inferDeclaration # [{
+    static constexpr int64_t kWidest = 4096; ///< head, whose tiles kernels hold
+    /// Sizes of chunks and of the window where they hide something of a sequence; else 0.
+    int64_t maskChunk();
+    int64_t maskWindow();
+  }];
+}
 
 def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
   let summary = "softmax(scale q kᵀ) v per head, under a mask";
@@ -16,7 +23,7 @@ def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
     `%o = hydra.attention %q, %k, %v scale = 0.125 causal`: `q [B, S, H, hd]`, `k [B, Sk, Hk, hd]`,
     `v [B, Sk, Hk, dv]`, `o [B, S, H, dv]`; query head h reads key head `h / (H / Hk)`. Query i sees
     key j when: `causal`: j <= i; `chunk = c`: also i / c = j / c; `window = w`: also i - j < w.
-    A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
+    The scale is positive, and widths are at most 4096. A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
     the sum of e^score. models.md section 1.3.
   }];
   let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Real:$scale,

@@ -35,7 +35,11 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   if (b &&
       (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
     return failure();
-  return pushProduct(infer, shape, infer.element(x), dtype, types);
+  if (failed(pushProduct(infer, shape, infer.element(x), dtype, types)))
+    return failure();
+  if (b && infer.element(b) != cast<RankedTensorType>(types.back()).getElementType())
+    return infer.fail("bias has another element type than the result");
+  return success();
 }
 
 LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
@@ -60,7 +64,7 @@ LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
 }
 
 int64_t LinearOp::flops() {
-  return 2 * build::typeOf(getY()).getNumElements() * build::shapeOf(getW())[1];
+  return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getW())[1]});
 }
 StringRef LinearOp::costClass() { return "gemm"; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
@@ -114,7 +118,7 @@ LogicalResult LinearGeluOp::evaluate(ArrayRef<const RefTensor *> in,
 }
 
 int64_t LinearGeluOp::flops() {
-  return build::typeOf(getY()).getNumElements() * (2 * build::shapeOf(getW())[1] + 1);
+  return productOf({build::typeOf(getY()).getNumElements(), 2 * build::shapeOf(getW())[1] + 1});
 }
 StringRef LinearGeluOp::costClass() { return "gemm"; }
 Precision LinearGeluOp::precisionClass() { return Precision::Matmul; }
@@ -188,7 +192,7 @@ LogicalResult MatmulOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
 int64_t MatmulOp::flops() {
   MatmulSizes s =
       matmulSizes(build::shapeOf(getA()), build::shapeOf(getB()), getTransposeA(), getTransposeB());
-  return 2 * build::typeOf(getC()).getNumElements() * s.k;
+  return productOf({2, build::typeOf(getC()).getNumElements(), s.k});
 }
 StringRef MatmulOp::costClass() { return "gemm"; }
 Precision MatmulOp::precisionClass() {
@@ -354,6 +358,8 @@ LogicalResult EmbeddingGradOp::inferTypes(TypeInference &infer, Adaptor op,
   want.push_back(infer.shape(op.getDx()).empty() ? 1 : infer.shape(op.getDx()).back());
   if (failed(infer.wantShape(op.getDx(), "gradient", want)))
     return failure();
+  if (!infer.element(op.getDx()).isF32())
+    return infer.fail("gradient is not f32, in which it is summed");
   if (op.getRows() < 1)
     return infer.fail("table has " + Twine(op.getRows()) + " rows; expected at least 1");
   types.push_back(infer.tensor({op.getRows(), want.back()}, infer.f32()));

@@ -168,6 +168,8 @@ static LogicalResult verifyWalk(EntryOp entry) {
 }
 
 LogicalResult EntryOp::verify() {
+  if (failed(verifyName(*this, getSymName())))
+    return failure();
   size_t n = getBody().getNumArguments();
   for (ArrayAttr list : {getArgNames(), getArgShapes(), getArgDtypes(), getArgDefaults()})
     if (list.size() != n)
@@ -359,7 +361,9 @@ LogicalResult ReturnOp::verify() {
                          << getOutputNames().size() + getUpdated().size() << " names";
   StringSet<> names;
   for (StringRef name : getOutputNames().getAsValueRange<StringAttr>())
-    if (!names.insert(name).second)
+    if (failed(verifyName(*this, name)))
+      return failure();
+    else if (!names.insert(name).second)
       return emitOpError() << "output '" << name << "' is named twice";
   auto model = (*this)->getParentOfType<ModelOp>();
   DenseSet<Attribute> targets;

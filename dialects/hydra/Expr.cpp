@@ -47,7 +47,7 @@ bool isIntOrExpr(Attribute a) { return isInt(a) || isa_and_nonnull<ExprAttr>(a);
 bool isExpression(Attribute a) { return isRealOrExpr(a) || isa_and_nonnull<BoolAttr>(a); }
 bool isRealOrExpr(Attribute a) {
   auto real = dyn_cast_or_null<FloatAttr>(a);
-  return isIntOrExpr(a) || (real && real.getType().isF64());
+  return isIntOrExpr(a) || (real && real.getType().isF64() && !real.getValue().isNaN());
 }
 bool isIntListOrExprs(Attribute a) {
   auto array = dyn_cast_or_null<ArrayAttr>(a);
@@ -496,6 +496,9 @@ LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   for (Attribute a : args)
     if (!isRealOrExpr(a))
       return emitError() << "initialiser '" << kind << "' wants numbers";
+  for (Attribute a : args)
+    if (!isa<ExprAttr>(a) && !std::isfinite(static_cast<float>(realValue(a))))
+      return emitError() << "initialiser '" << kind << "' has a number that f32 does not hold";
   auto below = [&](size_t i, double limit) {
     return !isa<ExprAttr>(args[i]) && realValue(args[i]) < limit;
   };

@@ -31,6 +31,20 @@ bool isUnbound(mlir::Type type);
 /// it is.
 std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
 
+/// Says what is wrong with the numbers of AdamW, those that are no expressions; empty when nothing
+/// is.
+std::string checkAdamW(mlir::Attribute beta1, mlir::Attribute beta2, mlir::Attribute eps,
+                       mlir::Attribute wd, mlir::Attribute lrScale);
+
+/// The values of `shuffle(…)` for a tensor of so many elements, in the order of the formula.
+/// Reports one that is no finite number.
+mlir::FailureOr<std::vector<double>>
+shuffledValues(InitAttr init, int64_t elements,
+               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Whether a name can go into files and reports: some UTF-8 text without control characters.
+llvm::LogicalResult verifyName(mlir::Operation *op, llvm::StringRef name);
+
 /// Whether expressions can read the name as that of a symbol.
 llvm::LogicalResult verifySymbolName(mlir::Operation *op, llvm::StringRef name);
 
@@ -80,10 +94,9 @@ llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
   typename Op::Adaptor op(operands, attributes, properties, regions);
   if (failed(infer.checkOperands(leastOperands<Op>())) ||
       failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))) ||
-      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))) ||
-      failed(Op::inferTypes(infer, op, types)))
+      failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))))
     return llvm::failure();
-  return infer.checkResults(types);
+  return Op::inferTypes(infer, op, types);
 }
 
 /// `Op::parse` of every value operation: its text, then the types of its results.
@@ -95,11 +108,15 @@ mlir::ParseResult parseInferredOp(mlir::OpAsmParser &parser, mlir::OperationStat
   auto &properties = state.getOrAddProperties<typename Op::Properties>();
   auto emitError = [&] { return parser.emitError(parser.getNameLoc()); };
   llvm::SmallVector<mlir::Type> types;
+  llvm::StringRef name = Op::getOperationName();
   if (failed(Op::setPropertiesFromAttr(
           properties, state.attributes.getDictionary(state.getContext()), emitError)) ||
+      failed(
+          checkTensors(location, name, "operand", mlir::ValueRange(state.operands).getTypes())) ||
       failed(Op::inferReturnTypes(state.getContext(), location, state.operands,
                                   state.attributes.getDictionary(state.getContext()),
-                                  state.getRawProperties(), state.regions, types)))
+                                  state.getRawProperties(), state.regions, types)) ||
+      failed(checkTensors(location, name, "result", types)))
     return mlir::failure();
   for (llvm::StringRef name : Op::getAttributeNames())
     state.attributes.erase(name);

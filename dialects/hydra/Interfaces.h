@@ -7,10 +7,20 @@
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <limits>
 #include <optional>
 #include <vector>
 
 namespace hydra {
+
+/// The product of sizes or counts; the largest number in place of a larger one.
+inline int64_t productOf(llvm::ArrayRef<int64_t> factors) {
+  int64_t product = 1;
+  for (int64_t factor : factors)
+    if (__builtin_mul_overflow(product, factor, &product))
+      return std::numeric_limits<int64_t>::max();
+  return product;
+}
 
 /// A dense row-major tensor of the oracle. Integers and truth values are held as doubles (exact to
 /// 2^53).
@@ -22,12 +32,7 @@ struct RefTensor {
   explicit RefTensor(llvm::ArrayRef<int64_t> shape, double value = 0.0)
       : shape(shape), data(elements(shape), value) {}
 
-  static int64_t elements(llvm::ArrayRef<int64_t> shape) {
-    int64_t n = 1;
-    for (int64_t d : shape)
-      n *= d;
-    return n;
-  }
+  static int64_t elements(llvm::ArrayRef<int64_t> shape) { return productOf(shape); }
   int64_t size() const { return static_cast<int64_t>(data.size()); }
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
   /// Width of the last dimension (1 for a scalar), and the number of such rows.

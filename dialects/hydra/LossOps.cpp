@@ -57,6 +57,10 @@ LOSS_OP(CrossEntropyGradOp, Precision::Exact)
 LOSS_OP(LinearCrossEntropyOp, Precision::Matmul) // its logits never leave f32
 #undef LOSS_OP
 
+bool CrossEntropyOp::takesBf16(unsigned) { return true; }
+bool CrossEntropyGradOp::takesBf16(unsigned operand) { return operand == 1; }
+bool LinearCrossEntropyOp::takesBf16(unsigned) { return true; }
+
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
   return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
                       : std::nullopt;
@@ -120,8 +124,8 @@ void CrossEntropyOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grad
 LogicalResult CrossEntropyGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                              SmallVectorImpl<Type> &types) {
   if (failed(wantLabels(infer, op.getLogits(), op.getLabels())) ||
-      failed(infer.wantShape(op.getDloss(), "gradient of the loss", {})) ||
-      failed(infer.wantShape(op.getLse(), "lse", infer.shape(op.getLabels()))))
+      failed(infer.wantExact(op.getDloss(), "gradient of the loss", {})) ||
+      failed(infer.wantExact(op.getLse(), "lse", infer.shape(op.getLabels()))))
     return failure();
   types.push_back(op.getLogits().getType());
   return success();
@@ -204,9 +208,8 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
 }
 
 int64_t LinearCrossEntropyOp::flops() {
-  int64_t rows = build::typeOf(getLabels()).getNumElements();
-  int64_t product = 2 * rows * build::typeOf(getW()).getNumElements();
-  return (getSaving() ? 3 * product : product) + 4 * rows * build::shapeOf(getW())[0];
+  int64_t rows = build::typeOf(getLabels()).getNumElements(), classes = build::shapeOf(getW())[0];
+  return productOf({rows, classes, (getSaving() ? 6 : 2) * build::shapeOf(getW())[1] + 4});
 }
 
 Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {

@@ -7,7 +7,7 @@ include "dialects/hydra/NormOps.td"
 class Hydra_LossOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
         DeclareOpInterfaceMethods<IdOpInterface>,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
 def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {

@@ -3,6 +3,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -16,6 +19,8 @@ Attribute ModelOp::getSymbolValue(StringRef name) {
 }
 
 LogicalResult ModelOp::verify() {
+  if (failed(verifyName(*this, getSymName())))
+    return failure();
   for (Operation &op : getBody().front())
     if (!isa<SymbolsOp, DeriveOp, PresetOp, GroupOp, ParamOp, StateOp, StackOp, DefOp, EntryOp>(op))
       return op.emitOpError("does not belong directly into a model");
@@ -122,9 +127,11 @@ static LogicalResult verifyBoundAttributes(Operation *op) {
   return success();
 }
 
-/// Before binding no value has a type, after it all have.
+/// Before binding no value has a type, after it all have, of sizes whose sum is a number.
 static LogicalResult verifyBinding(ModelOp model) {
   bool bound = model.isBound();
+  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  int64_t bytes = 0;
   auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
     for (Type type : types) {
       if (bound == isUnbound(type))
@@ -132,6 +139,8 @@ static LogicalResult verifyBinding(ModelOp model) {
                                  << (bound ? "bound" : "not bound");
       if (std::string problem = bound ? checkTensorType(type) : ""; !problem.empty())
         return op->emitOpError() << "has a value of " << type << ": " << problem;
+      if (bound && (bytes += bytesOf(type)) > kMostBytes)
+        return op->emitOpError("is one of those whose values take more than 2^62 bytes");
     }
     return success();
   };
@@ -207,10 +216,16 @@ LogicalResult ModelOp::verifyRegions() {
   });
   if (result.wasInterrupted())
     return failure();
-  for (EntryOp entry : body.getOps<EntryOp>())
+  for (EntryOp entry : body.getOps<EntryOp>()) {
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
       if (symbols.knows(dim))
         return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
+    // Files of tensors hold what programs take beside what the model has.
+    for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
+      if (entry.isProgram() && isa_and_nonnull<ParamOp, StateOp>(lookupSymbol(name)))
+        return entry.emitOpError()
+               << "argument '" << name << "' has the name of a parameter or state";
+  }
   if (failed(verifyPresets(*this)) || failed(verifyBinding(*this)))
     return failure();
   if (!hasEntries || isBound())
@@ -351,6 +366,13 @@ std::string checkSymbolValue(Attribute value, StringRef kind, ArrayAttr options)
                                 ", ");
 }
 
+LogicalResult verifyName(Operation *op, StringRef name) {
+  auto isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (!name.empty() && llvm::json::isUTF8(name) && llvm::none_of(name, isControl))
+    return success();
+  return op->emitOpError("has a name that is empty or no text");
+}
+
 LogicalResult verifySymbolName(Operation *op, StringRef name) {
   bool word = !name.empty() && !isdigit(static_cast<unsigned char>(name[0])) &&
               llvm::all_of(name, [](unsigned char c) { return isalnum(c) || c == '_'; });
@@ -475,6 +497,13 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
   values.set("group", name);
   return success();
 }
+LogicalResult GroupOp::verify() {
+  if (failed(verifyName(*this, getGroup())))
+    return failure();
+  std::string problem =
+      checkAdamW(getBeta1Attr(), getBeta2Attr(), getEpsAttr(), getWdAttr(), getLrScaleAttr());
+  return problem.empty() ? success() : emitOpError() << "@" << getGroup() << ": " << problem;
+}
 void GroupOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getGroup());
@@ -547,6 +576,8 @@ template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
 }
 
 template <typename Op> static LogicalResult verifyVariable(Op op) {
+  if (failed(verifyName(op, op.getSymName())))
+    return failure();
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
   Type dtype = op.getDtype();
@@ -564,12 +595,33 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   }
   if (std::string problem = checkShape(known); !problem.empty())
     return op.emitOpError() << "shape " << problem;
+  // A plan holds a number for each.
+  constexpr int64_t kMostShuffled = 1 << 20;
+  if (op.getInit().getKind() == "shuffle" && RefTensor::elements(known) > kMostShuffled)
+    return op.emitOpError() << "shuffles " << RefTensor::elements(known)
+                            << " numbers; expected at most " << kMostShuffled;
   return success();
 }
 
 template <typename Op> static RankedTensorType boundTypeOf(Op op) {
   return hasExpr(op.getShape()) ? RankedTensorType()
                                 : RankedTensorType::get(intList(op.getShape()), op.getDtype());
+}
+
+FailureOr<std::vector<double>> shuffledValues(InitAttr init, int64_t elements,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) {
+  std::vector<double> values(elements);
+  Environment environment;
+  for (int64_t i = 0; i < elements; ++i) {
+    environment.values[kIndexSymbol] = Builder(init.getContext()).getI64IntegerAttr(i);
+    FailureOr<Attribute> value = evaluate(init.getArgs()[0], environment, emitError);
+    if (failed(value))
+      return failure();
+    if (isa<ExprAttr>(*value) || !isRealOrExpr(*value) ||
+        !std::isfinite(static_cast<float>(values[i] = realValue(*value))))
+      return emitError() << "shuffles what is no finite number of f32 at index " << i;
+  }
+  return values;
 }
 
 ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
@@ -630,6 +682,8 @@ void StackOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody());
 }
 LogicalResult StackOp::verify() {
+  if (failed(verifyName(*this, getSymName())))
+    return failure();
   for (Operation &op : getBody().front())
     if (!isa<ParamOp, StateOp>(op))
       return op.emitOpError("does not belong into a stack");

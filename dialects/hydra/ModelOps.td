@@ -76,6 +76,7 @@ def GroupOp : Hydra_Op<"group", [HasParent<"ModelOp">]> {
   let arguments = (ins StrAttr:$group, Hydra_Real:$beta1, Hydra_Real:$beta2, Hydra_Real:$eps,
                        Hydra_Real:$wd, Hydra_Real:$lr_scale);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 class Hydra_VariableOp<string mnemonic> : Hydra_Op<mnemonic, [Symbol]> {

@@ -87,7 +87,8 @@ static Operation *replaceSaving(OpBuilder &b, Op op, Extra... extra) {
 
 LogicalResult RmsNormOp::inferTypes(TypeInference &infer, Adaptor op,
                                     SmallVectorImpl<Type> &types) {
-  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")))
+  if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
+      failed(infer.wantFinite(op.getEps(), "eps", 0.0)))
     return failure();
   types.push_back(op.getX().getType());
   if (op.getSaving())
@@ -134,7 +135,7 @@ LogicalResult RmsNormGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                         SmallVectorImpl<Type> &types) {
   if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
       failed(infer.wantSameType(op.getDy(), "gradient", op.getX(), "input")) ||
-      failed(infer.wantShape(op.getR(), "row statistic", infer.shape(op.getX()).drop_back())))
+      failed(infer.wantExact(op.getR(), "row statistic", infer.shape(op.getX()).drop_back())))
     return failure();
   types.append({op.getX().getType(), op.getW().getType()});
   return success();
@@ -171,7 +172,8 @@ void RmsNormGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsi
 LogicalResult LayerNormOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
-      failed(infer.wantSameType(op.getB(), "bias", op.getW(), "weight")))
+      failed(infer.wantSameType(op.getB(), "bias", op.getW(), "weight")) ||
+      failed(infer.wantFinite(op.getEps(), "eps", 0.0)))
     return failure();
   types.push_back(op.getX().getType());
   if (op.getSaving())
@@ -229,8 +231,8 @@ LogicalResult LayerNormGradOp::inferTypes(TypeInference &infer, Adaptor op,
   ArrayRef<int64_t> rows = infer.shape(op.getX()).drop_back(infer.shape(op.getX()).empty() ? 0 : 1);
   if (failed(wantRowsAndScale(infer, op.getX(), op.getW(), "weight")) ||
       failed(infer.wantSameType(op.getDy(), "gradient", op.getX(), "input")) ||
-      failed(infer.wantShape(op.getMean(), "mean", rows)) ||
-      failed(infer.wantShape(op.getR(), "row statistic", rows)))
+      failed(infer.wantExact(op.getMean(), "mean", rows)) ||
+      failed(infer.wantExact(op.getR(), "row statistic", rows)))
     return failure();
   types.append({op.getX().getType(), op.getW().getType(), op.getW().getType()});
   return success();
@@ -342,10 +344,18 @@ LogicalResult RopeOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorIm
   int64_t hd = infer.shape(op.getX())[3];
   if (hd % 2)
     return infer.fail("head width " + Twine(hd) + " is odd; expected pairs of channels");
-  if (!(op.getBase() > 0.0))
-    return infer.fail("base must be positive");
+  if (failed(infer.wantPositive(op.getBase(), "base")))
+    return failure();
   if (op.getPeriodAttr() && intValue(op.getPeriodAttr()) < 1)
     return infer.fail("period must be positive");
+  // The last pair of channels turns fastest when the base is below 1.
+  int64_t length = infer.shape(op.getX())[1];
+  int64_t last = (op.getPeriodAttr() ? std::min(length, intValue(op.getPeriodAttr())) : length) - 1;
+  double largest = last * std::max(1.0, std::pow(op.getBase(), 2.0 / hd - 1.0));
+  constexpr double kExact = 1 << 30; // as of sin and cos
+  if (!(largest < kExact))
+    return infer.fail("turns by up to " + numberText(largest) +
+                      " radians; expected less than 2^30, below which angles are exact");
   types.push_back(op.getX().getType());
   return success();
 }
@@ -375,7 +385,8 @@ void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned> oute
   rotation.halfSplit = getHalfSplit();
   rotation.inverse = getInverse();
   rotation.length = build::shapeOf(getX())[1];
-  rotation.period = getPeriodAttr() ? intValue(getPeriodAttr()) : 0;
+  const int64_t period = getPeriodAttr() ? intValue(getPeriodAttr()) : 0;
+  rotation.period = period < rotation.length ? period : 0; // a longer one never ends
   out[0] = e.rotate(outer[0], rotation);
 }
 

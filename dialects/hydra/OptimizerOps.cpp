@@ -9,17 +9,42 @@ using namespace mlir;
 
 namespace hydra {
 
+std::string checkAdamW(Attribute beta1, Attribute beta2, Attribute eps, Attribute wd,
+                       Attribute lrScale) {
+  auto outside = [](Attribute number, auto fits) {
+    return !isa<ExprAttr>(number) && !fits(realValue(number));
+  };
+  auto text = [](StringRef name, Attribute number, StringRef expected) {
+    return (name + " is " + numberText(realValue(number)) + "; expected " + expected).str();
+  };
+  for (auto [name, beta] : {std::pair("beta1", beta1), std::pair("beta2", beta2)})
+    if (outside(beta, [](double v) { return v >= 0.0 && static_cast<float>(v) < 1.0F; }))
+      return text(name, beta, "a number from 0 to less than 1");
+  for (auto [name, number] :
+       {std::pair("eps", eps), std::pair("wd", wd), std::pair("lr_scale", lrScale)})
+    if (outside(number, [](double v) { return v >= 0.0 && std::isfinite(static_cast<float>(v)); }))
+      return text(name, number, "a finite number from 0");
+  return "";
+}
+
 LogicalResult AdamWOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   if (failed(infer.wantFloat(op.getP(), "parameter")) ||
       failed(infer.wantShape(op.getM(), "first moment", infer.shape(op.getP()))) ||
       failed(infer.wantShape(op.getV(), "second moment", infer.shape(op.getP()))) ||
       failed(infer.wantShape(op.getG(), "gradient", infer.shape(op.getP()))) ||
-      failed(infer.wantShape(op.getLr(), "learning rate", {})) ||
+      failed(infer.wantFloat(op.getM(), "first moment")) ||
+      failed(infer.wantFloat(op.getV(), "second moment")) ||
+      failed(infer.wantFloat(op.getG(), "gradient")) ||
+      failed(infer.wantExact(op.getLr(), "learning rate", {})) ||
       failed(infer.wantShape(op.getStep(), "step", {})) ||
       failed(infer.wantInteger(op.getStep(), "step")))
     return failure();
-  if (op.getScale() && failed(infer.wantShape(op.getScale(), "scale", {})))
+  if (op.getScale() && failed(infer.wantExact(op.getScale(), "scale", {})))
     return failure();
+  if (std::string problem = checkAdamW(op.getBeta1Attr(), op.getBeta2Attr(), op.getEpsAttr(),
+                                       op.getWdAttr(), op.getLrScaleAttr());
+      !problem.empty())
+    return infer.fail(problem);
   types.append({op.getP().getType(), op.getM().getType(), op.getV().getType()});
   return success();
 }
@@ -43,6 +68,7 @@ LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
 StringRef AdamWOp::costClass() { return "optimizer"; }
 Precision AdamWOp::precisionClass() { return Precision::Exact; }
+bool AdamWOp::takesBf16(unsigned operand) { return operand < 4; } // not numbers of the step
 SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
 
 SmallVector<int64_t> AdamWOp::rowWiseShape() {
@@ -108,6 +134,7 @@ int64_t GlobalNormOp::flops() {
 }
 StringRef GlobalNormOp::costClass() { return "optimizer"; }
 Precision GlobalNormOp::precisionClass() { return Precision::Exact; }
+bool GlobalNormOp::takesBf16(unsigned) { return true; }
 SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }
 
 } // namespace hydra

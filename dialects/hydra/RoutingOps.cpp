@@ -13,7 +13,7 @@ Precision TopKOp::precisionClass() { return Precision::Exact; }
 Precision CompactOp::precisionClass() { return Precision::Exact; }
 Precision TakeRowsOp::precisionClass() { return Precision::Move; }
 int64_t TopKOp::flops() {
-  return build::typeOf(getU()).getNumElements() * build::shapeOf(getU()).back();
+  return productOf({build::typeOf(getU()).getNumElements(), build::shapeOf(getU()).back()});
 }
 int64_t CompactOp::flops() { return build::typeOf(getMask()).getNumElements(); }
 int64_t TakeRowsOp::flops() { return 0; }
@@ -29,6 +29,9 @@ LogicalResult TopKOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorIm
   if (op.getK() < 1 || op.getK() > shape.back())
     return infer.fail("cannot choose " + Twine(op.getK()) + " of " + Twine(shape.back()) +
                       " elements");
+  SmallVector<int64_t> pairs{RefTensor::elements(shape.drop_back()), shape.back(), shape.back()};
+  if (failed(infer.wantPossible(pairs, "the comparison of all pairs,")))
+    return failure();
   types.push_back(infer.tensor(shape, IntegerType::get(infer.context, 1)));
   return success();
 }
@@ -53,6 +56,9 @@ LogicalResult CompactOp::inferTypes(TypeInference &infer, Adaptor op,
     return failure();
   if (!infer.element(op.getMask()).isInteger(1))
     return infer.fail("mask holds no truth values (i1)");
+  if (infer.shape(op.getMask())[0] > std::numeric_limits<int32_t>::max())
+    return infer.fail("mask has " + Twine(infer.shape(op.getMask())[0]) +
+                      " rows; expected numbers of i32");
   Type number = IntegerType::get(infer.context, 32);
   types.append(2, infer.tensor(infer.shape(op.getMask()), number));
   types.push_back(infer.tensor({}, number));

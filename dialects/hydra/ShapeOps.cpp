@@ -54,7 +54,7 @@ LogicalResult BroadcastOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   SmallVector<int64_t> to = op.getShape();
   ArrayRef<int64_t> from = infer.shape(op.getX());
-  if (failed(infer.wantPossible(to)))
+  if (failed(infer.wantPositive(to)))
     return failure();
   bool fits = from.size() <= to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
@@ -96,7 +96,7 @@ LogicalResult ReshapeOp::inferTypes(TypeInference &infer, Adaptor op,
                                     SmallVectorImpl<Type> &types) {
   SmallVector<int64_t> to = op.getShape();
   ArrayRef<int64_t> from = infer.shape(op.getX());
-  if (failed(infer.wantPossible(to)))
+  if (failed(infer.wantPositive(to)))
     return failure();
   int64_t want = RefTensor::elements(from), have = RefTensor::elements(to);
   if (want != have)
@@ -329,8 +329,7 @@ LogicalResult ConcatOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
       return failure();
     if (infer.element(part) != element)
       return infer.fail("operands have different element types");
-    if (failed(infer.wantPossible({total += want[axis]})))
-      return failure();
+    total = std::min(total + want[axis], int64_t{1} << 61); // an absurd sum stays a number
   }
   shape[axis] = total;
   types.push_back(infer.tensor(shape, element));
@@ -374,10 +373,11 @@ LogicalResult PadOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImp
   if (op.getBefore() < 0 || op.getAfter() < 0)
     return infer.fail("pads by " + Twine(op.getBefore()) + " and " + Twine(op.getAfter()) +
                       "; expected no negative number");
-  for (int64_t extra : {op.getBefore(), op.getAfter()})
-    if (extra > 0 &&
-        (failed(infer.wantPossible({extra})) || failed(infer.wantPossible({shape[axis] += extra}))))
-      return failure();
+  constexpr int64_t kMost = int64_t{1} << 48; // so that the sum is a number
+  if (op.getBefore() > kMost || op.getAfter() > kMost)
+    return infer.fail("pads by " + Twine(op.getBefore()) + " and " + Twine(op.getAfter()) +
+                      "; expected at most 2^48");
+  shape[axis] += op.getBefore() + op.getAfter();
   types.push_back(infer.tensor(shape, infer.element(op.getX())));
   return success();
 }

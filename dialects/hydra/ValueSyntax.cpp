@@ -4,6 +4,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -14,21 +17,34 @@ std::string shapeText(ArrayRef<int64_t> shape) {
          "]";
 }
 
+std::string numberText(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
+}
+
 bool isUnbound(Type type) { return isa<AnyType>(type); }
 
-/// Elements that a tensor has at most: far beyond any machine, and far from where sums of sizes in
-/// bytes overflow.
-static constexpr int64_t kMostElements = int64_t(1) << 48;
+/// Elements that a tensor has at most: as f32 they fill the 2^47 bytes that a process can address
+/// on x86-64, and a GPU with it. Far from where products with a width or sums of sizes overflow.
+static constexpr int64_t kMostElements = int64_t(1) << 45;
+
+/// As a plan has it.
+static constexpr size_t kMostDimensions = 8;
+
+static std::string checkPositive(ArrayRef<int64_t> shape) {
+  bool positive = llvm::all_of(shape, [](int64_t d) { return d >= 1; });
+  return positive ? "" : shapeText(shape) + " has a dimension that is not positive";
+}
 
 std::string checkShape(ArrayRef<int64_t> shape) {
-  int64_t elements = 1;
-  for (int64_t d : shape) {
-    if (d < 1)
-      return shapeText(shape) + " has a dimension that is not positive";
-    if (d > kMostElements / elements)
-      return shapeText(shape) + " has more than 2^48 elements";
-    elements *= d;
-  }
+  if (shape.size() > kMostDimensions)
+    return shapeText(shape) + " has " + std::to_string(shape.size()) +
+           " dimensions; expected at most " + std::to_string(kMostDimensions);
+  if (std::string problem = checkPositive(shape); !problem.empty())
+    return problem;
+  if (RefTensor::elements(shape) > kMostElements)
+    return shapeText(shape) + " has more than 2^45 elements, which no process can address";
   return "";
 }
 
@@ -211,6 +227,17 @@ static LogicalResult verifySource(Operation *op) {
                            << " but its attributes say " << *type;
 }
 
+/// Ids are i32, which must be able to name every row of a table and every class.
+static LogicalResult verifyIds(Operation *op) {
+  auto user = dyn_cast<IdOpInterface>(op);
+  constexpr int64_t kMostIds = int64_t{1} << 31;
+  for (unsigned i = 0; user && i < op->getNumOperands(); ++i)
+    if (std::optional<IdRange> range = user.idRange(i); range && range->limit > kMostIds)
+      return op->emitOpError() << "has " << range->limit << " rows or classes; ids of i32 name "
+                               << kMostIds << " at most";
+  return success();
+}
+
 LogicalResult verifyValueOp(Operation *op) {
   for (NamedAttribute a : op->getDiscardableAttrs())
     if (!a.getName().strref().contains('.'))
@@ -218,7 +245,7 @@ LogicalResult verifyValueOp(Operation *op) {
   bool unbound = llvm::any_of(op->getOperandTypes(), isUnbound) ||
                  llvm::any_of(op->getResultTypes(), isUnbound);
   if (!unbound)
-    return verifySource(op);
+    return success(succeeded(verifySource(op)) && succeeded(verifyIds(op)));
   bool bound = llvm::any_of(op->getOperandTypes(), [](Type t) { return !isUnbound(t); }) ||
                llvm::any_of(op->getResultTypes(), [](Type t) { return !isUnbound(t); });
   if (bound)
@@ -241,19 +268,29 @@ LogicalResult TypeInference::checkAttributes(Attribute properties) const {
   return success();
 }
 
+static std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+/// What is wrong with a type for a value of any size.
+static std::string checkKind(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
+    return typeText(type) + " is not a static tensor";
+  Type element = tensor.getElementType();
+  if (!element.isF32() && !element.isBF16() && !element.isInteger(32) && !element.isInteger(1))
+    return "elements of " + typeText(element) + "; expected f32, bf16, i32 or i1";
+  return checkPositive(tensor.getShape());
+}
+
 LogicalResult TypeInference::checkOperands(unsigned least) const {
   if (operands.size() < least)
     return fail("has " + Twine(operands.size()) + " operands; expected at least " + Twine(least));
   for (auto [i, type] : llvm::enumerate(operands.getTypes()))
-    if (std::string problem = checkTensorType(type); !problem.empty())
+    if (std::string problem = checkKind(type); !problem.empty())
       return fail("operand " + Twine(i) + ": " + problem);
-  return success();
-}
-
-LogicalResult TypeInference::checkResults(TypeRange types) const {
-  for (Type type : types)
-    if (std::string problem = checkTensorType(type); !problem.empty())
-      return fail("result: " + problem);
   return success();
 }
 
@@ -261,25 +298,40 @@ LogicalResult TypeInference::fail(const Twine &message) const {
   return emitOptionalError(location, opName, ": ", message);
 }
 
-static std::string typeText(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
-
 std::string checkTensorType(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
-    return typeText(type) + " is not a static tensor";
-  Type element = tensor.getElementType();
-  if (!element.isF32() && !element.isBF16() && !element.isInteger(32) && !element.isInteger(1))
-    return "elements of " + typeText(element) + "; expected f32, bf16, i32 or i1";
-  return checkShape(tensor.getShape());
+  std::string problem = checkKind(type);
+  return problem.empty() ? checkShape(cast<RankedTensorType>(type).getShape()) : problem;
 }
 
-LogicalResult TypeInference::wantPossible(ArrayRef<int64_t> shape) const {
-  std::string problem = checkShape(shape);
+LogicalResult checkTensors(std::optional<Location> location, StringRef opName, StringRef what,
+                           TypeRange types) {
+  for (auto [i, type] : llvm::enumerate(types))
+    if (std::string problem = isUnbound(type) ? "" : checkTensorType(type); !problem.empty())
+      return emitOptionalError(location, opName, ": ", what, " ", i, ": ", problem);
+  return success();
+}
+
+LogicalResult TypeInference::wantPositive(ArrayRef<int64_t> shape) const {
+  std::string problem = checkPositive(shape);
   return problem.empty() ? success() : fail(problem);
+}
+
+LogicalResult TypeInference::wantPossible(ArrayRef<int64_t> shape, StringRef what) const {
+  std::string problem = checkShape(shape);
+  return problem.empty() ? success() : fail(what + " " + problem);
+}
+
+LogicalResult TypeInference::wantFinite(double value, StringRef what, double least) const {
+  if (value >= least && std::isfinite(static_cast<float>(value)))
+    return success();
+  return fail(what + " is " + numberText(value) + "; expected a finite number from " +
+              numberText(least));
+}
+
+LogicalResult TypeInference::wantPositive(double value, StringRef what) const {
+  if (value > 0.0 && std::isfinite(static_cast<float>(value)))
+    return success();
+  return fail(what + " is " + numberText(value) + "; expected a positive number");
 }
 
 LogicalResult TypeInference::wantFloat(Value v, StringRef what) const {
@@ -305,6 +357,14 @@ LogicalResult TypeInference::wantShape(Value v, StringRef what, ArrayRef<int64_t
   if (shape(v) == want)
     return success();
   return fail(what + " is " + shapeText(shape(v)) + "; expected " + shapeText(want));
+}
+
+LogicalResult TypeInference::wantExact(Value v, StringRef what, ArrayRef<int64_t> want) const {
+  if (failed(wantShape(v, what, want)))
+    return failure();
+  if (element(v).isF32())
+    return success();
+  return fail(what + " has elements of " + typeText(element(v)) + "; expected f32");
 }
 
 LogicalResult TypeInference::wantSameType(Value a, StringRef aName, Value b,

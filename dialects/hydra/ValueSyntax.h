@@ -44,12 +44,19 @@ void printOperandTypes(mlir::OpAsmPrinter &printer, mlir::TypeRange types);
 
 /// `[4, 16, 64]`, for messages.
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
+/// `0.125`, for messages.
+std::string numberText(double value);
 
 /// Says what is wrong with a bound type for a value (element type, dimensions, a size that no machine
 /// holds); empty when nothing is.
 std::string checkTensorType(mlir::Type type);
 /// The same for a shape alone.
 std::string checkShape(llvm::ArrayRef<int64_t> shape);
+/// Reports at the operation what is wrong with the types of its operands or results, as `what`
+/// names them. Type inference does not look at sizes: an operation that a pass builds must always
+/// come to be. So whoever reads a model asks here, and the verifier of the model after every pass.
+llvm::LogicalResult checkTensors(std::optional<mlir::Location> location, llvm::StringRef opName,
+                                 llvm::StringRef what, mlir::TypeRange types);
 
 /// What an operation's `inferTypes` sees: bound operand types and a place for errors.
 class TypeInference {
@@ -61,10 +68,8 @@ public:
   bool anyUnbound() const;
   /// Fails with a message if an attribute of the dictionary still is an expression.
   llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
-  /// Fails unless there are that many operands, each a tensor that can exist.
+  /// Fails unless there are that many operands, each a static tensor of elements that values have.
   llvm::LogicalResult checkOperands(unsigned least) const;
-  /// Fails with a message if a result cannot exist.
-  llvm::LogicalResult checkResults(mlir::TypeRange types) const;
 
   mlir::RankedTensorType type(mlir::Value v) const {
     return llvm::cast<mlir::RankedTensorType>(v.getType());
@@ -85,9 +90,19 @@ public:
   llvm::LogicalResult wantRank(mlir::Value v, llvm::StringRef what, int64_t rank) const;
   llvm::LogicalResult wantShape(mlir::Value v, llvm::StringRef what,
                                 llvm::ArrayRef<int64_t> shape) const;
+  /// The same, of f32: row statistics and other numbers that are never rounded.
+  llvm::LogicalResult wantExact(mlir::Value v, llvm::StringRef what,
+                                llvm::ArrayRef<int64_t> shape) const;
   llvm::LogicalResult wantSameType(mlir::Value a, llvm::StringRef aName, mlir::Value b,
                                    llvm::StringRef bName) const;
-  llvm::LogicalResult wantPossible(llvm::ArrayRef<int64_t> shape) const;
+  /// Of a shape that is written in the operation.
+  llvm::LogicalResult wantPositive(llvm::ArrayRef<int64_t> shape) const;
+  /// Of a tensor that the operation needs on its way, which is none of its results.
+  llvm::LogicalResult wantPossible(llvm::ArrayRef<int64_t> shape, llvm::StringRef what) const;
+  /// An attribute: a number from `least` that f32 holds.
+  llvm::LogicalResult wantFinite(double value, llvm::StringRef what, double least) const;
+  /// The same without the least one.
+  llvm::LogicalResult wantPositive(double value, llvm::StringRef what) const;
   /// 0 <= axis < rank, counting negative axes from the end; sets the normalised axis.
   llvm::LogicalResult wantAxis(int64_t &axis, int64_t rank) const;
 

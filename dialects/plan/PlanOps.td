@@ -26,7 +26,7 @@ def Plan_Dialect : Dialect {
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
 
-def Plan_Buffer : MemRefRankOf<[AnyType], [0, 1, 2, 3, 4, 5, 6]>;
+def Plan_Buffer : MemRefRankOf<[AnyType], [0, 1, 2, 3, 4, 5, 6, 7, 8]>;
 
 def PlanModuleOp : Plan_Op<"module", [IsolatedFromAbove, Symbol, SymbolTable, NoTerminator,
                                       SingleBlock, NoRegionArguments]> {

@@ -4,6 +4,7 @@
 #include "passes/bind/Scans.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
@@ -411,28 +412,29 @@ private:
   /// of them in place of others.
   void boundIds(EntryOp entry) {
     SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
-    for (BlockArgument argument : entry.getBody().getArguments()) {
-      DenseSet<Value> seen;
-      boundIds(argument, ids[argument.getArgNumber()], seen);
-    }
+    for (BlockArgument argument : entry.getBody().getArguments())
+      ids[argument.getArgNumber()] = idBound(argument);
     entry.setIds(ids);
   }
 
-  void boundIds(Value value, int64_t &bound, DenseSet<Value> &seen) {
-    if (!seen.insert(value).second)
-      return;
-    for (OpOperand &use : value.getUses()) {
-      Operation *op = use.getOwner();
-      if (auto user = dyn_cast<IdOpInterface>(op))
-        if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
-          int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
-          bound = range->labels && bound <= 0 ? -limit : limit;
-        }
-      auto storage = dyn_cast<StorageOpInterface>(op);
-      bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
-      if (isViewed || (isa<SelectOp>(op) && use.getOperandNumber() > 0))
-        boundIds(op->getResult(0), bound, seen);
-    }
+  static int64_t idBound(BlockArgument argument) {
+    int64_t bound = 0;
+    SetVector<Value> same; // the argument, views and choices of it
+    same.insert(argument);
+    for (size_t i = 0; i < same.size(); ++i)
+      for (OpOperand &use : Value(same[i]).getUses()) {
+        Operation *op = use.getOwner();
+        if (auto user = dyn_cast<IdOpInterface>(op))
+          if (std::optional<IdRange> range = user.idRange(use.getOperandNumber())) {
+            int64_t limit = bound ? std::min(std::abs(bound), range->limit) : range->limit;
+            bound = range->labels && bound <= 0 ? -limit : limit;
+          }
+        auto storage = dyn_cast<StorageOpInterface>(op);
+        bool isViewed = storage && storage.viewedOperand() == use.getOperandNumber();
+        if (isViewed || (isa<SelectOp>(op) && use.getOperandNumber() > 0))
+          same.insert(op->getResult(0));
+      }
+    return bound;
   }
 
   LogicalResult bindBlock(Block &block) {
@@ -444,6 +446,9 @@ private:
     for (Operation &op : llvm::make_early_inc_range(llvm::make_range(begin, end))) {
       if (failed(evaluateAttributes(&op)))
         return failure();
+      if (isa<LinearGeluOp>(op)) // which not every target has
+        return op.emitOpError("is for hydra-fuse-epilogues to make; expected hydra.linear and "
+                              "hydra.gelu");
       LogicalResult bound = success();
       if (auto when = dyn_cast<WhenOp>(op))
         bound = bindWhen(when);
@@ -546,7 +551,8 @@ private:
     SmallVector<Type> types;
     if (failed(op.inferReturnTypes(&getContext(), op.getLoc(), op->getOperands(),
                                    op->getDiscardableAttrDictionary(), op->getPropertiesStorage(),
-                                   op->getRegions(), types)))
+                                   op->getRegions(), types)) ||
+        failed(checkTensors(op.getLoc(), op->getName().getStringRef(), "result", types)))
       return failure();
     for (auto [result, type] : llvm::zip(op->getResults(), types))
       result.setType(type);

@@ -38,6 +38,8 @@ private:
     if (!entry.getStage() || *entry.getStage() != "grad")
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " is not differentiated; run hydra-differentiate first";
+    if (model.getBody().getOps<ParamOp>().empty())
+      return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     if (accum == 1) {
       ReturnOp end = entry.getReturn();
       OpBuilder b(end);

@@ -19,7 +19,8 @@ struct ChunkLinearCE : impl::ChunkLinearCEBase<ChunkLinearCE> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    if (classMultiple < 1) {
+    constexpr int64_t kMostMultiple = 1 << 20;
+    if (classMultiple < 1 || classMultiple > kMostMultiple) {
       model.emitOpError() << "cannot pad classes to a multiple of " << classMultiple.getValue();
       return signalPassFailure();
     }
@@ -27,13 +28,36 @@ struct ChunkLinearCE : impl::ChunkLinearCEBase<ChunkLinearCE> {
       model.emitOpError() << "cannot compute " << chunk.getValue() << " rows at a time";
       return signalPassFailure();
     }
+    if (megabytes < 1 || megabytes > kMostMegabytes) {
+      model.emitOpError() << "cannot compute " << megabytes.getValue() << " MiB at a time";
+      return signalPassFailure();
+    }
     SmallVector<LinearCrossEntropyOp> found;
     model.walk([&](LinearCrossEntropyOp op) { found.push_back(op); });
     for (LinearCrossEntropyOp op : found)
-      expand(op);
+      if (failed(expand(op)))
+        return signalPassFailure();
   }
 
 private:
+  static constexpr int64_t kMostMegabytes = int64_t{1} << 27; // what a process can address
+  /// Every chunk is a dozen operations. So many are compiled in seconds; on request in a minute.
+  static constexpr int64_t kMostChunks = 1024, kMostWanted = 4096;
+
+  /// How many chunks the rows of a loss are cut into.
+  FailureOr<int64_t> countOf(LinearCrossEntropyOp op, int64_t rows, int64_t classes) const {
+    if (chunk == 0) {
+      const int64_t limit = std::max<int64_t>(1, (megabytes << 20) / (4 * classes));
+      return std::min((rows - 1) / limit + 1, kMostChunks);
+    }
+    const int64_t count = (rows - 1) / chunk + 1;
+    if (count > kMostWanted)
+      return op.emitOpError() << "has " << rows << " rows, which chunks of " << chunk.getValue()
+                              << " cut into " << count << "; expected at most " << kMostWanted
+                              << ", chunks of " << (rows - 1) / kMostWanted + 1 << " or more";
+    return count;
+  }
+
   /// Values that all chunks share.
   struct Shared {
     Value x, w, labels, share; ///< [T, D], [V, D], [T], 1 / valid rows
@@ -41,14 +65,15 @@ private:
     int64_t classes;           ///< of which the loss knows; `w` may have rows of zeros behind them
   };
 
-  void expand(LinearCrossEntropyOp op) {
+  LogicalResult expand(LinearCrossEntropyOp op) {
     Location loc = op.getLoc();
     OpBuilder b(op);
     int64_t classes = build::shapeOf(op.getW())[0];
     int64_t rows = build::typeOf(op.getLabels()).getNumElements();
-    int64_t limit = chunk > 0 ? chunk : std::max<int64_t>(1, (megabytes << 20) / (4 * classes));
-    int64_t count = (rows + limit - 1) / limit;
-    int64_t size = (rows + count - 1) / count; // even chunks, the last may be shorter
+    FailureOr<int64_t> count = countOf(op, rows, classes);
+    if (failed(count))
+      return failure();
+    int64_t size = (rows - 1) / *count + 1; // even chunks, the last may be shorter
 
     Shared s{build::flattenRows(b, loc, op.getX()),
              op.getW(),
@@ -86,6 +111,7 @@ private:
     }
     op->replaceAllUsesWith(results);
     op.erase();
+    return success();
   }
 
   /// Numbers `[T, >= classes]`, and another one in the columns behind the classes.

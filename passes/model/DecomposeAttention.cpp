@@ -31,13 +31,13 @@ public:
     scores = build::scale(b, loc, scores, op.getScale());
     if (op.getCausal())
       scores = keep(scores, compare(column(), row(), "le"));
-    if (op.getChunkAttr())
+    if (op.maskChunk())
       scores = keep(scores, compare(chunkOf(0), chunkOf(1), "eq"));
-    if (op.getWindowAttr()) {
+    if (op.maskWindow()) {
       Value behind = SubOp::create(b, loc, row(), column());
       scores = keep(scores, compare(behind,
                                     build::constant(b, loc, behind.getType(),
-                                                    double(intValue(op.getWindowAttr()))),
+                                                    static_cast<double>(op.maskWindow())),
                                     "lt"));
     }
     Value weights = SoftmaxOp::create(b, loc, scores);
@@ -63,7 +63,7 @@ private:
 
   /// The number of the chunk in which the row (0) or the column (1) of a score lies.
   Value chunkOf(int64_t axis) {
-    const int64_t size = intValue(op.getChunkAttr()), length = axis == 0 ? q[1] : k[1];
+    const int64_t size = op.maskChunk(), length = axis == 0 ? q[1] : k[1];
     const int64_t count = (length + size - 1) / size;
     Value numbers = build::reshape(b, loc, index({count, size}, 0), {count * size});
     if (count * size > length)

@@ -228,12 +228,14 @@ private:
   /// that sees no key, which a window or a chunk could leave behind the last key, is nothing that a
   /// softmax has.
   static bool fits(const Pattern &p) {
+    if (!(p.scale > 0.0) || !std::isfinite(static_cast<float>(p.scale)))
+      return false;
     ArrayRef<int64_t> q = build::shapeOf(p.queries), k = build::shapeOf(p.keys),
                       v = build::shapeOf(p.values);
     return q.size() == 4 && k.size() == 4 && v.size() == 4 && k[1] == v[1] && k[2] == v[2] &&
-           k[0] == p.scores[0] && k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
+           std::max(q[3], v[3]) <= AttentionOp::kWidest && k[0] == p.scores[0] &&
+           k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
-           p.scale > 0.0 && std::isfinite(static_cast<float>(p.scale)) &&
            (p.mask.causal ? p.scores[2] == p.scores[3]
                           : p.mask.chunk == 0 && p.mask.window == 0);
   }

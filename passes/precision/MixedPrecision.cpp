@@ -273,6 +273,9 @@ protected:
       return retype(op);
     switch (classOf(op)) {
     case Precision::Exact:
+      for (OpOperand &operand : op->getOpOperands())
+        if (hasFloats(operand.get()) && !takesBf16(op, operand.getOperandNumber()))
+          operand.set(widened(operand.get()));
       return retype(op);
     case Precision::Matmul:
       return convertProduct(op);

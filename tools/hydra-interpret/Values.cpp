@@ -7,7 +7,6 @@
 #include "runtime/support/Safetensors.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <fmt/format.h>
 
@@ -156,7 +155,7 @@ void writeTensors(const std::string &path, const NamedTensors &tensors) {
   support::writeSafetensors(path, views);
 }
 
-void printTensors(const NamedTensors &tensors) {
+std::string tensorsText(const NamedTensors &tensors) {
   constexpr int64_t small = 32;
   size_t nameWidth = 0, shapeWidth = 0;
   std::vector<std::string> shapes;
@@ -165,6 +164,7 @@ void printTensors(const NamedTensors &tensors) {
     nameWidth = std::max(nameWidth, name.size());
     shapeWidth = std::max(shapeWidth, shapes.back().size());
   }
+  std::string text;
   for (auto [pair, shape] : llvm::zip(tensors, shapes)) {
     auto &[name, tensor] = pair;
     std::string values;
@@ -177,8 +177,9 @@ void printTensors(const NamedTensors &tensors) {
         sum += v * v;
       values = fmt::format(" norm {:.8e}  first {:.8e}", std::sqrt(sum), tensor->data.front());
     }
-    llvm::outs() << fmt::format("{:<{}}  {:<{}} {}\n", name, nameWidth, shape, shapeWidth, values);
+    text += fmt::format("{:<{}}  {:<{}} {}\n", name, nameWidth, shape, shapeWidth, values);
   }
+  return text;
 }
 
 } // namespace hydra

@@ -40,8 +40,8 @@ using NamedTensors = std::vector<std::pair<std::string, const RefTensor *>>;
 /// Writes a safetensors file of F64 tensors, in that order. Throws support::Error.
 void writeTensors(const std::string &path, const NamedTensors &tensors);
 
-/// Prints one line a tensor: name, shape, and the elements of a small one or the L2 norm and the
+/// One line a tensor: name, shape, and the elements of a small one or the L2 norm and the
 /// first element of a large one.
-void printTensors(const NamedTensors &tensors);
+std::string tensorsText(const NamedTensors &tensors);
 
 } // namespace hydra

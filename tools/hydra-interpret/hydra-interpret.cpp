@@ -1,5 +1,6 @@
 // hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
 #include "compiler/driver/Driver.h"
+#include "compiler/driver/NamedFiles.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 #include "tools/hydra-interpret/Values.h"
@@ -35,13 +36,13 @@ struct Options : ModelOptions {
                               cl::desc("a safetensors file to start from (default: none)")};
   cl::opt<std::string> outputs{"outputs", cl::value_desc("FILE"), cl::cat(own),
                                cl::desc("the safetensors file to write (default: print)")};
-  cl::opt<bool> round{
+  SwitchOption round{
       "round", cl::cat(own),
       cl::desc("round each result to its type, as a low-precision run would (default: off)")};
   SeedOption seed{"seed", cl::value_desc("N"), cl::cat(own), cl::init(0),
                   cl::desc("of initial parameters and random tokens (default: 0)")};
-  IntegerOption<0> steps{"steps", cl::value_desc("N"), cl::cat(own), cl::init(1),
-                         cl::desc("updates in --mode=train (default: 1)")};
+  IntegerOption<0, kMostSteps> steps{"steps", cl::value_desc("N"), cl::cat(own), cl::init(1),
+                                     cl::desc("updates in --mode=train (default: 1)")};
   MagnitudeOption lr{"lr", cl::value_desc("X"), cl::cat(own), cl::init(1e-3),
                      cl::desc("learning rate in --mode=train (default: 0.001)")};
   MagnitudeOption clip{
@@ -73,6 +74,8 @@ public:
   explicit Interpretation(const Options &options) : options(options), driver(options) {}
 
   LogicalResult run() {
+    checkOutputs({{"the model", options.file}, {"--inputs", options.inputs}},
+                 {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
         failed(compile()) || failed(giveValues()))
       return failure();
@@ -81,10 +84,13 @@ public:
       if (failed(mode == Mode::Train ? train() : evaluateOnce()))
         return failure();
     }
+    if (failed(driver.verdict()))
+      return failure();
     if (options.outputs.empty())
-      printTensors(results());
+      printOutput(tensorsText(results()));
     else
       writeTensors(options.outputs, results());
+    announceRandomValues();
     return success();
   }
 
@@ -188,13 +194,29 @@ private:
     return success();
   }
 
+  /// Refuses what cannot be held before anything is drawn or read.
+  LogicalResult checkMemory() {
+    double bytes = 0;
+    for (const Slot &slot : slots)
+      bytes += oracleBytes(slot.type.getShape());
+    if (bytes <= static_cast<double>(machineMemory()))
+      return success();
+    return programs.front().emitOpError() << "has inputs, parameters and state of "
+                                          << static_cast<int64_t>(std::min(bytes, 0x1p62))
+                                          << " bytes as f64; this machine has " << machineMemory();
+  }
+
   LogicalResult giveValues() {
     slots = slotsOf(programs);
+    if (failed(checkMemory()))
+      return failure();
     if (options.inputs.empty())
       drawInputs(slots, options.seed, 0, values);
     else
       values = readTensors(options.inputs, slots);
-    announceRandomValues();
+    drawn = llvm::any_of(slots, [&](const Slot &s) {
+      return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
+    });
     if (llvm::any_of(slots,
                      [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
       FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
@@ -236,10 +258,11 @@ private:
   }
 
   LogicalResult train() {
-    RefTensor losses({options.steps + 1});
+    RefTensor losses;
     for (int64_t n = 0; n <= options.steps; ++n) {
       const bool last = n == options.steps; // evaluated only
       const int64_t batches = last ? 1 : options.accum;
+      losses.data.push_back(0.0);
       for (int64_t i = 0; i < batches; ++i) {
         if (options.inputs.empty())
           drawInputs(slots, options.seed, n * options.accum + i, values);
@@ -259,6 +282,7 @@ private:
       values["step"].data[0] += 1.0;
       setScalars(n + 1);
     }
+    losses.shape = {losses.size()};
     outputs = std::move(values);
     outputs["losses"] = std::move(losses);
     shown.push_back("losses");
@@ -297,14 +321,12 @@ private:
     values.try_emplace(name, ArrayRef<int64_t>(), flag.getValue());
   }
 
-  /// One line on stderr about what did not come from a file.
+  /// One line on stderr, once there are results, about what did not come from a file.
   void announceRandomValues() {
     if (options.inputs.empty()) {
       printProblem(llvm::Twine("no --inputs: random tokens and initial parameters of seed ") +
                    llvm::Twine(options.seed));
-    } else if (llvm::any_of(slots, [&](const Slot &s) {
-                 return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
-               })) {
+    } else if (drawn) {
       printProblem(llvm::Twine(options.inputs) + " has no parameters: initial ones of seed " +
                    llvm::Twine(options.seed));
     }
@@ -324,6 +346,7 @@ private:
   std::vector<runtime::NamedSchedule> schedules;
   SmallVector<EntryOp> programs; ///< the one, or accumulate and apply
   std::vector<Slot> slots;
+  bool drawn = false; ///< whether parameters are not given
   TensorMap values;
   TensorMap outputs;
   std::vector<std::string> shown; ///< names of results, in their order
@@ -337,8 +360,10 @@ int main(int argc, char **argv) {
     return 1;
   try {
     return succeeded(Interpretation(options).run()) ? 0 : 1;
-  } catch (const support::Error &error) {
+  } catch (const std::bad_alloc &) {
+    printProblem("there is not enough memory to evaluate this program");
+  } catch (const std::exception &error) {
     printProblem(error.what());
-    return 1;
   }
+  return 1;
 }

@@ -2,11 +2,11 @@
 #include "tools/hydrac/Explain.h"
 
 #include "compiler/PlanPipeline.h"
+#include "compiler/driver/CommandLine.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,7 @@ llvm::LogicalResult printExplanation(CompileWithout compile) {
                difference(other.arena - base.arena), difference(other.traffic - base.traffic),
                std::abs(slower) < 5e-5 ? "-" : fmt::format("{:+.4f}", slower)});
   }
-  llvm::outs() << table.text("");
+  printOutput(table.text(""));
   return llvm::success();
 }
 

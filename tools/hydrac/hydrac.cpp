@@ -4,6 +4,7 @@
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/Driver.h"
+#include "compiler/driver/NamedFiles.h"
 #include "compiler/emit/EmitPlan.h"
 #include "compiler/lowering/LibraryLowering.h"
 #include "compiler/target/Target.h"
@@ -53,7 +54,7 @@ struct Options : ModelOptions {
           "what the plan is for: cpu (this machine), x86-64-v3, x86-64-v4, h200, rtx5090, or a "
           "description (default: cpu)"),
       cl::init("cpu")};
-  cl::opt<CompilePhase> until{
+  ChoiceOption<CompilePhase> until{
       "compile-to", cl::cat(category), cl::init(CompilePhase::Plan),
       cl::desc("stop after a phase and write the program as text (default: compile to the end)"),
       cl::values(
@@ -65,23 +66,27 @@ struct Options : ModelOptions {
   cl::list<std::string> disabled{"disable-pass", cl::value_desc("NAME,..."), cl::cat(category),
                                  cl::CommaSeparated,
                                  cl::desc("leave passes out (default: none); see --list-passes")};
-  cl::opt<bool> listPasses{"list-passes", cl::cat(category),
-                           cl::desc("print all passes in order and end")};
-  cl::opt<unsigned> level{"O", cl::Prefix, cl::cat(category), cl::init(2),
-                          cl::desc("0: only what is needed, 1: simplification and views, 2: "
-                                   "everything (default: 2)")};
-  cl::opt<bool> noClip{"no-clip", cl::cat(category),
-                       cl::desc("leave the global norm of gradients out of the program; "
-                                "--clip is then impossible, here and in hydra-run")};
+  SwitchOption listPasses{"list-passes", cl::cat(category),
+                          cl::desc("print all passes in order and end")};
+  IntegerOption<0, 2> level{"O",
+                            cl::Prefix,
+                            cl::value_desc("0|1|2"),
+                            cl::cat(category),
+                            cl::init(2),
+                            cl::desc("0: only what is needed, 1: simplification and views, 2: "
+                                     "everything (default: 2)")};
+  SwitchOption noClip{"no-clip", cl::cat(category),
+                      cl::desc("leave the global norm of gradients out of the program; "
+                               "--clip is then impossible, here and in hydra-run")};
   cl::opt<std::string> precision{
       "precision", cl::value_desc("fp32|bf16|pure_bf16"), cl::cat(category), cl::init("fp32"),
       cl::desc("what numbers are held in: f32; products and attention of bf16 numbers, the rest "
                "f32; parameters and optimizer state in bf16 too (default: fp32)")};
-  cl::opt<bool> reducedReduction{
+  SwitchOption reducedReduction{
       "bf16-reduced-precision-reduction", cl::cat(category),
       cl::desc("products of bf16 numbers may add partial sums in bf16 where the library then is "
                "faster (default: sums in f32)")};
-  cl::opt<AttentionForm> attention{
+  ChoiceOption<AttentionForm> attention{
       "attention", cl::cat(category), cl::init(AttentionForm::Flash),
       cl::desc("how attention is computed (default: flash)"),
       cl::values(
@@ -92,7 +97,7 @@ struct Options : ModelOptions {
       cl::desc(
           "for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
           "backward pass, may count on; 0: all (default: 0)")};
-  cl::opt<Routing> routing{
+  ChoiceOption<Routing> routing{
       "routing", cl::cat(category), cl::init(Routing::Dynamic),
       cl::desc("how work follows what routers of the model say (default: dynamic)"),
       cl::values(clEnumValN(Routing::Dynamic, "dynamic",
@@ -131,7 +136,7 @@ struct Options : ModelOptions {
       cl::desc(
           "a number that the model takes every step: 0 for so many steps, then VALUE, over so many "
           "steps by so many levels; repeatable (default: what the model says)")};
-  cl::opt<planfile::ScheduleKind> schedule{
+  ChoiceOption<planfile::ScheduleKind> schedule{
       "schedule", cl::cat(category), cl::init(planfile::ScheduleKind::constant),
       cl::desc("how the learning rate goes in --mode=train (default: constant)"),
       cl::values(clEnumValN(planfile::ScheduleKind::constant, "constant", "the same at every step"),
@@ -143,15 +148,16 @@ struct Options : ModelOptions {
                      cl::desc("largest learning rate (default: 0.001)")};
   MagnitudeOption minLr{"min-lr", cl::value_desc("RATE"), cl::cat(category), cl::init(0.0),
                         cl::desc("learning rate at the end of cosine and wsd (default: 0)")};
-  IntegerOption<0> warmup{"warmup", cl::value_desc("N"), cl::cat(category), cl::init(0),
-                          cl::desc("steps of linear warm-up (default: 0)")};
-  IntegerOption<0> stable{"stable", cl::value_desc("N"), cl::cat(category), cl::init(-1),
-                          cl::desc("wsd: steps at the largest rate (default: 85% of those after "
-                                   "the warm-up)")};
-  IntegerOption<1> scheduleSteps{"schedule-steps", cl::value_desc("N"), cl::cat(category),
-                                 cl::init(0),
-                                 cl::desc("last step of cosine and wsd (default: that of the "
-                                          "run)")};
+  IntegerOption<0, kMostSteps> warmup{"warmup", cl::value_desc("N"), cl::cat(category), cl::init(0),
+                                      cl::desc("steps of linear warm-up (default: 0)")};
+  IntegerOption<0, kMostSteps> stable{
+      "stable", cl::value_desc("N"), cl::cat(category), cl::init(-1),
+      cl::desc("wsd: steps at the largest rate (default: 85% of those after "
+               "the warm-up)")};
+  IntegerOption<1, kMostSteps> scheduleSteps{
+      "schedule-steps", cl::value_desc("N"), cl::cat(category), cl::init(0),
+      cl::desc("last step of cosine and wsd (default: that of the "
+               "run)")};
   MagnitudeOption clip{"clip", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
                        cl::desc("bound of the global norm of gradients; 0: none (default: 0)")};
   cl::opt<std::string> memoryReport{
@@ -163,14 +169,14 @@ struct Options : ModelOptions {
   cl::opt<std::string> costReport{
       "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
       cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
-  cl::opt<bool> explain{"explain", cl::cat(category),
-                        cl::desc("print what steps, memory and predicted time would be without "
-                                 "each pass, and end")};
+  SwitchOption explain{"explain", cl::cat(category),
+                       cl::desc("print what steps, memory and predicted time would be without "
+                                "each pass, and end")};
   cl::opt<std::string> kernelCache{
       "kernel-cache", cl::value_desc("DIR"), cl::cat(category),
       cl::desc("where compiled GPU kernels are kept; empty: nowhere (default: hydra in the user's "
                "folder of caches)")};
-  cl::opt<bool> timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
+  SwitchOption timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
 };
 
 /// Throws Error for anything that --recompute does not take.
@@ -200,8 +206,7 @@ void readPhases(const Options &options, CompileOptions &compile) {
   for (const std::string &text : options.phases) {
     auto [steps, choices] = StringRef(text).split(':');
     int64_t count = 0;
-    constexpr int64_t kMostSteps = int64_t{1} << 40;
-    if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps || choices.empty())
+    if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps - last || choices.empty())
       support::fail("--phase is '{}'; expected STEPS:SETTING, such as 1000:mod=dense", text);
     if (compile.mode != Mode::Train)
       support::fail("--phase is for --mode=train");
@@ -279,6 +284,8 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
     if ((compile.mode == Mode::Forward || generates) && !given.contains(name))
       compile.binding.programs.push_back((name + ":" + name + (generates ? ":B=1" : "")).str());
   }
+  if (compile.binding.programs.empty())
+    support::fail("{}: the model has no entry, which would be a program", options.file.getValue());
   return compile;
 }
 
@@ -359,12 +366,14 @@ void checkPrecision(const Options &options) {
 }
 
 void printPasses() {
+  std::string text;
+  llvm::raw_string_ostream out(text);
   llvm::StringSet<> seen;
   for (const PassEntry &pass : pipelinePasses())
     if (seen.insert(pass.name).second)
-      llvm::outs() << llvm::left_justify(pass.name, 24)
-                   << llvm::left_justify(pass.required ? "required" : "", 10) << pass.summary
-                   << '\n';
+      out << llvm::left_justify(pass.name, 24)
+          << llvm::left_justify(pass.required ? "required" : "", 10) << pass.summary << '\n';
+  printOutput(text);
 }
 
 void writeFile(const std::string &path, const std::string &text) {
@@ -378,7 +387,7 @@ void writeText(const std::string &path, ModuleOp module) {
   llvm::raw_string_ostream os(text);
   module.print(os);
   if (path == "-")
-    llvm::outs() << text;
+    printOutput(text);
   else
     writeFile(path, text);
 }
@@ -396,6 +405,20 @@ void checkReports(const Options &options) {
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
 }
 
+/// Throws Error where a file would be written over one that is read, or over another.
+void checkFiles(const Options &options) {
+  const bool reports =
+      asked(options.memoryReport) || asked(options.costReport) || !options.memoryTimeline.empty();
+  const bool written = options.output.getNumOccurrences() > 0 ||
+                       !(reports || options.explain || options.until.getNumOccurrences() > 0);
+  const std::string none;
+  const bool described = StringRef(options.target.getValue()).ends_with(".json");
+  checkOutputs(
+      {{"the model", options.file}, {"--target", described ? options.target.getValue() : none}},
+      {{"-o", written ? options.output.getValue() : none},
+       {"--memory-timeline", options.memoryTimeline}});
+}
+
 /// Whether any report was asked for.
 bool printReports(const Options &options, const planfile::PlanT &content) {
   const std::string &timeline = options.memoryTimeline;
@@ -405,11 +428,10 @@ bool printReports(const Options &options, const planfile::PlanT &content) {
   builder.Finish(planfile::Plan::Pack(builder, &content));
   const auto &plan = *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
   if (asked(options.memoryReport))
-    llvm::outs() << (options.memoryReport == "json" ? report::memoryReportJson(plan)
-                                                    : report::memoryReportText(plan));
+    printOutput(options.memoryReport == "json" ? report::memoryReportJson(plan)
+                                               : report::memoryReportText(plan));
   if (asked(options.costReport))
-    llvm::outs() << (options.costReport == "json" ? report::costJson(plan)
-                                                  : report::costText(plan));
+    printOutput(options.costReport == "json" ? report::costJson(plan) : report::costText(plan));
   if (!timeline.empty())
     writeFile(timeline, StringRef(timeline).ends_with(".json") ? report::memoryTimelineJson(plan)
                                                                : report::memoryTimelineCsv(plan));
@@ -468,7 +490,9 @@ LogicalResult explain(const Options &options, const Target &target) {
         EmitOptions emit = emitOptions(options, compile, target);
         emit.passes = passes;
         auto plan = emitPlan(planOf(driver.module()), emit);
-        checkScalars(options, *plan);
+        if (failed(plan) || failed(driver.verdict()))
+          return failure();
+        checkScalars(options, **plan);
         return plan;
       });
 }
@@ -482,6 +506,7 @@ LogicalResult run(Options &options) {
     support::fail("--clip and --no-clip exclude each other");
   checkPassFlags(options);
   givenScalars(options); // before any work
+  checkFiles(options);
   if (options.explain)
     return explain(options, target);
   Driver driver(options, options.timing);
@@ -502,9 +527,11 @@ LogicalResult run(Options &options) {
     return failure();
   EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;
-  const std::unique_ptr<planfile::PlanT> outline = emitPlan(module, emit);
-  checkScalars(options, *outline);
-  if (printReports(options, *outline) && options.output.getNumOccurrences() == 0)
+  auto outline = emitPlan(module, emit);
+  if (failed(outline) || failed(driver.verdict()))
+    return failure();
+  checkScalars(options, **outline);
+  if (printReports(options, **outline) && options.output.getNumOccurrences() == 0)
     return success();
   // From here on no flag may be read: linking kernels in the process resets all of them.
   std::string output = options.output, cache = options.kernelCache;
@@ -515,8 +542,11 @@ LogicalResult run(Options &options) {
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
+  auto content = emitPlan(module, emit);
+  if (failed(content) || failed(driver.verdict()))
+    return failure();
   const runtime::PlanFile plan =
-      runtime::PlanFile::parse(runtime::encodePlan(*emitPlan(module, emit)), output);
+      runtime::PlanFile::parse(runtime::encodePlan(**content), output);
   runtime::checkCalls(plan.plan()); // what an executor would refuse is not written
   runtime::writePlan(output, plan);
   return success();
@@ -534,8 +564,10 @@ int main(int argc, char **argv) {
       return 0;
     }
     return failed(run(options));
-  } catch (const support::Error &error) {
+  } catch (const std::bad_alloc &) {
+    printProblem("there is not enough memory to compile this model");
+  } catch (const std::exception &error) {
     printProblem(error.what());
-    return 1;
   }
+  return 1;
 }

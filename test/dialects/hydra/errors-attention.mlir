@@ -181,3 +181,83 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale is -1; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = -1.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale is 0; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 0.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale is inf; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = inf : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale is -inf; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = -inf : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale is 1e+39; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 1.0e39 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %l: tensor<2x4x6xf32>) {
+    // expected-error@+1 {{hydra.attention_grad: scale is -1; expected a positive number}}
+    %a, %b, %c = hydra.attention_grad %q, %q, %q, %q, %q, %l scale = -1.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x4x6xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x6x4x8xf32>, %l: tensor<2x4x6xbf16>) {
+    // expected-error@+1 {{hydra.attention_grad: lse has elements of bf16; expected f32}}
+    %a, %b, %c = hydra.attention_grad %q, %q, %q, %q, %q, %l scale = 1.0 : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x4x6xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x4097xf32>, %v: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: heads are 4097 and values 8 wide; expected at most 4096}}
+    %o = hydra.attention %q, %q, %v scale = 1.0 : tensor<1x2x1x4097xf32>, tensor<1x2x1x4097xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}

@@ -199,3 +199,33 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%t: tensor<2xi32>, %d: tensor<2x4xbf16>) {
+    // expected-error@+1 {{hydra.embedding_grad: gradient is not f32, in which it is summed}}
+    %y = hydra.embedding_grad %t, %d rows = 5 : tensor<2xi32>, tensor<2x4xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<3x4xf32>, %b: tensor<3xbf16>) {
+    // expected-error@+1 {{hydra.linear: bias has another element type than the result}}
+    %y = hydra.linear %x, %w, %b : tensor<2x4xf32>, tensor<3x4xf32>, tensor<3xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%t: tensor<2xi32>, %w: tensor<2147483649x1xf32>) {
+    // expected-error@+1 {{'hydra.embedding' op has 2147483649 rows or classes; ids of i32 name 2147483648 at most}}
+    %y = hydra.embedding %t, %w : tensor<2xi32>, tensor<2147483649x1xf32>
+    hydra.return
+  }
+}

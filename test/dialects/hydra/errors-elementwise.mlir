@@ -187,3 +187,84 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op has the value 0.5, which is no number of 'i32'}}
+    %y = hydra.constant value = 0.5 shape = [4] dtype = i32 : tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op has the value 2.14748e+09, which is no number of 'i32'}}
+    %y = hydra.constant value = 2147483648 shape = [4] dtype = i32 : tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op has the value 2, which is no number of 'i1'}}
+    %y = hydra.constant value = 2 shape = [4] dtype = i1 : tensor<4xi1>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op has the value 1e+39, which is no number of 'f32'}}
+    %y = hydra.constant value = 1.0e39 shape = [4] dtype = f32 : tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.constant' op has the value inf, which is no number of 'i32'}}
+    %y = hydra.constant value = inf shape = [4] dtype = i32 : tensor<4xi32>
+    hydra.return
+  }
+}
+
+// -----
+
+// No text writes what is no number.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{attribute 'value' failed to satisfy constraint: number or expression}}
+    %y = "hydra.constant"() {value = 0x7FF8000000000000 : f64} : () -> tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.iota' op counts to 3, which is no number of 'i1'}}
+    %y = hydra.iota shape = [4] axis = 0 dtype = i1 : tensor<4xi1>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{'hydra.iota' op counts to 2147483648, which is no number of 'i32'}}
+    %y = hydra.iota shape = [2147483649] axis = 0 : tensor<2147483649xi32>
+    hydra.return
+  }
+}

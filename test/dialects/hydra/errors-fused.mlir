@@ -17,7 +17,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xf32>, %t: tensor<2xi32>) {
-    // expected-error@+1 {{domain [1099511627776, 4096] has more than 2^48 elements}}
+    // expected-error@+1 {{domain [1099511627776, 4096] has more than 2^45 elements}}
     %y = hydra.fused rows = [1099511627776] inner = [4096] (%a = %x, %b = %w) : tensor<2x4xf32>, tensor<4xf32> {
       %y = hydra.neg %a : tensor<2x4xf32>
       hydra.yield %y : tensor<2x4xf32>

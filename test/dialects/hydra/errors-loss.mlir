@@ -109,3 +109,34 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%z: tensor<2x4xf32>, %l: tensor<2xi32>, %s: tensor<2xf32>, %g: tensor<bf16>) {
+    // expected-error@+1 {{hydra.cross_entropy_grad: gradient of the loss has elements of bf16; expected f32}}
+    %y = hydra.cross_entropy_grad %g, %z, %l, %s : tensor<bf16>, tensor<2x4xf32>, tensor<2xi32>, tensor<2xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%z: tensor<2x4xf32>, %l: tensor<2xi32>, %s: tensor<2xbf16>, %g: tensor<f32>) {
+    // expected-error@+1 {{hydra.cross_entropy_grad: lse has elements of bf16; expected f32}}
+    %y = hydra.cross_entropy_grad %g, %z, %l, %s : tensor<f32>, tensor<2x4xf32>, tensor<2xi32>, tensor<2xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+// Labels of i32 must be able to name every class.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x1xf32>, %w: tensor<2147483649x1xf32>, %l: tensor<2xi32>) {
+    // expected-error@+1 {{'hydra.linear_cross_entropy' op has 2147483649 rows or classes; ids of i32 name 2147483648 at most}}
+    %y = hydra.linear_cross_entropy %x, %w, %l : tensor<2x1xf32>, tensor<2147483649x1xf32>, tensor<2xi32>
+    hydra.return
+  }
+}

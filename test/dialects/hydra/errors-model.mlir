@@ -434,7 +434,7 @@ hydra.model @m version 1 {
 
 // No machine holds this.
 hydra.model @m version 1 {
-  // expected-error@+1 {{shape [1048576, 1048576, 1024] has more than 2^48 elements}}
+  // expected-error@+1 {{shape [1048576, 1048576, 1024] has more than 2^45 elements}}
   hydra.param @w [1048576, 1048576, 1024] init = ones
 }
 
@@ -1101,4 +1101,89 @@ hydra.model @m version 1 bound {} {
   ^bb0(%x: tensor<0xf32>):
     hydra.return
   }) {sym_name = "e", arg_names = ["x"], arg_shapes = [[0]], arg_dtypes = [f32], arg_defaults = [unit], dims = []} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op @default: beta2 is 1; expected a number from 0 to less than 1}}
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 1.0, eps = 1.0e-8, wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op @default: wd is -0.1; expected a finite number from 0}}
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = -0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'constant' has a number that f32 does not hold}}
+  hydra.param @w [4] init = constant(inf)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{initialiser 'normal' has a number that f32 does not hold}}
+  hydra.param @w [4] init = normal(1.0e39)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op shuffles 1048577 numbers; expected at most 1048576}}
+  hydra.param @w [1048577] init = shuffle(index)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op shape [1, 1, 1, 1, 1, 1, 1, 1, 1] has 9 dimensions; expected at most 8}}
+  hydra.param @w [1, 1, 1, 1, 1, 1, 1, 1, 1] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op has a name that is empty or no text}}
+  hydra.param @"" [4] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.state' op has a name that is empty or no text}}
+  hydra.state @"a\0Ab" [4] init = ones
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op has a name that is empty or no text}}
+  hydra.group @"\FF" adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{'hydra.return' op has a name that is empty or no text}}
+    hydra.return "" = %x
+  }
+}
+
+// -----
+
+// A file of tensors could not tell the two apart.
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{argument 'w' has the name of a parameter or state}}
+  hydra.entry @e(%w: [4] f32) {
+    %p = hydra.use @w
+    %y = hydra.mul %w, %p
+    hydra.return y = %y
+  }
 }

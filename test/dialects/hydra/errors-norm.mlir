@@ -194,7 +194,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<1x2x3x4xf32>) {
-    // expected-error@+1 {{hydra.rope: base must be positive}}
+    // expected-error@+1 {{hydra.rope: base is 0; expected a positive number}}
     %y = hydra.rope %x base = 0.0 : tensor<1x2x3x4xf32>
     hydra.return
   }
@@ -206,6 +206,96 @@ hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<1x2x3x4xf32>) {
     // expected-error@+1 {{hydra.rope: period must be positive}}
     %y = hydra.rope %x base = 1.0e4 period = 0 : tensor<1x2x3x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.rms_norm: eps is -1; expected a finite number from 0}}
+    %y = hydra.rms_norm %x, %w eps = -1.0 : tensor<2x4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.rms_norm: eps is inf; expected a finite number from 0}}
+    %y = hydra.rms_norm %x, %w eps = inf : tensor<2x4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.rms_norm: eps is 1e+39; expected a finite number from 0}}
+    %y = hydra.rms_norm %x, %w eps = 1.0e39 : tensor<2x4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.layer_norm: eps is -1; expected a finite number from 0}}
+    %y = hydra.layer_norm %x, %w, %w eps = -1.0 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.rms_norm_grad: row statistic has elements of bf16; expected f32}}
+    %a, %b = hydra.rms_norm_grad %x, %x, %w, %r : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>, tensor<2xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %r: tensor<2xbf16>) {
+    // expected-error@+1 {{hydra.layer_norm_grad: mean has elements of bf16; expected f32}}
+    %a, %b, %c = hydra.layer_norm_grad %x, %x, %w, %r, %r : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>, tensor<2xbf16>, tensor<2xbf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<1x2x3x4xf32>) {
+    // expected-error@+1 {{hydra.rope: base is inf; expected a positive number}}
+    %y = hydra.rope %x base = inf : tensor<1x2x3x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<1x8x3x4xf32>) {
+    // expected-error@+1 {{hydra.rope: turns by up to 7e+10 radians; expected less than 2^30, below which angles are exact}}
+    %y = hydra.rope %x base = 1.0e-20 : tensor<1x8x3x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<1x2147483648x1x2xf32>) {
+    // expected-error@+1 {{hydra.rope: turns by up to 2.14748e+09 radians; expected less than 2^30, below which angles are exact}}
+    %y = hydra.rope %x base = 1.0e4 : tensor<1x2147483648x1x2xf32>
     hydra.return
   }
 }

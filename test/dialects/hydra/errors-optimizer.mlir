@@ -100,3 +100,103 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: beta1 is 1; expected a number from 0 to less than 1}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t beta1 = 1.0 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: beta2 is -0.5; expected a number from 0 to less than 1}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t beta1 = 0.9 beta2 = -0.5 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: eps is -1; expected a finite number from 0}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = -1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: wd is inf; expected a finite number from 0}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = inf lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: lr_scale is -1; expected a finite number from 0}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = -1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: first moment has elements of i32; expected a floating-point type}}
+    %a, %b, %c = hydra.adamw %p, %i, %p, %p, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: second moment has elements of i32; expected a floating-point type}}
+    %a, %b, %c = hydra.adamw %p, %p, %i, %p, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: gradient has elements of i32; expected a floating-point type}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %i, %lr, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: learning rate has elements of bf16; expected f32}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %low, %t beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<bf16>, tensor<i32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>, %low: tensor<bf16>, %t: tensor<i32>) {
+    // expected-error@+1 {{hydra.adamw: scale has elements of bf16; expected f32}}
+    %a, %b, %c = hydra.adamw %p, %p, %p, %p, %lr, %t, %low beta1 = 0.9 beta2 = 0.9 eps = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i32>, tensor<bf16>
+    hydra.return
+  }
+}

@@ -35,7 +35,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.broadcast: [1099511627776, 4096, 4] has more than 2^48 elements}}
+    // expected-error@+1 {{hydra.broadcast: result 0: [1099511627776, 4096, 4] has more than 2^45 elements}}
     %y = hydra.broadcast %x shape = [1099511627776, 4096, 4] : tensor<4xf32>
     hydra.return
   }
@@ -66,7 +66,7 @@ hydra.model @m version 1 bound {} {
 // A product of dimensions that wraps around to the right number of elements.
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.reshape: [4611686018427387905, 4] has more than 2^48 elements}}
+    // expected-error@+1 {{hydra.reshape: cannot reshape [4] (4 elements) to [4611686018427387905, 4] (9223372036854775807)}}
     %y = hydra.reshape %x shape = [4611686018427387905, 4] : tensor<4xf32>
     hydra.return
   }
@@ -196,9 +196,9 @@ hydra.model @m version 1 bound {} {
 // -----
 
 hydra.model @m version 1 bound {} {
-  hydra.entry @e(%x: tensor<140737488355328xf32>) {
-    // expected-error@+1 {{hydra.concat: [422212465065984] has more than 2^48 elements}}
-    %y = hydra.concat %x, %x, %x axis = 0 : tensor<140737488355328xf32>, tensor<140737488355328xf32>, tensor<140737488355328xf32>
+  hydra.entry @e(%x: tensor<17592186044416xf32>) {
+    // expected-error@+1 {{hydra.concat: result 0: [52776558133248] has more than 2^45 elements}}
+    %y = hydra.concat %x, %x, %x axis = 0 : tensor<17592186044416xf32>, tensor<17592186044416xf32>, tensor<17592186044416xf32>
     hydra.return
   }
 }
@@ -237,7 +237,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.pad: [9223372036854775807] has more than 2^48 elements}}
+    // expected-error@+1 {{hydra.pad: pads by 9223372036854775807 and 9223372036854775807; expected at most 2^48}}
     %y = hydra.pad %x axis = 0 before = 9223372036854775807 after = 9223372036854775807 : tensor<4xf32>
     hydra.return
   }
@@ -247,7 +247,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.pad: [281474976710660] has more than 2^48 elements}}
+    // expected-error@+1 {{hydra.pad: result 0: [281474976710660] has more than 2^45 elements}}
     %y = hydra.pad %x axis = 0 before = 281474976710656 after = 0 : tensor<4xf32>
     hydra.return
   }

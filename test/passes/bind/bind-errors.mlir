@@ -188,3 +188,15 @@ hydra.model @m version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// Products with gelu are for targets that have them; the pass knows which.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [2, D] f32, %w: [3, D] f32) {
+    // expected-error @+1 {{'hydra.linear_gelu' op is for hydra-fuse-epilogues to make; expected hydra.linear and hydra.gelu}}
+    %y = hydra.linear_gelu %x, %w
+    hydra.return y = %y
+  }
+}

@@ -4,6 +4,9 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=8 | FileCheck %s --check-prefix=WHOLE
 // RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=class-multiple=0 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=-1 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: hydra-opt %s --hydra-bind --hydra-chunk-linear-ce=chunk=9223372036854775807 | FileCheck %s --check-prefix=WHOLE
+// RUN: hydra-opt %s --hydra-bind='set=N=2147483648' --hydra-chunk-linear-ce | FileCheck %s --check-prefix=MOST
+// RUN: not hydra-opt %s --hydra-bind='set=N=2147483648' --hydra-chunk-linear-ce=chunk=1000 2>&1 | FileCheck %s --check-prefix=MANY
 
 // Six rows, at most four at a time: two even chunks of three. Never more than three rows of logits.
 // CHECK-LABEL: hydra.entry @loss
@@ -30,11 +33,18 @@
 // CHECK: %[[ALL:.*]] = hydra.concat %{{.*}}, %{{.*}} axis = 0 : tensor<3xf32>, tensor<3xf32>
 // CHECK: hydra.reshape %[[ALL]] shape = [2, 3]
 
+// However many rows there are, there are at most 1024 chunks, unless the flag says otherwise, and never over 4096.
+// MOST-COUNT-1024: hydra.linear %{{.*}} : tensor<4194304x4xf32>, tensor<11x4xf32>
+// MOST-NOT: hydra.linear
+// MOST: hydra.entry @rows
+// MANY: has 4294967296 rows, which chunks of 1000 cut into 4294968; expected at most 4096, chunks of 1048576 or more
+
 // NONE: cannot pad classes to a multiple of 0
 // BAD: cannot compute -1 rows at a time
 hydra.model @m version 1 {
+  hydra.symbols dims(N = 3)
   hydra.param @w [11, 4] init = ones
-  hydra.entry @loss(%x: [2, 3, 4] f32, %labels: [2, 3] i32) {
+  hydra.entry @loss(%x: [2, N, 4] f32, %labels: [2, N] i32) {
     %w = hydra.use @w
     %loss = hydra.linear_cross_entropy %x, %w, %labels
     hydra.return loss = %loss

@@ -30,3 +30,17 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b
   }
 }
+
+// -----
+
+// Chunks and windows as long as the sequence hide nothing, whatever their size.
+// CHECK-LABEL: hydra.entry @long
+// CHECK-COUNT-1: hydra.select
+// CHECK-NOT: hydra.select
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @long(%q: [1, 10, 1, 4] f32) {
+    %a = hydra.attention %q, %q, %q scale = 0.5 causal chunk = 9223372036854775807 window = 9223372036854775807
+    hydra.return a = %a
+  }
+}

@@ -81,3 +81,32 @@ hydra.model @m version 1 {
     hydra.return o = %o, p = %p, u = %u
   }
 }
+
+// -----
+
+// Attention has a positive scale and heads of at most 4096: anything else stays as it is written.
+// CHECK-LABEL: hydra.entry @scales
+// CHECK-NOT: hydra.attention
+// CHECK-COUNT-4: hydra.softmax
+// CHECK-NOT: hydra.attention
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.def @scaled(%q, %by) {
+    %s = hydra.matmul %q, %q transpose_b
+    %z = hydra.mul %s, %by
+    %w = hydra.softmax %z
+    %o = hydra.matmul %w, %q
+    hydra.yield %o
+  }
+  hydra.entry @scales(%q: [1, 2, 5, 4] f32, %wide: [1, 1, 2, 4097] f32) {
+    %minus = hydra.constant value = -1.0
+    %zero = hydra.constant value = 0.0
+    %never = hydra.constant value = inf
+    %one = hydra.constant value = 1.0
+    %a = hydra.call @scaled(%q, %minus)
+    %b = hydra.call @scaled(%q, %zero)
+    %c = hydra.call @scaled(%q, %never)
+    %d = hydra.call @scaled(%wide, %one)
+    hydra.return a = %a, b = %b, c = %c, d = %d
+  }
+}

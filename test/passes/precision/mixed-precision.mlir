@@ -132,3 +132,24 @@ hydra.model @m version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// What a loss is scaled by is never rounded, even where it is a parameter.
+// PURE-LABEL: hydra.entry @loss
+// PURE: %[[G:.*]] = hydra.cast %g to = f32 : tensor<bf16>
+// PURE: hydra.cross_entropy_grad %[[G]], %z, {{.*}} : tensor<f32>, tensor<4x8xbf16>, tensor<4xi32>, tensor<4xf32>
+hydra.model @m version 1 {
+  hydra.param @g [] init = ones
+  hydra.param @z [4, 8] init = ones
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.entry @loss(%labels: [4] i32, %lse: [4] f32) {
+    %g = hydra.use @g
+    %z = hydra.use @z
+    %d = hydra.cross_entropy_grad %g, %z, %labels, %lse
+    %fixed = hydra.detach %d
+    %y = hydra.mul %fixed, %z
+    %loss = hydra.sum %y axes = [0, 1]
+    hydra.return loss = %loss
+  }
+}

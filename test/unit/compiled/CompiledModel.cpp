@@ -73,7 +73,9 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   emit.mode = mode == Mode::Grad ? "grad" : "forward";
   emit.target = Target::named("cpu");
   emit.code = std::move(*kernels);
-  return runtime::encodePlan(*emitPlan(planModule, emit));
+  auto plan = emitPlan(planModule, emit);
+  EXPECT_TRUE(succeeded(plan)) << own.takeDiagnostics();
+  return succeeded(plan) ? runtime::encodePlan(**plan) : std::vector<std::byte>();
 }
 
 void CompiledModel::drawValues(uint64_t seed) {
