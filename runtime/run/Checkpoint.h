@@ -3,7 +3,8 @@
 //   FOLDER/step-00000500/
 //     model.safetensors      parameters, and states that are no moments
 //     optimizer.safetensors  states that belong to a parameter: layers.3.wq.m, layers.3.wq.v
-//     checkpoint.json        step, seed, data, the plan's identity, a hash of every tensor
+//     checkpoint.json        step, seed, data, the plan's identity, a hash of every tensor and of
+//                            itself
 //
 // A checkpoint is written under a temporary name, synced and renamed: a directory with such a name
 // is complete, whatever killed the process that wrote it.
