@@ -26,6 +26,10 @@ void RowKernelEmitter::whenValid(const Chunk &chunk, function_ref<void()> body) 
 }
 
 void RowKernelEmitter::storeTiles(const Chunk &chunk) {
+  // A result may lie on an input that only a sum reads: all is read before anything is stored.
+  for (const RowResult &result : s.program.results)
+    if (s.program.isSummed(result) && (s.flat || isColumnSum(result)))
+      evaluateTile(s.program.nodes[result.node].inputs[0], chunk);
   SmallVector<std::pair<unsigned, SmallVector<Value *>>> ready;
   for (auto [i, result] : enumerate(s.program.results)) {
     if (s.program.isSummed(result) ||
