@@ -42,14 +42,14 @@ planfile::BlobT blob(planfile::BlobKind kind, std::vector<uint8_t> data) {
 }
 
 FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target &named,
-                                         CodeQuality quality) {
+                                         const CpuCode &how) {
   auto target = cpu::CpuTarget::get(named.code);
   if (!target)
     return module.emitError() << llvm::toString(target.takeError());
-  target->optimised = quality == CodeQuality::Optimised;
+  target->optimised = how.optimised;
   CompiledKernels compiled;
   compiled.cpuFeatures = target->features();
-  cpu::CpuModule code(*target);
+  cpu::CpuModule code(*target, how.objects);
   for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
     KernelCode &entry = compiled.kernels[kernel.getSymName()];
     if (kernel.getCombines()) {
@@ -171,10 +171,10 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
 } // namespace
 
 FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
-                                          const std::filesystem::path &cache, CodeQuality quality) {
+                                          const std::filesystem::path &cache, const CpuCode &code) {
   return target.kind == planfile::TargetKind::cuda
              ? compileForCuda(module, target, cuda::KernelCache(cache))
-             : compileForCpu(module, target, quality);
+             : compileForCpu(module, target, code);
 }
 
 } // namespace hydra

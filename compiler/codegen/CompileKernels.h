@@ -27,15 +27,23 @@ struct CompiledKernels {
   std::vector<std::string> cpuFeatures; ///< that the code needs
 };
 
-/// Whether LLVM improves code for a CPU or writes it as it was emitted, which takes a quarter of
-/// the time to compile, several times that to run, and computes the same bits.
-enum class CodeQuality { Optimised, Plain };
+namespace cpu {
+class ObjectCache;
+}
+
+/// How code for a CPU is made.
+struct CpuCode {
+  /// Whether LLVM improves it or writes it as it was emitted, which takes a quarter of the time to
+  /// compile, several times that to run, and computes the same bits.
+  bool optimised = true;
+  cpu::ObjectCache *objects = nullptr; ///< of plans compiled before; null: none
+};
 
 /// Compiles every `plan.kernel`: for a CPU to one shared object; for CUDA to machine code, with PTX
 /// beside it (kept in the directory `cache` if that is not empty: cuda::KernelCache), once
 /// `cuda::expandCalls` has replaced the calls that have templates. Equal input gives equal bytes.
 llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
                                                 const std::filesystem::path &cache = {},
-                                                CodeQuality quality = CodeQuality::Optimised);
+                                                const CpuCode &code = {});
 
 } // namespace hydra

@@ -78,25 +78,54 @@ Expected<std::vector<uint8_t>> CpuModule::compile(const std::string &symbol,
   return compileObject(module, target);
 }
 
+std::vector<uint8_t> ObjectCache::find(StringRef key) {
+  std::lock_guard guard(lock);
+  return objects.lookup(key);
+}
+
+void ObjectCache::insert(StringRef key, std::vector<uint8_t> object) {
+  std::lock_guard guard(lock);
+  bytes += key.size() + object.size();
+  if (bytes > kMostBytes) {
+    objects.clear();
+    bytes = key.size() + object.size();
+  }
+  objects[key] = std::move(object);
+}
+
+Expected<std::vector<uint8_t>> CpuModule::object(const std::string &symbol,
+                                                 const Kernel &kernel) const {
+  if (!objects)
+    return compile(symbol, kernel);
+  const std::string key = symbol + ' ' + target.level + ' ' + target.tune +
+                          (target.optimised ? " optimised " : " ") + kernel.key;
+  if (std::vector<uint8_t> known = objects->find(key); !known.empty())
+    return known;
+  Expected<std::vector<uint8_t>> compiled = compile(symbol, kernel);
+  if (compiled)
+    objects->insert(key, *compiled);
+  return compiled;
+}
+
 Expected<std::vector<uint8_t>> CpuModule::link() const {
-  std::vector<std::vector<uint8_t>> objects(kernels.size());
+  std::vector<std::vector<uint8_t>> linked(kernels.size());
   std::mutex lock;
   Error error = Error::success();
   DefaultThreadPool pool;
   size_t next = 0;
   for (const auto &[symbol, kernel] : kernels)
-    pool.async([&, &symbol = symbol, &kernel = kernel, &object = objects[next++]] {
-      Expected<std::vector<uint8_t>> compiled = compile(symbol, kernel);
+    pool.async([&, &symbol = symbol, &kernel = kernel, &slot = linked[next++]] {
+      Expected<std::vector<uint8_t>> compiled = object(symbol, kernel);
       std::lock_guard guard(lock);
       if (compiled)
-        object = std::move(*compiled);
+        slot = std::move(*compiled);
       else
         error = joinErrors(std::move(error), compiled.takeError());
     });
   pool.wait();
   if (error)
     return error;
-  return linkShared(objects);
+  return linkShared(linked);
 }
 
 } // namespace hydra::cpu

@@ -4,18 +4,38 @@
 #include "compiler/codegen/RowProgram.h"
 #include "compiler/codegen/cpu/CpuTarget.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <map>
+#include <mutex>
 
 namespace hydra::cpu {
 
 /// Element strides of a tensor, one for each dimension.
 using Strides = llvm::SmallVector<int64_t>;
 
+/// Object files of kernels by what they do, for a process that compiles many plans.
+class ObjectCache {
+public:
+  /// Empty when there is none.
+  std::vector<uint8_t> find(llvm::StringRef key);
+  void insert(llvm::StringRef key, std::vector<uint8_t> object);
+
+private:
+  static constexpr size_t kMostBytes = size_t{256} << 20; ///< then it begins anew
+
+  std::mutex lock;
+  llvm::StringMap<std::vector<uint8_t>> objects;
+  size_t bytes = 0;
+};
+
 /// Collects kernels; equal ones are compiled once. The bytes depend only on what was added and on
 /// the target, not on the order of adding.
 class CpuModule {
 public:
-  explicit CpuModule(CpuTarget target) : target(std::move(target)) {}
+  /// What `objects` knows is not compiled; null: nothing is known.
+  explicit CpuModule(CpuTarget target, ObjectCache *objects = nullptr)
+      : target(std::move(target)), objects(objects) {}
 
   /// The symbol of the kernel of a group whose rows come in grains of `grain`. `layouts`: of its
   /// inputs, then of its results that are not sums over rows. RowCodegen.h says what the function
@@ -45,8 +65,12 @@ private:
   std::string insert(Kernel kernel);
   llvm::Expected<std::vector<uint8_t>> compile(const std::string &symbol,
                                                const Kernel &kernel) const;
+  /// What the cache has, or compiled.
+  llvm::Expected<std::vector<uint8_t>> object(const std::string &symbol,
+                                              const Kernel &kernel) const;
 
   CpuTarget target;
+  ObjectCache *objects;
   std::map<std::string, Kernel> kernels; ///< by symbol
 };
 

@@ -2,6 +2,7 @@
 #include "test/fuzz/differential/Candidate.h"
 
 #include "compiler/codegen/CompileKernels.h"
+#include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/ModelOptions.h"
 #include "compiler/emit/EmitPlan.h"
@@ -50,9 +51,10 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
   if (setting.isCuda() && failed(cuda::expandCalls(planModule, emit.target.code)))
     return failure();
+  static cpu::ObjectCache objects;
   FailureOr<CompiledKernels> kernels =
       compileKernels(planModule, emit.target, /*cache=*/{},
-                     setting.plainCode ? CodeQuality::Plain : CodeQuality::Optimised);
+                     {.optimised = !setting.plainCode, .objects = &objects});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);

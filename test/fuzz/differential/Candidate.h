@@ -16,7 +16,8 @@ struct Candidate {
   std::string complaint; ///< a diagnostic in spite of which there is a plan
 };
 
-/// Compiles as hydrac does with these flags.
+/// Compiles as hydrac does with these flags. Kernels that this process has compiled before are not
+/// compiled again: it compiles many plans.
 Candidate compileCandidate(Compiler &compiler, const Case &source, const Setting &setting);
 
 /// The programs as they are in front of placement, where every rounding of the plan is an

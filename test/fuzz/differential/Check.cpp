@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t kSamples = 6;         ///< evaluations in stochastic arithmetic
 constexpr double kSpreads = 10.0;        ///< an error may be so many of their spreads
 constexpr double kIllConditioned = 1e-2; ///< a spread, of the largest element
-constexpr double kBeyondDoubt = 1000.0;  ///< spreads that no conditioning explains
+constexpr double kNothing = 1e-7; ///< what is left of sums that cancel has no scale of its own
+constexpr double kBeyondDoubt = 1000.0; ///< spreads that no conditioning explains
 
 std::string positionText(int64_t i, llvm::ArrayRef<int64_t> shape) {
   std::vector<int64_t> position(shape.size());
@@ -56,8 +57,7 @@ Difference differenceOf(const std::string &name, const RefTensor &found, const R
       d.expected = exact.data[i];
     }
   }
-  // What is left of sums that cancel to nothing has no scale of its own.
-  constexpr double kUlps = 16.0, kNothing = 1e-7;
+  constexpr double kUlps = 16.0;
   d.allowed = 2.0 * moved + kUlps * ulp * d.scale + kNothing;
   return d;
 }
@@ -222,7 +222,7 @@ Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
     const bool within = d.error <= d.allowed + kSpreads * spread;
     const bool doubtful =
         spread > kIllConditioned * d.scale && (within || d.error <= kBeyondDoubt * spread);
-    if (within && !doubtful)
+    if (within && (!doubtful || d.scale < kNothing))
       continue;
     if (doubtful && verdict.outcome == Outcome::Right)
       verdict = {Outcome::IllConditioned,

@@ -207,7 +207,7 @@ public:
             name != "hydra-decompose-attention")
           setting.disabled.push_back(name);
     setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
-    setting.plainCode = range.target == "cpu" && random.chance(0.85);
+    setting.plainCode = range.target == "cpu" && random.chance(0.95);
     return setting;
   }
 
@@ -236,7 +236,7 @@ private:
         setting.disabled.push_back(name);
     dropUnused(setting);
     setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
-    setting.plainCode = range.target == "cpu" && random.chance(0.85);
+    setting.plainCode = range.target == "cpu" && random.chance(0.95);
     return setting;
   }
 

@@ -21,7 +21,7 @@ struct WorkerOptions {
   unsigned processes = 1;
   std::chrono::milliseconds limit{60000}; ///< for one part
   std::chrono::seconds total{0};          ///< for everything; 0: none
-  uint64_t lifetime = 200;                ///< jobs after which a process is replaced by a fresh one
+  uint64_t lifetime = 1000;               ///< jobs after which a process is replaced by a fresh one
   uint64_t memory = 0;                    ///< bytes of address space of a process; 0: no limit
 };
 

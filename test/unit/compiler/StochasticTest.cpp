@@ -10,7 +10,7 @@ namespace hydra::test {
 
 namespace {
 
-/// The largest difference between `y` and each of so many samples, and between the samples.
+/// The largest difference between the result and each of so many samples, and between the samples.
 struct Spread {
   double toExact = 0.0, among = 0.0;
 };
@@ -26,7 +26,7 @@ Spread spreadOf(const SmallModel &model, double *largest = nullptr) {
     llvm::FailureOr<TensorMap> results =
         interpret(programOf(*module), values, {.round = perturb != 0, .perturb = perturb});
     EXPECT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
-    return results->lookup("y");
+    return results->lookup("result");
   };
   const RefTensor exact = evaluate(0);
   std::vector<RefTensor> samples;
