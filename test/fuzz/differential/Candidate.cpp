@@ -58,7 +58,10 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
-  return runtime::encodePlan(*emitPlan(planModule, emit));
+  auto plan = emitPlan(planModule, emit);
+  if (failed(plan))
+    return failure();
+  return runtime::encodePlan(**plan);
 }
 
 std::vector<std::byte> bytesOf(const planfile::Tensor &tensor, const RefTensor &values) {
