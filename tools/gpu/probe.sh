@@ -39,7 +39,7 @@ flags+=(-I "$include" -L "$lib" -l:libcublasLt.so.13 -Xlinker "-rpath,$lib")
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
 [[ $capability =~ ^[0-9]+$ && $capability != 90 ]] || capability=90a
 # C++17: in C++20 the front end of nvcc 13.0 fails an assertion of its own on std::vector of GCC 12.
-"$nvcc" -std=c++17 -O2 -gencode "arch=compute_$capability,code=sm_$capability" -Xcompiler -Wall,-Wextra \
+"$nvcc" -std=c++17 -O2 -I../.. -gencode "arch=compute_$capability,code=sm_$capability" -Xcompiler -Wall,-Wextra \
   probe/link-probe.cu -o "$out/link-probe" "${flags[@]}" -ldl || give_up "link-probe does not build"
 
 {

@@ -2,8 +2,8 @@
 // method, its check on random data, and its time.
 #pragma once
 
-#include "Peers.cuh"
-#include "Report.h"
+#include "tools/gpu/probe/Peers.cuh"
+#include "tools/gpu/probe/Report.h"
 
 #include <algorithm>
 

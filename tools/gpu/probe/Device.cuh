@@ -1,7 +1,7 @@
 // Every call checked; a captured graph; the matmul that transfers have to share the GPU with.
 #pragma once
 
-#include "Kernels.cuh"
+#include "tools/gpu/probe/Kernels.cuh"
 
 #include <cublasLt.h>
 #include <cuda.h>

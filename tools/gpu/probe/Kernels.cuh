@@ -2,7 +2,7 @@
 // the adds of a reduction. All kernels stride over their grid; sizes are multiples of 16 bytes.
 #pragma once
 
-#include "Ranks.h"
+#include "tools/gpu/probe/Ranks.h"
 
 #include <cuda_bf16.h>
 

@@ -2,7 +2,7 @@
 // and a barrier between streams that takes no multiprocessor.
 #pragma once
 
-#include "Device.cuh"
+#include "tools/gpu/probe/Device.cuh"
 
 #include <cudaTypedefs.h>
 

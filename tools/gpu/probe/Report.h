@@ -1,7 +1,7 @@
 // The machine and the measurements as JSON; tables.py makes the tables of it.
 #pragma once
 
-#include "Device.cuh"
+#include "tools/gpu/probe/Device.cuh"
 
 #include <dlfcn.h>
 

@@ -7,7 +7,7 @@
 // another rank, windows and peers' memory go through the same exports between processes, and a rank
 // that hangs can be killed. NVLink multicast stays off unless NCCL_NVLS_ENABLE in the environment
 // asks for it.
-#include "Bench.cuh"
+#include "tools/gpu/probe/Bench.cuh"
 
 #include <memory>
 
