@@ -2,6 +2,8 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 #include <optional>
 
@@ -266,12 +268,17 @@ private:
 
   /// Erases an operation, and what only it needed.
   static void eraseDead(Operation *op) {
-    SmallVector<Value> operands(op->getOperands());
-    op->erase();
-    for (Value operand : operands)
-      if (Operation *producer = operand.getDefiningOp();
-          producer && isOpTriviallyDead(producer) && !isa<UseOp>(producer))
-        eraseDead(producer);
+    llvm::SmallSetVector<Operation *, 8> work; // an operation once, however many values it gives
+    work.insert(op);
+    while (!work.empty()) {
+      Operation *next = work.pop_back_val();
+      if (next != op && (!isOpTriviallyDead(next) || isa<UseOp>(next)))
+        continue;
+      for (Value operand : next->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          work.insert(producer);
+      next->erase();
+    }
   }
 };
 
