@@ -15,7 +15,12 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -59,6 +64,19 @@ std::string shortened(StringRef text) {
   return text.split('\n').first.str();
 }
 
+/// What LLVM cannot go on from: no memory, no thread, no room for what --help prints. Allocates
+/// nothing, and of threads that meet here only the first one speaks.
+void endWithProblem(void *, const char *why, bool) {
+  static std::mutex first;
+  first.lock();
+  auto piece = [](StringRef text) { return iovec{const_cast<char *>(text.data()), text.size()}; };
+  const iovec line[] = {piece(state().program), piece(": "),
+                        piece(StringRef(why).take_until([](char c) { return c == '\n'; })),
+                        piece("\n")};
+  (void)!::writev(STDERR_FILENO, line, std::size(line));
+  std::_Exit(1);
+}
+
 } // namespace
 
 void printProblem(const Twine &message) {
@@ -98,7 +116,8 @@ bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
   // not outlive the other two.
   errs();
   outs();
-  install_fatal_error_handler(+[](void *, const char *why, bool) { printProblem(why); });
+  install_fatal_error_handler(endWithProblem);
+  install_bad_alloc_error_handler(endWithProblem);
   mlir::DialectRegistry unused;
   registerEverything(unused); // --mlir-print-ir-after takes the names of passes
   mlir::registerMLIRContextCLOptions();

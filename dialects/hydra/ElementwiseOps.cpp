@@ -7,7 +7,6 @@
 #include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 
@@ -36,21 +35,6 @@ static FailureOr<RankedTensorType> sourceType(Operation *op, ArrayAttr shape, Ty
   return type;
 }
 
-/// Whether a number (infinities among them) is one of the element type, rounded if that is a float.
-static bool holds(Type element, double value) {
-  if (isa<FloatType>(element)) {
-    APFloat rounded(value);
-    bool loses;
-    rounded.convert(cast<FloatType>(element).getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                    &loses);
-    return rounded.isInfinity() == std::isinf(value);
-  }
-  if (element.isInteger(1))
-    return value == 0.0 || value == 1.0;
-  return value == std::trunc(value) && value >= std::numeric_limits<int32_t>::min() &&
-         value <= std::numeric_limits<int32_t>::max();
-}
-
 FailureOr<RankedTensorType> ConstantOp::boundType() {
   if (hasExpr(getValueAttr()))
     return emitOpError("has a value that is not bound");
@@ -58,7 +42,7 @@ FailureOr<RankedTensorType> ConstantOp::boundType() {
     return emitOpError("has a value that is not a number");
   FailureOr<RankedTensorType> type =
       sourceType(*this, getShapeAttr(), getDtypeAttr(), Float32Type::get(getContext()));
-  if (failed(type) || holds(type->getElementType(), getValue()))
+  if (failed(type) || isNumberOf(type->getElementType(), getValue()))
     return type;
   return emitOpError() << "has the value " << numberText(getValue()) << ", which is no number of "
                        << type->getElementType();
@@ -89,7 +73,7 @@ FailureOr<RankedTensorType> IotaOp::boundType() {
     return emitOpError() << "counts along axis " << getAxis() << " of a tensor with "
                          << type->getRank() << " dimensions";
   const int64_t last = type->getDimSize(getAxis()) - 1;
-  if (!holds(type->getElementType(), static_cast<double>(last)) ||
+  if (!isNumberOf(type->getElementType(), static_cast<double>(last)) ||
       type->getElementType().isInteger(1))
     return emitOpError() << "counts to " << last << ", which is no number of "
                          << type->getElementType();

@@ -196,6 +196,10 @@ LogicalResult EntryOp::verify() {
         return emitOpError() << "argument '" << name << "' has a default that is not a number";
       if (element.isInteger(32) && isa<FloatAttr>(value))
         return emitOpError() << "argument '" << name << "' has a default that is not an integer";
+      if (!isa<ExprAttr>(value) && !isNumberOf(element, realValue(value)))
+        return emitOpError() << "argument '" << name << "' has the default "
+                             << numberText(realValue(value)) << ", which is no number of "
+                             << element;
       if (!cast<ArrayAttr>(shape).empty() || getWalk())
         return emitOpError() << "argument '" << name << "' has a default, but is not one number";
     }

@@ -656,6 +656,9 @@ LogicalResult StateOp::verify() {
       dyn_cast_or_null<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getRounds()));
   if (!param || param.getShape() != getShape())
     return emitOpError() << "rounds @" << *getRounds() << ", which is no parameter of this shape";
+  if (!isa<FloatType>(getDtype()))
+    return emitOpError() << "rounds @" << *getRounds() << " to " << getDtype()
+                         << "; expected f32 or bf16";
   return success();
 }
 RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }

@@ -7,6 +7,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -21,6 +22,20 @@ std::string numberText(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%g", value);
   return text;
+}
+
+bool isNumberOf(Type element, double value) {
+  if (isa<FloatType>(element)) {
+    APFloat rounded(value);
+    bool loses;
+    rounded.convert(cast<FloatType>(element).getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                    &loses);
+    return rounded.isInfinity() == std::isinf(value);
+  }
+  if (element.isInteger(1))
+    return value == 0.0 || value == 1.0;
+  return value == std::trunc(value) && value >= std::numeric_limits<int32_t>::min() &&
+         value <= std::numeric_limits<int32_t>::max();
 }
 
 bool isUnbound(Type type) { return isa<AnyType>(type); }

@@ -46,6 +46,8 @@ void printOperandTypes(mlir::OpAsmPrinter &printer, mlir::TypeRange types);
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 /// `0.125`, for messages.
 std::string numberText(double value);
+/// Whether a number (infinities among them) is one of the element type, rounded if that is a float.
+bool isNumberOf(mlir::Type element, double value);
 
 /// Says what is wrong with a bound type for a value (element type, dimensions, a size that no machine
 /// holds); empty when nothing is.

@@ -71,9 +71,15 @@ static bool canBeLoop(ScanOp scan) {
 }
 
 LogicalResult ScanWriter::writeOut(Operation *scan) {
-  if (auto chunks = dyn_cast<ScanOp>(scan))
-    return write(chunks);
-  return write(cast<PrefixScanOp>(scan));
+  // Loops of a plan nest 16 deep, and where only every K chunks are kept a scan is two of them.
+  constexpr unsigned kMostDepth = 7;
+  if (depth == kMostDepth)
+    return scan->emitOpError() << "lies in " << kMostDepth << " scans; expected fewer";
+  ++depth;
+  auto chunks = dyn_cast<ScanOp>(scan);
+  LogicalResult written = chunks ? write(chunks) : write(cast<PrefixScanOp>(scan));
+  --depth;
+  return written;
 }
 
 LogicalResult ScanWriter::write(ScanOp scan) {

@@ -24,8 +24,8 @@ public:
   int64_t loopsFrom = 0;
 
   /// Replaces a `hydra.scan` or `hydra.prefix_scan` whose operands are bound and whose body calls
-  /// nothing; reports what does not fit, and scans that would become more than a million
-  /// operations.
+  /// nothing; reports what does not fit, scans that would become more than a million operations,
+  /// and scans in too many others.
   llvm::LogicalResult writeOut(mlir::Operation *scan);
 
 private:
@@ -53,6 +53,7 @@ private:
   Environment &environment;
   BindOperations bind;
   int64_t scanned = 0; ///< operations written so far
+  unsigned depth = 0;  ///< of scans that are being written
 };
 
 } // namespace hydra

@@ -1187,3 +1187,29 @@ hydra.model @m version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op rounds @w to 'i32'; expected f32 or bf16}}
+  hydra.state @s [4] i32 init = zeros rounds @w
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 's' has the default 1e+39, which is no number of 'f32'}}
+  hydra.entry @e(%s: [] f32 = 1.0e39) {
+    hydra.return s = %s
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{argument 's' has the default 2.14748e+09, which is no number of 'i32'}}
+  hydra.entry @e(%s: [] i32 = 2147483648) {
+    hydra.return s = %s
+  }
+}

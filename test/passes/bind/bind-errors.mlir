@@ -200,3 +200,40 @@ hydra.model @m version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// Loops of a plan nest only so deep.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  hydra.entry @e(%x: [2] f32, %y: [D] f32) {
+    %z = hydra.constant value = 0.0 shape = [1]
+    %o0, %e0 = hydra.scan axis = 0 chunk = 1 over(%c0 = %x) carry(%s0 = %z) {
+    %o1, %e1 = hydra.scan axis = 0 chunk = 1 over(%c1 = %x) carry(%s1 = %s0) {
+    %o2, %e2 = hydra.scan axis = 0 chunk = 1 over(%c2 = %x) carry(%s2 = %s1) {
+    %o3, %e3 = hydra.scan axis = 0 chunk = 1 over(%c3 = %x) carry(%s3 = %s2) {
+    %o4, %e4 = hydra.scan axis = 0 chunk = 1 over(%c4 = %x) carry(%s4 = %s3) {
+    %o5, %e5 = hydra.scan axis = 0 chunk = 1 over(%c5 = %x) carry(%s5 = %s4) {
+    %o6, %e6 = hydra.scan axis = 0 chunk = 1 over(%c6 = %x) carry(%s6 = %s5) {
+    // expected-error @+1 {{'hydra.scan' op lies in 7 scans; expected fewer}}
+    %o7, %e7 = hydra.scan axis = 0 chunk = 1 over(%c7 = %x) carry(%s7 = %s6) {
+    %t = hydra.add %c7, %s7
+    hydra.yield %t, %t
+    }
+    hydra.yield %e7, %e7
+    }
+    hydra.yield %e6, %e6
+    }
+    hydra.yield %e5, %e5
+    }
+    hydra.yield %e4, %e4
+    }
+    hydra.yield %e3, %e3
+    }
+    hydra.yield %e2, %e2
+    }
+    hydra.yield %e1, %e1
+    }
+    hydra.return o = %o0, y = %y
+  }
+}
