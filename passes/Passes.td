@@ -223,7 +223,7 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
     of the same rows with the same eps exists, the norm saves these numbers and the others read them:
     one pass over the rows less, two for a layer norm. Derivatives of norms that a model writes out
     (the inner update of TTT) are the case it is for; derivatives that hydra-differentiate builds
-    read saved statistics anyway. Several norms of the same rows share theirs. *Exact.*
+    read saved statistics anyway. Several norms of the same rows share theirs. *Exact on CPUs*.
   }];
   let statistics = [Statistic<"reused", "reused", "statistics that are read and no longer computed">];
 }
@@ -266,7 +266,7 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
 
     With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is made again from
     the layer's input, just before it is needed; what nobody needs is not replayed. Takes the marks
-    that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact.*
+    that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact on CPUs*.
   }];
   let options = [
     Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,Option<"rowwise", "rowwise", "bool", "false",
@@ -283,7 +283,7 @@ def FormFusions : Pass<"hydra-form-fusions", "::mlir::ModuleOp"> {
     (`hydra.fused`) stands where its last member stood. Constants, index tensors, reshapes and
     broadcasts get a copy in each group that needs them. Inner values never reach memory: of SwiGLU's
     8 + 11 passes over [B, S, F] in forward and backward 3 + 5 remain. Equal groups have equal
-    bodies, so that one kernel serves all layers. *Exact.*
+    bodies, so that one kernel serves all layers. *Exact on CPUs*.
   }];
   let options = [
     Option<"single", "single", "bool", "false", "every operation is a group of its own">,
@@ -313,7 +313,7 @@ def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
     each of q, k and v. Concatenations of parameters are views as well: the parameters are placed
     side by side. Each remaining copy is in the program to be seen. With `views=false`, the form of
     `-O0` and `--disable-pass`, every shape operation copies; a chunk of a sequence, which a loop hands
-    to its body with strides, is still copied for those that take none. *Exact.*
+    to its body with strides, is still copied for those that take none. *Exact on CPUs*.
   }];
   let options = [
     Option<"useViews", "views", "bool", "true", "let results be views of operands">,

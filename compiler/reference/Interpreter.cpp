@@ -168,12 +168,27 @@ private:
         continue;
       RefTensor rounded = result;
       roundTo(rounded, element);
-      const double unit = element.isBF16() ? kBF16Unit : kF32Unit;
+      // A sum of equal terms is rounded to the same side again and again.
+      const double unit = (element.isBF16() ? kBF16Unit : kF32Unit) +
+                          kF32Unit * termsOf(op, result.data.size()) / kTermsPerUnit;
       for (auto [v, r, o] : llvm::zip(result.data, rounded.data, other.data))
         if (!(v == r && std::abs(o - v) <= kF32Unit * std::abs(v)))
           v = off(o, 2.0 * unit);
     }
     return success();
+  }
+
+  /// How many terms a sum in a result of so many elements may have. Indices may send all that they
+  /// stand for to one place.
+  static double termsOf(Operation *op, size_t elements) {
+    double terms = 0.0;
+    if (auto cost = dyn_cast<CostOpInterface>(op))
+      terms = 0.5 * static_cast<double>(cost.flops()) /
+              static_cast<double>(std::max<size_t>(elements, 1));
+    for (Value operand : op->getOperands())
+      if (isa<IntegerType>(typeOf(operand).getElementType()))
+        terms = std::max(terms, static_cast<double>(typeOf(operand).getNumElements()));
+    return terms;
   }
 
   /// A group has no value of its own: its operations run one after the other.
@@ -265,6 +280,7 @@ private:
 
   /// The largest relative error of rounding to nearest.
   static constexpr double kF32Unit = 0x1p-24, kBF16Unit = 0x1p-8;
+  static constexpr double kTermsPerUnit = 8.0; ///< terms of a sum that put it off by another unit
 
   const TensorMap &values;
   const InterpreterOptions &options;

@@ -146,7 +146,8 @@ static constexpr double kGeluScale = 0.7978845608028654; // sqrt(2/pi)
 static constexpr double kGeluCubic = 0.044715;
 
 double geluOf(double x) {
-  return 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)));
+  // (1 + tanh u) / 2 is the logistic function of 2 u, which keeps small results exact.
+  return x * logistic(2.0 * kGeluScale * (x + kGeluCubic * x * x * x));
 }
 
 /// An element of the result needs only the same element of each operand of its type.
@@ -208,7 +209,7 @@ UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
 UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
 UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
-UNARY_OP(GeluOp, geluOf(x), x * 0.5 * (tanh((x + x * x * x * kGeluCubic) * kGeluScale) + 1.0))
+UNARY_OP(GeluOp, geluOf(x), x *sigmoid((x + x * x * x * kGeluCubic) * (2.0 * kGeluScale)))
 
 BINARY_OP(AddOp, a + b, a + b)
 BINARY_OP(SubOp, a - b, a - b)
@@ -341,19 +342,18 @@ void SiluOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = MulOp::create(b, loc, g[0], slope);
 }
 void GeluOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  // With u = k (x + c x³), t = tanh u: (1 + t)/2 + x/2 (1 - t²) k (1 + 3 c x²).
+  // With u = 2 k (x + c x³), s = sigmoid u: s + x s (1 - s) 2 k (1 + 3 c x²).
   Location loc = getLoc();
   Value x = getX(), one = build::constant(b, loc, getType(), 1.0);
   Value square = MulOp::create(b, loc, x, x);
   Value inner = AddOp::create(b, loc, one, build::scale(b, loc, square, kGeluCubic));
-  Value u = build::scale(b, loc, MulOp::create(b, loc, x, inner), kGeluScale);
-  Value t = TanhOp::create(b, loc, u);
-  Value left = build::scale(b, loc, AddOp::create(b, loc, one, t), 0.5);
+  Value u = build::scale(b, loc, MulOp::create(b, loc, x, inner), 2.0 * kGeluScale);
+  Value s = SigmoidOp::create(b, loc, u);
   Value du = AddOp::create(b, loc, one, build::scale(b, loc, square, 3.0 * kGeluCubic));
-  Value dt = SubOp::create(b, loc, one, MulOp::create(b, loc, t, t));
-  Value right = MulOp::create(b, loc, build::scale(b, loc, x, 0.5 * kGeluScale),
-                              MulOp::create(b, loc, dt, du));
-  grads[0] = MulOp::create(b, loc, g[0], AddOp::create(b, loc, left, right));
+  Value ds = MulOp::create(b, loc, s, SubOp::create(b, loc, one, s));
+  Value right = MulOp::create(b, loc, build::scale(b, loc, x, 2.0 * kGeluScale),
+                              MulOp::create(b, loc, ds, du));
+  grads[0] = MulOp::create(b, loc, g[0], AddOp::create(b, loc, s, right));
 }
 
 void AddOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) {

@@ -168,6 +168,17 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   }];
 }
 
+def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
+  let summary = "where a layer begins, or the last one has ended";
+  let description = [{
+    `hydra.boundary layer = 3`: made by `hydra-unroll-layers` and removed by `hydra-recompute`, which
+    replays a layer from its boundary. It marks a place and touches no value: what is simplified, and in
+    which order gradients are summed, is the same with marks and without.
+  }];
+  let arguments = (ins I64Attr:$layer);
+  let assemblyFormat = "`layer` `=` $layer attr-dict";
+}
+
 def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {
   let summary = "names the results of an entry and the new values of parameters and state";
   let description = [{

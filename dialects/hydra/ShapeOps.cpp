@@ -32,7 +32,6 @@ VIEW_OF_FIRST(BroadcastOp)
 VIEW_OF_FIRST(ReshapeOp)
 VIEW_OF_FIRST(TransposeOp)
 VIEW_OF_FIRST(SliceOp)
-VIEW_OF_FIRST(BoundaryOp)
 COPIES(ConcatOp)
 COPIES(PadOp)
 COPIES(CopyOp)
@@ -291,24 +290,6 @@ LogicalResult CopyOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
 }
 
 void CopyOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
-
-//===-- boundary ----------------------------------------------------------------------------===//
-
-LogicalResult BoundaryOp::inferTypes(TypeInference &, Adaptor op, SmallVectorImpl<Type> &types) {
-  types.push_back(op.getX().getType());
-  return success();
-}
-
-LogicalResult BoundaryOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
-  out[0].data = in[0]->data;
-  return success();
-}
-
-void BoundaryOp::vjp(OpBuilder &, ValueRange g, MutableArrayRef<Value> grads) { grads[0] = g[0]; }
-
-FailureOr<StridedView> BoundaryOp::view(ArrayRef<int64_t> strides) {
-  return StridedView{0, SmallVector<int64_t>(strides)};
-}
 
 //===-- concat, pad -------------------------------------------------------------------------===//
 

@@ -63,16 +63,6 @@ def CopyOp : Hydra_ShapeOp<"copy", [DeclareOpInterfaceMethods<StorageOpInterface
   let results = (outs Hydra_Value:$y);
 }
 
-def BoundaryOp : Hydra_ViewOp<"boundary"> {
-  let summary = "the same tensor, where a layer begins or the last one has ended";
-  let description = [{
-    `%y = hydra.boundary %x layer = 3`: made by `hydra-unroll-layers` and removed by
-    `hydra-recompute`, which replays a layer from its boundary.
-  }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Int:$layer);
-  let results = (outs Hydra_Value:$y);
-}
-
 def ConcatOp : Hydra_ShapeOp<"concat", [Hydra_RowUse, ZeroOpInterface,
     DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "joins tensors along one axis";

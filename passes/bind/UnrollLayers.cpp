@@ -70,11 +70,9 @@ private:
   }
 
   /// Marks where layer `layer` begins.
-  void markBoundary(OpBuilder &b, Location loc, int64_t layer, SmallVectorImpl<Value> &carried) {
-    if (!boundaries)
-      return;
-    for (Value &value : carried)
-      value = BoundaryOp::create(b, loc, value, b.getI64IntegerAttr(layer));
+  void markBoundary(OpBuilder &b, Location loc, int64_t layer) {
+    if (boundaries)
+      BoundaryOp::create(b, loc, layer);
   }
 
   LogicalResult unroll(ForOp loop, StackOp stack) {
@@ -82,7 +80,7 @@ private:
     SmallVector<Value> carried(loop.getInits());
     SmallVector<SmallVector<Value>> rows(loop.getJoined().size());
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
-      markBoundary(b, loop.getLoc(), layer, carried);
+      markBoundary(b, loop.getLoc(), layer);
       std::string path = elementPath(stack, layer);
       Location loc = withLayer(loop.getLoc(), path);
       Environment environment = layerEnvironment(layer);
@@ -103,7 +101,7 @@ private:
       carried.assign(yielded->begin() + rows.size(), yielded->end());
       ++unrolled;
     }
-    markBoundary(b, loop.getLoc(), stack.getCount(), carried);
+    markBoundary(b, loop.getLoc(), stack.getCount());
     SmallVector<Value> results;
     for (ArrayRef<Value> joined : rows)
       results.push_back(joined.size() == 1

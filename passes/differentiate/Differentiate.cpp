@@ -87,14 +87,6 @@ public:
   }
 
 private:
-  /// The value before marks of layers, which must not group the gradients of its uses: their sum has
-  /// one order, whatever is recomputed.
-  static Value unmarked(Value v) {
-    while (auto mark = v.getDefiningOp<BoundaryOp>())
-      v = mark.getX();
-    return v;
-  }
-
   static bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
 
   /// Gradients of slices that together are the whole value need no sum of padded tensors: they are
@@ -155,7 +147,7 @@ private:
     cast<DifferentiableOpInterface>(saving).vjp(b, incoming, outgoing);
     for (auto [operand, gradient] : llvm::zip(saving->getOperands(), outgoing))
       if (gradient && active.contains(operand))
-        gradients[unmarked(operand)].push_back(gradient);
+        gradients[operand].push_back(gradient);
     ++products;
     return success();
   }
@@ -201,7 +193,7 @@ private:
           ArrayRef<unsigned>(d.outKept)})
       for (unsigned i : operands) {
         if (Value operand = saving.getInputs()[i]; active.contains(operand))
-          gradients[unmarked(operand)].push_back(reverse.getResult(result));
+          gradients[operand].push_back(reverse.getResult(result));
         ++result;
       }
     if (saving != loop)

@@ -40,10 +40,11 @@ Value rowValue(Value v, Value x) {
   return v;
 }
 
-/// Whether the value is the mean over the rows of `x`.
+/// Whether the value is the mean over the rows of `x`, summed along rows as the norm sums: the mean
+/// of a vector is one over its elements as rows, in another order.
 bool isMeanOver(Value v, Value x) {
   auto mean = v.getDefiningOp<MeanOp>();
-  if (!mean || mean.getX() != x)
+  if (!mean || mean.getX() != x || mean.sumsOverRows(0))
     return false;
   SmallVector<int64_t> axes = mean.getAxes();
   int64_t last = build::typeOf(x).getRank() - 1;
@@ -53,9 +54,10 @@ bool isMeanOver(Value v, Value x) {
 /// What a norm saves, or would save.
 struct Statistics {
   Operation *norm;
-  Value x;
   double eps;
   bool centred; ///< the mean is taken off first
+
+  Value x() const { return norm->getOperand(0); } // another norm's result may have been replaced
 
   Value mean() const { return centred ? norm->getResult(1) : Value(); }
   Value r() const { return norm->getResult(centred ? 2 : 1); }
@@ -68,9 +70,9 @@ std::optional<Statistics> statisticsOf(Operation &op) {
         !type || !type.getElementType().isF32())
       return std::nullopt;
   if (auto norm = dyn_cast<RmsNormOp>(op))
-    return Statistics{&op, norm.getX(), norm.getEps(), false};
+    return Statistics{&op, norm.getEps(), false};
   if (auto norm = dyn_cast<LayerNormOp>(op))
-    return Statistics{&op, norm.getX(), norm.getEps(), true};
+    return Statistics{&op, norm.getEps(), true};
   return std::nullopt;
 }
 
@@ -86,7 +88,7 @@ struct ReuseNormStats : impl::ReuseNormStatsBase<ReuseNormStats> {
           norms.push_back(*found);
       for (size_t i = 0; i < norms.size(); ++i) {
         for (size_t j = norms.size() - 1; j > i; --j)
-          if (norms[j].x == norms[i].x && norms[j].eps == norms[i].eps &&
+          if (norms[j].x() == norms[i].x() && norms[j].eps == norms[i].eps &&
               norms[j].centred == norms[i].centred) {
             apply(norms[i], norms[j].norm);
             norms.erase(norms.begin() + static_cast<ptrdiff_t>(j));
@@ -121,14 +123,14 @@ private:
     save(s);
     OpBuilder b(norm);
     Location loc = norm->getLoc();
-    ArrayRef<int64_t> shape = build::shapeOf(s.x);
+    ArrayRef<int64_t> shape = build::shapeOf(s.x());
     auto overRow = [&](Value row) {
       SmallVector<int64_t> unit(shape);
       unit.back() = 1;
       return build::broadcast(b, loc, build::reshape(b, loc, row, unit), shape);
     };
     auto overRows = [&](Value column) { return build::broadcast(b, loc, column, shape); };
-    Value y = s.x;
+    Value y = s.x();
     if (s.centred)
       y = SubOp::create(b, loc, y, overRow(s.mean()));
     y = MulOp::create(b, loc, y, overRow(s.r()));
@@ -146,7 +148,7 @@ private:
   void replaceFormulas(Statistics &s) {
     SmallVector<Operation *> means, deviations;
     for (Operation &op : *s.norm->getBlock()) {
-      if (s.centred && op.getNumResults() == 1 && isMeanOver(op.getResult(0), s.x))
+      if (s.centred && op.getNumResults() == 1 && isMeanOver(op.getResult(0), s.x()))
         means.push_back(&op);
       else if (auto root = dyn_cast<RsqrtOp>(op); root && isDeviation(root, s))
         deviations.push_back(&op);
@@ -173,7 +175,7 @@ private:
 
   /// (mean(c²) + eps)^(-1/2), with c = x, or x less its mean.
   static bool isDeviation(RsqrtOp root, const Statistics &s) {
-    if (!isOnePerRow(root.getY(), s.x))
+    if (!isOnePerRow(root.getY(), s.x()))
       return false;
     auto sum = root.getX().getDefiningOp<AddOp>();
     if (!sum)
@@ -182,7 +184,7 @@ private:
          {std::pair(sum.getA(), sum.getB()), std::pair(sum.getB(), sum.getA())}) {
       if (build::constantValue(eps) != s.eps)
         continue;
-      auto mean = rowValue(moment, s.x).getDefiningOp<MeanOp>();
+      auto mean = rowValue(moment, s.x()).getDefiningOp<MeanOp>();
       auto square = mean ? mean.getX().getDefiningOp<MulOp>() : MulOp();
       if (square && square.getA() == square.getB() && isMeanOver(mean.getY(), square.getY()) &&
           isCentred(square.getA(), s))
@@ -193,12 +195,12 @@ private:
 
   static bool isCentred(Value c, const Statistics &s) {
     if (!s.centred)
-      return c == s.x;
+      return c == s.x();
     auto difference = c.getDefiningOp<SubOp>();
-    if (!difference || difference.getA() != s.x)
+    if (!difference || difference.getA() != s.x())
       return false;
-    Value mean = rowValue(difference.getB(), s.x);
-    return isMeanOver(mean, s.x) || (s.norm->getNumResults() > 1 && mean == s.mean());
+    Value mean = rowValue(difference.getB(), s.x());
+    return isMeanOver(mean, s.x()) || (s.norm->getNumResults() > 1 && mean == s.mean());
   }
 };
 

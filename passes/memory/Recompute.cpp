@@ -52,29 +52,18 @@ private:
     SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
     if (every > 0 && !marks.empty()) {
       BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
-      size_t layers = marks.size();  // marks before those at the end
-      while (layers > 0 && marks[layers - 1].getLayer() == end.getLayer())
-        --layers;
-      for (size_t i = 0; i < layers; ++i) {
-        BoundaryOp mark = marks[i];
-        bool first = i == 0 || marks[i - 1].getLayer() != mark.getLayer();
-        if (!first || mark.getLayer() % every != 0)
+      for (BoundaryOp mark : ArrayRef(marks).drop_back()) {
+        if (mark.getLayer() % every != 0)
           continue;
         SmallVector<Operation *> layer;
-        for (Operation *op = mark->getNextNode(); op && op != end; op = op->getNextNode()) {
-          auto next = dyn_cast<BoundaryOp>(op);
-          if (next && next.getLayer() != mark.getLayer())
-            break;
-          if (!next && !isa<UseOp, ConstantOp>(op))
+        for (Operation *op = mark->getNextNode(); !isa<BoundaryOp>(op); op = op->getNextNode())
+          if (!isa<UseOp, ConstantOp>(op))
             layer.push_back(op);
-        }
         replay(layer, end);
       }
     }
-    for (BoundaryOp mark : marks) {
-      mark.getY().replaceAllUsesWith(mark.getX());
+    for (BoundaryOp mark : marks)
       mark.erase();
-    }
   }
 
   /// Copies what is used behind `end` of a layer, and what that needs, to the first such use.

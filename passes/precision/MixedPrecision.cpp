@@ -134,7 +134,8 @@ private:
   };
 
   LogicalResult convertProduct(Operation *op) {
-    if (llvm::any_of(op->getResults(), [&](Value v) { return wantedExactly(v); }))
+    // What the program itself has in bf16 stays so: its readers were typed for it.
+    if (llvm::any_of(op->getResults(), [&](Value v) { return isF32(v) && wantedExactly(v); }))
       cast<PrecisionOpInterface>(op).yieldF32();
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();

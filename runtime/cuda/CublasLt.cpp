@@ -1,11 +1,13 @@
 // Row-major products as the column-major ones that cuBLASLt computes: cᵀ = bᵀ aᵀ.
 #include "runtime/cuda/CublasLt.h"
 
+#include "runtime/cuda/Driver.h"
 #include "runtime/support/Error.h"
 
 #include <cublasLt.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace hydra::runtime::cuda {
@@ -121,9 +123,30 @@ size_t CublasLt::version() const { return lt().cublasLtGetVersion(); }
 
 CublasLt::~CublasLt() { lt().cublasLtDestroy(static_cast<cublasLtHandle_t>(handle)); }
 
+namespace {
+
+constexpr int64_t kLargestAlignment = 256;
+constexpr int64_t kBiasAlignment = 16; ///< of biases; the library checks no address of theirs
+
+int64_t alignmentOf(CUdeviceptr address) {
+  return address == 0 ? kLargestAlignment
+                      : std::min(kLargestAlignment, static_cast<int64_t>(address & -address));
+}
+
+} // namespace
+
+MatmulAlignment MatmulAlignment::of(const MatmulSpec &spec, std::span<const CUdeviceptr> args) {
+  MatmulAlignment alignment{alignmentOf(args[0]), alignmentOf(args[1]),
+                            alignmentOf(args[spec.hasBias ? 3 : 2])};
+  if (spec.hasBias)
+    alignment.bias = alignmentOf(args[2]);
+  return alignment;
+}
+
 struct CudaMatmul::Impl {
   CublasLt &library;
   MatmulSpec spec;
+  MatmulAlignment alignment;
   std::unique_ptr<Operand> a, b, c;
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatmulHeuristicResult_t chosen = {};
@@ -133,9 +156,9 @@ struct CudaMatmul::Impl {
   };
   std::vector<Offsets> calls;
 
-  Impl(CublasLt &library, const MatmulSpec &given, bool reduced, int64_t algorithm,
-       int64_t multiprocessors)
-      : library(library), spec(given) {
+  Impl(CublasLt &library, const MatmulSpec &given, const MatmulAlignment &base,
+       bool reduced, int64_t algorithm, int64_t multiprocessors)
+      : library(library), spec(given), alignment(base) {
     if (spec.c.columnStride != 1 && spec.n > 1) {
       if (spec.c.rowStride != 1 || spec.hasBias)
         fail("a product whose result has strides [{}, {}] has no CUDA form", spec.c.rowStride,
@@ -143,6 +166,7 @@ struct CudaMatmul::Impl {
       for (MatmulOperand *m : {&spec.a, &spec.b, &spec.c})
         std::swap(m->rowStride, m->columnStride);
       std::swap(spec.a, spec.b);
+      std::swap(alignment.a, alignment.b);
       std::swap(spec.m, spec.n);
       swapped = true;
     }
@@ -170,6 +194,15 @@ struct CudaMatmul::Impl {
                           at.c + i * spec.c.batchStrides[d]});
       calls = std::move(more);
     }
+    const auto keep = [](int64_t &least, const MatmulOperand &matrix, int64_t element) {
+      least = std::min(least, alignmentOf(static_cast<CUdeviceptr>(element) *
+                                          support::byteSize(matrix.dtype)));
+    };
+    for (const Offsets &at : calls) {
+      keep(alignment.a, spec.a, at.a);
+      keep(alignment.b, spec.b, at.b);
+      keep(alignment.c, spec.c, at.c);
+    }
     a = std::make_unique<Operand>(spec.a, spec.m, spec.k, count, stride.a);
     b = std::make_unique<Operand>(spec.b, spec.k, spec.n, count, stride.b);
     c = std::make_unique<Operand>(spec.c, spec.m, spec.n, count, stride.c);
@@ -190,6 +223,13 @@ struct CudaMatmul::Impl {
   ~Impl() {
     if (operation)
       lt().cublasLtMatmulDescDestroy(operation);
+  }
+
+  /// Bytes of the bias if it has to be copied to where the library can read it.
+  size_t stagedBiasBytes() const {
+    return spec.hasBias && alignment.bias < kBiasAlignment
+               ? static_cast<size_t>(spec.n) * support::byteSize(spec.c.dtype)
+               : 0;
   }
 
   cublasLtEpilogue_t epilogue() const {
@@ -220,6 +260,13 @@ struct CudaMatmul::Impl {
     const uint32_t schemes = reduced ? uint32_t{CUBLASLT_REDUCTION_SCHEME_MASK}
                                      : uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE};
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes);
+    const auto aligned = [&](cublasLtMatmulPreferenceAttributes_t attribute, int64_t bytes) {
+      prefer(attribute, static_cast<uint32_t>(bytes));
+    };
+    aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment.b);
+    aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment.a);
+    aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment.c);
+    aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment.c);
     int found = 0;
     std::vector<cublasLtMatmulHeuristicResult_t> guesses(static_cast<size_t>(algorithm) + 1);
     const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
@@ -239,11 +286,15 @@ struct CudaMatmul::Impl {
   bool swapped = false;
 };
 
-CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm,
-                       int64_t multiprocessors)
-    : impl(std::make_unique<Impl>(library, spec, reduced, algorithm, multiprocessors)) {}
+CudaMatmul::CudaMatmul(CublasLt &library, const MatmulSpec &spec, const MatmulAlignment &alignment,
+                       bool reduced, int64_t algorithm, int64_t multiprocessors)
+    : impl(std::make_unique<Impl>(library, spec, alignment, reduced, algorithm, multiprocessors)) {}
 CudaMatmul::~CudaMatmul() = default;
 CudaMatmul::CudaMatmul(CudaMatmul &&) noexcept = default;
+
+size_t CudaMatmul::workspaceBytes() const {
+  return CublasLt::kWorkspaceBytes + impl->stagedBiasBytes();
+}
 
 void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
                      CUstream stream) const {
@@ -253,8 +304,15 @@ void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
   const CUdeviceptr c = args[result];
   if (m.swapped)
     std::swap(a, b);
-  if (m.spec.hasBias)
-    m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(args[2]));
+  if (m.spec.hasBias) {
+    CUdeviceptr bias = args[2];
+    if (const size_t bytes = m.stagedBiasBytes(); bytes > 0) {
+      bias = workspace + CublasLt::kWorkspaceBytes;
+      driver().check(driver().cuMemcpyDtoDAsync(bias, args[2], bytes, stream),
+                     "cannot copy a bias");
+    }
+    m.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void *>(bias));
+  }
   if (m.spec.savesSums)
     m.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, reinterpret_cast<void *>(args[result + 1]));
   const float one = 1.0f, beta = m.spec.accumulate ? 1.0f : 0.0f;

@@ -29,18 +29,28 @@ private:
   void *handle = nullptr;
 };
 
+/// What the addresses of a matmul's operands are multiples of, in bytes and 256 at most: the
+/// library's kernels rely on it. Views of other tensors begin anywhere.
+struct MatmulAlignment {
+  int64_t a = 256, b = 256, c = 256, bias = 256;
+
+  /// Of the arguments of a step.
+  static MatmulAlignment of(const MatmulSpec &spec, std::span<const CUdeviceptr> args);
+};
+
 /// A product that is ready to run. MatmulCall.h says what the description means.
 class CudaMatmul final : public DeviceCall {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
   /// `algorithm`: number in the library's own order, best guess first. `multiprocessors`: what the
   /// library should expect to have for it; 0: all.
-  CudaMatmul(CublasLt &library, const MatmulSpec &spec, bool reduced, int64_t algorithm = 0,
-             int64_t multiprocessors = 0);
+  CudaMatmul(CublasLt &library, const MatmulSpec &spec, const MatmulAlignment &alignment,
+             bool reduced, int64_t algorithm = 0, int64_t multiprocessors = 0);
   ~CudaMatmul() override;
   CudaMatmul(CudaMatmul &&) noexcept;
 
-  size_t workspaceBytes() const override { return CublasLt::kWorkspaceBytes; }
+  /// The library's, and room for a bias that lies where the library cannot read it.
+  size_t workspaceBytes() const override;
 
   /// `args`: a, b, the bias if there is one, c, and the sums if they are saved.
   void run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,

@@ -206,7 +206,7 @@ public:
     spec.a = operand;
     spec.b = transposed;
     spec.c = operand;
-    const CudaMatmul product(library.products(), spec, false, 0);
+    const CudaMatmul product(library.products(), spec, {}, false);
     const std::array addresses = {a.get(), b.get(), c.get()};
     const double seconds = 1e-6 * medianMicroseconds(device, [&] {
                              product.run(addresses, scratch.get(), device.stream);
@@ -424,7 +424,7 @@ private:
       if (node.kernel->instances() > 1) // the whole table is a parameter
         node.args.resize(size_t{node.kernel->instances()} * node.kernel->arg_count());
     } else {
-      node.call = &library.prepare(CallSite(plan, step));
+      node.call = &library.prepare(CallSite(plan, step), node.args);
     }
     node.end = program.nodes.size() + 1;
     program.nodes.push_back(std::move(node));

@@ -21,9 +21,11 @@ public:
 
 using Key = std::vector<int64_t>;
 
-Key keyOf(const MatmulSpec &spec, bool reduced, int64_t algorithm, int64_t multiprocessors) {
-  Key key = {spec.m,  spec.n,    spec.k,          spec.hasBias, spec.accumulate,
-             reduced, algorithm, multiprocessors, spec.gelu,    spec.savesSums};
+Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced,
+          int64_t algorithm, int64_t multiprocessors) {
+  Key key = {spec.m,      spec.n,      spec.k,          spec.hasBias, spec.accumulate,
+             reduced,     algorithm,   multiprocessors, spec.gelu,    spec.savesSums,
+             alignment.a, alignment.b, alignment.c,     alignment.bias};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -98,13 +100,16 @@ const DeviceCall &DeviceLibrary::keep(const std::string &function, Key key,
   return *call;
 }
 
-const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site) {
+const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site,
+                                               std::span<const CUdeviceptr> args) {
   const MatmulSpec spec = describeMatmul(site);
   const bool reduced = site.attributes.flag("reduced_reduction", false);
   const int64_t algorithm = site.attributes.integer("algorithm", 0);
   const int64_t multiprocessors = site.attributes.integer("multiprocessors", 0);
-  return keep("matmul", keyOf(spec, reduced, algorithm, multiprocessors), [&] {
-    return std::make_unique<CudaMatmul>(products(), spec, reduced, algorithm, multiprocessors);
+  const MatmulAlignment alignment = MatmulAlignment::of(spec, args);
+  return keep("matmul", keyOf(spec, alignment, reduced, algorithm, multiprocessors), [&] {
+    return std::make_unique<CudaMatmul>(products(), spec, alignment, reduced, algorithm,
+                                        multiprocessors);
   });
 }
 
@@ -120,28 +125,32 @@ const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool bac
               [&] { return std::make_unique<CudnnAttention>(*cudnn, spec, pass); });
 }
 
-const DeviceCall &DeviceLibrary::prepare(const CallSite &site) {
-  static const std::map<std::string_view, const DeviceCall &(*)(DeviceLibrary &, const CallSite &)>
-      functions = {{"matmul",
-                    [](DeviceLibrary &l, const CallSite &s) -> const DeviceCall & {
-                      return l.prepareMatmul(s);
-                    }},
-                   {"attention",
-                    [](DeviceLibrary &l, const CallSite &s) -> const DeviceCall & {
-                      return l.prepareAttention(s, /*backward=*/false);
-                    }},
-                   {"attention_grad",
-                    [](DeviceLibrary &l, const CallSite &s) -> const DeviceCall & {
-                      return l.prepareAttention(s, /*backward=*/true);
-                    }},
-                   {"nothing", [](DeviceLibrary &, const CallSite &) -> const DeviceCall & {
-                      static const Nothing nothing;
-                      return nothing;
-                    }}};
+const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const CUdeviceptr> args) {
+  using Prepare = const DeviceCall &(*)(DeviceLibrary &, const CallSite &,
+                                        std::span<const CUdeviceptr>);
+  static const std::map<std::string_view, Prepare> functions = {
+      {"matmul",
+       [](DeviceLibrary &l, const CallSite &s,
+          std::span<const CUdeviceptr> args) -> const DeviceCall & {
+         return l.prepareMatmul(s, args);
+       }},
+      {"attention",
+       [](DeviceLibrary &l, const CallSite &s, std::span<const CUdeviceptr>) -> const DeviceCall & {
+         return l.prepareAttention(s, /*backward=*/false);
+       }},
+      {"attention_grad",
+       [](DeviceLibrary &l, const CallSite &s, std::span<const CUdeviceptr>) -> const DeviceCall & {
+         return l.prepareAttention(s, /*backward=*/true);
+       }},
+      {"nothing",
+       [](DeviceLibrary &, const CallSite &, std::span<const CUdeviceptr>) -> const DeviceCall & {
+         static const Nothing nothing;
+         return nothing;
+       }}};
   const auto found = functions.find(site.attributes.function());
   if (found == functions.end())
     site.fail("this function does not run on CUDA");
-  return found->second(*this, site);
+  return found->second(*this, site, args);
 }
 
 } // namespace hydra::runtime::cuda

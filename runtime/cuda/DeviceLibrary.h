@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,9 @@ namespace hydra::runtime::cuda {
 ///   attributes: scale (real), causal (flag); tensors as for the CPU's functions of these names
 class DeviceLibrary {
 public:
-  /// The function that a step calls; equal calls are the same object. Throws Error when there is
-  /// none or it does not fit.
-  const DeviceCall &prepare(const CallSite &site);
+  /// The function that a step calls on arguments at these addresses; equal calls are the same
+  /// object. Throws Error when there is none or it does not fit.
+  const DeviceCall &prepare(const CallSite &site, std::span<const CUdeviceptr> args);
 
   CublasLt &products();
 
@@ -31,7 +32,7 @@ public:
 
 private:
   using Key = std::vector<int64_t>;
-  const DeviceCall &prepareMatmul(const CallSite &site);
+  const DeviceCall &prepareMatmul(const CallSite &site, std::span<const CUdeviceptr> args);
   const DeviceCall &prepareAttention(const CallSite &site, bool backward);
   const DeviceCall &keep(const std::string &function, Key key,
                          const std::function<std::unique_ptr<DeviceCall>()> &make);

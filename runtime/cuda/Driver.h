@@ -33,6 +33,7 @@ struct Driver {
   X(cuMemFreeHost, cuMemFreeHost)                                                                  \
   X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2)                                                       \
   X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2)                                                       \
+  X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2)                                                       \
   X(cuMemsetD8Async, cuMemsetD8Async)                                                              \
   X(cuModuleLoadData, cuModuleLoadData)                                                            \
   X(cuModuleUnload, cuModuleUnload)                                                                \

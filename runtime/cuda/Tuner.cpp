@@ -73,9 +73,10 @@ Tuner::Tuned Tuner::tuneProduct(const Node &node) {
   constexpr int64_t candidates = 12;
   const CallSite site(plan, *node.step);
   const MatmulSpec spec = describeMatmul(site);
+  const MatmulAlignment alignment = MatmulAlignment::of(spec, node.args);
   const bool reduced = site.attributes.flag("reduced_reduction", false);
   const auto product = [&](int64_t algorithm) {
-    return CudaMatmul(library.products(), spec, reduced, algorithm,
+    return CudaMatmul(library.products(), spec, alignment, reduced, algorithm,
                       site.attributes.integer("multiprocessors", 0));
   };
   std::vector<std::pair<double, int64_t>> times;
@@ -118,7 +119,7 @@ Tuner::Tuned Tuner::tuneLaunches(std::span<const Node> launches) {
       runNode(launch, device.stream);
   });
   try {
-    const DeviceCall &call = library.prepare(CallSite(plan, *node.step, 1));
+    const DeviceCall &call = library.prepare(CallSite(plan, *node.step, 1), node.args);
     const DeviceMemory scratch(call.workspaceBytes(), "the library's attention");
     const double microseconds =
         medianMicroseconds(device, [&] { call.run(node.args, scratch.get(), device.stream); });

@@ -341,6 +341,9 @@ SmallVector<Value *> RowKernelEmitter::rotate(const RowNode &node, const Chunk &
     isFirst = b.CreateICmpULT(inHead, b.getInt32(half));
     Value *step = b.CreateSelect(isFirst, b.getInt32(half), b.getInt32(-half));
     other = at(b.CreateAdd(chunk.column, step));
+  } else if (width == 1) { // as another rotation of the group needs it
+    isFirst = b.CreateICmpEQ(b.CreateAnd(inHead, b.getInt32(1)), b.getInt32(0));
+    other = at(b.CreateXor(chunk.column, b.getInt32(1)));
   } else {
     for (int64_t v = 0; v < width; ++v)
       other.push_back(x[v ^ 1]);
@@ -350,7 +353,7 @@ SmallVector<Value *> RowKernelEmitter::rotate(const RowNode &node, const Chunk &
     position = b.CreateURem(position, b.getInt32(r.period));
   position = b.CreateUIToFP(position, b.getDoubleTy());
   Value *pair = r.halfSplit ? b.CreateURem(inHead, b.getInt32(half)) : b.CreateLShr(inHead, 1);
-  int64_t pairs = r.halfSplit ? width : width / 2; // of this chunk; the table has whole chunks
+  int64_t pairs = r.halfSplit || width == 1 ? width : width / 2; // of this chunk; the table has whole chunks
   Value *frequencies = b.CreateAlignedLoad(
       FixedVectorType::get(b.getDoubleTy(), pairs),
       b.CreateGEP(b.getDoubleTy(), frequencyTable(r, half), pair), Align(pairs > 1 ? 16 : 8));
@@ -364,7 +367,7 @@ SmallVector<Value *> RowKernelEmitter::rotate(const RowNode &node, const Chunk &
       sin = f.sin;
     }
     Value *minus = b.CreateFNeg(sin), *signedSin;
-    if (r.halfSplit)
+    if (isFirst)
       signedSin =
           r.inverse ? b.CreateSelect(isFirst, sin, minus) : b.CreateSelect(isFirst, minus, sin);
     else

@@ -21,14 +21,15 @@ constexpr const char *kPasses =
 #include "test/fuzz/differential/PassesText.inc"
     ;
 
-/// What each `def` of Passes.td says of numerics.
-std::vector<std::string> readNumericsChanging() {
+/// The passes of which Passes.td says one of these.
+std::vector<std::string> readPasses(std::initializer_list<StringRef> words) {
   std::vector<std::string> names;
   for (StringRef rest = kPasses; !rest.empty();) {
     auto [before, after] = rest.split(": Pass<\"");
     auto [name, body] = after.split('"');
     const size_t end = body.find(": Pass<\"");
-    if (body.take_front(end).contains("*Numerics-changing*"))
+    const StringRef description = body.take_front(end);
+    if (llvm::any_of(words, [&](StringRef word) { return description.contains(word); }))
       names.push_back(name.str());
     rest = after;
   }
@@ -67,9 +68,14 @@ void readRecompute(const std::string &text, CompileOptions &compile) {
 
 } // namespace
 
-const std::vector<std::string> &numericsChangingPasses() {
-  static const std::vector<std::string> names = readNumericsChanging();
-  return names;
+const std::vector<std::string> &numericsChangingPasses(const std::string &target) {
+  static const std::vector<std::string> everywhere = readPasses({"*Numerics-changing*"});
+  static const std::vector<std::string> onGpus = [] {
+    std::vector<std::string> names = readPasses({"*Numerics-changing*", "*Exact on CPUs*"});
+    names.insert(names.end(), {"canonicalize", "cse"}); // which shape the groups
+    return names;
+  }();
+  return target == "cpu" ? everywhere : onGpus;
 }
 
 Setting Setting::parse(const std::string &text) {
@@ -163,8 +169,14 @@ std::string Setting::bitsKey() const {
   std::string key =
       fmt::format("{} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
-    if (llvm::is_contained(numericsChangingPasses(), name))
+    if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
+  if (target != "cpu") { // required passes have a lesser form below -O2, and where they are left out
+    key += fmt::format(" -O{} {}", level, recompute);
+    for (const std::string &name : disabled)
+      if (llvm::is_contained(numericsChangingPasses(target), name))
+        key += " without " + name;
+  }
   return key;
 }
 
@@ -202,7 +214,7 @@ public:
     }
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
-      for (const std::string &name : numericsChangingPasses())
+      for (const std::string &name : numericsChangingPasses("cpu"))
         if (llvm::is_contained(optionalPasses(setting), name) && name != "hydra-nest-loops" &&
             name != "hydra-decompose-attention")
           setting.disabled.push_back(name);
@@ -224,14 +236,15 @@ public:
 private:
   Setting changed(const Setting &like) {
     Setting setting = like;
-    setting.level = static_cast<unsigned>(random.between(0, 2));
+    if (range.target == "cpu")
+      setting.level = static_cast<unsigned>(random.between(0, 2));
     if (setting.level < 2 && setting.recompute != "light")
       setting.recompute = "light";
-    else if (setting.level == 2 && setting.mode != Mode::Forward)
+    else if (range.target == "cpu" && setting.level == 2 && setting.mode != Mode::Forward)
       setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
     const std::vector<std::string> optional = optionalPasses(setting);
     for (const std::string &name : optional)
-      if (!llvm::is_contained(numericsChangingPasses(), name) && random.chance(0.3) &&
+      if (!llvm::is_contained(numericsChangingPasses(range.target), name) && random.chance(0.3) &&
           !llvm::is_contained(setting.disabled, name))
         setting.disabled.push_back(name);
     dropUnused(setting);

@@ -55,7 +55,7 @@ std::vector<Setting> drawSettings(uint64_t number, unsigned count, const Setting
 /// All levels, every pass left out, every choice of every flag: each alone, beside defaults.
 std::vector<Setting> allSettings(const SettingRange &range);
 
-/// The optional passes that change bits, by Passes.td.
-const std::vector<std::string> &numericsChangingPasses();
+/// The passes that change bits on a target, by Passes.td: on GPUs also those that shape groups.
+const std::vector<std::string> &numericsChangingPasses(const std::string &target);
 
 } // namespace hydra::test

@@ -106,3 +106,29 @@ hydra.model @m version 1 {
     hydra.return loss = %s
   }
 }
+
+// -----
+
+// Marks touch no value: what two layers compute alike is one value, with marks and without.
+// EVERY-LABEL: hydra.entry @loss
+// EVERY: hydra.mean %a axes = [0]
+// EVERY-NOT: hydra.mean %a axes = [0]
+// EVERY: hydra.return
+hydra.model @m version 1 {
+  hydra.param @a [6] init = ones
+  hydra.stack @layers[2] {
+    hydra.param @w [6, 6] init = ones
+  }
+  hydra.entry @loss(%x: [3, 6] f32) {
+    %a = hydra.use @a
+    %end = hydra.for @layers carry(%h = %x) {
+      %w = hydra.use @w
+      %m = hydra.mean %a axes = [0]
+      %l = hydra.linear %h, %w
+      %y = hydra.add %l, %m
+      hydra.yield %y
+    }
+    %s = hydra.sum %end axes = [0, 1]
+    hydra.return loss = %s
+  }
+}

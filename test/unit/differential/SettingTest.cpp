@@ -46,9 +46,11 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
 }
 
 TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
-  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses(), "hydra-fuse-qkv"));
-  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses(), "hydra-skip-rows"));
-  EXPECT_FALSE(llvm::is_contained(numericsChangingPasses(), "hydra-assign-layouts"));
+  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("cpu"), "hydra-fuse-qkv"));
+  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("cpu"), "hydra-skip-rows"));
+  EXPECT_FALSE(llvm::is_contained(numericsChangingPasses("cpu"), "hydra-assign-layouts"));
+  EXPECT_TRUE(llvm::is_contained(numericsChangingPasses("h200"), "hydra-assign-layouts"));
+  EXPECT_FALSE(llvm::is_contained(numericsChangingPasses("h200"), "hydra-plan-memory"));
   const auto key = [](const std::string &text) { return Setting::parse(text).bitsKey(); };
   EXPECT_EQ(key("--disable-pass=hydra-schedule --threads=2"), key("--recompute=none"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
