@@ -3,6 +3,10 @@
 
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/Module.h"
+
+#include <cmath>
+#include <vector>
 
 using namespace llvm;
 
@@ -59,7 +63,7 @@ Value *VectorMath::unary(RowUnary f, Value *x) {
     return sigmoid(x);
   case RowUnary::Sin:
   case RowUnary::Cos: {
-    const SinCos both = sinCos(b.CreateFPExt(x, x->getType()->getWithNewType(b.getDoubleTy())));
+    const SinCos both = sinCos(smallAngle(x));
     return b.CreateFPTrunc(f == RowUnary::Sin ? both.sin : both.cos, x->getType());
   }
   }
@@ -188,6 +192,69 @@ VectorMath::SinCos VectorMath::sinCos(Value *x) {
   Value *cosNegative = bit(b.CreateAdd(quadrant, ConstantInt::get(ints, 1)), 2);
   return {b.CreateSelect(sinNegative, b.CreateFNeg(sinSwapped), sinSwapped),
           b.CreateSelect(cosNegative, b.CreateFNeg(cosSwapped), cosSwapped)};
+}
+
+/// 2^e 2/pi mod 4 for e = 0 … 104, as sums of two doubles: the quarter turns that floats beyond 2^24,
+/// whole numbers of 24 bits times 2^e, go around. From the bits of 2/pi behind its point.
+static std::vector<double> quarterTurns(unsigned part) {
+  constexpr uint32_t bits[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                               0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a};
+  auto bitAt = [&](int i) { return i < 0 ? 0 : bits[i / 32] >> (31 - i % 32) & 1; };
+  std::vector<double> values;
+  for (int e = 0; e <= 104; ++e) {
+    double value = 0.0; // 53 bits of weights 2, 1, 1/2 …, or the 53 behind them
+    for (int i = 0; i < 53; ++i)
+      value += std::ldexp(bitAt(e - 2 + 53 * part + i), 1 - 53 * part - i);
+    values.push_back(value);
+  }
+  return values;
+}
+
+Value *VectorMath::lookUp(ArrayRef<double> table, StringRef name, Value *index) {
+  constexpr unsigned kGlobalMemory = 1; // of NVPTX; of others the same as any
+  Module *module = b.GetInsertBlock()->getModule();
+  const std::string full = (b.GetInsertBlock()->getParent()->getName() + "_" + name).str();
+  GlobalVariable *global = module->getNamedGlobal(full);
+  if (!global) {
+    Constant *values = ConstantDataArray::get(b.getContext(), table);
+    global = new GlobalVariable(*module, values->getType(), /*isConstant=*/true,
+                                GlobalValue::InternalLinkage, values, full, nullptr,
+                                GlobalValue::NotThreadLocal,
+                                module->getTargetTriple().isNVPTX() ? kGlobalMemory : 0);
+    global->setAlignment(Align(8));
+  }
+  Value *address = b.CreateGEP(b.getDoubleTy(), global, index);
+  auto *vector = dyn_cast<VectorType>(index->getType());
+  return vector ? b.CreateMaskedGather(VectorType::get(b.getDoubleTy(), vector->getElementCount()),
+                                       address, Align(8))
+                : static_cast<Value *>(b.CreateLoad(b.getDoubleTy(), address));
+}
+
+Value *VectorMath::smallAngle(Value *x) {
+  Value *wide = b.CreateFPExt(x, x->getType()->getWithNewType(b.getDoubleTy()));
+  // x = m 2^e, with a whole m, where it is large; then x 2/pi = m (high + low) modulo 4.
+  Value *exponent = b.CreateAnd(b.CreateLShr(bits(x), likeInt(x, 23)), likeInt(x, 0xff));
+  Value *e = b.CreateIntrinsic(Intrinsic::usub_sat, {intsLike(x)}, {exponent, likeInt(x, 150)});
+  e = b.CreateIntrinsic(Intrinsic::umin, {intsLike(x)}, {e, likeInt(x, 104)});
+  Type *longs = wide->getType()->getWithNewType(b.getInt64Ty());
+  Value *wideE = b.CreateZExt(e, longs);
+  Value *power = b.CreateShl(b.CreateSub(ConstantInt::get(longs, 1023), wideE),
+                             ConstantInt::get(longs, 52)); // the bits of 2^-e
+  Value *m = b.CreateFMul(wide, b.CreateBitCast(power, wide->getType()));
+  Value *high = lookUp(quarterTurns(0), "quarter_turns", e),
+        *low = lookUp(quarterTurns(1), "quarter_turns_low", e);
+  Value *turns = b.CreateFMul(m, high);
+  Value *rest = fma(m, low, fma(m, high, b.CreateFNeg(turns)));
+  auto nearestWhole = [&](Value *v) { // adding 3 * 2^51 rounds
+    Value *magic = like(v, 0x1.8p52);
+    return b.CreateFSub(b.CreateFAdd(v, magic), magic);
+  };
+  Value *rounds = b.CreateFMul(nearestWhole(b.CreateFMul(turns, like(turns, 0.25))),
+                               like(turns, 4.0));
+  Value *angle = b.CreateFMul(b.CreateFAdd(b.CreateFSub(turns, rounds), rest),
+                              like(turns, 0x1.921fb54442d18p0));
+  Value *isLarge = b.CreateFCmpOGE(abs(x), like(x, 0x1p24));
+  return b.CreateSelect(isLarge, angle, wide);
 }
 
 //===-- Types -------------------------------------------------------------------------------===//

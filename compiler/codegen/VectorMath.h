@@ -35,6 +35,8 @@ public:
     llvm::Value *sin, *cos;
   };
   SinCos sinCos(llvm::Value *x);
+  /// Of a float, a double with its sine and cosine, below 2^24.
+  llvm::Value *smallAngle(llvm::Value *x);
 
   /// The larger: b where a < b, else a (so a where one is a nan and b is not first).
   llvm::Value *max(llvm::Value *a, llvm::Value *b);
@@ -62,6 +64,8 @@ private:
   /// c[0] + c[1] x + …, by Horner's rule.
   llvm::Value *polynomial(llvm::Value *x, llvm::ArrayRef<double> c);
   llvm::Value *abs(llvm::Value *x);
+  /// One of the constants for each number of an index; the function has them once under the name.
+  llvm::Value *lookUp(llvm::ArrayRef<double> table, llvm::StringRef name, llvm::Value *index);
 
   llvm::Value *scale(llvm::Value *p, llvm::Value *n, llvm::Value *shifted);
 

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cmath>
 
 using namespace mlir;
@@ -140,13 +141,16 @@ private:
     return success();
   }
 
-  /// Replaces results by those of operands that are a little off, and puts them off a little.
+  /// Replaces results by those of operands that are a little off, and puts them off a little. With an
+  /// even number equal numbers are off alike, as they are when they are rounded, so that sums of them
+  /// do not average it away; with an odd one each by itself, so that their differences do not cancel.
   LogicalResult perturb(ReferenceOpInterface op, ArrayRef<const RefTensor *> operands,
                         MutableArrayRef<RefTensor> results) {
     const support::Philox random(options.perturb, "perturb", evaluated++);
     uint64_t draws = 0;
     auto off = [&](double v, double unit) {
-      return v * (1.0 + unit * (2.0 * random.uniform53(draws++) - 1.0));
+      const uint64_t draw = options.perturb % 2 == 0 ? std::bit_cast<uint64_t>(v) : draws++;
+      return v * (1.0 + unit * (2.0 * random.uniform53(draw) - 1.0));
     };
     SmallVector<RefTensor> moved =
         llvm::map_to_vector(operands, [](const RefTensor *operand) { return RefTensor(*operand); });

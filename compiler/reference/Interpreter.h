@@ -14,7 +14,8 @@ struct InterpreterOptions {
   /// Rounds every result to its IR type (f32, bf16), as a low-precision run would.
   bool round = false;
   /// Not 0: stochastic arithmetic, with this seed. Every floating-point result is a little off, by
-  /// at most two units of rounding of its type, as are the operands it is computed from; what no
+  /// a few units of rounding of its type (more for sums of many terms), as are the operands it is
+  /// computed from, in even seeds equal numbers alike; what no
   /// arithmetic of that type would round (whole numbers, results that are moved or chosen) stays.
   /// How far results of several seeds lie apart says how well a program is conditioned.
   uint64_t perturb = 0;

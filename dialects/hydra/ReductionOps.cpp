@@ -124,8 +124,8 @@ static RowForm reducedForm(Extent extent, unsigned rank) {
 static RowTerm emitSum(RowTerm x, unsigned rank, double factor, Extent extent) {
   auto scaled = [&](RowTerm v) { return factor == 1.0 ? v : v * factor; };
   switch (extent.kind) {
-  case Extent::Columns:
-    return scaled(sum(x));
+  case Extent::Columns: // none of them: another operation's columns are not summed
+    return scaled(extent.split == rank ? x : sum(x));
   case Extent::Rows:
     return sumRows(scaled(x), extent.split == rank ? RowForm::Row : RowForm::Tile);
   default:

@@ -69,10 +69,10 @@ private:
     return op->emitOpError("has a condition that is neither true nor false");
   }
 
-  /// Marks where layer `layer` begins.
-  void markBoundary(OpBuilder &b, Location loc, int64_t layer) {
+  /// Marks where layer `layer` begins, from these values.
+  void markBoundary(OpBuilder &b, Location loc, int64_t layer, ValueRange carried) {
     if (boundaries)
-      BoundaryOp::create(b, loc, layer);
+      BoundaryOp::create(b, loc, carried, layer);
   }
 
   LogicalResult unroll(ForOp loop, StackOp stack) {
@@ -80,7 +80,7 @@ private:
     SmallVector<Value> carried(loop.getInits());
     SmallVector<SmallVector<Value>> rows(loop.getJoined().size());
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
-      markBoundary(b, loop.getLoc(), layer);
+      markBoundary(b, loop.getLoc(), layer, carried);
       std::string path = elementPath(stack, layer);
       Location loc = withLayer(loop.getLoc(), path);
       Environment environment = layerEnvironment(layer);
@@ -101,7 +101,7 @@ private:
       carried.assign(yielded->begin() + rows.size(), yielded->end());
       ++unrolled;
     }
-    markBoundary(b, loop.getLoc(), stack.getCount());
+    markBoundary(b, loop.getLoc(), stack.getCount(), carried);
     SmallVector<Value> results;
     for (ArrayRef<Value> joined : rows)
       results.push_back(joined.size() == 1

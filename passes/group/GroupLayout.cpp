@@ -76,6 +76,15 @@ static bool sumsOverRows(RowWiseOpInterface op) {
   return llvm::any_of(llvm::seq(op->getNumResults()), [&](unsigned i) { return op.sumsOverRows(i); });
 }
 
+/// Whether an operation of the group reads other rows or columns than its own: by index, or rotated.
+bool GroupLayout::anyReadsElsewhere() const {
+  return llvm::any_of(members, [](Operation *op) {
+    return llvm::any_of(llvm::seq(op->getNumOperands()), [&](unsigned i) {
+      return cast<RowWiseOpInterface>(op).needsOuterOperand(i);
+    });
+  });
+}
+
 bool GroupLayout::assign(RowWiseOpInterface op) {
   for (RowForm form : fittingForms(domain, op)) {
     // What has no rows of its own is better computed once than in every row.
@@ -84,7 +93,8 @@ bool GroupLayout::assign(RowWiseOpInterface op) {
       continue;
     // A sum of one number per row has its own order of additions when it stands alone, so that is
     // where it stays: the bits must not depend on what is fused.
-    if (perRow && members.size() > 1 && sumsOverRows(op))
+    if ((perRow || (domain.columns() == 1 && anyReadsElsewhere())) && members.size() > 1 &&
+        sumsOverRows(op))
       continue;
     bool fits = llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
       return op.needsOuterOperand(operand.index())

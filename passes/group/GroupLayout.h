@@ -52,6 +52,7 @@ private:
       : members(members), isMember(members.begin(), members.end()) {}
 
   bool assign(RowDomain candidate);
+  bool anyReadsElsewhere() const;
   bool assign(RowWiseOpInterface op);
   void collectInputs();
   Source classify(mlir::Value v, RowForm form) const;

@@ -42,6 +42,15 @@ bool ProgramLiveness::canOverwriteVariable(StringAttr variable, OpResult result)
          llvm::all_of(values->second, [&](Value value) { return canOverwrite(value, result); });
 }
 
+int64_t ProgramLiveness::firstWrite(Operation *producer) const {
+  int64_t first = position.lookup(producer);
+  if (isa<ConcatOp>(producer))
+    for (Value part : producer->getOperands())
+      if (Operation *op = layoutOf(part).root.getDefiningOp(); op && !isa<UseOp>(op))
+        first = std::min(first, firstWrite(op));
+  return first;
+}
+
 bool ProgramLiveness::canOverwrite(Value value, OpResult result) const {
   auto it = uses.find(value);
   if (it == uses.end())
@@ -50,9 +59,9 @@ bool ProgramLiveness::canOverwrite(Value value, OpResult result) const {
   auto storage = dyn_cast<StorageOpInterface>(producer);
   SmallVector<unsigned> overwritable =
       storage ? storage.overwritableOperands(result.getResultNumber()) : SmallVector<unsigned>();
-  int64_t here = position.lookup(producer);
+  int64_t first = firstWrite(producer);
   return llvm::all_of(it->second, [&](const Use &use) {
-    return position.lookup(use.op) < here ||
+    return position.lookup(use.op) < first ||
            (use.op == producer && !use.view && llvm::is_contained(overwritable, use.operand));
   });
 }

@@ -24,6 +24,10 @@ private:
     unsigned operand;
     bool view; ///< reads a view of the bytes
   };
+  /// Where the bytes of what an operation makes are first written: the parts of a concatenation may
+  /// be written into it as they are made.
+  int64_t firstWrite(mlir::Operation *producer) const;
+
   llvm::DenseMap<mlir::Operation *, int64_t> position;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 4>> uses; ///< by root, views followed
   llvm::DenseMap<mlir::Attribute, llvm::SmallVector<mlir::Value, 2>> variableValues;

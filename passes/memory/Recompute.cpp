@@ -27,9 +27,13 @@ struct Recompute : impl::RecomputeBase<Recompute> {
     if (!model)
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
+      if (entry.isProgram() && every > 0 && !marks.empty())
+        replayLayers(marks);
+      for (BoundaryOp mark : marks)
+        mark.erase();
       if (!entry.isProgram())
         continue; // what an iteration of a loop computes does not wait long
-      replayLayers(entry);
       position.clear();
       SmallVector<Operation *> ops;
       for (auto [i, op] : llvm::enumerate(entry.getBody().front())) {
@@ -47,23 +51,22 @@ struct Recompute : impl::RecomputeBase<Recompute> {
   }
 
 private:
-  /// Replays each N-th layer between its marks, and removes the marks.
-  void replayLayers(EntryOp entry) {
-    SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
-    if (every > 0 && !marks.empty()) {
-      BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
-      for (BoundaryOp mark : ArrayRef(marks).drop_back()) {
-        if (mark.getLayer() % every != 0)
-          continue;
-        SmallVector<Operation *> layer;
-        for (Operation *op = mark->getNextNode(); !isa<BoundaryOp>(op); op = op->getNextNode())
-          if (!isa<UseOp, ConstantOp>(op))
-            layer.push_back(op);
-        replay(layer, end);
-      }
-    }
+  /// Replays each N-th layer between its marks, from the values that are kept there.
+  void replayLayers(ArrayRef<BoundaryOp> marks) {
+    BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
+    kept.clear();
     for (BoundaryOp mark : marks)
-      mark.erase();
+      kept.insert(mark.getValues().begin(), mark.getValues().end());
+    for (BoundaryOp mark : marks.drop_back()) {
+      if (mark.getLayer() % every != 0)
+        continue;
+      SmallVector<Operation *> layer;
+      for (Operation *op = mark->getNextNode(); !isa<BoundaryOp>(op); op = op->getNextNode())
+        if (!isa<UseOp, ConstantOp>(op) &&
+            llvm::none_of(op->getResults(), [&](Value v) { return kept.contains(v); }))
+          layer.push_back(op);
+      replay(layer, end);
+    }
   }
 
   /// Copies what is used behind `end` of a layer, and what that needs, to the first such use.
@@ -204,6 +207,7 @@ private:
 
   SmallVector<Operation *> dead; ///< views that nothing reads any more
   DenseSet<Operation *> erased;
+  DenseSet<Value> kept; ///< what layers begin with
   DenseMap<Operation *, int64_t> position; // in the program as it was; clones have none
 };
 

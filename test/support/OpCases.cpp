@@ -302,10 +302,6 @@ std::vector<OpCase> makeCases() {
                      const Ints shape = randomShape(r, 1, 3);
                      return onX(shape, "softmax", "", shape);
                    }});
-  cases.push_back({"boundary", [](Random &r) {
-                     const Ints shape = randomShape(r, 0, 3);
-                     return onX(shape, "boundary", " layer = 3", shape);
-                   }});
   cases.push_back({"copy", [](Random &r) {
                      const Ints shape = randomShape(r, 0, 3);
                      return onX(shape, "copy", "", shape);

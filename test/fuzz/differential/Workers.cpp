@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -159,6 +160,7 @@ private:
       ::dup2(errors, STDERR_FILENO);
       ::dup2(errors, STDOUT_FILENO);
       limitProcess();
+      keepToPair(index);
       work(shared->progress[index], resume, ends[1], errors);
       ::_exit(0); // nothing that the parent set up is taken down here
     }
@@ -173,6 +175,23 @@ private:
       const rlimit memory{options.memory, options.memory};
       ::setrlimit(RLIMIT_AS, &memory);
     }
+  }
+
+  /// Two processes share two processors: enough for plans of two threads to run side by side, and
+  /// thread pools as large as a machine would only be in each other's way.
+  static void keepToPair(size_t index) {
+    cpu_set_t all, pair;
+    if (::sched_getaffinity(0, sizeof all, &all) != 0)
+      return;
+    std::vector<int> processors;
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &all))
+        processors.push_back(i);
+    CPU_ZERO(&pair);
+    const size_t first = index / 2 * 2 % processors.size();
+    for (size_t i = first; i < std::min(first + 2, processors.size()); ++i)
+      CPU_SET(processors[i], &pair);
+    (void)::sched_setaffinity(0, sizeof pair, &pair);
   }
 
   /// In the child.

@@ -88,10 +88,13 @@ TEST_P(VectorMathTest, KeepsNansAndLimits) {
   }
 }
 
-/// Angles; of large ones an absolute error counts.
+/// Angles; of large ones an absolute error counts. Every exponent is among them.
 TEST(SinAndCos, OfAngles) {
   mlir::MLIRContext context;
-  Numbers x;
+  Numbers x = {3.4028234e38f, -3.4028234e38f, 0x1p24f, 0x1p24f - 1, 0x1p25f, 16367173.0f * 0x1p72f};
+  for (uint64_t u = 0; u < (uint64_t(1) << 32); u += 10007)
+    if (const float f = std::bit_cast<float>(static_cast<uint32_t>(u)); std::isfinite(f))
+      x.push_back(f);
   for (int i = -200000; i <= 200000; ++i)
     x.push_back(static_cast<float>(i) * 0.0371f);
   for (const auto &[f, exact] : {std::pair(
