@@ -169,14 +169,14 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
 }
 
 def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
-  let summary = "where a layer begins, or the last one has ended";
+  let summary = "where a layer begins, or the last one has ended, or the forward pass has";
   let description = [{
-    `hydra.boundary %h layer = 3 : tensor<…>`: made by `hydra-unroll-layers` and removed by
-    `hydra-recompute`, which replays a layer from the values that it begins with. It only names them: what
+    `hydra.boundary layer = 3`, and without a layer the end of the forward pass: made by
+    `hydra-unroll-layers` and removed by `hydra-recompute`. It marks a place and touches no value: what
     is simplified, and in which order gradients are summed, is the same with marks and without.
   }];
-  let arguments = (ins Variadic<Hydra_Value>:$values, I64Attr:$layer);
-  let assemblyFormat = "($values^)? `layer` `=` $layer attr-dict (`:` type($values)^)?";
+  let arguments = (ins OptionalAttr<I64Attr>:$layer);
+  let assemblyFormat = "(`layer` `=` $layer^)? attr-dict";
 }
 
 def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {

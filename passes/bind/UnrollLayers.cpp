@@ -25,6 +25,11 @@ struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
     for (ForOp loop : loops)
       if (failed(unroll(loop, model.lookupSymbol<StackOp>(loop.getStackAttr()))))
         return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      if (Block &body = entry.getBody().front(); !body.getOps<BoundaryOp>().empty()) {
+        OpBuilder b(entry.getReturn());
+        BoundaryOp::create(b, entry.getLoc(), IntegerAttr()); // the end of the forward pass
+      }
     eraseUnusedBodies(model);
     for (StackOp stack : llvm::make_early_inc_range(model.getBody().getOps<StackOp>()))
       if (failed(expand(stack)))
@@ -69,10 +74,11 @@ private:
     return op->emitOpError("has a condition that is neither true nor false");
   }
 
-  /// Marks where layer `layer` begins, from these values.
-  void markBoundary(OpBuilder &b, Location loc, int64_t layer, ValueRange carried) {
-    if (boundaries)
-      BoundaryOp::create(b, loc, carried, layer);
+  /// Marks where layer `layer` of a program begins.
+  void markBoundary(OpBuilder &b, ForOp loop, int64_t layer) {
+    auto entry = dyn_cast<EntryOp>(loop->getParentOp());
+    if (boundaries && entry && entry.isProgram())
+      BoundaryOp::create(b, loop.getLoc(), b.getI64IntegerAttr(layer));
   }
 
   LogicalResult unroll(ForOp loop, StackOp stack) {
@@ -80,7 +86,7 @@ private:
     SmallVector<Value> carried(loop.getInits());
     SmallVector<SmallVector<Value>> rows(loop.getJoined().size());
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
-      markBoundary(b, loop.getLoc(), layer, carried);
+      markBoundary(b, loop, layer);
       std::string path = elementPath(stack, layer);
       Location loc = withLayer(loop.getLoc(), path);
       Environment environment = layerEnvironment(layer);
@@ -101,7 +107,7 @@ private:
       carried.assign(yielded->begin() + rows.size(), yielded->end());
       ++unrolled;
     }
-    markBoundary(b, loop.getLoc(), stack.getCount(), carried);
+    markBoundary(b, loop, stack.getCount());
     SmallVector<Value> results;
     for (ArrayRef<Value> joined : rows)
       results.push_back(joined.size() == 1

@@ -51,19 +51,20 @@ struct Recompute : impl::RecomputeBase<Recompute> {
   }
 
 private:
-  /// Replays each N-th layer between its marks, from the values that are kept there.
+  /// Replays each N-th layer between its marks; the last mark is where the forward pass ends. What
+  /// the forward pass uses behind a layer is kept: above all what the next one begins with.
   void replayLayers(ArrayRef<BoundaryOp> marks) {
-    BoundaryOp end = marks.back(); // of the last layer: what follows is loss and derivative
-    kept.clear();
-    for (BoundaryOp mark : marks)
-      kept.insert(mark.getValues().begin(), mark.getValues().end());
-    for (BoundaryOp mark : marks.drop_back()) {
-      if (mark.getLayer() % every != 0)
+    BoundaryOp end = marks.back();
+    for (size_t i = 0; i + 2 < marks.size(); ++i) {
+      BoundaryOp mark = marks[i], next = marks[i + 1];
+      if (*mark.getLayer() % every != 0)
         continue;
       SmallVector<Operation *> layer;
-      for (Operation *op = mark->getNextNode(); !isa<BoundaryOp>(op); op = op->getNextNode())
-        if (!isa<UseOp, ConstantOp>(op) &&
-            llvm::none_of(op->getResults(), [&](Value v) { return kept.contains(v); }))
+      auto isUsedAhead = [&](Operation *user) {
+        return next->isBeforeInBlock(user) && user->isBeforeInBlock(end);
+      };
+      for (Operation *op = mark->getNextNode(); op != next; op = op->getNextNode())
+        if (!isa<UseOp, ConstantOp>(op) && llvm::none_of(op->getUsers(), isUsedAhead))
           layer.push_back(op);
       replay(layer, end);
     }
@@ -207,7 +208,6 @@ private:
 
   SmallVector<Operation *> dead; ///< views that nothing reads any more
   DenseSet<Operation *> erased;
-  DenseSet<Value> kept; ///< what layers begin with
   DenseMap<Operation *, int64_t> position; // in the program as it was; clones have none
 };
 

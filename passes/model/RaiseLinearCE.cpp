@@ -31,7 +31,8 @@ FailureOr<Projection> projectionOf(Value logits) {
     return plain ? Projection{op, matmul.getA(), matmul.getB()} : FailureOr<Projection>(failure());
   }
   if (auto reshape = dyn_cast_if_present<ReshapeOp>(op))
-    if (build::shapeOf(reshape.getX()).back() == build::shapeOf(logits).back())
+    if (ArrayRef<int64_t> shape = build::shapeOf(reshape.getX());
+        !shape.empty() && shape.back() == build::shapeOf(logits).back())
       return projectionOf(reshape.getX());
   return failure();
 }

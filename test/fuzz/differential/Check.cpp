@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 
 namespace hydra::test {
 
@@ -187,6 +188,12 @@ Verdict Checker::check(const Setting &setting) {
 Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
                          const TensorMap &found) const {
   const double ulp = setting.precision == "fp32" ? 0x1p-24 : 0x1p-12;
+  // Beyond the numbers that an f32 can be nothing is promised.
+  for (auto &[key, exact] : oracle.exact())
+    if (llvm::any_of(exact.data, [](double v) {
+          return std::isfinite(v) && std::abs(v) > std::numeric_limits<float>::max();
+        }))
+      return {Outcome::IllConditioned, key.str() + " leaves the range of f32"};
   std::vector<Difference> suspects;
   for (auto &[key, exact] : oracle.exact()) {
     const std::string name = key.str();
