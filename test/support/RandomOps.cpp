@@ -198,6 +198,8 @@ bool OpWriter::arithmetic() {
       shape[0] = {"1", 1};
     b = parameter(shape);
   }
+  if (!b) // `a` is as large as values get
+    return false;
   static const std::vector<std::string> names = {"add", "sub", "mul", "div", "max", "min"};
   const std::string name = random.pick(names);
   if (name == "div") {

@@ -47,9 +47,16 @@ public:
     options.total = std::chrono::seconds(seconds);
     const uint64_t jobs = (last - first + 1) * kinds.size();
     const uint64_t done = runJobs(*this, 0, jobs, options, [&](const Report &report) {
-      const Case source = makeJob(report.job);
-      const std::vector<Setting> settings = settingsOf(report.job, source);
-      const Setting &setting = settings[std::min<size_t>(report.part, settings.size() - 1)];
+      Case source{.name = fmt::format("{} {}", kinds[report.job % kinds.size()],
+                                      first + report.job / kinds.size())};
+      Setting setting;
+      try {
+        source = makeJob(report.job);
+        const std::vector<Setting> settings = settingsOf(report.job, source);
+        setting = settings[std::min<size_t>(report.part, settings.size() - 1)];
+      } catch (const std::exception &) {
+        // A program that cannot be drawn: the process that tried to has said so.
+      }
       if (summary.take(source, setting, report.verdict) && !keep.empty())
         save(report.job, source, setting, report.verdict);
     });

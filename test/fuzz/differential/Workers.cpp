@@ -218,8 +218,10 @@ private:
         (void)!::ftruncate(errors, 0);
         ::lseek(errors, 0, SEEK_SET);
         Report report{job, part, {}};
+        bool drawn = false;
         try {
           parts = runner.parts(job);
+          drawn = true;
           if (part < parts)
             report.verdict = runner.run(job, part);
         } catch (const std::exception &error) {
@@ -228,6 +230,8 @@ private:
         if (part >= parts)
           break;
         writeAll(pipe, lineOf(report));
+        if (!drawn) // nothing of this job can be done
+          break;
         if (isFinding(report.verdict.outcome)) {
           progress.part = part + 1;
           ::_exit(kGoOn);
