@@ -2,6 +2,7 @@
 #include "compiler/Pipelines.h"
 
 #include "compiler/lowering/LibraryLowering.h"
+#include "compiler/targets/TargetBackend.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -46,6 +47,7 @@ void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::st
 void registerDialects(DialectRegistry &registry) {
   registry.insert<HydraDialect, plan::PlanDialect>();
   registerLibraryLowerings(registry);
+  registerBackends(registry);
 }
 
 void registerEverything(DialectRegistry &registry) {

@@ -1,6 +1,8 @@
 // From a model to a placed plan: which passes run, in which order.
 #include "compiler/PlanPipeline.h"
 
+#include "compiler/targets/TargetBackend.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -78,7 +80,12 @@ bool wantsNaiveAttention(Options options) { return options.attention == Attentio
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
-bool isForCuda(Options options) { return options.cuda; }
+TargetBackend::Wants wantsOf(Options options) {
+  return TargetBackend::named(options.target.kind).wants();
+}
+bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
+bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
+bool wantsStreams(Options options) { return wantsOf(options).streams; }
 bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
 /// Copies that live across steps are among what rowwise recomputation is to save.
 bool keepsRounded(Options options) {
@@ -99,8 +106,11 @@ std::unique_ptr<Pass> precisionPass(Options options) {
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
-  chunk.megabytes = !options.cuda ? 64 : savesMemory(options) ? 512 : 1024;
-  chunk.classMultiple = options.cuda ? 64 : 1;
+  constexpr uint64_t mostWhereMemoryIsSaved = 512;
+  chunk.megabytes = options.target.logitsBytes >> 20;
+  if (savesMemory(options))
+    chunk.megabytes = std::min<uint64_t>(chunk.megabytes, mostWhereMemoryIsSaved);
+  chunk.classMultiple = options.target.classMultiple;
   return createChunkLinearCE(chunk);
 }
 
@@ -113,7 +123,7 @@ std::unique_ptr<Pass> recomputePass(Options options) {
 
 std::unique_ptr<Pass> epiloguePass(Options options) {
   FuseEpiloguesOptions fuse;
-  fuse.epilogues.assign(options.epilogues.begin(), options.epilogues.end());
+  fuse.epilogues.assign(options.target.epilogues.begin(), options.target.epilogues.end());
   return createFuseEpilogues(fuse);
 }
 
@@ -137,10 +147,10 @@ std::unique_ptr<Pass> streamPass(Options options) {
   return createAssignStreams(streams);
 }
 
-std::unique_ptr<Pass> planPass(Options options) {
-  ToPlanOptions plan;
-  plan.cuda = options.cuda;
-  return createToPlan(plan);
+std::unique_ptr<Pass> targetPass(Options options) {
+  SetTargetOptions target;
+  target.target = options.target.attribute();
+  return createSetTarget(target);
 }
 
 std::unique_ptr<Pass> memoryPass(Options options) {
@@ -152,6 +162,7 @@ std::unique_ptr<Pass> memoryPass(Options options) {
 const std::vector<Stage> &stages() {
   using P = CompilePhase;
   static const std::vector<Stage> all = {
+      {P::Bind, true, 0, false, false, targetPass},
       {P::Bind, true, 0, false, false, bindPass},
       {P::Bind, true, 0, false, false, unrollPass},
       // At every level: where a value is computed twice instead of used twice, its derivative is a
@@ -179,16 +190,18 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, false, 2, false, false, epiloguePass,
-       [](Options options) { return !options.epilogues.empty(); }},
+       [](Options options) { return !options.target.epilogues.empty(); }},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
-      {P::Plan, true, 0, false, false, planPass},
-      {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, isForCuda},
-      {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); }, isForCuda},
-      {P::Plan, false, 2, true, true, streamPass, isForCuda},
+      {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
+      {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
+      {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
+      {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },
+       wantsBatchedLaunches},
+      {P::Plan, false, 2, true, true, streamPass, wantsStreams},
       {P::Plan, true, 0, false, false, memoryPass},
   };
   return all;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/Pipelines.h"
+#include "compiler/targets/Target.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -36,8 +37,7 @@ struct CompileOptions {
   std::string precision = "fp32";     ///< or bf16, pure_bf16: see hydra-mixed-precision
   bool reducedReduction = false;      ///< products of bf16 may add partial sums in bf16
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
-  bool cuda = false;                  ///< the plan is for a GPU
-  std::vector<std::string> epilogues; ///< of products: see hydra-fuse-epilogues
+  Target target = Target::named("cpu");
   int64_t sideMultiprocessors = 0;    ///< see hydra-assign-streams; 0: all
   unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled; ///< pass names

@@ -32,6 +32,16 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
                     Statistic<"broadcasts", "broadcasts", "broadcasts made explicit">];
 }
 
+def SetTarget : Pass<"hydra-set-target", "::mlir::ModuleOp"> {
+  let summary = "the machine that the module is for becomes an attribute of it";
+  let description = [{
+    `--hydra-set-target=target=#hydra.target<…>`: passes decide by this attribute alone. hydrac makes it
+    from a description (compiler/targets). *Exact.*
+  }];
+  let options = [Option<"target", "target", "std::string", "", "the attribute">];
+  let dependentDialects = ["::hydra::HydraDialect"];
+}
+
 def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let summary = "layers become straight-line code";
   let description = [{
@@ -357,11 +367,20 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
-  let options = [Option<"cuda", "cuda", "bool", "false",
-                        "cut sums over rows into as many parts as a GPU has work for">];
   let statistics = [Statistic<"steps", "steps", "steps written">,
                     Statistic<"inPlace", "in-place", "results written over an operand">,
                     Statistic<"kernels", "kernels", "different kernels">];
+}
+
+def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {
+  let summary = "steps become launches of kernels that the target's backend has for them";
+  let description = [{
+    Asks the backend of the module's target (dialects/plan/KernelExpansion.h) to replace calls by launches
+    of its own kernels, with the working memory that these need, and fused loops by one launch each. Only
+    the source of kernels is written here, no machine code. Before batching, streams and memory, so that
+    they see every launch and every byte. A backend whose library has all calls replaces none. *Exact.*
+  }];
+  let dependentDialects = ["::hydra::plan::PlanDialect"];
 }
 
 def FuseLoops : Pass<"hydra-fuse-loops", "::mlir::ModuleOp"> {

@@ -61,6 +61,8 @@ public:
   }
 
 private:
+  const TargetBackend &backend() const { return TargetBackend::named(options.target.kind); }
+
   static std::unique_ptr<planfile::KeyValueT> keyValue(StringRef key, StringRef value) {
     auto entry = std::make_unique<planfile::KeyValueT>();
     entry->key = key.str();
@@ -100,8 +102,8 @@ private:
     file->target = std::make_unique<planfile::TargetT>();
     file->target->kind = planfile::TargetKind::cpu;
     file->target->name = options.target.name;
-    file->target->kind = options.target.kind;
-    if (options.target.kind == planfile::TargetKind::cuda)
+    file->target->kind = backend().fileKind();
+    if (file->target->kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
     file->target->peak_flops = options.target.peakFlops;
     file->target->cpu_features = options.code.cpuFeatures;
@@ -362,7 +364,7 @@ private:
         planfile::LaunchT action;
         action.kernel = kernels.lookup(kernel.getSymNameAttr());
         int64_t limit = launch.getLimit().value_or(kernel.getRows());
-        if (options.target.kind == planfile::TargetKind::cpu) {
+        if (backend().fileKind() == planfile::TargetKind::cpu) {
           action.rows = limit;
           action.grain = kernel.getGrain();
         } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file->kernels.empty()) {

@@ -101,6 +101,32 @@ def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {
   }];
 }
 
+def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "the machine that a module is compiled for: what passes may decide by";
+  let description = [{
+    On the module as `hydra.target`, made from a description of compiler/targets; a module without one is
+    for a CPU. `backend` is the folder of compiler/targets that implements it, `architecture` what its
+    code is for. `multiprocessors`, which cut sums over rows (0 on CPUs: threads share grains of rows),
+    `block_shared` and `multiprocessor_shared` (bytes of shared memory that a block can have, and that the
+    blocks of a multiprocessor share) and `features` shape code; `rates` only choose between forms of the
+    same results.
+  }];
+  let parameters = (ins
+    StringRefParameter<>:$name, StringRefParameter<>:$backend, StringRefParameter<>:$architecture,
+    DefaultValuedParameter<"int64_t", "0">:$multiprocessors,
+    DefaultValuedParameter<"int64_t", "0">:$block_shared,
+    DefaultValuedParameter<"int64_t", "0">:$multiprocessor_shared,
+    OptionalParameter<"::mlir::ArrayAttr">:$features,
+    OptionalParameter<"::mlir::DictionaryAttr">:$rates);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    bool has(::llvm::StringRef feature);
+    /// A rate, or 0.
+    double rate(::llvm::StringRef name);
+  }];
+}
+
 // Numbers that may still be expressions. The accessors are for bound operations.
 def Hydra_Int : Attr<CPred<"::hydra::isIntOrExpr($_self)">, "integer or expression"> {
   let storageType = "::mlir::Attribute";

@@ -11,8 +11,7 @@ static constexpr int64_t kMostSummedGrains = 64;
 
 // On GPUs. A block sums a grain, and all blocks are there at once: as many for each multiprocessor
 // as have 30 KiB on the way from memory, each the next row. Rows that no block holds in registers
-// have more on the way. Measured from 512 x 768 to 65536 x 4096.
-static constexpr int64_t kMultiprocessors = 132;
+// have more on the way. Measured on an H200 from 512 x 768 to 65536 x 4096.
 static constexpr int64_t kColumnsUnderWay = 5120;
 static constexpr int64_t kLongRow = 8192;
 static constexpr int64_t kLeastRows = 4; // of a grain: each is one more part to add
@@ -27,12 +26,12 @@ bool sumsOverRows(FusedOp group, unsigned result) {
   return op && op.sumsOverRows(cast<OpResult>(value).getResultNumber());
 }
 
-static int64_t cudaGrain(int64_t rows, int64_t columns) {
+static int64_t blockGrain(int64_t rows, int64_t columns, int64_t multiprocessors) {
   int64_t blocks = columns > kLongRow ? 4 : std::clamp<int64_t>(kColumnsUnderWay / columns, 2, 8);
-  return std::max(ceilDiv(rows, kMultiprocessors * blocks), std::min(rows, kLeastRows));
+  return std::max(ceilDiv(rows, multiprocessors * blocks), std::min(rows, kLeastRows));
 }
 
-RowPartition partitionRows(FusedOp group, bool cuda) {
+RowPartition partitionRows(FusedOp group, TargetAttr target) {
   RowDomain domain = group.getDomain();
   int64_t rows = domain.rows();
   // As if four f32 tensors were read or written: what a group holds besides must not change where
@@ -41,8 +40,9 @@ RowPartition partitionRows(FusedOp group, bool cuda) {
   int64_t grain = std::clamp<int64_t>(kGrainBytes / bytesPerRow, 1, ceilDiv(rows, kLeastGrains));
   for (unsigned i = 0; i < group->getNumResults(); ++i)
     if (sumsOverRows(group, i))
-      grain = cuda ? cudaGrain(rows, domain.columns())
-                   : std::max(grain, ceilDiv(rows, kMostSummedGrains));
+      grain = target.getMultiprocessors() > 0
+                  ? blockGrain(rows, domain.columns(), target.getMultiprocessors())
+                  : std::max(grain, ceilDiv(rows, kMostSummedGrains));
   return {rows, grain};
 }
 

@@ -2,7 +2,7 @@
 // runs it.
 #pragma once
 
-#include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/Target.h"
 
 namespace hydra {
 
@@ -15,8 +15,9 @@ struct RowPartition {
 
 /// By the domain alone: about 128 KiB of traffic a grain, at least 16 grains where there are rows
 /// enough; at most 64 when the group sums over rows, since every grain then leaves a row of partial
-/// sums. For CUDA only these sums are cut, into at most 528 grains.
-RowPartition partitionRows(FusedOp group, bool cuda = false);
+/// sums. Where the target has multiprocessors only these sums are cut, into at most eight grains for
+/// each.
+RowPartition partitionRows(FusedOp group, TargetAttr target);
 
 /// The rows of the kernel that adds `parts` partial sums for each of `columns` columns: one row is
 /// a column.

@@ -97,16 +97,17 @@ def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock
     operands and results, then of the partial sums of its sums over rows. `combines N` is a kernel
     without group that adds N rows of partial sums; one of its rows is a column. Launches name it.
     `instances N`: launches may hold up to N lists of arguments, for which the kernel runs side by side.
-    A kernel made from a CUDA template has an empty body and its source as `hydra.source`
-    (compiler/codegen/cuda/LibraryKernels.h).
+    A kernel of a backend's own (`hydra-expand-kernels`) has an empty body, its text as `source`, and
+    as `launch` the blocks along x, y and z, the threads of a block and the bytes of its shared memory.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$layouts, I64Attr:$rows,
                        I64Attr:$grain, OptionalAttr<I64Attr>:$combines,
-                       OptionalAttr<I64Attr>:$instances);
+                       OptionalAttr<I64Attr>:$instances, OptionalAttr<StrAttr>:$source,
+                       OptionalAttr<DenseI64ArrayAttr>:$launch);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `rows` $rows `grain` $grain (`combines` $combines^)? (`instances` $instances^)? $layouts
-    $body attr-dict
+    $sym_name `rows` $rows `grain` $grain (`combines` $combines^)? (`instances` $instances^)?
+    (`launch` $launch^)? (`source` $source^)? $layouts $body attr-dict
   }];
 }
 
@@ -203,7 +204,7 @@ def SwitchOp : Plan_BlockOp<"switch", [SingleBlock, NoTerminator, NoRegionArgume
   let summary = "runs the case whose number a device scalar holds; none for any other value";
   let description = [{
     With `by N` the number is the scalar divided by N, rounded up. `kernel`: what tells a captured
-    graph the number, where the target needs that (compiler/codegen/cuda/LibraryKernels.h).
+    graph the number, where the target needs that.
   }];
   let arguments = !con((ins Plan_Buffer:$selector, DefaultValuedAttr<I64Attr, "1">:$divisor,
                             OptionalAttr<FlatSymbolRefAttr>:$kernel), order);

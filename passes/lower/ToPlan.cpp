@@ -24,9 +24,9 @@ namespace {
 /// The plan of a model as it grows: what its programs share.
 class PlanWriter {
 public:
-  const bool cuda;
+  const TargetAttr target;
 
-  PlanWriter(ModelOp model, OpBuilder &at, bool cuda) : cuda(cuda), b(model.getContext()) {
+  PlanWriter(ModelOp model, OpBuilder &at) : target(targetOf(model)), b(model.getContext()) {
     module = plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
                                         model.getBoundAttr(), IntegerAttr(), IntegerAttr());
     b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
@@ -101,7 +101,8 @@ public:
     kernel =
         plan::KernelOp::create(b, group.getLoc(), b.getStringAttr(name),
                                b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
-                               b.getI64IntegerAttr(partition.grain), IntegerAttr(), IntegerAttr());
+                               b.getI64IntegerAttr(partition.grain), IntegerAttr(), IntegerAttr(),
+                               StringAttr(), DenseI64ArrayAttr());
     OpBuilder inner(b.getContext());
     inner.setInsertionPointToEnd(&kernel.getBody().emplaceBlock());
     IRMapping mapping;
@@ -124,7 +125,8 @@ public:
       kernel = plan::KernelOp::create(
           b, loc, b.getStringAttr(("combine_" + Twine(kernels.size() - 1)).str()),
           b.getTypeArrayAttr(layouts), b.getI64IntegerAttr(partition.rows),
-          b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts), IntegerAttr());
+          b.getI64IntegerAttr(partition.grain), b.getI64IntegerAttr(parts), IntegerAttr(),
+          StringAttr(), DenseI64ArrayAttr());
       kernel.getBody().emplaceBlock();
     }
     return kernel;
@@ -728,7 +730,7 @@ private:
     SmallVector<Value> args =
         llvm::map_to_vector(group.getInputs(), [&](Value v) { return source(v); });
     size_t reads = args.size();
-    RowPartition partition = partitionRows(group, plan.cuda);
+    RowPartition partition = partitionRows(group, plan.target);
     SmallVector<std::pair<Value, Value>> sums; // partial buffer, result
     SmallVector<Value> partials;
     for (OpResult result : group->getResults()) {
@@ -796,14 +798,12 @@ private:
 };
 
 struct ToPlan : impl::ToPlanBase<ToPlan> {
-  using ToPlanBase::ToPlanBase;
-
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
     OpBuilder at(model);
-    PlanWriter writer(model, at, cuda);
+    PlanWriter writer(model, at);
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       if (!entry.isProgram())
         continue;

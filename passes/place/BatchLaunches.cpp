@@ -28,7 +28,7 @@ public:
         blocks.push_back(&op);
     for (auto [number, op] : llvm::enumerate(blocks)) {
       int64_t slot = number;
-      if (auto launch = dyn_cast<plan::LaunchOp>(op))
+      if (auto launch = dyn_cast<plan::LaunchOp>(op); launch && takesInstances(launch))
         slot = place(launch, number);
       bool isStep = op->getNumRegions() == 0;
       for (const plan::BufferUse &use : plan::usesOf(op)) {
@@ -55,6 +55,13 @@ private:
     int64_t slot, begin, end;
     bool writes;
   };
+
+  /// Whether the kernel is made from a group, and so for as many lists of arguments as it is asked
+  /// for. A backend's own kernels take one.
+  bool takesInstances(plan::LaunchOp launch) {
+    auto module = program->getParentOfType<plan::PlanModuleOp>();
+    return !module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()).getSource();
+  }
 
   /// The slot where a launch runs: in the latest batch of its kernel, if nothing that it depends on
   /// (or that depends on it) runs there or later.

@@ -1,4 +1,5 @@
 // hydra-fuse-loops: a loop whose slices never meet becomes one kernel.
+#include "dialects/hydra/Target.h"
 #include "dialects/plan/Slices.h"
 #include "passes/Passes.h"
 
@@ -11,16 +12,15 @@ namespace hydra {
 
 namespace {
 
-// What a step of a loop takes on an H200, in microseconds: as a launch of its own in a graph, and
-// as a part of a block's work, beside its share of arithmetic and memory at the rates of one block.
-constexpr double kLaunch = 2.2, kStep = 0.5;
-constexpr double kFlopsPerMicrosecond = 0.5e6, kBytesPerMicrosecond = 150e3;
-constexpr int64_t kMultiprocessors = 132, kMostSlices = 4096;
+constexpr int64_t kMostSlices = 4096;
 
 struct FuseLoops : impl::FuseLoopsBase<FuseLoops> {
   void runOnOperation() override {
+    const TargetAttr target = targetOf(getOperation());
+    if (target.getMultiprocessors() == 0)
+      return;
     getOperation().walk([&](plan::LoopOp loop) {
-      if (std::optional<int64_t> slices = bestSlices(loop)) {
+      if (std::optional<int64_t> slices = bestSlices(loop, target)) {
         loop.setSlices(slices);
         ++fused;
       }
@@ -28,7 +28,8 @@ struct FuseLoops : impl::FuseLoopsBase<FuseLoops> {
   }
 
 private:
-  static std::optional<int64_t> bestSlices(plan::LoopOp loop) {
+  /// Where one kernel, by the rates of one block, takes less time than a launch for every step.
+  static std::optional<int64_t> bestSlices(plan::LoopOp loop, TargetAttr target) {
     int64_t steps = 0, flops = 0, bytes = 0;
     SetVector<int64_t> candidates; // by the shapes of what the steps work on
     for (Operation &op : loop.getBody().front()) {
@@ -47,11 +48,14 @@ private:
       }
     }
     std::optional<int64_t> best;
-    double least = steps * kLaunch;
+    double least = steps * target.rate(kGraphLaunchSeconds);
     for (int64_t slices : candidates) {
-      const double waves = (slices + kMultiprocessors - 1) / kMultiprocessors;
-      const double time = waves * (steps * kStep + flops / kFlopsPerMicrosecond / slices +
-                                   bytes / kBytesPerMicrosecond / slices);
+      const int64_t each = target.getMultiprocessors();
+      const double waves = (slices + each - 1) / each;
+      const double time =
+          waves * (steps * target.rate(kLoopStepSeconds) +
+                   flops / target.rate(kBlockFlops) / slices +
+                   bytes / target.rate(kBlockBandwidth) / slices);
       if (time >= least || !plan::canBeSliced(loop, slices))
         continue;
       least = time;

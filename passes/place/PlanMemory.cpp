@@ -186,9 +186,12 @@ private:
     const int64_t live = maxLive(program, items);
     std::vector<int64_t> best;
     int64_t peak = INT64_MAX;
+    // Each attempt takes time quadratic in their number: of very many, fewer are made.
+    constexpr size_t kMany = 8192;
+    const bool many = n > kMany;
     auto attempt = [&](ArrayRef<unsigned> order) {
       bool improved = false;
-      for (Fit fit : {Fit::First, Fit::Best}) {
+      for (Fit fit : many ? ArrayRef{Fit::First} : ArrayRef{Fit::First, Fit::Best}) {
         std::vector<int64_t> offsets;
         std::optional<int64_t> bytes = assign(items, conflicts, order, fit, peak, offsets);
         if (!bytes)
@@ -202,6 +205,8 @@ private:
     std::vector<unsigned> bestOrder;
     for (Heuristic heuristic :
          {Heuristic::Largest, Heuristic::Longest, Heuristic::InOrder, Heuristic::Area}) {
+      if (many && heuristic != Heuristic::InOrder && heuristic != Heuristic::Largest)
+        continue;
       std::vector<unsigned> order = orderBy(items, heuristic);
       if (attempt(order))
         bestOrder = order;
@@ -211,7 +216,7 @@ private:
     const int attempts = std::min(200, static_cast<int>(kWork / (1.0 + double(n) * double(n))));
     std::minstd_rand random; // the same numbers everywhere
     for (int i = 0; i < attempts && peak > kWaste * live; ++i) {
-      std::vector<unsigned> order = shaken(bestOrder, random);
+      std::vector<unsigned> order = shaken(bestOrder, items, best, peak, random);
       if (attempt(order))
         bestOrder = order;
     }
@@ -255,10 +260,21 @@ private:
     return order;
   }
 
-  /// The order after some pairs of buffers have changed places.
-  static std::vector<unsigned> shaken(std::vector<unsigned> order, std::minstd_rand &random) {
-    constexpr size_t kSwaps = 4;
-    for (size_t i = 0; i < kSwaps; ++i) {
+  /// The order after a buffer that reaches the peak has come earlier, and some pairs have changed
+  /// places.
+  static std::vector<unsigned> shaken(std::vector<unsigned> order, ArrayRef<Item> items,
+                                      ArrayRef<int64_t> offsets, int64_t peak,
+                                      std::minstd_rand &random) {
+    std::vector<size_t> highest;
+    for (auto [place, item] : llvm::enumerate(order))
+      if (offsets[item] + items[item].size == peak)
+        highest.push_back(place);
+    if (!highest.empty()) {
+      const size_t from = highest[random() % highest.size()], to = random() % (from + 1);
+      std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
+    }
+    const size_t swaps = random() % 4;
+    for (size_t i = 0; i < swaps; ++i) {
       const size_t from = random() % order.size(), to = random() % order.size();
       std::swap(order[from], order[to]);
     }

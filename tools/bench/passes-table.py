@@ -19,7 +19,7 @@ HEAD = """# Passes and what they are good for
 
 `hydrac --list-passes` lists them in order; [Passes.td](../passes/Passes.td) describes each; `--disable-pass=NAME`
 leaves one out. Everything below is a prediction for `--target=h200` (peak rates and the bandwidth of memory:
-[h200.json](../compiler/target/h200.json)); nothing was run. The file is what `tools/bench/passes-table.py` prints.
+[h200.json](../compiler/targets/h200.json)); nothing was run. The file is what `tools/bench/passes-table.py` prints.
 
 ## CS336 models, B = 4, all passes
 

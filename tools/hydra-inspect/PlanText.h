@@ -18,7 +18,7 @@ std::string memoryText(const planfile::Plan &plan);
 
 std::string kernelsText(const planfile::Plan &plan);
 
-/// R25 of models.md section 6: in which types numbers are held, per kind of tensor, and what each
+/// R25 of models.md section 7: in which types numbers are held, per kind of tensor, and what each
 /// type does to a long sum.
 std::string precisionText(const planfile::Plan &plan);
 

@@ -1,4 +1,4 @@
-// The table of element types: R25 of models.md section 6.
+// The table of element types: R25 of models.md section 7.
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Table.h"
 #include "runtime/support/DType.h"

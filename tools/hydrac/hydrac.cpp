@@ -1,25 +1,27 @@
 // hydrac: compiles a model to a plan.
 #include "compiler/PlanPipeline.h"
-#include "compiler/codegen/CompileKernels.h"
 #include "compiler/codegen/cuda/KernelCache.h"
-#include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/driver/NamedFiles.h"
 #include "compiler/emit/EmitPlan.h"
 #include "compiler/lowering/LibraryLowering.h"
-#include "compiler/target/Target.h"
+#include "compiler/targets/Target.h"
+#include "compiler/targets/TargetBackend.h"
 
 #include "runtime/calls/CheckCalls.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/report/CostReport.h"
 #include "runtime/report/MemoryReport.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "tools/hydrac/Explain.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
+
+#include <fmt/ranges.h>
 
 using namespace hydra;
 using namespace mlir;
@@ -169,6 +171,8 @@ struct Options : ModelOptions {
   cl::opt<std::string> costReport{
       "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
       cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
+  SwitchOption allowOversize{"allow-oversize", cl::cat(category),
+                             cl::desc("write a plan that does not fit the memory of its target")};
   SwitchOption explain{"explain", cl::cat(category),
                        cl::desc("print what steps, memory and predicted time would be without "
                                 "each pass, and end")};
@@ -234,8 +238,7 @@ std::vector<std::string> staticChoices(ModelOp model) {
 
 CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
-  compile.cuda = target.kind == planfile::TargetKind::cuda;
-  compile.epilogues = target.epilogues;
+  compile.target = target;
   compile.binding = options.binding();
   if (options.routing == Routing::Static) {
     auto settings = staticChoices(model); // what --set says comes later and wins
@@ -419,6 +422,25 @@ void checkFiles(const Options &options) {
        {"--memory-timeline", options.memoryTimeline}});
 }
 
+/// Throws Error for a plan that its target has no memory for.
+void checkFits(const Options &options, const CompileOptions &compile, const planfile::PlanT &plan) {
+  uint64_t needed = 0;
+  for (const auto &segment : plan.segments)
+    needed += segment.size();
+  const uint64_t there = compile.target.memoryBytes;
+  if (needed <= there || options.allowOversize)
+    return;
+  std::vector<std::string> helps = {"a smaller --batch or --seq"};
+  if (compile.mode != Mode::Forward && compile.replayEvery == 0)
+    helps.emplace_back("--recompute=every=1");
+  if (compile.precision == "fp32")
+    helps.emplace_back("--precision=bf16");
+  helps.emplace_back("or --allow-oversize, to write it all the same");
+  support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",
+                report::bytesText(needed), report::bytesText(needed - there),
+                report::bytesText(there), compile.target.name, fmt::join(helps, ", "));
+}
+
 /// Whether any report was asked for.
 bool printReports(const Options &options, const planfile::PlanT &content) {
   const std::string &timeline = options.memoryTimeline;
@@ -523,8 +545,6 @@ LogicalResult run(Options &options) {
     return success();
   }
   plan::PlanModuleOp module = planOf(driver.module());
-  if (target.kind == planfile::TargetKind::cuda && failed(cuda::expandCalls(module, target.code)))
-    return failure();
   EmitOptions emit = emitOptions(options, compile, target);
   emit.passes = passes;
   auto outline = emitPlan(module, emit);
@@ -533,12 +553,14 @@ LogicalResult run(Options &options) {
   checkScalars(options, **outline);
   if (printReports(options, **outline) && options.output.getNumOccurrences() == 0)
     return success();
+  checkFits(options, compile, **outline);
   // From here on no flag may be read: linking kernels in the process resets all of them.
   std::string output = options.output, cache = options.kernelCache;
   if (options.kernelCache.getNumOccurrences() == 0)
     cache = cuda::KernelCache::defaultDirectory();
   TimingScope scope = driver.time("Code generation");
-  FailureOr<CompiledKernels> kernels = compileKernels(module, target, cache);
+  FailureOr<CompiledKernels> kernels =
+      TargetBackend::named(target.kind).compileKernels(module, target, {.cache = cache});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);

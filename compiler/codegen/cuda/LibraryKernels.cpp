@@ -5,7 +5,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -33,18 +32,6 @@ std::string number(double x) {
   return text;
 }
 
-/// Bytes of shared memory that a block can have (CUDA C++ Programming Guide, compute capabilities).
-int64_t sharedBytesOf(StringRef architecture) {
-  return llvm::StringSwitch<int64_t>(architecture)
-      .StartsWith("sm_90", 224 << 10)
-      .StartsWith("sm_10", 227 << 10)
-      .StartsWith("sm_80", 163 << 10)
-      .StartsWith("sm_87", 163 << 10)
-      .StartsWith("sm_8", 99 << 10)
-      .StartsWith("sm_12", 99 << 10)
-      .Default(48 << 10);
-}
-
 /// How a kernel is launched.
 struct Shape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
@@ -53,9 +40,8 @@ struct Shape {
 
 class Expander {
 public:
-  Expander(plan::PlanModuleOp module, StringRef architecture)
-      : module(module), b(module.getContext()), hopper(architecture == "sm_90a"),
-        sharedBytes(sharedBytesOf(architecture)) {
+  Expander(plan::PlanModuleOp module, TargetAttr target)
+      : module(module), b(module.getContext()), target(target) {
     handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
     handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
     handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
@@ -90,6 +76,7 @@ public:
       call.erase();
     }
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
+    eraseUnusedBuffers();
     return success();
   }
 
@@ -97,7 +84,7 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop, sharedBytes);
+    FailureOr<LoopKernel> text = writeLoopKernel(loop, target.getBlockShared());
     if (failed(text))
       return failure();
     Shape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
@@ -130,6 +117,19 @@ private:
         kernel.erase();
   }
 
+  /// Working memory of what was replaced, and what a loop's kernel keeps on chip.
+  void eraseUnusedBuffers() {
+    SmallVector<Operation *> names;
+    module.walk([&](Operation *op) {
+      if (isa<plan::ViewOp>(op) ||
+          (isa<plan::BufferOp>(op) && cast<plan::BufferOp>(op).getSegment() == "transient"))
+        names.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(names)) // views before what they name
+      if (op->use_empty())
+        op->erase();
+  }
+
   /// The kernel that tells a graph which case a switch has.
   FlatSymbolRefAttr setterOf(plan::SwitchOp choice) {
     MLIRContext *context = module.getContext();
@@ -160,14 +160,13 @@ private:
     std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
     kernel = plan::KernelOp::create(b, loc, b.getStringAttr(symbol), b.getTypeArrayAttr(layouts),
                                     b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(),
-                                    IntegerAttr());
+                                    IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
     kernel.getBody().emplaceBlock();
     std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                          std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
                          ") " + symbol + text.str() + "\n";
-    kernel->setAttr(kSourceAttr, b.getStringAttr(source));
-    kernel->setAttr(kLaunchAttr, b.getDenseI64ArrayAttr(
-                                     {shape.x, shape.y, shape.z, shape.threads, shape.shared}));
+    kernel.setSource(source);
+    kernel.setLaunch(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}));
     return kernel;
   }
 
@@ -241,15 +240,18 @@ private:
     bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && a.widest() <= 128 &&
                  llvm::all_of(tensors, isTiled);
     a.tiled = tiles && a.width == a.valueWidth;
-    a.warpgroups = tiles && hopper;
+    a.warpgroups = tiles && target.has(kWarpgroupMatmul);
     return a;
   }
 
   /// Tiles of 16 rows for each warp of the forward pass: two where a GPU then still has work for
   /// every multiprocessor and a thread has the registers. The backward pass measured slower with
   /// two: fewer blocks fit a multiprocessor.
-  static int64_t rowTiles(const Attention &a) {
-    return a.width <= 96 && ceilDiv(a.queries, 128) * a.heads * a.batch >= kMultiprocessors ? 2 : 1;
+  int64_t rowTiles(const Attention &a) const {
+    return a.width <= 96 &&
+                   ceilDiv(a.queries, 128) * a.heads * a.batch >= target.getMultiprocessors()
+               ? 2
+               : 1;
   }
 
   /// `<tiles, Width, [ValueWidth,] Queries, Keys, Heads, KeyHeads, layouts…>`, or with `<T, Width,
@@ -280,14 +282,11 @@ private:
     return {ceilDiv(rows, 64 * m), heads, a.batch, 128, sharedRows * (a.width + 8) * 2 + extra};
   }
 
-  static constexpr int64_t kMultiprocessors = 132;     ///< of the GPUs with sm_90a
-  static constexpr int64_t kSharedMemory = 227 * 1024; ///< bytes that the blocks of one share
-
   /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
   /// room, and as leave a block for every multiprocessor.
-  static int64_t warpgroups(const Attention &a, int64_t rows, int64_t heads, int64_t most) {
+  int64_t warpgroups(const Attention &a, int64_t rows, int64_t heads, int64_t most) const {
     int64_t groups = most;
-    while (groups > 1 && ceilDiv(rows, 64 * groups) * heads * a.batch < kMultiprocessors)
+    while (groups > 1 && ceilDiv(rows, 64 * groups) * heads * a.batch < target.getMultiprocessors())
       --groups;
     return groups;
   }
@@ -297,14 +296,18 @@ private:
 
   /// Blocks that share out what there is to do. In shared memory: `own` bytes of each warpgroup,
   /// and `stages` of a tile of either width, of `extra` bytes and of two barriers.
-  static Shape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads,
-                           int64_t own, int64_t stages, int64_t extra) {
+  Shape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads, int64_t own,
+                    int64_t stages, int64_t extra) const {
     int64_t pair = tileBytes(a.width) + tileBytes(a.valueWidth);
     int64_t shared = groups * own + stages * (pair + extra + 16) + 16;
-    int64_t resident = groups == 1 && 2 * shared <= kSharedMemory ? 2 : 1;
+    int64_t resident = groups == 1 && 2 * shared <= target.getMultiprocessorShared() ? 2 : 1;
     int64_t items = ceilDiv(rows, 64 * groups) * heads * a.batch;
-    return {
-        std::min(items, kMultiprocessors * resident), 1, 1, 128 * (groups + 1), shared, resident};
+    return {std::min(items, target.getMultiprocessors() * resident),
+            1,
+            1,
+            128 * (groups + 1),
+            shared,
+            resident};
   }
 
   /// `Groups, Stages, Batch` of the templates.
@@ -357,8 +360,7 @@ private:
   }
 
   /// Two kernels: dq and delta, then dk and dv.
-  void expandHopperGrad(plan::CallOp call, const Attention &a) {
-    auto args = llvm::to_vector(call.getArgs());
+  void expandHopperGrad(plan::CallOp call, const Attention &a, ArrayRef<Value> args) {
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     using namespace plan;
@@ -397,10 +399,14 @@ private:
   LogicalResult expandAttentionGrad(plan::CallOp call) {
     auto args = llvm::to_vector(call.getArgs());
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
-    Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
+    Value dq = args[6], dk = args[7], dv = args[8];
     Attention a = describe(call, q, k, v, {dO, q, k, v, o, dq, dk, dv});
+    // A number for each row of each head takes the place of the working memory that others need.
+    Value delta = args[9] = plan::BufferOp::create(
+        b, call.getLoc(), MemRefType::get({a.batch, a.heads, a.queries}, b.getF32Type()),
+        b.getStringAttr("transient"), b.getStringAttr("workspace"), IntegerAttr());
     if (a.warpgroups) {
-      expandHopperGrad(call, a);
+      expandHopperGrad(call, a, args);
       return success();
     }
     std::string in = "const " + a.element + " *", out = a.element + " *";
@@ -603,8 +609,7 @@ private:
 
   plan::PlanModuleOp module;
   OpBuilder b;
-  bool hopper;         ///< which has products of warpgroups
-  int64_t sharedBytes; ///< that a block can have
+  TargetAttr target;
   llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
   int64_t remainingFlops = 0, remainingBytes = 0;
@@ -613,15 +618,15 @@ private:
 
 } // namespace
 
-LogicalResult expandCalls(plan::PlanModuleOp module, StringRef architecture) {
-  return Expander(module, architecture).run();
+LogicalResult expandCalls(plan::PlanModuleOp module, TargetAttr target) {
+  return Expander(module, target).run();
 }
 
 std::string templateSource(plan::PlanModuleOp module) {
   std::string instances;
   for (auto kernel : module.getBody().getOps<plan::KernelOp>())
-    if (auto source = kernel->getAttrOfType<StringAttr>(kSourceAttr))
-      instances += source.getValue();
+    if (std::optional<StringRef> source = kernel.getSource())
+      instances += *source;
   return instances.empty() ? "" : kTemplates + instances;
 }
 

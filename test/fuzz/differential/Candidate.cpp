@@ -1,9 +1,8 @@
 // What hydrac and hydra-run do, in this process.
 #include "test/fuzz/differential/Candidate.h"
 
-#include "compiler/codegen/CompileKernels.h"
+#include "compiler/targets/TargetBackend.h"
 #include "compiler/codegen/cpu/CpuModule.h"
-#include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/driver/ModelOptions.h"
 #include "compiler/emit/EmitPlan.h"
 #include "runtime/cpu/CpuExecutor.h"
@@ -49,12 +48,11 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.mode = modeName(setting.mode).str();
   emit.target = Target::named(setting.target);
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
-  if (setting.isCuda() && failed(cuda::expandCalls(planModule, emit.target.code)))
-    return failure();
   static cpu::ObjectCache objects;
   FailureOr<CompiledKernels> kernels =
-      compileKernels(planModule, emit.target, /*cache=*/{},
-                     {.optimised = !setting.plainCode, .objects = &objects});
+      TargetBackend::named(emit.target.kind)
+          .compileKernels(planModule, emit.target,
+                          {.cache = {}, .optimised = !setting.plainCode, .objects = &objects});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);

@@ -141,10 +141,8 @@ std::string Setting::text() const {
 }
 
 CompileOptions Setting::compileOptions() const {
-  const Target description = Target::named(target);
   CompileOptions compile;
-  compile.cuda = description.kind == planfile::TargetKind::cuda;
-  compile.epilogues = description.epilogues;
+  compile.target = Target::named(target);
   compile.mode = mode;
   compile.accumulation = accumulation;
   compile.clip = !noClip;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/PlanPipeline.h"
-#include "compiler/target/Target.h"
+#include "compiler/targets/Target.h"
 #include "test/support/Random.h"
 
 #include <string>
@@ -31,7 +31,7 @@ struct Setting {
   /// The flags that differ from the default, mode first; `parse` reads it.
   std::string text() const;
 
-  bool isCuda() const { return Target::named(target).kind == planfile::TargetKind::cuda; }
+  bool isCuda() const { return Target::named(target).kind == "cuda"; }
   /// Without binding.
   CompileOptions compileOptions() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.

@@ -1,7 +1,7 @@
 // Compiling models to plans, running them, and comparing with the oracle.
 #include "test/unit/compiled/CompiledModel.h"
 
-#include "compiler/codegen/CompileKernels.h"
+#include "compiler/targets/TargetBackend.h"
 #include "compiler/emit/EmitPlan.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/plan/PlanFile.h"
@@ -63,7 +63,7 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   if (!compiled)
     return {};
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
-  FailureOr<CompiledKernels> kernels = compileKernels(planModule, Target::named("cpu"));
+  FailureOr<CompiledKernels> kernels = TargetBackend::named("cpu").compileKernels(planModule, Target::named("cpu"), {});
   EXPECT_TRUE(succeeded(kernels)) << own.takeDiagnostics();
   if (failed(kernels))
     return {};

@@ -14,8 +14,15 @@ namespace hydra {
 /// and what well-written code reaches, not the vendor's peaks, but for one.
 struct Target {
   std::string name;
-  planfile::TargetKind kind = planfile::TargetKind::cpu;
+  std::string kind = "cpu"; // the backend: a folder of compiler/targets
   std::string code; // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
+  // What shapes code, and sums with it; calibration leaves it alone. 0 on CPUs.
+  int64_t multiprocessors = 0;
+  int64_t blockSharedBytes = 0;          // that one block can have
+  int64_t multiprocessorSharedBytes = 0; // that the blocks of a multiprocessor share
+  std::vector<std::string> features;     // such as wgmma (dialects/hydra/Target.h)
+  uint64_t logitsBytes = 64 << 20;       // at most in memory at a time, unless --ce-chunk says
+  int64_t classMultiple = 1;             // of which its library wants as many classes
   uint64_t memoryBytes = 0;
   double memoryBandwidth = 0;                // bytes/s, read plus written
   uint64_t cacheBytes = 0;                   // steps that move less run at cacheBandwidth
@@ -24,15 +31,19 @@ struct Target {
   std::map<std::string, double> attentionFlops;
   double vectorFlops = 0;             // FLOP/s of everything else
   double launchSeconds = 0;           // of any step
+  std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
   std::vector<std::string> epilogues; // of the products of its library: see hydra-fuse-epilogues
   double peakFlops = 0; // FLOP/s of dense bf16 products as the vendor has it, for MFU; 0: unknown
 
-  /// `cpu`, `h200`, `rtx5090`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose
-  /// name ends in .json. Throws Error that names the file and the field.
+  /// One of `names`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose name ends in
+  /// .json. Throws Error that names the file and the field.
   static Target named(const std::string &name);
 
   /// The names that `named` knows.
   static std::vector<std::string> names();
+
+  /// The text of the `#hydra.target` that passes see.
+  std::string attribute() const;
 
   /// Time at the limit: the larger of computing and moving bytes, and a launch. `dtype` is that of
   /// a product's operands.

@@ -1,10 +1,13 @@
 // Reading descriptions of targets, and the roofline over them.
-#include "compiler/target/Target.h"
+#include "compiler/targets/Target.h"
 
+#include "compiler/targets/TargetBackend.h"
 #include "runtime/support/Error.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,7 +27,7 @@ struct BuiltIn {
 
 /// The JSON files of this folder.
 constexpr BuiltIn kBuiltIn[] = {
-#include "compiler/target/BuiltInTargets.inc"
+#include "compiler/targets/BuiltInTargets.inc"
 };
 
 class Reader {
@@ -51,13 +54,27 @@ public:
     return static_cast<uint64_t>(value);
   }
 
-  std::map<std::string, double> rates(const char *field) {
+  int64_t integer(const char *field, int64_t least, int64_t most) {
+    const json &value = get(field);
+    if (!value.is_number_integer() || value.get<int64_t>() < least || value.get<int64_t>() > most)
+      support::fail("{}: field '{}' is {}; expected an integer from {} to {}", origin, field,
+                    value.dump(), least, most);
+    return value;
+  }
+
+  std::map<std::string, double> numbers(const char *field, double least = 1e-12) {
     const json &value = get(field);
     if (!value.is_object())
-      support::fail("{}: field '{}' is {}; expected rates by dtype", origin, field, value.dump());
-    std::map<std::string, double> rates;
-    for (const auto &[dtype, rate] : value.items())
-      rates[dtype] = number((std::string(field) + "." + dtype).c_str(), rate, 1);
+      support::fail("{}: field '{}' is {}; expected numbers by name", origin, field, value.dump());
+    std::map<std::string, double> numbers;
+    for (const auto &[name, one] : value.items())
+      numbers[name] = number((std::string(field) + "." + name).c_str(), one, least);
+    return numbers;
+  }
+
+  std::map<std::string, double> rates(const char *field) {
+    std::map<std::string, double> rates = numbers(field, 1);
+    const json &value = content.at(field);
     if (rates.size() != 2 || !rates.contains("f32") || !rates.contains("bf16"))
       support::fail("{}: field '{}' is {}; expected rates for f32 and bf16", origin, field,
                     value.dump());
@@ -116,11 +133,18 @@ Target parse(const std::string &text, const std::string &origin) {
   Reader in(content, origin);
   Target target;
   target.name = in.text("name");
-  const std::string kind = in.text("kind");
-  if (kind != "cpu" && kind != "cuda")
-    support::fail("{}: field 'kind' is \"{}\"; expected cpu or cuda", origin, kind);
-  target.kind = kind == "cpu" ? planfile::TargetKind::cpu : planfile::TargetKind::cuda;
+  target.kind = in.text("kind");
+  if (const std::vector<std::string> known = TargetBackend::names();
+      std::find(known.begin(), known.end(), target.kind) == known.end())
+    support::fail("{}: field 'kind' is \"{}\"; expected one of {}", origin, target.kind,
+                  fmt::join(known, ", "));
   target.code = in.text("code");
+  target.multiprocessors = in.integer("multiprocessors", 0, 1 << 16);
+  target.blockSharedBytes = in.integer("block_shared_bytes", 0, 1 << 30);
+  target.multiprocessorSharedBytes = in.integer("multiprocessor_shared_bytes", 0, 1 << 30);
+  target.features = in.names("features");
+  target.logitsBytes = in.bytes("logits_bytes", 1);
+  target.classMultiple = in.integer("class_multiple", 1, 1 << 20);
   target.memoryBytes = in.bytes("memory_bytes", 1);
   target.memoryBandwidth = in.number("memory_bandwidth", 1);
   target.cacheBytes = in.bytes("cache_bytes", 0);
@@ -129,10 +153,16 @@ Target parse(const std::string &text, const std::string &origin) {
   target.attentionFlops = in.rates("attention_flops");
   target.vectorFlops = in.number("vector_flops", 1);
   target.launchSeconds = in.number("launch_seconds", 0);
+  target.loopRates = in.numbers("loop_rates");
   target.epilogues = in.names("epilogues");
   target.peakFlops = in.number("peak_flops", 0);
   in.finish();
   return target;
+}
+
+uint64_t memoryOfThisMachine() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  return static_cast<uint64_t>(std::max(0L, pages)) * static_cast<uint64_t>(std::max(0L, size));
 }
 
 std::string readText(const std::string &path) {
@@ -166,10 +196,31 @@ Target Target::named(const std::string &name) {
     Target target = parse(entry.text, std::string("built-in target ") + entry.name);
     if (level)
       target.name = target.code = name;
+    else if (target.code == "host")
+      target.memoryBytes = memoryOfThisMachine();
     return target;
   }
   support::fail("there is no target '{}'; known are {}, x86-64-v3, x86-64-v4, and FILE.json", name,
                 fmt::join(names(), ", "));
+}
+
+std::string Target::attribute() const {
+  const auto quoted = [](const std::string &text) { return json(text).dump(); };
+  std::vector<std::string> known, rates;
+  for (const std::string &feature : features)
+    known.push_back(quoted(feature));
+  for (const auto &[rate, value] : loopRates)
+    rates.push_back(fmt::format("{} = {:.17e} : f64", rate, value));
+  std::string text =
+      fmt::format("#hydra.target<name = {}, backend = {}, architecture = {}, multiprocessors = {}, "
+                  "block_shared = {}, multiprocessor_shared = {}",
+                  quoted(name), quoted(kind), quoted(code), multiprocessors, blockSharedBytes,
+                  multiprocessorSharedBytes);
+  if (!known.empty())
+    text += fmt::format(", features = [{}]", fmt::join(known, ", "));
+  if (!rates.empty())
+    text += fmt::format(", rates = {{{}}}", fmt::join(rates, ", "));
+  return text + ">";
 }
 
 double Target::seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,

@@ -1,77 +1,17 @@
-// Code for all kernels of a plan.
-#include "compiler/codegen/CompileKernels.h"
+// Machine code for the kernels of a plan, with PTX beside it.
+#include "compiler/targets/cuda/CudaBackend.h"
 
 #include "compiler/codegen/RecordGroup.h"
-#include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/LibraryKernels.h"
 #include "compiler/codegen/cuda/PtxModule.h"
-#include "dialects/hydra/RowPartition.h"
+#include "compiler/targets/Target.h"
 
 using namespace mlir;
 
 namespace hydra {
 
 namespace {
-
-/// The tensors that a kernel's code addresses by their strides: all but partial sums.
-size_t stridedTensors(FusedOp group) {
-  size_t tensors = group.getInputs().size();
-  for (unsigned i = 0; i < group->getNumResults(); ++i)
-    tensors += !sumsOverRows(group, i);
-  return tensors;
-}
-
-std::vector<cpu::Strides> stridesOf(plan::KernelOp kernel, size_t count) {
-  std::vector<cpu::Strides> strides;
-  for (Type type : kernel.getLayouts().getAsValueRange<TypeAttr>())
-    if (strides.size() < count)
-      strides.push_back(plan::stridesOf(cast<MemRefType>(type)));
-  return strides;
-}
-
-MemRefType combinedType(plan::KernelOp kernel) {
-  return cast<MemRefType>(cast<TypeAttr>(kernel.getLayouts()[1]).getValue());
-}
-
-planfile::BlobT blob(planfile::BlobKind kind, std::vector<uint8_t> data) {
-  planfile::BlobT blob;
-  blob.kind = kind;
-  blob.data = std::move(data);
-  return blob;
-}
-
-FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target &named,
-                                         const CpuCode &how) {
-  auto target = cpu::CpuTarget::get(named.code);
-  if (!target)
-    return module.emitError() << llvm::toString(target.takeError());
-  target->optimised = how.optimised;
-  CompiledKernels compiled;
-  compiled.cpuFeatures = target->features();
-  cpu::CpuModule code(*target, how.objects);
-  for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
-    KernelCode &entry = compiled.kernels[kernel.getSymName()];
-    if (kernel.getCombines()) {
-      MemRefType result = combinedType(kernel);
-      entry.symbol = code.addCombine(*kernel.getCombines(), result.getShape(),
-                                     plan::stridesOf(result), *rowTypeOf(result.getElementType()));
-      continue;
-    }
-    FusedOp group = *kernel.getBody().getOps<FusedOp>().begin();
-    FailureOr<RowProgram> rows = recordRows(group);
-    if (failed(rows))
-      return failure();
-    entry.symbol = code.add(*rows, stridesOf(kernel, stridedTensors(group)), kernel.getGrain());
-  }
-  if (code.size() == 0)
-    return compiled;
-  llvm::Expected<std::vector<uint8_t>> bytes = code.link();
-  if (!bytes)
-    return module.emitError() << "cannot generate code: " << llvm::toString(bytes.takeError());
-  compiled.blobs.push_back(blob(planfile::BlobKind::native, std::move(*bytes)));
-  return compiled;
-}
 
 /// Bytes by which every launch of a kernel aligns each of its arguments.
 llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::PlanModuleOp module) {
@@ -89,12 +29,13 @@ llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::Plan
 }
 
 FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Target &target,
-                                          const cuda::KernelCache &cache) {
+                                          const CodeOptions &how) {
+  const cuda::KernelCache cache(how.cache);
   CompiledKernels compiled;
   cuda::PtxModule code(target.code);
   auto alignments = alignmentsOfArguments(module);
   for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
-    if (kernel->hasAttr(cuda::kSourceAttr))
+    if (kernel.getSource())
       continue;
     KernelCode &entry = compiled.kernels[kernel.getSymName()];
     int64_t instances = kernel.getInstances().value_or(1);
@@ -121,10 +62,10 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   auto addCode = [&](std::vector<uint8_t> cubin, std::vector<uint8_t> ptx) {
     std::pair<uint32_t, int32_t> place(compiled.blobs.size(), -1);
     if (!cubin.empty()) {
-      compiled.blobs.push_back(blob(planfile::BlobKind::cubin, std::move(cubin)));
+      compiled.blobs.push_back(blobOf(planfile::BlobKind::cubin, std::move(cubin)));
       place.second = compiled.blobs.size();
     }
-    compiled.blobs.push_back(blob(planfile::BlobKind::ptx, std::move(ptx)));
+    compiled.blobs.push_back(blobOf(planfile::BlobKind::ptx, std::move(ptx)));
     return place;
   };
   if (code.size() > 0) {
@@ -153,10 +94,9 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     return fail(templates.takeError());
   auto [binary, text] = addCode(std::move(templates->cubin), std::move(templates->ptx));
   for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
-    auto launch = kernel->getAttrOfType<DenseI64ArrayAttr>(cuda::kLaunchAttr);
-    if (!launch)
+    if (!kernel.getLaunch())
       continue;
-    ArrayRef<int64_t> shape = launch.asArrayRef();
+    ArrayRef<int64_t> shape = *kernel.getLaunch();
     KernelCode &entry = compiled.kernels[kernel.getSymName()];
     entry.symbol = kernel.getSymName().str();
     entry.blob = binary;
@@ -168,13 +108,28 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   return compiled;
 }
 
+struct CudaBackend : TargetBackend {
+  StringRef name() const override { return "cuda"; }
+  planfile::TargetKind fileKind() const override { return planfile::TargetKind::cuda; }
+  Wants wants() const override {
+    return {.fusedLoops = true, .batchedLaunches = true, .streams = true};
+  }
+
+  LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {
+    return cuda::expandCalls(module, target);
+  }
+
+  FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
+                                            const CodeOptions &options) const override {
+    return compileForCuda(module, target, options);
+  }
+};
+
 } // namespace
 
-FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
-                                          const std::filesystem::path &cache, const CpuCode &code) {
-  return target.kind == planfile::TargetKind::cuda
-             ? compileForCuda(module, target, cuda::KernelCache(cache))
-             : compileForCpu(module, target, code);
+const TargetBackend &cudaBackend() {
+  static const CudaBackend backend;
+  return backend;
 }
 
 } // namespace hydra

@@ -1,0 +1,58 @@
+// The list of backends.
+#include "compiler/targets/TargetBackend.h"
+#include "compiler/targets/cpu/CpuBackend.h"
+#include "compiler/targets/cuda/CudaBackend.h"
+#include "compiler/targets/null/NullBackend.h"
+
+#include "dialects/plan/KernelExpansion.h"
+
+#include "runtime/support/Error.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace hydra {
+
+static ArrayRef<const TargetBackend *> backends() {
+  static const TargetBackend *const all[] = {&cpuBackend(), &cudaBackend(), &nullBackend()};
+  return all;
+}
+
+const TargetBackend &TargetBackend::named(StringRef name) {
+  for (const TargetBackend *backend : backends())
+    if (backend->name() == name)
+      return *backend;
+  support::fail("there is no backend '{}'; known are {}", name.str(), fmt::join(names(), ", "));
+}
+
+std::vector<std::string> TargetBackend::names() {
+  std::vector<std::string> names;
+  for (const TargetBackend *backend : backends())
+    names.push_back(backend->name().str());
+  return names;
+}
+
+namespace {
+
+struct Expansion : plan::KernelExpansionInterface {
+  using KernelExpansionInterface::KernelExpansionInterface;
+
+  LogicalResult expand(plan::PlanModuleOp module, TargetAttr target) const override {
+    for (const TargetBackend *backend : backends())
+      if (backend->name() == target.getBackend())
+        return backend->expandKernels(module, target);
+    return module.emitError() << "is for the backend '" << target.getBackend()
+                              << "', which does not exist";
+  }
+};
+
+} // namespace
+
+void registerBackends(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, plan::PlanDialect *dialect) {
+    dialect->addInterfaces<Expansion>();
+  });
+}
+
+} // namespace hydra

@@ -1,0 +1,67 @@
+// What a kind of machine does its own way: a folder beside this file implements it.
+#pragma once
+
+#include "compiler/codegen/CompiledKernels.h"
+#include "dialects/hydra/Target.h"
+#include "dialects/plan/Plan.h"
+
+#include "mlir/IR/DialectRegistry.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hydra {
+
+struct Target;
+
+namespace cpu {
+class ObjectCache;
+}
+
+/// How code is made.
+struct CodeOptions {
+  std::filesystem::path cache; ///< where compiled GPU kernels are kept; empty: nowhere
+  /// For a CPU: whether LLVM improves it or writes it as it was emitted, which takes a quarter of
+  /// the time to compile, several times that to run, and computes the same bits.
+  bool optimised = true;
+  cpu::ObjectCache *objects = nullptr; ///< of plans for CPUs compiled before; null: none
+};
+
+class TargetBackend {
+public:
+  virtual ~TargetBackend() = default;
+
+  /// As descriptions and `#hydra.target` have it.
+  virtual llvm::StringRef name() const = 0;
+
+  /// What plan files call it: which executor runs its plans.
+  virtual planfile::TargetKind fileKind() const = 0;
+
+  /// Passes of the pipeline that only some backends have a use for.
+  struct Wants {
+    bool fusedLoops = false;      ///< hydra-fuse-loops: loops can be kernels
+    bool batchedLaunches = false; ///< hydra-batch-launches: kernels take several lists of arguments
+    bool streams = false;         ///< hydra-assign-streams: there is more than one
+  };
+  virtual Wants wants() const { return {}; }
+
+  /// Replaces steps by launches of its own kernels: hydra-expand-kernels.
+  virtual llvm::LogicalResult expandKernels(plan::PlanModuleOp, TargetAttr) const {
+    return llvm::success();
+  }
+
+  /// Compiles every `plan.kernel`. Equal input gives equal bytes. Reports what cannot be compiled.
+  virtual llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,
+                                                          const Target &target,
+                                                          const CodeOptions &options) const = 0;
+
+  /// The backend of that name. Throws Error when there is none.
+  static const TargetBackend &named(llvm::StringRef name);
+  static std::vector<std::string> names();
+};
+
+/// Lets hydra-expand-kernels find the backends.
+void registerBackends(mlir::DialectRegistry &registry);
+
+} // namespace hydra

@@ -1,0 +1,20 @@
+// What hydra-expand-kernels asks the backends of compiler/targets.
+#pragma once
+
+#include "dialects/hydra/Target.h"
+#include "dialects/plan/Plan.h"
+
+#include "mlir/IR/DialectInterface.h"
+
+namespace hydra::plan {
+
+class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
+public:
+  explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}
+
+  /// Replaces calls by launches of kernels that the target's backend has, with buffers for what
+  /// these work in. Reports an error for a backend that does not exist.
+  virtual llvm::LogicalResult expand(PlanModuleOp module, TargetAttr target) const = 0;
+};
+
+} // namespace hydra::plan
