@@ -11,18 +11,18 @@ namespace hydra {
 
 namespace {
 
-/// The entry of an enum by its name (`act.norm` is `act_norm`), or `other`.
+/// The entry of an enum by its name (`act.norm` is `act_norm`).
 template <typename E, size_t N>
-E byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name, E other) {
+std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
   for (E value : values)
     if (StringRef text = nameOf(value);
         text == name || text == name.str().replace(std::min(name.find('.'), name.size()),
                                                    name.contains('.') ? 1 : 0, "_"))
       return value;
-  return other;
+  return std::nullopt;
 }
 
-planfile::DType dtypeOf(Type type) {
+std::optional<planfile::DType> dtypeOf(Type type) {
   if (type.isF32())
     return planfile::DType::f32;
   if (type.isBF16())
@@ -31,7 +31,9 @@ planfile::DType dtypeOf(Type type) {
     return planfile::DType::i32;
   if (type.isInteger(1))
     return planfile::DType::boolean;
-  return planfile::DType::f64;
+  if (type.isF64())
+    return planfile::DType::f64;
+  return std::nullopt;
 }
 
 class PlanEmitter {
@@ -57,11 +59,22 @@ public:
     file->accumulation = options.accumulation;
     emitTotal();
     emitPhases();
+    if (!sound)
+      return failure();
     return std::move(file);
   }
 
 private:
   const TargetBackend &backend() const { return TargetBackend::named(options.target.kind); }
+
+  /// What plan files have of that name; a word that they do not know is an error.
+  template <typename E> E known(std::optional<E> value, Location loc, StringRef what, StringRef word) {
+    if (value)
+      return *value;
+    mlir::emitError(loc) << "plan files have no " << what << " '" << word << "'";
+    sound = false;
+    return E();
+  }
 
   static std::unique_ptr<planfile::KeyValueT> keyValue(StringRef key, StringRef value) {
     auto entry = std::make_unique<planfile::KeyValueT>();
@@ -183,7 +196,7 @@ private:
     return layer;
   }
 
-  static planfile::Phase phaseOf(Location loc, StringRef opClass) {
+  planfile::Phase phaseOf(Location loc, StringRef opClass) {
     StringRef phase = "forward";
     loc->walk([&](Location l) {
       if (ScopeAttr scope = scopeOf(l)) {
@@ -194,8 +207,8 @@ private:
     });
     if (phase == "forward" && opClass == "loss")
       return planfile::Phase::loss;
-    return byName(planfile::EnumValuesPhase(), planfile::EnumNamePhase, phase,
-                  planfile::Phase::forward);
+    return known(byName(planfile::EnumValuesPhase(), planfile::EnumNamePhase, phase), loc, "phase",
+                 phase);
   }
 
   uint32_t tensor(Value value) {
@@ -207,15 +220,18 @@ private:
     auto entry = std::make_unique<planfile::TensorT>();
     entry->name =
         names.count(place.buffer) ? names[place.buffer] : ("t" + Twine(file->tensors.size())).str();
-    entry->dtype = dtypeOf(type.getElementType());
+    std::string element;
+    llvm::raw_string_ostream(element) << type.getElementType();
+    entry->dtype = known(dtypeOf(type.getElementType()), value.getLoc(), "element type", element);
     entry->shape.assign(type.getShape().begin(), type.getShape().end());
     SmallVector<int64_t> strides = plan::stridesOf(type);
     entry->strides.assign(strides.begin(), strides.end());
     entry->segment = place.buffer.getSegment() == "persistent" ? planfile::SegmentKind::persistent
                                                                : planfile::SegmentKind::transient;
     entry->offset = place.buffer.getOffset().value_or(0) + place.bytes;
-    entry->category = byName(planfile::EnumValuesCategory(), planfile::EnumNameCategory,
-                             place.buffer.getCategory(), planfile::Category::other);
+    entry->category = known(byName(planfile::EnumValuesCategory(), planfile::EnumNameCategory,
+                                   place.buffer.getCategory()),
+                            value.getLoc(), "category", place.buffer.getCategory());
     entry->layer = layerOf(place.buffer.getLoc());
     entry->location = location(place.buffer.getLoc());
     entry->buffer = buffers.try_emplace(place.buffer, buffers.size() + 1).first->second;
@@ -328,8 +344,9 @@ private:
         names[plan::placeOf(input.getBuffer()).buffer] = input.getName().str();
         auto i = std::make_unique<planfile::InputT>();
         i->name = input.getName().str();
-        i->kind = byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind,
-                         input.getKind(), planfile::InputKind::values);
+        i->kind = known(byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind,
+                               input.getKind()),
+                        input.getLoc(), "kind of input", input.getKind());
         i->tensor = tensor(input.getBuffer());
         i->limit = input.getLimit();
         entry->inputs.push_back(std::move(i));
@@ -434,8 +451,9 @@ private:
   template <typename Op> std::unique_ptr<planfile::StepT> stepOf(Op op, Totals &totals) {
     auto step = std::make_unique<planfile::StepT>();
     step->name = op.getLabel().str();
-    step->op_class = byName(planfile::EnumValuesOpClass(), planfile::EnumNameOpClass,
-                            op.getOpClass(), planfile::OpClass::other);
+    step->op_class = known(byName(planfile::EnumValuesOpClass(), planfile::EnumNameOpClass,
+                                  op.getOpClass()),
+                           op.getLoc(), "class", op.getOpClass());
     step->phase = phaseOf(op.getLoc(), op.getOpClass());
     step->layer = layerOf(op.getLoc());
     step->location = location(op.getLoc());
@@ -513,6 +531,7 @@ private:
     file->cost = total.cost();
   }
 
+  bool sound = true; ///< everything had a place in the file
   plan::PlanModuleOp module;
   const EmitOptions &options;
   std::unique_ptr<planfile::PlanT> file;
