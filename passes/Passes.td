@@ -35,7 +35,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
 def SetTarget : Pass<"hydra-set-target", "::mlir::ModuleOp"> {
   let summary = "the machine that the module is for becomes an attribute of it";
   let description = [{
-    `--hydra-set-target=target=#hydra.target<…>`: passes decide by this attribute alone. hydrac makes it
+    `--hydra-set-target=target={#hydra.target<…>}`: passes decide by this attribute alone. hydrac makes it
     from a description (compiler/targets). *Exact.*
   }];
   let options = [Option<"target", "target", "std::string", "", "the attribute">];
@@ -411,8 +411,8 @@ def BatchLaunches : Pass<"hydra-batch-launches", "::mlir::ModuleOp"> {
 def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates and casts of parameters run beside the main stream";
   let description = [{
-    For GPUs: updates of parameters, and the steps whose results only updates read (gradients of
-    parameters), go to a second stream; steps that only read parameters (casts) to a third. Events
+    For GPUs: updates, which are what writes nothing but parameters, their moments and rounded copies, and
+    the steps whose results only updates read (gradients of parameters), go to a second stream; steps that only read parameters (casts) to a third. Events
     order blocks that touch the same bytes; no stream is more than about 48 blocks ahead of another,
     so that buffers still are reused. What does not fill the machine then runs beside something else:
     the small kernels of small batches, and the ends of large products. Gradients and casts live a

@@ -77,11 +77,14 @@ private:
       }
   }
 
-  static StringRef classOf(Operation *op) {
-    if (auto launch = dyn_cast<plan::LaunchOp>(op))
-      return launch.getOpClass();
-    auto call = dyn_cast<plan::CallOp>(op);
-    return call ? call.getOpClass() : "";
+  /// What training changes: parameters, their moments, and copies of them in another type.
+  static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
+    DenseSet<Operation *> buffers;
+    auto module = program->getParentOfType<plan::PlanModuleOp>();
+    for (auto variable : module.getBody().getOps<plan::VariableOp>())
+      if (variable.getKind() == "param" || variable.getMomentOf() || variable.getRounds())
+        buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
+    return buffers;
   }
 
   /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
@@ -89,8 +92,9 @@ private:
   void chooseStreams() {
     stream.assign(blocks.size(), Main);
     bool updates = false;
-    for (auto [i, op] : llvm::enumerate(blocks))
-      if (classOf(op) == "optimizer" && onlyUpdatesVariables(i)) {
+    const DenseSet<Operation *> trained = trainedBuffers(program);
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (writesOnly(i, trained)) {
         stream[i] = Updates;
         updates = true;
       }
@@ -107,11 +111,17 @@ private:
         stream[i] = Casts;
   }
 
-  bool onlyUpdatesVariables(size_t i) {
-    return llvm::all_of(uses[i], [](const auto &use) {
-      plan::BufferOp buffer = use.first;
-      return !use.second.writes || buffer.getSegment() == "persistent";
-    });
+  /// Whether a step writes something, and all of it into these buffers.
+  bool writesOnly(size_t i, const DenseSet<Operation *> &buffers) {
+    bool writes = false;
+    if (blocks[i]->getNumRegions() > 0)
+      return false;
+    for (const auto &[buffer, use] : uses[i]) {
+      if (use.writes && !buffers.contains(buffer))
+        return false;
+      writes |= use.writes;
+    }
+    return writes;
   }
 
   bool isReadOnlyByUpdates(size_t i) {

@@ -168,5 +168,8 @@ TrainResult hydra::runtime::train(const PlanFile &file, Executor &executor, Sess
                                   const TrainOptions &options) {
   if (session.steps() >= options.steps)
     fail("--steps {}: the checkpoint is at step {} already", options.steps, session.steps());
-  return Trainer(file, executor, session, options).run();
+  Trainer trainer(file, executor, session, options);
+  if (options.begin)
+    options.begin();
+  return trainer.run();
 }

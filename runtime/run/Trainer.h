@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct TrainOptions {
   int64_t logEvery = 1;                             // plain lines of progress
   bool live = false;                                // progress on a terminal
   bool plot = false;                                // the curve of losses at the end
+  std::function<void()> begin; // called when all that is written to is open; may be empty
 };
 
 struct TrainResult {

@@ -22,6 +22,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -95,10 +96,13 @@ std::string dataText(const RunOptions &options, const runtime::TextSource *text)
   return text ? text->description() : options.inputs ? *options.inputs : "random tokens";
 }
 
-/// Trains and says how it ended: the status of the program.
+/// Trains and says how it ended: the status of the program. `begin` is called once everything that
+/// the run writes to is open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-          runtime::Session &session, runtime::SessionOutputs *outputs) {
+          runtime::Session &session, runtime::SessionOutputs *outputs,
+          const std::function<void()> &begin) {
   runtime::TrainOptions how;
+  how.begin = begin;
   how.steps = options.steps;
   how.save = options.save;
   how.saveEvery = options.saveEvery;
@@ -278,20 +282,24 @@ int run(const RunOptions &options) {
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
-  if (trains)
-    runtime::say(table + "\n");
-  else if (!onlyGenerates)
-    print(table + "\n");
-  const bool trained = checkpoint || options.weights;
-  if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
-    std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
+  const auto sayWhatRuns = [&] {
+    if (trains)
+      runtime::say(table + "\n");
+    else if (!onlyGenerates)
+      print(table + "\n");
+    const bool trained = checkpoint || options.weights;
+    if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
+      std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
+  };
+  if (!trains)
+    sayWhatRuns();
   int status = 0;
   if (options.repeats())
     repeat(options, file, executor, session);
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)
-    status = train(options, file, executor, session, outputs ? &*outputs : nullptr);
+    status = train(options, file, executor, session, outputs ? &*outputs : nullptr, sayWhatRuns);
   if (status == 0 && options.exportTo)
     runtime::exportWeights(*options.exportTo, file, executor);
   if (status == 0 && options.prompt)

@@ -73,6 +73,9 @@ public:
     for (const plan::BufferUse &use : plan::usesOf(loop))
       if (auto *known = llvm::find(arguments, use.value); use.writes && known != arguments.end())
         kernel.access[known - arguments.begin()] = plan::kUpdate;
+    for (auto [value, access] : llvm::zip(arguments, kernel.access))
+      if (bufferOfIteration(value)) // written before it is read
+        access = plan::kWrite;
     for (Value buffer : broughtBack)
       kernel.access[argument(buffer)] = plan::kUpdate;
     kernel.text =
@@ -419,9 +422,19 @@ private:
       return name;
     name = "v" + std::to_string(outside.size() - 1);
     MemRefType type = typeOf(value);
+    // A buffer of one iteration is one argument, whatever views of it there are.
+    plan::BufferOp own = bufferOfIteration(value);
+    const int64_t first = own ? plan::placeOf(value).bytes / bytesOf(type.getElementType())
+                              : firstElement(value);
     declarations += formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
-                            argument(value), sliceText(type, sliced), firstElement(value));
+                            argument(own ? own.getBuffer() : value), sliceText(type, sliced), first);
     return name;
+  }
+
+  /// The buffer of a value that only one iteration knows; null for others.
+  plan::BufferOp bufferOfIteration(Value value) {
+    plan::BufferOp buffer = plan::placeOf(value).buffer;
+    return buffer->getBlock() == &loop.getBody().front() ? buffer : plan::BufferOp();
   }
 
   /// The bytes by which the loop moves a value; 0 for one that it leaves in place.

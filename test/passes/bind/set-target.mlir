@@ -1,4 +1,4 @@
-// RUN: hydra-opt %s --hydra-set-target='target=#hydra.target<name = "toy", backend = "null", architecture = "t1", multiprocessors = 7, features = ["wide"]>' | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "toy", backend = "null", architecture = "t1", multiprocessors = 7, features = ["wide"]>}' | FileCheck %s
 // RUN: not hydra-opt %s --hydra-set-target=target=7 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // CHECK: module attributes {hydra.target = #hydra.target<name = "toy", backend = "null", architecture = "t1", multiprocessors = 7, features = ["wide"]>}

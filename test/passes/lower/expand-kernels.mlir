@@ -1,13 +1,13 @@
 // RUN: hydra-opt %s --hydra-expand-kernels | FileCheck %s --check-prefix=CPU
-// RUN: hydra-opt %s --hydra-set-target='target=#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>' --hydra-expand-kernels | FileCheck %s
-// RUN: not hydra-opt %s --hydra-set-target='target=#hydra.target<name = "x", backend = "abacus", architecture = "">' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>}' --hydra-expand-kernels | FileCheck %s
+// RUN: not hydra-opt %s --hydra-set-target='target={#hydra.target<name = "x", backend = "abacus", architecture = "">}' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A copy and an attention gradient are kernels of the CUDA backend, with the working memory that these
 // need; a matmul is its library's. Of a CPU all are.
 // CPU-NOT: plan.kernel
 // CPU: plan.call "copy"
 // NONE: error: is for the backend 'abacus', which does not exist
-// CHECK-DAG: plan.kernel @copy_{{[0-9]+}} rows 0 grain 0 launch array<i64: 1, 1, 1, 256, 0> source "extern
+// CHECK-DAG: plan.kernel @copy_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 256, 0] source "extern
 // CHECK-LABEL: plan.program @p
 // CHECK-NOT: memref<5000xf32>
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64

@@ -2,7 +2,8 @@
 
 // The cast of a parameter goes to stream 2 and is awaited where it is read. The gradient that only the update reads,
 // and the update, go to stream 1; the gradient waits for what it reads, the update for the cast, which reads the old
-// value.
+// value. What makes it an update is that it writes a parameter and nothing else, not its class: a state that the
+// forward pass carries stays on the main stream.
 // CHECK-LABEL: plan.module @step
 // CHECK: plan.program @train streams 3
 // CHECK: plan.launch @cast(read %[[W:.*]] : {{.*}}signals = 0 : i64, stream = 2
@@ -10,9 +11,13 @@
 // CHECK: plan.call "matmul"(read %[[DY:[a-z0-9]+]] : {{.*}}label = "gradient"{{.*}}stream = 1
 // CHECK: plan.launch @adamw{{.*}}stream = 1
 // CHECK: plan.call "matmul"{{.*}}label = "input gradient"
+// CHECK: plan.call "copy"{{.*}}label = "average"
 // CHECK-NOT: stream = 1
 plan.module @step {
   %w = plan.buffer persistent "param" : memref<8x8xf32>
+  plan.variable param "w" = %w init <zeros> : memref<8x8xf32>
+  %average = plan.buffer persistent "act.state" : memref<8x8xbf16>
+  plan.variable state "average" = %average init <zeros> : memref<8x8xbf16>
   plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}
   plan.kernel @adamw rows 8 grain 8 [memref<8x8xf32>, memref<8x8xf32>] {}
   plan.program @train {
@@ -25,8 +30,9 @@ plan.module @step {
     plan.launch @cast(read %w : memref<8x8xf32>, write %low : memref<8x8xbf16>) {label = "cast"}
     plan.call "matmul"(read %x : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %y : memref<8x8xbf16>) {} {label = "forward"}
     plan.call "matmul"(read %y : memref<8x8xbf16>, read %x : memref<8x8xbf16>, write %dw : memref<8x8xf32>) {} {label = "gradient"}
-    plan.launch @adamw(read %dw : memref<8x8xf32>, update %w : memref<8x8xf32>) {label = "adamw", op_class = "optimizer"}
+    plan.launch @adamw(read %dw : memref<8x8xf32>, update %w : memref<8x8xf32>) {label = "adamw"}
     plan.call "matmul"(read %y : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %dx : memref<8x8xbf16>) {} {label = "input gradient"}
+    plan.call "copy"(read %y : memref<8x8xbf16>, write %average : memref<8x8xbf16>) {} {label = "average", op_class = "optimizer"}
     plan.output "dx" = %dx : memref<8x8xbf16>
   }
 }

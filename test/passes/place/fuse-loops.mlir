@@ -1,4 +1,4 @@
-// RUN: hydra-opt %s --hydra-set-target="target=#hydra.target<name = \"gpu\", backend = \"cuda\", architecture = \"sm_90a\", multiprocessors = 132, rates = {graph_launch_seconds = 2.2e-6, loop_step_seconds = 5.0e-7, block_flops = 5.0e11, block_bandwidth = 1.5e11}>" --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-fuse-loops | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 132, rates = {graph_launch_seconds = 2.2e-6, loop_step_seconds = 5.0e-7, block_flops = 5.0e11, block_bandwidth = 1.5e11}>}' --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-fuse-loops | FileCheck %s
 
 // The steps of @walk work on each of 64 rows alone, so one kernel can walk with a block for each; @cross sums
 // over them, and stays a loop of launches.
