@@ -212,8 +212,8 @@ private:
         bestOrder = order;
     }
     // Where they waste bytes, orders close to the best one often do not.
-    constexpr double kWaste = 1.005, kWork = 4e9; // pairs of buffers that are looked at
-    const int attempts = std::min(200, static_cast<int>(kWork / (1.0 + double(n) * double(n))));
+    constexpr double kWaste = 1.005, kWork = 2e9; // pairs of buffers that are looked at
+    const int attempts = std::min(4000, static_cast<int>(kWork / (1.0 + double(n) * double(n))));
     std::minstd_rand random; // the same numbers everywhere
     for (int i = 0; i < attempts && peak > kWaste * live; ++i) {
       std::vector<unsigned> order = shaken(bestOrder, items, best, peak, random);
@@ -260,8 +260,8 @@ private:
     return order;
   }
 
-  /// The order after a buffer that reaches the peak has come earlier, and some pairs have changed
-  /// places.
+  /// The order after some pairs have changed places, and every other time a buffer that reaches the
+  /// peak has come earlier.
   static std::vector<unsigned> shaken(std::vector<unsigned> order, ArrayRef<Item> items,
                                       ArrayRef<int64_t> offsets, int64_t peak,
                                       std::minstd_rand &random) {
@@ -269,11 +269,11 @@ private:
     for (auto [place, item] : llvm::enumerate(order))
       if (offsets[item] + items[item].size == peak)
         highest.push_back(place);
-    if (!highest.empty()) {
+    if (!highest.empty() && random() % 2 == 0) {
       const size_t from = highest[random() % highest.size()], to = random() % (from + 1);
       std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
     }
-    const size_t swaps = random() % 4;
+    const size_t swaps = 1 + random() % 4;
     for (size_t i = 0; i < swaps; ++i) {
       const size_t from = random() % order.size(), to = random() % order.size();
       std::swap(order[from], order[to]);

@@ -20,5 +20,5 @@ for name in ("cs336", "llama", "gpt2"):
                      if p["live_bytes"] > 1 << 16)
         print(f"{name} {preset}: {memory['arena_bytes'] / 2**20:.1f} MiB, {100 * excess:.2f}% over live")
         worst = max(worst, excess)
-assert worst <= 0.03, worst
-print("all within 3%")
+assert worst <= 0.02, worst
+print("all within 2%")
