@@ -49,6 +49,13 @@ bool ListOrder::before(int64_t a, int64_t b) const {
   return clocks[b][streamOf[a]] >= indexInStream[a];
 }
 
+bool ListOrder::isTotal() const {
+  for (int64_t next = 1; next < static_cast<int64_t>(operations.size()); ++next)
+    if (!before(next - 1, next))
+      return false;
+  return true;
+}
+
 SmallVector<BufferUse> usesOf(Operation *block) {
   SmallVector<BufferUse> uses;
   block->walk([&](Operation *op) {

@@ -23,6 +23,8 @@ public:
   int64_t positionOf(mlir::Operation *op) const;
   /// Whether block `a` surely ends before block `b` begins.
   bool before(int64_t a, int64_t b) const;
+  /// Whether each block surely ends before the next one begins.
+  bool isTotal() const;
 
 private:
   mlir::Block &list;

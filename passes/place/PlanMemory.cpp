@@ -62,6 +62,38 @@ public:
 
   std::vector<Item> &buffers() { return items; }
 
+  /// Of each buffer, all that hold something while it does. Where the steps run one after another,
+  /// only buffers whose spans overlap are compared.
+  std::vector<llvm::BitVector> conflicts() {
+    std::vector<llvm::BitVector> found(items.size(), llvm::BitVector(items.size()));
+    auto compare = [&](unsigned i, unsigned j) {
+      if (disjoint(items[i], items[j]))
+        return;
+      found[i].set(j);
+      found[j].set(i);
+    };
+    const bool total = orderOf(&program.getBody().front()).isTotal();
+    std::vector<unsigned> spanned, others; // by their spans in the program; with all others
+    for (auto [i, item] : llvm::enumerate(items))
+      (total && !item.spans.empty() && !item.input && !item.output ? spanned : others).push_back(i);
+    for (auto [k, i] : llvm::enumerate(others)) {
+      for (unsigned j : ArrayRef(others).drop_front(k + 1))
+        compare(i, j);
+      for (unsigned j : spanned)
+        compare(i, j);
+    }
+    auto first = [&](unsigned i) { return items[i].spans[0].first; };
+    llvm::stable_sort(spanned, [&](unsigned a, unsigned b) { return first(a) < first(b); });
+    for (auto [k, i] : llvm::enumerate(spanned))
+      for (unsigned j : ArrayRef(spanned).drop_front(k + 1)) {
+        if (first(j) > items[i].spans[0].last)
+          break;
+        compare(i, j);
+      }
+    return found;
+  }
+
+private:
   /// Whether the two never hold something at the same time.
   bool disjoint(const Item &a, const Item &b) {
     if (a.spans.empty() || b.spans.empty())
@@ -89,7 +121,6 @@ public:
     return *order;
   }
 
-private:
   unsigned numberOf(Value v) { return numbers.lookup(plan::placeOf(v).buffer); }
 
   void use(Operation *step, Value v) {
@@ -174,15 +205,9 @@ private:
   int64_t place(plan::ProgramOp program) {
     LiveRanges ranges(program);
     std::vector<Item> &items = ranges.buffers();
-    // Who is in conflict with whom; read by every heuristic.
-    size_t n = items.size();
-    std::vector<llvm::BitVector> conflicts(n, llvm::BitVector(n));
-    for (unsigned i = 0; i < n; ++i)
-      for (unsigned j = i + 1; j < n; ++j)
-        if (!reuse || !ranges.disjoint(items[i], items[j])) {
-          conflicts[i].set(j);
-          conflicts[j].set(i);
-        }
+    const size_t n = items.size();
+    std::vector<llvm::BitVector> conflicts =
+        reuse ? ranges.conflicts() : std::vector<llvm::BitVector>(n, llvm::BitVector(n, true));
     const int64_t live = maxLive(program, items);
     std::vector<int64_t> best;
     int64_t peak = INT64_MAX;
@@ -191,7 +216,9 @@ private:
     const bool many = n > kMany;
     auto attempt = [&](ArrayRef<unsigned> order) {
       bool improved = false;
-      for (Fit fit : many ? ArrayRef{Fit::First} : ArrayRef{Fit::First, Fit::Best}) {
+      for (Fit fit : {Fit::First, Fit::Best}) {
+        if (many && fit == Fit::Best)
+          continue;
         std::vector<int64_t> offsets;
         std::optional<int64_t> bytes = assign(items, conflicts, order, fit, peak, offsets);
         if (!bytes)
@@ -283,23 +310,35 @@ private:
 
   /// Puts one buffer after another into a gap between those in conflict with it, or behind all of
   /// them; returns the peak, nothing where it would not be below `bound`.
-  static std::optional<int64_t> assign(ArrayRef<Item> items, ArrayRef<llvm::BitVector> conflicts,
+  static std::optional<int64_t> assign(ArrayRef<Item> items,
+                                       ArrayRef<llvm::BitVector> conflicts,
                                        ArrayRef<unsigned> order, Fit fit, int64_t bound,
                                        std::vector<int64_t> &offsets) {
     struct Placed {
       int64_t begin, end;
       unsigned item;
+      bool operator<(const Placed &other) const { return begin < other.begin; }
     };
-    std::vector<Placed> placed; // by begin
+    std::vector<Placed> placed, near; // by begin
     placed.reserve(items.size());
-    offsets.assign(items.size(), 0);
+    offsets.assign(items.size(), -1);
     int64_t peak = 0;
     for (unsigned i : order) {
-      const int64_t size = items[i].size;
+      // Few conflicts are sorted, many are found among all that are placed.
+      constexpr size_t kFew = 16; // so many times fewer
       const llvm::BitVector &conflict = conflicts[i];
+      const bool few = conflict.count() * kFew < placed.size();
+      if (few) {
+        near.clear();
+        for (unsigned j : conflict.set_bits())
+          if (offsets[j] >= 0)
+            near.push_back({offsets[j], offsets[j] + items[j].size, j});
+        llvm::sort(near);
+      }
+      const int64_t size = items[i].size;
       int64_t end = 0, chosen = -1, smallest = INT64_MAX;
-      for (const Placed &other : placed) {
-        if (!conflict.test(other.item))
+      for (const Placed &other : few ? near : placed) {
+        if (!few && !conflict.test(other.item))
           continue;
         const int64_t gap = other.begin - end;
         if (gap >= size && gap < smallest) {
@@ -310,13 +349,13 @@ private:
         }
         end = std::max(end, other.end);
       }
-      offsets[i] = chosen < 0 ? end : chosen;
-      peak = std::max(peak, offsets[i] + size);
+      const int64_t begin = chosen < 0 ? end : chosen;
+      offsets[i] = begin;
+      peak = std::max(peak, begin + size);
       if (peak >= bound)
         return std::nullopt;
-      auto behind = llvm::upper_bound(
-          placed, offsets[i], [](int64_t offset, const Placed &p) { return offset < p.begin; });
-      placed.insert(behind, {offsets[i], offsets[i] + size, i});
+      const Placed own{begin, begin + size, i};
+      placed.insert(llvm::upper_bound(placed, own), own);
     }
     return peak;
   }
