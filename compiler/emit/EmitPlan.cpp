@@ -2,6 +2,7 @@
 #include "compiler/emit/EmitPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -11,16 +12,17 @@ namespace hydra {
 
 namespace {
 
-/// The entry of an enum by its name (`act.norm` is `act_norm`).
+/// The entry of an enum by its name.
 template <typename E, size_t N>
 std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
   for (E value : values)
-    if (StringRef text = nameOf(value);
-        text == name || text == name.str().replace(std::min(name.find('.'), name.size()),
-                                                   name.contains('.') ? 1 : 0, "_"))
+    if (StringRef(nameOf(value)) == name)
       return value;
   return std::nullopt;
 }
+
+/// The same word of plan files: the lists of both are alike (PlanWordsTest).
+template <typename To, typename From> To fileWord(From word) { return static_cast<To>(word); }
 
 std::optional<planfile::DType> dtypeOf(Type type) {
   if (type.isF32())
@@ -196,8 +198,8 @@ private:
     return layer;
   }
 
-  planfile::Phase phaseOf(Location loc, StringRef opClass) {
-    StringRef phase = "forward";
+  static planfile::Phase phaseOf(Location loc, OpClass opClass) {
+    Phase phase = Phase::forward;
     loc->walk([&](Location l) {
       if (ScopeAttr scope = scopeOf(l)) {
         phase = scope.getPhase();
@@ -205,10 +207,9 @@ private:
       }
       return WalkResult::advance();
     });
-    if (phase == "forward" && opClass == "loss")
-      return planfile::Phase::loss;
-    return known(byName(planfile::EnumValuesPhase(), planfile::EnumNamePhase, phase), loc, "phase",
-                 phase);
+    if (phase == Phase::forward && opClass == OpClass::loss)
+      phase = Phase::loss;
+    return fileWord<planfile::Phase>(phase);
   }
 
   uint32_t tensor(Value value) {
@@ -226,12 +227,9 @@ private:
     entry->shape.assign(type.getShape().begin(), type.getShape().end());
     SmallVector<int64_t> strides = plan::stridesOf(type);
     entry->strides.assign(strides.begin(), strides.end());
-    entry->segment = place.buffer.getSegment() == "persistent" ? planfile::SegmentKind::persistent
-                                                               : planfile::SegmentKind::transient;
+    entry->segment = fileWord<planfile::SegmentKind>(place.buffer.getSegment());
     entry->offset = place.buffer.getOffset().value_or(0) + place.bytes;
-    entry->category = known(byName(planfile::EnumValuesCategory(), planfile::EnumNameCategory,
-                                   place.buffer.getCategory()),
-                            value.getLoc(), "category", place.buffer.getCategory());
+    entry->category = fileWord<planfile::Category>(place.buffer.getCategory());
     entry->layer = layerOf(place.buffer.getLoc());
     entry->location = location(place.buffer.getLoc());
     entry->buffer = buffers.try_emplace(place.buffer, buffers.size() + 1).first->second;
@@ -375,31 +373,8 @@ private:
       entry->stream = block.getStreamNumber();
       entry->waits.assign(block.getAwaited().begin(), block.getAwaited().end());
       entry->signals = block.getSignalled();
-      if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
-        auto step = stepOf(launch, totals);
-        auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
-        planfile::LaunchT action;
-        action.kernel = kernels.lookup(kernel.getSymNameAttr());
-        int64_t limit = launch.getLimit().value_or(kernel.getRows());
-        if (backend().fileKind() == planfile::TargetKind::cpu) {
-          action.rows = limit;
-          action.grain = kernel.getGrain();
-        } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file->kernels.empty()) {
-          // Blocks share out rows in order. (Plans for reports have no kernels.)
-          int64_t grid = file->kernels[action.kernel]->grid.x();
-          action.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
-        }
-        step->action.Set(std::move(action));
-        if (auto other = op.getAttrOfType<DictionaryAttr>(plan::kAlternativeAttr))
-          addAlternative(*step, other);
-        entry->node.Set(std::move(*step));
-      } else if (auto call = dyn_cast<plan::CallOp>(op)) {
-        auto step = stepOf(call, totals);
-        planfile::LibraryCallT action;
-        action.function = call.getFunction().str();
-        action.attrs = attributes(call.getParameters());
-        step->action.Set(std::move(action));
-        entry->node.Set(std::move(*step));
+      if (auto step = dyn_cast<plan::StepInterface>(op)) {
+        entry->node.Set(std::move(*stepOf(step, totals)));
       } else if (auto loop = dyn_cast<plan::LoopOp>(op)) {
         planfile::LoopT node;
         node.count = loop.getCount();
@@ -433,27 +408,100 @@ private:
     return result;
   }
 
+  template <typename Table> static planfile::ActionUnion action(Table table) {
+    planfile::ActionUnion action;
+    action.Set(std::move(table));
+    return action;
+  }
+
+  planfile::ActionUnion actionOf(plan::LaunchOp op) {
+    auto kernel = module.lookupSymbol<plan::KernelOp>(op.getKernelAttr());
+    planfile::LaunchT launch;
+    launch.kernel = kernels.lookup(kernel.getSymNameAttr());
+    const int64_t limit = op.getLimit().value_or(kernel.getRows());
+    if (backend().fileKind() == planfile::TargetKind::cpu) {
+      launch.rows = limit;
+      launch.grain = kernel.getGrain();
+    } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file->kernels.empty()) {
+      // Blocks share out rows in order. (Plans for reports have no kernels.)
+      const int64_t grid = file->kernels[launch.kernel]->grid.x();
+      launch.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
+    }
+    return action(launch);
+  }
+
+  static planfile::ActionUnion actionOf(plan::MatmulOp op) {
+    planfile::MatmulT matmul;
+    matmul.transpose_a = op.getTransposeA();
+    matmul.transpose_b = op.getTransposeB();
+    matmul.bias = op.getBias() != nullptr;
+    matmul.accumulate = op.getAccumulate();
+    matmul.gelu = op.getGelu();
+    matmul.saves_sums = op.getSums() != nullptr;
+    matmul.reduced_reduction = op.getReducedReduction();
+    matmul.multiprocessors = op.getMultiprocessors();
+    return action(matmul);
+  }
+
+  template <typename Table, typename Op> static planfile::ActionUnion attention(Op op) {
+    Table table;
+    table.scale = op.getScale().convertToDouble();
+    table.causal = op.getCausal();
+    table.chunk = op.getChunk();
+    table.window = op.getWindow();
+    return action(table);
+  }
+  static planfile::ActionUnion actionOf(plan::AttentionOp op) {
+    return attention<planfile::AttentionT>(op);
+  }
+  static planfile::ActionUnion actionOf(plan::AttentionGradOp op) {
+    return attention<planfile::AttentionGradT>(op);
+  }
+
+  static planfile::ActionUnion actionOf(plan::EmbeddingGradOp) {
+    return action(planfile::EmbeddingGradT());
+  }
+  static planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
+  static planfile::ActionUnion actionOf(plan::FillOp op) {
+    planfile::FillT fill;
+    fill.value = op.getValue().convertToDouble();
+    return action(fill);
+  }
+  static planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
+
+  /// What takes the place of a launch.
+  static planfile::ActionUnion actionOf(plan::SubstituteAttr substitute) {
+    auto attention = [&](auto table) {
+      table.scale = substitute.getScale().getValueAsDouble();
+      table.causal = substitute.getCausal();
+      return action(table);
+    };
+    switch (substitute.getFunction()) {
+    case plan::LibraryFunction::nothing:
+      return action(planfile::NothingT());
+    case plan::LibraryFunction::attention:
+      return attention(planfile::AttentionT());
+    case plan::LibraryFunction::attention_grad:
+      return attention(planfile::AttentionGradT());
+    }
+    llvm_unreachable("all functions are above");
+  }
+
   /// The launch itself, and a library's function in its place.
-  static void addAlternative(planfile::StepT &step, DictionaryAttr other) {
+  static void addAlternatives(planfile::StepT &step, plan::SubstituteAttr substitute) {
     auto own = std::make_unique<planfile::AlternativeT>();
     own->description = "own kernel";
     step.alternatives.push_back(std::move(own));
-    auto call = std::make_unique<planfile::AlternativeT>();
-    call->description = "cuDNN";
-    call->function = other.getAs<StringAttr>("function").str();
-    SmallVector<NamedAttribute> rest;
-    llvm::copy_if(other, std::back_inserter(rest),
-                  [](NamedAttribute a) { return a.getName() != "function"; });
-    call->attrs = attributes(DictionaryAttr::get(other.getContext(), rest));
-    step.alternatives.push_back(std::move(call));
+    auto other = std::make_unique<planfile::AlternativeT>();
+    other->description = "cuDNN";
+    other->action = actionOf(substitute);
+    step.alternatives.push_back(std::move(other));
   }
 
-  template <typename Op> std::unique_ptr<planfile::StepT> stepOf(Op op, Totals &totals) {
+  std::unique_ptr<planfile::StepT> stepOf(plan::StepInterface op, Totals &totals) {
     auto step = std::make_unique<planfile::StepT>();
     step->name = op.getLabel().str();
-    step->op_class = known(byName(planfile::EnumValuesOpClass(), planfile::EnumNameOpClass,
-                                  op.getOpClass()),
-                           op.getLoc(), "class", op.getOpClass());
+    step->op_class = fileWord<planfile::OpClass>(op.getOpClass());
     step->phase = phaseOf(op.getLoc(), op.getOpClass());
     step->layer = layerOf(op.getLoc());
     step->location = location(op.getLoc());
@@ -461,47 +509,28 @@ private:
                                 1e6 * options.target.seconds(step->op_class, operandType(op),
                                                              op.getFlops(), op.getBytes()));
     totals.add(step->cost, 1);
-    for (auto [value, access] : llvm::zip(op.getArgs(), op.getAccess())) {
-      planfile::Access kind = access == plan::kRead    ? planfile::Access::read
-                              : access == plan::kWrite ? planfile::Access::write
-                                                       : planfile::Access::read_write;
-      step->args.emplace_back(planfile::ArgKind::buffer, kind, planfile::DType::f64, tensor(value),
-                              /*value=*/0);
-    }
+    for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))
+      step->args.emplace_back(planfile::ArgKind::buffer, fileWord<planfile::Access>(access),
+                              planfile::DType::f64, tensor(value), /*value=*/0);
+    step->action =
+        llvm::TypeSwitch<Operation *, planfile::ActionUnion>(op)
+            .Case<plan::LaunchOp, plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp,
+                  plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp>(
+                [&](auto own) { return actionOf(own); });
+    if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()))
+      if (std::optional<plan::SubstituteAttr> substitute = launch.getSubstitute())
+        addAlternatives(*step, *substitute);
     return step;
   }
 
-  /// The dtype of the first argument: for products, that of their operands.
-  template <typename Op> static std::string operandType(Op op) {
+  /// The dtype of the first argument: for matmuls, that of their operands.
+  static std::string operandType(plan::StepInterface op) {
     if (op.getArgs().empty())
       return "f32";
     std::string text;
     llvm::raw_string_ostream(text)
         << cast<MemRefType>(op.getArgs().front().getType()).getElementType();
     return text;
-  }
-
-  static std::vector<std::unique_ptr<planfile::AttrT>> attributes(DictionaryAttr dictionary) {
-    std::vector<std::unique_ptr<planfile::AttrT>> result;
-    for (NamedAttribute a : dictionary) {
-      auto entry = std::make_unique<planfile::AttrT>();
-      entry->name = a.getName().str();
-      if (auto real = dyn_cast<FloatAttr>(a.getValue())) {
-        entry->kind = planfile::AttrKind::real;
-        entry->real = real.getValueAsDouble();
-      } else if (auto integer = dyn_cast<IntegerAttr>(a.getValue())) {
-        entry->kind = planfile::AttrKind::integer;
-        entry->integer = integer.getInt();
-      } else if (auto text = dyn_cast<StringAttr>(a.getValue())) {
-        entry->kind = planfile::AttrKind::text;
-        entry->text = text.str();
-      } else {
-        entry->kind = planfile::AttrKind::flag;
-        entry->flag = true;
-      }
-      result.push_back(std::move(entry));
-    }
-    return result;
   }
 
   void emitPhases() {

@@ -1,10 +1,8 @@
-// Operations that become calls of the executor's library functions (runtime/calls/*.cpp say what
-// each takes).
+// Operations that become steps other than launches of generated kernels.
 #include "compiler/lowering/LibraryLowering.h"
 
 #include "dialects/hydra/Build.h"
 #include "dialects/plan/Plan.h"
-#include "runtime/calls/AttentionCall.h"
 
 using namespace mlir;
 
@@ -14,11 +12,10 @@ namespace {
 
 using plan::Lowering;
 
-SmallVector<Value> sources(Lowering &lowering, ValueRange values) {
-  return llvm::map_to_vector(values, [&](Value v) { return lowering.source(v); });
-}
-SmallVector<Value> targets(Lowering &lowering, ValueRange values) {
-  return llvm::map_to_vector(values, [&](Value v) { return lowering.target(v); });
+/// Makes a step for an operation.
+template <typename Step, typename... Args>
+void addStep(Lowering &lowering, Operation *op, Args &&...args) {
+  lowering.finish(op, Step::create(lowering.builder(), op->getLoc(), std::forward<Args>(args)...));
 }
 
 /// A vector as a matrix of one row, which is what a matmul takes; anything else as it is.
@@ -35,16 +32,19 @@ Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
                               buffer, b.getI64IntegerAttr(0));
 }
 
+/// Of a linear layer, whose weight is [out, in].
+template <typename Op> void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu) {
+  Value x = asMatrix(lowering, op, lowering.source(op.getX())), w = lowering.source(op.getW());
+  Value bias = op.getB() ? lowering.source(op.getB()) : Value();
+  addStep<plan::MatmulOp>(lowering, op, x, w, bias, c, sums, /*transpose_a=*/false,
+                          /*transpose_b=*/true, /*accumulate=*/false, gelu,
+                          op.getReducedReduction());
+}
+
 struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    Builder b(op->getContext());
-    SmallVector<Value> reads = sources(lowering, op->getOperands());
-    reads.front() = asMatrix(lowering, op, reads.front());
-    SmallVector<NamedAttribute> attributes{b.getNamedAttr("transpose_b", b.getUnitAttr())};
-    if (cast<LinearOp>(op).getReducedReduction())
-      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
-    lowering.call(op, "matmul", reads, {asMatrix(lowering, op, lowering.target(op->getResult(0)))},
-                  attributes);
+    addLinear(lowering, cast<LinearOp>(op),
+              asMatrix(lowering, op, lowering.target(op->getResult(0))), Value(), /*gelu=*/false);
     return success();
   }
 };
@@ -52,20 +52,11 @@ struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLower
 struct LinearGeluLowering
     : plan::PlanLoweringOpInterface::ExternalModel<LinearGeluLowering, LinearGeluOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    Builder b(op->getContext());
     auto linear = cast<LinearGeluOp>(op);
-    SmallVector<Value> reads = sources(lowering, op->getOperands());
-    reads.front() = asMatrix(lowering, op, reads.front());
-    SmallVector<Value> writes;
-    for (Value result : op->getResults())
-      writes.push_back(asMatrix(lowering, op, lowering.target(result)));
-    SmallVector<NamedAttribute> attributes{b.getNamedAttr("transpose_b", b.getUnitAttr()),
-                                           b.getNamedAttr("gelu", b.getUnitAttr())};
-    if (linear.getSaving())
-      attributes.push_back(b.getNamedAttr("saving", b.getUnitAttr()));
-    if (linear.getReducedReduction())
-      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
-    lowering.call(op, "matmul", reads, writes, attributes);
+    SmallVector<Value> writes = llvm::map_to_vector(op->getResults(), [&](Value result) {
+      return asMatrix(lowering, op, lowering.target(result));
+    });
+    addLinear(lowering, linear, writes[0], linear.getSaving() ? writes[1] : Value(), /*gelu=*/true);
     return success();
   }
 };
@@ -73,74 +64,45 @@ struct LinearGeluLowering
 struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLowering, MatmulOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto matmul = cast<MatmulOp>(op);
-    Builder b(op->getContext());
-    SmallVector<NamedAttribute> attributes;
-    if (matmul.getTransposeA())
-      attributes.push_back(b.getNamedAttr("transpose_a", b.getUnitAttr()));
-    if (matmul.getTransposeB())
-      attributes.push_back(b.getNamedAttr("transpose_b", b.getUnitAttr()));
-    if (matmul.getReducedReduction())
-      attributes.push_back(b.getNamedAttr("reduced_reduction", b.getUnitAttr()));
-    SmallVector<Value> reads = sources(lowering, {matmul.getA(), matmul.getB()});
+    Value a = lowering.source(matmul.getA()), b = lowering.source(matmul.getB());
     Value target = lowering.target(matmul.getC());
-    if (!matmul.getAddend()) {
-      lowering.call(op, "matmul", reads, {target}, attributes);
-      return success();
-    }
-    if (Value addend = lowering.source(matmul.getAddend()); addend != target)
-      lowering.call(op, "copy", {addend}, {target});
-    attributes.push_back(b.getNamedAttr("accumulate", b.getUnitAttr()));
-    lowering.update(op, "matmul", reads, {target}, attributes);
+    if (matmul.getAddend())
+      if (Value addend = lowering.source(matmul.getAddend()); addend != target)
+        addStep<plan::CopyOp>(lowering, op, addend, target);
+    addStep<plan::MatmulOp>(lowering, op, a, b, Value(), target, Value(), matmul.getTransposeA(),
+                            matmul.getTransposeB(), matmul.getAddend() != nullptr, /*gelu=*/false,
+                            matmul.getReducedReduction());
     return success();
   }
 };
-
-template <typename Op> SmallVector<NamedAttribute> attentionAttributes(Op op) {
-  Builder b(op.getContext());
-  SmallVector<NamedAttribute> attributes{b.getNamedAttr("scale", b.getF64FloatAttr(op.getScale()))};
-  if (op.getCausal())
-    attributes.push_back(b.getNamedAttr("causal", b.getUnitAttr()));
-  if (op.maskChunk())
-    attributes.push_back(b.getNamedAttr("chunk", b.getI64IntegerAttr(op.maskChunk())));
-  if (op.maskWindow())
-    attributes.push_back(b.getNamedAttr("window", b.getI64IntegerAttr(op.maskWindow())));
-  return attributes;
-}
 
 struct AttentionLowering
     : plan::PlanLoweringOpInterface::ExternalModel<AttentionLowering, AttentionOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    lowering.call(op, "attention", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()), attentionAttributes(cast<AttentionOp>(op)));
+    auto attention = cast<AttentionOp>(op);
+    Value q = lowering.source(attention.getQ()), k = lowering.source(attention.getK()),
+          v = lowering.source(attention.getV());
+    Value o = lowering.target(op->getResult(0));
+    Value lse = op->getNumResults() > 1 ? lowering.target(op->getResult(1)) : Value();
+    addStep<plan::AttentionOp>(lowering, op, q, k, v, o, lse, llvm::APFloat(attention.getScale()),
+                               attention.getCausal(), attention.maskChunk(),
+                               attention.maskWindow());
     return success();
   }
 };
-
-/// Bytes of workspace of the CPU's attention_grad.
-int64_t attentionGradWorkspace(AttentionGradOp op) {
-  ArrayRef<int64_t> q = build::shapeOf(op.getQ()), k = build::shapeOf(op.getK()),
-                    v = build::shapeOf(op.getV());
-  runtime::AttentionShape shape;
-  shape.batch = q[0];
-  shape.queries = q[1];
-  shape.heads = q[2];
-  shape.headDim = q[3];
-  shape.keys = k[1];
-  shape.kvHeads = k[2];
-  shape.valueDim = v[3];
-  return runtime::attentionWorkspaceBytes(shape,
-                                          build::typeOf(op.getDq()).getElementType().isF32());
-}
 
 struct AttentionGradLowering
     : plan::PlanLoweringOpInterface::ExternalModel<AttentionGradLowering, AttentionGradOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     auto grad = cast<AttentionGradOp>(op);
-    SmallVector<Value> reads = sources(lowering, op->getOperands());
-    SmallVector<Value> writes = targets(lowering, op->getResults());
-    writes.push_back(lowering.scratch(op, {attentionGradWorkspace(grad) / 4},
-                                      Float32Type::get(op->getContext())));
-    lowering.call(op, "attention_grad", reads, writes, attentionAttributes(grad));
+    SmallVector<Value> args = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return lowering.source(operand); });
+    for (Value result : op->getResults())
+      args.push_back(lowering.target(result));
+    addStep<plan::AttentionGradOp>(lowering, op, args[0], args[1], args[2], args[3], args[4],
+                                   args[5], args[6], args[7], args[8], /*workspace=*/Value(),
+                                   llvm::APFloat(grad.getScale()), grad.getCausal(),
+                                   grad.maskChunk(), grad.maskWindow());
     return success();
   }
 };
@@ -148,23 +110,24 @@ struct AttentionGradLowering
 struct EmbeddingGradLowering
     : plan::PlanLoweringOpInterface::ExternalModel<EmbeddingGradLowering, EmbeddingGradOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    lowering.call(op, "embedding_grad", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()));
+    Value tokens = lowering.source(op->getOperand(0)), dx = lowering.source(op->getOperand(1));
+    addStep<plan::EmbeddingGradOp>(lowering, op, tokens, dx, lowering.target(op->getResult(0)));
     return success();
   }
 };
 
 struct CompactLowering : plan::PlanLoweringOpInterface::ExternalModel<CompactLowering, CompactOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    lowering.call(op, "compact", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()));
+    auto compact = cast<CompactOp>(op);
+    Value mask = lowering.source(compact.getMask());
+    Value index = lowering.target(op->getResult(0)), place = lowering.target(op->getResult(1));
+    addStep<plan::CompactOp>(lowering, op, mask, index, place, lowering.target(op->getResult(2)));
     return success();
   }
 };
 
 void fill(Operation *op, Lowering &lowering, Value target, double value) {
-  Builder b(op->getContext());
-  lowering.call(op, "fill", {}, {target}, {b.getNamedAttr("value", b.getF64FloatAttr(value))});
+  addStep<plan::FillOp>(lowering, op, target, llvm::APFloat(value));
 }
 
 struct ConstantLowering
@@ -195,8 +158,8 @@ struct ConcatLowering : plan::PlanLoweringOpInterface::ExternalModel<ConcatLower
     for (auto [i, value] : llvm::enumerate(concat.getParts())) {
       int64_t size = build::shapeOf(value)[concat.getAxis()];
       if (!lowering.isInPlace(op, i))
-        lowering.call(op, "copy", {lowering.source(value)},
-                      {part(lowering, op, whole, concat.getAxis(), start, size)});
+        addStep<plan::CopyOp>(lowering, op, lowering.source(value),
+                              part(lowering, op, whole, concat.getAxis(), start, size));
       start += size;
     }
     return success();
@@ -210,8 +173,8 @@ struct PadLowering : plan::PlanLoweringOpInterface::ExternalModel<PadLowering, P
     int64_t axis = pad.getAxis(), size = build::shapeOf(pad.getX())[axis];
     if (pad.getBefore())
       fill(op, lowering, part(lowering, op, whole, axis, 0, pad.getBefore()), 0.0);
-    lowering.call(op, "copy", {lowering.source(pad.getX())},
-                  {part(lowering, op, whole, axis, pad.getBefore(), size)});
+    addStep<plan::CopyOp>(lowering, op, lowering.source(pad.getX()),
+                          part(lowering, op, whole, axis, pad.getBefore(), size));
     if (pad.getAfter())
       fill(op, lowering, part(lowering, op, whole, axis, pad.getBefore() + size, pad.getAfter()),
            0.0);
@@ -221,8 +184,8 @@ struct PadLowering : plan::PlanLoweringOpInterface::ExternalModel<PadLowering, P
 
 struct CopyLowering : plan::PlanLoweringOpInterface::ExternalModel<CopyLowering, CopyOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    lowering.call(op, "copy", sources(lowering, op->getOperands()),
-                  targets(lowering, op->getResults()));
+    Value from = lowering.source(op->getOperand(0));
+    addStep<plan::CopyOp>(lowering, op, from, lowering.target(op->getResult(0)));
     return success();
   }
 };
@@ -244,7 +207,7 @@ struct ShapeLowering
         b, op->getLoc(),
         plan::bufferType(build::shapeOf(op->getResult(0)), view->strides, type.getElementType()),
         from, b.getI64IntegerAttr(view->offset));
-    lowering.call(op, "copy", {seen}, {lowering.target(op->getResult(0))});
+    addStep<plan::CopyOp>(lowering, op, seen, lowering.target(op->getResult(0)));
     return success();
   }
 };

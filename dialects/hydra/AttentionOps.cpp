@@ -175,7 +175,7 @@ int64_t AttentionOp::flops() {
   return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
       .products(1, 1);
 }
-StringRef AttentionOp::costClass() { return "attention"; }
+OpClass AttentionOp::costClass() { return OpClass::attention; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
 bool AttentionOp::takesBf16(unsigned) { return true; }
 /// Row statistics [B, H, S] are dense; everything else has any strides but the last.
@@ -236,7 +236,7 @@ int64_t AttentionGradOp::flops() {
   return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
       .products(3, 2);
 }
-StringRef AttentionGradOp::costClass() { return "attention"; }
+OpClass AttentionGradOp::costClass() { return OpClass::attention; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
 bool AttentionGradOp::takesBf16(unsigned operand) { return operand != 5; } // all but lse
 OperandLayout AttentionGradOp::resultLayout(unsigned i) {

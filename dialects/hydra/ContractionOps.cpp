@@ -66,7 +66,7 @@ LogicalResult LinearOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
 int64_t LinearOp::flops() {
   return productOf({2, build::typeOf(getY()).getNumElements(), build::shapeOf(getW())[1]});
 }
-StringRef LinearOp::costClass() { return "gemm"; }
+OpClass LinearOp::costClass() { return OpClass::gemm; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
 /// The bias has the type of the result, as libraries want it.
 bool LinearOp::takesBf16(unsigned operand) { return operand < 2 || !getDtype(); }
@@ -120,7 +120,7 @@ LogicalResult LinearGeluOp::evaluate(ArrayRef<const RefTensor *> in,
 int64_t LinearGeluOp::flops() {
   return productOf({build::typeOf(getY()).getNumElements(), 2 * build::shapeOf(getW())[1] + 1});
 }
-StringRef LinearGeluOp::costClass() { return "gemm"; }
+OpClass LinearGeluOp::costClass() { return OpClass::gemm; }
 Precision LinearGeluOp::precisionClass() { return Precision::Matmul; }
 bool LinearGeluOp::takesBf16(unsigned) { return true; }
 SmallVector<unsigned> LinearGeluOp::overwritableOperands(unsigned) { return {}; }
@@ -194,7 +194,7 @@ int64_t MatmulOp::flops() {
       matmulSizes(build::shapeOf(getA()), build::shapeOf(getB()), getTransposeA(), getTransposeB());
   return productOf({2, build::typeOf(getC()).getNumElements(), s.k});
 }
-StringRef MatmulOp::costClass() { return "gemm"; }
+OpClass MatmulOp::costClass() { return OpClass::gemm; }
 Precision MatmulOp::precisionClass() {
   return getFullPrecision() ? Precision::Full : Precision::Matmul;
 }
@@ -324,7 +324,7 @@ static int64_t bytesOf(Value v) {
 }
 
 int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
-StringRef EmbeddingOp::costClass() { return "gather_scatter"; }
+OpClass EmbeddingOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingOp::precisionClass() { return Precision::Follow; }
 bool EmbeddingOp::takesBf16(unsigned) { return true; }
 
@@ -382,7 +382,7 @@ LogicalResult EmbeddingGradOp::evaluate(ArrayRef<const RefTensor *> in,
 int64_t EmbeddingGradOp::bytes() {
   return bytesOf(getTokens()) + bytesOf(getDx()) + bytesOf(getGrad());
 }
-StringRef EmbeddingGradOp::costClass() { return "gather_scatter"; }
+OpClass EmbeddingGradOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingGradOp::precisionClass() { return Precision::Full; }
 bool EmbeddingGradOp::takesBf16(unsigned) { return false; }
 

@@ -7,6 +7,8 @@
 using namespace mlir;
 
 #include "dialects/hydra/HydraDialect.cpp.inc"
+#include "dialects/hydra/HydraEnums.cpp.inc"
+
 #include "dialects/hydra/HydraInterfaces.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
@@ -61,7 +63,7 @@ ScopeAttr scopeOf(Location loc) {
   return fused ? fused.getMetadata() : ScopeAttr();
 }
 
-static Location rescope(Location loc, StringRef path, StringRef phase) {
+static Location rescope(Location loc, StringRef path, Phase phase) {
   auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
   Location inner = fused ? fused.getLocations().front() : loc;
   return FusedLoc::get(loc.getContext(), {inner}, ScopeAttr::get(loc.getContext(), path, phase));
@@ -69,10 +71,10 @@ static Location rescope(Location loc, StringRef path, StringRef phase) {
 
 Location withLayer(Location loc, StringRef path) {
   ScopeAttr scope = scopeOf(loc);
-  return rescope(loc, path, scope ? scope.getPhase() : "forward");
+  return rescope(loc, path, scope ? scope.getPhase() : Phase::forward);
 }
 
-Location withPhase(Location loc, StringRef phase) {
+Location withPhase(Location loc, Phase phase) {
   ScopeAttr scope = scopeOf(loc);
   return rescope(loc, scope ? scope.getPath() : "", phase);
 }

@@ -346,16 +346,16 @@ int64_t FusedOp::bytes() {
   return n;
 }
 
-StringRef FusedOp::costClass() {
-  StringRef name = "elementwise";
+OpClass FusedOp::costClass() {
+  OpClass largest = OpClass::elementwise;
   int64_t most = -1;
   for (Operation &op : getBlock().without_terminator()) {
     if (op.getNumOperands() == 0 || isa<ReshapeOp, BroadcastOp>(op) || flopsOf(op) <= most)
       continue;
     most = flopsOf(op);
-    name = cast<CostOpInterface>(op).costClass();
+    largest = cast<CostOpInterface>(op).costClass();
   }
-  return name;
+  return largest;
 }
 
 //===-- Emission ----------------------------------------------------------------------------===//

@@ -143,7 +143,7 @@ inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
 /// `loc` tagged with a stack element or a phase for reports (see ScopeAttr); tags that are there
 /// already stay unless replaced.
 mlir::Location withLayer(mlir::Location loc, llvm::StringRef path);
-mlir::Location withPhase(mlir::Location loc, llvm::StringRef phase);
+mlir::Location withPhase(mlir::Location loc, Phase phase);
 /// The tags of a location; null if it has none.
 ScopeAttr scopeOf(mlir::Location loc);
 

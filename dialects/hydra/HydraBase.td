@@ -9,6 +9,7 @@ include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/hydra/HydraEnums.td"
 include "dialects/hydra/HydraInterfaces.td"
 
 def Hydra_Dialect : Dialect {
@@ -70,14 +71,18 @@ def Hydra_InitAttr : AttrDef<Hydra_Dialect, "Init"> {
   let genVerifyDecl = 1;
 }
 
+def Hydra_OpClassAttr : EnumAttr<Hydra_Dialect, Hydra_OpClass, "op_class"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
   let mnemonic = "scope";
   let summary = "where in the model and the step an operation came from; for reports only";
   let description = [{
     Carried as the metadata of a fused location. `path` is the unrolled stack element, such as
-    `layers.3`, or empty; `phase` is `forward`, `backward` or `optimizer`.
+    `layers.3`, or empty.
   }];
-  let parameters = (ins StringRefParameter<>:$path, StringRefParameter<>:$phase);
+  let parameters = (ins StringRefParameter<>:$path, EnumParameter<Hydra_Phase>:$phase);
   let assemblyFormat = "`<` $path `,` $phase `>`";
 }
 

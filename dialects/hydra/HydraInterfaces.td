@@ -59,7 +59,7 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
     InterfaceMethod<"Bytes read and written by one execution that starts and ends in memory.",
       "int64_t", "bytes", (ins), "", [{ return ::hydra::operandAndResultBytes($_op); }]>,
     InterfaceMethod<"The class of models.md section 7 under which reports count it.",
-      "::llvm::StringRef", "costClass", (ins), "", [{ return "elementwise"; }]>,
+      "::hydra::OpClass", "costClass", (ins), "", [{ return ::hydra::OpClass::elementwise; }]>,
   ];
 }
 

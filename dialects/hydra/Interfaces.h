@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "dialects/hydra/HydraEnums.h.inc"
+
 namespace hydra {
 
 /// The product of sizes or counts; the largest number in place of a larger one.

@@ -55,7 +55,7 @@ static int64_t sumOver(LoopOp loop, int64_t (CostOpInterface::*of)()) {
 
 int64_t LoopOp::flops() { return sumOver(*this, &CostOpInterface::flops); }
 int64_t LoopOp::bytes() { return sumOver(*this, &CostOpInterface::bytes); }
-StringRef LoopOp::costClass() { return "scan"; }
+OpClass LoopOp::costClass() { return OpClass::scan; }
 
 //===-- Precision ---------------------------------------------------------------------------===//
 

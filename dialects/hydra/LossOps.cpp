@@ -50,7 +50,7 @@ double logSumExp(const double *z, int64_t n) {
 } // namespace
 
 #define LOSS_OP(Op, precision)                                                                     \
-  StringRef Op::costClass() { return "loss"; }                                                     \
+  OpClass Op::costClass() { return OpClass::loss; }                                                \
   Precision Op::precisionClass() { return precision; }
 LOSS_OP(CrossEntropyOp, Precision::Exact)
 LOSS_OP(CrossEntropyGradOp, Precision::Exact)

@@ -21,7 +21,7 @@ static RowForm formOfLetter(char letter) {
   int64_t Op::flops() {                                                                            \
     return perElement * build::typeOf(getOperation()->getOperand(0)).getNumElements();             \
   }                                                                                                \
-  StringRef Op::costClass() { return cost; }                                                       \
+  OpClass Op::costClass() { return OpClass::cost; }                                                \
   Precision Op::precisionClass() { return precision; }                                             \
   bool Op::takesBf16(unsigned operand) { return operandForm(operand) != RowForm::Row; }            \
   SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
@@ -39,13 +39,13 @@ static RowForm formOfLetter(char letter) {
   RowForm Op::resultForm(unsigned result) { return formOfLetter(resultForms[result]); }            \
   bool Op::sumsOverRows(unsigned result) { return resultForm(result) == RowForm::Column; }
 
-ROW_OP(RmsNormOp, 4, "norm", Precision::Full, 1, "tc", "tr")
-ROW_OP(RmsNormGradOp, 8, "norm", Precision::Full, 1, "ttcr", "tc")
-ROW_OP(LayerNormOp, 7, "norm", Precision::Full, 1, "tcc", "trr")
-ROW_OP(LayerNormGradOp, 11, "norm", Precision::Full, 1, "ttcrr", "tcc")
-ROW_OP(SoftmaxOp, 4, "softmax", Precision::Full, 1, "t", "t")
-ROW_OP(SoftmaxGradOp, 4, "softmax", Precision::Full, 1, "tt", "t")
-ROW_OP(RopeOp, 3, "elementwise", Precision::Follow, 2, "t", "t")
+ROW_OP(RmsNormOp, 4, norm, Precision::Full, 1, "tc", "tr")
+ROW_OP(RmsNormGradOp, 8, norm, Precision::Full, 1, "ttcr", "tc")
+ROW_OP(LayerNormOp, 7, norm, Precision::Full, 1, "tcc", "trr")
+ROW_OP(LayerNormGradOp, 11, norm, Precision::Full, 1, "ttcrr", "tcc")
+ROW_OP(SoftmaxOp, 4, softmax, Precision::Full, 1, "t", "t")
+ROW_OP(SoftmaxGradOp, 4, softmax, Precision::Full, 1, "tt", "t")
+ROW_OP(RopeOp, 3, elementwise, Precision::Follow, 2, "t", "t")
 #undef ROW_OP
 
 // Only the rotation reads other columns than its own.

@@ -66,7 +66,7 @@ LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 }
 
 int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
-StringRef AdamWOp::costClass() { return "optimizer"; }
+OpClass AdamWOp::costClass() { return OpClass::optimizer; }
 Precision AdamWOp::precisionClass() { return Precision::Exact; }
 bool AdamWOp::takesBf16(unsigned operand) { return operand < 4; } // not numbers of the step
 SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
@@ -132,7 +132,7 @@ int64_t GlobalNormOp::flops() {
     n += 2 * build::typeOf(v).getNumElements();
   return n;
 }
-StringRef GlobalNormOp::costClass() { return "optimizer"; }
+OpClass GlobalNormOp::costClass() { return OpClass::optimizer; }
 Precision GlobalNormOp::precisionClass() { return Precision::Exact; }
 bool GlobalNormOp::takesBf16(unsigned) { return true; }
 SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }

@@ -150,7 +150,7 @@ static double plus(double a, double b) { return a + b; }
     return inferReduction(infer, op.getX(), op.getAxes(), op.getKeep(), types);                    \
   }                                                                                                \
   int64_t Op::flops() { return build::typeOf(getX()).getNumElements(); }                           \
-  StringRef Op::costClass() { return "reduce"; }                                                   \
+  OpClass Op::costClass() { return OpClass::reduce; }                                              \
   Precision Op::precisionClass() { return Precision::Full; }                                       \
   bool Op::takesBf16(unsigned) { return false; } // sums stay f32
 

@@ -6,9 +6,9 @@ using namespace mlir;
 
 namespace hydra {
 
-StringRef TopKOp::costClass() { return "gather_scatter"; }
-StringRef CompactOp::costClass() { return "gather_scatter"; }
-StringRef TakeRowsOp::costClass() { return "gather_scatter"; }
+OpClass TopKOp::costClass() { return OpClass::gather_scatter; }
+OpClass CompactOp::costClass() { return OpClass::gather_scatter; }
+OpClass TakeRowsOp::costClass() { return OpClass::gather_scatter; }
 Precision TopKOp::precisionClass() { return Precision::Exact; }
 Precision CompactOp::precisionClass() { return Precision::Exact; }
 Precision TakeRowsOp::precisionClass() { return Precision::Move; }

@@ -10,7 +10,7 @@ namespace hydra {
 
 #define SHAPE_COST(Op)                                                                             \
   int64_t Op::flops() { return 0; }                                                                \
-  StringRef Op::costClass() { return "copy_cast"; }                                                \
+  OpClass Op::costClass() { return OpClass::copy_cast; }                                           \
   Precision Op::precisionClass() { return Precision::Move; }
 
 #define VIEW_OF_FIRST(Op)                                                                          \

@@ -22,15 +22,8 @@ public:
   /// Whether part `part` of a concatenation already lies in its place.
   virtual bool isInPlace(mlir::Operation *concat, unsigned part) = 0;
 
-  /// Adds a call of a library function; `op` gives place, cost and class. `reads` come first.
-  virtual void call(mlir::Operation *op, llvm::StringRef function, mlir::ValueRange reads,
-                    mlir::ValueRange writes,
-                    llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) = 0;
-
-  /// The same for a function that reads `updates` and writes them.
-  virtual void update(mlir::Operation *op, llvm::StringRef function, mlir::ValueRange reads,
-                      mlir::ValueRange updates,
-                      llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) = 0;
+  /// Counts a step that was made for `op`, and notes its work, class and name from there.
+  virtual void finish(mlir::Operation *op, mlir::Operation *step) = 0;
 
 protected:
   explicit Lowering(mlir::MLIRContext *context) : b(context) {}

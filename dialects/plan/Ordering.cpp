@@ -59,16 +59,12 @@ bool ListOrder::isTotal() const {
 SmallVector<BufferUse> usesOf(Operation *block) {
   SmallVector<BufferUse> uses;
   block->walk([&](Operation *op) {
-    auto add = [&](OperandRange args, ArrayRef<int64_t> access) {
-      for (auto [value, kind] : llvm::zip(args, access))
-        uses.push_back({value, kind != kRead});
-    };
-    if (auto launch = dyn_cast<LaunchOp>(op))
-      add(launch.getArgs(), launch.getAccess());
-    else if (auto call = dyn_cast<CallOp>(op))
-      add(call.getArgs(), call.getAccess());
-    else if (auto choice = dyn_cast<SwitchOp>(op))
+    if (auto step = dyn_cast<StepInterface>(op)) {
+      for (auto [value, access] : llvm::zip_equal(step.getArgs(), step.getAccesses()))
+        uses.push_back({value, access != kRead});
+    } else if (auto choice = dyn_cast<SwitchOp>(op)) {
       uses.push_back({choice.getSelector(), false});
+    }
   });
   return uses;
 }

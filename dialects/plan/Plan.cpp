@@ -6,6 +6,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -74,6 +75,9 @@ static void printMoving(OpAsmPrinter &p, Operation *, OperandRange moving, TypeR
 }
 
 #include "dialects/plan/PlanDialect.cpp.inc"
+#include "dialects/plan/PlanEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/plan/PlanAttributes.cpp.inc"
 #include "dialects/plan/PlanInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/plan/PlanOps.cpp.inc"
@@ -84,6 +88,10 @@ void PlanDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/plan/PlanOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/plan/PlanAttributes.cpp.inc"
       >();
 }
 
@@ -136,13 +144,39 @@ MemRefType bufferType(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, Type e
                          StridedLayoutAttr::get(element.getContext(), /*offset=*/0, strides));
 }
 
+//===-- Steps -------------------------------------------------------------------------------===//
+
+SmallVector<Access> LaunchOp::getAccesses() {
+  return llvm::map_to_vector(getAccess(), [](int64_t kind) { return static_cast<Access>(kind); });
+}
+
+/// The first arguments are read, the rest written.
+static SmallVector<Access> readsFirst(Operation *step, unsigned reads) {
+  SmallVector<Access> accesses(step->getNumOperands(), kWrite);
+  std::fill_n(accesses.begin(), reads, kRead);
+  return accesses;
+}
+
+SmallVector<Access> MatmulOp::getAccesses() {
+  const unsigned reads = getBias() ? 3 : 2;
+  SmallVector<Access> accesses = readsFirst(*this, reads);
+  if (getAccumulate())
+    accesses[reads] = kUpdate;
+  return accesses;
+}
+void MatmulOp::countOnMultiprocessors(int64_t count) { setMultiprocessors(count); }
+
+SmallVector<Access> AttentionOp::getAccesses() { return readsFirst(*this, 3); }
+SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6); }
+SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
+SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }
+SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
+
 //===-- Verifiers ---------------------------------------------------------------------------===//
 
 LogicalResult BufferOp::verify() {
-  bool persistent = getSegment() == "persistent";
-  if (!persistent && getSegment() != "transient")
-    return emitOpError() << "has segment '" << getSegment() << "'; expected persistent or transient";
-  if (persistent != isa<PlanModuleOp>((*this)->getParentOp()))
+  if (isTransient() == isa<PlanModuleOp>((*this)->getParentOp()))
     return emitOpError("persistent buffers belong into the module, transient ones into a program");
   auto type = cast<MemRefType>(getType());
   if (!type.hasStaticShape() || !type.getLayout().isIdentity())
@@ -164,18 +198,6 @@ LogicalResult ViewOp::verify() {
   return success();
 }
 
-template <typename Op> static LogicalResult verifyStep(Op op) {
-  if (op.getAccess().size() != op.getArgs().size())
-    return op.emitOpError() << "has " << op.getArgs().size() << " arguments but "
-                            << op.getAccess().size() << " kinds of access";
-  for (int64_t kind : op.getAccess())
-    if (kind < kRead || kind > kUpdate)
-      return op.emitOpError() << "has the unknown access " << kind;
-  return success();
-}
-
-LogicalResult CallOp::verify() { return verifyStep(*this); }
-
 LogicalResult LaunchOp::verify() {
   auto module = (*this)->getParentOfType<PlanModuleOp>();
   auto kernel = module ? module.lookupSymbol<KernelOp>(getKernelAttr()) : KernelOp();
@@ -186,7 +208,27 @@ LogicalResult LaunchOp::verify() {
   if (all != each && (each == 0 || all % each != 0 || all > most))
     return emitOpError() << "has " << all << " arguments; expected " << each << " for each of up to "
                          << kernel.getInstances().value_or(1) << " instances";
-  return verifyStep(*this);
+  if (getAccess().size() != getArgs().size())
+    return emitOpError() << "has " << getArgs().size() << " arguments but " << getAccess().size()
+                         << " kinds of access";
+  for (int64_t kind : getAccess())
+    if (kind < kRead || kind > kUpdate)
+      return emitOpError() << "has the unknown access " << kind;
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  if (getSums() && !getGelu())
+    return emitOpError("saves sums, which only gelu leaves");
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  auto from = cast<MemRefType>(getFrom().getType()), to = cast<MemRefType>(getTo().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "copies " << from << " to " << to
+                         << "; expected the same shape and element type";
+  return success();
 }
 
 LogicalResult LoopOp::verify() {

@@ -6,25 +6,31 @@
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/plan/Lowering.h"
 
 #include "dialects/plan/PlanDialect.h.inc"
-#include "dialects/plan/PlanInterfaces.h.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/plan/PlanOps.h.inc"
+#include "dialects/plan/PlanEnums.h.inc"
 
 namespace hydra::plan {
 
 /// How a step uses an argument.
 enum Access : int64_t { kRead = 0, kWrite = 1, kUpdate = 2 };
 
-/// Of a launch: the function and attributes of a library call on the same arguments that can stand in
-/// for it.
-inline constexpr llvm::StringLiteral kAlternativeAttr = "plan.alternative";
+} // namespace hydra::plan
+
+#include "dialects/plan/PlanInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/plan/PlanAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/plan/PlanOps.h.inc"
+
+namespace hydra::plan {
 
 /// The `plan.buffer` behind views, and the first element's distance from its start.
 struct Place {

@@ -17,6 +17,46 @@ def BlockInterface : OpInterface<"BlockInterface"> {
   ];
 }
 
+def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
+  let cppNamespace = "::hydra::plan";
+  let description = [{
+    A block that works on buffers, all of them operands: its effects, its work, and how it falls
+    apart. What reports and the cost model say of a step is in the attributes `flops`, `bytes`,
+    `op_class` and `label`; they decide nothing.
+  }];
+  let methods = [
+    InterfaceMethod<"The buffers, in the order of the step's arguments in a plan file.",
+      "::mlir::OperandRange", "getArgs", (ins), "", [{ return $_op->getOperands(); }]>,
+    InterfaceMethod<"How the step uses each argument.",
+      "::llvm::SmallVector<::hydra::plan::Access>", "getAccesses", (ins)>,
+    InterfaceMethod<[{
+        Into `slices` independent parts: of each argument, how many of its leading dimensions number
+        the slices; 0 for one that all slices share. Failure where the step does not fall apart.
+      }],
+      "::llvm::FailureOr<::llvm::SmallVector<unsigned>>", "slicedDimensions",
+      (ins "int64_t":$slices), "", [{ (void)slices; return ::mlir::failure(); }]>,
+    InterfaceMethod<"Tells a step that runs beside others how many multiprocessors to count on.",
+      "void", "countOnMultiprocessors", (ins "int64_t":$count), "", [{ (void)count; }]>,
+    InterfaceMethod<"", "uint64_t", "getFlops", (ins), "", [{ return $_op.getFlops(); }]>,
+    InterfaceMethod<"", "uint64_t", "getBytes", (ins), "", [{ return $_op.getBytes(); }]>,
+    InterfaceMethod<"", "::hydra::OpClass", "getOpClass", (ins), "",
+      [{ return $_op.getOpClass(); }]>,
+    InterfaceMethod<"", "::llvm::StringRef", "getLabel", (ins), "", [{ return $_op.getLabel(); }]>,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Arithmetic operations and bytes of traffic.
+    void setWork(int64_t flops, int64_t bytes) {
+      ::mlir::Builder b($_op->getContext());
+      $_op->setAttr("flops", b.getI64IntegerAttr(flops));
+      $_op->setAttr("bytes", b.getI64IntegerAttr(bytes));
+    }
+    void setReported(::hydra::OpClass opClass, ::llvm::StringRef label) {
+      $_op->setAttr("op_class", ::hydra::OpClassAttr::get($_op->getContext(), opClass));
+      $_op->setAttr("label", ::mlir::StringAttr::get($_op->getContext(), label));
+    }
+  }];
+}
+
 def PlanLoweringOpInterface : OpInterface<"PlanLoweringOpInterface"> {
   let cppNamespace = "::hydra::plan";
   let description = [{

@@ -3,6 +3,7 @@
 #define HYDRA_PLAN_OPS_TD
 
 include "dialects/hydra/HydraBase.td"
+include "dialects/plan/PlanEnums.td"
 include "dialects/plan/PlanInterfaces.td"
 
 def Plan_Dialect : Dialect {
@@ -22,6 +23,22 @@ def Plan_Dialect : Dialect {
     valid serial order. runtime/plan/plan.fbs is the file form of the same things, word for word.
   }];
   let dependentDialects = ["::hydra::HydraDialect"];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Plan_SegmentAttr : EnumAttr<Plan_Dialect, Plan_Segment, "segment">;
+def Plan_CategoryAttr : EnumAttr<Plan_Dialect, Plan_Category, "category">;
+
+def Plan_SubstituteAttr : AttrDef<Plan_Dialect, "Substitute"> {
+  let mnemonic = "substitute";
+  let summary = "a library's function in place of a launch";
+  let description = [{
+    `nothing`: what the launch does is done by the function that stands in for an earlier one.
+  }];
+  let parameters = (ins EnumParameter<Plan_LibraryFunction>:$function,
+                        OptionalParameter<"::mlir::FloatAttr">:$scale,
+                        DefaultValuedParameter<"bool", "false">:$causal);
+  let assemblyFormat = "`<` $function (`,` struct($scale, $causal)^)? `>`";
 }
 
 class Plan_Op<string mnemonic, list<Trait> traits = []> : Op<Plan_Dialect, mnemonic, traits>;
@@ -48,14 +65,18 @@ def PlanModuleOp : Plan_Op<"module", [IsolatedFromAbove, Symbol, SymbolTable, No
 def BufferOp : Plan_Op<"buffer"> {
   let summary = "bytes of a segment";
   let description = [{
-    `%x = plan.buffer transient "act.norm" at 4096 : memref<4x128x768xf32>`: dense. In a module:
+    `%x = plan.buffer transient act.norm at 4096 : memref<4x128x768xf32>`: dense. In a module:
     persistent; in a program, loop or case: transient, alive from its first write to its last read.
     The offset (bytes) is set by `hydra-plan-memory`.
   }];
-  let arguments = (ins StrAttr:$segment, StrAttr:$category, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins Plan_SegmentAttr:$segment, Plan_CategoryAttr:$category,
+                       OptionalAttr<I64Attr>:$offset);
   let results = (outs Plan_Buffer:$buffer);
-  let assemblyFormat = "custom<Word>($segment) $category (`at` $offset^)? attr-dict `:` type($buffer)";
+  let assemblyFormat = "$segment $category (`at` $offset^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isTransient() { return getSegment() == Segment::transient; }
+  }];
 }
 
 def ViewOp : Plan_Op<"view", [Pure]> {
@@ -155,33 +176,113 @@ class Plan_BlockOp<string mnemonic, list<Trait> traits = []>
                       DefaultValuedAttr<I64Attr, "-1">:$signals);
 }
 
-/// A step: what it reads (0), writes (1) or updates (2) in the order of its arguments.
-class Plan_StepOp<string mnemonic> : Plan_BlockOp<mnemonic> {
-  dag step = (ins Variadic<Plan_Buffer>:$args, DenseI64ArrayAttr:$access,
-                  DefaultValuedAttr<I64Attr, "0">:$flops, DefaultValuedAttr<I64Attr, "0">:$bytes,
-                  DefaultValuedAttr<StrAttr, "\"other\"">:$op_class, StrAttr:$label);
+/// A block that works on buffers.
+class Plan_StepOp<string mnemonic, list<Trait> traits = []>
+    : Plan_BlockOp<mnemonic, [DeclareOpInterfaceMethods<StepInterface, ["getAccesses"]>] # traits> {
+  /// For reports and the cost model.
+  dag work = (ins DefaultValuedAttr<I64Attr, "0">:$flops, DefaultValuedAttr<I64Attr, "0">:$bytes,
+                  DefaultValuedAttr<Hydra_OpClassAttr, "::hydra::OpClass::other">:$op_class,
+                  DefaultValuedAttr<StrAttr, "\"\"">:$label);
 }
 
-def LaunchOp : Plan_StepOp<"launch"> {
+def LaunchOp : Plan_StepOp<"launch",
+                           [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
   let summary = "runs a generated kernel, on one list of arguments or several";
   let description = [{
-    With `limit` only the first of the kernel's rows.
+    What it reads (0), writes (1) or updates (2) in the order of its arguments is `access`. With
+    `limit` only the first of the kernel's rows. `substitute`: the library's function that can do
+    the work on the same arguments in its place.
   }];
-  let arguments = !con((ins FlatSymbolRefAttr:$kernel), step, order,
-                       (ins OptionalAttr<I64Attr>:$limit));
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel, Variadic<Plan_Buffer>:$args,
+                            DenseI64ArrayAttr:$access), work, order,
+                       (ins OptionalAttr<I64Attr>:$limit,
+                            OptionalAttr<Plan_SubstituteAttr>:$substitute));
   let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
   let hasVerifier = 1;
 }
 
-def CallOp : Plan_StepOp<"call"> {
-  let summary = "calls a function that the executor has by name";
+def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions", "countOnMultiprocessors"]>]> {
+  let summary = "c = a b (+ bias) (+ c), or gelu of it";
   let description = [{
-    `plan.call "matmul"(read %a : memref<…>, read %b : …, write %c : …) {accumulate}`: the
-    functions are documented with their implementations (runtime/cpu/*Call.cpp).
+    runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of
+    the sums, which `sums` saves. `reduced_reduction`: sums of parts may be in the type of the
+    operands. `multiprocessors`: what to count on having; 0: all.
   }];
-  let arguments = !con((ins StrAttr:$function, DictionaryAttr:$parameters), step, order);
-  let assemblyFormat = "$function `` custom<Args>($args, type($args), $access) $parameters attr-dict";
+  let arguments = !con((ins Plan_Buffer:$a, Plan_Buffer:$b, Optional<Plan_Buffer>:$bias,
+                            Plan_Buffer:$c, Optional<Plan_Buffer>:$sums, UnitAttr:$transpose_a,
+                            UnitAttr:$transpose_b, UnitAttr:$accumulate, UnitAttr:$gelu,
+                            UnitAttr:$reduced_reduction,
+                            DefaultValuedAttr<I64Attr, "0">:$multiprocessors), work, order);
+  let assemblyFormat = [{
+    `(` $a `:` type($a) `,` $b `:` type($b) (`,` `bias` $bias^ `:` type($bias))? `)` `->`
+    `(` $c `:` type($c) (`,` `sums` $sums^ `:` type($sums))? `)` attr-dict
+  }];
   let hasVerifier = 1;
+}
+
+class Plan_AttentionOp<string mnemonic> : Plan_StepOp<mnemonic> {
+  dag mask = (ins F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "0">:$chunk,
+                  DefaultValuedAttr<I64Attr, "0">:$window);
+}
+
+def AttentionOp : Plan_AttentionOp<"attention"> {
+  let summary = "o = softmax(scale q kᵀ, masked) v, and the logarithms of its denominators";
+  let description = [{ runtime/calls/AttentionCall.h says which query sees which key. }];
+  let arguments = !con((ins Plan_Buffer:$q, Plan_Buffer:$k, Plan_Buffer:$v, Plan_Buffer:$o,
+                            Optional<Plan_Buffer>:$lse), mask, work, order);
+  let assemblyFormat = [{
+    `(` $q `:` type($q) `,` $k `:` type($k) `,` $v `:` type($v) `)` `->`
+    `(` $o `:` type($o) (`,` `lse` $lse^ `:` type($lse))? `)` attr-dict
+  }];
+}
+
+def AttentionGradOp : Plan_AttentionOp<"attention_grad"> {
+  let summary = "gradients of attention";
+  let description = [{
+    `hydra-expand-kernels` gives it the buffer that the target's function works in, if it needs one.
+  }];
+  let arguments = !con((ins Plan_Buffer:$d_o, Plan_Buffer:$q, Plan_Buffer:$k, Plan_Buffer:$v,
+                            Plan_Buffer:$o, Plan_Buffer:$lse, Plan_Buffer:$dq, Plan_Buffer:$dk,
+                            Plan_Buffer:$dv, Optional<Plan_Buffer>:$workspace), mask, work, order);
+  let assemblyFormat = [{
+    `(` $d_o `:` type($d_o) `,` $q `:` type($q) `,` $k `:` type($k) `,` $v `:` type($v) `,`
+    $o `:` type($o) `,` $lse `:` type($lse) `)` `->` `(` $dq `:` type($dq) `,` $dk `:` type($dk)
+    `,` $dv `:` type($dv) (`,` `workspace` $workspace^ `:` type($workspace))? `)` attr-dict
+  }];
+}
+
+def CopyOp : Plan_StepOp<"copy",
+                         [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
+  let summary = "the same elements in another place, under other strides";
+  let arguments = !con((ins Plan_Buffer:$from, Plan_Buffer:$to), work, order);
+  let assemblyFormat = "`(` $from `:` type($from) `)` `->` `(` $to `:` type($to) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def FillOp : Plan_StepOp<"fill"> {
+  let summary = "one number everywhere";
+  let arguments = !con((ins Plan_Buffer:$to, F64Attr:$value), work, order);
+  let assemblyFormat = "$value `->` `(` $to `:` type($to) `)` attr-dict";
+}
+
+def EmbeddingGradOp : Plan_StepOp<"embedding_grad"> {
+  let summary = "grad[v] = sum of dx[t] over tokens[t] == v";
+  let arguments = !con((ins Plan_Buffer:$tokens, Plan_Buffer:$dx, Plan_Buffer:$grad), work, order);
+  let assemblyFormat = [{
+    `(` $tokens `:` type($tokens) `,` $dx `:` type($dx) `)` `->` `(` $grad `:` type($grad) `)`
+    attr-dict
+  }];
+}
+
+def CompactOp : Plan_StepOp<"compact"> {
+  let summary = "the numbers of rows whose mask is true, and how many there are";
+  let arguments = !con((ins Plan_Buffer:$mask, Plan_Buffer:$index, Plan_Buffer:$place,
+                            Plan_Buffer:$count), work, order);
+  let assemblyFormat = [{
+    `(` $mask `:` type($mask) `)` `->` `(` $index `:` type($index) `,` $place `:` type($place) `,`
+    $count `:` type($count) `)` attr-dict
+  }];
 }
 
 def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]> {

@@ -40,33 +40,27 @@ static FailureOr<SmallVector<unsigned>> slicedBatches(OperandRange args, unsigne
   return sliced;
 }
 
-static FailureOr<SmallVector<unsigned>> slicedCall(CallOp call, int64_t slices) {
-  if (call.getFunction() == "copy") {
-    SmallVector<unsigned> sliced;
-    for (Value arg : call.getArgs()) {
-      std::optional<unsigned> leading = leadingDimensions(typeOf(arg).getShape(), slices);
-      if (!leading)
-        return failure();
-      sliced.push_back(*leading);
-    }
-    return sliced;
+FailureOr<SmallVector<unsigned>> CopyOp::slicedDimensions(int64_t slices) {
+  SmallVector<unsigned> sliced;
+  for (Value arg : getOperands()) {
+    std::optional<unsigned> leading = leadingDimensions(typeOf(arg).getShape(), slices);
+    if (!leading)
+      return failure();
+    sliced.push_back(*leading);
   }
-  bool plain =
-      call.getFunction() == "matmul" && call.getArgs().size() == 3 &&
-      llvm::all_of(call.getParameters(), [](NamedAttribute parameter) {
-        return llvm::is_contained({"transpose_a", "transpose_b", "accumulate", "reduced_reduction"},
-                                  parameter.getName().getValue());
-      });
-  if (!plain)
-    return failure();
-  return slicedBatches(call.getArgs(), 2, slices);
+  return sliced;
 }
 
-static FailureOr<SmallVector<unsigned>> slicedLaunch(LaunchOp launch, int64_t slices) {
-  auto kernel =
-      launch->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
+FailureOr<SmallVector<unsigned>> MatmulOp::slicedDimensions(int64_t slices) {
+  if (getBias() || getGelu() || getMultiprocessors() != 0)
+    return failure();
+  return slicedBatches(getOperands(), 2, slices);
+}
+
+FailureOr<SmallVector<unsigned>> LaunchOp::slicedDimensions(int64_t slices) {
+  auto kernel = (*this)->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(getKernelAttr());
   auto groups = kernel.getBody().getOps<FusedOp>();
-  if (groups.empty() || launch.getLimit() || launch.getArgs().size() != kernel.getLayouts().size())
+  if (groups.empty() || getLimit() || getArgs().size() != kernel.getLayouts().size())
     return failure();
   FusedOp group = *groups.begin();
   RowDomain domain = group.getDomain();
@@ -80,7 +74,7 @@ static FailureOr<SmallVector<unsigned>> slicedLaunch(LaunchOp launch, int64_t sl
     if (sumsOverRows(group, i))
       return failure();
   SmallVector<unsigned> sliced;
-  for (Value arg : launch.getArgs()) {
+  for (Value arg : getArgs()) {
     std::optional<RowForm> form = formOfShape(domain, typeOf(arg).getShape());
     if (!form)
       return failure();
@@ -88,14 +82,6 @@ static FailureOr<SmallVector<unsigned>> slicedLaunch(LaunchOp launch, int64_t sl
     sliced.push_back(rows ? *leading : 0);
   }
   return sliced;
-}
-
-FailureOr<SmallVector<unsigned>> slicedDimensions(Operation *step, int64_t slices) {
-  if (auto call = dyn_cast<CallOp>(step))
-    return slicedCall(call, slices);
-  if (auto launch = dyn_cast<LaunchOp>(step))
-    return slicedLaunch(launch, slices);
-  return failure();
 }
 
 int64_t sliceOffset(MemRefType type, unsigned dimensions, int64_t slice) {
@@ -140,7 +126,10 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
   for (Operation &op : loop.getBody().front()) {
     if (isa<BufferOp, ViewOp>(op))
       continue;
-    FailureOr<SmallVector<unsigned>> sliced = slicedDimensions(&op, slices);
+    auto step = dyn_cast<StepInterface>(op);
+    if (!step)
+      return false;
+    FailureOr<SmallVector<unsigned>> sliced = step.slicedDimensions(slices);
     if (failed(sliced))
       return false;
     for (auto [use, dimensions] : llvm::zip(usesOf(&op), *sliced)) {

@@ -9,13 +9,8 @@ namespace hydra::plan {
 /// How many leading dimensions of a shape together have that many elements; nullopt if none do.
 std::optional<unsigned> leadingDimensions(llvm::ArrayRef<int64_t> shape, int64_t slices);
 
-/// For each argument of a step, how many leading dimensions say which slice an element belongs to;
-/// 0: every slice reads all of it. Fails for a step that cannot be cut into that many slices, or
-/// that is neither a group of row-wise operations, nor a product, nor a copy.
-llvm::FailureOr<llvm::SmallVector<unsigned>> slicedDimensions(mlir::Operation *step,
-                                                              int64_t slices);
-
-/// The first element of a slice, counted from the first of the buffer. `dimensions` as above.
+/// The first element of a slice, counted from the first of the buffer. `dimensions`: how many
+/// leading ones number the slices (StepInterface::slicedDimensions).
 int64_t sliceOffset(mlir::MemRefType type, unsigned dimensions, int64_t slice);
 
 /// Whether what a slice touches of a value lies in part `slice` of `slices` equal parts of its buffer,

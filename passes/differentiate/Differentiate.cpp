@@ -19,7 +19,7 @@ namespace {
 /// Marks everything that is built as belonging to the backward phase.
 struct BackwardPhase : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    op->setLoc(withPhase(op->getLoc(), "backward"));
+    op->setLoc(withPhase(op->getLoc(), Phase::backward));
   }
 };
 
@@ -248,7 +248,7 @@ private:
     ReturnOp end = body.getReturn();
     const unsigned sequences = walk.getOver().size(), carried = walk.getCarried(),
                    joined = walk.getStacked().size(), arguments = forward.getNumArguments();
-    Location loc = withPhase(body.getLoc(), "backward");
+    Location loc = withPhase(body.getLoc(), Phase::backward);
 
     // Arguments: what the forward body has, chunks of what was carried, and gradients.
     SmallVector<RankedTensorType> types;

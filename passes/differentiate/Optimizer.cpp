@@ -130,7 +130,7 @@ private:
   /// Adds the scalars and the updates of all parameters, and sets the return.
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs outputs,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
-    Location loc = withPhase(entry.getLoc(), "optimizer");
+    Location loc = withPhase(entry.getLoc(), Phase::optimizer);
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
       if (name == "lr" || name == "step" || name == "clip")
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
@@ -151,7 +151,7 @@ private:
       FailureOr<GroupOp> group = groupOf(param);
       if (failed(group))
         return failure();
-      Location at = withPhase(param.getLoc(), "optimizer");
+      Location at = withPhase(param.getLoc(), Phase::optimizer);
       RankedTensorType type = param.getBoundType();
       auto moment = RankedTensorType::get(type.getShape(), b.getF32Type());
       FailureOr<StateOp> m = state(param.getSymName() + ".m", moment, at);
@@ -177,7 +177,7 @@ private:
     OpBuilder b(end);
     Outputs outputs = takeOutputs(end);
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-      Location at = withPhase(param.getLoc(), "optimizer");
+      Location at = withPhase(param.getLoc(), Phase::optimizer);
       Value gradient = end.getOutput(("grad." + param.getSymName()).str());
       RankedTensorType type =
           RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());

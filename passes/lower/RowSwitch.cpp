@@ -8,7 +8,7 @@ namespace hydra {
 namespace {
 
 constexpr int64_t kCases = 8;
-constexpr int64_t kTile = 64; ///< rows that a product works on together anyway
+constexpr int64_t kTile = 64; ///< rows that a matmul works on together anyway
 
 Value firstRows(OpBuilder &b, Value buffer, int64_t rows) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -24,9 +24,9 @@ void addStep(OpBuilder &b, const RowStep &entry, int64_t all, int64_t rows) {
   Operation *copy = b.clone(*entry.step);
   if (rows == all || entry.kind == RowStep::Always)
     return;
-  for (StringRef work : {"flops", "bytes"})
-    copy->setAttr(
-        work, b.getI64IntegerAttr(copy->getAttrOfType<IntegerAttr>(work).getInt() * rows / all));
+  auto step = cast<plan::StepInterface>(copy);
+  step.setWork(static_cast<int64_t>(step.getFlops()) * rows / all,
+               static_cast<int64_t>(step.getBytes()) * rows / all);
   if (auto launch = dyn_cast<plan::LaunchOp>(copy)) {
     auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
         launch.getKernelAttr());
@@ -40,16 +40,13 @@ void addStep(OpBuilder &b, const RowStep &entry, int64_t all, int64_t rows) {
 }
 
 /// Without rows a sum is zero, or what it was added to.
-void addEmptySum(OpBuilder &b, Operation *step) {
-  auto call = cast<plan::CallOp>(step);
-  if (call.getParameters().contains("accumulate"))
-    return;
-  Value result = call.getArgs().back();
-  int64_t bytes = plan::extentBytes(cast<MemRefType>(result.getType()));
-  plan::CallOp::create(b, call.getLoc(), b.getStringAttr("fill"),
-                       b.getDictionaryAttr(b.getNamedAttr("value", b.getF64FloatAttr(0.0))),
-                       ValueRange{result}, ArrayRef<int64_t>{plan::kWrite}, 0, bytes, "copy_cast",
-                       "fill", 0, ArrayRef<int64_t>(), -1);
+void addEmptySum(OpBuilder &b, plan::StepInterface step) {
+  for (auto [arg, access] : llvm::zip_equal(step.getArgs(), step.getAccesses()))
+    if (access == plan::kWrite) {
+      const int64_t bytes = plan::extentBytes(cast<MemRefType>(arg.getType()));
+      plan::FillOp::create(b, step.getLoc(), arg, llvm::APFloat(0.0), 0, bytes, OpClass::copy_cast,
+                           "fill");
+    }
 }
 
 } // namespace
@@ -67,7 +64,7 @@ void switchByRows(OpBuilder &b, ArrayRef<RowStep> steps, Value count, int64_t ro
       if (number > 0 || entry.kind == RowStep::Always)
         addStep(b, entry, rows, std::min<int64_t>(rows, number * granule));
       else if (entry.kind == RowStep::Sum)
-        addEmptySum(b, entry.step);
+        addEmptySum(b, cast<plan::StepInterface>(entry.step));
     }
   }
   for (const RowStep &entry : steps)

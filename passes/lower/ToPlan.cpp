@@ -10,7 +10,6 @@
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -35,7 +34,7 @@ public:
       if (auto param = dyn_cast<ParamOp>(op))
         addVariable(param, "param", param.getBoundType(), param.getInit(),
                     b.getStringAttr(param.getGroup().value_or("default")), StringAttr(),
-                    StringAttr(), "param");
+                    StringAttr(), plan::Category::param);
       else if (auto state = dyn_cast<StateOp>(op))
         addState(model, state);
     }
@@ -74,7 +73,7 @@ public:
     if (!scalar) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(firstProgram);
-      Value buffer = addBuffer(build::typeOf(number), "other", number.getLoc());
+      Value buffer = addBuffer(build::typeOf(number), plan::Category::other, number.getLoc());
       StringRef schedule = name.getValue() == "step" && element.isInteger(32) ? "step" : "constant";
       scalar = plan::ScalarOp::create(b, number.getLoc(), name, b.getStringAttr(schedule),
                                       b.getF64FloatAttr(value), buffer);
@@ -139,10 +138,11 @@ private:
     StringRef name = state.getSymName();
     auto [owner, suffix] = name.rsplit('.');
     bool moment = (suffix == "m" || suffix == "v") && model.lookupSymbol<ParamOp>(owner);
-    StringRef category = moment              ? "opt_state"
-                         : state.getRounds() ? "param"
-                         : suffix == "grad"  ? "grad"
-                                             : "act.state";
+    using plan::Category;
+    const Category category = moment              ? Category::opt_state
+                              : state.getRounds() ? Category::param
+                              : suffix == "grad"  ? Category::grad
+                                                  : Category::act_state;
     addVariable(state, "state", state.getBoundType(), state.getInit(), StringAttr(),
                 moment ? b.getStringAttr(owner) : StringAttr(), state.getRoundsAttr(), category);
   }
@@ -156,7 +156,7 @@ private:
       };
       if (!concat->hasAttr(kAdjacentAttr) || wholes.count(nameOf(concat.getParts().front())))
         return;
-      Value whole = addBuffer(build::typeOf(concat.getY()), "param", concat.getLoc());
+      Value whole = addBuffer(build::typeOf(concat.getY()), plan::Category::param, concat.getLoc());
       wholes[nameOf(concat.getParts().front())] = whole;
       int64_t start = 0;
       for (Value part : concat.getParts()) {
@@ -169,14 +169,14 @@ private:
     });
   }
 
-  Value addBuffer(RankedTensorType type, StringRef category, Location loc) {
+  Value addBuffer(RankedTensorType type, plan::Category category, Location loc) {
     return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
-                                  b.getStringAttr("persistent"), b.getStringAttr(category),
-                                  IntegerAttr());
+                                  plan::Segment::persistent, category, IntegerAttr());
   }
 
   void addVariable(Operation *op, StringRef kind, RankedTensorType type, InitAttr init,
-                   StringAttr group, StringAttr momentOf, StringAttr rounds, StringRef category) {
+                   StringAttr group, StringAttr momentOf, StringAttr rounds,
+                   plan::Category category) {
     StringAttr name = SymbolTable::getSymbolName(op);
     Value &buffer = variables[name];
     if (!buffer)
@@ -261,7 +261,7 @@ public:
         return plan::placeOf(other).buffer == plan::placeOf(from).buffer;
       });
       if (lies) {
-        Value apart = newBuffer(build::typeOf(value), "act.state", end.getLoc());
+        Value apart = newBuffer(build::typeOf(value), plan::Category::act_state, end.getLoc());
         copy(end.getLoc(), from, apart);
         from = apart;
       }
@@ -319,21 +319,19 @@ public:
   }
 
   Value scratch(Operation *op, ArrayRef<int64_t> shape, Type element) override {
-    return newBuffer(RankedTensorType::get(shape, element), "workspace", op->getLoc());
+    return newBuffer(RankedTensorType::get(shape, element), plan::Category::workspace,
+                     op->getLoc());
   }
 
   bool isInPlace(Operation *concat, unsigned part) override {
     return placed.contains({concat, part});
   }
 
-  void call(Operation *op, StringRef function, ValueRange reads, ValueRange writes,
-            ArrayRef<NamedAttribute> attributes) override {
-    addCall(op, function, reads, writes, plan::kWrite, attributes);
-  }
-
-  void update(Operation *op, StringRef function, ValueRange reads, ValueRange updates,
-              ArrayRef<NamedAttribute> attributes) override {
-    addCall(op, function, reads, updates, plan::kUpdate, attributes);
+  void finish(Operation *op, Operation *made) override {
+    auto step = cast<plan::StepInterface>(made);
+    step.setWork(flopsOf(op), bytesOf(op));
+    step.setReported(classOf(op), op->getName().stripDialect());
+    ++steps;
   }
 
 private:
@@ -345,25 +343,11 @@ private:
     return success();
   }
 
-  void addCall(Operation *op, StringRef function, ValueRange reads, ValueRange others,
-               plan::Access kind, ArrayRef<NamedAttribute> attributes) {
-    SmallVector<Value> args(reads);
-    llvm::append_range(args, others);
-    SmallVector<int64_t> access(reads.size(), plan::kRead);
-    access.append(others.size(), kind);
-    plan::CallOp::create(b, op->getLoc(), b.getStringAttr(function),
-                         b.getDictionaryAttr(attributes), args, access, flopsOf(op), bytesOf(op),
-                         classOf(op), op->getName().stripDialect(), 0, ArrayRef<int64_t>(), -1);
-    ++steps;
-  }
-
   /// A copy that no operation of the model asks for.
   void copy(Location loc, Value from, Value to) {
     auto type = cast<MemRefType>(to.getType());
     int64_t bytes = 2 * type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-    plan::CallOp::create(b, loc, b.getStringAttr("copy"), b.getDictionaryAttr({}),
-                         ValueRange{from, to}, ArrayRef<int64_t>{plan::kRead, plan::kWrite}, 0,
-                         bytes, "copy_cast", "copy", 0, ArrayRef<int64_t>(), -1);
+    plan::CopyOp::create(b, loc, from, to, 0, bytes, OpClass::copy_cast, "copy");
     ++steps;
   }
 
@@ -375,37 +359,53 @@ private:
     auto cost = dyn_cast<CostOpInterface>(op);
     return cost ? cost.bytes() : 0;
   }
-  static StringRef classOf(Operation *op) {
+  static OpClass classOf(Operation *op) {
     auto cost = dyn_cast<CostOpInterface>(op);
-    return cost ? cost.costClass() : "other";
+    return cost ? cost.costClass() : OpClass::other;
   }
 
-  Value newBuffer(RankedTensorType type, StringRef category, Location loc) {
+  Value newBuffer(RankedTensorType type, plan::Category category, Location loc) {
     return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
-                                  b.getStringAttr("transient"), b.getStringAttr(category),
-                                  IntegerAttr());
+                                  plan::Segment::transient, category, IntegerAttr());
   }
 
   /// What the bytes of a value are for, in memory reports.
-  StringRef categoryOf(Value v) {
+  plan::Category categoryOf(Value v) {
+    using plan::Category;
     for (OpOperand &use : v.getUses())
       if (auto end = dyn_cast<ReturnOp>(use.getOwner()))
         if (use.getOperandNumber() < end.getOutputNames().size()) {
           StringRef name = cast<StringAttr>(end.getOutputNames()[use.getOperandNumber()]);
-          return name.starts_with("grad.") ? "grad" : name == "logits" ? "logits" : "other";
+          return name.starts_with("grad.") ? Category::grad
+                 : name == "logits"        ? Category::logits
+                                           : Category::other;
         }
     ScopeAttr scope = scopeOf(v.getLoc());
-    if (scope && scope.getPhase() != "forward")
-      return scope.getPhase() == "backward" ? "grad" : "opt_state";
+    if (scope && scope.getPhase() != Phase::forward)
+      return scope.getPhase() == Phase::backward ? Category::grad : Category::opt_state;
     if (feedsAttention(v))
-      return "act.attn";
-    return llvm::StringSwitch<StringRef>(classOf(v.getDefiningOp()))
-        .Case("norm", "act.norm")
-        .Case("attention", "act.attn_out")
-        .Case("softmax", "act.softmax")
-        .Case("gather_scatter", "act.embed")
-        .Case("loss", "logits")
-        .Default("act.ffn");
+      return Category::act_attn;
+    switch (classOf(v.getDefiningOp())) {
+    case OpClass::norm:
+      return Category::act_norm;
+    case OpClass::attention:
+      return Category::act_attn_out;
+    case OpClass::softmax:
+      return Category::act_softmax;
+    case OpClass::gather_scatter:
+      return Category::act_embed;
+    case OpClass::loss:
+      return Category::logits;
+    case OpClass::gemm:
+    case OpClass::elementwise:
+    case OpClass::copy_cast:
+    case OpClass::reduce:
+    case OpClass::scan:
+    case OpClass::optimizer:
+    case OpClass::other:
+      return Category::act_ffn;
+    }
+    llvm_unreachable("all classes are above");
   }
 
   /// Whether attention reads the value, or a view of it.
@@ -413,7 +413,7 @@ private:
     return llvm::any_of(v.getUsers(), [](Operation *user) {
       return user->hasAttr(kViewAttr)
                  ? llvm::any_of(user->getResults(), [](Value w) { return feedsAttention(w); })
-                 : classOf(user) == "attention";
+                 : classOf(user) == OpClass::attention;
     });
   }
 
@@ -428,7 +428,7 @@ private:
         buffers[argument] = *scalar;
         continue;
       }
-      Value buffer = newBuffer(type, "other", argument.getLoc());
+      Value buffer = newBuffer(type, plan::Category::other, argument.getLoc());
       int64_t bound = entry.getIds() ? (*entry.getIds())[argument.getArgNumber()] : 0;
       plan::InputOp::create(b, entry.getLoc(), b.getStringAttr(name), buffer,
                             b.getStringAttr(bound > 0   ? "tokens"
@@ -499,7 +499,7 @@ private:
         continue;
       Value buffer = source(operand);
       plan::Place place = plan::placeOf(buffer);
-      if (isa<BlockArgument>(layoutOf(operand).root) || place.buffer.getSegment() != "transient" ||
+      if (isa<BlockArgument>(layoutOf(operand).root) || !place.buffer.isTransient() ||
           buffer.getType() != cast<MemRefType>(place.buffer.getType()))
         continue;
       // One result of an operation takes a buffer.
@@ -550,17 +550,31 @@ private:
     if (kind == RowStep::Each)
       for (Value result : op->getResults())
         withRows.insert(source(result));
+    // What a step reads may be a view that it made itself of an operand.
+    auto hasRows = [&](Value arg) {
+      auto type = cast<MemRefType>(arg.getType());
+      if (type.getRank() == 0 || type.getDimSize(0) != open.rows)
+        return withRows.contains(arg);
+      while (!withRows.contains(arg)) {
+        auto view = arg.getDefiningOp<plan::ViewOp>();
+        if (!view)
+          return false;
+        arg = view.getSource();
+      }
+      return true;
+    };
     for (Operation *step = last ? last->getNextNode() : &block->front(); step;
          step = step->getNextNode())
       if (isa<plan::BlockInterface>(step)) {
-        // What a sum is added to is brought to its place for any number of rows.
-        auto call = dyn_cast<plan::CallOp>(step);
-        bool brings = kind == RowStep::Sum && call.getFunction() == "copy";
+        // What a sum is added to is copied to its place for any number of rows.
+        const bool copiesAddend = kind == RowStep::Sum && isa<plan::CopyOp>(step);
         RowStep &entry = open.steps.emplace_back();
-        entry = {step, brings ? RowStep::Always : kind, {}};
-        for (unsigned i = 0; call && i < call.getArgs().size(); ++i)
-          if (isa<ConcatOp>(op) || withRows.contains(call.getArgs()[i]))
-            entry.args.push_back(i);
+        entry = {step, copiesAddend ? RowStep::Always : kind, {}};
+        if (isa<plan::LaunchOp>(step)) // has a limit
+          continue;
+        for (OpOperand &arg : step->getOpOperands())
+          if (isa<ConcatOp>(op) || hasRows(arg.get()))
+            entry.args.push_back(arg.getOperandNumber());
       }
     return success();
   }
@@ -631,7 +645,7 @@ private:
     Value &buffer = buffers[result];
     plan::Place place = plan::placeOf(start);
     if (!buffer && liveness.diesAt(init, loop, number) &&
-        !isa<BlockArgument>(layoutOf(init).root) && place.buffer.getSegment() == "transient" &&
+        !isa<BlockArgument>(layoutOf(init).root) && place.buffer.isTransient() &&
         start.getType() == place.buffer.getType() &&
         takenAt.insert({loop.getOperation(), place.buffer}).second)
       return buffer = start;
@@ -721,7 +735,7 @@ private:
     std::fill(access.begin(), access.begin() + reads, plan::kRead);
     plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,
                            classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1,
-                           IntegerAttr());
+                           IntegerAttr(), plan::SubstituteAttr());
     ++steps;
   }
 
@@ -765,9 +779,9 @@ private:
     // A value that lives in a variable is moved out before any variable changes.
     auto detached = [&](Value value) {
       Value buffer = source(value);
-      if (plan::placeOf(buffer).buffer.getSegment() == "transient")
+      if (plan::placeOf(buffer).buffer.isTransient())
         return buffer;
-      Value apart = newBuffer(build::typeOf(value), "other", value.getLoc());
+      Value apart = newBuffer(build::typeOf(value), plan::Category::other, value.getLoc());
       copy(end.getLoc(), buffer, apart);
       return apart;
     };

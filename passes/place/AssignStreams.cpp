@@ -47,12 +47,9 @@ public:
       op->setAttr("stream", b.getI64IntegerAttr(stream[i]));
       op->setAttr("waits", b.getDenseI64ArrayAttr(waits[i]));
       op->setAttr("signals", b.getI64IntegerAttr(signals[i]));
-      if (auto call = dyn_cast<plan::CallOp>(op);
-          call && multiprocessors > 0 && stream[i] == Updates && call.getFunction() == "matmul") {
-        NamedAttrList parameters(call.getParameters());
-        parameters.set("multiprocessors", b.getI64IntegerAttr(multiprocessors));
-        call.setParametersAttr(parameters.getDictionary(b.getContext()));
-      }
+      if (auto step = dyn_cast<plan::StepInterface>(op);
+          step && multiprocessors > 0 && stream[i] == Updates)
+        step.countOnMultiprocessors(multiprocessors);
     }
     program.setStreams(Streams);
     return true;
@@ -131,7 +128,7 @@ private:
     for (auto &[buffer, use] : uses[i]) {
       if (!use.writes)
         continue;
-      if (plan::BufferOp(buffer).getSegment() == "persistent")
+      if (!plan::BufferOp(buffer).isTransient())
         return false;
       for (const Use &later : history[buffer]) {
         if (later.block <= static_cast<int64_t>(i) || !later.overlaps(use))
@@ -149,7 +146,7 @@ private:
     if (blocks[i]->getNumRegions() > 0)
       return false;
     for (auto &[buffer, use] : uses[i]) {
-      bool persistent = plan::BufferOp(buffer).getSegment() == "persistent";
+      bool persistent = !plan::BufferOp(buffer).isTransient();
       if (use.writes == persistent)
         return false;
       reads |= !use.writes;
@@ -207,7 +204,7 @@ private:
   }
 
   plan::ProgramOp program;
-  int64_t multiprocessors; ///< of products on the stream of updates; 0: all
+  int64_t multiprocessors; ///< of matmuls on the stream of updates; 0: all
   std::vector<Operation *> blocks;
   std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
   DenseMap<Operation *, std::vector<Use>> history; ///< by buffer

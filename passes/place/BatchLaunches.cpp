@@ -90,7 +90,7 @@ private:
         if (other.slot >= slot && other.begin < own.end && own.begin < other.end &&
             (other.writes || own.writes))
           return false;
-      if (before.empty() && buffer.getSegment() == "transient")
+      if (before.empty() && buffer.isTransient())
         earlier += own.end - own.begin;
     }
     return earlier <= kEarlierBytes;

@@ -35,11 +35,12 @@ private:
     for (Operation &op : loop.getBody().front()) {
       if (!isa<plan::BlockInterface>(op))
         continue;
-      if (!isa<plan::LaunchOp, plan::CallOp>(op))
+      auto step = dyn_cast<plan::StepInterface>(op);
+      if (!step)
         return std::nullopt;
       ++steps;
-      flops += op.getAttrOfType<IntegerAttr>("flops").getInt();
-      bytes += op.getAttrOfType<IntegerAttr>("bytes").getInt();
+      flops += static_cast<int64_t>(step.getFlops());
+      bytes += static_cast<int64_t>(step.getBytes());
       for (Value arg : op.getOperands()) {
         int64_t product = 1;
         for (int64_t size : cast<MemRefType>(arg.getType()).getShape())

@@ -53,7 +53,7 @@ public:
         auto it = numbers.find(plan::placeOf(output.getBuffer()).buffer);
         if (it != numbers.end())
           items[it->second].output = true;
-      } else if (isa<plan::LaunchOp, plan::CallOp, plan::SwitchOp>(op)) {
+      } else if (isa<plan::StepInterface, plan::SwitchOp>(op)) {
         for (Value v : op->getOperands())
           use(op, v);
       }

@@ -1,8 +1,7 @@
-// The library functions `attention` and `attention_grad`.
+// The actions Attention and AttentionGrad.
 //
 //   attention(q, k, v, o [, lse])
 //   attention_grad(dO, q, k, v, o, lse, dq, dk, dv, workspace)
-//   attributes: scale (real), causal (flag), chunk, window (integers, 0 or absent: none)
 //
 // q [B, S, H, hd], k [B, Sk, Hk, hd], v [B, Sk, Hk, dv], o [B, S, H, dv], all in f32 or all in
 // bf16, any strides but a dense last dimension; lse [B, H, S] f32, dense; on the CPU the workspace
@@ -45,9 +44,9 @@ void checkLse(const CallSite &site, size_t index, const AttentionShape &shape) {
               support::shapeText(lse.sizes), support::shapeText(sizes));
 }
 
-/// The shape that q, k and v at arguments `first`, `first` + 1, `first` + 2 and the attributes
-/// give.
-AttentionShape shapeOf(const CallSite &site, size_t first) {
+/// The shape that q, k and v at arguments `first`, `first` + 1, `first` + 2 and the call give.
+template <typename Call>
+AttentionShape shapeOf(const CallSite &site, const Call &call, size_t first) {
   const TensorShape q = site.tensor(first, "q", 4), k = site.tensor(first + 1, "k", 4),
                     v = site.tensor(first + 2, "v", 4);
   AttentionShape shape;
@@ -58,10 +57,10 @@ AttentionShape shapeOf(const CallSite &site, size_t first) {
   shape.keys = k.sizes[1];
   shape.kvHeads = k.sizes[2];
   shape.valueDim = v.sizes[3];
-  shape.scale = site.attributes.real("scale");
-  shape.causal = site.attributes.flag("causal", false);
-  shape.chunk = site.attributes.integer("chunk", 0);
-  shape.window = site.attributes.integer("window", 0);
+  shape.scale = call.scale();
+  shape.causal = call.causal();
+  shape.chunk = call.chunk();
+  shape.window = call.window();
   checkAttentionShape(shape);
   return shape;
 }
@@ -74,8 +73,9 @@ DType dtypeOf(const CallSite &site) {
 }
 
 /// The tensors q, k, v of arguments `first` and behind, and o at `output`.
+template <typename Call>
 void describeInputs(const CallSite &site, AttentionSpec &spec, size_t first, size_t output) {
-  spec.shape = shapeOf(site, first);
+  spec.shape = shapeOf(site, site.as<Call>(), first);
   spec.dtype = dtypeOf(site);
   const AttentionShape &s = spec.shape;
   spec.q = layoutOf(site, first, "q", spec.dtype, {s.batch, s.queries, s.heads, s.headDim});
@@ -120,7 +120,7 @@ bool hydra::runtime::attentionPartsWriteDq(const AttentionShape &shape, bool isF
 AttentionSpec hydra::runtime::describeAttention(const CallSite &site) {
   AttentionSpec spec;
   spec.hasLse = site.argumentCount(4, 5) == 5;
-  describeInputs(site, spec, 0, 3);
+  describeInputs<planfile::Attention>(site, spec, 0, 3);
   if (spec.hasLse)
     checkLse(site, 4, spec.shape);
   return spec;
@@ -130,7 +130,7 @@ AttentionGradSpec hydra::runtime::describeAttentionGrad(const CallSite &site) {
   site.argumentCount(10, 10);
   AttentionGradSpec spec;
   spec.hasLse = true;
-  describeInputs(site, spec, 1, 4);
+  describeInputs<planfile::AttentionGrad>(site, spec, 1, 4);
   const AttentionShape &s = spec.shape;
   spec.dO = layoutOf(site, 0, "dO", spec.dtype, {s.batch, s.queries, s.heads, s.valueDim});
   spec.dq = layoutOf(site, 6, "dq", spec.dtype, {s.batch, s.queries, s.heads, s.headDim});

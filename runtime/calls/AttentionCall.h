@@ -1,4 +1,4 @@
-// What the library functions `attention` and `attention_grad` compute: the same on every target.
+// What the actions Attention and AttentionGrad compute: the same on every target.
 #pragma once
 
 #include "runtime/calls/CallSite.h"

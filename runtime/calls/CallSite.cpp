@@ -23,7 +23,7 @@ bool TensorShape::isDense() const {
 
 std::string CallSite::place() const {
   return fmt::format("step {}: {}", support::shown(step.name()->string_view()),
-                     support::shown(attributes.function()));
+                     wordOf(action.type));
 }
 
 size_t CallSite::argumentCount(size_t least, size_t most) const {

@@ -1,8 +1,8 @@
-// A library call as it stands in a plan: its tensors and attributes, for those who check or prepare
-// it.
+// A step that is not a launch, as it stands in a plan: its tensors and its action, for those who
+// check or prepare it.
 #pragma once
 
-#include "runtime/plan/Attributes.h"
+#include "runtime/plan/Actions.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
@@ -26,16 +26,19 @@ struct TensorShape {
   bool isDense() const;
 };
 
-/// Where a call stands in the plan: what descriptions are made from.
+/// A step that an executor has a function for: what descriptions are made from.
 class CallSite {
 public:
   CallSite(const planfile::Plan &plan, const planfile::Step &step)
       : CallSite(plan, step, step.chosen()) {}
   /// With this alternative of the step instead of the chosen one.
   CallSite(const planfile::Plan &plan, const planfile::Step &step, uint32_t alternative)
-      : attributes(step, alternative), plan(plan), step(step) {}
+      : action(actionOf(step, alternative)), plan(plan), step(step) {}
 
-  const Attributes attributes;
+  const ActionView action;
+
+  /// The table of the action, which must be of this type.
+  template <typename T> const T &as() const { return *action.as<T>(); }
 
   planfile::TargetKind target() const { return plan.target()->kind(); }
 

@@ -5,9 +5,9 @@
 
 namespace hydra::runtime {
 
-/// Throws Error at the first library call, or alternative to a launch, whose function is not known
-/// or whose tensors and attributes it does not take: shapes, types, and where the elements lie. The
-/// plan must have been verified (PlanVerifier.h).
+/// Throws Error at the first step, or alternative to one, whose function does not take its tensors
+/// and fields: shapes, types, and where the elements lie. The plan must have been verified
+/// (PlanVerifier.h).
 void checkCalls(const planfile::Plan &plan);
 
 } // namespace hydra::runtime

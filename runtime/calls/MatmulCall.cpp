@@ -1,9 +1,6 @@
-// The library function `matmul`: which matrices the tensors of a step are.
+// The action Matmul: which matrices the tensors of a step are.
 //
 //   matmul(a, b, [bias,] c [, sums])   c = a b (+ bias) (+ c)
-//   attributes: transpose_a, transpose_b (flags: the last two dimensions are stored swapped),
-//   accumulate (flag: add to c, which is then read and written), gelu (flag, on GPUs: c is gelu of
-//   the sums), saving (flag: with gelu, the sums are written too)
 //
 // Shapes, with any strides of which one of the last two is 1:
 //   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
@@ -63,14 +60,14 @@ void checkMatrix(const CallSite &site, const MatmulOperand &matrix, int64_t rows
 } // namespace
 
 MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
-  const bool gelu = site.attributes.flag("gelu", false),
-             saving = site.attributes.flag("saving", false);
-  const size_t others = saving ? 1 : 0;
-  const bool hasBias = site.argumentCount(3 + others, 4 + others) == 4 + others;
+  const auto &call = site.as<planfile::Matmul>();
+  const bool gelu = call.gelu(), saving = call.saves_sums(), hasBias = call.bias();
+  const size_t count = 3 + (saving ? 1 : 0) + (hasBias ? 1 : 0);
+  site.argumentCount(count, count);
   TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
   TensorShape c = site.tensor(hasBias ? 3 : 2, "c");
-  const bool transposeA = site.attributes.flag("transpose_a", false);
-  const bool transposeB = site.attributes.flag("transpose_b", false);
+  const bool transposeA = call.transpose_a();
+  const bool transposeB = call.transpose_b();
   const auto refuse = [&](std::string_view why) {
     site.fail("{}: a {}{}, b {}{}, c {}", why, support::shapeText(a.sizes),
               transposeA ? " transposed" : "", support::shapeText(b.sizes),
@@ -114,7 +111,7 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   checkMatrix(site, spec.b, spec.k, spec.n, "b");
   checkMatrix(site, spec.c, spec.m, spec.n, "c");
   spec.hasBias = hasBias;
-  spec.accumulate = site.attributes.flag("accumulate", false);
+  spec.accumulate = call.accumulate();
   spec.gelu = gelu;
   spec.savesSums = saving;
   if (saving) {

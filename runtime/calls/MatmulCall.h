@@ -1,4 +1,4 @@
-// What the library function `matmul` multiplies: the same on every target.
+// What the action Matmul multiplies: the same on every target.
 #pragma once
 
 #include "runtime/calls/CallSite.h"
@@ -30,7 +30,7 @@ struct MatmulSpec {
   bool widen = false;      // on CPUs: multiply blocks of bf16 that are widened to f32 first
 };
 
-/// The product that a step calls for; MatmulCall.cpp lists the shapes. Throws Error when its
+/// The matmul that a step asks for; MatmulCall.cpp lists the shapes. Throws Error when its
 /// tensors do not fit.
 MatmulSpec describeMatmul(const CallSite &site);
 

@@ -19,7 +19,7 @@ CopySpec hydra::runtime::describeCopy(const CallSite &site) {
 
 FillSpec hydra::runtime::describeFill(const CallSite &site) {
   site.argumentCount(1, 1);
-  return {site.tensor(0, "target"), site.attributes.real("value")};
+  return {site.tensor(0, "target"), site.as<planfile::Fill>().value()};
 }
 
 EmbeddingGradSpec hydra::runtime::describeEmbeddingGrad(const CallSite &site) {

@@ -1,5 +1,5 @@
-// What the library functions that move elements take: `copy`, `fill`, `embedding_grad`, `compact`.
-// The same on every target.
+// What the actions that move elements take: Copy, Fill, EmbeddingGrad, Compact. The same on every
+// target.
 #pragma once
 
 #include "runtime/calls/CallSite.h"
@@ -11,7 +11,7 @@ struct CopySpec {
   TensorShape source, target;
 };
 
-/// `fill(target)`: attribute value (real), rounded to the dtype; any strides.
+/// `fill(target)`: the value of the action, rounded to the dtype; any strides.
 struct FillSpec {
   TensorShape target;
   double value = 0.0;

@@ -1,4 +1,4 @@
-// The library functions `attention` and `attention_grad` on the CPU.
+// Attention and its gradients on the CPU.
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Library.h"
 
@@ -63,13 +63,12 @@ std::unique_ptr<LibraryCall> makeCall(const Spec &spec) {
 
 } // namespace
 
-void hydra::runtime::addAttention(Library &library) {
-  library.add("attention", [](const CallSite &site, unsigned) {
-    return makeCall<AttentionCall>(describeAttention(site));
-  });
-  library.add("attention_grad", [](const CallSite &site, unsigned) {
-    const AttentionGradSpec spec = describeAttentionGrad(site);
-    checkAttentionWorkspace(site, spec);
-    return makeCall<AttentionGradCall>(spec);
-  });
+std::unique_ptr<LibraryCall> hydra::runtime::prepareAttention(const CallSite &site) {
+  return makeCall<AttentionCall>(describeAttention(site));
+}
+
+std::unique_ptr<LibraryCall> hydra::runtime::prepareAttentionGrad(const CallSite &site) {
+  const AttentionGradSpec spec = describeAttentionGrad(site);
+  checkAttentionWorkspace(site, spec);
+  return makeCall<AttentionGradCall>(spec);
 }

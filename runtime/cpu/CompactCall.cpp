@@ -1,4 +1,4 @@
-// The library function `compact` on the CPU.
+// Compaction of rows on the CPU.
 #include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Library.h"
 
@@ -32,8 +32,6 @@ private:
 
 } // namespace
 
-void hydra::runtime::addCompact(Library &library) {
-  library.add("compact", [](const CallSite &site, unsigned) {
-    return std::make_unique<CompactCall>(describeCompact(site));
-  });
+std::unique_ptr<LibraryCall> hydra::runtime::prepareCompact(const CallSite &site) {
+  return std::make_unique<CompactCall>(describeCompact(site));
 }

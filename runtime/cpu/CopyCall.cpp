@@ -1,4 +1,4 @@
-// The library functions `copy` and `fill` on the CPU.
+// Copies and fills on the CPU.
 #include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/Library.h"
@@ -43,15 +43,14 @@ private:
 
 } // namespace
 
-void hydra::runtime::addCopy(Library &library) {
-  library.add("copy", [](const CallSite &site, unsigned) {
-    const CopySpec spec = describeCopy(site);
-    return std::make_unique<CopyCall>(StridedCopy(spec.target.sizes, spec.target.strides,
-                                                  spec.source.strides,
-                                                  support::byteSize(spec.target.dtype)));
-  });
-  library.add("fill", [](const CallSite &site, unsigned) {
-    const FillSpec spec = describeFill(site);
-    return std::make_unique<FillCall>(spec.target, spec.value);
-  });
+std::unique_ptr<LibraryCall> hydra::runtime::prepareCopy(const CallSite &site) {
+  const CopySpec spec = describeCopy(site);
+  return std::make_unique<CopyCall>(StridedCopy(spec.target.sizes, spec.target.strides,
+                                                spec.source.strides,
+                                                support::byteSize(spec.target.dtype)));
+}
+
+std::unique_ptr<LibraryCall> hydra::runtime::prepareFill(const CallSite &site) {
+  const FillSpec spec = describeFill(site);
+  return std::make_unique<FillCall>(spec.target, spec.value);
 }

@@ -95,9 +95,8 @@ std::vector<KernelFunction> CpuExecutor::loadCode() {
 
 void CpuExecutor::loadPrograms() {
   const planfile::Plan &plan = file.plan();
-  const Library library = cpuLibrary();
   const Resolved resolved{
-      plan, {segments[0].data(), segments[1].data()}, loadCode(), library, pool->threads()};
+      plan, {segments[0].data(), segments[1].data()}, loadCode(), prepareCall, pool->threads()};
   for (const planfile::Program *program : *plan.programs()) {
     try {
       programs.emplace_back(resolved, *program);

@@ -1,4 +1,4 @@
-// The library function `embedding_grad` on the CPU.
+// Gradients of embeddings on the CPU.
 #include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Embedding.h"
 #include "runtime/cpu/Library.h"
@@ -23,8 +23,6 @@ private:
 
 } // namespace
 
-void hydra::runtime::addEmbedding(Library &library) {
-  library.add("embedding_grad", [](const CallSite &site, unsigned) {
-    return std::make_unique<EmbeddingGradCall>(describeEmbeddingGrad(site));
-  });
+std::unique_ptr<LibraryCall> hydra::runtime::prepareEmbeddingGrad(const CallSite &site) {
+  return std::make_unique<EmbeddingGradCall>(describeEmbeddingGrad(site));
 }

@@ -1,24 +1,29 @@
-// The registry of the CPU executor's functions.
+// Which function an action has on the CPU.
 #include "runtime/cpu/Library.h"
 
 using namespace hydra::runtime;
 
-std::unique_ptr<LibraryCall> Library::prepare(const CallSite &site, unsigned threads) const {
-  const auto found = factories.find(site.attributes.function());
-  if (found != factories.end())
-    return found->second(site, threads);
-  std::string known;
-  for (const auto &[name, factory] : factories)
-    known += (known.empty() ? "" : ", ") + name;
-  site.fail("no such function on the CPU; there are {}", known);
-}
-
-Library hydra::runtime::cpuLibrary() {
-  Library library;
-  addMatmul(library);
-  addAttention(library);
-  addEmbedding(library);
-  addCopy(library);
-  addCompact(library);
-  return library;
+std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site, unsigned threads) {
+  using planfile::Action;
+  switch (site.action.type) {
+  case Action::Matmul:
+    return prepareMatmul(site, threads);
+  case Action::Attention:
+    return prepareAttention(site);
+  case Action::AttentionGrad:
+    return prepareAttentionGrad(site);
+  case Action::EmbeddingGrad:
+    return prepareEmbeddingGrad(site);
+  case Action::Copy:
+    return prepareCopy(site);
+  case Action::Fill:
+    return prepareFill(site);
+  case Action::Compact:
+    return prepareCompact(site);
+  case Action::NONE:
+  case Action::Launch:
+  case Action::Nothing:
+    break;
+  }
+  site.fail("the CPU has no function for this action");
 }

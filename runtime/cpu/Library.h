@@ -1,4 +1,4 @@
-// Functions that steps of a plan call by name: their interface, and the registry of them.
+// Functions that the CPU executor has for the actions of steps.
 #pragma once
 
 #include "runtime/calls/CallSite.h"
@@ -6,12 +6,8 @@
 #include "runtime/cpu/WorkerScratch.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace hydra::runtime {
 
@@ -31,27 +27,17 @@ public:
 using LibraryFactory =
     std::function<std::unique_ptr<LibraryCall>(const CallSite &site, unsigned threads)>;
 
-/// Factories by the name that plans use.
-class Library {
-public:
-  void add(std::string name, LibraryFactory factory) {
-    factories[std::move(name)] = std::move(factory);
-  }
+/// The call that a step asks for. Throws Error when its tensors do not fit, or the CPU has no
+/// function for its action.
+std::unique_ptr<LibraryCall> prepareCall(const CallSite &site, unsigned threads);
 
-  /// Throws Error, listing what there is, if no function has the name the step calls.
-  std::unique_ptr<LibraryCall> prepare(const CallSite &site, unsigned threads) const;
-
-private:
-  std::map<std::string, LibraryFactory, std::less<>> factories;
-};
-
-void addMatmul(Library &library);
-void addAttention(Library &library);
-void addEmbedding(Library &library);
-void addCopy(Library &library);
-void addCompact(Library &library);
-
-/// Everything the CPU executor offers.
-Library cpuLibrary();
+/// One for each action; the site's is of that type.
+std::unique_ptr<LibraryCall> prepareMatmul(const CallSite &site, unsigned threads);
+std::unique_ptr<LibraryCall> prepareAttention(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareAttentionGrad(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
 
 } // namespace hydra::runtime

@@ -1,4 +1,4 @@
-// The library function `matmul` by oneDNN.
+// Matmuls by oneDNN.
 #include "runtime/cpu/Library.h"
 #include "runtime/cpu/Matmul.h"
 
@@ -25,12 +25,10 @@ private:
 
 } // namespace
 
-void hydra::runtime::addMatmul(Library &library) {
-  library.add("matmul", [](const CallSite &site, unsigned threads) {
-    MatmulSpec spec = describeMatmul(site);
-    if (spec.gelu)
-      site.fail("products with gelu have no CPU form");
-    spec.widen = !hasBf16Products();
-    return std::make_unique<MatmulCall>(spec, threads);
-  });
+std::unique_ptr<LibraryCall> hydra::runtime::prepareMatmul(const CallSite &site, unsigned threads) {
+  MatmulSpec spec = describeMatmul(site);
+  if (spec.gelu)
+    site.fail("matmuls with gelu have no CPU form");
+  spec.widen = !hasBf16Products();
+  return std::make_unique<MatmulCall>(spec, threads);
 }

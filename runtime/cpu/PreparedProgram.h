@@ -17,7 +17,7 @@ struct Resolved {
   const planfile::Plan &plan;
   std::array<char *, 2> segments;      // by SegmentKind
   std::vector<KernelFunction> kernels; // by index of the plan's kernels
-  const Library &library;
+  LibraryFactory prepare;
   unsigned threads;
 
   char *addressOf(uint32_t tensor) const;

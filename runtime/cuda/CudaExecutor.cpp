@@ -6,6 +6,7 @@
 #include "runtime/cuda/DeviceLibrary.h"
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Tuner.h"
+#include "runtime/plan/Actions.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Shown.h"
@@ -206,10 +207,10 @@ public:
     spec.a = operand;
     spec.b = transposed;
     spec.c = operand;
-    const CudaMatmul product(library.products(), spec, {}, false);
+    const CudaMatmul matmul(library.matmuls(), spec, {}, false);
     const std::array addresses = {a.get(), b.get(), c.get()};
     const double seconds = 1e-6 * medianMicroseconds(device, [&] {
-                             product.run(addresses, scratch.get(), device.stream);
+                             matmul.run(addresses, scratch.get(), device.stream);
                            });
     return 2.0 * size * size * size / seconds;
   }
@@ -412,10 +413,7 @@ private:
       node.args.push_back(addressOf(tensor) +
                           (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
     }
-    const Alternative *chosen =
-        step.alternatives() ? step.alternatives()->Get(step.chosen()) : nullptr;
-    const Launch *launch = step.action_as_Launch();
-    if (launch && !(chosen && chosen->function())) {
+    if (const auto *launch = actionOf(step).as<Launch>()) {
       node.function = functions[launch->kernel()];
       node.kernel = plan.kernels()->Get(launch->kernel());
       node.blocks = launch->blocks() > 0 ? launch->blocks() : node.kernel->grid()->x();

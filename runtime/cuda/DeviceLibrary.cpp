@@ -1,4 +1,4 @@
-// From a step's arguments and attributes to what NVIDIA's libraries are asked for.
+// From a step's arguments and action to what NVIDIA's libraries are asked for.
 #include "runtime/cuda/DeviceLibrary.h"
 
 #include "runtime/calls/AttentionCall.h"
@@ -81,7 +81,7 @@ Key keyOf(const CudnnAttentionSpec &spec, CudnnAttention::Pass pass) {
 
 } // namespace
 
-CublasLt &DeviceLibrary::products() {
+CublasLt &DeviceLibrary::matmuls() {
   if (!cublas)
     cublas = std::make_unique<CublasLt>();
   return *cublas;
@@ -92,9 +92,9 @@ std::string DeviceLibrary::versions() const {
   return cudnn ? fmt::format("{}, cuDNN {}", text, Cudnn::version()) : text;
 }
 
-const DeviceCall &DeviceLibrary::keep(const std::string &function, Key key,
+const DeviceCall &DeviceLibrary::keep(planfile::Action action, Key key,
                                       const std::function<std::unique_ptr<DeviceCall>()> &make) {
-  std::unique_ptr<DeviceCall> &call = calls[{function, std::move(key)}];
+  std::unique_ptr<DeviceCall> &call = calls[{action, std::move(key)}];
   if (!call)
     call = make();
   return *call;
@@ -103,14 +103,15 @@ const DeviceCall &DeviceLibrary::keep(const std::string &function, Key key,
 const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site,
                                                std::span<const CUdeviceptr> args) {
   const MatmulSpec spec = describeMatmul(site);
-  const bool reduced = site.attributes.flag("reduced_reduction", false);
-  const int64_t algorithm = site.attributes.integer("algorithm", 0);
-  const int64_t multiprocessors = site.attributes.integer("multiprocessors", 0);
+  const auto &call = site.as<planfile::Matmul>();
+  const bool reduced = call.reduced_reduction();
+  const int64_t algorithm = call.algorithm(), multiprocessors = call.multiprocessors();
   const MatmulAlignment alignment = MatmulAlignment::of(spec, args);
-  return keep("matmul", keyOf(spec, alignment, reduced, algorithm, multiprocessors), [&] {
-    return std::make_unique<CudaMatmul>(products(), spec, alignment, reduced, algorithm,
-                                        multiprocessors);
-  });
+  return keep(planfile::Action::Matmul, keyOf(spec, alignment, reduced, algorithm, multiprocessors),
+              [&] {
+                return std::make_unique<CudaMatmul>(matmuls(), spec, alignment, reduced, algorithm,
+                                                    multiprocessors);
+              });
 }
 
 const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool backward) {
@@ -121,36 +122,32 @@ const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool bac
   if (!cudnn)
     cudnn = std::make_unique<Cudnn>();
   const CudnnAttentionSpec spec = describeForCudnn(site, pass);
-  return keep("attention", keyOf(spec, pass),
+  return keep(planfile::Action::Attention, keyOf(spec, pass),
               [&] { return std::make_unique<CudnnAttention>(*cudnn, spec, pass); });
 }
 
 const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const CUdeviceptr> args) {
-  using Prepare = const DeviceCall &(*)(DeviceLibrary &, const CallSite &,
-                                        std::span<const CUdeviceptr>);
-  static const std::map<std::string_view, Prepare> functions = {
-      {"matmul",
-       [](DeviceLibrary &l, const CallSite &s,
-          std::span<const CUdeviceptr> args) -> const DeviceCall & {
-         return l.prepareMatmul(s, args);
-       }},
-      {"attention",
-       [](DeviceLibrary &l, const CallSite &s, std::span<const CUdeviceptr>) -> const DeviceCall & {
-         return l.prepareAttention(s, /*backward=*/false);
-       }},
-      {"attention_grad",
-       [](DeviceLibrary &l, const CallSite &s, std::span<const CUdeviceptr>) -> const DeviceCall & {
-         return l.prepareAttention(s, /*backward=*/true);
-       }},
-      {"nothing",
-       [](DeviceLibrary &, const CallSite &, std::span<const CUdeviceptr>) -> const DeviceCall & {
-         static const Nothing nothing;
-         return nothing;
-       }}};
-  const auto found = functions.find(site.attributes.function());
-  if (found == functions.end())
-    site.fail("this function does not run on CUDA");
-  return found->second(*this, site, args);
+  using planfile::Action;
+  switch (site.action.type) {
+  case Action::Matmul:
+    return prepareMatmul(site, args);
+  case Action::Attention:
+    return prepareAttention(site, /*backward=*/false);
+  case Action::AttentionGrad:
+    return prepareAttention(site, /*backward=*/true);
+  case Action::Nothing: {
+    static const Nothing nothing;
+    return nothing;
+  }
+  case Action::NONE:
+  case Action::Launch:
+  case Action::EmbeddingGrad:
+  case Action::Copy:
+  case Action::Fill:
+  case Action::Compact:
+    break;
+  }
+  site.fail("CUDA has no library's function for this action");
 }
 
 } // namespace hydra::runtime::cuda

@@ -14,18 +14,15 @@
 
 namespace hydra::runtime::cuda {
 
-/// Functions by the name that plans use: `matmul` of cuBLASLt; `attention` and `attention_grad` of
-/// cuDNN, which stand in for launches of own kernels (Alternative in plan.fbs); and `nothing`.
-///
-///   attention(q, k, v, o [, lse])    attention_grad(dO, q, k, v, o, lse, dq, dk, dv, workspace)
-///   attributes: scale (real), causal (flag); tensors as for the CPU's functions of these names
+/// Matmul is cuBLASLt's; Attention and AttentionGrad are cuDNN's, which stand in for launches of
+/// own kernels (Alternative in plan.fbs), as Nothing does.
 class DeviceLibrary {
 public:
   /// The function that a step calls on arguments at these addresses; equal calls are the same
   /// object. Throws Error when there is none or it does not fit.
   const DeviceCall &prepare(const CallSite &site, std::span<const CUdeviceptr> args);
 
-  CublasLt &products();
+  CublasLt &matmuls();
 
   /// Of what plans have been prepared for: `cuBLASLt 130100, cuDNN 91900`.
   std::string versions() const;
@@ -34,12 +31,12 @@ private:
   using Key = std::vector<int64_t>;
   const DeviceCall &prepareMatmul(const CallSite &site, std::span<const CUdeviceptr> args);
   const DeviceCall &prepareAttention(const CallSite &site, bool backward);
-  const DeviceCall &keep(const std::string &function, Key key,
+  const DeviceCall &keep(planfile::Action action, Key key,
                          const std::function<std::unique_ptr<DeviceCall>()> &make);
 
   std::unique_ptr<CublasLt> cublas;
   std::unique_ptr<Cudnn> cudnn;
-  std::map<std::pair<std::string, Key>, std::unique_ptr<DeviceCall>> calls;
+  std::map<std::pair<planfile::Action, Key>, std::unique_ptr<DeviceCall>> calls;
 };
 
 } // namespace hydra::runtime::cuda

@@ -69,20 +69,20 @@ bool Tuner::repeats(const DeviceCall &call, const Node &node, CUdeviceptr scratc
   return results[0] == results[1];
 }
 
-Tuner::Tuned Tuner::tuneProduct(const Node &node) {
+Tuner::Tuned Tuner::tuneMatmul(const Node &node) {
   constexpr int64_t candidates = 12;
   const CallSite site(plan, *node.step);
   const MatmulSpec spec = describeMatmul(site);
   const MatmulAlignment alignment = MatmulAlignment::of(spec, node.args);
-  const bool reduced = site.attributes.flag("reduced_reduction", false);
-  const auto product = [&](int64_t algorithm) {
-    return CudaMatmul(library.products(), spec, alignment, reduced, algorithm,
-                      site.attributes.integer("multiprocessors", 0));
+  const auto &call = site.as<planfile::Matmul>();
+  const auto matmul = [&](int64_t algorithm) {
+    return CudaMatmul(library.matmuls(), spec, alignment, call.reduced_reduction(), algorithm,
+                      call.multiprocessors());
   };
   std::vector<std::pair<double, int64_t>> times;
   for (int64_t i = 0; i < candidates; ++i) {
     try {
-      const CudaMatmul candidate = product(i);
+      const CudaMatmul candidate = matmul(i);
       times.emplace_back(
           medianMicroseconds(device, [&] { candidate.run(node.args, workspace, device.stream); }),
           i);
@@ -92,14 +92,14 @@ Tuner::Tuned Tuner::tuneProduct(const Node &node) {
   }
   if (times.empty())
     fail("{}: no algorithm runs", support::shown(node.step->name()->string_view()));
-  Tuned choice{.name = fmt::format("product {} x {} x {}", spec.m, spec.n, spec.k),
+  Tuned choice{.name = fmt::format("matmul {} x {} x {}", spec.m, spec.n, spec.k),
                .chosen = "algorithm 0",
                .guessed = times[0].first,
                .best = times[0].first};
   std::sort(times.begin(), times.end());
   for (const auto &[microseconds, algorithm] : times)
     if (algorithm == 0 ||
-        (microseconds < choice.guessed && repeats(product(algorithm), node, workspace))) {
+        (microseconds < choice.guessed && repeats(matmul(algorithm), node, workspace))) {
       choice.number = algorithm;
       choice.chosen = fmt::format("algorithm {}", algorithm);
       choice.best = microseconds;
@@ -143,15 +143,13 @@ Tuner::Tuned Tuner::tuneLaunches(std::span<const Node> launches) {
   return choice;
 }
 
-static void writeProduct(StepT &step, int64_t algorithm, double guessed, double best) {
-  const auto alternative = [](int64_t number, double microseconds) {
+static void writeMatmul(StepT &step, int64_t algorithm, double guessed, double best) {
+  const auto alternative = [&](int64_t number, double microseconds) {
     auto entry = std::make_unique<AlternativeT>();
     entry->description = fmt::format("cuBLASLt algorithm {}", number);
-    auto attr = std::make_unique<AttrT>();
-    attr->name = "algorithm";
-    attr->kind = AttrKind::integer;
-    attr->integer = number;
-    entry->attrs.push_back(std::move(attr));
+    MatmulT matmul = *step.action.AsMatmul();
+    matmul.algorithm = static_cast<uint32_t>(number);
+    entry->action.Set(matmul);
     entry->microseconds = microseconds;
     return entry;
   };
@@ -167,32 +165,31 @@ static void writeProduct(StepT &step, int64_t algorithm, double guessed, double 
 /// Whether the alternative of a launch leaves its work to that of an earlier one.
 static bool isDoneBefore(const Node &node) {
   return node.kernel && node.step->alternatives() && node.step->alternatives()->size() > 1 &&
-         node.step->alternatives()->Get(1)->function()->string_view() == "nothing";
+         actionOf(*node.step, 1).as<Nothing>() != nullptr;
 }
 
 void Tuner::tune(const CudaProgram &program, const std::vector<StepT *> &steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const Node &node = program.nodes[i];
-    const bool product = steps[i] && !node.kernel && node.call;
+    const bool matmul = steps[i] && !node.kernel && node.call;
     const bool launch = steps[i] && node.kernel && node.step->alternatives() &&
                         node.step->alternatives()->size() > 1 && !isDoneBefore(node);
-    if (!product && !launch)
+    if (!matmul && !launch)
       continue;
     size_t count = 1;
     while (launch && i + count < steps.size() && isDoneBefore(program.nodes[i + count]))
       ++count;
     // Equal shapes have the same object or function.
-    const void *key = product ? static_cast<const void *>(node.call) : node.function;
+    const void *key = matmul ? static_cast<const void *>(node.call) : node.function;
     auto [entry, isNew] = choices.try_emplace(key);
     Tuned &choice = entry->second;
     if (isNew) {
       order.push_back(key);
-      choice =
-          product ? tuneProduct(node) : tuneLaunches(std::span(program.nodes).subspan(i, count));
+      choice = matmul ? tuneMatmul(node) : tuneLaunches(std::span(program.nodes).subspan(i, count));
     }
     ++choice.steps;
-    if (product) {
-      writeProduct(*steps[i], choice.number, choice.guessed, choice.best);
+    if (matmul) {
+      writeMatmul(*steps[i], choice.number, choice.guessed, choice.best);
       continue;
     }
     for (size_t j = i; j < i + count; ++j)

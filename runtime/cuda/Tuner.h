@@ -20,7 +20,7 @@ void fillRandomly(const Device &device, CUdeviceptr to, size_t size);
 /// Microseconds of one run of several behind one another, by the median of several rounds.
 double medianMicroseconds(const Device &device, const std::function<void()> &run);
 
-/// Measures products and attention of a loaded plan whose memory holds random numbers.
+/// Measures matmuls and attention of a loaded plan whose memory holds random numbers.
 class Tuner {
 public:
   using RunNode = std::function<void(const Node &, CUstream)>;
@@ -45,7 +45,7 @@ private:
     double guessed = 0.0, best = 0.0; ///< microseconds
     int steps = 0;
   };
-  Tuned tuneProduct(const Node &node);
+  Tuned tuneMatmul(const Node &node);
   /// Of the launches from `first` on that one call can stand in for.
   Tuned tuneLaunches(std::span<const Node> launches);
   bool repeats(const DeviceCall &call, const Node &node, CUdeviceptr scratch);

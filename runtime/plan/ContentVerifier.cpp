@@ -174,7 +174,7 @@ private:
   void visitStep(const Path &at, const Step &step, const Block &block) {
     std::vector<ByteAccess> accesses;
     collectAccesses(plan, block, loops, accesses);
-    const bool call = step.action_as_LibraryCall() != nullptr;
+    const bool call = step.action_type() != Action::Launch;
     for (const ByteAccess &access : accesses)
       // What a launch reads and writes may be what its own first half makes.
       if (access.access == Access::read || (call && access.access == Access::read_write))

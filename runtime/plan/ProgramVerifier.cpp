@@ -2,6 +2,7 @@
 #include "runtime/plan/ProgramVerifier.h"
 
 #include "runtime/plan/Accesses.h"
+#include "runtime/plan/Actions.h"
 #include "runtime/plan/OrderVerifier.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/PlanVerifier.h"
@@ -20,8 +21,6 @@ namespace {
 constexpr uint32_t kMaxStreams = 64;
 constexpr uint64_t kMaxLoopCount = uint64_t{1} << 32;
 constexpr int64_t kMaxLoopStride = int64_t{1} << 48;
-
-using AttrList = flatbuffers::Vector<flatbuffers::Offset<Attr>>;
 
 bool isInteger(support::DType dtype) {
   using support::DType;
@@ -248,15 +247,10 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
       checkArg(Path(at, "args", i), *step.args()->Get(i));
     checkUnion(at, "action", step.action_type());
-    if (const Launch *launch = step.action_as_Launch()) {
+    if (const Launch *launch = step.action_as_Launch())
       checkLaunch(Path(at, "launch"), *launch, step.args()->size());
-    } else {
-      const Path callPath(at, "library_call");
-      const LibraryCall &call = *step.action_as_LibraryCall();
-      if (call.function()->size() == 0)
-        failAt(Path(callPath, "function"), "is empty");
-      checkAttrs(callPath, *call.attrs());
-    }
+    else if (step.action_type() == Action::Nothing)
+      failAt(Path(at, "action"), "is nothing, which only takes the place of a launch");
     checkAlternatives(at, step);
   }
 
@@ -301,19 +295,9 @@ private:
              EnumNameDType(arg.dtype()));
   }
 
-  void checkAttrs(const Path &owner, const AttrList &attrs) {
-    Names names;
-    for (flatbuffers::uoffset_t i = 0; i < attrs.size(); ++i) {
-      const Path at(owner, "attrs", i);
-      const Attr &attr = *attrs.Get(i);
-      names.add(at, "name", *attr.name());
-      checkEnum(at, "kind", attr.kind());
-    }
-  }
-
   void checkAlternatives(const Path &at, const Step &step) {
     const flatbuffers::uoffset_t count = step.alternatives() ? step.alternatives()->size() : 0;
-    const bool ofLaunch = !step.action_as_LibraryCall();
+    const bool ofLaunch = step.action_type() == Action::Launch;
     if (count > 0 && ofLaunch && plan.target()->kind() == TargetKind::cpu)
       failAt(Path(at, "alternatives"), "belong to a launch, which has none on the CPU");
     if (step.chosen() >= std::max<uint32_t>(1, count))
@@ -334,12 +318,8 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
       const Path alternativePath(at, "alternatives", i);
       const Alternative &alternative = *step.alternatives()->Get(i);
-      checkAttrs(alternativePath, *alternative.attrs());
-      const bool isCall = alternative.function() && alternative.function()->size() > 0;
-      if (isCall != (ofLaunch && i > 0))
-        failAt(Path(alternativePath, "function"), "is {}; expected {}",
-               isCall ? alternative.function()->string_view() : "missing",
-               isCall ? "none" : "that of a call in place of the launch");
+      checkAlternative(Path(alternativePath, "action"), step.action_type(),
+                       alternative.action_type(), ofLaunch && i > 0);
       if (!std::isfinite(alternative.microseconds()))
         failAt(Path(alternativePath, "microseconds"), "{} is not finite",
                alternative.microseconds());
@@ -350,6 +330,21 @@ private:
                alternative.workspace_bytes(), room);
       }
     }
+  }
+
+  /// What takes the place of a launch is a function; what takes that of a function is the same with
+  /// other fields.
+  void checkAlternative(const Path &at, Action own, Action other, bool inPlaceOfLaunch) {
+    if (other > Action::MAX)
+      failAt(at, "{} is no value of this enum; the highest is {}", static_cast<int>(other),
+             static_cast<int>(Action::MAX));
+    const bool fits = inPlaceOfLaunch
+                          ? other != Action::NONE && other != Action::Launch
+                          : other == Action::NONE || (other == own && own != Action::Launch);
+    if (!fits)
+      failAt(at, "is {}; expected {}", wordOf(other),
+             inPlaceOfLaunch ? "a function in place of the launch"
+                             : fmt::format("{} or none", wordOf(own)));
   }
 
   const Plan &plan;

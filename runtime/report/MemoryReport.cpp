@@ -29,7 +29,7 @@ double fragmentation(const Program &program) {
 }
 
 bool isActivation(Category category) {
-  return category >= Category::act_embed && category <= Category::act_ckpt;
+  return category >= Category::act_embed && category <= Category::act_state;
 }
 
 /// Bytes of activations that are live at the peak, by layer.

@@ -12,7 +12,7 @@
 
 namespace hydra::report {
 
-/// `act.attn_scores`: the spelling of memory reports.
+/// `act.attn_out`: the spelling of memory reports.
 inline std::string categoryName(planfile::Category category) {
   std::string name = EnumNameCategory(category);
   if (name.starts_with("act_"))

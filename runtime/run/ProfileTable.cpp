@@ -1,6 +1,7 @@
 // Sums times, FLOPs and bytes of steps over the groups of each table.
 #include "runtime/run/ProfileTable.h"
 
+#include "runtime/plan/Actions.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
@@ -111,9 +112,10 @@ private:
   }
 
   std::string functionOf(const Step &step) const {
-    if (const Launch *launch = step.action_as_Launch())
+    const ActionView action = actionOf(step);
+    if (const auto *launch = action.as<Launch>())
       return plan.kernels()->Get(launch->kernel())->name()->str();
-    return step.action_as_LibraryCall()->function()->str();
+    return std::string(wordOf(action.type));
   }
 
   std::string byFunction() {

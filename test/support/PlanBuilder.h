@@ -1,6 +1,7 @@
 // Small plans written by hand, for tests of the loader, the executors and the tools.
 #pragma once
 
+#include "runtime/plan/Actions.h"
 #include "runtime/plan/PlanFile.h"
 
 #include <algorithm>
@@ -8,14 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace hydra::test {
 
 using Blocks = std::vector<std::unique_ptr<planfile::BlockT>>;
-using Attrs = std::vector<std::unique_ptr<planfile::AttrT>>;
 
 inline planfile::Arg reads(uint32_t tensor) {
   return {planfile::ArgKind::buffer, planfile::Access::read, planfile::DType::f32, tensor, 0};
@@ -34,26 +33,6 @@ inline planfile::Arg constantArg(float value) {
           std::bit_cast<uint32_t>(value)};
 }
 
-/// An attribute of the kind of `value`: bool, an integer, double, or text.
-template <typename T> std::unique_ptr<planfile::AttrT> attr(std::string name, T value) {
-  auto result = std::make_unique<planfile::AttrT>();
-  result->name = std::move(name);
-  if constexpr (std::is_same_v<T, bool>) {
-    result->kind = planfile::AttrKind::flag;
-    result->flag = value;
-  } else if constexpr (std::is_integral_v<T>) {
-    result->kind = planfile::AttrKind::integer;
-    result->integer = value;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    result->kind = planfile::AttrKind::real;
-    result->real = value;
-  } else {
-    result->kind = planfile::AttrKind::text;
-    result->text = value;
-  }
-  return result;
-}
-
 /// A block that launches kernel `kernel`.
 inline std::unique_ptr<planfile::BlockT> launch(std::string name, uint32_t kernel, int64_t rows,
                                                 int64_t grain, std::vector<planfile::Arg> args) {
@@ -70,18 +49,22 @@ inline std::unique_ptr<planfile::BlockT> launch(std::string name, uint32_t kerne
   return block;
 }
 
-/// A block that calls a function of the executor.
-inline std::unique_ptr<planfile::BlockT> call(std::string function, std::vector<planfile::Arg> args,
-                                              Attrs attrs = {}) {
-  planfile::LibraryCallT action;
-  action.function = function;
-  action.attrs = std::move(attrs);
+/// A block with this action, such as MatmulT.
+template <typename Table>
+std::unique_ptr<planfile::BlockT> call(Table action, std::vector<planfile::Arg> args) {
   planfile::StepT step;
-  step.name = std::move(function);
   step.action.Set(std::move(action));
+  step.name = runtime::wordOf(step.action.type);
   step.args = std::move(args);
   auto block = std::make_unique<planfile::BlockT>();
   block->node.Set(std::move(step));
+  return block;
+}
+
+/// A block of this name for tests in which it does not matter what a step does.
+inline std::unique_ptr<planfile::BlockT> step(std::string name, std::vector<planfile::Arg> args) {
+  auto block = call(planfile::CopyT(), std::move(args));
+  block->node.AsStep()->name = std::move(name);
   return block;
 }
 
@@ -108,18 +91,12 @@ inline std::unique_ptr<planfile::BlockT> choose(uint32_t selector, std::vector<B
   return block;
 }
 
-/// Lists of blocks and attributes, which are moved from (initializer lists cannot hold unique_ptr).
+/// A list of blocks, which are moved from (initializer lists cannot hold unique_ptr).
 template <typename... Block> Blocks blocks(Block... block) {
   Blocks result;
   (result.push_back(std::move(block)), ...);
   return result;
 }
-template <typename... Attr> Attrs attrs(Attr... attr) {
-  Attrs result;
-  (result.push_back(std::move(attr)), ...);
-  return result;
-}
-
 /// Grows a plan for the CPU. Every function that adds something returns its index.
 class PlanBuilder {
 public:

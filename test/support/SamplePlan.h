@@ -57,18 +57,21 @@ inline PlanBuilder samplePlan() {
   const uint32_t adamw = builder.kernel("adamw", 4);
 
   std::vector<Blocks> cases;
-  cases.push_back(blocks(call("fill", {writes(column)}, attrs(attr("value", 0.5)))));
+  FillT half;
+  half.value = 0.5;
+  cases.push_back(blocks(call(half, {writes(column)})));
   cases.push_back(Blocks());
   Blocks inner = blocks(choose(selector, std::move(cases)));
   Blocks body =
       blocks(launch("scale", scale, 6, 2, {updates(slice), constantArg(2), scalarArg(lr)}),
              loop(4, {LoopStride(column, 4)}, std::move(inner)));
+  MatmulT product;
+  product.transpose_a = true;
   Blocks train =
-      blocks(call("embedding", {reads(tokens), reads(wTensor), writes(x), writes(selector)}),
+      blocks(step("embedding", {reads(tokens), reads(wTensor), writes(x), writes(selector)}),
              loop(5, {LoopStride(slice, 96), LoopStride(column, 96)}, std::move(body)),
-             call("copy", {reads(slice), writes(copy)}),
-             call("matmul", {reads(x), reads(labels), writes(gradient), writes(workspace)},
-                  attrs(attr("transpose_a", true), attr("provider", "onednn"))),
+             call(CopyT(), {reads(slice), writes(copy)}),
+             call(product, {reads(x), reads(labels), writes(gradient), writes(workspace)}),
              launch("adamw", adamw, 8, 8,
                     {updates(wTensor), updates(mTensor), reads(gradient), scalarArg(lr)}));
   train[kLoop]->signals = 0;
@@ -77,11 +80,12 @@ inline PlanBuilder samplePlan() {
   train[kSide]->signals = 1;
   train[kAdamW]->waits = {1};
   StepT &matmul = *train[kMatmul]->node.AsStep();
-  for (const int64_t tile : {32, 64}) {
+  for (const uint32_t algorithm : {32, 64}) {
     auto alternative = std::make_unique<AlternativeT>();
-    alternative->description = "tile " + std::to_string(tile);
-    alternative->attrs = attrs(attr("tile", tile));
-    alternative->workspace_bytes = 4 * tile;
+    alternative->description = "algorithm " + std::to_string(algorithm);
+    product.algorithm = algorithm;
+    alternative->action.Set(product);
+    alternative->workspace_bytes = 4 * algorithm;
     matmul.alternatives.push_back(std::move(alternative));
   }
   matmul.alternatives[1]->microseconds = 12.5;
@@ -101,7 +105,7 @@ inline PlanBuilder samplePlan() {
   builder.output(first, "loss", loss);
   builder.output(first, "depth", selector);
 
-  ProgramT &second = builder.program("eval", blocks(call("copy", {reads(x), updates(x)})));
+  ProgramT &second = builder.program("eval", blocks(call(CopyT(), {reads(x), updates(x)})));
   builder.input(second, "x", InputKind::values, x);
   builder.output(second, "x", x);
   return builder;

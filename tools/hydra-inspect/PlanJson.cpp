@@ -1,6 +1,7 @@
 // The fields of a plan as JSON values.
 #include "tools/hydra-inspect/PlanJson.h"
 
+#include "runtime/plan/Actions.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "tools/hydra-inspect/Cubin.h"
@@ -15,7 +16,6 @@ namespace {
 using Pairs = flatbuffers::Vector<flatbuffers::Offset<KeyValue>>;
 using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
-using Attrs = flatbuffers::Vector<flatbuffers::Offset<Attr>>;
 
 Json toJson(const Pairs &pairs) {
   Json out = Json::object();
@@ -43,26 +43,11 @@ Json toJson(const CategoryBytes &bytes) {
   return out;
 }
 
-Json toJson(const Attrs &attrs) {
-  Json out = Json::object();
-  for (const Attr *attr : attrs) {
-    Json &value = out[attr->name()->str()];
-    switch (attr->kind()) {
-    case AttrKind::flag:
-      value = attr->flag();
-      break;
-    case AttrKind::integer:
-      value = attr->integer();
-      break;
-    case AttrKind::real:
-      value = attr->real();
-      break;
-    case AttrKind::text:
-      value = std::string(textOf(attr->text()));
-      break;
-    }
-  }
-  return out;
+void addFunction(Json &out, const runtime::ActionView &action) {
+  out["function"] = std::string(runtime::wordOf(action.type));
+  out["attrs"] = Json::object();
+  for (const auto &[name, value] : runtime::fieldsOf(action))
+    std::visit([&](auto field) { out["attrs"][std::string(name)] = field; }, value);
 }
 
 Json toJson(const Dim3 &dim) { return {dim.x(), dim.y(), dim.z()}; }
@@ -130,9 +115,7 @@ Json toJson(const Plan &plan, const Step &step) {
     out["rows"] = launch->rows();
     out["grain"] = launch->grain();
   } else {
-    const LibraryCall &call = *step.action_as_LibraryCall();
-    out["function"] = call.function()->str();
-    out["attrs"] = toJson(*call.attrs());
+    addFunction(out, {step.action_type(), step.action()});
   }
   Json args = Json::array();
   for (const Arg *arg : *step.args())
@@ -141,10 +124,9 @@ Json toJson(const Plan &plan, const Step &step) {
   if (step.alternatives()) {
     for (const Alternative *one : *step.alternatives()) {
       Json alternative = {{"description", one->description()->str()},
-                          {"attrs", toJson(*one->attrs())},
                           {"workspace_bytes", one->workspace_bytes()}};
-      if (one->function())
-        alternative["function"] = one->function()->str();
+      if (one->action_type() != Action::NONE)
+        addFunction(alternative, {one->action_type(), one->action()});
       if (one->microseconds() >= 0)
         alternative["microseconds"] = one->microseconds();
       out["alternatives"].push_back(std::move(alternative));

@@ -1,4 +1,5 @@
 // Rendering of programs: one line per block, indented by depth.
+#include "runtime/plan/Actions.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Units.h"
 #include "tools/hydra-inspect/PlanText.h"
@@ -100,8 +101,7 @@ private:
       if (launch->rows() > 0)
         text += fmt::format(" on {} rows by {}", launch->rows(), launch->grain());
     } else {
-      const LibraryCall &call = *step.action_as_LibraryCall();
-      text += fmt::format(" = {}{}", call.function()->string_view(), attrsText(*call.attrs()));
+      text += fmt::format(" = {}", functionText({step.action_type(), step.action()}));
     }
     text += argsText(step);
     text += fmt::format("  {} {}", EnumNamePhase(step.phase()), EnumNameOpClass(step.op_class()));
@@ -120,33 +120,23 @@ private:
 
   static std::string alternativeText(const Alternative &alternative, bool chosen) {
     return fmt::format(
-        "  {}{}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
-        alternative.function() ? fmt::format(": {}", alternative.function()->string_view()) : "",
-        attrsText(*alternative.attrs()), bytesText(alternative.workspace_bytes()),
+        "  {}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
+        alternative.action_type() == Action::NONE
+            ? ""
+            : ": " + functionText({alternative.action_type(), alternative.action()}),
+        bytesText(alternative.workspace_bytes()),
         alternative.microseconds() < 0 ? ""
                                        : fmt::format(" {:.1f} us", alternative.microseconds()));
   }
 
-  static std::string attrsText(const flatbuffers::Vector<flatbuffers::Offset<Attr>> &attrs) {
+  /// `matmul{transpose_b=true algorithm=3}`.
+  static std::string functionText(const runtime::ActionView &action) {
     std::vector<std::string> texts;
-    for (const Attr *attr : attrs) {
-      const auto name = attr->name()->string_view();
-      switch (attr->kind()) {
-      case AttrKind::flag:
-        texts.push_back(fmt::format("{}={}", name, attr->flag()));
-        break;
-      case AttrKind::integer:
-        texts.push_back(fmt::format("{}={}", name, attr->integer()));
-        break;
-      case AttrKind::real:
-        texts.push_back(fmt::format("{}={}", name, attr->real()));
-        break;
-      case AttrKind::text:
-        texts.push_back(fmt::format("{}={}", name, textOf(attr->text())));
-        break;
-      }
-    }
-    return texts.empty() ? "" : fmt::format("{{{}}}", fmt::join(texts, " "));
+    for (const auto &[name, value] : runtime::fieldsOf(action))
+      texts.push_back(
+          std::visit([&](auto field) { return fmt::format("{}={}", name, field); }, value));
+    return fmt::format("{}{}", runtime::wordOf(action.type),
+                       texts.empty() ? "" : fmt::format("{{{}}}", fmt::join(texts, " ")));
   }
 
   /// Arguments in order; `!` marks those written, `&` those read and written.

@@ -5,10 +5,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <functional>
 
 using namespace mlir;
 
@@ -41,14 +40,7 @@ struct Shape {
 class Expander {
 public:
   Expander(plan::PlanModuleOp module, TargetAttr target)
-      : module(module), b(module.getContext()), target(target) {
-    handlers["attention"] = [this](plan::CallOp call) { return expandAttention(call); };
-    handlers["attention_grad"] = [this](plan::CallOp call) { return expandAttentionGrad(call); };
-    handlers["embedding_grad"] = [this](plan::CallOp call) { return expandEmbeddingGrad(call); };
-    handlers["compact"] = [this](plan::CallOp call) { return expandCompact(call); };
-    handlers["copy"] = [this](plan::CallOp call) { return expandCopy(call); };
-    handlers["fill"] = [this](plan::CallOp call) { return expandFill(call); };
-  }
+      : module(module), b(module.getContext()), target(target) {}
 
   LogicalResult run() {
     SmallVector<plan::LoopOp> loops;
@@ -60,20 +52,19 @@ public:
       if (failed(expandLoop(loop)))
         return failure();
     eraseUnusedKernels();
-    SmallVector<plan::CallOp> calls;
-    module.walk([&](plan::CallOp call) { calls.push_back(call); });
-    for (plan::CallOp call : calls) {
-      auto handler = handlers.find(call.getFunction());
-      if (handler == handlers.end())
-        continue;
-      b.setInsertionPoint(call);
-      remainingFlops = call.getFlops();
-      remainingBytes = call.getBytes();
+    SmallVector<plan::StepInterface> steps;
+    module.walk([&](plan::StepInterface step) { steps.push_back(step); });
+    for (plan::StepInterface step : steps) {
+      b.setInsertionPoint(step);
+      remainingFlops = step.getFlops();
+      remainingBytes = step.getBytes();
       lastLaunch = nullptr;
-      if (failed(handler->second(call)))
+      if (failed(expand(step)))
         return failure();
-      lastLaunch.setSignals(call.getSignals());
-      call.erase();
+      if (!lastLaunch)
+        continue;
+      lastLaunch.setSignals(step.getSignalled());
+      step->erase();
     }
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
     eraseUnusedBuffers();
@@ -81,6 +72,19 @@ public:
   }
 
 private:
+  /// Launches that take the place of a step. None for what is a launch already, and for matmuls,
+  /// which are cuBLASLt's.
+  LogicalResult expand(Operation *step) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(step)
+        .Case<plan::AttentionOp>([&](auto op) { return expandAttention(op); })
+        .Case<plan::AttentionGradOp>([&](auto op) { return expandAttentionGrad(op); })
+        .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(op); })
+        .Case<plan::CompactOp>([&](auto op) { return expandCompact(op); })
+        .Case<plan::CopyOp>([&](auto op) { return expandCopy(op); })
+        .Case<plan::FillOp>([&](auto op) { return expandFill(op); })
+        .Default(success());
+  }
+
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
@@ -95,15 +99,16 @@ private:
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
       if (isa<plan::BufferOp, plan::ViewOp>(op)) {
         op.moveBefore(loop); // it may be an argument
-      } else if (isa<plan::BlockInterface>(op)) {
-        flops += op.getAttrOfType<IntegerAttr>("flops").getInt();
-        bytes += op.getAttrOfType<IntegerAttr>("bytes").getInt();
+      } else if (auto step = dyn_cast<plan::StepInterface>(op)) {
+        flops += static_cast<int64_t>(step.getFlops());
+        bytes += static_cast<int64_t>(step.getBytes());
       }
     const int64_t count = loop.getCount();
     b.setInsertionPoint(loop);
     plan::LaunchOp::create(b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
-                           flops * count, bytes * count, "scan", "loop", loop.getStream(),
-                           loop.getWaits(), loop.getSignals(), IntegerAttr());
+                           flops * count, bytes * count, OpClass::scan, "loop", loop.getStream(),
+                           loop.getWaits(), loop.getSignals(), IntegerAttr(),
+                           plan::SubstituteAttr());
     loop.erase();
     return success();
   }
@@ -121,8 +126,8 @@ private:
   void eraseUnusedBuffers() {
     SmallVector<Operation *> names;
     module.walk([&](Operation *op) {
-      if (isa<plan::ViewOp>(op) ||
-          (isa<plan::BufferOp>(op) && cast<plan::BufferOp>(op).getSegment() == "transient"))
+      auto buffer = dyn_cast<plan::BufferOp>(op);
+      if (isa<plan::ViewOp>(op) || (buffer && buffer.isTransient()))
         names.push_back(op);
     });
     for (Operation *op : llvm::reverse(names)) // views before what they name
@@ -171,21 +176,22 @@ private:
   }
 
   /// Adds a launch of the kernel with this body; `parameters` are the C++ types of the arguments.
-  /// The first launch of a call bears its cost.
-  void launch(plan::CallOp call, StringRef name, ArrayRef<StringRef> parameters, StringRef body,
-              Shape shape, ArrayRef<Value> args, ArrayRef<int64_t> access) {
+  /// The first launch of a step bears its cost.
+  void launch(plan::StepInterface step, StringRef name, ArrayRef<StringRef> parameters,
+              StringRef body, Shape shape, ArrayRef<Value> args, ArrayRef<int64_t> access) {
     std::string text = "(";
     for (auto [i, parameter] : llvm::enumerate(parameters))
       text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
     text += (") { " + body + " }").str();
     plan::KernelOp kernel =
-        addKernel(call.getLoc(), name, text, shape,
+        addKernel(step.getLoc(), name, text, shape,
                   llvm::map_to_vector(args, [](Value v) { return v.getType(); }));
-    // The first waits for what the call waits for; the last signals what it signals.
+    // The first waits for what the step waits for; the last signals what it signals.
     lastLaunch = plan::LaunchOp::create(
-        b, call.getLoc(), kernel.getSymName(), args, access, std::exchange(remainingFlops, 0),
-        std::exchange(remainingBytes, 0), call.getOpClass(), name, call.getStream(),
-        lastLaunch ? ArrayRef<int64_t>() : call.getWaits(), -1, IntegerAttr());
+        b, step.getLoc(), kernel.getSymName(), args, access, std::exchange(remainingFlops, 0),
+        std::exchange(remainingBytes, 0), step.getOpClass(), name, step.getStreamNumber(),
+        lastLaunch ? ArrayRef<int64_t>() : step.getAwaited(), -1, IntegerAttr(),
+        plan::SubstituteAttr());
   }
 
   static StringRef cType(Type element) {
@@ -223,20 +229,15 @@ private:
     int64_t widest() const { return std::max(width, valueWidth); }
   };
 
-  Attention describe(plan::CallOp call, Value q, Value k, Value v, ArrayRef<Value> tensors) {
-    ArrayRef<int64_t> qs = typeOf(q).getShape(), ks = typeOf(k).getShape(),
-                      vs = typeOf(v).getShape();
-    DictionaryAttr attrs = call.getParameters();
-    auto integer = [&](StringRef name) {
-      auto attr = attrs.getAs<IntegerAttr>(name);
-      return attr ? attr.getInt() : 0;
-    };
+  template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors) {
+    ArrayRef<int64_t> qs = typeOf(op.getQ()).getShape(), ks = typeOf(op.getK()).getShape(),
+                      vs = typeOf(op.getV()).getShape();
     Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", false, false};
-    a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", attrs.contains("causal") ? "true" : "false",
-                           integer("chunk"), integer("window"))
+    a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", op.getCausal() ? "true" : "false", op.getChunk(),
+                           op.getWindow())
                  .str();
-    a.scale = number(attrs.getAs<FloatAttr>("scale").getValueAsDouble());
-    a.element = cType(typeOf(q).getElementType()).str();
+    a.scale = number(op.getScale().convertToDouble());
+    a.element = cType(typeOf(op.getQ()).getElementType()).str();
     bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && a.widest() <= 128 &&
                  llvm::all_of(tensors, isTiled);
     a.tiled = tiles && a.width == a.valueWidth;
@@ -315,23 +316,21 @@ private:
     return llvm::formatv("{0}, {1}, {2}", groups, stages, a.batch).str();
   }
 
-  /// Marks the last launch as one that a library's `function` of the same arguments can stand in
-  /// for (see Alternative in runtime/plan/plan.fbs): whole sequences in bf16 with a dense mask or
-  /// none.
-  void offer(plan::CallOp call, const Attention &a, StringRef function) {
-    DictionaryAttr given = call.getParameters();
-    if (!a.warpgroups || given.contains("chunk") || given.contains("window") ||
-        (given.contains("causal") && a.queries != a.keys))
+  /// Marks the last launch as one that a library's function of the same arguments can stand in for
+  /// (see Alternative in runtime/plan/plan.fbs): whole sequences in bf16 with a dense mask or none.
+  template <typename Op> void offer(Op op, const Attention &a, plan::LibraryFunction function) {
+    if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 ||
+        (op.getCausal() && a.queries != a.keys))
       return;
-    SmallVector<NamedAttribute> attributes{b.getNamedAttr("function", b.getStringAttr(function))};
-    if (function != "nothing")
-      llvm::append_range(attributes, given);
-    lastLaunch->setAttr(plan::kAlternativeAttr, b.getDictionaryAttr(attributes));
+    const bool works = function != plan::LibraryFunction::nothing;
+    lastLaunch.setSubstituteAttr(plan::SubstituteAttr::get(b.getContext(), function,
+                                                           works ? op.getScaleAttr() : FloatAttr(),
+                                                           works && op.getCausal()));
   }
 
-  LogicalResult expandAttention(plan::CallOp call) {
-    auto args = llvm::to_vector(call.getArgs());
-    Attention a = describe(call, args[0], args[1], args[2], ArrayRef(args).take_front(4));
+  LogicalResult expandAttention(plan::AttentionOp op) {
+    auto args = llvm::to_vector(op->getOperands());
+    Attention a = describe(op, ArrayRef(args).take_front(4));
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
     bool own = a.warpgroups;
@@ -351,16 +350,16 @@ private:
       types.push_back("float *");
       access.push_back(plan::kWrite);
     }
-    launch(call, "attention_forward", types, body,
+    launch(op, "attention_forward", types, body,
            own ? hopperShape(a, m, a.queries, a.heads, tileBytes(a.width), stages, 0)
                : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
            args, access);
-    offer(call, a, "attention");
+    offer(op, a, plan::LibraryFunction::attention);
     return success();
   }
 
   /// Two kernels: dq and delta, then dk and dv.
-  void expandHopperGrad(plan::CallOp call, const Attention &a, ArrayRef<Value> args) {
+  void expandHopperGrad(plan::AttentionGradOp op, const Attention &a, ArrayRef<Value> args) {
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     using namespace plan;
@@ -372,41 +371,39 @@ private:
     remainingBytes = bytes / 2;
     int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);
     int64_t stages = a.widest() <= 80 ? 4 : 3;
-    // All arguments of the call, so that another function can do its work: dk and dv are not
+    // All arguments of the step, so that another function can do its work: dk and dv are not
     // touched.
-    launch(call, "attention_query_gradients",
-           {in, in, in, in, in, statistic, out, out, out, "float *"},
-           "hopperQueryGradients" +
-               parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
-               "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
-           hopperShape(a, groups, a.queries, a.heads,
-                       tileBytes(a.width) + 2 * tileBytes(a.valueWidth), stages, 0),
-           args, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
-    offer(call, a, "attention_grad");
+    launch(
+        op, "attention_query_gradients", {in, in, in, in, in, statistic, out, out, out, "float *"},
+        "hopperQueryGradients" + parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
+            "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
+        hopperShape(a, groups, a.queries, a.heads, tileBytes(a.width) + 2 * tileBytes(a.valueWidth),
+                    stages, 0),
+        args, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
+    offer(op, a, plan::LibraryFunction::attention_grad);
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
     groups = warpgroups(a, a.keys, a.keyHeads, 2);
-    launch(call, "attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
+    launch(op, "attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
            "hopperKeyGradients" + parameters(a, blockText(a, groups, 4), {q, k, v, dO, dk, dv}) +
                "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
            hopperShape(a, groups, a.keys, a.keyHeads, tileBytes(a.width) + tileBytes(a.valueWidth),
                        4, 2 * 64 * 4),
            {dO, q, k, v, lse, delta, dk, dv},
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
-    offer(call, a, "nothing");
+    offer(op, a, plan::LibraryFunction::nothing);
   }
 
-  LogicalResult expandAttentionGrad(plan::CallOp call) {
-    auto args = llvm::to_vector(call.getArgs());
-    Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
-    Value dq = args[6], dk = args[7], dv = args[8];
-    Attention a = describe(call, q, k, v, {dO, q, k, v, o, dq, dk, dv});
-    // A number for each row of each head takes the place of the working memory that others need.
-    Value delta = args[9] = plan::BufferOp::create(
-        b, call.getLoc(), MemRefType::get({a.batch, a.heads, a.queries}, b.getF32Type()),
-        b.getStringAttr("transient"), b.getStringAttr("workspace"), IntegerAttr());
+  LogicalResult expandAttentionGrad(plan::AttentionGradOp op) {
+    Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
+    Value lse = op.getLse(), dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
+    Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv});
+    // A number for each row of each head.
+    Value delta = plan::BufferOp::create(
+        b, op.getLoc(), MemRefType::get({a.batch, a.heads, a.queries}, b.getF32Type()),
+        plan::Segment::transient, plan::Category::workspace, IntegerAttr());
     if (a.warpgroups) {
-      expandHopperGrad(call, a, args);
+      expandHopperGrad(op, a, {dO, q, k, v, o, lse, dq, dk, dv, delta});
       return success();
     }
     std::string in = "const " + a.element + " *", out = a.element + " *";
@@ -414,14 +411,14 @@ private:
     int64_t flops = std::exchange(remainingFlops, 0), bytes = std::exchange(remainingBytes, 0);
     if (a.tiled) {
       int64_t rows = 256 / (a.width <= 64 ? 8 : 16);
-      launch(call, "attention_delta", {in, in, "float *"},
+      launch(op, "attention_delta", {in, in, "float *"},
              llvm::formatv("attentionDeltaTiled<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", a.width,
                            a.queries, a.heads, layout(o), layout(dO))
                  .str(),
              {ceilDiv(a.queries, rows), a.heads, a.batch, 256, 0}, {dO, o, delta},
              {kRead, kRead, kWrite});
     } else {
-      launch(call, "attention_delta", {in, in, "float *"},
+      launch(op, "attention_delta", {in, in, "float *"},
              llvm::formatv("attentionDelta<{0}, {1}, {2}, {3}, {4}, {5}>(a0, a1, a2);",
                            a.valueWidth, a.queries, a.heads, a.element, layout(o), layout(dO))
                  .str(),
@@ -432,7 +429,7 @@ private:
     // Of the products of attention_grad (five, here seven) four are for keys.
     remainingFlops = flops - flops * 3 / 7;
     remainingBytes = bytes - bytes / 2;
-    launch(call, "attention_key_gradients",
+    launch(op, "attention_key_gradients",
            {in, in, in, in, "const float *", "const float *", out, out},
            (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
             parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dk, dv}) +
@@ -443,8 +440,7 @@ private:
            {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     remainingFlops = flops * 3 / 7;
     remainingBytes = bytes / 2;
-    launch(call, "attention_query_gradients",
-           {in, in, in, in, "const float *", "const float *", out},
+    launch(op, "attention_query_gradients", {in, in, in, in, "const float *", "const float *", out},
            (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
             parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dq}) +
             "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " + a.scale + ");")
@@ -485,7 +481,7 @@ private:
   static Shape elementShape(int64_t count) { return {ceilDiv(count, 256), 1, 1, 256, 0}; }
 
   /// Launches a copy by squares if elements lie side by side in different dimensions of both sides.
-  bool transposes(plan::CallOp call, ArrayRef<Dim> dims, StringRef piece, Value to, Value from) {
+  bool transposes(plan::CopyOp op, ArrayRef<Dim> dims, StringRef piece, Value to, Value from) {
     constexpr int64_t kLeast = 8, kSide = 32; // what is worth a square, and its side
     const Dim *inTo = llvm::find_if(dims, [](const Dim &dim) { return dim.to == 1; });
     const Dim *inFrom = llvm::find_if(dims, [](const Dim &dim) { return dim.from == 1; });
@@ -499,14 +495,14 @@ private:
         order.push_back(dim);
         blocks *= dim.size;
       }
-    launch(call, "transpose", {(piece + " *").str(), ("const " + piece + " *").str()},
+    launch(op, "transpose", {(piece + " *").str(), ("const " + piece + " *").str()},
            llvm::formatv("copyTransposed<{0}{1}>(a0, a1);", piece, dimsText(order)).str(),
            {blocks, 1, 1, 256, 0}, {to, from}, {plan::kWrite, plan::kRead});
     return true;
   }
 
-  LogicalResult expandCopy(plan::CallOp call) {
-    Value from = call.getArgs()[0], to = call.getArgs()[1];
+  LogicalResult expandCopy(plan::CopyOp op) {
+    Value from = op.getFrom(), to = op.getTo();
     Type element = typeOf(to).getElementType();
     SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), plan::stridesOf(typeOf(to)),
                                        plan::stridesOf(typeOf(from)));
@@ -532,18 +528,20 @@ private:
     static const std::map<int64_t, StringRef> pieces = {
         {1, "unsigned char"}, {2, "unsigned short"}, {4, "uint32"}, {8, "uint2"}, {16, "uint4"}};
     StringRef piece = pieces.at(width * bytes);
-    if (width == 1 && transposes(call, dims, piece, to, from))
+    if (width == 1 && transposes(op, dims, piece, to, from))
       return success();
     int64_t count = 1;
     for (const Dim &dim : dims)
       count *= dim.size;
-    launch(call, "copy", {(piece + " *").str(), ("const " + piece + " *").str()},
+    launch(op, "copy", {(piece + " *").str(), ("const " + piece + " *").str()},
            llvm::formatv("copyElements<{0}, {1}{2}>(a0, a1);", piece, count, dimsText(dims)).str(),
            elementShape(count), {to, from}, {plan::kWrite, plan::kRead});
     return success();
   }
 
-  void fill(plan::CallOp call, Value to, double value) {
+  LogicalResult expandFill(plan::FillOp op) {
+    Value to = op.getTo();
+    const double value = op.getValue().convertToDouble();
     Type element = typeOf(to).getElementType();
     SmallVector<int64_t> strides = plan::stridesOf(typeOf(to));
     SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), strides, strides);
@@ -563,42 +561,37 @@ private:
                         std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : number(value))
               .str();
     }
-    launch(call, "fill", {(cType(element) + " *").str()},
+    launch(op, "fill", {(cType(element) + " *").str()},
            llvm::formatv("fillElements<{0}, {1}{2}>(a0, {3});", cType(element), count,
                          dimsText(dims), text)
                .str(),
            elementShape(count), {to}, {plan::kWrite});
-  }
-
-  LogicalResult expandFill(plan::CallOp call) {
-    fill(call, call.getArgs()[0],
-         call.getParameters().getAs<FloatAttr>("value").getValueAsDouble());
     return success();
   }
 
-  LogicalResult expandCompact(plan::CallOp call) {
-    launch(call, "compact", {"const unsigned char *", "int *", "int *", "int *"},
-           llvm::formatv("compactRows<{0}>(a0, a1, a2, a3);",
-                         typeOf(call.getArgs()[0]).getNumElements())
+  LogicalResult expandCompact(plan::CompactOp op) {
+    launch(op, "compact", {"const unsigned char *", "int *", "int *", "int *"},
+           llvm::formatv("compactRows<{0}>(a0, a1, a2, a3);", typeOf(op.getMask()).getNumElements())
                .str(),
-           {1, 1, 1, 1024, 0}, llvm::to_vector(call.getArgs()), call.getAccess());
+           {1, 1, 1, 1024, 0}, llvm::to_vector(op->getOperands()),
+           {plan::kRead, plan::kWrite, plan::kWrite, plan::kWrite});
     return success();
   }
 
-  LogicalResult expandEmbeddingGrad(plan::CallOp call) {
-    Value tokens = call.getArgs()[0], dx = call.getArgs()[1], grad = call.getArgs()[2];
+  LogicalResult expandEmbeddingGrad(plan::EmbeddingGradOp op) {
+    Value tokens = op.getTokens(), dx = op.getDx(), grad = op.getGrad();
     SmallVector<int64_t> strides = plan::stridesOf(typeOf(dx));
     int64_t count = typeOf(tokens).getNumElements(), width = typeOf(grad).getDimSize(1);
     SmallVector<Dim> rows =
         mergedDims(typeOf(dx).getShape().drop_back(), ArrayRef(strides).drop_back(),
                    ArrayRef(strides).drop_back());
     if (rows.size() > 1 || (width > 1 && strides.back() != 1))
-      return call.emitError("the gradient of an embedding has rows at several distances");
+      return op.emitError("the gradient of an embedding has rows at several distances");
     int64_t stride = rows.empty() ? width : rows.front().to;
     // Every block reads all ids: as many rows of the table each as keep that below 256 MiB.
     int64_t table = typeOf(grad).getDimSize(0);
     int64_t each = std::clamp<int64_t>(ceilDiv(4 * table * count, 256 << 20), 1, 255);
-    launch(call, "embedding_grad", {"const int *", "const float *", "float *"},
+    launch(op, "embedding_grad", {"const int *", "const float *", "float *"},
            llvm::formatv("embeddingGradient<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);", count, table,
                          width, stride, each)
                .str(),
@@ -610,15 +603,14 @@ private:
   plan::PlanModuleOp module;
   OpBuilder b;
   TargetAttr target;
-  llvm::StringMap<std::function<LogicalResult(plan::CallOp)>> handlers;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
   int64_t remainingFlops = 0, remainingBytes = 0;
-  plan::LaunchOp lastLaunch; ///< of the call
+  plan::LaunchOp lastLaunch; ///< of the step
 };
 
 } // namespace
 
-LogicalResult expandCalls(plan::PlanModuleOp module, TargetAttr target) {
+LogicalResult expandSteps(plan::PlanModuleOp module, TargetAttr target) {
   return Expander(module, target).run();
 }
 

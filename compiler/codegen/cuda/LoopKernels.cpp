@@ -6,6 +6,7 @@
 #include "dialects/plan/Ordering.h"
 #include "dialects/plan/Slices.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -36,9 +37,8 @@ public:
       : loop(loop), slices(*loop.getSlices()), mostShared(mostShared) {}
 
   FailureOr<LoopKernel> write() {
-    for (Operation &op : loop.getBody().front())
-      if (isa<plan::BlockInterface>(op))
-        steps.push_back({&op, *plan::slicedDimensions(&op, slices)});
+    for (auto step : loop.getBody().getOps<plan::StepInterface>())
+      steps.push_back({step, step.getAccesses(), *step.slicedDimensions(slices)});
     placeInShared();
     std::string body, chunksIn, chunksOut;
     for (const auto &[value, tile] : tiles)
@@ -53,9 +53,7 @@ public:
       if (needsBarrier(step))
         body += "__syncthreads();\n";
       note(step);
-      if (auto call = dyn_cast<plan::CallOp>(step.op))
-        body += call.getFunction() == "copy" ? copy(step) : product(step, call);
-      else if (failed(group(step, body)))
+      if (failed(textOf(step, body)))
         return failure();
     }
     std::string advance;
@@ -96,13 +94,30 @@ public:
   }
 
 private:
+  struct Step;
+
+  /// Adds what a step does for its slice.
+  LogicalResult textOf(const Step &step, std::string &body) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(step.op)
+        .Case([&](plan::LaunchOp op) { return group(step, op, body); })
+        .Case([&](plan::MatmulOp op) {
+          body += matmul(step, op);
+          return success();
+        })
+        .Case([&](plan::CopyOp) {
+          body += copy(step);
+          return success();
+        })
+        .Default(
+            [](Operation *op) { return op->emitOpError("cannot be part of a loop's kernel"); });
+  }
+
   struct Step {
-    Operation *op;
+    plan::StepInterface op;
+    SmallVector<plan::Access> accesses;
     SmallVector<unsigned> sliced; ///< leading dimensions of each argument
     OperandRange args() const { return op->getOperands(); }
-    bool writes(unsigned i) const {
-      return cast<DenseI64ArrayAttr>(op->getAttr("access"))[i] != plan::kRead;
-    }
+    bool writes(unsigned i) const { return accesses[i] != plan::kRead; }
   };
 
   //===-- Shared memory ---------------------------------------------------------------------===//
@@ -165,9 +180,9 @@ private:
       sharedBytes = std::max(sharedBytes, at + bytes);
       return at;
     };
-    auto placeTiles = [&](bool ofProducts) {
+    auto placeTiles = [&](bool ofMatmuls) {
       for (Tile &tile : chunks)
-        if (tile.ofProduct == ofProducts)
+        if (tile.ofMatmul == ofMatmuls)
           if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
             tile.begin = *at;
             tiles.insert({tile.value, tile});
@@ -198,7 +213,7 @@ private:
   struct Tile {
     Value value;
     unsigned sliced = 0;
-    bool read = false, written = false, ofProduct = false;
+    bool read = false, written = false, ofMatmul = false;
     SmallVector<int64_t> strides; ///< of all dimensions; of sliced ones 0
     int64_t bytes = 0, begin = 0;
   };
@@ -216,10 +231,9 @@ private:
         Tile &tile = found[arg];
         tile.value = arg;
         tile.sliced = step.sliced[i];
-        auto call = dyn_cast<plan::CallOp>(step.op);
-        tile.ofProduct |= call && call.getFunction() == "matmul";
-        // What is written first need not be brought.
-        bool update = cast<DenseI64ArrayAttr>(step.op->getAttr("access"))[i] == plan::kUpdate;
+        tile.ofMatmul |= isa<plan::MatmulOp>(step.op);
+        // What is written first need not be loaded.
+        const bool update = step.accesses[i] == plan::kUpdate;
         tile.read |= !tile.written && (!step.writes(i) || update);
         tile.written |= step.writes(i);
       }
@@ -556,20 +570,17 @@ private:
                    pointer(value, step.sliced[i]));
   }
 
-  std::string product(const Step &step, plan::CallOp call) {
-    DictionaryAttr parameters = call.getParameters();
-    std::string a = matrix(step, 0, parameters.contains("transpose_a")),
-                b = matrix(step, 1, !parameters.contains("transpose_b")),
+  std::string matmul(const Step &step, plan::MatmulOp op) {
+    std::string a = matrix(step, 0, op.getTransposeA()), b = matrix(step, 1, !op.getTransposeB()),
                 c = matrix(step, 2, false);
     return formatv("multiplySlice<{0}>({1}, {2}, {3}, {4}, {5});\n",
-                   parameters.contains("accumulate") ? "true" : "false", c, a, b,
-                   pointer(step.args()[0], 0), pointer(step.args()[1], 0));
+                   op.getAccumulate() ? "true" : "false", c, a, b, pointer(step.args()[0], 0),
+                   pointer(step.args()[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//
 
-  LogicalResult group(const Step &step, std::string &body) {
-    auto launch = cast<plan::LaunchOp>(step.op);
+  LogicalResult group(const Step &step, plan::LaunchOp launch, std::string &body) {
     auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
         launch.getKernelAttr());
     FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();

@@ -4,6 +4,7 @@
 #include "compiler/codegen/RecordGroup.h"
 #include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/targets/Target.h"
+#include "runtime/calls/AttentionCall.h"
 
 using namespace mlir;
 
@@ -43,9 +44,39 @@ FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target
   return compiled;
 }
 
+/// Bytes that the executor's function works in.
+int64_t workspaceBytes(plan::AttentionGradOp op) {
+  auto shapeOf = [](Value v) { return cast<MemRefType>(v.getType()).getShape(); };
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()), v = shapeOf(op.getV());
+  runtime::AttentionShape shape;
+  shape.batch = q[0];
+  shape.queries = q[1];
+  shape.heads = q[2];
+  shape.headDim = q[3];
+  shape.keys = k[1];
+  shape.kvHeads = k[2];
+  shape.valueDim = v[3];
+  return static_cast<int64_t>(runtime::attentionWorkspaceBytes(
+      shape, cast<MemRefType>(op.getDq().getType()).getElementType().isF32()));
+}
+
 struct CpuBackend : TargetBackend {
   StringRef name() const override { return "cpu"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cpu; }
+
+  /// Its steps are the executor's functions; attention_grad gets the bytes that it works in.
+  LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr) const override {
+    module.walk([](plan::AttentionGradOp op) {
+      if (op.getWorkspace())
+        return;
+      OpBuilder b(op);
+      auto type = MemRefType::get({workspaceBytes(op) / 4}, b.getF32Type());
+      op.getWorkspaceMutable().assign(
+          plan::BufferOp::create(b, op.getLoc(), type, plan::Segment::transient,
+                                 plan::Category::workspace, IntegerAttr()));
+    });
+    return success();
+  }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,
                                             const CodeOptions &options) const override {

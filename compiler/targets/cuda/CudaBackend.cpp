@@ -116,7 +116,7 @@ struct CudaBackend : TargetBackend {
   }
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {
-    return cuda::expandCalls(module, target);
+    return cuda::expandSteps(module, target);
   }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &target,

@@ -4,11 +4,11 @@
 // inside a loop, two streams and an event.
 // CHECK-LABEL: plan.module @all
 plan.module @all {
-  // CHECK: plan.buffer persistent "param" : memref<16xf32>
-  %w = plan.buffer persistent "param" : memref<16xf32>
+  // CHECK: plan.buffer persistent param : memref<16xf32>
+  %w = plan.buffer persistent param : memref<16xf32>
   // CHECK: plan.variable param "w" = %{{.*}} init <normal(2.000000e-02)> group "default" : memref<16xf32>
   plan.variable param "w" = %w init <normal(2.0e-2)> group "default" : memref<16xf32>
-  %lr = plan.buffer persistent "other" : memref<f32>
+  %lr = plan.buffer persistent other : memref<f32>
   // CHECK: plan.scalar "lr" = %{{.*}} constant 1.000000e-03 : memref<f32>
   plan.scalar "lr" = %lr constant 1.0e-3 : memref<f32>
   // CHECK: plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>]
@@ -16,8 +16,21 @@ plan.module @all {
   }
   // CHECK: plan.program @train streams 2
   plan.program @train streams 2 {
-    %x = plan.buffer transient "act.norm" : memref<4x16xf32>
-    %which = plan.buffer transient "other" : memref<i32>
+    %x = plan.buffer transient act.norm : memref<4x16xf32>
+    %which = plan.buffer transient other : memref<i32>
+    %v = plan.buffer transient grad : memref<8x16xf32>
+    %bias = plan.buffer transient other : memref<8xf32>
+    %y = plan.buffer transient act.ffn : memref<4x8xf32>
+    %z = plan.buffer transient act.ffn : memref<4x8xf32>
+    %q = plan.buffer transient act.attn : memref<1x4x2x2xf32>
+    %o = plan.buffer transient act.attn_out : memref<1x4x2x2xf32>
+    %lse = plan.buffer transient act.attn_out : memref<1x2x4xf32>
+    %dq = plan.buffer transient grad : memref<1x4x2x2xf32>
+    %dk = plan.buffer transient grad : memref<1x4x2x2xf32>
+    %dv = plan.buffer transient grad : memref<1x4x2x2xf32>
+    %ids = plan.buffer transient other : memref<4xi32>
+    %place = plan.buffer transient other : memref<4xi32>
+    %mask = plan.buffer transient other : memref<4xi1>
     // CHECK: plan.input "x" = %{{.*}} values 0 : memref<4x16xf32>
     plan.input "x" = %x values 0 : memref<4x16xf32>
     // CHECK: plan.view %{{.*}} plus 0 : memref<4x16xf32> to memref<16xf32>
@@ -29,14 +42,26 @@ plan.module @all {
         // CHECK: plan.launch @add(read %{{.*}} : memref<16xf32>, update %{{.*}} : memref<16xf32>)
         plan.launch @add(read %w : memref<16xf32>, update %row : memref<16xf32>) {label = "add"}
       }, {
-        %t = plan.buffer transient "workspace" : memref<16xf32>
-        // CHECK: plan.call "copy"(read %{{.*}} : memref<16xf32>, write %{{.*}} : memref<16xf32>) {}
-        plan.call "copy"(read %row : memref<16xf32>, write %t : memref<16xf32>) {} {label = "copy"}
-        plan.call "copy"(read %t : memref<16xf32>, write %row : memref<16xf32>) {} {label = "copy"}
+        %t = plan.buffer transient workspace : memref<16xf32>
+        // CHECK: plan.copy(%{{.*}} : memref<16xf32>) -> (%{{.*}} : memref<16xf32>) {label = "copy"}
+        plan.copy(%row : memref<16xf32>) -> (%t : memref<16xf32>) {label = "copy"}
+        plan.copy(%t : memref<16xf32>) -> (%row : memref<16xf32>) {label = "copy"}
       } 
     } {signals = 0 : i64}
-    // CHECK: {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
-    plan.call "fill"(write %x : memref<4x16xf32>) {value = 1.0} {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
+    // CHECK: plan.fill 1.000000e+00 -> (%{{.*}} : memref<4x16xf32>) {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
+    plan.fill 1.0 -> (%x : memref<4x16xf32>) {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
+    // CHECK: plan.matmul(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<8x16xf32>, bias %{{.*}} : memref<8xf32>) -> (%[[Y:.*]] : memref<4x8xf32>, sums %{{.*}} : memref<4x8xf32>) {gelu, stream = 1 : i64, transpose_b}
+    plan.matmul(%x : memref<4x16xf32>, %v : memref<8x16xf32>, bias %bias : memref<8xf32>) -> (%y : memref<4x8xf32>, sums %z : memref<4x8xf32>) {transpose_b, gelu, stream = 1 : i64}
+    // CHECK: plan.matmul(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<8x16xf32>) -> (%{{.*}} : memref<4x16xf32>) {accumulate, stream = 1 : i64}
+    plan.matmul(%y : memref<4x8xf32>, %v : memref<8x16xf32>) -> (%x : memref<4x16xf32>) {accumulate, stream = 1 : i64}
+    // CHECK: plan.attention(%[[Q:.*]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, lse %{{.*}} : memref<1x2x4xf32>) {causal, scale = 5.000000e-01 : f64, stream = 1 : i64}
+    plan.attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>) -> (%o : memref<1x4x2x2xf32>, lse %lse : memref<1x2x4xf32>) {scale = 0.5 : f64, causal, stream = 1 : i64}
+    // CHECK: plan.attention_grad({{.*}}) -> (%{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x4x2x2xf32>) {scale = 5.000000e-01 : f64, stream = 1 : i64, window = 3 : i64}
+    plan.attention_grad(%o : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %o : memref<1x4x2x2xf32>, %lse : memref<1x2x4xf32>) -> (%dq : memref<1x4x2x2xf32>, %dk : memref<1x4x2x2xf32>, %dv : memref<1x4x2x2xf32>) {scale = 0.5 : f64, window = 3 : i64, stream = 1 : i64}
+    // CHECK: plan.embedding_grad(%{{.*}} : memref<4xi32>, %{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<8x16xf32>)
+    plan.embedding_grad(%ids : memref<4xi32>, %x : memref<4x16xf32>) -> (%v : memref<8x16xf32>) {stream = 1 : i64}
+    // CHECK: plan.compact(%{{.*}} : memref<4xi1>) -> (%{{.*}} : memref<4xi32>, %{{.*}} : memref<4xi32>, %{{.*}} : memref<i32>)
+    plan.compact(%mask : memref<4xi1>) -> (%ids : memref<4xi32>, %place : memref<4xi32>, %which : memref<i32>) {stream = 1 : i64}
     // CHECK: plan.output "x" = %{{.*}} : memref<4x16xf32>
     plan.output "x" = %x : memref<4x16xf32>
   }

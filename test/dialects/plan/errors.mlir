@@ -3,15 +3,16 @@
 // A transient buffer outside of programs.
 plan.module @m {
   // expected-error @+1 {{persistent buffers belong into the module, transient ones into a program}}
-  %x = plan.buffer transient "other" : memref<16xf32>
+  %x = plan.buffer transient other : memref<16xf32>
 }
 
 // -----
 
 // An unknown segment.
 plan.module @m {
-  // expected-error @+1 {{has segment 'fast'; expected persistent or transient}}
-  %x = plan.buffer fast "other" : memref<16xf32>
+  // expected-error @+2 {{expected ::hydra::plan::Segment to be one of: persistent, transient}}
+  // expected-error @+1 {{failed to parse Plan_SegmentAttr}}
+  %x = plan.buffer fast other : memref<16xf32>
 }
 
 // -----
@@ -19,7 +20,7 @@ plan.module @m {
 // A buffer with strides.
 plan.module @m {
   // expected-error @+1 {{must be dense and of static shape}}
-  %x = plan.buffer persistent "param" : memref<16xf32, strided<[2]>>
+  %x = plan.buffer persistent param : memref<16xf32, strided<[2]>>
 }
 
 // -----
@@ -27,14 +28,14 @@ plan.module @m {
 // An offset between alignments.
 plan.module @m {
   // expected-error @+1 {{lies at byte 8; expected a multiple of 16}}
-  %x = plan.buffer persistent "param" at 8 : memref<16xf32>
+  %x = plan.buffer persistent param at 8 : memref<16xf32>
 }
 
 // -----
 
 // A view beyond its buffer.
 plan.module @m {
-  %x = plan.buffer persistent "param" : memref<16xf32>
+  %x = plan.buffer persistent param : memref<16xf32>
   // expected-error @+1 {{ends 68 bytes behind the start of a buffer of 64}}
   %v = plan.view %x plus 1 : memref<16xf32> to memref<16xf32>
 }
@@ -43,7 +44,7 @@ plan.module @m {
 
 // A view of another type.
 plan.module @m {
-  %x = plan.buffer persistent "param" : memref<16xf32>
+  %x = plan.buffer persistent param : memref<16xf32>
   // expected-error @+1 {{changes the element type}}
   %v = plan.view %x plus 0 : memref<16xf32> to memref<16xi32>
 }
@@ -52,7 +53,7 @@ plan.module @m {
 
 // A launch of nothing.
 plan.module @m {
-  %x = plan.buffer persistent "param" : memref<16xf32>
+  %x = plan.buffer persistent param : memref<16xf32>
   plan.program @p {
     // expected-error @+1 {{there is no kernel @none}}
     plan.launch @none(read %x : memref<16xf32>) {label = "none"}
@@ -64,7 +65,7 @@ plan.module @m {
 // A loop that moves a buffer out of its bytes.
 plan.module @m {
   plan.program @p {
-    %x = plan.buffer transient "other" : memref<4x16xf32>
+    %x = plan.buffer transient other : memref<4x16xf32>
     %row = plan.view %x plus 0 : memref<4x16xf32> to memref<16xf32>
     // expected-error @+1 {{moves a buffer out of its 256 bytes}}
     plan.loop 5 (%row by 64 : memref<16xf32>) {
@@ -88,7 +89,7 @@ plan.module @m {
 // A selector that is no integer.
 plan.module @m {
   plan.program @p {
-    %s = plan.buffer transient "other" : memref<f32>
+    %s = plan.buffer transient other : memref<f32>
     // expected-error @+1 {{selects by something that is not one i32}}
     plan.switch %s : memref<f32> {
     }
@@ -100,9 +101,9 @@ plan.module @m {
 // An event that nothing signals.
 plan.module @m {
   plan.program @p {
-    %x = plan.buffer transient "other" : memref<16xf32>
+    %x = plan.buffer transient other : memref<16xf32>
     // expected-error @+1 {{waits for event 3, which nothing before signals}}
-    plan.call "fill"(write %x : memref<16xf32>) {value = 0.0} {label = "fill", waits = array<i64: 3>}
+    plan.fill 0.0 -> (%x : memref<16xf32>) {label = "fill", waits = array<i64: 3>}
   }
 }
 
@@ -111,10 +112,10 @@ plan.module @m {
 // An event signalled twice.
 plan.module @m {
   plan.program @p {
-    %x = plan.buffer transient "other" : memref<16xf32>
-    plan.call "fill"(write %x : memref<16xf32>) {value = 0.0} {label = "fill", signals = 0 : i64}
+    %x = plan.buffer transient other : memref<16xf32>
+    plan.fill 0.0 -> (%x : memref<16xf32>) {label = "fill", signals = 0 : i64}
     // expected-error @+1 {{signals event 0 a second time}}
-    plan.call "fill"(write %x : memref<16xf32>) {value = 0.0} {label = "fill", signals = 0 : i64}
+    plan.fill 0.0 -> (%x : memref<16xf32>) {label = "fill", signals = 0 : i64}
   }
 }
 
@@ -123,10 +124,10 @@ plan.module @m {
 // Two streams that write the same buffer in no order.
 plan.module @m {
   plan.program @p streams 2 {
-    %x = plan.buffer transient "other" : memref<16xf32>
-    plan.call "fill"(write %x : memref<16xf32>) {value = 0.0} {label = "fill"}
+    %x = plan.buffer transient other : memref<16xf32>
+    plan.fill 0.0 -> (%x : memref<16xf32>) {label = "fill"}
     // expected-error @+1 {{shares bytes with block 0 of its list, one of them writes, and neither stream nor event orders the two}}
-    plan.call "fill"(write %x : memref<16xf32>) {value = 1.0} {label = "fill", stream = 1 : i64}
+    plan.fill 1.0 -> (%x : memref<16xf32>) {label = "fill", stream = 1 : i64}
   }
 }
 
@@ -135,10 +136,10 @@ plan.module @m {
 // Two buffers at the same bytes, on two streams in no order.
 plan.module @m {
   plan.program @p streams 2 {
-    %x = plan.buffer transient "other" at 0 : memref<16xf32>
-    %y = plan.buffer transient "other" at 32 : memref<16xf32>
-    plan.call "fill"(write %x : memref<16xf32>) {value = 0.0} {label = "fill"}
+    %x = plan.buffer transient other at 0 : memref<16xf32>
+    %y = plan.buffer transient other at 32 : memref<16xf32>
+    plan.fill 0.0 -> (%x : memref<16xf32>) {label = "fill"}
     // expected-error @+1 {{neither stream nor event orders the two}}
-    plan.call "fill"(write %y : memref<16xf32>) {value = 1.0} {label = "fill", stream = 1 : i64}
+    plan.fill 1.0 -> (%y : memref<16xf32>) {label = "fill", stream = 1 : i64}
   }
 }

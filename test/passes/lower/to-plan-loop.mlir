@@ -10,11 +10,11 @@ hydra.model @m version 1 bound {symbols = {}} {
     hydra.return joined0 = %y, carried0 = %next : tensor<2x4xf32>, tensor<2x4xf32>
   }
   // CHECK: plan.program @e
-  // CHECK: %[[X:.*]] = plan.buffer transient "other" at 0 : memref<16x4xf32>
+  // CHECK: %[[X:.*]] = plan.buffer transient other at 0 : memref<16x4xf32>
   // CHECK: %[[START:.*]] = plan.buffer {{.*}} : memref<2x4xf32>
   // CHECK: %[[CHUNK:.*]] = plan.view %[[X]] plus 56 : memref<16x4xf32> to memref<2x4xf32>
   // CHECK: %[[CARRIED:.*]] = plan.buffer {{.*}} : memref<2x4xf32>
-  // CHECK: plan.call "copy"(read %[[START]] : memref<2x4xf32>, write %[[CARRIED]] : memref<2x4xf32>)
+  // CHECK: plan.copy(%[[START]] : memref<2x4xf32>) -> (%[[CARRIED]] : memref<2x4xf32>)
   // CHECK: %[[ALL:.*]] = plan.buffer {{.*}} : memref<16x4xf32>
   // CHECK: %[[SLOT:.*]] = plan.view %{{.*}} plus 0 : memref<2x4xf32> to memref<2x4xf32>
   // CHECK: plan.loop 8(%[[CHUNK]] by -32 : memref<2x4xf32>, %[[SLOT]] by -32 : memref<2x4xf32>) {

@@ -3,15 +3,15 @@
 // Parameters are persistent, inputs and results transient; a group becomes a kernel and its launch,
 // and takes over the buffer of an operand that dies there.
 // CHECK-LABEL: plan.module @m
-// CHECK: %[[W:.*]] = plan.buffer persistent "param" : memref<8x4xf32>
+// CHECK: %[[W:.*]] = plan.buffer persistent param : memref<8x4xf32>
 // CHECK: plan.variable param "w" = %[[W]] init <normal(2.000000e-02)> group "default"
 // CHECK: plan.kernel @[[K:.*]] rows
 // CHECK: hydra.fused
 // CHECK: plan.program @y
-// CHECK: %[[X:.*]] = plan.buffer transient "other" : memref<3x4xf32>
+// CHECK: %[[X:.*]] = plan.buffer transient other : memref<3x4xf32>
 // CHECK: plan.input "x" = %[[X]] values 0
-// CHECK: %[[Y:.*]] = plan.buffer transient "act.ffn" : memref<3x8xf32>
-// CHECK: plan.call "matmul"(read %[[X]] : memref<3x4xf32>, read %[[W]] : memref<8x4xf32>, write %[[Y]] : memref<3x8xf32>) {transpose_b}
+// CHECK: %[[Y:.*]] = plan.buffer transient act.ffn : memref<3x8xf32>
+// CHECK: plan.matmul(%[[X]] : memref<3x4xf32>, %[[W]] : memref<8x4xf32>) -> (%[[Y]] : memref<3x8xf32>) {{{.*}}transpose_b}
 // CHECK: plan.launch @[[K]](read %[[Y]] : memref<3x8xf32>, write %[[Y]] : memref<3x8xf32>)
 // CHECK: plan.output "y" = %[[Y]]
 hydra.model @m version 1 {
@@ -30,7 +30,7 @@ hydra.model @m version 1 {
 // CHECK-LABEL: plan.module @state
 // CHECK: %[[S:.*]] = plan.buffer persistent
 // CHECK: plan.launch @{{.*}}(read %{{.*}}, read %[[S]] : memref<4xf32>, write %[[S]] : memref<4xf32>)
-// CHECK-NOT: plan.call "copy"
+// CHECK-NOT: plan.copy
 hydra.model @state version 1 {
   hydra.state @s [4] init = zeros
   hydra.entry @step(%x: [4] f32) {
@@ -45,8 +45,8 @@ hydra.model @state version 1 {
 // The old value is also an output: the new one is copied in at the end.
 // CHECK-LABEL: plan.module @both
 // CHECK: plan.launch
-// CHECK: plan.call "copy"(read %[[S:.*]] : memref<4xf32>, write %[[OLD:.*]] : memref<4xf32>)
-// CHECK: plan.call "copy"(read %{{.*}} : memref<4xf32>, write %[[S]] : memref<4xf32>)
+// CHECK: plan.copy(%[[S:.*]] : memref<4xf32>) -> (%[[OLD:.*]] : memref<4xf32>)
+// CHECK: plan.copy(%{{.*}} : memref<4xf32>) -> (%[[S]] : memref<4xf32>)
 // CHECK: plan.output "old" = %[[OLD]]
 hydra.model @both version 1 {
   hydra.state @s [4] init = zeros
@@ -65,7 +65,7 @@ hydra.model @both version 1 {
 // CHECK: %[[PART:.*]] = plan.view %[[ALL]] plus 0
 // CHECK: plan.launch @{{.*}}(read %{{.*}}, write %[[PART]]
 // CHECK: %[[REST:.*]] = plan.view %[[ALL]] plus 8
-// CHECK: plan.call "copy"(read %{{.*}}, write %[[REST]]
+// CHECK: plan.copy(%{{.*}}) -> (%[[REST]]
 hydra.model @concat version 1 {
   hydra.entry @step(%x: [2, 4] f32, %z: [3, 4] f32) {
     %y = hydra.exp %x

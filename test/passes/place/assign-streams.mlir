@@ -7,32 +7,32 @@
 // CHECK-LABEL: plan.module @step
 // CHECK: plan.program @train streams 3
 // CHECK: plan.launch @cast(read %[[W:.*]] : {{.*}}signals = 0 : i64, stream = 2
-// CHECK: plan.call "matmul"{{.*}}waits = array<i64: 0>
-// CHECK: plan.call "matmul"(read %[[DY:[a-z0-9]+]] : {{.*}}label = "gradient"{{.*}}stream = 1
+// CHECK: plan.matmul{{.*}}waits = array<i64: 0>
+// CHECK: plan.matmul(%[[DY:[a-z0-9]+]] : {{.*}}label = "gradient"{{.*}}stream = 1
 // CHECK: plan.launch @adamw{{.*}}stream = 1
-// CHECK: plan.call "matmul"{{.*}}label = "input gradient"
-// CHECK: plan.call "copy"{{.*}}label = "average"
+// CHECK: plan.matmul{{.*}}label = "input gradient"
+// CHECK: plan.copy{{.*}}label = "average"
 // CHECK-NOT: stream = 1
 plan.module @step {
-  %w = plan.buffer persistent "param" : memref<8x8xf32>
+  %w = plan.buffer persistent param : memref<8x8xf32>
   plan.variable param "w" = %w init <zeros> : memref<8x8xf32>
-  %average = plan.buffer persistent "act.state" : memref<8x8xbf16>
+  %average = plan.buffer persistent act.state : memref<8x8xbf16>
   plan.variable state "average" = %average init <zeros> : memref<8x8xbf16>
   plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}
   plan.kernel @adamw rows 8 grain 8 [memref<8x8xf32>, memref<8x8xf32>] {}
   plan.program @train {
-    %x = plan.buffer transient "x" : memref<8x8xbf16>
-    %low = plan.buffer transient "low" : memref<8x8xbf16>
-    %y = plan.buffer transient "y" : memref<8x8xbf16>
-    %dw = plan.buffer transient "dw" : memref<8x8xf32>
-    %dx = plan.buffer transient "dx" : memref<8x8xbf16>
+    %x = plan.buffer transient other : memref<8x8xbf16>
+    %low = plan.buffer transient other : memref<8x8xbf16>
+    %y = plan.buffer transient other : memref<8x8xbf16>
+    %dw = plan.buffer transient other : memref<8x8xf32>
+    %dx = plan.buffer transient other : memref<8x8xbf16>
     plan.input "x" = %x values 0 : memref<8x8xbf16>
     plan.launch @cast(read %w : memref<8x8xf32>, write %low : memref<8x8xbf16>) {label = "cast"}
-    plan.call "matmul"(read %x : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %y : memref<8x8xbf16>) {} {label = "forward"}
-    plan.call "matmul"(read %y : memref<8x8xbf16>, read %x : memref<8x8xbf16>, write %dw : memref<8x8xf32>) {} {label = "gradient"}
+    plan.matmul(%x : memref<8x8xbf16>, %low : memref<8x8xbf16>) -> (%y : memref<8x8xbf16>) {label = "forward"}
+    plan.matmul(%y : memref<8x8xbf16>, %x : memref<8x8xbf16>) -> (%dw : memref<8x8xf32>) {label = "gradient"}
     plan.launch @adamw(read %dw : memref<8x8xf32>, update %w : memref<8x8xf32>) {label = "adamw"}
-    plan.call "matmul"(read %y : memref<8x8xbf16>, read %low : memref<8x8xbf16>, write %dx : memref<8x8xbf16>) {} {label = "input gradient"}
-    plan.call "copy"(read %y : memref<8x8xbf16>, write %average : memref<8x8xbf16>) {} {label = "average", op_class = "optimizer"}
+    plan.matmul(%y : memref<8x8xbf16>, %low : memref<8x8xbf16>) -> (%dx : memref<8x8xbf16>) {label = "input gradient"}
+    plan.copy(%y : memref<8x8xbf16>) -> (%average : memref<8x8xbf16>) {label = "average", op_class = #hydra.op_class<optimizer>}
     plan.output "dx" = %dx : memref<8x8xbf16>
   }
 }
@@ -44,13 +44,13 @@ plan.module @step {
 // CHECK: plan.program @logits {
 // CHECK-NOT: stream
 plan.module @forward {
-  %w = plan.buffer persistent "param" : memref<8x8xf32>
+  %w = plan.buffer persistent param : memref<8x8xf32>
   plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}
   plan.program @logits {
-    %low = plan.buffer transient "low" : memref<8x8xbf16>
-    %y = plan.buffer transient "y" : memref<8x8xbf16>
+    %low = plan.buffer transient other : memref<8x8xbf16>
+    %y = plan.buffer transient other : memref<8x8xbf16>
     plan.launch @cast(read %w : memref<8x8xf32>, write %low : memref<8x8xbf16>) {label = "cast"}
-    plan.call "copy"(read %low : memref<8x8xbf16>, write %y : memref<8x8xbf16>) {} {label = "copy"}
+    plan.copy(%low : memref<8x8xbf16>) -> (%y : memref<8x8xbf16>) {label = "copy"}
     plan.output "y" = %y : memref<8x8xbf16>
   }
 }

@@ -6,29 +6,29 @@
 // CHECK: plan.kernel @update {{.*}}instances 2 [
 // CHECK: plan.kernel @wide rows 8 grain 8 [
 // CHECK: plan.program @train
-// CHECK: plan.launch @update(read %[[G1:[a-z0-9]+]] : memref<8xf32>, update %[[A:[a-z0-9]+]] : memref<8xf32>, read %[[G2:[a-z0-9]+]] : memref<8xf32>, update %{{[a-z0-9]+}} : memref<8xf32>) {bytes = 30 : i64, flops = 3 : i64, label = "update", op_class = "optimizer"}
+// CHECK: plan.launch @update(read %[[G1:[a-z0-9]+]] : memref<8xf32>, update %[[A:[a-z0-9]+]] : memref<8xf32>, read %[[G2:[a-z0-9]+]] : memref<8xf32>, update %{{[a-z0-9]+}} : memref<8xf32>) {bytes = 30 : i64, flops = 3 : i64, label = "update", op_class = #hydra.op_class<optimizer>}
 // CHECK-NEXT: plan.launch @other(read %[[G2]]
 // CHECK-NEXT: plan.launch @update(read %[[A]]
 // CHECK-NEXT: plan.launch @wide
 // CHECK-NEXT: plan.launch @wide
 plan.module @updates {
-  %a = plan.buffer persistent "param" : memref<8xf32>
-  %b = plan.buffer persistent "param" : memref<8xf32>
+  %a = plan.buffer persistent param : memref<8xf32>
+  %b = plan.buffer persistent param : memref<8xf32>
   plan.kernel @update rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
   plan.kernel @other rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
   plan.kernel @wide rows 8 grain 8 [memref<8xf32>, memref<524288xf32>] {}
   plan.program @train {
-    %g1 = plan.buffer transient "grad" : memref<8xf32>
-    %g2 = plan.buffer transient "grad" : memref<8xf32>
-    %x = plan.buffer transient "x" : memref<8xf32>
-    %wide1 = plan.buffer transient "x" : memref<524288xf32>
-    %wide2 = plan.buffer transient "x" : memref<524288xf32>
+    %g1 = plan.buffer transient grad : memref<8xf32>
+    %g2 = plan.buffer transient grad : memref<8xf32>
+    %x = plan.buffer transient other : memref<8xf32>
+    %wide1 = plan.buffer transient other : memref<524288xf32>
+    %wide2 = plan.buffer transient other : memref<524288xf32>
     plan.input "g1" = %g1 values 0 : memref<8xf32>
     plan.input "g2" = %g2 values 0 : memref<8xf32>
-    plan.launch @update(read %g1 : memref<8xf32>, update %a : memref<8xf32>) {label = "update", op_class = "optimizer", flops = 1 : i64, bytes = 10 : i64}
+    plan.launch @update(read %g1 : memref<8xf32>, update %a : memref<8xf32>) {label = "update", op_class = #hydra.op_class<optimizer>, flops = 1 : i64, bytes = 10 : i64}
     plan.launch @other(read %g2 : memref<8xf32>, write %x : memref<8xf32>) {label = "other"}
-    plan.launch @update(read %g2 : memref<8xf32>, update %b : memref<8xf32>) {label = "update", op_class = "optimizer", flops = 2 : i64, bytes = 20 : i64}
-    plan.launch @update(read %a : memref<8xf32>, update %x : memref<8xf32>) {label = "update", op_class = "optimizer"}
+    plan.launch @update(read %g2 : memref<8xf32>, update %b : memref<8xf32>) {label = "update", op_class = #hydra.op_class<optimizer>, flops = 2 : i64, bytes = 20 : i64}
+    plan.launch @update(read %a : memref<8xf32>, update %x : memref<8xf32>) {label = "update", op_class = #hydra.op_class<optimizer>}
     plan.launch @wide(read %g1 : memref<8xf32>, write %wide1 : memref<524288xf32>) {label = "wide"}
     plan.launch @wide(read %g1 : memref<8xf32>, write %wide2 : memref<524288xf32>) {label = "wide"}
   }
@@ -44,8 +44,8 @@ plan.module @updates {
 plan.module @views {
   plan.kernel @square rows 4 grain 4 [memref<4xf32>, memref<4xf32, strided<[1]>>] {}
   plan.program @forward {
-    %in = plan.buffer transient "x" : memref<4xf32>
-    %out = plan.buffer transient "x" : memref<8xf32>
+    %in = plan.buffer transient other : memref<4xf32>
+    %out = plan.buffer transient other : memref<8xf32>
     %low = plan.view %out plus 0 : memref<8xf32> to memref<4xf32, strided<[1]>>
     %high = plan.view %out plus 4 : memref<8xf32> to memref<4xf32, strided<[1]>>
     plan.input "in" = %in values 0 : memref<4xf32>

@@ -8,14 +8,14 @@
 plan.module @chain {
   // CHECK: plan.program @p live 1024 transient 1024
   plan.program @p {
-    %a = plan.buffer transient "a" : memref<128xf32>
-    %b = plan.buffer transient "b" : memref<128xf32>
-    %c = plan.buffer transient "c" : memref<128xf32>
-    %d = plan.buffer transient "d" : memref<128xf32>
+    %a = plan.buffer transient other : memref<128xf32>
+    %b = plan.buffer transient other : memref<128xf32>
+    %c = plan.buffer transient other : memref<128xf32>
+    %d = plan.buffer transient other : memref<128xf32>
     plan.input "a" = %a values 0 : memref<128xf32>
-    plan.call "copy"(read %a : memref<128xf32>, write %b : memref<128xf32>) {} {label = "copy"}
-    plan.call "copy"(read %b : memref<128xf32>, write %c : memref<128xf32>) {} {label = "copy"}
-    plan.call "copy"(read %c : memref<128xf32>, write %d : memref<128xf32>) {} {label = "copy"}
+    plan.copy(%a : memref<128xf32>) -> (%b : memref<128xf32>) {label = "copy"}
+    plan.copy(%b : memref<128xf32>) -> (%c : memref<128xf32>) {label = "copy"}
+    plan.copy(%c : memref<128xf32>) -> (%d : memref<128xf32>) {label = "copy"}
     plan.output "d" = %d : memref<128xf32>
   }
 }
@@ -27,10 +27,10 @@ plan.module @chain {
 // CHECK-LABEL: plan.module @streams persistent 0 transient 1024
 plan.module @streams {
   plan.program @p streams 2 {
-    %a = plan.buffer transient "a" : memref<128xf32>
-    %b = plan.buffer transient "b" : memref<128xf32>
-    plan.call "fill"(write %a : memref<128xf32>) {value = 0.0} {label = "fill"}
-    plan.call "fill"(write %b : memref<128xf32>) {value = 0.0} {label = "fill", stream = 1 : i64}
+    %a = plan.buffer transient other : memref<128xf32>
+    %b = plan.buffer transient other : memref<128xf32>
+    plan.fill 0.0 -> (%a : memref<128xf32>) {label = "fill"}
+    plan.fill 0.0 -> (%b : memref<128xf32>) {label = "fill", stream = 1 : i64}
   }
 }
 
@@ -39,10 +39,10 @@ plan.module @streams {
 // CHECK-LABEL: plan.module @events persistent 0 transient 512
 plan.module @events {
   plan.program @p streams 2 {
-    %a = plan.buffer transient "a" : memref<128xf32>
-    %b = plan.buffer transient "b" : memref<128xf32>
-    plan.call "fill"(write %a : memref<128xf32>) {value = 0.0} {label = "fill", signals = 0 : i64}
-    plan.call "fill"(write %b : memref<128xf32>) {value = 0.0} {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
+    %a = plan.buffer transient other : memref<128xf32>
+    %b = plan.buffer transient other : memref<128xf32>
+    plan.fill 0.0 -> (%a : memref<128xf32>) {label = "fill", signals = 0 : i64}
+    plan.fill 0.0 -> (%b : memref<128xf32>) {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
   }
 }
 
@@ -53,15 +53,15 @@ plan.module @events {
 // CHECK-LABEL: plan.module @loop persistent 0 transient 1024
 plan.module @loop {
   plan.program @p {
-    %a = plan.buffer transient "a" : memref<128xf32>
-    plan.call "fill"(write %a : memref<128xf32>) {value = 0.0} {label = "fill"}
+    %a = plan.buffer transient other : memref<128xf32>
+    plan.fill 0.0 -> (%a : memref<128xf32>) {label = "fill"}
     plan.loop 4 () {
-      %t = plan.buffer transient "t" : memref<128xf32>
-      plan.call "copy"(read %a : memref<128xf32>, write %t : memref<128xf32>) {} {label = "copy"}
-      plan.call "fill"(write %t : memref<128xf32>) {value = 1.0} {label = "fill"}
+      %t = plan.buffer transient other : memref<128xf32>
+      plan.copy(%a : memref<128xf32>) -> (%t : memref<128xf32>) {label = "copy"}
+      plan.fill 1.0 -> (%t : memref<128xf32>) {label = "fill"}
     }
-    %u = plan.buffer transient "u" : memref<128xf32>
-    plan.call "fill"(write %u : memref<128xf32>) {value = 0.0} {label = "fill"}
+    %u = plan.buffer transient other : memref<128xf32>
+    plan.fill 0.0 -> (%u : memref<128xf32>) {label = "fill"}
   }
 }
 
@@ -71,15 +71,15 @@ plan.module @loop {
 // CHECK-LABEL: plan.module @cases persistent 0 transient 768
 plan.module @cases {
   plan.program @p {
-    %which = plan.buffer transient "which" : memref<i32>
+    %which = plan.buffer transient other : memref<i32>
     plan.input "which" = %which values 0 : memref<i32>
     plan.loop 2 () {
       plan.switch %which : memref<i32> {
-        %x = plan.buffer transient "x" : memref<128xf32>
-        plan.call "fill"(write %x : memref<128xf32>) {value = 0.0} {label = "fill"}
+        %x = plan.buffer transient other : memref<128xf32>
+        plan.fill 0.0 -> (%x : memref<128xf32>) {label = "fill"}
       }, {
-        %y = plan.buffer transient "y" : memref<128xf32>
-        plan.call "fill"(write %y : memref<128xf32>) {value = 0.0} {label = "fill"}
+        %y = plan.buffer transient other : memref<128xf32>
+        plan.fill 0.0 -> (%y : memref<128xf32>) {label = "fill"}
       }
     }
   }
@@ -90,16 +90,16 @@ plan.module @cases {
 // The persistent segment holds everything side by side; the transient one is the largest program.
 // CHECK-LABEL: plan.module @programs persistent 512 transient 512
 plan.module @programs {
-  // CHECK: plan.buffer persistent "param" at 0
-  %w = plan.buffer persistent "param" : memref<8xf32>
-  // CHECK: plan.buffer persistent "param" at 256
-  %v = plan.buffer persistent "param" : memref<8xf32>
+  // CHECK: plan.buffer persistent param at 0
+  %w = plan.buffer persistent param : memref<8xf32>
+  // CHECK: plan.buffer persistent param at 256
+  %v = plan.buffer persistent param : memref<8xf32>
   plan.program @p {
-    %a = plan.buffer transient "a" : memref<128xf32>
-    plan.call "fill"(write %a : memref<128xf32>) {value = 0.0} {label = "fill"}
+    %a = plan.buffer transient other : memref<128xf32>
+    plan.fill 0.0 -> (%a : memref<128xf32>) {label = "fill"}
   }
   plan.program @q {
-    %a = plan.buffer transient "a" : memref<64xf32>
-    plan.call "fill"(write %a : memref<64xf32>) {value = 0.0} {label = "fill"}
+    %a = plan.buffer transient other : memref<64xf32>
+    plan.fill 0.0 -> (%a : memref<64xf32>) {label = "fill"}
   }
 }

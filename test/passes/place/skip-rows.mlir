@@ -13,13 +13,13 @@
 // CHECK-NOT: hydra.active_rows
 // CHECK: hydra.return
 // PLAN-LABEL: plan.module @part
-// PLAN: plan.call "compact"(read %{{.*}}, write %{{.*}}, write %{{.*}}, write %[[COUNT:[0-9]+]]
+// PLAN: plan.compact(%{{.*}}) -> (%{{.*}}, %{{.*}}, %[[COUNT:[0-9]+]]
 // PLAN: plan.switch %[[COUNT]] by 64 : memref<i32> {
 // PLAN-NEXT: }, {
 // PLAN-NEXT: plan.launch @{{.*}}limit = 64
-// PLAN: plan.call "matmul"(read %{{[0-9]+}} : memref<64x16xf32>, read %{{[a-z0-9]+}} : memref<512x16xf32>, write %{{[0-9]+}} : memref<64x512xf32>)
+// PLAN: plan.matmul(%{{[0-9]+}} : memref<64x16xf32>, %{{[a-z0-9]+}} : memref<512x16xf32>) -> (%{{[0-9]+}} : memref<64x512xf32>)
 // PLAN: limit = 448
-// PLAN: plan.call "matmul"(read %{{[0-9]+}} : memref<512x16xf32>, read %{{[a-z0-9]+}} : memref<512x16xf32>, write %{{[0-9]+}} : memref<512x512xf32>)
+// PLAN: plan.matmul(%{{[0-9]+}} : memref<512x16xf32>, %{{[a-z0-9]+}} : memref<512x16xf32>) -> (%{{[0-9]+}} : memref<512x512xf32>)
 // PLAN-NOT: plan.switch
 // PLAN: plan.output "y"
 hydra.model @part version 1 {
@@ -72,8 +72,8 @@ hydra.model @seen version 1 {
 // CHECK: hydra.matmul {{.*}}hydra.active_rows = array<i64: 0, 0>
 // PLAN-LABEL: plan.module @sum
 // PLAN: plan.switch %{{[0-9]+}} by 64
-// PLAN-NEXT: plan.call "fill"(write %[[W:[0-9]+]] : memref<16x8xf32>) {value = 0.000000e+00 : f64}
-// PLAN: plan.call "matmul"(read %{{[0-9]+}} : memref<64x16xf32>, read %{{[a-z0-9]+}} : memref<64x8xf32>, write %[[W]] : memref<16x8xf32>) {transpose_a}
+// PLAN-NEXT: plan.fill 0.000000e+00 -> (%[[W:[0-9]+]] : memref<16x8xf32>)
+// PLAN: plan.matmul(%{{[0-9]+}} : memref<64x16xf32>, %{{[a-z0-9]+}} : memref<64x8xf32>) -> (%[[W]] : memref<16x8xf32>) {{{.*}}transpose_a}
 hydra.model @sum version 1 {
   hydra.entry @f(%x: [128, 16] f32, %z: [128, 8] f32, %score: [128] f32) {
     %zero = hydra.constant value = 0

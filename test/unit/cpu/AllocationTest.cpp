@@ -36,6 +36,11 @@ void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 #endif
 
 using namespace hydra::runtime;
+using hydra::planfile::AttentionGradT;
+using hydra::planfile::AttentionT;
+using hydra::planfile::CopyT;
+using hydra::planfile::EmbeddingGradT;
+using hydra::planfile::FillT;
 using namespace hydra::test;
 
 TEST(Allocation, TrainingStepsAllocateNothing) {
@@ -70,17 +75,22 @@ TEST(Allocation, LibraryCallsAllocateNothing) {
   const uint32_t ids = builder.tensor("ids", {2, 70, 4}, hydra::planfile::SegmentKind::transient,
                                       hydra::planfile::DType::i32);
   const uint32_t table = builder.tensor("table", {10, 24});
-  const auto scale = [] { return attrs(attr("scale", 0.2), attr("causal", true)); };
+  const auto causal = [](auto action) {
+    action.scale = 0.2;
+    action.causal = true;
+    return action;
+  };
+  FillT fill;
+  fill.value = 3.0;
   builder.program(
       "main",
-      blocks(call("fill", {writes(ids)}, attrs(attr("value", 3.0))),
-             call("attention", {reads(q), reads(k), reads(v), writes(o), writes(lse)}, scale()),
-             call("attention_grad",
+      blocks(call(fill, {writes(ids)}),
+             call(causal(AttentionT()), {reads(q), reads(k), reads(v), writes(o), writes(lse)}),
+             call(causal(AttentionGradT()),
                   {reads(dO), reads(q), reads(k), reads(v), reads(o), reads(lse), writes(dq),
-                   writes(dk), writes(dv), writes(workspace)},
-                  scale()),
-             call("embedding_grad", {reads(ids), reads(dq), writes(table)}),
-             call("copy", {reads(dq), writes(q)})));
+                   writes(dk), writes(dv), writes(workspace)}),
+             call(EmbeddingGradT(), {reads(ids), reads(dq), writes(table)}),
+             call(CopyT(), {reads(dq), writes(q)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 2});
   executor.run(0);

@@ -15,7 +15,13 @@
 
 using namespace hydra::runtime;
 using hydra::planfile::Arg;
+using hydra::planfile::AttentionGradT;
+using hydra::planfile::AttentionT;
+using hydra::planfile::CopyT;
+using hydra::planfile::EmbeddingGradT;
+using hydra::planfile::FillT;
 using hydra::planfile::LoopStride;
+using hydra::planfile::MatmulT;
 using hydra::planfile::SegmentKind;
 using namespace hydra::test;
 
@@ -168,14 +174,16 @@ TEST(CpuExecutor, MatmulKnowsLinearLayersAndWeightGradients) {
                  bias = builder.tensor("bias", {7}), y = builder.tensor("y", {2, 5, 7}),
                  dw = builder.tensor("dw", {7, 6}), dx = builder.tensor("dx", {2, 5, 6}),
                  gram = builder.tensor("gram", {2, 5, 5});
-  builder.program(
-      "main",
-      blocks(call("matmul", {reads(x), reads(w), reads(bias), writes(y)},
-                  attrs(attr("transpose_b", true))),
-             call("matmul", {reads(y), reads(x), writes(dw)}, attrs(attr("transpose_a", true))),
-             call("matmul", {reads(y), reads(w), writes(dx)}),
-             call("matmul", {reads(y), reads(w), updates(dx)}, attrs(attr("accumulate", true))),
-             call("matmul", {reads(x), reads(x), writes(gram)}, attrs(attr("transpose_b", true)))));
+  MatmulT linear, weight, added, transposed;
+  linear.transpose_b = linear.bias = true;
+  weight.transpose_a = true;
+  added.accumulate = true;
+  transposed.transpose_b = true;
+  builder.program("main", blocks(call(linear, {reads(x), reads(w), reads(bias), writes(y)}),
+                                 call(weight, {reads(y), reads(x), writes(dw)}),
+                                 call(MatmulT(), {reads(y), reads(w), writes(dx)}),
+                                 call(added, {reads(y), reads(w), updates(dx)}),
+                                 call(transposed, {reads(x), reads(x), writes(gram)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 2});
   const std::vector<float> xs = randomFloats(60, 1), ws = randomFloats(42, 2),
@@ -237,16 +245,18 @@ TEST(CpuExecutor, AttentionOnViewsOfOneFusedTensor) {
   const uint32_t workspace =
       builder.tensor("workspace", {static_cast<int64_t>(attentionWorkspaceBytes(shape, true))},
                      SegmentKind::transient, hydra::planfile::DType::u8);
-  const auto mask = [] {
-    return attrs(attr("scale", 0.5), attr("causal", true), attr("window", int64_t{1}));
+  const auto masked = [](auto table) {
+    table.scale = 0.5;
+    table.causal = true;
+    table.window = 1;
+    return table;
   };
   builder.program(
       "main",
-      blocks(call("attention", {reads(q), reads(k), reads(v), writes(o), writes(lse)}, mask()),
-             call("attention_grad",
+      blocks(call(masked(AttentionT()), {reads(q), reads(k), reads(v), writes(o), writes(lse)}),
+             call(masked(AttentionGradT()),
                   {reads(dO), reads(q), reads(k), reads(v), reads(o), reads(lse), writes(dq),
-                   writes(dk), writes(dv), writes(workspace)},
-                  mask())));
+                   writes(dk), writes(dv), writes(workspace)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 2});
   const std::vector<float> values = randomFloats(B * S * 3 * H * hd, 5),
@@ -281,9 +291,11 @@ TEST(CpuExecutor, EmbeddingGradientCopyAndFill) {
                  turned = builder.tensor("turned", {4, 5}), filled = builder.tensor("filled", {3});
   const uint32_t view = builder.view("turned.view", {5, 4}, {1, 5}, SegmentKind::transient,
                                      builder.plan.tensors[turned]->offset);
-  builder.program("main", blocks(call("embedding_grad", {reads(tokens), reads(dx), writes(grad)}),
-                                 call("copy", {reads(grad), writes(view)}),
-                                 call("fill", {writes(filled)}, attrs(attr("value", 0.75)))));
+  FillT fill;
+  fill.value = 0.75;
+  builder.program("main",
+                  blocks(call(EmbeddingGradT(), {reads(tokens), reads(dx), writes(grad)}),
+                         call(CopyT(), {reads(grad), writes(view)}), call(fill, {writes(filled)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 2});
   const std::array<int32_t, 6> ids{1, 4, 1, 0, 1, 4};
@@ -393,12 +405,13 @@ private:
 
 TEST(CpuExecutor, PoisonFillsScratchBeforeEveryCall) {
   PlanBuilder builder;
-  builder.program("main", blocks(call("peek", {}), call("peek", {})));
+  builder.program("main", blocks(call(CopyT(), {}), call(CopyT(), {})));
   const PlanFile file = builder.load();
   std::vector<float> seen;
-  Library library;
-  library.add("peek", [&](const CallSite &, unsigned) { return std::make_unique<ScratchReader>(seen); });
-  PreparedProgram program({file.plan(), {}, {}, library, 1}, *file.plan().programs()->Get(0));
+  const auto prepare = [&](const CallSite &, unsigned) {
+    return std::make_unique<ScratchReader>(seen);
+  };
+  PreparedProgram program({file.plan(), {}, {}, prepare, 1}, *file.plan().programs()->Get(0));
   std::vector<std::byte> memory(WorkerScratch::alignment);
   ThreadPool pool(1);
   program.setPoison(true);
@@ -444,7 +457,7 @@ TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {
 TEST(CpuExecutor, RefusalsCutLongNames) {
   const std::string name(100000, 'n');
   PlanBuilder function;
-  function.program(name, blocks(call(name, {})));
+  function.program(name, blocks(step(name, {})));
   PlanBuilder symbol;
   const uint32_t kernel = testKernel(symbol, name, 0);
   symbol.program("main", blocks(launch(name, kernel, 1, 1, {})));
@@ -469,37 +482,36 @@ TEST(CpuExecutor, ADryRunRunsNothing) {
 }
 
 TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
-  const auto refuses = [](const char *part, const char *function, auto makeArgs, Attrs list = {}) {
+  const auto refuses = [](const char *part, auto action, auto makeArgs) {
     PlanBuilder builder;
     std::vector<Arg> args = makeArgs(builder);
-    builder.program("main", blocks(call(function, std::move(args), std::move(list))));
+    builder.program("main", blocks(call(std::move(action), std::move(args))));
     const std::string message = refusal(builder);
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
-  refuses("no such function", "frobnicate", [](PlanBuilder &) { return std::vector<Arg>(); });
-  refuses("2 arguments; expected 3 to 4", "matmul", [](PlanBuilder &b) {
+  refuses("2 arguments; expected 3", MatmulT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("a", {2, 2})), reads(b.tensor("b", {2, 2}))};
   });
-  refuses("sizes do not fit", "matmul", [](PlanBuilder &b) {
+  refuses("sizes do not fit", MatmulT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("a", {2, 3})), reads(b.tensor("b", {4, 5})),
                        writes(b.tensor("c", {2, 5}))};
   });
-  refuses("expected f32", "embedding_grad", [](PlanBuilder &b) {
+  refuses("expected f32", EmbeddingGradT(), [](PlanBuilder &b) {
     return std::vector{
         reads(b.tensor("t", {2}, SegmentKind::transient, hydra::planfile::DType::i32)),
         reads(b.tensor("g", {2, 4}, SegmentKind::transient, hydra::planfile::DType::bf16)),
         writes(b.tensor("e", {5, 4}))};
   });
-  refuses("needs the attribute value", "fill",
-          [](PlanBuilder &b) { return std::vector{writes(b.tensor("x", {2}))}; });
-  refuses("expected the same", "copy", [](PlanBuilder &b) {
+  refuses("2 arguments; expected 1", FillT(), [](PlanBuilder &b) {
+    return std::vector{writes(b.tensor("x", {2})), writes(b.tensor("y", {2}))};
+  });
+  refuses("expected the same", CopyT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("x", {2})), writes(b.tensor("y", {3}))};
   });
-  refuses(
-      "expected a multiple", "attention",
-      [](PlanBuilder &b) {
-        return std::vector{reads(b.tensor("q", {1, 4, 3, 8})), reads(b.tensor("k", {1, 4, 2, 8})),
-                           reads(b.tensor("v", {1, 4, 2, 8})), writes(b.tensor("o", {1, 4, 3, 8}))};
-      },
-      attrs(attr("scale", 1.0)));
+  AttentionT attention;
+  attention.scale = 1.0;
+  refuses("expected a multiple", attention, [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("q", {1, 4, 3, 8})), reads(b.tensor("k", {1, 4, 2, 8})),
+                       reads(b.tensor("v", {1, 4, 2, 8})), writes(b.tensor("o", {1, 4, 3, 8}))};
+  });
 }

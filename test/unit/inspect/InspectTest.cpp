@@ -49,11 +49,11 @@ TEST(Inspect, LiveRangesFollowValues) {
   const uint32_t b = builder.tensorAt("b", {16}, SegmentKind::transient, 64);
   const uint32_t again = builder.tensorAt("again", {16}, SegmentKind::transient, 0);
   const uint32_t half = builder.view("half", {8}, {1}, SegmentKind::transient, 32);
-  ProgramT &program = builder.program("eval", blocks(call("fill", {writes(a)}),               // 0
-                                                     call("copy", {reads(half), writes(b)}),  // 1
-                                                     call("scale", {updates(b)}),             // 2
-                                                     call("copy", {reads(b), writes(again)}), // 3
-                                                     call("fill", {writes(b)})));             // 4
+  ProgramT &program = builder.program("eval", blocks(step("fill", {writes(a)}),               // 0
+                                                     step("copy", {reads(half), writes(b)}),  // 1
+                                                     step("scale", {updates(b)}),             // 2
+                                                     step("copy", {reads(b), writes(again)}), // 3
+                                                     step("fill", {writes(b)})));             // 4
   builder.output(program, "again", again);
   const runtime::PlanFile file = builder.load();
   const auto memory = report::liveMemory(file.plan(), *file.plan().programs()->Get(0));
@@ -77,8 +77,8 @@ TEST(Inspect, InPlaceWritesCountOnce) {
   PlanBuilder builder;
   const uint32_t x = builder.tensorAt("x", {16}, SegmentKind::transient, 0);
   const uint32_t y = builder.tensorAt("y", {16}, SegmentKind::transient, 0);
-  builder.program("eval", blocks(call("fill", {writes(x)}), call("exp", {writes(y), reads(x)}),
-                                 call("log", {reads(y)})));
+  builder.program("eval", blocks(step("fill", {writes(x)}), step("exp", {writes(y), reads(x)}),
+                                 step("log", {reads(y)})));
   const runtime::PlanFile file = builder.load();
   EXPECT_EQ(report::liveMemory(file.plan(), *file.plan().programs()->Get(0)).peakBytes, 64u);
 }
@@ -87,9 +87,9 @@ TEST(Inspect, LoopsKeepWhatTheyTouchAlive) {
   PlanBuilder builder;
   const uint32_t all = builder.tensorAt("all", {4, 16}, SegmentKind::transient, 0);
   const uint32_t row = builder.view("row", {16}, {1}, SegmentKind::transient, 0);
-  builder.program("eval", blocks(call("fill", {writes(all)}), call("wait", {}),
-                                 loop(4, {LoopStride(row, 64)}, blocks(call("f", {writes(row)}))),
-                                 call("sum", {reads(all)})));
+  builder.program("eval", blocks(step("fill", {writes(all)}), step("wait", {}),
+                                 loop(4, {LoopStride(row, 64)}, blocks(step("f", {writes(row)}))),
+                                 step("sum", {reads(all)})));
   const runtime::PlanFile file = builder.load();
   const auto memory = report::liveMemory(file.plan(), *file.plan().programs()->Get(0));
   ASSERT_EQ(memory.pieces.size(), 1u);
@@ -129,7 +129,7 @@ TEST(Inspect, JsonHasTheWholeTree) {
   EXPECT_EQ(json["header"]["symbols"]["D"], "4");
   EXPECT_EQ(json["segments"][1]["size"], 1280);
   const auto &train = json["programs"][0]["blocks"];
-  EXPECT_EQ(train[kMatmul]["step"]["alternatives"][1]["attrs"]["tile"], 64);
+  EXPECT_EQ(train[kMatmul]["step"]["alternatives"][1]["attrs"]["algorithm"], 64);
   EXPECT_EQ(train[kAdamW]["step"]["kernel"], "adamw");
   EXPECT_EQ(train[kAdamW]["waits"], inspect::Json{1});
   const auto &inner = train[kLoop]["loop"]["blocks"][1]["loop"];
@@ -140,7 +140,7 @@ TEST(Inspect, SelectionsLimitWhatIsShown) {
   const std::string path = temporary("selection.fb");
   runtime::writePlan(path, samplePlan().plan);
   const std::string all = runInspect(path).output;
-  for (const char *part : {"plan format 6", "parameters: 2", "transient segment", "kernels: 2",
+  for (const char *part : {"plan format 7", "parameters: 2", "transient segment", "kernels: 2",
                            "switch on depth", "model.mlir:1:1"})
     EXPECT_TRUE(contains(all, part)) << part;
   const std::string kernels = runInspect(path + " --kernels").output;

@@ -38,9 +38,9 @@ struct ContentVerifier : testing::Test {
 };
 
 std::unique_ptr<BlockT> copy(uint32_t from, uint32_t to) {
-  return call("copy", {reads(from), writes(to)});
+  return step("copy", {reads(from), writes(to)});
 }
-std::unique_ptr<BlockT> fill(uint32_t to) { return call("fill", {writes(to)}); }
+std::unique_ptr<BlockT> fill(uint32_t to) { return step("fill", {writes(to)}); }
 
 } // namespace
 

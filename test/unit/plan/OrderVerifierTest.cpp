@@ -55,20 +55,20 @@ constexpr const char *kConflict =
 } // namespace
 
 TEST_F(OrderVerifier, NeedsAnEventBetweenStreams) {
-  EXPECT_EQ(errorWith(blocks(on(0, call("fill", {writes(a)})), on(1, call("copy", {reads(a)})))),
+  EXPECT_EQ(errorWith(blocks(on(0, step("fill", {writes(a)})), on(1, step("copy", {reads(a)})))),
             kConflict);
-  EXPECT_EQ(errorWith(blocks(on(0, call("fill", {writes(a)}), {}, 3),
-                             on(1, call("copy", {reads(a)}), {3}))),
+  EXPECT_EQ(errorWith(blocks(on(0, step("fill", {writes(a)}), {}, 3),
+                             on(1, step("copy", {reads(a)}), {3}))),
             "");
-  EXPECT_EQ(errorWith(blocks(on(2, call("fill", {writes(a)})), on(2, call("copy", {reads(a)})))),
+  EXPECT_EQ(errorWith(blocks(on(2, step("fill", {writes(a)})), on(2, step("copy", {reads(a)})))),
             "");
 }
 
 TEST_F(OrderVerifier, LetsReadersRunTogetherButNotWithTheNextWriter) {
   const auto body = [&](std::vector<uint32_t> waits) {
-    return blocks(on(0, call("fill", {writes(a)}), {}, 0), on(1, call("copy", {reads(a)}), {0}, 1),
-                  on(2, call("copy", {reads(a)}), {0}, 2),
-                  on(0, call("fill", {writes(a)}), std::move(waits)));
+    return blocks(on(0, step("fill", {writes(a)}), {}, 0), on(1, step("copy", {reads(a)}), {0}, 1),
+                  on(2, step("copy", {reads(a)}), {0}, 2),
+                  on(0, step("fill", {writes(a)}), std::move(waits)));
   };
   EXPECT_EQ(errorWith(body({1, 2})), "");
   for (const std::vector<uint32_t> &waits : {std::vector<uint32_t>{1}, {2}, {}})
@@ -77,15 +77,15 @@ TEST_F(OrderVerifier, LetsReadersRunTogetherButNotWithTheNextWriter) {
 
 TEST_F(OrderVerifier, FollowsEventsThroughOtherStreams) {
   EXPECT_EQ(errorWith(blocks(
-                on(0, call("fill", {writes(a)}), {}, 0), on(1, call("fill", {writes(b)}), {0}),
-                on(1, call("fill", {writes(b)}), {}, 1), on(2, call("copy", {reads(a)}), {1}))),
+                on(0, step("fill", {writes(a)}), {}, 0), on(1, step("fill", {writes(b)}), {0}),
+                on(1, step("fill", {writes(b)}), {}, 1), on(2, step("copy", {reads(a)}), {1}))),
             "");
 }
 
 TEST_F(OrderVerifier, AnEventCoversOnlyWhatCameBeforeIt) {
   EXPECT_NE(
-      errorWith(blocks(on(0, call("fill", {writes(b)}), {}, 0), on(0, call("fill", {writes(a)})),
-                       on(1, call("copy", {reads(a)}), {0}))),
+      errorWith(blocks(on(0, step("fill", {writes(b)}), {}, 0), on(0, step("fill", {writes(a)})),
+                       on(1, step("copy", {reads(a)}), {0}))),
       "");
 }
 
@@ -98,7 +98,7 @@ TEST_F(OrderVerifier, SeesPartsOfTensors) {
   const uint32_t even = builder.view("even", {8}, {2}, transient, offset);
   const uint32_t odd = builder.view("odd", {8}, {2}, transient, offset + 4);
   const auto together = [&](uint32_t x, uint32_t y) {
-    return errorWith(blocks(on(0, call("fill", {writes(x)})), on(1, call("fill", {writes(y)}))));
+    return errorWith(blocks(on(0, step("fill", {writes(x)})), on(1, step("fill", {writes(y)}))));
   };
   EXPECT_EQ(together(head, tail), "");
   EXPECT_NE(together(head, middle), "");
@@ -106,29 +106,29 @@ TEST_F(OrderVerifier, SeesPartsOfTensors) {
   EXPECT_EQ(together(even, odd), "");
   EXPECT_NE(together(even, tail), "");
   // A slice that is written later does not hide one that was written before.
-  EXPECT_NE(errorWith(blocks(on(0, call("fill", {writes(even)})),
-                             on(1, call("fill", {writes(odd)}), {}, 0),
-                             on(2, call("copy", {reads(a)}), {0}))),
+  EXPECT_NE(errorWith(blocks(on(0, step("fill", {writes(even)})),
+                             on(1, step("fill", {writes(odd)}), {}, 0),
+                             on(2, step("copy", {reads(a)}), {0}))),
             "");
 }
 
 TEST_F(OrderVerifier, LoopsAndSwitchesTouchWhatIsInside) {
-  const auto inside = [&](uint32_t tensor) { return blocks(call("fill", {writes(tensor)})); };
+  const auto inside = [&](uint32_t tensor) { return blocks(step("fill", {writes(tensor)})); };
   const auto cases = [&](uint32_t first, uint32_t second) {
     std::vector<Blocks> result;
     result.push_back(inside(first));
     result.push_back(inside(second));
     return result;
   };
-  EXPECT_NE(errorWith(blocks(on(0, loop(3, {}, inside(a))), on(1, call("copy", {reads(a)})))), "");
+  EXPECT_NE(errorWith(blocks(on(0, loop(3, {}, inside(a))), on(1, step("copy", {reads(a)})))), "");
   EXPECT_EQ(
-      errorWith(blocks(on(0, loop(3, {}, inside(a)), {}, 0), on(1, call("copy", {reads(a)}), {0}))),
+      errorWith(blocks(on(0, loop(3, {}, inside(a)), {}, 0), on(1, step("copy", {reads(a)}), {0}))),
       "");
-  EXPECT_NE(errorWith(blocks(on(0, choose(flag, cases(b, a))), on(1, call("copy", {reads(a)})))),
+  EXPECT_NE(errorWith(blocks(on(0, choose(flag, cases(b, a))), on(1, step("copy", {reads(a)})))),
             "");
   EXPECT_NE(
-      errorWith(blocks(on(0, call("fill", {writes(flag)})), on(1, choose(flag, cases(b, a))))), "");
-  EXPECT_EQ(errorWith(blocks(on(0, choose(flag, cases(b, b))), on(1, call("copy", {reads(a)})))),
+      errorWith(blocks(on(0, step("fill", {writes(flag)})), on(1, choose(flag, cases(b, a))))), "");
+  EXPECT_EQ(errorWith(blocks(on(0, choose(flag, cases(b, b))), on(1, step("copy", {reads(a)})))),
             "");
 }
 
@@ -137,8 +137,8 @@ TEST_F(OrderVerifier, LoopsTouchTheirTensorsInAllIterations) {
       builder.view("element", {1}, {1}, SegmentKind::transient, builder.plan.tensors[a]->offset);
   const auto body = [&](uint64_t count) {
     return blocks(
-        on(0, loop(count, {LoopStride(element, 4)}, blocks(call("fill", {writes(element)})))),
-        on(1, call("copy", {reads(b)})));
+        on(0, loop(count, {LoopStride(element, 4)}, blocks(step("fill", {writes(element)})))),
+        on(1, step("copy", {reads(b)})));
   };
   EXPECT_EQ(errorWith(body(16)), "");
   EXPECT_NE(errorWith(body(17)), "");
@@ -147,8 +147,8 @@ TEST_F(OrderVerifier, LoopsTouchTheirTensorsInAllIterations) {
 TEST_F(OrderVerifier, ChecksBodiesOnTheirOwn) {
   const auto body = [&](std::vector<uint32_t> waits) {
     return blocks(loop(2, {},
-                       blocks(on(0, call("fill", {writes(a)}), {}, 0),
-                              on(1, call("copy", {reads(a)}), std::move(waits)))));
+                       blocks(on(0, step("fill", {writes(a)}), {}, 0),
+                              on(1, step("copy", {reads(a)}), std::move(waits)))));
   };
   EXPECT_EQ(errorWith(body({0})), "");
   EXPECT_EQ(errorWith(body({})),
@@ -160,8 +160,8 @@ TEST_F(OrderVerifier, ChecksBodiesOnTheirOwn) {
 TEST_F(OrderVerifier, KnowsThatScalarsAreRead) {
   const uint32_t lr = builder.scalar("lr", 1);
   const uint32_t tensor = builder.plan.scalars[lr]->tensor;
-  EXPECT_NE(errorWith(blocks(on(0, call("adamw", {scalarArg(lr)})),
-                             on(1, call("fill", {writes(tensor)})))),
+  EXPECT_NE(errorWith(blocks(on(0, step("adamw", {scalarArg(lr)})),
+                             on(1, step("fill", {writes(tensor)})))),
             "");
 }
 
@@ -231,7 +231,7 @@ private:
     streamOf.push_back(stream);
     before.push_back(std::move(earlier));
     argsOf.push_back(args);
-    return on(stream, call("work", args), waits, position);
+    return on(stream, step("work", args), waits, position);
   }
 
   bool conflict(size_t i, size_t j) const {

@@ -61,8 +61,8 @@ std::vector<DamageCase> cases() {
        "tensors[0].dtype: 12 is no value of this enum; the largest is 11"},
       {"TensorSegment", [](PlanT &p) { p.tensors[0]->segment = SegmentKind(2); },
        "tensors[0].segment: 2 is no value of this enum; the largest is 1"},
-      {"Category", [](PlanT &p) { p.tensors[0]->category = Category(16); },
-       "tensors[0].category: 16 is no value of this enum; the largest is 15"},
+      {"Category", [](PlanT &p) { p.tensors[0]->category = Category(13); },
+       "tensors[0].category: 13 is no value of this enum; the largest is 12"},
       {"TensorLocation", [](PlanT &p) { p.tensors[1]->location = 7; },
        "tensors[1].location: location index 7 is out of range (plan has 1 locations)"},
       {"TensorLayer", [](PlanT &p) { p.tensors[1]->layer = -2; },
@@ -189,7 +189,7 @@ std::vector<DamageCase> cases() {
          p.kernels[1]->shared_bytes = 232449;
        },
        "kernels[1].shared_bytes: 232449 is more than 232448"},
-      {"AlternativeOfLaunchWithoutFunction",
+      {"AlternativeOfLaunchWithoutAction",
        [](PlanT &p) {
          makeCuda(p);
          StepT &launch = *p.programs[0]->blocks[kAdamW]->node.AsStep();
@@ -198,9 +198,9 @@ std::vector<DamageCase> cases() {
            launch.alternatives.back()->description = description;
          }
        },
-       "programs[0].blocks[4].step.alternatives[1].function: is missing; expected that of a call "
-       "in "
-       "place of the launch"},
+       "programs[0].blocks[4].step.alternatives[1].action: is none; expected a function in place "
+       "of "
+       "the launch"},
       {"Instances",
        [](PlanT &p) {
          makeCuda(p);

@@ -1,0 +1,91 @@
+// Resolves alternatives, and lists the fields of actions for reports.
+#include "runtime/plan/Actions.h"
+
+namespace hydra::runtime {
+
+using namespace planfile;
+
+ActionView actionOf(const Step &step, uint32_t alternative) {
+  if (step.alternatives() && alternative < step.alternatives()->size()) {
+    const Alternative &other = *step.alternatives()->Get(alternative);
+    if (other.action_type() != Action::NONE)
+      return {other.action_type(), other.action()};
+  }
+  return {step.action_type(), step.action()};
+}
+
+std::string_view wordOf(Action action) {
+  switch (action) {
+  case Action::NONE:
+    return "none";
+  case Action::Launch:
+    return "launch";
+  case Action::Matmul:
+    return "matmul";
+  case Action::Attention:
+    return "attention";
+  case Action::AttentionGrad:
+    return "attention_grad";
+  case Action::EmbeddingGrad:
+    return "embedding_grad";
+  case Action::Copy:
+    return "copy";
+  case Action::Fill:
+    return "fill";
+  case Action::Compact:
+    return "compact";
+  case Action::Nothing:
+    return "nothing";
+  }
+  return "unknown";
+}
+
+namespace {
+
+class Fields {
+public:
+  std::vector<ActionField> list;
+
+  void flag(std::string_view name, bool value) {
+    if (value)
+      list.emplace_back(name, value);
+  }
+  void integer(std::string_view name, int64_t value) {
+    if (value != 0)
+      list.emplace_back(name, value);
+  }
+  void real(std::string_view name, double value) { list.emplace_back(name, value); }
+
+  template <typename Table> void attention(const Table &table) {
+    real("scale", table.scale());
+    flag("causal", table.causal());
+    integer("chunk", table.chunk());
+    integer("window", table.window());
+  }
+};
+
+} // namespace
+
+std::vector<ActionField> fieldsOf(const ActionView &action) {
+  Fields fields;
+  if (const auto *matmul = action.as<Matmul>()) {
+    fields.flag("transpose_a", matmul->transpose_a());
+    fields.flag("transpose_b", matmul->transpose_b());
+    fields.flag("bias", matmul->bias());
+    fields.flag("accumulate", matmul->accumulate());
+    fields.flag("gelu", matmul->gelu());
+    fields.flag("saves_sums", matmul->saves_sums());
+    fields.flag("reduced_reduction", matmul->reduced_reduction());
+    fields.integer("algorithm", matmul->algorithm());
+    fields.integer("multiprocessors", matmul->multiprocessors());
+  } else if (const auto *attention = action.as<Attention>()) {
+    fields.attention(*attention);
+  } else if (const auto *gradient = action.as<AttentionGrad>()) {
+    fields.attention(*gradient);
+  } else if (const auto *fill = action.as<Fill>()) {
+    fields.real("value", fill->value());
+  }
+  return fields.list;
+}
+
+} // namespace hydra::runtime
