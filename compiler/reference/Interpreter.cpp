@@ -154,10 +154,17 @@ private:
     };
     SmallVector<RefTensor> moved =
         llvm::map_to_vector(operands, [](const RefTensor *operand) { return RefTensor(*operand); });
+    bool whole = true;
     for (auto [operand, tensor] : llvm::zip(op->getOperands(), moved))
       if (isa<FloatType>(typeOf(operand).getElementType()))
         for (double &v : tensor.data)
-          v = std::rint(v) == v ? v : off(v, kF32Unit);
+          if (std::rint(v) != v) {
+            v = off(v, kF32Unit);
+            whole = false;
+          }
+    const Exactness exactness = op.exactness();
+    const bool exact =
+        exactness == Exactness::Always || (exactness == Exactness::OfWholeNumbers && whole);
     SmallVector<const RefTensor *> pointers;
     for (const RefTensor &tensor : moved)
       pointers.push_back(&tensor);
@@ -176,8 +183,7 @@ private:
       const double unit = (element.isBF16() ? kBF16Unit : kF32Unit) +
                           kF32Unit * termsOf(op, result.data.size()) / kTermsPerUnit;
       for (auto [v, r, o] : llvm::zip(result.data, rounded.data, other.data))
-        // A mean multiplies by the rounded reciprocal of a count, be the numbers whole or not.
-        if (isa<MeanOp>(op) || !(v == r && std::abs(o - v) <= kF32Unit * std::abs(v)))
+        if (!exact || v != r || std::abs(o - v) > kF32Unit * std::abs(v))
           v = off(o, 2.0 * unit);
     }
     return success();

@@ -98,6 +98,9 @@ def EmbeddingGradOp : Hydra_GatherLikeOp<"embedding_grad"> {
   }];
   let arguments = (ins Hydra_Value:$tokens, Hydra_Value:$dx, Hydra_Int:$rows);
   let results = (outs Hydra_Value:$grad);
+  let extraClassDeclaration = inferDeclaration # [{
+    ::hydra::Exactness exactness() { return ::hydra::Exactness::OfWholeNumbers; }
+  }];
 }
 
 #endif // HYDRA_CONTRACTION_OPS_TD

@@ -56,6 +56,14 @@ int64_t operandAndResultBytes(Operation *op) {
   return n;
 }
 
+Exactness exactnessByFlops(Operation *op) {
+  int64_t elements = 0;
+  for (Type type : op->getResultTypes())
+    elements = std::max(elements, cast<RankedTensorType>(type).getNumElements());
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost && cost.flops() >= 2 * elements ? Exactness::OfWholeNumbers : Exactness::Always;
+}
+
 //===-- Locations ---------------------------------------------------------------------------===//
 
 ScopeAttr scopeOf(Location loc) {

@@ -38,6 +38,9 @@ def ReferenceOpInterface : OpInterface<"ReferenceOpInterface"> {
       "::llvm::LogicalResult", "evaluate",
       (ins "::llvm::ArrayRef<const ::hydra::RefTensor *>":$operands,
            "::llvm::MutableArrayRef<::hydra::RefTensor>":$results)>,
+    InterfaceMethod<"Which results an executor has without error if their type can hold them.",
+      "::hydra::Exactness", "exactness", (ins), "",
+      [{ return ::hydra::exactnessByFlops($_op); }]>,
   ];
 }
 

@@ -89,6 +89,15 @@ enum class RowUse {
   Named, ///< rows whose numbers are in another operand (`hydra.take_rows`)
 };
 
+/// Which results have no error if their type can hold them: all, those of operands that are whole
+/// numbers (partial sums of others are rounded), or none (quotients by a count, which are
+/// multiplied by a rounded reciprocal).
+enum class Exactness { Always, OfWholeNumbers, Never };
+
+/// Default of the reference interface: two operations or more for each element of a result may be a
+/// sum.
+Exactness exactnessByFlops(mlir::Operation *op);
+
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);
 int64_t operandAndResultBytes(mlir::Operation *op);

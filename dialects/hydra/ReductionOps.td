@@ -18,7 +18,11 @@ class Hydra_ReductionOp<string mnemonic, string what>
   let results = (outs Hydra_Value:$y);
 }
 def SumOp : Hydra_ReductionOp<"sum", "sum">;
-def MeanOp : Hydra_ReductionOp<"mean", "arithmetic mean">;
+def MeanOp : Hydra_ReductionOp<"mean", "arithmetic mean"> {
+  let extraClassDeclaration = inferDeclaration # [{
+    ::hydra::Exactness exactness() { return ::hydra::Exactness::Never; }
+  }];
+}
 def ReduceMaxOp : Hydra_ReductionOp<"reduce_max",
   "maximum (the gradient is shared equally among ties)">;
 

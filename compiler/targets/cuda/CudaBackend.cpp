@@ -3,7 +3,7 @@
 
 #include "compiler/codegen/RecordGroup.h"
 #include "compiler/codegen/cuda/KernelCache.h"
-#include "compiler/codegen/cuda/LibraryKernels.h"
+#include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/PtxModule.h"
 #include "compiler/targets/Target.h"
 

@@ -1,0 +1,142 @@
+// Picks what expands a step, and clears away what nothing uses any more.
+#include "compiler/codegen/cuda/ExpandSteps.h"
+
+#include "compiler/codegen/cuda/LoopKernels.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+namespace {
+
+const char *const kTemplates =
+#include "compiler/codegen/cuda/Templates.inc"
+    ;
+
+class Expander {
+public:
+  Expander(plan::PlanModuleOp module, TargetAttr target)
+      : module(module), launcher(module, target) {}
+
+  LogicalResult run() {
+    SmallVector<plan::LoopOp> loops;
+    module.walk([&](plan::LoopOp loop) {
+      if (loop.getSlices())
+        loops.push_back(loop);
+    });
+    for (plan::LoopOp loop : loops)
+      if (failed(expandLoop(loop)))
+        return failure();
+    eraseUnusedKernels();
+    SmallVector<plan::StepInterface> steps;
+    module.walk([&](plan::StepInterface step) { steps.push_back(step); });
+    for (plan::StepInterface step : steps) {
+      launcher.begin(step);
+      if (failed(expand(step)))
+        return failure();
+      launcher.finish();
+    }
+    module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
+    eraseUnusedBuffers();
+    return success();
+  }
+
+private:
+  /// Launches that take the place of a step. None for what is a launch already, and for matmuls,
+  /// which are cuBLASLt's.
+  LogicalResult expand(Operation *step) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(step)
+        .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
+        .Case<plan::AttentionGradOp>(
+            [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
+        .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
+        .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })
+        .Case<plan::CopyOp>([&](auto op) { return expandCopy(launcher, op), success(); })
+        .Case<plan::FillOp>([&](auto op) { return expandFill(launcher, op), success(); })
+        .Default(success());
+  }
+
+  //===-- Loops -----------------------------------------------------------------------------===//
+
+  LogicalResult expandLoop(plan::LoopOp loop) {
+    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target.getBlockShared());
+    if (failed(text))
+      return failure();
+    LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
+    plan::KernelOp kernel =
+        launcher.kernel(loop.getLoc(), "loop", text->text, shape,
+                        llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));
+    int64_t flops = 0, bytes = 0;
+    for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
+      if (isa<plan::BufferOp, plan::ViewOp>(op)) {
+        op.moveBefore(loop); // it may be an argument
+      } else if (auto step = dyn_cast<plan::StepInterface>(op)) {
+        flops += static_cast<int64_t>(step.getFlops());
+        bytes += static_cast<int64_t>(step.getBytes());
+      }
+    const int64_t count = loop.getCount();
+    launcher.b.setInsertionPoint(loop);
+    plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
+                           flops * count, bytes * count, OpClass::scan, "loop", loop.getStream(),
+                           loop.getWaits(), loop.getSignals(), IntegerAttr(),
+                           plan::SubstituteAttr());
+    loop.erase();
+    return success();
+  }
+
+  /// Kernels of which only loops made use.
+  void eraseUnusedKernels() {
+    DenseSet<Attribute> used;
+    module.walk([&](plan::LaunchOp launch) { used.insert(launch.getKernelAttr().getAttr()); });
+    for (auto kernel : llvm::make_early_inc_range(module.getBody().getOps<plan::KernelOp>()))
+      if (!used.contains(kernel.getSymNameAttr()))
+        kernel.erase();
+  }
+
+  /// Working memory of what was replaced, and what a loop's kernel keeps on chip.
+  void eraseUnusedBuffers() {
+    SmallVector<Operation *> names;
+    module.walk([&](Operation *op) {
+      auto buffer = dyn_cast<plan::BufferOp>(op);
+      if (isa<plan::ViewOp>(op) || (buffer && buffer.isTransient()))
+        names.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(names)) // views before what they name
+      if (op->use_empty())
+        op->erase();
+  }
+
+  /// The kernel that tells a graph which case a switch has.
+  FlatSymbolRefAttr setterOf(plan::SwitchOp choice) {
+    MLIRContext *context = module.getContext();
+    auto scalar = MemRefType::get({}, launcher.b.getI32Type());
+    plan::KernelOp kernel =
+        launcher.kernel(choice.getLoc(), "set_switch",
+                        "(unsigned long long node, const int *selector, int divisor) {\n"
+                        "  setSwitch(node, selector, divisor);\n}",
+                        LaunchShape(), {scalar, scalar, scalar});
+    return FlatSymbolRefAttr::get(context, kernel.getSymName());
+  }
+
+  plan::PlanModuleOp module;
+  StepLauncher launcher;
+};
+
+} // namespace
+
+LogicalResult expandSteps(plan::PlanModuleOp module, TargetAttr target) {
+  return Expander(module, target).run();
+}
+
+std::string templateSource(plan::PlanModuleOp module) {
+  std::string instances;
+  for (auto kernel : module.getBody().getOps<plan::KernelOp>())
+    if (std::optional<StringRef> source = kernel.getSource())
+      instances += *source;
+  return instances.empty() ? "" : kTemplates + instances;
+}
+
+} // namespace hydra::cuda

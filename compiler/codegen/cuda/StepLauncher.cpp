@@ -1,0 +1,87 @@
+// Kernels by their text, and launches that wait and signal as the step did.
+#include "compiler/codegen/cuda/StepLauncher.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+StringRef cType(Type element) {
+  if (element.isBF16())
+    return "bf16";
+  if (element.isF32())
+    return "float";
+  return element.isInteger(32) ? "int" : "unsigned char";
+}
+
+std::string numberText(double x) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17ef", x);
+  return text;
+}
+
+void StepLauncher::begin(plan::StepInterface of) {
+  step = of;
+  last = nullptr;
+  stepFlops = remainingFlops = of.getFlops();
+  stepBytes = remainingBytes = of.getBytes();
+  b.setInsertionPoint(of);
+}
+
+void StepLauncher::finish() {
+  if (!last)
+    return;
+  last.setSignals(step.getSignalled());
+  step->erase();
+}
+
+void StepLauncher::setWork(int64_t flops, int64_t bytes) {
+  remainingFlops = flops;
+  remainingBytes = bytes;
+}
+
+void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, StringRef body,
+                          const LaunchShape &shape, ArrayRef<Value> args,
+                          ArrayRef<int64_t> access) {
+  std::string text = "(";
+  for (auto [i, parameter] : llvm::enumerate(parameters))
+    text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
+  text += (") { " + body + " }").str();
+  plan::KernelOp own = kernel(step.getLoc(), name, text, shape,
+                              llvm::map_to_vector(args, [](Value v) { return v.getType(); }));
+  // The first waits for what the step waits for; the last signals what it signals.
+  last = plan::LaunchOp::create(
+      b, step.getLoc(), own.getSymName(), args, access, std::exchange(remainingFlops, 0),
+      std::exchange(remainingBytes, 0), step.getOpClass(), name, step.getStreamNumber(),
+      last ? ArrayRef<int64_t>() : step.getAwaited(), -1, IntegerAttr(), plan::SubstituteAttr());
+}
+
+plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
+                                    const LaunchShape &shape, ArrayRef<Type> layouts) {
+  std::string key =
+      (text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
+                                                   shape.shared, shape.resident}),
+                                         [](int64_t n) { return std::to_string(n); }),
+                         ","))
+          .str();
+  plan::KernelOp &known = kernels[key];
+  if (known)
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(*module.getBody().getOps<plan::ProgramOp>().begin());
+  std::string symbol = (name + "_" + Twine(kernels.size() - 1)).str();
+  known = plan::KernelOp::create(b, loc, b.getStringAttr(symbol), b.getTypeArrayAttr(layouts),
+                                 b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(),
+                                 IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
+  known.getBody().emplaceBlock();
+  std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
+                       std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
+                       ") " + symbol + text.str() + "\n";
+  known.setSource(source);
+  known.setLaunch(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}));
+  return known;
+}
+
+} // namespace hydra::cuda

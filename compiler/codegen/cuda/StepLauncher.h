@@ -1,0 +1,79 @@
+// Launches of kernels made from templates in the place of a plan's steps.
+#pragma once
+
+#include "dialects/hydra/Target.h"
+#include "dialects/plan/Plan.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+
+namespace hydra::cuda {
+
+inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline mlir::MemRefType typeOf(mlir::Value buffer) {
+  return mlir::cast<mlir::MemRefType>(buffer.getType());
+}
+
+/// In the templates.
+llvm::StringRef cType(mlir::Type element);
+/// A number as C++ text, to the last bit.
+std::string numberText(double x);
+
+/// How a kernel is launched.
+struct LaunchShape {
+  int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
+  int64_t resident = 1; ///< blocks that must fit a multiprocessor
+};
+
+class StepLauncher {
+public:
+  StepLauncher(plan::PlanModuleOp module, TargetAttr target)
+      : target(target), b(module.getContext()), module(module) {}
+
+  const TargetAttr target;
+  mlir::OpBuilder b; ///< in front of the step
+
+  /// Launches that follow stand for this step.
+  void begin(plan::StepInterface step);
+  /// Erases the step if anything was launched for it.
+  void finish();
+
+  /// Adds a launch of the kernel with this body; `parameters` are the C++ types of the arguments.
+  void launch(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> parameters,
+              llvm::StringRef body, const LaunchShape &shape, llvm::ArrayRef<mlir::Value> args,
+              llvm::ArrayRef<int64_t> access);
+
+  /// The work that reports count for the next launch; that of the whole step if never said.
+  /// Launches behind the next count for nothing.
+  void setWork(int64_t flops, int64_t bytes);
+  int64_t flops() const { return stepFlops; } ///< of the step
+  int64_t bytes() const { return stepBytes; }
+
+  plan::LaunchOp last; ///< of the step; null: none
+
+  /// The kernel with this text behind its name and these types of arguments; equal ones are the
+  /// same.
+  plan::KernelOp kernel(mlir::Location loc, llvm::StringRef name, llvm::StringRef text,
+                        const LaunchShape &shape, llvm::ArrayRef<mlir::Type> layouts);
+
+private:
+  plan::PlanModuleOp module;
+  plan::StepInterface step;
+  llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
+  int64_t stepFlops = 0, stepBytes = 0, remainingFlops = 0, remainingBytes = 0;
+};
+
+/// Attention and its gradients (templates/attention*.cuh).
+void expandAttention(StepLauncher &launcher, plan::AttentionOp op);
+void expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
+
+/// What moves elements (templates/movement.cuh, routing.cuh). Fails, with the place, for rows that
+/// no template reaches.
+void expandCopy(StepLauncher &launcher, plan::CopyOp op);
+void expandFill(StepLauncher &launcher, plan::FillOp op);
+void expandCompact(StepLauncher &launcher, plan::CompactOp op);
+llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp op);
+
+} // namespace hydra::cuda
