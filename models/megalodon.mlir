@@ -335,8 +335,9 @@ hydra.model @megalodon version 1 {
   // queries and where they begin broadcast to [B, 1, S, 1], those of keys to [1, 1, 1, K].
   hydra.def @attend(%q, %keys, %values, %of_query, %of_key, %from) {
     %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%keys, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
-    %seen = hydra.let select(%of_key <= %of_query, matmul(%qh, %kh, transpose_b, dtype = f32), -1.0e30)
-    %weights = hydra.let softmax(select(%of_key >= %from, %seen, -1.0e30))
+    %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32)
+    %not_later, %not_before = hydra.let %of_key <= %of_query, %of_key >= %from
+    %weights = hydra.let softmax(select(%not_before, select(%not_later, %scores, -1.0e30), -1.0e30))
     %o = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
     hydra.yield %o
   }

@@ -124,6 +124,60 @@ LogicalResult DefOp::verify() {
 
 //===-- call --------------------------------------------------------------------------------===//
 
+/// Whether `name =` comes next.
+static bool atAssignment(AsmParser &parser) {
+  // The lexer's buffer ends with a zero byte, which ends these loops too.
+  const char *c = parser.getCurrentLocation().getPointer();
+  const char *start = c;
+  while (isalnum(static_cast<unsigned char>(*c)) || *c == '_')
+    ++c;
+  if (c == start)
+    return false;
+  while (*c == ' ' || *c == '\t' || *c == '\n' || *c == '\r')
+    ++c;
+  return c[0] == '=' && c[1] != '=';
+}
+
+ParseResult parseCallArguments(OpAsmParser &parser, OperationState &state,
+                               llvm::function_ref<ParseResult()> parseValue) {
+  Builder &b = parser.getBuilder();
+  SmallVector<Attribute> names, values;
+  auto one = [&]() -> ParseResult {
+    if (!atAssignment(parser))
+      return parseValue();
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseKeyword(&name) || parser.parseEqual() ||
+        parseExpr(parser, values.emplace_back()))
+      return failure();
+    if (llvm::is_contained(names, b.getStringAttr(name)))
+      return parser.emitError(loc) << "'" << name << "' is given twice";
+    names.push_back(b.getStringAttr(name));
+    return success();
+  };
+  if (failed(parser.parseOptionalRParen()) &&
+      (parser.parseCommaSeparatedList(one) || parser.parseRParen()))
+    return failure();
+  if (names.empty())
+    return success();
+  state.addAttribute("param_names", b.getArrayAttr(names));
+  state.addAttribute("param_values", b.getArrayAttr(values));
+  return success();
+}
+
+void printCallArguments(OpAsmPrinter &p, CallOp call, llvm::function_ref<void(Value)> printValue) {
+  auto comma = [&] { p << ", "; };
+  llvm::interleave(call.getArguments(), printValue, comma);
+  ArrayAttr names = call.getParamNames(), values = call.getParamValues();
+  for (auto [i, name, value] : llvm::enumerate(names.getAsValueRange<StringAttr>(), values)) {
+    if (i > 0 || !call.getArguments().empty())
+      comma();
+    p << name << " = ";
+    printExpr(p, value);
+  }
+  p << ')';
+}
+
 ParseResult CallOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr callee;
   auto any = AnyType::get(parser.getContext());
