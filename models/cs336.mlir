@@ -32,61 +32,36 @@ hydra.model @cs336 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %table = hydra.use @tok_emb
-    %start = hydra.embedding %tokens, %table
+    %start = hydra.let embedding(%tokens, @tok_emb)
     %end = hydra.for @layers carry(%x = %start) {
       // Attention.
-      %ln1 = hydra.use @ln1
-      %wq = hydra.use @wq
-      %wk = hydra.use @wk
-      %wv = hydra.use @wv
-      %wo = hydra.use @wo
-      %n = hydra.rms_norm %x, %ln1 eps = eps
-      %q0 = hydra.linear %n, %wq
-      %k0 = hydra.linear %n, %wk
-      %v0 = hydra.linear %n, %wv
-      %q1 = hydra.reshape %q0 shape = [B, S, H, hd]
-      %k1 = hydra.reshape %k0 shape = [B, S, H, hd]
-      %v = hydra.reshape %v0 shape = [B, S, H, hd]
-      %q = hydra.rope %q1 base = rope
-      %k = hydra.rope %k1 base = rope
+      %n = hydra.let rms_norm(%x, @ln1, eps = eps)
+      %q0, %k0, %v0 = hydra.let linear(%n, @wq), linear(%n, @wk), linear(%n, @wv)
+      %q1, %k1 = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, H, hd])
+      %v = hydra.let reshape(%v0, [B, S, H, hd])
+      %q, %k = hydra.let rope(%q1, base = rope), rope(%k1, base = rope)
       %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
-      %mixed = hydra.reshape %heads shape = [B, S, D]
-      %a = hydra.linear %mixed, %wo
-      %y = hydra.add %x, %a
+      %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @wo)
 
       // SwiGLU.
-      %ln2 = hydra.use @ln2
-      %w1 = hydra.use @w1
-      %w2 = hydra.use @w2
-      %w3 = hydra.use @w3
-      %m = hydra.rms_norm %y, %ln2 eps = eps
-      %gate = hydra.linear %m, %w1
-      %up = hydra.linear %m, %w3
-      %act = hydra.silu %gate
-      %hidden = hydra.mul %act, %up
-      %f = hydra.linear %hidden, %w2
-      %z = hydra.add %y, %f
+      %m = hydra.let rms_norm(%y, @ln2, eps = eps)
+      %gate, %up = hydra.let linear(%m, @w1), linear(%m, @w3)
+      %z = hydra.let %y + linear(silu(%gate) * %up, @w2)
       hydra.yield %z
     }
-    %ln_final = hydra.use @ln_final
-    %final = hydra.rms_norm %end, %ln_final eps = eps
+    %final = hydra.let rms_norm(%end, @ln_final, eps = eps)
     hydra.yield %final
   }
 
   // The mean cross entropy of every token's successor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %final = hydra.call @trunk(%tokens)
-    %lm_head = hydra.use @lm_head
-    %loss = hydra.linear_cross_entropy %final, %lm_head, %labels
+    %loss = hydra.let linear_cross_entropy(@trunk(%tokens), @lm_head, %labels)
     hydra.return loss = %loss
   }
 
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
-    %final = hydra.call @trunk(%tokens)
-    %lm_head = hydra.use @lm_head
-    %logits = hydra.linear %final, %lm_head
+    %logits = hydra.let linear(@trunk(%tokens), @lm_head)
     hydra.return logits = %logits
   }
 }

@@ -34,63 +34,35 @@ hydra.model @gpt2 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %wte = hydra.use @wte
-    %wpe = hydra.use @wpe
-    %e = hydra.embedding %tokens, %wte
-    %p = hydra.slice %wpe axis = 0 start = 0 size = S
-    %start = hydra.add %e, %p
+    %start = hydra.let embedding(%tokens, @wte) + slice(@wpe, axis = 0, start = 0, size = S)
     %end = hydra.for @layers carry(%x = %start) {
-      %ln1_w = hydra.use @ln1_w
-      %ln1_b = hydra.use @ln1_b
-      %qkv_w = hydra.use @qkv
-      %qkv_b = hydra.use @qkv_b
-      %proj = hydra.use @proj
-      %proj_b = hydra.use @proj_b
-      %n = hydra.layer_norm %x, %ln1_w, %ln1_b eps = eps
-      %qkv = hydra.linear %n, %qkv_w, %qkv_b
+      %n = hydra.let layer_norm(%x, @ln1_w, @ln1_b, eps = eps)
+      %qkv = hydra.let linear(%n, @qkv, @qkv_b)
       %q0 = hydra.slice %qkv axis = 2 start = 0 size = D
       %k0 = hydra.slice %qkv axis = 2 start = D size = D
       %v0 = hydra.slice %qkv axis = 2 start = 2 * D size = D
-      %q = hydra.reshape %q0 shape = [B, S, H, hd]
-      %k = hydra.reshape %k0 shape = [B, S, H, hd]
-      %v = hydra.reshape %v0 shape = [B, S, H, hd]
+      %q, %k = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, H, hd])
+      %v = hydra.let reshape(%v0, [B, S, H, hd])
       %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
-      %mixed = hydra.reshape %heads shape = [B, S, D]
-      %a = hydra.linear %mixed, %proj, %proj_b
-      %y = hydra.add %x, %a
+      %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @proj, @proj_b)
 
-      %ln2_w = hydra.use @ln2_w
-      %ln2_b = hydra.use @ln2_b
-      %fc = hydra.use @fc
-      %fc_b = hydra.use @fc_b
-      %out = hydra.use @out
-      %out_b = hydra.use @out_b
-      %m = hydra.layer_norm %y, %ln2_w, %ln2_b eps = eps
-      %h0 = hydra.linear %m, %fc, %fc_b
-      %h = hydra.gelu %h0
-      %f = hydra.linear %h, %out, %out_b
-      %z = hydra.add %y, %f
+      %m = hydra.let layer_norm(%y, @ln2_w, @ln2_b, eps = eps)
+      %z = hydra.let %y + linear(gelu(linear(%m, @fc, @fc_b)), @out, @out_b)
       hydra.yield %z
     }
-    %lnf_w = hydra.use @lnf_w
-    %lnf_b = hydra.use @lnf_b
-    %final = hydra.layer_norm %end, %lnf_w, %lnf_b eps = eps
+    %final = hydra.let layer_norm(%end, @lnf_w, @lnf_b, eps = eps)
     hydra.yield %final
   }
 
   // The mean cross entropy of every token's successor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %final = hydra.call @trunk(%tokens)
-    %wte = hydra.use @wte
-    %loss = hydra.linear_cross_entropy %final, %wte, %labels
+    %loss = hydra.let linear_cross_entropy(@trunk(%tokens), @wte, %labels)
     hydra.return loss = %loss
   }
 
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
-    %final = hydra.call @trunk(%tokens)
-    %wte = hydra.use @wte
-    %logits = hydra.linear %final, %wte
+    %logits = hydra.let linear(@trunk(%tokens), @wte)
     hydra.return logits = %logits
   }
 }

@@ -7,8 +7,9 @@ include "mlir/Pass/PassBase.td"
 def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
   let summary = "symbols become numbers, types become static";
   let description = [{
-    Chooses a preset and overrides, evaluates derived values in exact integer arithmetic, resolves
-    `when`, drops parameters that the configuration does not have, makes broadcasts of elementwise
+    Chooses a preset and overrides, evaluates derived values in exact integer arithmetic, writes out
+    arithmetic (`let`) and definitions with the values that calls give to their parameters, takes
+    bundles apart into the values that they hold, resolves `when`, drops parameters that the configuration does not have, makes broadcasts of elementwise
     operations explicit and infers every type in program order. Shape errors carry the line of the
     model. Conditions and initialisers over `layer` stay until `hydra-unroll-layers`. *Exact.*
 

@@ -1,5 +1,4 @@
-// What a model is written with between its operations on values: uses, repetition, choices,
-// definitions.
+// What a model is written with between its operations on values: uses, repetition, choices.
 #include "dialects/hydra/Build.h"
 
 using namespace mlir;
@@ -23,7 +22,13 @@ void UseOp::print(OpAsmPrinter &p) {
   printOperandTypes(p, getType());
 }
 
-void UseOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getValue(), getVariable()); }
+void UseOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  std::string name = getVariable().str();
+  if (isUnbound(getType())) // '.' and '-' mean something in arithmetic
+    for (char &c : name)
+      c = c == '.' || c == '-' ? '_' : c;
+  setName(getValue(), name);
+}
 
 Operation *UseOp::lookup() {
   auto model = (*this)->getParentOfType<ModelOp>();
@@ -68,18 +73,11 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  if (succeeded(parser.parseOptionalKeyword("over")) &&
-      parser.parseAssignmentList(arguments, operands))
+  if (parseBindings(parser, "over", arguments, operands))
     return failure();
   const size_t sequences = operands.size();
-  if (succeeded(parser.parseOptionalKeyword("carry"))) {
-    SmallVector<OpAsmParser::Argument> carried;
-    SmallVector<OpAsmParser::UnresolvedOperand> inits;
-    if (parser.parseAssignmentList(carried, inits))
-      return failure();
-    llvm::append_range(arguments, carried);
-    llvm::append_range(operands, inits);
-  }
+  if (parseBindings(parser, "carry", arguments, operands))
+    return failure();
   const size_t inits = operands.size() - sequences;
   if (*results < inits)
     return parser.emitError(loc) << "carries " << inits << " values but has " << *results
@@ -113,16 +111,9 @@ ParseResult ForOp::parse(OpAsmParser &parser, OperationState &state) {
 void ForOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getStack());
-  auto list = [&](StringRef word, OperandRange operands, auto arguments) {
-    if (operands.empty())
-      return;
-    p << ' ' << word << '(';
-    for (auto [i, operand] : llvm::enumerate(operands))
-      p << (i ? ", " : "") << arguments[i] << " = " << operand;
-    p << ')';
-  };
-  list("over", getSequences(), getBody().getArguments());
-  list("carry", getInits(), getCarried());
+  ValueRange arguments = getBody().getArguments();
+  printBindings(p, "over", arguments.take_front(getSequences().size()), getSequences());
+  printBindings(p, "carry", getCarried(), getInits());
   SmallVector<Type> types(getOperandTypes());
   llvm::append_range(types, getJoined().getTypes());
   printOperandTypes(p, types);
@@ -232,67 +223,6 @@ LogicalResult WhenOp::verifyRegions() {
       if (yielded != result)
         return yield->emitOpError() << "yields " << yielded << "; expected " << result;
   }
-  return success();
-}
-
-//===-- def, call ---------------------------------------------------------------------------===//
-
-ParseResult DefOp::parse(OpAsmParser &parser, OperationState &state) {
-  StringAttr name;
-  SmallVector<OpAsmParser::Argument> arguments;
-  if (parser.parseSymbolName(name) ||
-      parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren))
-    return failure();
-  for (OpAsmParser::Argument &argument : arguments)
-    argument.type = AnyType::get(parser.getContext());
-  Region *body = state.addRegion();
-  if (parseBody(parser, *body, arguments))
-    return failure();
-  DefOp::ensureTerminator(*body, parser.getBuilder(), state.location);
-  state.addAttribute("sym_name", name);
-  return success();
-}
-void DefOp::print(OpAsmPrinter &p) {
-  p << ' ';
-  p.printSymbolName(getSymName());
-  p << '(';
-  llvm::interleaveComma(getBody().getArguments(), p);
-  p << ") ";
-  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
-}
-
-ParseResult CallOp::parse(OpAsmParser &parser, OperationState &state) {
-  StringAttr callee;
-  SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  FailureOr<size_t> results = parsedResults(parser);
-  if (failed(results) || parser.parseSymbolName(callee) ||
-      parser.parseOperandList(operands, AsmParser::Delimiter::Paren) ||
-      parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
-    return failure();
-  state.addAttribute("callee", FlatSymbolRefAttr::get(callee));
-  state.addTypes(SmallVector<Type>(*results, AnyType::get(parser.getContext())));
-  return success();
-}
-void CallOp::print(OpAsmPrinter &p) {
-  p << ' ';
-  p.printSymbolName(getCallee());
-  p << '(';
-  p.printOperands(getArguments());
-  p << ')';
-}
-LogicalResult CallOp::verify() {
-  auto model = (*this)->getParentOfType<ModelOp>();
-  auto callee = model ? model.lookupSymbol<DefOp>(getCalleeAttr()) : DefOp();
-  if (!callee)
-    return emitOpError() << "there is no definition @" << getCallee();
-  if (!callee.getBody().hasOneBlock() || callee.getBody().front().empty())
-    return success(); // the definition reports it
-  size_t arguments = callee.getBody().getNumArguments();
-  size_t results = callee.getBody().front().back().getNumOperands();
-  if (getArguments().size() != arguments || getNumResults() != results)
-    return emitOpError() << "has " << getArguments().size() << " operands and " << getNumResults()
-                         << " results; @" << getCallee() << " takes " << arguments << " and gives "
-                         << results;
   return success();
 }
 

@@ -203,8 +203,11 @@ LogicalResult EntryOp::verify() {
       if (!cast<ArrayAttr>(shape).empty() || getWalk())
         return emitOpError() << "argument '" << name << "' has a default, but is not one number";
     }
-    if (isUnbound(argument.getType()))
+    if (isUnbound(argument.getType())) {
+      if (name.find_first_of(".-") != StringRef::npos) // which mean something in arithmetic
+        return emitOpError() << "argument '" << name << "' needs a name without '.' and '-'";
       continue;
+    }
     auto list = cast<ArrayAttr>(shape);
     if (hasExpr(list) || argument.getType() != RankedTensorType::get(intList(list), element))
       return emitOpError() << "argument '" << name << "' is " << argument.getType()

@@ -1,5 +1,6 @@
 // Printing and parsing of symbol expressions.
 #include "dialects/hydra/Expr.h"
+#include "dialects/hydra/ExprParser.h"
 #include "dialects/hydra/ExprText.h"
 #include "dialects/hydra/Hydra.h"
 
@@ -62,23 +63,24 @@ double realValue(Attribute a) {
 }
 SmallVector<int64_t> intList(ArrayAttr a) { return llvm::map_to_vector(a, intValue); }
 
+Attribute substitute(Attribute expr, llvm::function_ref<Attribute(StringRef)> value) {
+  auto all = [&](ArrayRef<Attribute> args) {
+    return llvm::map_to_vector(args, [&](Attribute a) { return substitute(a, value); });
+  };
+  if (auto array = dyn_cast<ArrayAttr>(expr))
+    return ArrayAttr::get(expr.getContext(), all(array.getValue()));
+  auto e = dyn_cast<ExprAttr>(expr);
+  if (!e)
+    return expr;
+  if (!e.getArgs().empty())
+    return ExprAttr::get(expr.getContext(), e.getHead(), all(e.getArgs()));
+  Attribute replaced = value(e.getHead());
+  return replaced ? replaced : expr;
+}
+
 //===-- Printing ----------------------------------------------------------------------------===//
 
 namespace {
-
-/// Binding strength, as in the grammar of Expr.h; functions and leaves bind tightest.
-int strength(StringRef head, unsigned args) {
-  if (args == 1 && head == "-")
-    return 6;
-  return llvm::StringSwitch<int>(head)
-      .Case("or", 0)
-      .Case("and", 1)
-      .Case("not", 2)
-      .Cases({"==", "<", "<=", ">", ">="}, 3)
-      .Cases({"+", "-"}, 4)
-      .Cases({"*", "/"}, 5)
-      .Default(7);
-}
 
 /// Inside `#hydra.expr<…>` the brackets `<` and `>` must pair, so comparisons are functions there.
 constexpr std::pair<StringLiteral, StringLiteral> kComparisons[] = {
@@ -123,7 +125,7 @@ template <typename Printer> void print(Printer &p, Attribute expr, int outer, bo
   if (StringRef function = comparisonFunction(head); inAngles && !function.empty())
     head = function;
   int own = strength(head, args.size());
-  if (own == 7) {
+  if (own == kStrongest) {
     p << head << '(';
     llvm::interleave(args, [&](Attribute a) { print(p, a, 0, inAngles); }, [&] { p << ", "; });
     p << ')';
@@ -135,7 +137,7 @@ template <typename Printer> void print(Printer &p, Attribute expr, int outer, bo
     p << head << (head == "not" ? " " : "");
     print(p, args[0], own, inAngles);
   } else {
-    print(p, args[0], own == 3 ? own + 1 : own, inAngles);
+    print(p, args[0], isComparison(own) ? own + 1 : own, inAngles);
     p << ' ' << head << ' ';
     print(p, args[1], own + 1, inAngles);
   }
@@ -152,235 +154,21 @@ std::string exprText(Attribute expr) {
   return out;
 }
 
-namespace {
-
-/// Number of arguments of a function: minimum and maximum; {0, 0} for an unknown name.
-std::pair<unsigned, unsigned> arity(StringRef function) {
-  return llvm::StringSwitch<std::pair<unsigned, unsigned>>(function)
-      .Cases({"ceil", "floor", "round", "real", "sqrt", "exp", "log", "logit", "sigmoid"}, {1, 1})
-      .Case("pow", {2, 2})
-      .Cases({"min", "max"}, {2, ~0u})
-      .Cases({"clamp", "select"}, {3, 3})
-      .Default({0, 0});
+static ParseResult parseExpr(AsmParser &parser, Attribute &expr, bool inAngles) {
+  ExprParser::Term term;
+  if (ExprParser(parser, inAngles).parse(term))
+    return failure();
+  expr = term.symbolic();
+  return success();
 }
 
-//===-- Parsing -----------------------------------------------------------------------------===//
-
-/// What an expression may have at most, so that no walk over one exhausts the stack. The printed
-/// form of an expression nests no deeper than it has operators.
-constexpr unsigned kMostOperators = 128, kMostNesting = 512;
-
-class ExprParser {
-public:
-  explicit ExprParser(AsmParser &parser) : parser(parser) {}
-
-  ParseResult parse(Attribute &e) {
-    SMLoc loc = parser.getCurrentLocation();
-    if (parseOr(e))
-      return failure();
-    if (operators <= kMostOperators)
-      return success();
-    return parser.emitError(loc) << "expression has " << operators
-                                 << " operators; expected at most " << kMostOperators;
-  }
-
-private:
-  ParseResult parseOr(Attribute &e) { return parseChain(e, "or", &ExprParser::parseAnd); }
-
-  Attribute make(StringRef head, ArrayRef<Attribute> args) {
-    operators += !args.empty();
-    return ExprAttr::get(parser.getContext(), head, args);
-  }
-
-  /// Everything that nests passes through here.
-  ParseResult nested(Attribute &e, ParseResult (ExprParser::*part)(Attribute &)) {
-    if (nesting == kMostNesting)
-      return parser.emitError(parser.getCurrentLocation())
-             << "expression nests more than " << kMostNesting << " deep";
-    ++nesting;
-    ParseResult result = (this->*part)(e);
-    --nesting;
-    return result;
-  }
-
-  ParseResult parseChain(Attribute &e, StringRef word,
-                         ParseResult (ExprParser::*operand)(Attribute &)) {
-    if ((this->*operand)(e))
-      return failure();
-    while (succeeded(parser.parseOptionalKeyword(word))) {
-      Attribute right;
-      if ((this->*operand)(right))
-        return failure();
-      e = make(word, {e, right});
-    }
-    return success();
-  }
-
-  ParseResult parseAnd(Attribute &e) { return parseChain(e, "and", &ExprParser::parseNot); }
-
-  ParseResult parseNot(Attribute &e) {
-    if (failed(parser.parseOptionalKeyword("not")))
-      return parseComparison(e);
-    if (nested(e, &ExprParser::parseNot))
-      return failure();
-    e = make("not", {e});
-    return success();
-  }
-
-  ParseResult parseComparison(Attribute &e) {
-    if (parseSum(e))
-      return failure();
-    StringRef op;
-    if (succeeded(parser.parseOptionalEqual())) {
-      if (parser.parseEqual())
-        return failure();
-      op = "==";
-    } else if (!inAngles && succeeded(parser.parseOptionalLess())) {
-      op = succeeded(parser.parseOptionalEqual()) ? "<=" : "<";
-    } else if (!inAngles && succeeded(parser.parseOptionalGreater())) {
-      op = succeeded(parser.parseOptionalEqual()) ? ">=" : ">";
-    } else {
-      return success();
-    }
-    Attribute right;
-    if (parseSum(right))
-      return failure();
-    e = make(op, {e, right});
-    return success();
-  }
-
-  ParseResult parseSum(Attribute &e) {
-    if (parseTerm(e))
-      return failure();
-    while (true) {
-      StringRef op = succeeded(parser.parseOptionalPlus())    ? "+"
-                     : succeeded(parser.parseOptionalMinus()) ? "-"
-                                                              : "";
-      if (op.empty())
-        return success();
-      Attribute right;
-      if (parseTerm(right))
-        return failure();
-      e = make(op, {e, right});
-    }
-  }
-
-  ParseResult parseTerm(Attribute &e) {
-    if (parseUnary(e))
-      return failure();
-    while (true) {
-      StringRef op = succeeded(parser.parseOptionalStar())    ? "*"
-                     : succeeded(parser.parseOptionalSlash()) ? "/"
-                                                              : "";
-      if (op.empty())
-        return success();
-      Attribute right;
-      if (parseUnary(right))
-        return failure();
-      e = make(op, {e, right});
-    }
-  }
-
-  ParseResult parseUnary(Attribute &e) {
-    if (succeeded(parser.parseOptionalMinus())) {
-      if (nested(e, &ExprParser::parseUnary))
-        return failure();
-      Builder b(parser.getContext());
-      if (isInt(e))
-        e = b.getI64IntegerAttr(-intValue(e));
-      else if (auto f = dyn_cast<FloatAttr>(e))
-        e = b.getF64FloatAttr(-f.getValueAsDouble());
-      else
-        e = make("-", {e});
-      return success();
-    }
-    return parsePrimary(e);
-  }
-
-  ParseResult parsePrimary(Attribute &e) {
-    Builder b(parser.getContext());
-    if (succeeded(parser.parseOptionalLParen())) {
-      return failure(nested(e, &ExprParser::parseOr) || parser.parseRParen());
-    }
-    SMLoc loc = parser.getCurrentLocation();
-    StringRef name;
-    if (succeeded(parser.parseOptionalKeyword(&name))) {
-      if (name == "true" || name == "false") {
-        e = b.getBoolAttr(name == "true");
-        return success();
-      }
-      if (name == "inf") {
-        e = b.getF64FloatAttr(std::numeric_limits<double>::infinity());
-        return success();
-      }
-      if (failed(parser.parseOptionalLParen())) {
-        e = make(name, {});
-        return success();
-      }
-      StringRef head = name;
-      auto [low, high] = arity(name);
-      for (auto [function, symbol] : kComparisons)
-        if (inAngles && function == name) {
-          head = symbol;
-          low = high = 2;
-        }
-      if (low == 0)
-        return parser.emitError(loc) << "unknown function '" << name << "'";
-      SmallVector<Attribute> args;
-      auto argument = [&] { return nested(args.emplace_back(), &ExprParser::parseOr); };
-      if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
-        return failure();
-      if (args.size() < low || args.size() > high)
-        return parser.emitError(loc)
-               << "'" << name << "' has " << args.size() << " arguments; expected "
-               << (high > low ? "at least " : "") << low;
-      e = make(head, args);
-      return success();
-    }
-    int64_t integer;
-    OptionalParseResult parsed = parser.parseOptionalInteger(integer);
-    if (parsed.has_value()) {
-      if (failed(*parsed))
-        return failure();
-      e = b.getI64IntegerAttr(integer);
-      return checkNumberEnd(loc);
-    }
-    if (!isdigit(static_cast<unsigned char>(*loc.getPointer())))
-      return parser.emitError(loc) << "expected a number, a symbol or a function";
-    double real;
-    if (parser.parseFloat(real))
-      return failure();
-    if (!std::isfinite(real))
-      return parser.emitError(loc) << "number is too large";
-    e = b.getF64FloatAttr(real);
-    return success();
-  }
-
-  /// `1e5` would read as the integer 1 and a word.
-  ParseResult checkNumberEnd(SMLoc start) {
-    const char *end = start.getPointer();
-    while (isdigit(static_cast<unsigned char>(*end)))
-      ++end;
-    if (*end != 'e' && *end != 'E')
-      return success();
-    return parser.emitError(start)
-           << "a real number needs a decimal point, as in "
-           << StringRef(start.getPointer(), end - start.getPointer()) << ".0e5";
-  }
-
-public:
-  /// Inside `#hydra.expr<…>`.
-  bool inAngles = false;
-
-private:
-  AsmParser &parser;
-  unsigned operators = 0, nesting = 0;
-};
-
-} // namespace
-
-ParseResult parseExpr(AsmParser &parser, Attribute &expr) { return ExprParser(parser).parse(expr); }
-void printExpr(AsmPrinter &printer, Attribute expr) { print(printer, expr, 0, /*inAngles=*/false); }
+ParseResult parseExpr(AsmParser &parser, Attribute &expr) {
+  return parseExpr(parser, expr, /*inAngles=*/false);
+}
+void printExpr(AsmPrinter &printer, Attribute expr) { printExpr(printer, expr, 0); }
+void printExpr(AsmPrinter &printer, Attribute expr, int outer) {
+  print(printer, expr, outer, /*inAngles=*/false);
+}
 
 ParseResult parseExprList(AsmParser &parser, ArrayAttr &list) {
   SmallVector<Attribute> values;
@@ -417,9 +205,7 @@ Attribute parseLiteral(MLIRContext *context, StringRef text) {
 
 Attribute ExprAttr::parse(AsmParser &parser, Type) {
   Attribute e;
-  ExprParser expr(parser);
-  expr.inAngles = true;
-  if (parser.parseLess() || expr.parse(e) || parser.parseGreater())
+  if (parser.parseLess() || parseExpr(parser, e, /*inAngles=*/true) || parser.parseGreater())
     return {};
   if (!isa<ExprAttr>(e)) {
     parser.emitError(parser.getNameLoc(), "expected an expression over symbols");
@@ -440,11 +226,7 @@ static ParseResult parseInit(AsmParser &parser, InitAttr &init, bool inAngles) {
   SmallVector<Attribute> args;
   if (parser.parseKeyword(&kind))
     return failure();
-  auto argument = [&] {
-    ExprParser expr(parser);
-    expr.inAngles = inAngles;
-    return expr.parse(args.emplace_back());
-  };
+  auto argument = [&] { return parseExpr(parser, args.emplace_back(), inAngles); };
   if (succeeded(parser.parseOptionalLParen()))
     if (parser.parseCommaSeparatedList(argument) || parser.parseRParen())
       return failure();

@@ -35,6 +35,10 @@ evaluate(mlir::Attribute expr, const Environment &environment,
 /// Calls `visit` with every symbol name in the expression, option names of choices included.
 void forEachSymbol(mlir::Attribute expr, llvm::function_ref<void(llvm::StringRef)> visit);
 
+/// The expression, or list of them, with what `value` gives in place of symbols; null keeps one.
+mlir::Attribute substitute(mlir::Attribute expr,
+                           llvm::function_ref<mlir::Attribute(llvm::StringRef)> value);
+
 /// Whether the attribute is, or contains in arrays, an expression.
 bool hasExpr(mlir::Attribute attribute);
 

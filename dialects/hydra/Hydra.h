@@ -60,6 +60,9 @@ public:
 template <typename ConcreteOp>
 class Elementwise : public mlir::OpTrait::TraitBase<ConcreteOp, Elementwise> {};
 
+template <typename ConcreteOp>
+class Reduction : public mlir::OpTrait::TraitBase<ConcreteOp, Reduction> {};
+
 class ReturnOp;
 
 /// The number of operands an operation has at least, from its traits.

@@ -173,6 +173,9 @@ def ValueOpTrait : NativeOpTrait<"ValueOp"> { let cppNamespace = "::hydra"; }
 /// Binding makes the operands of such an operation one shape by explicit broadcasts.
 def ElementwiseTrait : NativeOpTrait<"Elementwise"> { let cppNamespace = "::hydra"; }
 
+/// A reduction over `axes`; arithmetic writes `mean(%x, 3)` and keeps the dimensions as 1.
+def ReductionTrait : NativeOpTrait<"Reduction"> { let cppNamespace = "::hydra"; }
+
 class Hydra_Op<string mnemonic, list<Trait> traits = []> : Op<Hydra_Dialect, mnemonic, traits>;
 
 /// An operation on values. Its text is `name operands attribute = value… [: operand types]`; see

@@ -1,9 +1,8 @@
 // Text, verification and lookups of the operations that make up a model file.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/SymbolLists.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/JSON.h"
 
 #include <cmath>
 
@@ -102,7 +101,8 @@ static LogicalResult verifyPresets(ModelOp model) {
 
 /// What a bound operation must no longer have: free symbols, conditions outside of loops.
 static LogicalResult verifyBoundAttributes(Operation *op) {
-  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, PrefixScanOp, ScanOp>(op))
+  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, LetOp, BundleOp, FieldOp, PrefixScanOp,
+          ScanOp>(op))
     return op->emitOpError("exists only before binding");
   auto entry = op->getParentOfType<EntryOp>(); // bodies of loops may belong to a layer
   bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>() ||
@@ -170,6 +170,33 @@ static LogicalResult verifyBinding(ModelOp model) {
   return failure(result.wasInterrupted());
 }
 
+/// Parameters of definitions have names of their own, and serve what is inside.
+static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
+  StringSet<> words; // dimensions of entries, and what choices can be
+  for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      words.insert(dim);
+  for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+    for (ArrayAttr options : op.getOptions().getAsRange<ArrayAttr>())
+      for (StringRef option : options.getAsValueRange<StringAttr>())
+        words.insert(option);
+  for (DefOp definition : model.getBody().getOps<DefOp>()) {
+    StringSet<> used;
+    if (!definition.getParamNames().empty())
+      definition.getBody().walk([&](Operation *op) {
+        for (NamedAttribute a : op->getAttrs())
+          forEachSymbol(a.getValue(), [&](StringRef name) { used.insert(name); });
+      });
+    for (StringRef name : definition.getParamNames().getAsValueRange<StringAttr>()) {
+      if (symbols.knows(name) || words.contains(name))
+        return definition.emitOpError() << "parameter '" << name << "' is also a word of the model";
+      if (!used.contains(name))
+        return definition.emitOpError() << "parameter '" << name << "' is never used";
+    }
+  }
+  return success();
+}
+
 /// In a file with entries, every symbol and parameter must serve some configuration.
 LogicalResult ModelOp::verifyRegions() {
   Block &body = getBody().front();
@@ -226,7 +253,8 @@ LogicalResult ModelOp::verifyRegions() {
         return entry.emitOpError()
                << "argument '" << name << "' has the name of a parameter or state";
   }
-  if (failed(verifyPresets(*this)) || failed(verifyBinding(*this)))
+  if (failed(verifyPresets(*this)) || failed(verifyParameters(*this, symbols)) ||
+      failed(verifyBinding(*this)))
     return failure();
   if (!hasEntries || isBound())
     return success();
@@ -245,232 +273,7 @@ LogicalResult ModelOp::verifyRegions() {
   return failure(result.wasInterrupted());
 }
 
-//===-- symbols, derive, preset, group ------------------------------------------------------===//
-
-static ParseResult parseAssignment(OpAsmParser &parser, std::string &name, Attribute &value,
-                                   bool required) {
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
-    return failure();
-  name = keyword.str();
-  if (required ? failed(parser.parseEqual()) : failed(parser.parseOptionalEqual()))
-    return failure(required);
-  return parseExpr(parser, value);
-}
-
-/// A literal from an expression that is one: a lone identifier is the option of a choice.
-static Attribute literal(Attribute expr) {
-  if (auto e = dyn_cast<ExprAttr>(expr))
-    return e.getArgs().empty() ? StringAttr::get(expr.getContext(), e.getHead()) : Attribute();
-  return expr;
-}
-
-static void printLiteral(OpAsmPrinter &p, Attribute value) {
-  if (auto option = dyn_cast<StringAttr>(value))
-    p << option.getValue();
-  else
-    printExpr(p, value);
-}
-
-ParseResult SymbolsOp::parse(OpAsmParser &parser, OperationState &state) {
-  Builder &b = parser.getBuilder();
-  SmallVector<Attribute> names, kinds, defaults, options;
-  StringRef list;
-  while (!atOperation(parser) &&
-         succeeded(parser.parseOptionalKeyword(&list))) {
-    StringRef kind = llvm::StringSwitch<StringRef>(list)
-                         .Case("dims", "dim")
-                         .Case("reals", "real")
-                         .Case("flags", "flag")
-                         .Case("choices", "choice")
-                         .Default("");
-    if (kind.empty())
-      return parser.emitError(parser.getNameLoc())
-             << "unknown kind of symbols '" << list << "'; expected dims, reals, flags or choices";
-    auto one = [&]() -> ParseResult {
-      SMLoc loc = parser.getCurrentLocation();
-      std::string name;
-      Attribute value;
-      if (parseAssignment(parser, name, value, /*required=*/false))
-        return failure();
-      value = value ? literal(value) : b.getUnitAttr();
-      if (!value)
-        return parser.emitError(loc) << "the default of '" << name << "' is not a literal";
-      SmallVector<Attribute> choices;
-      if (kind == "choice") {
-        auto option = [&]() -> ParseResult {
-          StringRef word;
-          if (parser.parseKeyword(&word))
-            return failure();
-          choices.push_back(b.getStringAttr(word));
-          return success();
-        };
-        if (parser.parseKeyword("of") ||
-            parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, option))
-          return failure();
-      }
-      names.push_back(b.getStringAttr(name));
-      kinds.push_back(b.getStringAttr(kind));
-      defaults.push_back(value);
-      options.push_back(b.getArrayAttr(choices));
-      return success();
-    };
-    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
-      return failure();
-  }
-  state.addAttribute("names", b.getArrayAttr(names));
-  state.addAttribute("kinds", b.getArrayAttr(kinds));
-  state.addAttribute("defaults", b.getArrayAttr(defaults));
-  state.addAttribute("options", b.getArrayAttr(options));
-  return success();
-}
-
-void SymbolsOp::print(OpAsmPrinter &p) {
-  for (size_t i = 0; i < getNames().size();) {
-    StringRef kind = cast<StringAttr>(getKinds()[i]);
-    p << ' ' << kind << "s(";
-    for (bool first = true;
-         i < getNames().size() && cast<StringAttr>(getKinds()[i]).getValue() == kind;
-         ++i, first = false) {
-      p << (first ? "" : ", ") << cast<StringAttr>(getNames()[i]).getValue();
-      if (!isa<UnitAttr>(getDefaults()[i])) {
-        p << " = ";
-        printLiteral(p, getDefaults()[i]);
-      }
-      if (kind == "choice") {
-        p << " of (";
-        llvm::interleaveComma(cast<ArrayAttr>(getOptions()[i]), p, [&](Attribute option) {
-          p << cast<StringAttr>(option).getValue();
-        });
-        p << ')';
-      }
-    }
-    p << ')';
-  }
-}
-
-/// Says what is wrong with `value` for a symbol of that kind; empty when nothing is.
-std::string checkSymbolValue(Attribute value, StringRef kind, ArrayAttr options) {
-  auto integer = dyn_cast<IntegerAttr>(value);
-  bool isFlag = isa<BoolAttr>(value);
-  if (kind == "dim")
-    return integer && !isFlag && integer.getInt() >= 0 ? "" : "a non-negative integer";
-  if (kind == "real")
-    return isa<FloatAttr>(value) || (integer && !isFlag) ? "" : "a number";
-  if (kind == "flag")
-    return isFlag ? "" : "true or false";
-  if (llvm::is_contained(options, value))
-    return "";
-  return "one of " + llvm::join(llvm::map_range(options.getAsValueRange<StringAttr>(),
-                                                [](StringRef s) { return s.str(); }),
-                                ", ");
-}
-
-LogicalResult verifyName(Operation *op, StringRef name) {
-  auto isControl = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (!name.empty() && llvm::json::isUTF8(name) && llvm::none_of(name, isControl))
-    return success();
-  return op->emitOpError("has a name that is empty or no text");
-}
-
-LogicalResult verifySymbolName(Operation *op, StringRef name) {
-  bool word = !name.empty() && !isdigit(static_cast<unsigned char>(name[0])) &&
-              llvm::all_of(name, [](unsigned char c) { return isalnum(c) || c == '_'; });
-  if (!word)
-    return op->emitOpError() << "'" << name << "' is no name for a symbol";
-  if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol),
-                          StringRef(kRowsSymbol), StringRef("true"),
-                          StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not")},
-                         name))
-    return op->emitOpError() << "'" << name << "' is reserved";
-  return success();
-}
-
-LogicalResult SymbolsOp::verify() {
-  size_t n = getNames().size();
-  if (getKinds().size() != n || getDefaults().size() != n || getOptions().size() != n)
-    return emitOpError() << "has " << n << " names but kinds, defaults or options for another number";
-  for (StringRef kind : getKinds().getAsValueRange<StringAttr>())
-    if (!llvm::is_contained({"dim", "real", "flag", "choice"}, kind))
-      return emitOpError() << "unknown kind of symbol '" << kind << "'";
-  for (Attribute options : getOptions()) {
-    auto list = dyn_cast<ArrayAttr>(options);
-    if (!list || !llvm::all_of(list, llvm::IsaPred<StringAttr>))
-      return emitOpError("has options that are not lists of names");
-    for (StringRef option : list.getAsValueRange<StringAttr>())
-      if (failed(verifySymbolName(*this, option)))
-        return failure();
-  }
-  for (auto [name, kind, value, options] :
-       llvm::zip(getNames(), getKinds(), getDefaults(), getOptions())) {
-    StringRef n = cast<StringAttr>(name);
-    if (failed(verifySymbolName(*this, n)))
-      return failure();
-    if (isa<UnitAttr>(value))
-      continue;
-    std::string want =
-        checkSymbolValue(value, cast<StringAttr>(kind), cast<ArrayAttr>(options));
-    if (!want.empty())
-      return emitOpError() << "the default of '" << n << "' is not " << want;
-  }
-  return success();
-}
-
-ParseResult DeriveOp::parse(OpAsmParser &parser, OperationState &state) {
-  std::string name;
-  Attribute value;
-  if (parseAssignment(parser, name, value, /*required=*/true))
-    return failure();
-  state.addAttribute("symbol", parser.getBuilder().getStringAttr(name));
-  state.addAttribute("value", value);
-  return success();
-}
-LogicalResult DeriveOp::verify() { return verifySymbolName(*this, getSymbol()); }
-void DeriveOp::print(OpAsmPrinter &p) {
-  p << ' ' << getSymbol() << " = ";
-  printExpr(p, getValue());
-}
-
-ParseResult PresetOp::parse(OpAsmParser &parser, OperationState &state) {
-  StringAttr name;
-  NamedAttrList values;
-  auto one = [&]() -> ParseResult {
-    SMLoc loc = parser.getCurrentLocation();
-    std::string symbol;
-    Attribute value;
-    if (parseAssignment(parser, symbol, value, /*required=*/true))
-      return failure();
-    value = literal(value);
-    if (!value)
-      return parser.emitError(loc) << "the value of '" << symbol << "' is not a literal";
-    if (values.get(symbol))
-      return parser.emitError(loc) << "'" << symbol << "' is given twice";
-    values.append(symbol, value);
-    return success();
-  };
-  if (parser.parseSymbolName(name) ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, one))
-    return failure();
-  state.addAttribute("preset", name);
-  state.addAttribute("values", values.getDictionary(parser.getContext()));
-  return success();
-}
-LogicalResult PresetOp::verify() {
-  for (NamedAttribute a : getValues())
-    if (!isExpression(a.getValue()) && !isa<StringAttr>(a.getValue()))
-      return emitOpError() << "the value of '" << a.getName().strref() << "' is not a literal";
-  return success();
-}
-void PresetOp::print(OpAsmPrinter &p) {
-  p << ' ';
-  p.printSymbolName(getPreset());
-  p << " {";
-  llvm::interleaveComma(getValues(), p, [&](NamedAttribute a) {
-    p << a.getName().getValue() << " = ";
-    printLiteral(p, a.getValue());
-  });
-  p << '}';
-}
+//===-- group -------------------------------------------------------------------------------===//
 
 ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;

@@ -316,8 +316,8 @@ def PrefixScanOp : Hydra_Op<"prefix_scan", [ValueOpTrait, Pure, RecursiveMemoryE
   let summary = "everything up to each row of a sequence, combined";
   let description = [{
     ```mlir
-    %sums = hydra.prefix_scan axis = 1 over(%x) combine(%before) with(%here) {
-      %sum = hydra.add %before, %here
+    %sums = hydra.prefix_scan axis = 1 over(%here = %x) combine(%before) {
+      %sum = hydra.let %before + %here
       hydra.yield %sum
     }
     ```
@@ -354,25 +354,80 @@ def DefOp : Hydra_Op<"def", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,
                              SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a piece of model that several places call";
   let description = [{
-    `hydra.def @trunk(%tokens) { … hydra.yield %hidden }`. Exists only before binding: `hydra-bind`
-    writes its body in place of every call. Symbols mean what they mean to the caller's entry.
+    ```mlir
+    hydra.def @trunk(%tokens) { … hydra.yield %hidden }
+    hydra.def @convolve(%taps, %w) dims(heads, width) { … }
+    hydra.def @unit(%x) = %x * rsqrt(sum(%x * %x, -1))
+    ```
+    Parameters are symbols of the definition alone, in the lists of `hydra.symbols`; a call gives values to
+    those without a default. Other symbols mean what they mean to the caller's entry. The last form is
+    short for a body of one `hydra.let` and its values. Exists only before binding: `hydra-bind` writes its
+    body instead of every call.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_names,
+                       DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_kinds,
+                       DefaultValuedOptionalAttr<ArrayAttr, "{}">:$param_defaults);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def CallOp : Hydra_Op<"call", [ValueOpTrait, Pure]> {
   let summary = "the results of a definition";
-  let description = [{ `%hidden = hydra.call @trunk(%tokens)` }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Hydra_Value>:$arguments);
+  let description = [{
+    `%hidden = hydra.call @trunk(%tokens)`, `%y = hydra.call @convolve(%x, %w, heads = H, width = hd)`.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Hydra_Value>:$arguments,
+                       DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_names,
+                       DefaultValuedOptionalAttr<ArrayAttr, "{}">:$param_values);
   let results = (outs Variadic<Hydra_Value>:$values);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
+def LetOp : Hydra_Op<"let", [ValueOpTrait, Pure, RecursiveMemoryEffects, NoRegionArguments,
+                             SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "arithmetic as it is written";
+  let description = [{
+    ```mlir
+    %n = hydra.let (%x - mean(%x, 3)) * rsqrt(var + eps)
+    %a, %b = hydra.let linear(%n, @wq) * 0.5, %state.sum / (2 * S)
+    ```
+    Operators and functions are operations of the dialect, in a region that shows only where it is printed
+    generically; each has the location of its word. `@wq` is a parameter or state, `@f(…)` the result of a
+    definition, `%state.sum` a field of a bundle, `when(tied, @embed, @head)` what a configuration has. What
+    holds no value is one number, as in every other expression. Exists only before binding.
+  }];
+  let results = (outs Variadic<Hydra_Value>:$values);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+}
+
+def BundleOp : Hydra_Op<"bundle", [ValueOpTrait, Pure]> {
+  let summary = "several values under names, as one";
+  let description = [{
+    `%state = hydra.bundle sum = %sum, count = %n`. A bundle goes wherever definitions and control take values;
+    arithmetic takes its fields, `%state.sum`. Exists only before binding.
+  }];
+  let arguments = (ins Variadic<Hydra_Value>:$fields, StrArrayAttr:$names);
+  let results = (outs Hydra_Value:$bundle);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def FieldOp : Hydra_Op<"field", [ValueOpTrait, Pure]> {
+  let summary = "one value of a bundle";
+  let description = [{ `%sum = hydra.field %state name = "sum"`, which arithmetic writes as `%state.sum`. }];
+  let arguments = (ins Hydra_Value:$bundle, StrAttr:$name);
+  let results = (outs Hydra_Value:$value);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
 def YieldOp : Hydra_Op<"yield", [Terminator, ValueOpTrait, Pure,
-                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "PrefixScanOp", "ScanOp", "WhenOp"]>]> {
+                                 ParentOneOf<["DefOp", "ForOp", "FusedOp", "LetOp", "PrefixScanOp", "ScanOp", "WhenOp"]>]> {
   let summary = "ends a region with its values";
   let arguments = (ins Variadic<Hydra_Value>:$values);
   let hasCustomAssemblyFormat = 1;

@@ -5,7 +5,7 @@
 include "dialects/hydra/HydraBase.td"
 
 class Hydra_ReductionOp<string mnemonic, string what>
-    : Hydra_ValueOp<mnemonic, [StorageOpInterface,
+    : Hydra_ValueOp<mnemonic, [ReductionTrait, StorageOpInterface,
         DeclareOpInterfaceMethods<RowWiseOpInterface,
           ["isRowWise", "rowDimensions", "operandForm", "resultForm", "sumsOverRows"]>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,

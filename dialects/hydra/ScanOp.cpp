@@ -14,18 +14,14 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
       parser.parseKeyword("chunk") || parser.parseEqual() || parseExpr(parser, chunk))
     return failure();
   SmallVector<OpAsmParser::Argument> arguments;
-  auto list = [&](StringRef word) -> FailureOr<int32_t> {
-    if (failed(parser.parseOptionalKeyword(word)))
-      return 0;
-    SmallVector<OpAsmParser::UnresolvedOperand> operands;
-    if (parser.parseAssignmentList(arguments, operands) ||
-        parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
-      return failure();
-    return static_cast<int32_t>(operands.size());
-  };
-  FailureOr<int32_t> sequences = list("over"), inits = failure();
-  if (failed(sequences) || failed(inits = list("carry")))
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  if (parseBindings(parser, "over", arguments, operands))
     return failure();
+  const auto sequences = static_cast<int32_t>(operands.size());
+  if (parseBindings(parser, "carry", arguments, operands) ||
+      parser.resolveOperands(operands, AnyType::get(parser.getContext()), state.operands))
+    return failure();
+  const int32_t inits = static_cast<int32_t>(operands.size()) - sequences;
   for (OpAsmParser::Argument &argument : arguments)
     argument.type = AnyType::get(parser.getContext());
   Region *body = state.addRegion();
@@ -35,7 +31,7 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute("axis", axis);
   state.addAttribute("chunk", chunk);
   state.addAttribute(getOperandSegmentSizesAttrName(state.name),
-                     parser.getBuilder().getDenseI32ArrayAttr({*sequences, *inits}));
+                     parser.getBuilder().getDenseI32ArrayAttr({sequences, inits}));
   state.addTypes(SmallVector<Type>(*results, AnyType::get(parser.getContext())));
   return success();
 }
@@ -45,16 +41,9 @@ void ScanOp::print(OpAsmPrinter &p) {
   printExpr(p, getAxisAttr());
   p << " chunk = ";
   printExpr(p, getChunkAttr());
-  auto list = [&](StringRef word, OperandRange operands, unsigned first) {
-    if (operands.empty())
-      return;
-    p << ' ' << word << '(';
-    for (auto [i, operand] : llvm::enumerate(operands))
-      p << (i ? ", " : "") << getBody().getArgument(first + i) << " = " << operand;
-    p << ')';
-  };
-  list("over", getSequences(), 0);
-  list("carry", getInits(), getSequences().size());
+  ValueRange arguments = getBody().getArguments();
+  printBindings(p, "over", arguments.take_front(getSequences().size()), getSequences());
+  printBindings(p, "carry", arguments.drop_front(getSequences().size()), getInits());
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }
@@ -84,16 +73,14 @@ ParseResult PrefixScanOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   Attribute axis;
   SmallVector<OpAsmParser::UnresolvedOperand> sequences;
-  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::Argument> here, arguments; // of the body: those before, then those here
   auto any = AnyType::get(parser.getContext());
   if (parser.parseKeyword("axis") || parser.parseEqual() || parseExpr(parser, axis) ||
-      parser.parseKeyword("over") ||
-      parser.parseOperandList(sequences, OpAsmParser::Delimiter::Paren) ||
+      parseBindings(parser, "over", here, sequences) ||
       parser.resolveOperands(sequences, any, state.operands) || parser.parseKeyword("combine") ||
-      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren) ||
-      parser.parseKeyword("with") ||
       parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren))
     return failure();
+  llvm::append_range(arguments, here);
   for (OpAsmParser::Argument &argument : arguments)
     argument.type = any;
   Region *body = state.addRegion();
@@ -108,11 +95,10 @@ ParseResult PrefixScanOp::parse(OpAsmParser &parser, OperationState &state) {
 void PrefixScanOp::print(OpAsmPrinter &p) {
   p << " axis = ";
   printExpr(p, getAxisAttr());
-  p << " over(" << getSequences() << ") combine(";
-  auto arguments = getBody().getArguments();
+  ValueRange arguments = getBody().getArguments();
+  printBindings(p, "over", arguments.drop_front(getNumOperands()), getSequences());
+  p << " combine(";
   llvm::interleaveComma(arguments.take_front(getNumOperands()), p);
-  p << ") with(";
-  llvm::interleaveComma(arguments.drop_front(getNumOperands()), p);
   p << ") ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }

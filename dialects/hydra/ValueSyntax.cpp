@@ -102,53 +102,81 @@ ParseResult parseAttributes(OpAsmParser &parser, OperationState &state,
       return parser.emitError(loc) << "unknown attribute '" << name << "' of " << state.name
                                    << "; it has: " << known;
     }
-    if (state.attributes.get(name))
-      return parser.emitError(loc) << "attribute '" << name << "' is given twice";
-    Attribute value;
-    if (failed(parser.parseOptionalEqual())) {
-      value = parser.getBuilder().getUnitAttr();
-    } else {
-      std::string text;
-      if (succeeded(parser.parseOptionalString(&text))) {
-        value = parser.getBuilder().getStringAttr(text);
-      } else if (succeeded(parser.parseOptionalLSquare())) {
-        SmallVector<Attribute> values;
-        if (failed(parser.parseOptionalRSquare()))
-          if (parser.parseCommaSeparatedList(
-                  [&] { return parseExpr(parser, values.emplace_back()); }) ||
-              parser.parseRSquare())
-            return failure();
-        value = parser.getBuilder().getArrayAttr(values);
-      } else if (parseExpr(parser, value)) {
-        return failure();
-      }
-      // Element types read as symbols of that name.
-      if (auto e = dyn_cast<ExprAttr>(value))
-        if (Type type = parseElementType(parser, e.getHead()))
-          value = TypeAttr::get(type);
-    }
-    state.addAttribute(name, value);
+    if (parseAttribute(parser, name, loc, state.attributes))
+      return failure();
   }
 }
 
-static void printAttributes(OpAsmPrinter &p, Operation *op) {
-  for (StringAttr name : op->getRegisteredInfo()->getAttributeNames()) {
-    Attribute value = op->getAttr(name);
-    if (!value)
-      continue;
-    p << ' ' << name.getValue();
-    if (isa<UnitAttr>(value))
-      continue;
-    p << " = ";
-    if (auto list = dyn_cast<ArrayAttr>(value))
-      printExprList(p, list);
-    else if (auto type = dyn_cast<TypeAttr>(value))
-      p << type.getValue();
-    else if (auto string = dyn_cast<StringAttr>(value))
-      p << string;
-    else
-      printExpr(p, value);
+static ParseResult parseAttributeValue(OpAsmParser &parser, Attribute &value) {
+  std::string text;
+  if (succeeded(parser.parseOptionalString(&text))) {
+    value = parser.getBuilder().getStringAttr(text);
+  } else if (succeeded(parser.parseOptionalLSquare())) {
+    SmallVector<Attribute> values;
+    if (failed(parser.parseOptionalRSquare()))
+      if (parser.parseCommaSeparatedList([&] { return parseExpr(parser, values.emplace_back()); }) ||
+          parser.parseRSquare())
+        return failure();
+    value = parser.getBuilder().getArrayAttr(values);
+  } else if (parseExpr(parser, value)) {
+    return failure();
   }
+  // Element types read as symbols of that name.
+  if (auto e = dyn_cast<ExprAttr>(value))
+    if (Type type = parseElementType(parser, e.getHead()))
+      value = TypeAttr::get(type);
+  return success();
+}
+
+ParseResult parseAttribute(OpAsmParser &parser, StringRef name, SMLoc loc,
+                           NamedAttrList &attributes) {
+  if (attributes.get(name))
+    return parser.emitError(loc) << "attribute '" << name << "' is given twice";
+  Attribute value = parser.getBuilder().getUnitAttr();
+  if (succeeded(parser.parseOptionalEqual()) && parseAttributeValue(parser, value))
+    return failure();
+  attributes.append(name, value);
+  return success();
+}
+
+void printAttribute(OpAsmPrinter &p, StringRef name, Attribute value) {
+  p << name;
+  if (isa<UnitAttr>(value))
+    return;
+  p << " = ";
+  if (auto list = dyn_cast<ArrayAttr>(value))
+    printExprList(p, list);
+  else if (auto type = dyn_cast<TypeAttr>(value))
+    p << type.getValue();
+  else if (auto string = dyn_cast<StringAttr>(value))
+    p << string;
+  else
+    printExpr(p, value);
+}
+
+static void printAttributes(OpAsmPrinter &p, Operation *op) {
+  for (StringAttr name : op->getRegisteredInfo()->getAttributeNames())
+    if (Attribute value = op->getAttr(name)) {
+      p << ' ';
+      printAttribute(p, name, value);
+    }
+}
+
+ParseResult parseBindings(OpAsmParser &parser, StringRef word,
+                          SmallVectorImpl<OpAsmParser::Argument> &arguments,
+                          SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands) {
+  if (failed(parser.parseOptionalKeyword(word)))
+    return success();
+  return parser.parseAssignmentList(arguments, operands);
+}
+
+void printBindings(OpAsmPrinter &p, StringRef word, ValueRange arguments, ValueRange operands) {
+  if (operands.empty())
+    return;
+  p << ' ' << word << '(';
+  for (auto [i, argument, operand] : llvm::enumerate(arguments, operands))
+    p << (i ? ", " : "") << argument << " = " << operand;
+  p << ')';
 }
 
 ParseResult parseBody(OpAsmParser &parser, Region &body,

@@ -29,6 +29,19 @@ bool atOperation(mlir::OpAsmParser &parser);
 mlir::ParseResult parseAttributes(mlir::OpAsmParser &parser, mlir::OperationState &state,
                                   llvm::ArrayRef<llvm::StringRef> attributeNames);
 
+/// One attribute behind its name, which stands at `loc`: `= value`, or a flag.
+mlir::ParseResult parseAttribute(mlir::OpAsmParser &parser, llvm::StringRef name, llvm::SMLoc loc,
+                                 mlir::NamedAttrList &attributes);
+void printAttribute(mlir::OpAsmPrinter &printer, llvm::StringRef name, mlir::Attribute value);
+
+/// `over(%row = %rows, …)` or `carry(%x = %start, …)`, if it is there: what names mean in a body.
+mlir::ParseResult
+parseBindings(mlir::OpAsmParser &parser, llvm::StringRef word,
+              llvm::SmallVectorImpl<mlir::OpAsmParser::Argument> &arguments,
+              llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands);
+void printBindings(mlir::OpAsmPrinter &printer, llvm::StringRef word, mlir::ValueRange arguments,
+                   mlir::ValueRange operands);
+
 /// Parses a region unless it lies too deep inside others.
 mlir::ParseResult parseBody(mlir::OpAsmParser &parser, mlir::Region &body,
                             llvm::ArrayRef<mlir::OpAsmParser::Argument> arguments = {});

@@ -1,14 +1,14 @@
 // hydra-bind: symbols become numbers, types become static.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/bind/Bundles.h"
+#include "passes/bind/Calls.h"
 #include "passes/bind/Scans.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
-#include <functional>
 
 using namespace mlir;
 
@@ -34,7 +34,7 @@ private:
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
     if (failed(declareSymbols()) || failed(applyPreset()) || failed(applySettings()) ||
-        failed(checkComplete()) || failed(derive()) || failed(checkCalls()))
+        failed(checkComplete()) || failed(derive()) || failed(calls.check(model)))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
       if (failed(bindDeclaration(op)))
@@ -438,7 +438,8 @@ private:
   }
 
   LogicalResult bindBlock(Block &block) {
-    inlineCalls(block);
+    if (failed(calls.writeOut(block)))
+      return failure();
     return bindOperations(block.begin(), block.end());
   }
 
@@ -454,12 +455,18 @@ private:
         bound = bindWhen(when);
       else if (auto loop = dyn_cast<ForOp>(op))
         bound = bindFor(loop);
+      else if (auto field = dyn_cast<FieldOp>(op))
+        bound = bundles::take(field);
       else if (isa<ScanOp, PrefixScanOp>(op)) {
         // In scans inside as well: what they read outside is read outside of this one too.
-        while (Block *block = blockThatCalls(&op))
-          inlineCalls(*block);
+        if (failed(calls.writeOutInside(&op)))
+          return failure();
         bound = scans.writeOut(&op);
-      } else if (auto leaf = dyn_cast<LeafOpInterface>(op))
+      } else if (isa<BundleOp, YieldOp>(op))
+        continue;
+      else if (failed(bundles::checkNone(&op)))
+        return failure();
+      else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
         bound = bindValue(value);
@@ -467,73 +474,6 @@ private:
         return failure();
     }
     return success();
-  }
-
-  /// Refuses definitions that call themselves, and chains of them that grow beyond all measure.
-  LogicalResult checkCalls() {
-    llvm::MapVector<Operation *, uint64_t> calls; // that inlining the definition writes out
-    DenseSet<Operation *> open;
-    std::function<LogicalResult(Operation *, uint64_t &)> count = [&](Operation *parent,
-                                                                      uint64_t &sum) {
-      WalkResult result = parent->walk([&](CallOp call) {
-        auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
-        if (open.contains(callee)) {
-          call.emitOpError() << "definition @" << call.getCallee() << " calls itself";
-          return WalkResult::interrupt();
-        }
-        if (!calls.count(callee)) {
-          constexpr size_t kMostDepth = 64;
-          if (open.size() == kMostDepth) {
-            call.emitOpError() << "lies more than " << kMostDepth << " definitions deep";
-            return WalkResult::interrupt();
-          }
-          uint64_t inside = 0;
-          open.insert(callee);
-          if (failed(count(callee, inside)))
-            return WalkResult::interrupt();
-          open.erase(callee);
-          calls[callee] = inside;
-        }
-        sum += 1 + calls[callee];
-        constexpr uint64_t kMostCalls = 65536;
-        if (sum <= kMostCalls)
-          return WalkResult::advance();
-        call.emitOpError() << "is one of more than " << kMostCalls << " calls";
-        return WalkResult::interrupt();
-      });
-      return failure(result.wasInterrupted());
-    };
-    uint64_t sum = 0;
-    return count(model, sum);
-  }
-
-  /// A block inside of an operation that calls a definition; null: none does.
-  static Block *blockThatCalls(Operation *op) {
-    Block *found = nullptr;
-    op->walk([&](CallOp call) {
-      found = call->getBlock();
-      return WalkResult::interrupt();
-    });
-    return found;
-  }
-
-  /// Writes the bodies of definitions in place of the calls of a block.
-  void inlineCalls(Block &block) {
-    for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
-      auto callee = model.lookupSymbol<DefOp>(call.getCalleeAttr());
-      Region copy;
-      IRMapping mapping;
-      callee.getBody().cloneInto(&copy, mapping);
-      Block &body = copy.front();
-      inlineCalls(body);
-      for (auto [argument, value] : llvm::zip(body.getArguments(), call.getArguments()))
-        argument.replaceAllUsesWith(value);
-      Operation *yield = body.getTerminator();
-      call->replaceAllUsesWith(yield->getOperands());
-      yield->erase();
-      block.getOperations().splice(call->getIterator(), body.getOperations());
-      call.erase();
-    }
   }
 
   LogicalResult bindLeaf(LeafOpInterface op) {
@@ -546,7 +486,7 @@ private:
   }
 
   LogicalResult bindValue(InferTypeOpInterface op) {
-    if (op->hasTrait<Elementwise>() && failed(broadcastOperands(op)))
+    if (op->hasTrait<Elementwise>() && (failed(typeNumbers(op)) || failed(broadcastOperands(op))))
       return failure();
     SmallVector<Type> types;
     if (failed(op.inferReturnTypes(&getContext(), op.getLoc(), op->getOperands(),
@@ -557,6 +497,34 @@ private:
     for (auto [result, type] : llvm::zip(op->getResults(), types))
       result.setType(type);
     boundValues += types.size();
+    return success();
+  }
+
+  /// A constant that says neither shape nor element type is of the type that the others have.
+  LogicalResult typeNumbers(Operation *op) {
+    auto number = [](Value v) {
+      auto constant = v.getDefiningOp<ConstantOp>();
+      return constant && !constant.getShapeAttr() && !constant.getDtypeAttr() ? constant
+                                                                              : ConstantOp();
+    };
+    Type wanted;
+    for (Value v : op->getOperands())
+      if (Type element = build::typeOf(v).getElementType();
+          !wanted && !element.isInteger(1) && !number(v))
+        wanted = element;
+    if (!wanted || wanted.isF32())
+      return success();
+    OpBuilder b(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      ConstantOp constant = number(operand.get());
+      if (!constant)
+        continue;
+      if (!isNumberOf(wanted, constant.getValue()))
+        return constant.emitOpError() << "has the value " << numberText(constant.getValue())
+                                      << ", which is no number of " << wanted;
+      operand.set(build::constant(b, constant.getLoc(), RankedTensorType::get({}, wanted),
+                                  constant.getValue()));
+    }
     return success();
   }
 
@@ -594,6 +562,12 @@ private:
         return failure();
     if (isa<ExprAttr>(when.getCondition())) { // depends on the layer
       Operation *yield = when.getThenRegion().front().getTerminator();
+      if (Region &other = when.getElseRegion(); !other.empty())
+        for (auto [like, value] :
+             llvm::zip(yield->getOperands(), other.front().getTerminator()->getOperands()))
+          if (failed(bundles::checkSameFields(other.front().getTerminator(), like, value)))
+            return failure();
+      when = cast<WhenOp>(bundles::withFlatResults(when, yield->getOperands()));
       for (auto [result, value] : llvm::zip(when.getResults(), yield->getOperands()))
         result.setType(value.getType());
       return success();
@@ -616,6 +590,8 @@ private:
 
   LogicalResult bindFor(ForOp loop) {
     const int64_t count = model.lookupSymbol<StackOp>(loop.getStackAttr()).getCount();
+    const SmallVector<Value> inits(loop.getInits());
+    bundles::open(loop);
     for (auto [argument, sequence] :
          llvm::zip(loop.getBody().getArguments(), loop.getSequences())) {
       auto type = cast<RankedTensorType>(sequence.getType());
@@ -625,15 +601,18 @@ private:
       argument.setType(RankedTensorType::get(type.getShape().drop_front(), type.getElementType()));
     }
     const size_t carried = loop.getInits().size();
-    for (auto [argument, result, init] :
-         llvm::zip(loop.getCarried(), loop.getResults().take_back(carried), loop.getInits())) {
+    for (auto [argument, init] : llvm::zip(loop.getCarried(), loop.getInits()))
       argument.setType(init.getType());
-      result.setType(init.getType());
-    }
     DeferredLayer deferred(environment);
     if (failed(bindBlock(loop.getBody().front())))
       return failure();
     Operation *yield = loop.getBody().front().getTerminator();
+    for (auto [init, value] : llvm::zip(inits, yield->getOperands().take_back(inits.size())))
+      if (failed(bundles::checkSameFields(yield, init, value)))
+        return failure();
+    loop = cast<ForOp>(bundles::withFlatResults(loop, yield->getOperands()));
+    for (auto [result, init] : llvm::zip(loop.getResults().take_back(carried), loop.getInits()))
+      result.setType(init.getType());
     for (auto [result, yielded] : llvm::zip(loop.getJoined(), yield->getOperands())) {
       auto row = cast<RankedTensorType>(yielded.getType());
       SmallVector<int64_t> shape(row.getShape());
@@ -662,6 +641,7 @@ private:
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
       if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp>(op))
         op.erase();
+    bundles::eraseAll(model);
   }
 
   /// While alive, `layer` stays symbolic.
@@ -679,6 +659,7 @@ private:
   ModelOp model;
   Environment environment;
   DenseMap<StringAttr, Attribute> conditions; ///< of parameters and state outside of stacks
+  CallWriter calls{environment};
   ScanWriter scans{environment, [this](Block::iterator begin, Block::iterator end) {
                      return bindOperations(begin, end);
                    }};

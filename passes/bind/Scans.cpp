@@ -2,6 +2,7 @@
 #include "passes/bind/Scans.h"
 
 #include "dialects/hydra/Build.h"
+#include "passes/bind/Bundles.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -18,7 +19,7 @@ static Value slice(OpBuilder &b, Value v, int64_t axis, int64_t start, int64_t r
 }
 
 /// The length of sequences along an axis that must be a number and one of theirs.
-static FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ValueRange sequences) {
+static FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ArrayRef<Value> sequences) {
   auto number = dyn_cast<IntegerAttr>(axisAttr);
   if (!number)
     return scan->emitOpError("has an axis that is no number");
@@ -42,7 +43,7 @@ static FailureOr<int64_t> checkScan(ScanOp scan) {
   if (!isIntOrExpr(scan.getChunkAttr()) || isa<ExprAttr>(scan.getChunkAttr()) ||
       scan.getChunk() < 1)
     return scan.emitOpError("has a chunk that is no positive number");
-  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
+  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), bundles::flat(scan.getSequences()));
   if (failed(length))
     return failure();
   constexpr int64_t kMostChunks = 65536;
@@ -82,50 +83,72 @@ LogicalResult ScanWriter::writeOut(Operation *scan) {
   return written;
 }
 
+/// A value like each of these, of what `part` makes of the values that it holds.
+static SmallVector<Value> eachLike(OpBuilder &b, ValueRange likes,
+                                   llvm::function_ref<Value(Value)> part) {
+  SmallVector<Value> parts = llvm::map_to_vector(bundles::flat(likes), part), all;
+  ArrayRef<Value> rest = parts;
+  for (Value like : likes)
+    all.push_back(bundles::rebuilt(b, like, rest));
+  return all;
+}
+
 LogicalResult ScanWriter::write(ScanOp scan) {
   FailureOr<int64_t> length = checkScan(scan);
   if (failed(length))
     return failure();
   const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
-  const size_t sequences = scan.getSequences().size();
+  Joined joined;
   SmallVector<Value> carried(scan.getInits());
-  std::vector<SmallVector<Value>> parts(scan.stackedCount());
   OpBuilder b(scan);
   int64_t start = 0;
   if (*length / chunk >= loopsFrom && canBeLoop(scan)) {
     start = *length / chunk * chunk;
-    FailureOr<SmallVector<Value>> results = writeLoop(scan, *length / chunk, start < *length);
-    if (failed(results))
+    if (failed(writeLoop(scan, *length / chunk, start < *length, joined, carried)))
       return failure();
-    for (auto [list, value] : llvm::zip(parts, *results))
-      list.push_back(value);
-    llvm::copy(ArrayRef(*results).drop_front(parts.size()), carried.begin());
   }
   for (; start < *length; start += chunk) {
     const int64_t rows = std::min(chunk, *length - start);
     IRMapping mapping;
-    for (auto [argument, sequence] : llvm::zip(scan.getBody().getArguments(), scan.getSequences()))
-      mapping.map(argument, slice(b, sequence, axis, start, rows));
-    mapping.map(scan.getBody().getArguments().drop_front(sequences), carried);
+    SmallVector<Value> values = eachLike(b, scan.getSequences(), [&](Value sequence) {
+      return slice(b, sequence, axis, start, rows);
+    });
+    llvm::append_range(values, carried);
+    mapping.map(scan.getBody().getArguments(), values);
     FailureOr<SmallVector<Value>> yielded = writeBody(scan, mapping, rows);
-    if (failed(yielded) || failed(checkCarried(scan, carried, *yielded)))
+    if (failed(yielded) || failed(checkYielded(scan, *yielded, joined)))
       return failure();
-    for (auto [list, value] : llvm::zip(parts, *yielded))
+    for (auto [list, value] :
+         llvm::zip(joined.parts, bundles::flat(ValueRange(*yielded).take_front(scan.stackedCount()))))
       list.push_back(value);
-    llvm::copy(ArrayRef(*yielded).drop_front(parts.size()), carried.begin());
+    llvm::copy(ArrayRef(*yielded).drop_front(scan.stackedCount()), carried.begin());
   }
-  return replace(scan, parts, carried);
+  return replace(scan, joined, carried);
 }
 
-LogicalResult ScanWriter::checkCarried(ScanOp scan, ValueRange before, ValueRange yielded) {
-  for (auto [i, value, after] : llvm::enumerate(before, yielded.drop_front(scan.stackedCount())))
-    if (value.getType() != after.getType())
-      return scan.emitOpError() << "carried value " << i << " changes type from " << value.getType()
-                                << " to " << after.getType();
+LogicalResult ScanWriter::checkYielded(ScanOp scan, ValueRange yielded, Joined &joined) {
+  ValueRange stacked = yielded.take_front(scan.stackedCount());
+  if (joined.likes.empty()) {
+    joined.likes.assign(stacked.begin(), stacked.end());
+    joined.parts.resize(bundles::flat(stacked).size());
+  }
+  for (auto [like, value] : llvm::zip(joined.likes, stacked))
+    if (failed(bundles::checkSameFields(scan, like, value)))
+      return failure();
+  for (auto [i, value, after] :
+       llvm::enumerate(scan.getInits(), yielded.drop_front(scan.stackedCount()))) {
+    if (failed(bundles::checkSameFields(scan, value, after)))
+      return failure();
+    for (auto [before, next] : llvm::zip(bundles::flat(value), bundles::flat(after)))
+      if (before.getType() != next.getType())
+        return scan.emitOpError() << "carried value " << i << " changes type from "
+                                  << before.getType() << " to " << next.getType();
+  }
   return success();
 }
 
-FailureOr<SmallVector<Value>> ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest) {
+LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, Joined &joined,
+                                    SmallVectorImpl<Value> &carried) {
   OpBuilder b(scan);
   Block &body = scan.getBody().front();
   const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
@@ -136,42 +159,57 @@ FailureOr<SmallVector<Value>> ScanWriter::writeLoop(ScanOp scan, int64_t chunks,
     if (failed(bind(use->getIterator(), scan->getIterator())))
       return failure();
   }
-  SetVector<Value> kept;
+  SmallVector<FieldOp> fields; // of bundles from outside, of which only these are read
+  scan.getBody().walk([&](FieldOp field) {
+    if (field.getBundle().getDefiningOp<BundleOp>())
+      fields.push_back(field);
+  });
+  for (FieldOp field : fields)
+    if (failed(bundles::take(field)))
+      return failure();
+  SetVector<Value> outside;
   scan.getBody().walk([&](Operation *op) {
     for (Value operand : op->getOperands())
       if (operand.getParentRegion()->isProperAncestor(&scan.getBody()))
-        kept.insert(operand);
+        outside.insert(operand);
   });
+  const SmallVector<Value> all = bundles::flat(outside.getArrayRef());
+  const SetVector<Value> kept(all.begin(), all.end());
 
   // An entry of its own, in front of the one that the scan is in.
+  const SmallVector<Value> sequences = bundles::flat(scan.getSequences()),
+                           inits = bundles::flat(scan.getInits());
   SmallVector<Value> inputs;
   SmallVector<RankedTensorType> types;
-  for (Value sequence : scan.getSequences()) {
+  for (Value sequence : sequences) {
     RankedTensorType type = build::typeOf(sequence);
     SmallVector<int64_t> shape(type.getShape());
     shape[axis] = chunk;
     inputs.push_back(hasRest ? slice(b, sequence, axis, 0, chunks * chunk) : sequence);
     types.push_back(type.clone(shape));
   }
-  for (Value value : scan.getInits()) {
-    inputs.push_back(value);
-    types.push_back(build::typeOf(value));
-  }
-  for (Value value : kept) {
+  for (Value value : llvm::concat<const Value>(inits, kept)) {
     inputs.push_back(value);
     types.push_back(build::typeOf(value));
   }
   auto outer = scan->getParentOfType<EntryOp>();
-  auto walk = WalkAttr::get(
-      b.getContext(), chunks, SmallVector<int64_t>(scan.getSequences().size(), axis),
-      scan.getInits().size(), SmallVector<int64_t>(scan.stackedCount(), axis), /*reverse=*/false);
-  EntryOp entry = build::loopBody(outer, "scan", scan.getLoc(), walk, types);
-  IRMapping mapping;
+  auto walk = [&](size_t stacked) {
+    return WalkAttr::get(b.getContext(), chunks, SmallVector<int64_t>(sequences.size(), axis),
+                         inits.size(), SmallVector<int64_t>(stacked, axis), /*reverse=*/false);
+  };
+  EntryOp entry = build::loopBody(outer, "scan", scan.getLoc(), walk(0), types);
   Block &block = entry.getBody().front();
-  mapping.map(body.getArguments(), block.getArguments().take_front(body.getNumArguments()));
-  mapping.map(kept.getArrayRef(), block.getArguments().drop_front(body.getNumArguments()));
-
+  IRMapping inside; // what loops get, to the arguments of the entry
+  SmallVector<Value> arguments(block.getArguments());
+  inside.map(kept.getArrayRef(), ArrayRef(arguments).drop_front(sequences.size() + inits.size()));
   OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  IRMapping mapping;
+  ArrayRef<Value> rest = arguments;
+  for (auto [argument, operand] : llvm::zip(body.getArguments(), scan->getOperands()))
+    mapping.map(argument, bundles::rebuilt(inner, operand, rest));
+  for (Value value : outside)
+    mapping.map(value, eachLike(inner, value, [&](Value v) { return inside.lookup(v); }).front());
+
   const Attribute outerRows = environment.values.lookup(kRowsSymbol);
   environment.values[kRowsSymbol] = b.getI64IntegerAttr(chunk);
   for (Operation &op : body.without_terminator()) {
@@ -187,44 +225,63 @@ FailureOr<SmallVector<Value>> ScanWriter::writeLoop(ScanOp scan, int64_t chunks,
   restoreRows(outerRows);
   SmallVector<Value> yielded(end->getOperands());
   end.erase();
-  if (failed(checkCarried(scan, scan.getInits(), yielded)))
+  if (failed(checkYielded(scan, yielded, joined)))
     return failure();
-  for (Value value : ValueRange(yielded).take_front(scan.stackedCount()))
+  for (Value value : bundles::flat(ValueRange(yielded).take_front(scan.stackedCount())))
     if (axis >= static_cast<int64_t>(build::shapeOf(value).size()))
       return noAxis(scan, value);
-  build::endLoopBody(entry, yielded);
-  return SmallVector<Value>(LoopOp::create(b, scan.getLoc(), entry, inputs).getResults());
+  entry.setWalkAttr(walk(joined.parts.size()));
+  build::endLoopBody(entry, bundles::flat(yielded));
+  SmallVector<Value> results(LoopOp::create(b, scan.getLoc(), entry, inputs).getResults());
+  for (auto [list, value] : llvm::zip(joined.parts, results))
+    list.push_back(value);
+  ArrayRef<Value> last = ArrayRef(results).drop_front(joined.parts.size());
+  for (auto [value, init] : llvm::zip(carried, scan.getInits()))
+    value = bundles::rebuilt(b, init, last);
+  return success();
 }
 
 LogicalResult ScanWriter::write(PrefixScanOp scan) {
-  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), scan.getSequences());
+  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), bundles::flat(scan.getSequences()));
   if (failed(length))
     return failure();
   const int64_t axis = scan.getAxis();
   const size_t sequences = scan.getNumOperands();
-  SmallVector<Value> values(scan.getSequences());
+  SmallVector<Value> values = bundles::flat(scan.getSequences());
   OpBuilder b(scan);
+  auto whole = [&](ArrayRef<Value> parts) {
+    return eachLike(b, scan.getSequences(), [&](Value) {
+      Value first = parts.front();
+      parts = parts.drop_front();
+      return first;
+    });
+  };
   for (int64_t distance = 1; distance < *length; distance *= 2) {
     const int64_t rows = *length - distance;
-    IRMapping mapping;
-    for (auto [i, value] : llvm::enumerate(values)) {
-      mapping.map(scan.getBody().getArgument(i), slice(b, value, axis, 0, rows));
-      mapping.map(scan.getBody().getArgument(sequences + i), slice(b, value, axis, distance, rows));
+    SmallVector<Value> before, here;
+    for (Value value : values) {
+      before.push_back(slice(b, value, axis, 0, rows));
+      here.push_back(slice(b, value, axis, distance, rows));
     }
+    IRMapping mapping;
+    mapping.map(scan.getBody().getArguments().take_front(sequences), whole(before));
+    mapping.map(scan.getBody().getArguments().drop_front(sequences), whole(here));
     FailureOr<SmallVector<Value>> combined = writeBody(scan, mapping, rows);
     if (failed(combined))
       return failure();
-    for (auto [i, value, later] : llvm::enumerate(values, *combined)) {
-      if (later.getType() != mapping.lookup(scan.getBody().getArgument(i)).getType())
-        return scan.emitOpError() << "combines values of type "
-                                  << mapping.lookup(scan.getBody().getArgument(i)).getType()
-                                  << " to " << later.getType();
+    for (auto [like, value] : llvm::zip(scan.getSequences(), *combined))
+      if (failed(bundles::checkSameFields(scan, like, value)))
+        return failure();
+    for (auto [value, part, later] : llvm::zip(values, before, bundles::flat(*combined))) {
+      if (later.getType() != part.getType())
+        return scan.emitOpError() << "combines values of type " << part.getType() << " to "
+                                  << later.getType();
       value = ConcatOp::create(b, scan.getLoc(), value.getType(),
                                ValueRange{slice(b, value, axis, 0, distance), later},
                                b.getI64IntegerAttr(axis));
     }
   }
-  scan.replaceAllUsesWith(values);
+  scan.replaceAllUsesWith(whole(values));
   scan.erase();
   return success();
 }
@@ -257,10 +314,10 @@ void ScanWriter::restoreRows(Attribute rows) {
     environment.values.erase(kRowsSymbol);
 }
 
-LogicalResult ScanWriter::replace(ScanOp scan, ArrayRef<SmallVector<Value>> parts,
-                                  ArrayRef<Value> carried) {
+LogicalResult ScanWriter::replace(ScanOp scan, const Joined &joined, ArrayRef<Value> carried) {
   OpBuilder b(scan);
-  for (auto [result, list] : llvm::zip(scan.getResults(), parts)) {
+  SmallVector<Value> wholes;
+  for (const SmallVector<Value> &list : joined.parts) {
     Value whole = list.front();
     if (list.size() > 1) {
       if (scan.getAxis() >= static_cast<int64_t>(build::shapeOf(whole).size()))
@@ -271,10 +328,14 @@ LogicalResult ScanWriter::replace(ScanOp scan, ArrayRef<SmallVector<Value>> part
         return failure();
       whole = join;
     }
-    result.replaceAllUsesWith(whole);
+    wholes.push_back(whole);
   }
-  for (auto [result, value] : llvm::zip(scan.getResults().drop_front(parts.size()), carried))
-    result.replaceAllUsesWith(value);
+  ArrayRef<Value> rest = wholes;
+  SmallVector<Value> results;
+  for (Value like : joined.likes)
+    results.push_back(bundles::rebuilt(b, like, rest));
+  llvm::append_range(results, carried);
+  scan.replaceAllUsesWith(results);
   scan.erase();
   return success();
 }

@@ -29,13 +29,20 @@ public:
   llvm::LogicalResult writeOut(mlir::Operation *scan);
 
 private:
+  /// The chunks of every joined value, and one chunk of each result that they make up, which may
+  /// be a bundle.
+  struct Joined {
+    std::vector<llvm::SmallVector<mlir::Value>> parts;
+    llvm::SmallVector<mlir::Value> likes;
+  };
+
   /// A loop over the whole chunks, if they are many; the body once more for every other chunk.
   llvm::LogicalResult write(ScanOp scan);
-  /// A loop over the first chunks, whose body becomes an entry; returns its results.
-  llvm::FailureOr<llvm::SmallVector<mlir::Value>> writeLoop(ScanOp scan, int64_t chunks,
-                                                            bool hasRest);
-  static llvm::LogicalResult checkCarried(ScanOp scan, mlir::ValueRange before,
-                                          mlir::ValueRange yielded);
+  /// A loop over the first chunks, whose body becomes an entry.
+  llvm::LogicalResult writeLoop(ScanOp scan, int64_t chunks, bool hasRest, Joined &joined,
+                                llvm::SmallVectorImpl<mlir::Value> &carried);
+  /// What a body yields must be like what the chunk before did, and what is carried.
+  static llvm::LogicalResult checkYielded(ScanOp scan, mlir::ValueRange yielded, Joined &joined);
   /// Combines all rows with those 1, 2, 4, ... before (Hillis and Steele, "Data Parallel
   /// Algorithms", 1986): each time what a row stands for begins twice as far back.
   llvm::LogicalResult write(PrefixScanOp scan);
@@ -44,7 +51,7 @@ private:
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> writeBody(mlir::Operation *scan,
                                                             mlir::IRMapping &mapping, int64_t rows);
   /// Joins the chunks of every result, and hands on what was carried.
-  llvm::LogicalResult replace(ScanOp scan, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> parts,
+  llvm::LogicalResult replace(ScanOp scan, const Joined &joined,
                               llvm::ArrayRef<mlir::Value> carried);
 
   /// Gives `rows` the meaning that it has around a scan; null: none.

@@ -262,7 +262,7 @@ bool Writer::prefixScanning() {
     results.push_back(result);
   }
   line(nameList(results) + " = hydra.prefix_scan axis = " + std::to_string(axis) + " over(" +
-       nameList(sequences) + ") combine(" + nameList(before) + ") with(" + nameList(here) + ") {");
+       assignments(here, sequences) + ") combine(" + nameList(before) + ") {");
   block().text += body;
   line("  hydra.yield " + nameList(yielded));
   line("}");

@@ -75,9 +75,8 @@ std::vector<ValueToken> valuesIn(const std::string &line) {
   const size_t comment = std::min(line.find("//"), line.size());
   const size_t assign = line.find(" = hydra.");
   std::vector<std::pair<size_t, size_t>> defining; // lists of names alone
-  for (const char *word : {"combine", "with"})
-    if (const auto list = listBehind(line, word))
-      defining.push_back(*list);
+  if (const auto list = listBehind(line, "combine"))
+    defining.push_back(*list);
   for (size_t at = line.find('%'); at < comment; at = line.find('%', at + 1)) {
     size_t end = at + 1;
     while (end < comment && isWord(line[end]))

@@ -121,7 +121,7 @@ hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
     // expected-error @+1 {{'hydra.prefix_scan' op combines values of type 'tensor<3x6xf32>' to 'tensor<3x1xf32>'}}
-    %z = hydra.prefix_scan axis = 0 over(%x) combine(%a) with(%b) {
+    %z = hydra.prefix_scan axis = 0 over(%b = %x) combine(%a) {
       %c = hydra.add %a, %b
       %d = hydra.sum %c axes = [1] keep
       hydra.yield %d
@@ -138,7 +138,7 @@ hydra.model @m version 1 {
   hydra.entry @e(%x: [4, D] f32) {
     %y = hydra.slice %x axis = 0 start = 0 size = 3
     // expected-error @+1 {{'hydra.prefix_scan' op walks over sequences of 4 and 3 rows}}
-    %z, %w = hydra.prefix_scan axis = 0 over(%x, %y) combine(%a, %b) with(%c, %d) {
+    %z, %w = hydra.prefix_scan axis = 0 over(%c = %x, %d = %y) combine(%a, %b) {
       hydra.yield %a, %b
     }
     hydra.return z = %z
@@ -152,7 +152,7 @@ hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
     // expected-error @+1 {{'hydra.prefix_scan' op walks over 1 sequences but combines 3 values to 1 results; expected two values and one result for each}}
-    %z = hydra.prefix_scan axis = 0 over(%x) combine(%a, %b) with(%c) {
+    %z = hydra.prefix_scan axis = 0 over(%c = %x) combine(%a, %b) {
       hydra.yield %a
     }
     hydra.return z = %z

@@ -17,7 +17,7 @@ hydra.model @m version 1 {
   // CHECK: %[[FOUR:.*]] = hydra.concat {{.*}} : tensor<4x3xf32>, tensor<1x3xf32>
   // CHECK: hydra.return y = %[[FOUR]]
   hydra.entry @e(%x: [S, 3] f32) {
-    %y = hydra.prefix_scan axis = 0 over(%x) combine(%before) with(%here) {
+    %y = hydra.prefix_scan axis = 0 over(%here = %x) combine(%before) {
       %sum = hydra.add %before, %here
       hydra.yield %sum
     }

@@ -56,10 +56,13 @@ std::string prefixScan(const Combination &c, int64_t length, bool inSteps) {
       text += (i ? ", %" : "%") + std::string(stem) + std::to_string(i);
     return text;
   };
-  if (inSteps)
-    return "    " + names("s") + " = hydra.prefix_scan axis = 1 over(" + names("x") + ") combine(" +
-           names("a") + ") with(" + names("b") + ") {\n" + c.body + "    hydra.yield " +
-           names("c") + "\n    }\n";
+  if (inSteps) {
+    std::string here;
+    for (int i = 0; i < c.values; ++i)
+      here += (i ? ", %b" : "%b") + std::to_string(i) + " = %x" + std::to_string(i);
+    return "    " + names("s") + " = hydra.prefix_scan axis = 1 over(" + here + ") combine(" +
+           names("a") + ") {\n" + c.body + "    hydra.yield " + names("c") + "\n    }\n";
+  }
   std::string code, rest, first, carry;
   for (int i = 0; i < c.values; ++i) {
     const std::string n = std::to_string(i);

@@ -1,0 +1,510 @@
+// Parsing, printing and verification of arithmetic on values.
+#include "dialects/hydra/Arithmetic.h"
+#include "dialects/hydra/ExprParser.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+/// Operators and the operations that they stand for.
+struct Operator {
+  StringRef head;
+  unsigned operands;
+  StringRef operation, predicate;
+};
+
+} // namespace
+
+static ArrayRef<Operator> operatorTable() {
+  static const Operator table[] = {{"+", 2, AddOp::getOperationName(), ""},
+                                   {"-", 2, SubOp::getOperationName(), ""},
+                                   {"*", 2, MulOp::getOperationName(), ""},
+                                   {"/", 2, DivOp::getOperationName(), ""},
+                                   {"-", 1, NegOp::getOperationName(), ""},
+                                   {"==", 2, CompareOp::getOperationName(), "eq"},
+                                   {"<", 2, CompareOp::getOperationName(), "lt"},
+                                   {"<=", 2, CompareOp::getOperationName(), "le"},
+                                   {">", 2, CompareOp::getOperationName(), "gt"},
+                                   {">=", 2, CompareOp::getOperationName(), "ge"}};
+  return table;
+}
+
+/// The operator that an operation is written as; null: a function.
+static const Operator *operatorOf(Operation *op) {
+  auto predicate = op->getAttrOfType<StringAttr>("is");
+  const Operator *found = llvm::find_if(operatorTable(), [&](const Operator &o) {
+    return o.operation == op->getName().getStringRef() && o.operands == op->getNumOperands() &&
+           (o.predicate.empty() || (predicate && predicate.getValue() == o.predicate));
+  });
+  return found == operatorTable().end() ? nullptr : found;
+}
+
+/// Operations that are functions: of values, or without operands but for uses, which are `@w`.
+static bool isFunction(OperationName name) {
+  return name.hasInterface<InferTypeOpInterface>() || name.getTypeID() == TypeID::get<FieldOp>() ||
+         (name.hasInterface<LeafOpInterface>() && name.getTypeID() != TypeID::get<UseOp>());
+}
+
+/// A constant that is written as its number alone.
+static ConstantOp plainNumber(Operation *op) {
+  auto constant = dyn_cast_or_null<ConstantOp>(op);
+  return constant && !constant.getShapeAttr() && !constant.getDtypeAttr() ? constant : ConstantOp();
+}
+
+//===-- Parsing -----------------------------------------------------------------------------===//
+
+namespace {
+
+class ArithmeticParser : public ExprParser {
+public:
+  ArithmeticParser(OpAsmParser &parser, Block &block, llvm::function_ref<Value(StringRef)> argument)
+      : ExprParser(parser), parser(parser), builder(parser.getContext()), argument(argument) {
+    builder.setInsertionPointToEnd(&block);
+  }
+
+  ParseResult parseResult(Value &value) {
+    Term e;
+    return failure(parse(e) || valueOf(e, value));
+  }
+
+private:
+  Location at(SMLoc loc) { return parser.getEncodedSourceLoc(loc); }
+  Type any() { return AnyType::get(parser.getContext()); }
+
+  /// The value of a term: of one without any, a constant.
+  ParseResult valueOf(const Term &e, Value &value) {
+    value = dyn_cast<Value>(e.value);
+    if (value)
+      return success();
+    if (!isRealOrExpr(e.symbolic()))
+      return parser.emitError(e.loc) << "expected a number or a value";
+    value = ConstantOp::create(builder, at(e.loc), any(), e.symbolic(), ArrayAttr(), TypeAttr());
+    return success();
+  }
+
+  /// Appends an operation with one result.
+  ParseResult append(OperationName name, const SmallVectorImpl<Value> &operands,
+                     const NamedAttrList &attributes, Term &e) {
+    OperationState state(at(e.loc), name);
+    state.addOperands(operands);
+    state.addTypes(any());
+    state.attributes = attributes;
+    Operation *op = builder.create(state);
+    e.value = Value(op->getResult(0));
+    auto inferred = dyn_cast<InferTypeOpInterface>(op);
+    SmallVector<Type> types;
+    if (!inferred)
+      return success();
+    if (failed(inferred.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
+                                         op->getDiscardableAttrDictionary(),
+                                         op->getPropertiesStorage(), op->getRegions(), types)))
+      return failure();
+    if (types.size() == 1)
+      return success();
+    return parser.emitError(e.loc) << "'" << name.stripDialect() << "' has " << types.size()
+                                   << " results; arithmetic has room for one";
+  }
+
+  OptionalParseResult parseValue(Term &e) override {
+    OpAsmParser::UnresolvedOperand operand;
+    OptionalParseResult found = parser.parseOptionalOperand(operand);
+    if (found.has_value())
+      return failed(*found) ? ParseResult(failure()) : parseFields(operand, e);
+    StringAttr symbol;
+    if (failed(parser.parseOptionalSymbolName(symbol)))
+      return std::nullopt;
+    if (succeeded(parser.parseOptionalLParen()))
+      return parseDefinition(symbol, e);
+    // In front of what is computed, where gradients of all its uses are complete.
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.getInsertionBlock();
+    builder.setInsertionPoint(block, llvm::find_if_not(*block, llvm::IsaPred<UseOp>));
+    e.value = Value(UseOp::create(builder, at(e.loc), any(), FlatSymbolRefAttr::get(symbol)));
+    return ParseResult(success());
+  }
+
+  /// `%x`, `%x.sum`: to the parser of MLIR, one name.
+  ParseResult parseFields(OpAsmParser::UnresolvedOperand operand, Term &e) {
+    if (operand.name.contains('-'))
+      return parser.emitError(e.loc)
+             << "'" << operand.name << "' reads as one name; write spaces around '-'";
+    auto [name, fields] = operand.name.split('.');
+    operand.name = name;
+    SmallVector<Value> values;
+    if (argument) {
+      values.push_back(argument(name));
+      if (!values[0])
+        return parser.emitError(e.loc) << "'" << name << "' is no argument of the definition";
+    } else if (parser.resolveOperand(operand, any(), values)) {
+      return failure();
+    }
+    e.value = values[0];
+    while (!fields.empty()) {
+      auto [field, rest] = fields.split('.');
+      fields = rest;
+      count();
+      e.value = Value(FieldOp::create(builder, at(e.loc), any(), cast<Value>(e.value),
+                                      builder.getStringAttr(field)));
+    }
+    return success();
+  }
+
+  ParseResult parseDefinition(StringAttr callee, Term &e) {
+    OperationState state(at(e.loc), CallOp::getOperationName());
+    count();
+    auto value = [&]() -> ParseResult {
+      Term argument;
+      Value operand;
+      if (parseArgument(argument) || valueOf(argument, operand))
+        return failure();
+      state.addOperands(operand);
+      return success();
+    };
+    if (parseCallArguments(parser, state, value))
+      return failure();
+    state.addAttribute("callee", FlatSymbolRefAttr::get(callee));
+    state.addTypes(any());
+    e.value = Value(builder.create(state)->getResult(0));
+    return success();
+  }
+
+  ParseResult parseCall(StringRef name, Term &e) override {
+    auto info = RegisteredOperationName::lookup(("hydra." + name).str(), parser.getContext());
+    if (info && info->getTypeID() == TypeID::get<BundleOp>())
+      return parseBundle(e);
+    if (info && info->getTypeID() == TypeID::get<WhenOp>())
+      return parseWhen(e);
+    if (!info || !isFunction(*info))
+      return ExprParser::parseCall(name, e);
+    SmallVector<StringRef> names =
+        llvm::map_to_vector(info->getAttributeNames(), [](StringAttr a) { return a.getValue(); });
+    SmallVector<Term> args;
+    NamedAttrList attributes;
+    auto one = [&]() -> ParseResult {
+      SMLoc loc = parser.getCurrentLocation();
+      StringRef attribute;
+      if (succeeded(parser.parseOptionalKeyword(&attribute, names)))
+        return parseAttribute(parser, attribute, loc, attributes);
+      if (info->hasTrait<Reduction>() && args.size() == 1)
+        return parseAxes(attributes);
+      if (names.size() == 1 && *loc.getPointer() == '[')
+        return parseList(names[0], attributes);
+      return parseArgument(args.emplace_back());
+    };
+    if (failed(parser.parseOptionalRParen()) &&
+        (parser.parseCommaSeparatedList(one) || parser.parseRParen()))
+      return failure();
+    return applyOperation(name, *info, args, attributes, e);
+  }
+
+  /// `bundle(sum = …, count = …)`.
+  ParseResult parseBundle(Term &e) {
+    SmallVector<Value> values;
+    SmallVector<Attribute> names;
+    auto one = [&]() -> ParseResult {
+      Term field;
+      StringRef name;
+      if (parser.parseKeyword(&name) || parser.parseEqual() || parseArgument(field))
+        return failure();
+      names.push_back(builder.getStringAttr(name));
+      return valueOf(field, values.emplace_back());
+    };
+    count();
+    if (parser.parseCommaSeparatedList(one) || parser.parseRParen())
+      return failure();
+    e.value =
+        Value(BundleOp::create(builder, at(e.loc), any(), values, builder.getArrayAttr(names)));
+    return success();
+  }
+
+  /// `when(condition, …, …)`: operations of either branch are in a region of their own.
+  ParseResult parseWhen(Term &e) {
+    Attribute condition;
+    OperationState state(at(e.loc), WhenOp::getOperationName());
+    Block *around = builder.getInsertionBlock();
+    auto branch = [&]() -> ParseResult {
+      Term value;
+      Value result;
+      builder.setInsertionPointToEnd(&state.addRegion()->emplaceBlock());
+      if (parser.parseComma() || parseArgument(value) || valueOf(value, result))
+        return failure();
+      YieldOp::create(builder, at(value.loc), result);
+      return success();
+    };
+    count();
+    ParseResult parsed =
+        failure(parseExpr(parser, condition) || branch() || branch() || parser.parseRParen());
+    builder.setInsertionPointToEnd(around);
+    if (failed(parsed))
+      return failure();
+    state.addAttribute("condition", condition);
+    state.addTypes(any());
+    e.value = Value(builder.create(state)->getResult(0));
+    return success();
+  }
+
+  /// A list without its name, `[B, S, D]`.
+  ParseResult parseList(StringRef name, NamedAttrList &attributes) {
+    SMLoc loc = parser.getCurrentLocation();
+    if (attributes.get(name))
+      return parser.emitError(loc) << "attribute '" << name << "' is given twice";
+    ArrayAttr list;
+    if (parseExprList(parser, list))
+      return failure();
+    attributes.set(name, list);
+    return success();
+  }
+
+  /// The axes of a reduction, `3` or `[0, 1]`, which stay as dimensions of 1.
+  ParseResult parseAxes(NamedAttrList &attributes) {
+    SMLoc loc = parser.getCurrentLocation();
+    attributes.set("keep", builder.getUnitAttr());
+    if (*loc.getPointer() == '[')
+      return parseList("axes", attributes);
+    if (attributes.get("axes"))
+      return parser.emitError(loc) << "attribute 'axes' is given twice";
+    Attribute axis;
+    if (parseExpr(parser, axis))
+      return failure();
+    attributes.set("axes", builder.getArrayAttr(axis));
+    return success();
+  }
+
+  ParseResult applyOperation(StringRef name, RegisteredOperationName info, ArrayRef<Term> args,
+                             NamedAttrList &attributes, Term &e) {
+    auto symbolic = [](const Term &a) { return a.isSymbolic(); };
+    const unsigned most = symbolFunctionArity(name).second;
+    if (attributes.empty() && most != 0 && llvm::all_of(args, symbolic))
+      return applyFunction(name, args, e);
+    if (failed(info.verifyInherentAttrs(attributes, [&] { return parser.emitError(e.loc); })))
+      return failure();
+    count();
+    SmallVector<Value> values;
+    for (const Term &a : args)
+      if (valueOf(a, values.emplace_back()))
+        return failure();
+    // `max(a, b, c)` of an operation that takes two.
+    while (most == ~0u && values.size() > 2) {
+      count();
+      if (append(info, SmallVector<Value>{values[0], values[1]}, attributes, e))
+        return failure();
+      values.erase(values.begin());
+      values[0] = cast<Value>(e.value);
+    }
+    return append(info, values, attributes, e);
+  }
+
+  ParseResult apply(StringRef head, ArrayRef<Term> args, Term &e) override {
+    if (llvm::all_of(args, [](const Term &a) { return a.isSymbolic(); }))
+      return ExprParser::apply(head, args, e);
+    count();
+    const Operator *found = llvm::find_if(operatorTable(), [&](const Operator &o) {
+      return o.head == head && o.operands == args.size();
+    });
+    if (found == operatorTable().end())
+      return parser.emitError(e.loc) << "'" << head << "' joins conditions over symbols; "
+                                     << "this one has a value";
+    SmallVector<Value> values;
+    for (const Term &a : args)
+      if (valueOf(a, values.emplace_back()))
+        return failure();
+    NamedAttrList attributes;
+    if (!found->predicate.empty())
+      attributes.set("is", builder.getStringAttr(found->predicate));
+    return append(OperationName(found->operation, parser.getContext()), values, attributes, e);
+  }
+
+  OpAsmParser &parser;
+  OpBuilder builder;
+  llvm::function_ref<Value(StringRef)> argument;
+};
+
+} // namespace
+
+ParseResult parseArithmetic(OpAsmParser &parser, Block &block, SmallVectorImpl<Value> &values,
+                            llvm::function_ref<Value(StringRef)> argument) {
+  constexpr size_t kMostResults = 64;
+  SMLoc loc = parser.getCurrentLocation();
+  do {
+    if (values.size() == kMostResults)
+      return parser.emitError(loc) << "more than " << kMostResults << " expressions";
+    if (ArithmeticParser(parser, block, argument).parseResult(values.emplace_back()))
+      return failure();
+  } while (succeeded(parser.parseOptionalComma()));
+  return success();
+}
+
+//===-- Printing ----------------------------------------------------------------------------===//
+
+namespace {
+
+class ArithmeticPrinter {
+public:
+  ArithmeticPrinter(OpAsmPrinter &p, Region &region) : p(p), region(region) {}
+
+  /// With parentheses around what binds less than `outer`.
+  void print(Value v, int outer) {
+    Operation *op = v.getDefiningOp();
+    if (!op || !isInside(op)) {
+      p << v;
+    } else if (ConstantOp constant = plainNumber(op)) {
+      printExpr(p, constant.getValueAttr(), outer);
+    } else if (auto use = dyn_cast<UseOp>(op)) {
+      p.printSymbolName(use.getVariable());
+    } else if (auto call = dyn_cast<CallOp>(op)) {
+      p.printSymbolName(call.getCallee());
+      p << '(';
+      printCallArguments(p, call, [&](Value a) { print(a, 0); });
+    } else if (auto field = dyn_cast<FieldOp>(op); field && hasPlainText(field)) {
+      print(field.getBundle(), kStrongest);
+      p << '.' << field.getName();
+    } else if (auto when = dyn_cast<WhenOp>(op)) {
+      p << "when(";
+      printExpr(p, when.getCondition());
+      for (Region *branch : when.getRegions()) {
+        p << ", ";
+        print(branch->front().getTerminator()->getOperand(0), 0);
+      }
+      p << ')';
+    } else if (auto bundle = dyn_cast<BundleOp>(op)) {
+      p << "bundle(";
+      for (auto [i, name, value] :
+           llvm::enumerate(bundle.getNames().getAsValueRange<StringAttr>(), bundle.getFields())) {
+        p << (i ? ", " : "") << name << " = ";
+        print(value, 0);
+      }
+      p << ')';
+    } else if (const Operator *o = operatorOf(op)) {
+      printOperator(*o, op, outer);
+    } else {
+      printFunction(op);
+    }
+  }
+
+private:
+  bool isInside(Operation *op) { return region.isAncestor(op->getParentRegion()); }
+
+  void printOperator(const Operator &o, Operation *op, int outer) {
+    const int own = strength(o.head, o.operands);
+    p << (own < outer ? "(" : "");
+    if (o.operands == 1) {
+      p << o.head;
+      print(op->getOperand(0), own);
+    } else {
+      print(op->getOperand(0), isComparison(own) ? own + 1 : own);
+      p << ' ' << o.head << ' ';
+      print(op->getOperand(1), own + 1);
+    }
+    p << (own < outer ? ")" : "");
+  }
+
+  void printFunction(Operation *op) {
+    bool first = true;
+    auto comma = [&] { p << (std::exchange(first, false) ? "" : ", "); };
+    p << op->getName().stripDialect() << '(';
+    for (Value operand : op->getOperands()) {
+      comma();
+      print(operand, 0);
+    }
+    ArrayRef<StringAttr> names = op->getRegisteredInfo()->getAttributeNames();
+    const bool keeps = op->hasTrait<Reduction>() && op->getAttr("keep");
+    ArrayAttr list; // without its name
+    if (op->getNumOperands() == 1 && (keeps || names.size() == 1))
+      list = op->getAttrOfType<ArrayAttr>(keeps ? StringRef("axes") : names[0].getValue());
+    if (list) {
+      comma();
+      if (keeps && list.size() == 1)
+        printExpr(p, list[0]);
+      else
+        printExprList(p, list);
+    }
+    for (StringAttr name : names)
+      if (Attribute value = op->getAttr(name); value && !list) {
+        comma();
+        printAttribute(p, name, value);
+      }
+    p << ')';
+  }
+
+  /// Whether `%x.sum` reads as this field: not of values with numbers, `%1` or `%x#1`.
+  bool hasPlainText(FieldOp field) {
+    if (auto inner = field.getBundle().getDefiningOp<FieldOp>(); inner && isInside(inner))
+      return hasPlainText(inner);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    p.printOperand(field.getBundle(), stream);
+    return !isdigit(static_cast<unsigned char>(text[1])) && !StringRef(text).contains('#');
+  }
+
+  OpAsmPrinter &p;
+  Region &region;
+};
+
+} // namespace
+
+void printArithmetic(OpAsmPrinter &p, LetOp let) {
+  Region &body = let.getBody();
+  llvm::interleaveComma(body.front().getTerminator()->getOperands(), p,
+                        [&](Value v) { ArithmeticPrinter(p, body).print(v, 0); });
+}
+
+//===-- Verification ------------------------------------------------------------------------===//
+
+namespace {
+
+/// Operators and functions of each operation as they would be written: of what is used twice,
+/// twice.
+using Written = DenseMap<Operation *, unsigned>;
+
+} // namespace
+
+static unsigned writtenFor(ValueRange values, const Written &written) {
+  unsigned sum = 0;
+  for (Value v : values)
+    sum = std::min(sum + written.lookup(v.getDefiningOp()), kMostOperators + 1);
+  return sum;
+}
+
+/// Whether arithmetic has words for an operation.
+static bool isWritable(Operation &op) {
+  if (op.getNumResults() != 1 || !op.getDiscardableAttrDictionary().empty())
+    return false;
+  if (auto when = dyn_cast<WhenOp>(op))
+    return !when.getElseRegion().empty();
+  return op.getNumRegions() == 0 && (isFunction(op.getName()) || isa<UseOp, CallOp, BundleOp>(op));
+}
+
+static LogicalResult verifyOperations(Block &block, Written &written) {
+  for (Operation &op : block.without_terminator()) {
+    if (!isWritable(op))
+      return op.emitOpError("has no place in arithmetic");
+    if (auto field = dyn_cast<FieldOp>(op))
+      if (Operation *bundle = field.getBundle().getDefiningOp();
+          bundle && op.getParentOfType<LetOp>()->isAncestor(bundle) && !isa<FieldOp>(bundle))
+        return op.emitOpError("takes a field of what has no name");
+    unsigned sum = writtenFor(op.getOperands(), written);
+    for (Region &region : op.getRegions()) {
+      if (failed(verifyOperations(region.front(), written)))
+        return failure();
+      sum += writtenFor(region.front().getTerminator()->getOperands(), written);
+    }
+    const bool isName = plainNumber(&op) || isa<UseOp>(op);
+    written[&op] = std::min(sum + !isName, kMostOperators + 1);
+  }
+  return success();
+}
+
+LogicalResult verifyArithmetic(LetOp let) {
+  Written written;
+  Block &body = let.getBody().front();
+  if (failed(verifyOperations(body, written)))
+    return failure();
+  for (Value v : body.getTerminator()->getOperands())
+    if (writtenFor(v, written) > kMostOperators)
+      return let.emitOpError() << "has more than " << kMostOperators << " operators";
+  return success();
+}
+
+} // namespace hydra

@@ -1,0 +1,25 @@
+// Lists of symbols as models and definitions declare them: `dims(D, C = 4) reals(eps = 1.0e-5)`.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+namespace hydra {
+
+/// Of every symbol its name, its kind (`dim`, `real`, `flag` or `choice`), its default or a unit
+/// attribute, and what a choice can be.
+struct SymbolLists {
+  llvm::SmallVector<mlir::Attribute> names, kinds, defaults, options;
+
+  mlir::ParseResult parse(mlir::OpAsmParser &parser);
+  void print(mlir::OpAsmPrinter &printer) const;
+  llvm::LogicalResult verify(mlir::Operation *op) const;
+};
+
+/// Whether a name is made of letters, digits and '_', with no digit in front.
+bool isWord(llvm::StringRef name);
+
+/// `name = expression`, or a name alone unless a value is required.
+mlir::ParseResult parseAssignment(mlir::OpAsmParser &parser, std::string &name,
+                                  mlir::Attribute &value, bool required);
+
+} // namespace hydra
