@@ -14,8 +14,8 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     model. Conditions and initialisers over `layer` stay until `hydra-unroll-layers`. *Exact.*
 
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
-    listed remain; an entry may serve several, each with its own entry dimensions:
-    `programs=train:loss,logits:logits:B=1`.
+    listed remain; an entry may serve several, each with its own entry dimensions, and a run may use
+    them for something of their own: `programs=train:loss,eval@eval:loss,logits@generate:logits:B=1`.
 
     A `hydra.scan` over many whole chunks becomes a `hydra.loop` that runs an entry of its own, which
     later passes work on once whatever the length; one over few is written out chunk by chunk, which
@@ -24,7 +24,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
   let options = [
     Option<"preset", "preset", "std::string", "", "name of a preset of the model">,
     ListOption<"set", "set", "std::string", "NAME=VALUE: gives a symbol a value">,
-    ListOption<"programs", "programs", "std::string", "NAME:ENTRY[:DIM=VALUE]...: a program and its entry">,
+    ListOption<"programs", "programs", "std::string", "NAME[@ROLE]:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,
     Option<"loopsFrom", "loops-from", "int64_t", "8", "whole chunks from which on a scan becomes a loop">,
@@ -144,7 +144,7 @@ def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
     Walks each program backwards from its output `loss` and lets every operation that depends on a
     parameter build its vector-Jacobian product. Gradients of values used several times, and of
     parameters used several times, are summed in reverse program order; those of slices that
-    together are a whole value are put side by side. A parameter without gradient gets zeros. Adds an output `grad.<parameter>` for each parameter. Operations may first
+    together are a whole value are put side by side. A parameter without gradient gets zeros. Adds an output `grad @<parameter>` for each parameter. Operations may first
     be replaced by forms that save row statistics. *Exact* for the forward values.
   }];
   let options = [ListOption<"programs", "programs", "std::string",
@@ -153,13 +153,19 @@ def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
 }
 
 def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
-  let summary = "adds AdamW updates to differentiated programs";
+  let summary = "adds guarded updates of all parameters to differentiated programs";
   let description = [{
-    Gives every parameter its moments (`<name>.m`, `<name>.v`: state, f32, zeros), and a program
-    `train` the run-time scalars `lr` and `step` (and `clip`: the global norm above which gradients
-    are scaled down; 0 or less for none) and the updates of all parameters by their groups. Outputs
-    `loss` and, with `clip`, `grad_norm` remain. With `accum` = N > 1 the program becomes two:
-    `accumulate` adds gradients divided by N to `<name>.grad`, `apply` updates and clears them.
+    Gives every parameter the state that the optimizer of its group keeps (`<name>.m`, …), and a
+    program the run-time scalars `lr` and `clip` (the global norm above which gradients are scaled
+    down; 0 or less for none) and the updates of all parameters. One guard, whether the norm is finite
+    or without `clip` the loss, selects the new or the old value of everything that the step updates,
+    state of the model too; the output `applied` says which, 1 or 0. Only applied updates count
+    (`step`). Outputs `loss` and, with `clip`, `grad_norm` remain.
+
+    With `accum` = N > 1 the program becomes three. `count` sums up the labels that count, over all
+    micro-batches: losses divide by a N-th of them. `accumulate` adds gradients divided by N to
+    `<name>.grad`, and updates copies of the model's state (`<name>.next`). `apply` updates, and clears
+    the sums.
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,

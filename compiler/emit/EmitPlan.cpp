@@ -243,8 +243,7 @@ private:
     bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
-    entry->kind =
-        op.getKind() == "param" ? planfile::VariableKind::param : planfile::VariableKind::state;
+    entry->role = roleOf(op.getRole());
     entry->tensor = tensor(op.getBuffer());
     file->tensors[entry->tensor]->name = entry->name;
     auto init = initializer(op, cast<MemRefType>(op.getBuffer().getType()).getNumElements());
@@ -252,8 +251,7 @@ private:
       return failure();
     entry->initializer = std::move(*init);
     entry->group = op.getGroup().value_or("").str();
-    momentOf.push_back(op.getMomentOf().value_or("").str());
-    roundedFrom.push_back(op.getRounds().value_or("").str());
+    owners.push_back(op.getOwner().value_or("").str());
     variables[op.getName()] = file->variables.size();
     file->variables.push_back(std::move(entry));
     return success();
@@ -288,13 +286,50 @@ private:
     return entry;
   }
 
-  void linkVariables() {
-    for (auto [variable, owner, source] : llvm::zip(file->variables, momentOf, roundedFrom)) {
-      if (!owner.empty())
-        variable->moment_of = variables.lookup(owner);
-      if (!source.empty())
-        variable->rounded_from = variables.lookup(source);
+  static planfile::VariableRole roleOf(VariableRole role) {
+    switch (role) {
+    case VariableRole::parameter:
+      return planfile::VariableRole::parameter;
+    case VariableRole::state:
+      return planfile::VariableRole::state;
+    case VariableRole::moment:
+      return planfile::VariableRole::moment;
+    case VariableRole::gradient:
+      return planfile::VariableRole::gradient;
+    case VariableRole::copy:
+      return planfile::VariableRole::copy;
+    case VariableRole::update_count:
+      return planfile::VariableRole::update_count;
+    case VariableRole::step_sum:
+      return planfile::VariableRole::step_sum;
     }
+    llvm_unreachable("role of a variable");
+  }
+
+  static planfile::ProgramRole roleOf(ProgramRole role) {
+    switch (role) {
+    case ProgramRole::custom:
+      return planfile::ProgramRole::custom;
+    case ProgramRole::train:
+      return planfile::ProgramRole::train;
+    case ProgramRole::count:
+      return planfile::ProgramRole::count;
+    case ProgramRole::accumulate:
+      return planfile::ProgramRole::accumulate;
+    case ProgramRole::apply:
+      return planfile::ProgramRole::apply;
+    case ProgramRole::eval:
+      return planfile::ProgramRole::eval;
+    case ProgramRole::generate:
+      return planfile::ProgramRole::generate;
+    }
+    llvm_unreachable("role of a program");
+  }
+
+  void linkVariables() {
+    for (auto [variable, owner] : llvm::zip(file->variables, owners))
+      if (!owner.empty())
+        variable->owner = variables.lookup(owner);
   }
 
   void emitScalar(plan::ScalarOp op) {
@@ -330,6 +365,7 @@ private:
   void emitProgram(plan::ProgramOp program) {
     auto entry = std::make_unique<planfile::ProgramT>();
     entry->name = program.getSymName().str();
+    entry->role = roleOf(program.getRole());
     entry->streams = program.getStreams();
     events = 0;
     program.walk([&](plan::BlockInterface block) {
@@ -352,6 +388,8 @@ private:
         auto o = std::make_unique<planfile::OutputT>();
         o->name = output.getName().str();
         o->tensor = tensor(output.getBuffer());
+        if (auto parameter = output.getGradientOf())
+          o->gradient_of = variables.lookup(*parameter);
         entry->outputs.push_back(std::move(o));
       }
     }
@@ -533,30 +571,48 @@ private:
     return text;
   }
 
-  void emitPhases() {
-    for (const TrainingPhase &phase : options.phases)
-      for (auto [i, program] : llvm::enumerate(file->programs))
-        if (program->name == phase.program) {
-          auto entry = std::make_unique<planfile::TrainingPhaseT>();
-          entry->program = i;
-          entry->last_step = phase.lastStep;
-          file->phases.push_back(std::move(entry));
-        }
+  /// The programs that run for each batch of a training step, in the order of the plan: that of the
+  /// run, then those of its phases.
+  std::vector<size_t> trainingPrograms() const {
+    std::vector<size_t> found;
+    for (auto [i, program] : llvm::enumerate(file->programs))
+      if (program->role == planfile::ProgramRole::train ||
+          program->role == planfile::ProgramRole::accumulate)
+        found.push_back(i);
+    return found;
   }
 
-  /// One optimizer step: `train`, or `accumulate` N times and `apply`; else the first program.
+  void emitPhases() {
+    const std::vector<size_t> training = trainingPrograms();
+    if (!options.phases.empty() && training.size() != options.phases.size() + 1) {
+      module.emitOpError() << "has " << training.size() << " programs that train for "
+                           << options.phases.size() + 1 << " parts of a run";
+      sound = false;
+      return;
+    }
+    for (auto [i, phase] : llvm::enumerate(options.phases)) {
+      auto entry = std::make_unique<planfile::TrainingPhaseT>();
+      entry->program = training[i + 1];
+      entry->last_step = phase.lastStep;
+      file->phases.push_back(std::move(entry));
+    }
+  }
+
+  /// One optimizer step of the run; else the first program.
   void emitTotal() {
     Totals total;
-    bool found = false;
-    for (auto [program, totals] : llvm::zip(file->programs, programTotals)) {
-      uint64_t times = program->name == "accumulate"                          ? options.accumulation
-                       : program->name == "train" || program->name == "apply" ? 1
-                                                                              : 0;
-      total.add(totals.cost(), times);
-      found |= times > 0;
-    }
-    if (!found && !programTotals.empty())
+    const std::vector<size_t> training = trainingPrograms();
+    if (training.empty() && !programTotals.empty())
       total = programTotals.front();
+    if (!training.empty()) {
+      const size_t main = training.front();
+      total.add(programTotals[main].cost(), options.accumulation);
+      if (main > 0 && file->programs[main - 1]->role == planfile::ProgramRole::count)
+        total.add(programTotals[main - 1].cost(), options.accumulation);
+    }
+    for (auto [program, totals] : llvm::zip(file->programs, programTotals))
+      if (program->role == planfile::ProgramRole::apply)
+        total.add(totals.cost(), 1);
     file->cost = total.cost();
   }
 
@@ -570,7 +626,7 @@ private:
   llvm::StringMap<uint32_t> files, variables;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
   DenseMap<Attribute, uint32_t> kernels;
-  std::vector<std::string> momentOf, roundedFrom; // of variables, empty where there is none
+  std::vector<std::string> owners; // of variables, empty where there is none
   std::vector<Totals> programTotals;
   uint32_t events = 0;
 };

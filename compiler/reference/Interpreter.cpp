@@ -361,7 +361,7 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
         return failure();
     } else if (auto state = dyn_cast<StateOp>(op)) {
       if (failed(initialize(state, state.getSymName(),
-                            state.getRounds().value_or(state.getSymName()), state.getBoundType(),
+                            state.getRole() == VariableRole::copy ? *state.getOwner() : state.getSymName(), state.getBoundType(),
                             state.getInit())))
         return failure();
     }

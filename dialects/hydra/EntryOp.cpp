@@ -63,6 +63,17 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute("stage", b.getStringAttr(stage));
   }
+  if (succeeded(parser.parseOptionalKeyword("role"))) {
+    StringRef word;
+    SMLoc loc;
+    if (parser.parseLParen() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word) ||
+        parser.parseRParen())
+      return failure();
+    std::optional<ProgramRole> role = symbolizeProgramRole(word);
+    if (!role)
+      return parser.emitError(loc) << "unknown role '" << word << "' of a program";
+    state.addAttribute("role", ProgramRoleAttr::get(parser.getContext(), *role));
+  }
   if (succeeded(parser.parseOptionalKeyword("ids"))) {
     SmallVector<int64_t> ids;
     if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
@@ -118,6 +129,8 @@ void EntryOp::print(OpAsmPrinter &p) {
   }
   if (getStage())
     p << " stage(" << *getStage() << ')';
+  if (getRole())
+    p << " role(" << stringifyProgramRole(*getRole()) << ')';
   if (getIds()) {
     p << " ids(";
     llvm::interleaveComma(*getIds(), p);
@@ -218,8 +231,12 @@ LogicalResult EntryOp::verify() {
       return failure();
   if (getIds() && getIds()->size() != n)
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
-  if (getStage() && !llvm::is_contained({"grad", "train", "accumulate", "apply"}, *getStage()))
+  if (getStage() &&
+      !llvm::is_contained({"grad", "train", "count", "accumulate", "apply"}, *getStage()))
     return emitOpError() << "unknown stage '" << *getStage() << "'";
+  if (getRole() && *getRole() != ProgramRole::eval && *getRole() != ProgramRole::generate)
+    return emitOpError() << "has the role '" << stringifyProgramRole(*getRole())
+                         << "', which its stage says; expected eval or generate";
   return getWalk() ? verifyWalk(*this) : success();
 }
 
@@ -227,6 +244,12 @@ void EntryOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNa
   for (auto [argument, name] :
        llvm::zip(region.getArguments(), getArgNames().getAsValueRange<StringAttr>()))
     setName(argument, name);
+}
+
+ProgramRole EntryOp::programRole() {
+  // A stage is a role by its name, but for `grad`: gradients that nothing uses.
+  std::optional<ProgramRole> stage = getStage() ? symbolizeProgramRole(*getStage()) : std::nullopt;
+  return stage.value_or(getRole().value_or(ProgramRole::custom));
 }
 
 ReturnOp EntryOp::getReturn() { return cast<ReturnOp>(getBody().front().getTerminator()); }
@@ -309,13 +332,24 @@ RankedTensorType EntryOp::wholeResultType(unsigned result) {
 ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
   Builder &b = parser.getBuilder();
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  SmallVector<Attribute> names, updated;
+  SmallVector<Attribute> names, updated, gradients;
   SMLoc loc = parser.getCurrentLocation();
   std::string name;
+  auto output = [&]() -> ParseResult {
+    StringAttr parameter;
+    if (name == "grad" && succeeded(parser.parseOptionalSymbolName(parameter))) {
+      gradients.push_back(FlatSymbolRefAttr::get(parameter));
+      name = gradientName(parameter);
+    } else if (!gradients.empty()) {
+      return parser.emitError(parser.getCurrentLocation())
+             << "'" << name << "' stands behind gradients, which are the last outputs";
+    }
+    names.push_back(b.getStringAttr(name));
+    return failure(parser.parseEqual() || parser.parseOperand(operands.emplace_back()));
+  };
   if (succeeded(parser.parseOptionalKeywordOrString(&name)) && name != "updates") {
     do {
-      names.push_back(b.getStringAttr(name));
-      if (parser.parseEqual() || parser.parseOperand(operands.emplace_back()))
+      if (output())
         return failure();
     } while (succeeded(parser.parseOptionalComma()) &&
              succeeded(parser.parseKeywordOrString(&name)));
@@ -342,6 +376,8 @@ ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   state.addAttribute("output_names", b.getArrayAttr(names));
   state.addAttribute("updated", b.getArrayAttr(updated));
+  if (!gradients.empty())
+    state.addAttribute("gradients", b.getArrayAttr(gradients));
   return success();
 }
 
@@ -349,7 +385,10 @@ void ReturnOp::print(OpAsmPrinter &p) {
   p << ' ';
   for (auto [i, name] : llvm::enumerate(getOutputNames().getAsValueRange<StringAttr>())) {
     p << (i ? ", " : "");
-    p.printKeywordOrString(name);
+    if (FlatSymbolRefAttr parameter = gradientOf(i))
+      p << "grad " << parameter;
+    else
+      p.printKeywordOrString(name);
     p << " = " << getValues()[i];
   }
   if (!getUpdated().empty()) {
@@ -373,6 +412,19 @@ LogicalResult ReturnOp::verify() {
     else if (!names.insert(name).second)
       return emitOpError() << "output '" << name << "' is named twice";
   auto model = (*this)->getParentOfType<ModelOp>();
+  if (getGradients() && getGradients()->size() > getOutputNames().size())
+    return emitOpError() << "has " << getOutputNames().size() << " outputs, but gradients of "
+                         << getGradients()->size() << " parameters";
+  for (auto [i, name] : llvm::enumerate(getOutputNames().getAsValueRange<StringAttr>())) {
+    FlatSymbolRefAttr parameter = gradientOf(i);
+    if (!parameter)
+      continue;
+    if (!model || !model.lookupSymbol<ParamOp>(parameter.getAttr()))
+      return emitOpError() << "returns a gradient of " << parameter << ", which is no parameter";
+    if (name != gradientName(parameter.getValue()))
+      return emitOpError() << "names a gradient of " << parameter << " '" << name << "'; expected '"
+                           << gradientName(parameter.getValue()) << "'";
+  }
   DenseSet<Attribute> targets;
   for (auto [symbol, value] :
        llvm::zip(getUpdated().getAsRange<FlatSymbolRefAttr>(), getUpdates())) {
@@ -389,6 +441,23 @@ LogicalResult ReturnOp::verify() {
   }
   return success();
 }
+
+FlatSymbolRefAttr ReturnOp::gradientOf(unsigned output) {
+  const size_t count = getGradients() ? getGradients()->size() : 0,
+               first = getOutputNames().size() - count;
+  return output < first || output >= getOutputNames().size()
+             ? FlatSymbolRefAttr()
+             : cast<FlatSymbolRefAttr>((*getGradients())[output - first]);
+}
+
+Value ReturnOp::getGradient(StringAttr parameter) {
+  for (unsigned i = 0; i < getOutputNames().size(); ++i)
+    if (FlatSymbolRefAttr of = gradientOf(i); of && of.getAttr() == parameter)
+      return getOutputs()[i];
+  return {};
+}
+
+std::string ReturnOp::gradientName(StringRef parameter) { return ("grad." + parameter).str(); }
 
 Value ReturnOp::getOutput(StringRef name) {
   for (auto [candidate, value] :

@@ -31,11 +31,6 @@ bool isUnbound(mlir::Type type);
 /// it is.
 std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
 
-/// Says what is wrong with the numbers of AdamW, those that are no expressions; empty when nothing
-/// is.
-std::string checkAdamW(mlir::Attribute beta1, mlir::Attribute beta2, mlir::Attribute eps,
-                       mlir::Attribute wd, mlir::Attribute lrScale);
-
 /// The values of `shuffle(…)` for a tensor of so many elements, in the order of the formula.
 /// Reports one that is no finite number.
 mlir::FailureOr<std::vector<double>>

@@ -1,4 +1,5 @@
-// The words of reports and of the cost model. runtime/plan/plan.fbs has the same lists.
+// The words of reports and of the cost model, and the roles of programs and variables. runtime/plan/plan.fbs has the same
+// lists.
 #ifndef HYDRA_ENUMS_TD
 #define HYDRA_ENUMS_TD
 
@@ -17,5 +18,29 @@ def Hydra_OpClass : Hydra_Enum<"OpClass", "kind of work",
 
 def Hydra_Phase : Hydra_Enum<"Phase", "part of a training step",
     ["forward", "loss", "backward", "optimizer"]>;
+
+/// What a parameter or state is for; plan files have the same list.
+def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
+    I32EnumAttrCase<"parameter", 0>,
+    I32EnumAttrCase<"state", 1>,         // of the model
+    I32EnumAttrCase<"moment", 2>,        // kept by the optimizer for the parameter that owns it
+    I32EnumAttrCase<"gradient", 3>,      // the sum of its owner's gradients over micro-batches
+    I32EnumAttrCase<"copy", 4>,          // starts as its owner, follows it, and is in no checkpoint
+    I32EnumAttrCase<"update_count", 5>,  // the number of the next update, from 1
+    I32EnumAttrCase<"step_sum", 6>]> {   // summed over the micro-batches of a step, then cleared
+  let cppNamespace = "::hydra";
+}
+
+/// What a run uses a program for; plan files have the same list.
+def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
+    I32EnumAttrCase<"custom", 0>,
+    I32EnumAttrCase<"train", 1>,         // a whole step
+    I32EnumAttrCase<"count", 2>,         // of a step over micro-batches: what losses divide by
+    I32EnumAttrCase<"accumulate", 3>,    // each of its micro-batches
+    I32EnumAttrCase<"apply", 4>,         // its update
+    I32EnumAttrCase<"eval", 5>,
+    I32EnumAttrCase<"generate", 6>]> {
+  let cppNamespace = "::hydra";
+}
 
 #endif // HYDRA_ENUMS_TD

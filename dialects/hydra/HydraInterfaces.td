@@ -204,4 +204,42 @@ def RowWiseOpInterface : OpInterface<"RowWiseOpInterface"> {
   ];
 }
 
+def CountedLossOpInterface : OpInterface<"CountedLossOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    A loss over labels, or its gradient, which divides by the number of those that count unless it is
+    told by what.
+  }];
+  let methods = [
+    InterfaceMethod<"The labels, of which -100 do not count.", "::mlir::Value", "getLabels", (ins)>,
+    InterfaceMethod<"What it is told to divide by, or null.", "::mlir::Value", "getCount", (ins)>,
+    InterfaceMethod<"Tells it to divide by `count []` (f32).", "void", "divideBy",
+      (ins "::mlir::Value":$count), "", [{ $_op.getCountMutable().assign(count); }]>,
+  ];
+}
+
+def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    The update of one parameter. A `hydra.group` names the operation and gives its settings;
+    `hydra-optimizer` asks which state it keeps, and lets it build the new values.
+  }];
+  let methods = [
+    StaticInterfaceMethod<"The settings that a group gives, in the order of its text.",
+      "::llvm::SmallVector<::hydra::OptimizerSetting>", "settings", (ins)>,
+    StaticInterfaceMethod<[{
+        Says what is wrong with the settings, those that are no expressions; empty when nothing is.
+        All are there, each of its kind.
+      }],
+      "std::string", "checkSettings", (ins "::mlir::DictionaryAttr":$settings)>,
+    StaticInterfaceMethod<"The state kept for a parameter of that type, by bound settings.",
+      "::llvm::SmallVector<::hydra::OptimizerState>", "states",
+      (ins "::mlir::RankedTensorType":$parameter, "::mlir::DictionaryAttr":$settings)>,
+    StaticInterfaceMethod<"Builds the new values: of the parameter, then of each state.",
+      "::llvm::SmallVector<::mlir::Value>", "buildUpdate",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "const ::hydra::OptimizerInputs &":$inputs)>,
+  ];
+}
+
 #endif // HYDRA_INTERFACES_TD

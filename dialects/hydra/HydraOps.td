@@ -12,6 +12,8 @@ include "dialects/hydra/AttentionOps.td"
 include "dialects/hydra/LossOps.td"
 include "dialects/hydra/RoutingOps.td"
 include "dialects/hydra/OptimizerOps.td"
+include "dialects/hydra/optimizers/AdamW.td"
+include "dialects/hydra/optimizers/Sgd.td"
 include "dialects/hydra/FusionOps.td"
 
 #endif // HYDRA_OPS_TD

@@ -3,6 +3,7 @@
 
 #include "dialects/hydra/RowEmitter.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "llvm/ADT/SmallVector.h"
@@ -97,6 +98,31 @@ enum class Exactness { Always, OfWholeNumbers, Never };
 /// Default of the reference interface: two operations or more for each element of a result may be a
 /// sum.
 Exactness exactnessByFlops(mlir::Operation *op);
+
+/// Something that a group says about its optimizer.
+struct OptimizerSetting {
+  enum class Kind { Number, Flag };
+  llvm::StringRef name;
+  Kind kind = Kind::Number;
+  std::optional<double> standard = std::nullopt; ///< when a group does not say; null: it must
+};
+
+/// State that an optimizer keeps for a parameter, in files `<parameter>.<name>`.
+struct OptimizerState {
+  llvm::StringRef name;
+  mlir::RankedTensorType type;
+  llvm::StringRef init = "zeros"; ///< an initialiser without arguments
+};
+
+/// What the update of a parameter is computed from.
+struct OptimizerInputs {
+  mlir::Value parameter, gradient;
+  llvm::SmallVector<mlir::Value> states;         ///< in the order of `states`
+  mlir::Value rate;                              ///< the learning rate of the run: [] f32
+  llvm::function_ref<mlir::Value()> updateCount; ///< the number of this update, from 1: [] i32
+  mlir::Value scale;                             ///< of the gradient: [] f32; null: 1
+  mlir::DictionaryAttr settings;                 ///< bound, all there
+};
 
 /// Defaults of the cost interface.
 int64_t resultElements(mlir::Operation *op);

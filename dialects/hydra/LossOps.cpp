@@ -18,17 +18,27 @@ static LogicalResult wantLabels(TypeInference &infer, Value rows, Value labels) 
   return infer.wantShape(labels, "labels", infer.shape(rows).drop_back());
 }
 
+/// What a loss divides by, if it is given.
+static LogicalResult wantCount(TypeInference &infer, Value count) {
+  return count ? infer.wantExact(count, "count", {}) : success();
+}
+
 namespace {
 
-/// Labels with the number of rows that count; `check` reports the first label out of range.
+/// Labels with the number that the loss divides by: the rows that count, unless it is given; `check`
+/// reports the first label out of range.
 struct Labels {
   const RefTensor &tensor;
-  int64_t valid = 0;
+  double count = 0;
 
-  explicit Labels(const RefTensor &labels) : tensor(labels) {
+  Labels(const RefTensor &labels, const RefTensor *given) : tensor(labels) {
     for (double l : labels.data)
-      valid += l != kIgnored;
+      count += l != kIgnored;
+    if (given)
+      count = given->data[0];
   }
+  /// The mean of which this is the sum; 0 where nothing counts.
+  double mean(double sum) const { return count ? sum / count : 0.0; }
   LogicalResult check(Operation *op, int64_t classes) const {
     for (auto [i, l] : llvm::enumerate(tensor.data))
       if (l != kIgnored && !(l >= 0 && l < classes))
@@ -57,9 +67,9 @@ LOSS_OP(CrossEntropyGradOp, Precision::Exact)
 LOSS_OP(LinearCrossEntropyOp, Precision::Matmul) // its logits never leave f32
 #undef LOSS_OP
 
-bool CrossEntropyOp::takesBf16(unsigned) { return true; }
+bool CrossEntropyOp::takesBf16(unsigned operand) { return operand < 2; }
 bool CrossEntropyGradOp::takesBf16(unsigned operand) { return operand == 1; }
-bool LinearCrossEntropyOp::takesBf16(unsigned) { return true; }
+bool LinearCrossEntropyOp::takesBf16(unsigned operand) { return operand < 3; }
 
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
   return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
@@ -77,7 +87,8 @@ std::optional<IdRange> LinearCrossEntropyOp::idRange(unsigned operand) {
 
 LogicalResult CrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
                                          SmallVectorImpl<Type> &types) {
-  if (failed(wantLabels(infer, op.getLogits(), op.getLabels())))
+  if (failed(wantLabels(infer, op.getLogits(), op.getLabels())) ||
+      failed(wantCount(infer, op.getCount())))
     return failure();
   types.push_back(infer.tensor({}, infer.f32()));
   if (op.getSaving())
@@ -87,7 +98,7 @@ LogicalResult CrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
 
 LogicalResult CrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
                                        MutableArrayRef<RefTensor> out) {
-  Labels labels(*in[1]);
+  Labels labels(*in[1], in.size() > 2 ? in[2] : nullptr);
   int64_t n = in[0]->cols();
   if (failed(labels.check(*this, n)))
     return failure();
@@ -100,7 +111,7 @@ LogicalResult CrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
     if (getSaving())
       out[1].data[t] = lse;
   }
-  out[0].data[0] = labels.valid ? sum / labels.valid : 0.0;
+  out[0].data[0] = labels.mean(sum);
   return success();
 }
 
@@ -111,21 +122,23 @@ Operation *CrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving = CrossEntropyOp::create(b, getLoc(), getLogits(), getLabels(), b.getUnitAttr());
+  auto saving = CrossEntropyOp::create(b, getLoc(), getLogits(), getLabels(), getCount(), b.getUnitAttr());
   getLoss().replaceAllUsesWith(saving.getLoss());
   erase();
   return saving;
 }
 
 void CrossEntropyOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = CrossEntropyGradOp::create(b, getLoc(), g[0], getLogits(), getLabels(), getLse());
+  grads[0] =
+      CrossEntropyGradOp::create(b, getLoc(), g[0], getLogits(), getLabels(), getLse(), getCount());
 }
 
 LogicalResult CrossEntropyGradOp::inferTypes(TypeInference &infer, Adaptor op,
                                              SmallVectorImpl<Type> &types) {
   if (failed(wantLabels(infer, op.getLogits(), op.getLabels())) ||
       failed(infer.wantExact(op.getDloss(), "gradient of the loss", {})) ||
-      failed(infer.wantExact(op.getLse(), "lse", infer.shape(op.getLabels()))))
+      failed(infer.wantExact(op.getLse(), "lse", infer.shape(op.getLabels()))) ||
+      failed(wantCount(infer, op.getCount())))
     return failure();
   types.push_back(op.getLogits().getType());
   return success();
@@ -133,7 +146,7 @@ LogicalResult CrossEntropyGradOp::inferTypes(TypeInference &infer, Adaptor op,
 
 LogicalResult CrossEntropyGradOp::evaluate(ArrayRef<const RefTensor *> in,
                                            MutableArrayRef<RefTensor> out) {
-  Labels labels(*in[2]);
+  Labels labels(*in[2], in.size() > 4 ? in[4] : nullptr);
   int64_t n = in[1]->cols();
   if (failed(labels.check(*this, n)))
     return failure();
@@ -142,7 +155,7 @@ LogicalResult CrossEntropyGradOp::evaluate(ArrayRef<const RefTensor *> in,
       continue;
     for (int64_t i = 0; i < n; ++i) {
       double p = std::exp(in[1]->data[t * n + i] - in[3]->data[t]);
-      out[0].data[t * n + i] = in[0]->data[0] * (p - (i == labels[t])) / labels.valid;
+      out[0].data[t * n + i] = in[0]->data[0] * (p - (i == labels[t])) / labels.count;
     }
   }
   return success();
@@ -155,7 +168,7 @@ int64_t CrossEntropyGradOp::flops() { return 4 * build::typeOf(getLogits()).getN
 LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
                                                SmallVectorImpl<Type> &types) {
   if (failed(wantLabels(infer, op.getX(), op.getLabels())) ||
-      failed(infer.wantRank(op.getW(), "weight", 2)))
+      failed(infer.wantRank(op.getW(), "weight", 2)) || failed(wantCount(infer, op.getCount())))
     return failure();
   int64_t k = infer.shape(op.getX()).back();
   if (infer.shape(op.getW())[1] != k)
@@ -174,7 +187,7 @@ LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
 LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
                                              MutableArrayRef<RefTensor> out) {
   const RefTensor &x = *in[0], &w = *in[1];
-  Labels labels(*in[2]);
+  Labels labels(*in[2], in.size() > 3 ? in[3] : nullptr);
   int64_t d = x.cols(), n = w.shape[0];
   if (failed(labels.check(*this, n)))
     return failure();
@@ -196,14 +209,14 @@ LogicalResult LinearCrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
     if (!getSaving())
       continue;
     for (int64_t j = 0; j < n; ++j) {
-      double dz = (std::exp(z[j] - lse) - (j == labels[t])) / labels.valid;
+      double dz = (std::exp(z[j] - lse) - (j == labels[t])) / labels.count;
       for (int64_t i = 0; i < d; ++i) {
         dx.data[t * d + i] += dz * w.data[j * d + i];
         dw.data[j * d + i] += dz * row[i];
       }
     }
   }
-  out[0].data[0] = labels.valid ? sum / labels.valid : 0.0;
+  out[0].data[0] = labels.mean(sum);
   return success();
 }
 
@@ -218,8 +231,8 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
   auto saving =
-      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getRowsAttr(),
-                                   b.getUnitAttr(), getReducedReductionAttr());
+      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getCount(),
+                                   getRowsAttr(), b.getUnitAttr(), getReducedReductionAttr());
   replaceAllUsesWith(saving->getResults().take_front(getNumResults()));
   erase();
   return saving;

@@ -6,7 +6,7 @@ include "dialects/hydra/NormOps.td"
 
 class Hydra_LossOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
-        DeclareOpInterfaceMethods<IdOpInterface>,
+        DeclareOpInterfaceMethods<IdOpInterface>, CountedLossOpInterface,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
@@ -15,17 +15,23 @@ def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {
   let description = [{
     `%loss = hydra.cross_entropy %logits, %labels`: `logits [..., V]`, `labels [...] i32`, `loss []`
     (f32). No valid row: 0. With `saving`, also `lse [...]` (f32). Labels outside `[0, V)` other
-    than -100 are an error when the program runs. models.md section 1.3.
+    than -100 are an error when the program runs. `%loss = hydra.cross_entropy %logits, %labels, %count`
+    divides by `count []` (f32) instead: where a step has several micro-batches,
+    `hydra-optimizer` gives it the labels that count in all of them, divided by their number.
+    models.md section 1.3.
   }];
-  let arguments = (ins Hydra_Value:$logits, Hydra_Value:$labels, UnitAttr:$saving);
+  let arguments = (ins Hydra_Value:$logits, Hydra_Value:$labels, Optional<Hydra_Value>:$count,
+                       UnitAttr:$saving);
   let results = (outs Hydra_Value:$loss, Optional<Hydra_Value>:$lse);
 }
 
 def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad"> {
   let summary = "dlogits = dloss (softmax(z) - onehot(label)) / valid rows, 0 on ignored rows";
-  let description = [{ `%dz = hydra.cross_entropy_grad %dloss, %logits, %labels, %lse` }];
+  let description = [{
+    `%dz = hydra.cross_entropy_grad %dloss, %logits, %labels, %lse`, and `count` behind them as above.
+  }];
   let arguments = (ins Hydra_Value:$dloss, Hydra_Value:$logits, Hydra_Value:$labels,
-                       Hydra_Value:$lse);
+                       Hydra_Value:$lse, Optional<Hydra_Value>:$count);
   let results = (outs Hydra_Value:$dlogits);
 }
 
@@ -37,10 +43,12 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
     forward pass, `saving` also yields its gradients with respect to x (f32 or the type of x) and w
     (f32) from the same sweep. With `rows` the second result is what each row adds to the sum of
     which the loss is the mean, `[...]` (f32), 0 on ignored rows; it has no derivative: a loss may
-    use it behind `hydra.detach`. models.md section 1.3.
+    use it behind `hydra.detach`. A fourth operand `count []` is what it divides by, as above.
+    models.md section 1.3.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels, UnitAttr:$rows,
-                       UnitAttr:$saving, UnitAttr:$reduced_reduction);
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels,
+                       Optional<Hydra_Value>:$count, UnitAttr:$rows, UnitAttr:$saving,
+                       UnitAttr:$reduced_reduction);
   let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$others);
   let authoredResults = "Adaptor(operands, attributes, properties, regions).getRows() ? 2 : 1";
   let extraClassDeclaration = inferDeclaration # [{

@@ -275,51 +275,121 @@ LogicalResult ModelOp::verifyRegions() {
 
 //===-- group -------------------------------------------------------------------------------===//
 
+const OptimizerOpInterface::Concept *GroupOp::lookupOptimizer(MLIRContext *context,
+                                                              StringRef name) {
+  auto op = RegisteredOperationName::lookup((HydraDialect::getDialectNamespace() + "." + name).str(),
+                                            context);
+  return op ? op->getInterface<OptimizerOpInterface>() : nullptr;
+}
+
+/// The words that a group may begin with.
+static std::string optimizerNames(MLIRContext *context) {
+  SmallVector<std::string> names;
+  for (RegisteredOperationName op : context->getRegisteredOperations())
+    if (op.hasInterface<OptimizerOpInterface>())
+      names.push_back(op.stripDialect().str());
+  llvm::sort(names);
+  return llvm::join(names, ", ");
+}
+
+static std::string settingNames(ArrayRef<OptimizerSetting> settings) {
+  return llvm::join(llvm::map_range(settings, [](const auto &s) { return s.name.str(); }), ", ");
+}
+
 ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
+  Builder &b = parser.getBuilder();
   StringAttr name;
-  NamedAttrList &values = state.attributes;
+  StringRef word;
+  SMLoc wordLoc;
+  if (parser.parseSymbolName(name) || parser.getCurrentLocation(&wordLoc) ||
+      parser.parseKeyword(&word))
+    return failure();
+  const auto *optimizer = lookupOptimizer(parser.getContext(), word);
+  if (!optimizer)
+    return parser.emitError(wordLoc) << "there is no optimizer '" << word
+                                     << "'; expected one of: " << optimizerNames(parser.getContext());
+  const std::string optimizerName = word.str();
+  SmallVector<OptimizerSetting> settings = optimizer->settings();
+  NamedAttrList given;
   auto one = [&]() -> ParseResult {
     SMLoc loc = parser.getCurrentLocation();
     std::string key;
     Attribute value;
     if (parseAssignment(parser, key, value, /*required=*/true))
       return failure();
-    if (!llvm::is_contained({"beta1", "beta2", "eps", "wd", "lr_scale"}, key))
-      return parser.emitError(loc) << "unknown attribute '" << key
-                                   << "' of adamw; it has: beta1, beta2, eps, wd, lr_scale";
-    if (values.get(key))
+    if (llvm::none_of(settings, [&](const OptimizerSetting &s) { return s.name == key; }))
+      return parser.emitError(loc) << "unknown attribute '" << key << "' of " << optimizerName
+                                   << "; it has: " << settingNames(settings);
+    if (given.get(key))
       return parser.emitError(loc) << "attribute '" << key << "' is given twice";
-    values.set(key, value);
+    given.set(key, value);
     return success();
   };
-  if (parser.parseSymbolName(name) || parser.parseKeyword("adamw") ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, one))
     return failure();
-  if (!values.get("lr_scale"))
-    values.set("lr_scale", parser.getBuilder().getF64FloatAttr(1.0));
-  values.set("group", name);
+  SmallVector<Attribute> names, values;
+  for (const OptimizerSetting &setting : settings) {
+    Attribute value = given.get(setting.name);
+    if (!value && !setting.standard)
+      return parser.emitError(parser.getNameLoc())
+             << "'hydra.group' op requires attribute '" << setting.name << "'";
+    if (!value)
+      value = setting.kind == OptimizerSetting::Kind::Flag
+                  ? Attribute(b.getBoolAttr(*setting.standard != 0.0))
+                  : b.getF64FloatAttr(*setting.standard);
+    names.push_back(b.getStringAttr(setting.name));
+    values.push_back(value);
+  }
+  state.addAttribute("group", name);
+  state.addAttribute("optimizer", b.getStringAttr(optimizerName));
+  state.addAttribute("names", b.getArrayAttr(names));
+  state.addAttribute("values", b.getArrayAttr(values));
   return success();
 }
+
+DictionaryAttr GroupOp::getSettings() {
+  NamedAttrList settings;
+  for (auto [name, value] : llvm::zip(getNames().getAsRange<StringAttr>(), getValues()))
+    settings.set(name, value);
+  return settings.getDictionary(getContext());
+}
+double GroupOp::getNumber(StringRef name) { return realValue(getSettings().get(name)); }
+
 LogicalResult GroupOp::verify() {
   if (failed(verifyName(*this, getGroup())))
     return failure();
-  std::string problem =
-      checkAdamW(getBeta1Attr(), getBeta2Attr(), getEpsAttr(), getWdAttr(), getLrScaleAttr());
+  const auto *optimizer = lookupOptimizer(getContext(), getOptimizer());
+  if (!optimizer)
+    return emitOpError() << "there is no optimizer '" << getOptimizer()
+                         << "'; expected one of: " << optimizerNames(getContext());
+  SmallVector<OptimizerSetting> settings = optimizer->settings();
+  bool complete = getNames().size() == settings.size() && getValues().size() == settings.size();
+  for (unsigned i = 0; complete && i < settings.size(); ++i)
+    complete = cast<StringAttr>(getNames()[i]).getValue() == settings[i].name;
+  if (!complete)
+    return emitOpError() << "has other settings than " << getOptimizer()
+                         << "; expected: " << settingNames(settings);
+  for (auto [setting, value] : llvm::zip(settings, getValues())) {
+    if (setting.kind == OptimizerSetting::Kind::Number && !isRealOrExpr(value))
+      return emitOpError() << "attribute '" << setting.name
+                           << "' failed to satisfy constraint: number or expression";
+    if (setting.kind == OptimizerSetting::Kind::Flag && !isa<BoolAttr, ExprAttr>(value))
+      return emitOpError() << "attribute '" << setting.name
+                           << "' failed to satisfy constraint: true, false or expression";
+  }
+  std::string problem = optimizer->checkSettings(getSettings());
   return problem.empty() ? success() : emitOpError() << "@" << getGroup() << ": " << problem;
 }
+
 void GroupOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getGroup());
-  p << " adamw(beta1 = ";
-  printExpr(p, getBeta1Attr());
-  p << ", beta2 = ";
-  printExpr(p, getBeta2Attr());
-  p << ", eps = ";
-  printExpr(p, getEpsAttr());
-  p << ", wd = ";
-  printExpr(p, getWdAttr());
-  p << ", lr_scale = ";
-  printExpr(p, getLrScaleAttr());
+  p << ' ' << getOptimizer() << '(';
+  for (auto [i, name, value] :
+       llvm::enumerate(getNames().getAsRange<StringAttr>(), getValues())) {
+    p << (i ? ", " : "") << name.getValue() << " = ";
+    printExpr(p, value);
+  }
   p << ')';
 }
 
@@ -435,36 +505,78 @@ RankedTensorType ParamOp::getBoundType() { return boundTypeOf(*this); }
 ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) {
   if (parseVariable(p, s))
     return failure();
-  StringAttr parameter;
-  if (failed(p.parseOptionalKeyword("rounds")))
-    return success();
-  if (p.parseSymbolName(parameter))
+  StringAttr owner;
+  if (succeeded(p.parseOptionalKeyword("of"))) {
+    if (p.parseSymbolName(owner))
+      return failure();
+    s.addAttribute("owner", owner);
+  }
+  if (owner ? failed(p.parseKeyword("as")) : failed(p.parseOptionalKeyword("as")))
+    return failure(static_cast<bool>(owner));
+  StringRef word;
+  SMLoc loc = p.getCurrentLocation();
+  if (p.parseKeyword(&word))
     return failure();
-  s.addAttribute("rounds", parameter);
+  std::optional<VariableRole> role = symbolizeVariableRole(word);
+  if (!role)
+    return p.emitError(loc) << "unknown role '" << word << "' of state";
+  s.addAttribute("role", VariableRoleAttr::get(p.getContext(), *role));
   return success();
 }
 void StateOp::print(OpAsmPrinter &p) {
   printVariable(p, *this);
-  if (getRounds()) {
-    p << " rounds ";
-    p.printSymbolName(*getRounds());
+  if (getOwner()) {
+    p << " of ";
+    p.printSymbolName(*getOwner());
   }
+  if (getRole() != VariableRole::state)
+    p << " as " << stringifyVariableRole(getRole());
 }
+
 LogicalResult StateOp::verify() {
   if (failed(verifyVariable(*this)))
     return failure();
-  if (!getRounds())
+  StringRef word = stringifyVariableRole(getRole());
+  Operation *owner =
+      getOwner() ? SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()) : nullptr;
+  auto shapeOf = [](Operation *variable) { return variable->getAttrOfType<ArrayAttr>("shape"); };
+  switch (getRole()) {
+  case VariableRole::parameter:
+    return emitOpError("is a parameter; expected hydra.param");
+  case VariableRole::state:
+  case VariableRole::update_count:
+  case VariableRole::step_sum:
+    if (getOwner())
+      return emitOpError() << "belongs to @" << *getOwner() << " as " << word
+                           << ", which has no owner";
+    if (getRole() == VariableRole::update_count &&
+        (!getShape().empty() || !getDtype().isInteger(32)))
+      return emitOpError("counts updates; expected one number of i32");
     return success();
-  auto param =
-      dyn_cast_or_null<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getRounds()));
-  if (!param || param.getShape() != getShape())
-    return emitOpError() << "rounds @" << *getRounds() << ", which is no parameter of this shape";
-  if (!isa<FloatType>(getDtype()))
-    return emitOpError() << "rounds @" << *getRounds() << " to " << getDtype()
-                         << "; expected f32 or bf16";
-  return success();
+  case VariableRole::moment:
+    if (!isa_and_nonnull<ParamOp>(owner))
+      return emitOpError() << "is a moment of no parameter";
+    return success();
+  case VariableRole::gradient:
+    if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
+      return emitOpError() << "is a gradient of no parameter of this shape";
+    return success();
+  case VariableRole::copy:
+    if (!isa_and_nonnull<ParamOp, StateOp>(owner) || shapeOf(owner) != getShape())
+      return emitOpError() << "is a copy of no parameter or state of this shape";
+    if (Type type = owner->getAttrOfType<TypeAttr>("dtype").getValue();
+        type != getDtype() && !(isa<FloatType>(getDtype()) && isa<FloatType>(type)))
+      return emitOpError() << "is a copy of @" << *getOwner() << " in " << getDtype()
+                           << "; expected f32 or bf16";
+    return success();
+  }
+  llvm_unreachable("role of state");
 }
 RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }
+bool StateOp::isCopyOfParameter() {
+  return getRole() == VariableRole::copy &&
+         isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));
+}
 
 ParseResult StackOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;

@@ -67,16 +67,24 @@ def PresetOp : Hydra_Op<"preset", [HasParent<"ModelOp">]> {
 }
 
 def GroupOp : Hydra_Op<"group", [HasParent<"ModelOp">]> {
-  let summary = "an optimizer group: AdamW's numbers for the parameters that name it";
+  let summary = "an optimizer group: how the parameters that name it are updated";
   let description = [{
     `hydra.group @decay adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = wd, lr_scale = 0.1)`.
-    A parameter without a group belongs to `@default`. `lr_scale` (default 1) multiplies the
-    run-time learning rate.
+    The word is an operation with the optimizer interface, which says what its settings are. A
+    parameter without a group belongs to `@default`.
   }];
-  let arguments = (ins StrAttr:$group, Hydra_Real:$beta1, Hydra_Real:$beta2, Hydra_Real:$eps,
-                       Hydra_Real:$wd, Hydra_Real:$lr_scale);
+  let arguments = (ins StrAttr:$group, StrAttr:$optimizer, StrArrayAttr:$names, ArrayAttr:$values);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// All settings by name, also those that the text leaves to their defaults.
+    ::mlir::DictionaryAttr getSettings();
+    /// A bound number among them.
+    double getNumber(::llvm::StringRef name);
+    /// The operation that it names, or null.
+    static const OptimizerOpInterface::Concept *lookupOptimizer(::mlir::MLIRContext *context,
+                                                                ::llvm::StringRef name);
+  }];
 }
 
 class Hydra_VariableOp<string mnemonic> : Hydra_Op<mnemonic, [Symbol]> {
@@ -102,12 +110,23 @@ def ParamOp : Hydra_VariableOp<"param"> {
 def StateOp : Hydra_VariableOp<"state"> {
   let summary = "a tensor that lives across steps, checkpointed but not differentiated";
   let description = [{
-    `hydra.state @ema [] f32 init = zeros`. `rounds @w` (written by `hydra-keep-rounded`) says that it is
-    the parameter @w in its own element type: it starts as that, and is in no checkpoint.
+    `hydra.state @ema [] f32 init = zeros`. State that passes add says what it is for, and what it
+    belongs to: `hydra.state @w.m [4] init = zeros of @w as moment`. The roles: `moment`, kept by the
+    optimizer for a parameter; `gradient`, the sum of its gradients over micro-batches; `copy`, the same
+    values as its owner, which it starts as and follows, in another element type or for later: it is in
+    no checkpoint; without an owner `update_count`, the number of the next update, and `step_sum`, which
+    is summed over the micro-batches of a step and then cleared.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
-                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$rounds);
+                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$owner,
+                       DefaultValuedAttr<Hydra_VariableRole, "::hydra::VariableRole::state">:$role);
+  let extraClassDeclaration = [{
+    /// The static type once bound; null while the shape holds expressions.
+    ::mlir::RankedTensorType getBoundType();
+    /// Whether it is a parameter in another element type.
+    bool isCopyOfParameter();
+  }];
 }
 
 def StackOp : Hydra_Op<"stack", [HasParent<"ModelOp">, Symbol, SymbolTable, NoTerminator,
@@ -133,8 +152,8 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     symbols of the entry alone, bound per program. Bound arguments show their tensor type.
     `%s: [] f32 = 1.0` is a number that a run gives anew to every step, 1.0 unless it has a schedule. All
     parameters and state are read at entry; `hydra.return` names new values for them. `stage` is
-    set by the passes that turn a forward entry into a `grad`, `train`, `accumulate` or `apply`
-    program. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
+    set by the passes that turn a forward entry into a `grad`, `train`, `count`, `accumulate` or `apply`
+    program; `role(eval)` and `role(generate)` say what a run uses another one for. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
     are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
 
     An entry with `walk` is no program but the body of `hydra.loop`s: all that a pass does to the
@@ -143,6 +162,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$arg_names, ArrayAttr:$arg_shapes,
                        TypeArrayAttr:$arg_dtypes, ArrayAttr:$arg_defaults, StrArrayAttr:$dims,
                        OptionalAttr<StrAttr>:$stage,
+                       OptionalAttr<Hydra_ProgramRole>:$role,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
                        OptionalAttr<Hydra_WalkAttr>:$walk);
   let regions = (region SizedRegion<1>:$body);
@@ -152,6 +172,8 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     ReturnOp getReturn();
     /// Whether it can be run by itself: all but bodies of loops.
     bool isProgram() { return !getWalk(); }
+    /// What a run uses it for: said by its stage, or else by its role.
+    ProgramRole programRole();
     /// Adds an argument with a bound type, and the default that a number has; returns its value.
     ::mlir::BlockArgument addArgument(::llvm::StringRef name, ::mlir::RankedTensorType type,
                                       ::mlir::Location loc, ::mlir::Attribute value = {});
@@ -182,11 +204,13 @@ def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
 def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrait, Pure]> {
   let summary = "names the results of an entry and the new values of parameters and state";
   let description = [{
-    `hydra.return loss = %loss updates(@ema = %new)`. The first `output_names.size()` operands are
-    outputs, the rest updates.
+    `hydra.return loss = %loss, grad @wq = %dw updates(@ema = %new)`. The first `output_names.size()`
+    operands are outputs, of which the last `gradients.size()` are the gradients of parameters (in
+    files `grad.<parameter>`), the rest updates.
   }];
   let arguments = (ins Variadic<Hydra_Value>:$values, StrArrayAttr:$output_names,
-                       TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">:$updated);
+                       TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">:$updated,
+                       OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "symbols">>:$gradients);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -194,6 +218,12 @@ def ReturnOp : Hydra_Op<"return", [Terminator, HasParent<"EntryOp">, ValueOpTrai
     ::mlir::OperandRange getUpdates() { return getValues().drop_front(getOutputNames().size()); }
     /// The output of that name, or null.
     ::mlir::Value getOutput(::llvm::StringRef name);
+    /// The parameter of which an output is the gradient, or null.
+    ::mlir::FlatSymbolRefAttr gradientOf(unsigned output);
+    /// The gradient of a parameter, or null.
+    ::mlir::Value getGradient(::mlir::StringAttr parameter);
+    /// How files name the gradient of a parameter.
+    static std::string gradientName(::llvm::StringRef parameter);
   }];
 }
 

@@ -1,7 +1,6 @@
-// The parameter update.
+// What updates of parameters share: the norm of all gradients, and the guard of new values.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
-#include "dialects/hydra/RowMath.h"
 
 #include <cmath>
 
@@ -9,101 +8,7 @@ using namespace mlir;
 
 namespace hydra {
 
-std::string checkAdamW(Attribute beta1, Attribute beta2, Attribute eps, Attribute wd,
-                       Attribute lrScale) {
-  auto outside = [](Attribute number, auto fits) {
-    return !isa<ExprAttr>(number) && !fits(realValue(number));
-  };
-  auto text = [](StringRef name, Attribute number, StringRef expected) {
-    return (name + " is " + numberText(realValue(number)) + "; expected " + expected).str();
-  };
-  for (auto [name, beta] : {std::pair("beta1", beta1), std::pair("beta2", beta2)})
-    if (outside(beta, [](double v) { return v >= 0.0 && static_cast<float>(v) < 1.0F; }))
-      return text(name, beta, "a number from 0 to less than 1");
-  for (auto [name, number] :
-       {std::pair("eps", eps), std::pair("wd", wd), std::pair("lr_scale", lrScale)})
-    if (outside(number, [](double v) { return v >= 0.0 && std::isfinite(static_cast<float>(v)); }))
-      return text(name, number, "a finite number from 0");
-  return "";
-}
-
-LogicalResult AdamWOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
-  if (failed(infer.wantFloat(op.getP(), "parameter")) ||
-      failed(infer.wantShape(op.getM(), "first moment", infer.shape(op.getP()))) ||
-      failed(infer.wantShape(op.getV(), "second moment", infer.shape(op.getP()))) ||
-      failed(infer.wantShape(op.getG(), "gradient", infer.shape(op.getP()))) ||
-      failed(infer.wantFloat(op.getM(), "first moment")) ||
-      failed(infer.wantFloat(op.getV(), "second moment")) ||
-      failed(infer.wantFloat(op.getG(), "gradient")) ||
-      failed(infer.wantExact(op.getLr(), "learning rate", {})) ||
-      failed(infer.wantShape(op.getStep(), "step", {})) ||
-      failed(infer.wantInteger(op.getStep(), "step")))
-    return failure();
-  if (op.getScale() && failed(infer.wantExact(op.getScale(), "scale", {})))
-    return failure();
-  if (std::string problem = checkAdamW(op.getBeta1Attr(), op.getBeta2Attr(), op.getEpsAttr(),
-                                       op.getWdAttr(), op.getLrScaleAttr());
-      !problem.empty())
-    return infer.fail(problem);
-  types.append({op.getP().getType(), op.getM().getType(), op.getV().getType()});
-  return success();
-}
-
-LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
-  double rate = realValue(getLrScaleAttr()) * in[4]->data[0], t = in[5]->data[0];
-  double scale = in.size() > 6 ? in[6]->data[0] : 1.0;
-  double c1 = 1.0 - std::pow(getBeta1(), t), c2 = 1.0 - std::pow(getBeta2(), t);
-  for (int64_t i = 0; i < in[0]->size(); ++i) {
-    double g = scale * in[3]->data[i], p = in[0]->data[i];
-    double m = getBeta1() * in[1]->data[i] + (1.0 - getBeta1()) * g;
-    double v = getBeta2() * in[2]->data[i] + (1.0 - getBeta2()) * g * g;
-    p -= rate * getWd() * p;
-    out[0].data[i] = p - rate * (m / c1) / (std::sqrt(v / c2) + getEps());
-    out[1].data[i] = m;
-    out[2].data[i] = v;
-  }
-  return success();
-}
-
-int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
-OpClass AdamWOp::costClass() { return OpClass::optimizer; }
-Precision AdamWOp::precisionClass() { return Precision::Exact; }
-bool AdamWOp::takesBf16(unsigned operand) { return operand < 4; } // not numbers of the step
-SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
-
-SmallVector<int64_t> AdamWOp::rowWiseShape() {
-  return SmallVector<int64_t>(build::shapeOf(getP()));
-}
-RowForm AdamWOp::operandForm(unsigned operand) {
-  return operand < 4 ? RowForm::Tile : RowForm::Scalar;
-}
-
-/// 1 - beta^t. Near t = 0 the difference of 1 and the power would lose most digits of f32; the form
-/// 1 - e^x = -2 tanh(x/2) / (1 - tanh(x/2)) with x = t ln beta keeps them.
-static RowTerm biasCorrection(double beta, RowTerm t) {
-  if (beta == 0.0)
-    return t.constant(1.0);
-  RowTerm h = tanh(t * (0.5 * std::log(beta)));
-  return h * -2.0 / (1.0 - h);
-}
-
-void AdamWOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
-                       MutableArrayRef<RowValue> out) {
-  RowTerm p{&e, in[0]}, m{&e, in[1]}, v{&e, in[2]}, g{&e, in[3]}, lr{&e, in[4]};
-  RowTerm t{&e, e.cast(in[5], Float32Type::get(getContext()))};
-  if (in.size() > 6)
-    g = RowTerm{&e, in[6]} * g;
-  RowTerm rate = lr * realValue(getLrScaleAttr());
-  RowTerm m1 = m * getBeta1() + g * (1.0 - getBeta1());
-  RowTerm v1 = v * getBeta2() + g * g * (1.0 - getBeta2());
-  // The divisions by the corrections are two for the tensor instead of two for each element.
-  RowTerm pace = rate / biasCorrection(getBeta1(), t);
-  RowTerm unbias = 1.0 / biasCorrection(getBeta2(), t);
-  RowTerm decayed = p - p * (rate * getWd());
-  out[0] = decayed - pace * m1 / (sqrt(v1 * unbias) + getEps());
-  out[1] = m1;
-  out[2] = v1;
-}
+//===-- global_norm -------------------------------------------------------------------------===//
 
 LogicalResult GlobalNormOp::inferTypes(TypeInference &infer, Adaptor op,
                                        SmallVectorImpl<Type> &types) {
@@ -136,5 +41,44 @@ OpClass GlobalNormOp::costClass() { return OpClass::optimizer; }
 Precision GlobalNormOp::precisionClass() { return Precision::Exact; }
 bool GlobalNormOp::takesBf16(unsigned) { return true; }
 SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }
+
+//===-- guard -------------------------------------------------------------------------------===//
+
+LogicalResult GuardOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (!infer.element(op.getOk()).isInteger(1))
+    return infer.fail("guard does not hold truth values (i1)");
+  if (failed(infer.wantShape(op.getOk(), "guard", {})) ||
+      failed(infer.wantSameType(op.getFresh(), "new value", op.getOld(), "old value")))
+    return failure();
+  types.push_back(op.getOld().getType());
+  return success();
+}
+
+LogicalResult GuardOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  out[0].data = in[in[0]->data[0] != 0.0 ? 1 : 2]->data;
+  return success();
+}
+
+int64_t GuardOp::flops() { return 0; }
+OpClass GuardOp::costClass() { return OpClass::optimizer; }
+Precision GuardOp::precisionClass() { return Precision::Exact; }
+/// What is refused must leave the old value as it is: it is never rounded on its way.
+bool GuardOp::takesBf16(unsigned) {
+  auto isBF16 = [](Value v) { return build::typeOf(v).getElementType().isBF16(); };
+  return isBF16(getFresh()) && isBF16(getOld());
+}
+SmallVector<unsigned> GuardOp::overwritableOperands(unsigned) { return {1, 2}; }
+
+SmallVector<int64_t> GuardOp::rowWiseShape() {
+  return SmallVector<int64_t>(build::shapeOf(getKept()));
+}
+RowForm GuardOp::operandForm(unsigned operand) {
+  return operand == 0 ? RowForm::Scalar : RowForm::Tile;
+}
+
+void GuardOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
+                       MutableArrayRef<RowValue> out) {
+  out[0] = e.select(in[0], in[1], in[2]);
+}
 
 } // namespace hydra

@@ -1,4 +1,4 @@
-// The parameter update.
+// What updates of parameters share: the norm of all gradients, and the guard of new values.
 #ifndef HYDRA_OPTIMIZER_OPS_TD
 #define HYDRA_OPTIMIZER_OPS_TD
 
@@ -10,32 +10,28 @@ class Hydra_OptimizerOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
-def AdamWOp : Hydra_OptimizerOp<"adamw", [DeclareOpInterfaceMethods<RowWiseOpInterface,
-                                                                     ["operandForm"]>]> {
-  let summary = "decoupled AdamW on one tensor";
-  let description = [{
-    `%p1, %m1, %v1 = hydra.adamw %p, %m, %v, %g, %lr, %step, %scale beta1 = … beta2 = … eps = …
-    wd = … lr_scale = …`: with t = step (i32, first is 1), g' = scale g, rate = lr_scale lr:
-
-    ```
-    m1 = beta1 m + (1 - beta1) g'      v1 = beta2 v + (1 - beta2) g'²
-    p1 = p - rate wd p - rate (m1 / (1 - beta1^t)) / (sqrt(v1 / (1 - beta2^t)) + eps)
-    ```
-    `scale []` is optional (1). models.md section 1.3; Loshchilov and Hutter 2019.
-  }];
-  let arguments = (ins Hydra_Value:$p, Hydra_Value:$m, Hydra_Value:$v, Hydra_Value:$g,
-                       Hydra_Value:$lr, Hydra_Value:$step, Optional<Hydra_Value>:$scale,
-                       Hydra_Real:$beta1, Hydra_Real:$beta2, Hydra_Real:$eps, Hydra_Real:$wd,
-                       Hydra_Real:$lr_scale);
-  let results = (outs Hydra_Value:$p1, Hydra_Value:$m1, Hydra_Value:$v1);
-  let authoredResults = "3";
-}
+/// The update of one tensor, element by element.
+class Hydra_UpdateOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_OptimizerOp<mnemonic, traits # [
+        DeclareOpInterfaceMethods<OptimizerOpInterface>,
+        DeclareOpInterfaceMethods<RowWiseOpInterface, ["operandForm"]>]>;
 
 def GlobalNormOp : Hydra_OptimizerOp<"global_norm"> {
   let summary = "the square root of the sum of all squared elements";
   let description = [{ `%n = hydra.global_norm %g0, %g1, …`: `n []` in f32. }];
   let arguments = (ins Variadic<Hydra_Value>:$tensors);
   let results = (outs Hydra_Value:$norm);
+}
+
+def GuardOp : Hydra_OptimizerOp<"guard", [DeclareOpInterfaceMethods<RowWiseOpInterface,
+                                                                     ["operandForm"]>]> {
+  let summary = "the new value where an update is applied, else the old one, bit for bit";
+  let description = [{
+    `%kept = hydra.guard %ok, %new, %old`: `ok []` i1, the others of one type. `hydra-optimizer` puts it
+    behind every new value of a step, with one `ok` for all of them.
+  }];
+  let arguments = (ins Hydra_Value:$ok, Hydra_Value:$fresh, Hydra_Value:$old);
+  let results = (outs Hydra_Value:$kept);
 }
 
 #endif // HYDRA_OPTIMIZER_OPS_TD

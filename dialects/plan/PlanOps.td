@@ -93,12 +93,15 @@ def ViewOp : Plan_Op<"view", [Pure]> {
 
 def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
   let summary = "a parameter or state: named, initialised, saved in checkpoints";
-  let arguments = (ins StrAttr:$name, StrAttr:$kind, Plan_Buffer:$buffer, Hydra_InitAttr:$init,
-                       OptionalAttr<StrAttr>:$group, OptionalAttr<StrAttr>:$moment_of,
-                       OptionalAttr<StrAttr>:$rounds);
+  let description = [{
+    `plan.variable moment "wq.m" = %m init #hydra.init<zeros> of "wq" : memref<…>`: its role, and the
+    variable that it belongs to.
+  }];
+  let arguments = (ins StrAttr:$name, Hydra_VariableRole:$role, Plan_Buffer:$buffer,
+                       Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
+                       OptionalAttr<StrAttr>:$owner);
   let assemblyFormat = [{
-    custom<Word>($kind) $name `=` $buffer `init` $init (`group` $group^)? (`moment` `of` $moment_of^)?
-    (`rounds` $rounds^)?
+    $role $name `=` $buffer `init` $init (`group` $group^)? (`of` $owner^)?
     attr-dict `:` type($buffer)
   }];
 }
@@ -141,11 +144,16 @@ def OuterOp : Plan_Op<"outer", [Pure, HasParent<"KernelOp">]> {
 def ProgramOp : Plan_Op<"program", [HasParent<"PlanModuleOp">, Symbol, SingleBlock, NoTerminator,
                                     NoRegionArguments]> {
   let summary = "a sequence of blocks that runs as a whole";
-  let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<I64Attr, "1">:$streams,
+  let description = [{
+    A program of role `count` stands in front of the one of role `accumulate` whose labels it counts.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       DefaultValuedAttr<Hydra_ProgramRole, "::hydra::ProgramRole::custom">:$role,
+                       DefaultValuedAttr<I64Attr, "1">:$streams,
                        OptionalAttr<I64Attr>:$live_bytes, OptionalAttr<I64Attr>:$transient_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`streams` $streams^)? (`live` $live_bytes^)? (`transient` $transient_bytes^)?
+    $sym_name (`role` $role^)? (`streams` $streams^)? (`live` $live_bytes^)? (`transient` $transient_bytes^)?
     $body attr-dict
   }];
   let hasRegionVerifier = 1;
@@ -163,8 +171,9 @@ def InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
 
 def OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
   let summary = "a buffer that is valid when the program has ended";
-  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer);
-  let assemblyFormat = "$name `=` $buffer attr-dict `:` type($buffer)";
+  let description = [{ `of "wq"`: it is the gradient of that parameter. }];
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, OptionalAttr<StrAttr>:$gradient_of);
+  let assemblyFormat = "$name `=` $buffer (`of` $gradient_of^)? attr-dict `:` type($buffer)";
 }
 
 //===-- Blocks ------------------------------------------------------------------------------===//

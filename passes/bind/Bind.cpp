@@ -267,21 +267,35 @@ private:
     if (programs.empty())
       return success();
     SmallVector<EntryOp> originals(model.getBody().getOps<EntryOp>());
-    SmallVector<std::pair<StringRef, EntryOp>> chosen;
+    struct Chosen {
+      StringRef name;
+      EntryOp entry;
+      ProgramRoleAttr role;
+    };
+    SmallVector<Chosen> chosen;
     StringSet<> names;
     for (StringRef text : programs) {
-      auto [name, target] = text.split(':');
+      auto [label, target] = text.split(':');
+      auto [name, roleName] = label.split('@');
+      ProgramRoleAttr role;
+      if (!roleName.empty()) {
+        std::optional<ProgramRole> known = symbolizeProgramRole(roleName);
+        if (known != ProgramRole::eval && known != ProgramRole::generate)
+          return model.emitOpError() << "program '" << name << "' has the role '" << roleName
+                                     << "'; expected eval or generate";
+        role = ProgramRoleAttr::get(&getContext(), *known);
+      }
       auto [entryName, dims] = target.split(':');
       if (name.empty() || entryName.empty())
         return model.emitOpError() << "cannot read the program '" << text
-                                   << "'; expected NAME:ENTRY or NAME:ENTRY:DIM=VALUE";
+                                   << "'; expected NAME[@ROLE]:ENTRY[:DIM=VALUE]...";
       auto entry = model.lookupSymbol<EntryOp>(entryName);
       if (!entry)
         return model.emitOpError() << "@" << model.getSymName() << " has no entry '" << entryName
                                    << "' for the program '" << name << "'";
       if (!names.insert(name).second)
         return model.emitOpError() << "program '" << name << "' is given twice";
-      chosen.push_back({name, entry});
+      chosen.push_back({name, entry, role});
       while (!dims.empty()) {
         StringRef dim;
         std::tie(dim, dims) = dims.split(':');
@@ -290,8 +304,12 @@ private:
       }
     }
     OpBuilder b = OpBuilder::atBlockEnd(&model.getBody().front());
-    for (auto [name, entry] : chosen)
-      cast<EntryOp>(b.clone(*entry)).setSymName(name);
+    for (const Chosen &program : chosen) {
+      auto entry = cast<EntryOp>(b.clone(*program.entry));
+      entry.setSymName(program.name);
+      if (program.role)
+        entry.setRoleAttr(program.role);
+    }
     for (EntryOp entry : originals)
       entry.erase();
     return success();

@@ -459,18 +459,22 @@ private:
       return failure();
     products += walk.products;
 
-    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
+    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end()),
+        parameters;
     SmallVector<Value> values(end.getOutputs());
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
       Value gradient = BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
-      names.push_back(b.getStringAttr("grad." + param.getSymName()));
+      names.push_back(b.getStringAttr(ReturnOp::gradientName(param.getSymName())));
+      parameters.push_back(FlatSymbolRefAttr::get(param));
       values.push_back(gradient);
     }
     values.append(end.getUpdates().begin(), end.getUpdates().end());
     end.getValuesMutable().assign(values);
     end.setOutputNamesAttr(b.getArrayAttr(names));
+    if (!parameters.empty())
+      end.setGradientsAttr(b.getArrayAttr(parameters));
     entry.setStage("grad");
     eraseDead(body);
     return success();

@@ -1,6 +1,12 @@
-// hydra-optimizer: adds AdamW updates to differentiated programs.
+// hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/group/RowLoss.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -10,6 +16,45 @@ namespace hydra {
 #include "passes/Passes.h.inc"
 
 namespace {
+
+/// The state that counts updates.
+constexpr StringLiteral kUpdateCount = "step";
+/// Where no norm is computed, the losses of a step over micro-batches add up here.
+constexpr StringLiteral kLossSum = "loss.sum";
+
+/// What a program returns besides gradients.
+struct Outputs {
+  SmallVector<Attribute> names, updated;
+  SmallVector<Value> values, updates;
+
+  static Outputs of(ReturnOp end) {
+    Outputs outputs;
+    const size_t named =
+        end.getOutputNames().size() - (end.getGradients() ? end.getGradients()->size() : 0);
+    outputs.names.assign(end.getOutputNames().begin(), end.getOutputNames().begin() + named);
+    llvm::append_range(outputs.values, end.getOutputs().take_front(named));
+    llvm::append_range(outputs.updated, end.getUpdated());
+    llvm::append_range(outputs.updates, end.getUpdates());
+    return outputs;
+  }
+  void give(OpBuilder &b, StringRef name, Value value) {
+    names.push_back(b.getStringAttr(name));
+    values.push_back(value);
+  }
+  void set(Operation *variable, Value value) {
+    updated.push_back(FlatSymbolRefAttr::get(SymbolTable::getSymbolName(variable)));
+    updates.push_back(value);
+  }
+  void returnFrom(ReturnOp end) const {
+    Builder b(end.getContext());
+    SmallVector<Value> all = values;
+    llvm::append_range(all, updates);
+    end.getValuesMutable().assign(all);
+    end.setOutputNamesAttr(b.getArrayAttr(names));
+    end.setUpdatedAttr(b.getArrayAttr(updated));
+    end.removeGradientsAttr();
+  }
+};
 
 struct Optimizer : impl::OptimizerBase<Optimizer> {
   using OptimizerBase::OptimizerBase;
@@ -23,8 +68,10 @@ struct Optimizer : impl::OptimizerBase<Optimizer> {
     if (failed(entries) || failed(checkOptions()))
       return signalPassFailure();
     for (EntryOp entry : *entries)
-      if (failed(extend(entry)))
+      if (failed(checkEntry(entry)) || failed(accum == 1 ? train(entry) : accumulate(entry)))
         return signalPassFailure();
+    if (accum > 1 && failed(apply(entries->front())))
+      return signalPassFailure();
   }
 
 private:
@@ -34,77 +81,49 @@ private:
     return model.emitOpError() << "accum is " << accum.getValue() << "; expected at least 1";
   }
 
-  LogicalResult extend(EntryOp entry) {
+  LogicalResult checkEntry(EntryOp entry) {
     if (!entry.getStage() || *entry.getStage() != "grad")
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " is not differentiated; run hydra-differentiate first";
     if (model.getBody().getOps<ParamOp>().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
-    if (accum == 1) {
-      ReturnOp end = entry.getReturn();
-      OpBuilder b(end);
-      Outputs outputs = takeOutputs(end);
-      entry.setStage("train");
-      return update(b, entry, outputs, [&](ParamOp param) {
-        return end.getOutput(("grad." + param.getSymName()).str());
-      });
-    }
-    return splitAccumulation(entry);
+    for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
+      if (name == "lr" || name == kUpdateCount || name == "clip")
+        return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
+    return success();
   }
 
-  struct Outputs {
-    SmallVector<Attribute> names, updated;
-    SmallVector<Value> values, updates;
-    void give(OpBuilder &b, StringRef name, Value value) {
-      names.push_back(b.getStringAttr(name));
-      values.push_back(value);
-    }
-    void set(Operation *variable, Value value) {
-      updated.push_back(FlatSymbolRefAttr::get(SymbolTable::getSymbolName(variable)));
-      updates.push_back(value);
-    }
-  };
+  //===-- Variables -------------------------------------------------------------------------===//
 
-  /// What the program returns besides gradients.
-  Outputs takeOutputs(ReturnOp end) {
-    Outputs outputs;
-    for (auto [name, value] : llvm::zip(end.getOutputNames(), end.getOutputs()))
-      if (!cast<StringAttr>(name).getValue().starts_with("grad.")) {
-        outputs.names.push_back(name);
-        outputs.values.push_back(value);
-      }
-    llvm::append_range(outputs.updated, end.getUpdated());
-    llvm::append_range(outputs.updates, end.getUpdates());
-    return outputs;
-  }
-
-  static void setReturn(OpBuilder &b, ReturnOp end, Outputs &outputs) {
-    SmallVector<Value> values = outputs.values;
-    llvm::append_range(values, outputs.updates);
-    end.getValuesMutable().assign(values);
-    end.setOutputNamesAttr(b.getArrayAttr(outputs.names));
-    end.setUpdatedAttr(b.getArrayAttr(outputs.updated));
-  }
-
-  /// The state of that name, created with zeros behind all other variables if new.
-  FailureOr<StateOp> state(Twine name, RankedTensorType type, Location loc) {
+  /// The state of that name, created behind all other variables if new.
+  FailureOr<StateOp> state(Twine name, RankedTensorType type, Location loc, InitAttr init,
+                           VariableRole role, StringAttr owner = {}) {
     std::string text = name.str();
     if (Operation *existing = model.lookupSymbol(text)) {
       auto found = dyn_cast<StateOp>(existing);
-      if (found && found.getBoundType() == type)
+      if (found && found.getBoundType() == type && found.getRole() == role)
         return found;
       return existing->emitOpError() << "@" << text << " has the name of optimizer state; expected "
                                      << "hydra.state of " << type;
     }
     OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
-    auto init = InitAttr::get(&getContext(), "zeros", {});
     return StateOp::create(b, loc, b.getStringAttr(text), b.getI64ArrayAttr(type.getShape()),
                            TypeAttr::get(type.getElementType()), init, StringAttr(), Attribute(),
-                           StringAttr());
+                           owner, VariableRoleAttr::get(&getContext(), role));
+  }
+  InitAttr zeros() { return InitAttr::get(&getContext(), "zeros", {}); }
+  FailureOr<StateOp> sumOverStep(Twine name, Location loc) {
+    return state(name, RankedTensorType::get({}, Float32Type::get(&getContext())), loc, zeros(),
+                 VariableRole::step_sum);
   }
 
-  Value read(OpBuilder &b, Operation *variable, RankedTensorType type) {
-    return UseOp::create(b, variable->getLoc(), type, SymbolTable::getSymbolName(variable));
+  static RankedTensorType typeOf(Operation *variable) {
+    auto param = dyn_cast<ParamOp>(variable);
+    return param ? param.getBoundType() : cast<StateOp>(variable).getBoundType();
+  }
+  static Value read(OpBuilder &b, Operation *variable) {
+    return UseOp::create(b, variable->getLoc(), typeOf(variable),
+                         SymbolTable::getSymbolName(variable));
   }
 
   FailureOr<GroupOp> groupOf(ParamOp param) {
@@ -115,6 +134,8 @@ private:
     return param.emitOpError() << "@" << param.getSymName() << " belongs to the optimizer group @"
                                << name << ", which the model does not declare";
   }
+
+  //===-- A step ----------------------------------------------------------------------------===//
 
   /// min(1, clip / (norm + 1e-6)), or 1 when clip is not positive: models.md section 1.3.
   Value clipScale(OpBuilder &b, Location loc, Value norm, Value clip) {
@@ -127,96 +148,278 @@ private:
     return SelectOp::create(b, loc, wanted, ratio, one);
   }
 
-  /// Adds the scalars and the updates of all parameters, and sets the return.
-  LogicalResult update(OpBuilder &b, EntryOp entry, Outputs outputs,
+  /// Whether a number is finite: neither infinite nor no number.
+  static Value isFinite(OpBuilder &b, Location loc, Value x) {
+    Value size = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
+    constexpr double most = std::numeric_limits<float>::max();
+    return CompareOp::create(b, loc, size, build::constant(b, loc, x.getType(), most),
+                             b.getStringAttr("le"));
+  }
+
+  /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for all
+  /// that is updated already. `loss` guards where no norm is computed.
+  LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = withPhase(entry.getLoc(), Phase::optimizer);
-    for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (name == "lr" || name == "step" || name == "clip")
-        return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     auto scalar = RankedTensorType::get({}, b.getF32Type());
     Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
-    Value step = entry.addArgument("step", RankedTensorType::get({}, b.getI32Type()), loc,
-                                   b.getI64IntegerAttr(1));
     SmallVector<ParamOp> params(model.getBody().getOps<ParamOp>());
     SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
-    Value scale;
+    Value scale, ok, applied;
+    auto guardBy = [&](Value number) {
+      ok = isFinite(b, loc, number);
+      applied = build::cast(b, loc, ok, b.getF32Type());
+    };
     if (clip) {
       Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
       Value norm = GlobalNormOp::create(b, loc, gradients);
       scale = clipScale(b, loc, norm, limit);
       outputs.give(b, "grad_norm", norm);
+      guardBy(norm);
+    } else {
+      // Known before the backward pass, so that updates can stand right behind their gradients.
+      OpBuilder::InsertionGuard here(b);
+      b.setInsertionPointAfterValue(loss);
+      guardBy(loss);
     }
+    outputs.give(b, "applied", applied);
+    auto guarded = [&](Location at, Value fresh, Value old) -> Value {
+      return GuardOp::create(b, at, ok, fresh, old);
+    };
+    for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
+      Operation *variable = model.lookupSymbol(cast<FlatSymbolRefAttr>(symbol));
+      value = guarded(withPhase(value.getLoc(), Phase::optimizer), value, read(b, variable));
+    }
+
+    const auto i32 = RankedTensorType::get({}, b.getI32Type());
+    Value count;
+    auto updateCount = [&]() -> Value {
+      if (!count)
+        count = UseOp::create(b, loc, i32, kUpdateCount);
+      return count;
+    };
     for (auto [param, gradient] : llvm::zip(params, gradients)) {
       FailureOr<GroupOp> group = groupOf(param);
       if (failed(group))
         return failure();
       Location at = withPhase(param.getLoc(), Phase::optimizer);
-      RankedTensorType type = param.getBoundType();
-      auto moment = RankedTensorType::get(type.getShape(), b.getF32Type());
-      FailureOr<StateOp> m = state(param.getSymName() + ".m", moment, at);
-      FailureOr<StateOp> v = state(param.getSymName() + ".v", moment, at);
-      if (failed(m) || failed(v))
-        return failure();
-      auto step1 =
-          AdamWOp::create(b, at, read(b, param, type), read(b, *m, moment), read(b, *v, moment),
-                          gradient, lr, step, scale, group->getBeta1Attr(), group->getBeta2Attr(),
-                          group->getEpsAttr(), group->getWdAttr(), group->getLrScaleAttr());
-      outputs.set(param, step1.getP1());
-      outputs.set(*m, step1.getM1());
-      outputs.set(*v, step1.getV1());
+      const auto *optimizer = GroupOp::lookupOptimizer(&getContext(), group->getOptimizer());
+      DictionaryAttr settings = group->getSettings();
+      SmallVector<Operation *> variables{param};
+      for (const OptimizerState &own : optimizer->states(param.getBoundType(), settings)) {
+        FailureOr<StateOp> kept =
+            state(param.getSymName() + "." + own.name, own.type, at,
+                  InitAttr::get(&getContext(), own.init, {}), VariableRole::moment,
+                  param.getSymNameAttr());
+        if (failed(kept))
+          return failure();
+        variables.push_back(*kept);
+      }
+      SmallVector<Value> old =
+          llvm::map_to_vector(variables, [&](Operation *variable) { return read(b, variable); });
+      SmallVector<Value> fresh = optimizer->buildUpdate(b, at,
+                                                        {.parameter = old.front(),
+                                                         .gradient = gradient,
+                                                         .states = SmallVector<Value>(
+                                                             llvm::drop_begin(old)),
+                                                         .rate = lr,
+                                                         .updateCount = updateCount,
+                                                         .scale = scale,
+                                                         .settings = settings});
+      for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
+        outputs.set(variable, guarded(at, after, before));
       ++updates;
     }
-    setReturn(b, entry.getReturn(), outputs);
+    return count ? countUpdate(b, loc, count, ok, outputs) : success();
+  }
+
+  /// Only updates that are applied count.
+  LogicalResult countUpdate(OpBuilder &b, Location loc, Value count, Value ok, Outputs &outputs) {
+    FailureOr<StateOp> counter =
+        state(kUpdateCount, build::typeOf(count), loc,
+              InitAttr::get(&getContext(), "constant", {Builder(&getContext()).getI64IntegerAttr(1)}), VariableRole::update_count);
+    if (failed(counter))
+      return failure();
+    Value next = AddOp::create(b, loc, count, build::constant(b, loc, count.getType(), 1.0));
+    outputs.set(*counter, GuardOp::create(b, loc, ok, next, count));
     return success();
   }
 
-  /// `accumulate` adds to gradient state, `apply` uses and clears it.
-  LogicalResult splitAccumulation(EntryOp entry) {
+  LogicalResult train(EntryOp entry) {
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
-    Outputs outputs = takeOutputs(end);
+    Outputs outputs = Outputs::of(end);
+    auto gradientOf = [&](ParamOp param) { return end.getGradient(param.getSymNameAttr()); };
+    if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
+      return failure();
+    entry.setStage("train");
+    outputs.returnFrom(end);
+    return success();
+  }
+
+  //===-- A step over micro-batches ---------------------------------------------------------===//
+
+  /// The program of one micro-batch: adds its gradients to state, and keeps what the model updates
+  /// apart until the update is applied.
+  LogicalResult accumulate(EntryOp entry) {
+    ReturnOp end = entry.getReturn();
+    if (failed(divideByWholeStep(entry)))
+      return failure();
+    OpBuilder b(end);
+    Outputs outputs = Outputs::of(end);
+    for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
+      FailureOr<StateOp> next = pendingOf(cast<FlatSymbolRefAttr>(symbol).getAttr());
+      if (failed(next))
+        return failure();
+      entry.walk([&](UseOp use) {
+        if (use.getVariableAttr() == symbol)
+          use.setVariable(next->getSymName());
+      });
+      symbol = FlatSymbolRefAttr::get(*next);
+    }
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
       Location at = withPhase(param.getLoc(), Phase::optimizer);
-      Value gradient = end.getOutput(("grad." + param.getSymName()).str());
-      RankedTensorType type =
-          RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
-      FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at);
+      Value gradient = end.getGradient(param.getSymNameAttr());
+      auto type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
+      FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at, zeros(),
+                                     VariableRole::gradient, param.getSymNameAttr());
       if (failed(sum))
         return failure();
       Value share = build::scale(b, at, build::cast(b, at, gradient, b.getF32Type()), 1.0 / accum);
-      outputs.set(*sum, AddOp::create(b, at, read(b, *sum, type), share));
+      outputs.set(*sum, AddOp::create(b, at, read(b, *sum), share));
+      sums[param] = *sum;
     }
-    setReturn(b, end, outputs);
-    // Phases have a name behind a point.
-    auto [stem, phase] = entry.getSymName().split('.');
-    entry.setSymName(phase.empty() ? "accumulate" : ("accumulate." + phase).str());
+    if (!clip) {
+      Location loc = withPhase(entry.getLoc(), Phase::optimizer);
+      FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
+      if (failed(sum))
+        return failure();
+      outputs.set(*sum, AddOp::create(b, loc, read(b, *sum), end.getOutput("loss")));
+      stepSums.insert(*sum);
+    }
+    outputs.returnFrom(end);
+    entry.setSymName(nameIn(entry, "accumulate"));
     entry.setStage("accumulate");
-    if (auto existing = model.lookupSymbol<EntryOp>("apply")) {
-      if (existing.getStage() == "apply")
-        return success();
-      return existing.emitOpError("has the name of the program that applies accumulated gradients");
-    }
+    return success();
+  }
 
-    b.setInsertionPointAfter(entry);
-    auto none = b.getArrayAttr({});
-    auto apply =
-        EntryOp::create(b, entry.getLoc(), b.getStringAttr("apply"), none, none, none, none, none,
-                        b.getStringAttr("apply"), b.getDenseI64ArrayAttr({}), WalkAttr());
-    b.setInsertionPointToEnd(&apply.getBody().emplaceBlock());
-    auto applyEnd = ReturnOp::create(b, entry.getLoc(), ValueRange(), none, none);
-    b.setInsertionPoint(applyEnd);
-    Outputs cleared;
-    DenseMap<Operation *, Value> sums;
-    for (ParamOp param : model.getBody().getOps<ParamOp>()) {
-      auto sum = model.lookupSymbol<StateOp>((param.getSymName() + ".grad").str());
-      sums[param] = read(b, sum, sum.getBoundType());
-      cleared.set(sum, build::constant(b, sum.getLoc(), sum.getBoundType(), 0.0));
+  /// What a program of a step is called: the phases of a run differ behind a point.
+  static std::string nameIn(EntryOp entry, StringRef what) {
+    StringRef phase = entry.getSymName().split('.').second;
+    return phase.empty() ? what.str() : (what + "." + phase).str();
+  }
+
+  /// The copy of a variable that the micro-batches of a step update.
+  FailureOr<StateOp> pendingOf(StringAttr name) {
+    Operation *variable = model.lookupSymbol(name);
+    auto init = variable->getAttrOfType<InitAttr>("init");
+    FailureOr<StateOp> next = state(name.getValue() + ".next", typeOf(variable), variable->getLoc(),
+                                    init, VariableRole::copy, name);
+    if (succeeded(next))
+      pending[variable] = *next;
+    return next;
+  }
+
+  /// Lets losses divide by the labels that count in the whole step, divided by the number of
+  /// micro-batches, which a program before the first of them sums up.
+  LogicalResult divideByWholeStep(EntryOp entry) {
+    llvm::MapVector<Value, SmallVector<CountedLossOpInterface>> losses; // by their labels
+    entry.walk([&](CountedLossOpInterface loss) {
+      if (!loss.getCount())
+        losses[loss.getLabels()].push_back(loss);
+    });
+    if (losses.empty())
+      return success();
+    Location loc = entry.getLoc();
+    OpBuilder b(entry);
+    SmallVector<StateOp> counts;
+    for (size_t i = 0; i < losses.size(); ++i) {
+      FailureOr<StateOp> count = sumOverStep("labels." + Twine(i), loc);
+      if (failed(count))
+        return failure();
+      counts.push_back(*count);
+      stepSums.insert(*count);
     }
-    return update(b, apply, cleared, [&](ParamOp param) { return sums[param]; });
+    // The program is what of this one leads to the labels.
+    IRMapping mapping;
+    auto counter = cast<EntryOp>(b.clone(*entry, mapping));
+    counter.setSymName(nameIn(entry, "count"));
+    counter.setStage("count");
+    OpBuilder inside(counter.getReturn());
+    Outputs sums;
+    for (auto [labels, count] : llvm::zip(llvm::make_first_range(losses), counts)) {
+      Value there = mapping.lookup(labels);
+      Value flat = build::reshape(inside, loc, there, {build::typeOf(there).getNumElements()});
+      Value here = RowLoss::countOf(inside, loc, flat);
+      sums.set(count, AddOp::create(inside, loc, read(inside, count), here));
+    }
+    sums.returnFrom(counter.getReturn());
+    for (auto mark : llvm::make_early_inc_range(counter.getBody().getOps<BoundaryOp>()))
+      mark.erase();
+    eraseDead(counter.getBody().front());
+    for (unsigned i = counter.getBody().getNumArguments(); i-- > 0;)
+      if (counter.getBody().getArgument(i).use_empty())
+        counter.eraseArgument(i);
+
+    b.setInsertionPointToStart(&entry.getBody().front());
+    for (auto [list, count] : llvm::zip(llvm::make_second_range(losses), counts)) {
+      Value total = read(b, count);
+      Value one = build::constant(b, loc, total.getType(), 1.0);
+      Value parts = build::constant(b, loc, total.getType(), static_cast<double>(accum));
+      Value share = DivOp::create(b, loc, MaxOp::create(b, loc, total, one), parts);
+      for (CountedLossOpInterface loss : list)
+        loss.divideBy(share);
+    }
+    return success();
+  }
+
+  /// The program that uses and clears what the micro-batches have left.
+  LogicalResult apply(EntryOp first) {
+    if (model.lookupSymbol("apply"))
+      return model.lookupSymbol("apply")->emitOpError(
+          "has the name of the program that applies accumulated gradients");
+    OpBuilder b(&getContext());
+    b.setInsertionPointAfter(first);
+    auto none = b.getArrayAttr({});
+    auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none, none,
+                                 none, b.getStringAttr("apply"), ProgramRoleAttr(),
+                                 b.getDenseI64ArrayAttr({}), WalkAttr());
+    b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
+    auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
+    b.setInsertionPoint(end);
+    Outputs outputs, cleared;
+    Value loss;
+    auto clear = [&](StateOp sum) {
+      cleared.set(sum, build::constant(b, sum.getLoc(), sum.getBoundType(), 0.0));
+      return read(b, sum);
+    };
+    DenseMap<Operation *, Value> gradients;
+    for (ParamOp param : model.getBody().getOps<ParamOp>())
+      gradients[param] = clear(sums[param]);
+    for (StateOp sum : stepSums) {
+      Value value = clear(sum);
+      if (sum.getSymName() == kLossSum)
+        loss = value;
+    }
+    for (auto [variable, next] : pending)
+      outputs.set(variable, read(b, next));
+    if (failed(update(b, entry, outputs, loss, [&](ParamOp param) { return gradients[param]; })))
+      return failure();
+    // What was refused is forgotten.
+    for (auto [i, next] : llvm::enumerate(llvm::make_second_range(pending)))
+      outputs.set(next, outputs.updates[i]);
+    llvm::append_range(cleared.updated, outputs.updated);
+    llvm::append_range(cleared.updates, outputs.updates);
+    cleared.names = outputs.names;
+    cleared.values = outputs.values;
+    cleared.returnFrom(end);
+    return success();
   }
 
   ModelOp model;
+  DenseMap<Operation *, StateOp> sums;               ///< of gradients, by parameter
+  llvm::MapVector<Operation *, StateOp> pending;     ///< by the variable that it may become
+  llvm::SetVector<StateOp> stepSums;                 ///< that a step clears at its end
 };
 
 } // namespace

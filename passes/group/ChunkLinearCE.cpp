@@ -87,7 +87,7 @@ private:
         classes % aligned != 0 && padded != classes && !build::typeOf(s.w).getElementType().isF32())
       s.w = PadOp::create(b, loc, s.w, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
                           b.getI64IntegerAttr(padded - classes));
-    s.share = RowLoss::shareOfRow(b, loc, s.labels);
+    s.share = RowLoss::shareOfRow(b, loc, s.labels, op.getCount());
     Value loss, dw;
     SmallVector<Value> losses, dx;
     for (int64_t start = 0; start < rows; start += size) {

@@ -84,7 +84,7 @@ private:
     Location loc = op.getLoc();
     RowLoss rows = rowLoss(b, loc, op.getLogits(), op.getLabels());
     Value lse = rows.logSumExp();
-    Value share = RowLoss::shareOfRow(b, loc, rows.labels);
+    Value share = RowLoss::shareOfRow(b, loc, rows.labels, op.getCount());
     SmallVector<Value> results{
         MulOp::create(b, loc, build::sum(b, loc, rows.losses(lse), {0}), share)};
     if (op.getSaving())
@@ -96,7 +96,7 @@ private:
     Location loc = op.getLoc();
     RowLoss rows = rowLoss(b, loc, op.getLogits(), op.getLabels());
     Value lse = build::reshape(b, loc, op.getLse(), build::shapeOf(rows.labels));
-    Value share = RowLoss::shareOfRow(b, loc, rows.labels);
+    Value share = RowLoss::shareOfRow(b, loc, rows.labels, op.getCount());
     Value weight = build::cast(b, loc, op.getDloss(), b.getF32Type()); // the loss is f32
     Value gradient = rows.gradient(lse, MulOp::create(b, loc, weight, share));
     RankedTensorType type = build::typeOf(op.getDlogits());

@@ -25,14 +25,21 @@ Value RowLoss::validRows(OpBuilder &b, Location loc, Value labels) {
   return CompareOp::create(b, loc, labels, ignored, b.getStringAttr("ne"));
 }
 
-Value RowLoss::shareOfRow(OpBuilder &b, Location loc, Value labels) {
+Value RowLoss::countOf(OpBuilder &b, Location loc, Value labels) {
   auto type = RankedTensorType::get(build::shapeOf(labels), b.getF32Type());
   Value counted =
       SelectOp::create(b, loc, validRows(b, loc, labels), build::constant(b, loc, type, 1.0),
                        build::constant(b, loc, type, 0.0));
-  Value valid = build::sum(b, loc, counted, {0});
-  Value one = build::constant(b, loc, valid.getType(), 1.0);
-  return DivOp::create(b, loc, one, MaxOp::create(b, loc, valid, one));
+  return build::sum(b, loc, counted, {0});
+}
+
+Value RowLoss::shareOfRow(OpBuilder &b, Location loc, Value labels, Value count) {
+  auto one = [&] { return build::constant(b, loc, RankedTensorType::get({}, b.getF32Type()), 1.0); };
+  if (!count) {
+    Value valid = countOf(b, loc, labels);
+    count = MaxOp::create(b, loc, valid, one());
+  }
+  return DivOp::create(b, loc, one(), count);
 }
 
 Value RowLoss::logSumExp() const {

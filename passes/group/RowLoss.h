@@ -19,8 +19,11 @@ struct RowLoss {
   /// `weight (e^(logits - lse) - onehot(label))` on rows that count, 0 on others: `[T, V]`.
   mlir::Value gradient(mlir::Value lse, mlir::Value weight) const;
 
-  /// 1 / (number of rows that count, at least 1): `[]`.
-  static mlir::Value shareOfRow(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels);
+  /// The number of rows that count: `[]`, f32.
+  static mlir::Value countOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels);
+  /// 1 / (what the loss divides by): `[]`. Null `count`: the rows that count, at least 1.
+  static mlir::Value shareOfRow(mlir::OpBuilder &b, mlir::Location loc, mlir::Value labels,
+                                mlir::Value count);
 
 private:
   /// A value of every row `[T]`, repeated over its columns.

@@ -32,11 +32,12 @@ public:
     placeSideBySide(model);
     for (Operation &op : model.getBody().front()) {
       if (auto param = dyn_cast<ParamOp>(op))
-        addVariable(param, "param", param.getBoundType(), param.getInit(),
+        addVariable(param, VariableRole::parameter, param.getBoundType(), param.getInit(),
                     b.getStringAttr(param.getGroup().value_or("default")), StringAttr(),
-                    StringAttr(), plan::Category::param);
+                    plan::Category::param);
       else if (auto state = dyn_cast<StateOp>(op))
-        addState(model, state);
+        addVariable(state, state.getRole(), state.getBoundType(), state.getInit(), StringAttr(),
+                    state.getOwnerAttr(), categoryOf(state));
     }
   }
 
@@ -49,8 +50,10 @@ public:
   plan::ProgramOp program(EntryOp entry) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&module.getBody().front());
-    auto program = plan::ProgramOp::create(b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
-                                           b.getI64IntegerAttr(1), IntegerAttr(), IntegerAttr());
+    auto program = plan::ProgramOp::create(
+        b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
+        ProgramRoleAttr::get(b.getContext(), entry.programRole()), b.getI64IntegerAttr(1),
+        IntegerAttr(), IntegerAttr());
     if (!firstProgram)
       firstProgram = program;
     return program;
@@ -134,17 +137,24 @@ public:
   size_t kernelCount() const { return kernels.size(); }
 
 private:
-  void addState(ModelOp model, StateOp state) {
-    StringRef name = state.getSymName();
-    auto [owner, suffix] = name.rsplit('.');
-    bool moment = (suffix == "m" || suffix == "v") && model.lookupSymbol<ParamOp>(owner);
+  /// What the bytes of state are for, in memory reports.
+  static plan::Category categoryOf(StateOp state) {
     using plan::Category;
-    const Category category = moment              ? Category::opt_state
-                              : state.getRounds() ? Category::param
-                              : suffix == "grad"  ? Category::grad
-                                                  : Category::act_state;
-    addVariable(state, "state", state.getBoundType(), state.getInit(), StringAttr(),
-                moment ? b.getStringAttr(owner) : StringAttr(), state.getRoundsAttr(), category);
+    switch (state.getRole()) {
+    case VariableRole::parameter:
+      return Category::param;
+    case VariableRole::moment:
+    case VariableRole::update_count:
+      return Category::opt_state;
+    case VariableRole::gradient:
+      return Category::grad;
+    case VariableRole::copy:
+      return state.isCopyOfParameter() ? Category::param : Category::act_state;
+    case VariableRole::state:
+    case VariableRole::step_sum:
+      return Category::act_state;
+    }
+    llvm_unreachable("role of a variable");
   }
 
   /// One buffer for each concatenation of parameters, or copies of them, that needs no bytes of its
@@ -174,15 +184,14 @@ private:
                                   plan::Segment::persistent, category, IntegerAttr());
   }
 
-  void addVariable(Operation *op, StringRef kind, RankedTensorType type, InitAttr init,
-                   StringAttr group, StringAttr momentOf, StringAttr rounds,
-                   plan::Category category) {
+  void addVariable(Operation *op, VariableRole role, RankedTensorType type, InitAttr init,
+                   StringAttr group, StringAttr owner, plan::Category category) {
     StringAttr name = SymbolTable::getSymbolName(op);
     Value &buffer = variables[name];
     if (!buffer)
       buffer = addBuffer(type, category, op->getLoc());
-    plan::VariableOp::create(b, op->getLoc(), name, b.getStringAttr(kind), buffer, init, group,
-                             momentOf, rounds);
+    plan::VariableOp::create(b, op->getLoc(), name, VariableRoleAttr::get(b.getContext(), role),
+                             buffer, init, group, owner);
   }
 
   /// Named after the operations inside, numbered.
@@ -376,9 +385,9 @@ private:
       if (auto end = dyn_cast<ReturnOp>(use.getOwner()))
         if (use.getOperandNumber() < end.getOutputNames().size()) {
           StringRef name = cast<StringAttr>(end.getOutputNames()[use.getOperandNumber()]);
-          return name.starts_with("grad.") ? Category::grad
-                 : name == "logits"        ? Category::logits
-                                           : Category::other;
+          return end.gradientOf(use.getOperandNumber()) ? Category::grad
+                 : name == "logits"                      ? Category::logits
+                                                         : Category::other;
         }
     ScopeAttr scope = scopeOf(v.getLoc());
     if (scope && scope.getPhase() != Phase::forward)
@@ -795,9 +804,12 @@ private:
     SmallVector<Value> outputs = llvm::map_to_vector(end.getOutputs(), detached);
     for (auto [from, to] : moves)
       copy(end.getLoc(), from, to);
-    for (auto [name, buffer] :
-         llvm::zip(end.getOutputNames().getAsValueRange<StringAttr>(), outputs))
-      plan::OutputOp::create(b, end.getLoc(), b.getStringAttr(name), buffer);
+    for (auto [i, name, buffer] :
+         llvm::enumerate(end.getOutputNames().getAsRange<StringAttr>(), outputs)) {
+      FlatSymbolRefAttr parameter = end.gradientOf(i);
+      plan::OutputOp::create(b, end.getLoc(), name, buffer,
+                             parameter ? parameter.getAttr() : StringAttr());
+    }
   }
 
   PlanWriter &plan;

@@ -60,7 +60,7 @@ private:
     Value x = build::reshape(b, loss.getLoc(), projection->x, shape);
     auto fused =
         LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
-                                     /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
+                                     loss.getCount(), /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
                                      /*reduced_reduction=*/UnitAttr());
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();

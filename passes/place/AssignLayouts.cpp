@@ -63,7 +63,7 @@ private:
       if (!use)
         return {};
       auto state = dyn_cast<StateOp>(use.lookup());
-      if (state && !state.getRounds())
+      if (state && !state.isCopyOfParameter())
         return {};
       names.push_back(use.getVariableAttr().getAttr());
     }

@@ -2,6 +2,8 @@
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -78,9 +80,16 @@ private:
   static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
     DenseSet<Operation *> buffers;
     auto module = program->getParentOfType<plan::PlanModuleOp>();
-    for (auto variable : module.getBody().getOps<plan::VariableOp>())
-      if (variable.getKind() == "param" || variable.getMomentOf() || variable.getRounds())
+    llvm::StringSet<> parameters;
+    for (auto variable : module.getBody().getOps<plan::VariableOp>()) {
+      const VariableRole role = variable.getRole();
+      if (role == VariableRole::parameter)
+        parameters.insert(variable.getName());
+      const bool copied =
+          role == VariableRole::copy && parameters.contains(variable.getOwner().value_or(""));
+      if (role == VariableRole::parameter || role == VariableRole::moment || copied)
         buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
+    }
     return buffers;
   }
 

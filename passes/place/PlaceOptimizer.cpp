@@ -16,30 +16,68 @@ struct PlaceOptimizer : impl::PlaceOptimizerBase<PlaceOptimizer> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      for (auto &[update, readers] : findUpdates(entry))
-        place(update, readers.getArrayRef());
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      Updates updates = findUpdates(entry);
+      llvm::SmallPtrSet<Operation *, 32> seen;
+      for (auto &[update, readers] : updates) {
+        if (seen.contains(update))
+          continue;
+        SmallVector<Operation *> group = groupOf(update, updates);
+        seen.insert(group.begin(), group.end());
+        place(group, updates);
+      }
+    }
   }
 
 private:
-  void place(Operation *update, ArrayRef<Operation *> readers) {
+  using Updates = llvm::MapVector<Operation *, llvm::SetVector<Operation *>>;
+
+  /// An update, with the operation of an optimizer that it guards the results of, and what else does:
+  /// one that reads an old value, and of which nothing but updates reads the results.
+  static SmallVector<Operation *> groupOf(Operation *update, const Updates &updates) {
+    for (Value operand : update->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || updates.contains(maker) ||
+          llvm::none_of(maker->getOperands(),
+                        [&](Value v) {
+                          return v.getDefiningOp<UseOp>() &&
+                                 llvm::is_contained(update->getOperands(), v);
+                        }) ||
+          !llvm::all_of(maker->getUsers(), [&](Operation *user) { return updates.contains(user); }))
+        continue;
+      llvm::SetVector<Operation *> users(maker->user_begin(), maker->user_end());
+      SmallVector<Operation *> group = users.takeVector();
+      group.push_back(maker);
+      llvm::sort(group, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      return group;
+    }
+    return {update};
+  }
+
+  void place(ArrayRef<Operation *> group, const Updates &updates) {
     // Behind what it reads, and behind who still reads the old value.
     Operation *last = nullptr;
     auto after = [&](Operation *op) {
-      if (!last || last->isBeforeInBlock(op))
+      if (!llvm::is_contained(group, op) && (!last || last->isBeforeInBlock(op)))
         last = op;
     };
-    for (Value operand : update->getOperands())
-      if (Operation *producer = operand.getDefiningOp(); producer && !isa<UseOp>(producer))
-        after(producer);
-    for (Operation *reader : readers)
-      after(reader);
-    if (!last || !last->isBeforeInBlock(update) || last->getNextNode() == update)
+    for (Operation *op : group) {
+      for (Value operand : op->getOperands())
+        if (Operation *producer = operand.getDefiningOp(); producer && !isa<UseOp>(producer))
+          after(producer);
+      if (auto it = updates.find(op); it != updates.end())
+        for (Operation *reader : it->second)
+          after(reader);
+    }
+    Operation *first = group.front();
+    if (!last || !last->isBeforeInBlock(first) || last->getNextNode() == first)
       return; // a reader behind it: it is written elsewhere and copied, as before
-    update->moveAfter(last);
-    for (Value operand : update->getOperands()) // reading a variable can be anywhere before
-      if (auto use = operand.getDefiningOp<UseOp>(); use && update->isBeforeInBlock(use))
-        use->moveBefore(update);
+    for (Operation *op : llvm::reverse(group))
+      op->moveAfter(last);
+    for (Operation *op : group)
+      for (Value operand : op->getOperands()) // reading a variable can be anywhere before
+        if (auto use = operand.getDefiningOp<UseOp>(); use && first->isBeforeInBlock(use))
+          use->moveBefore(first);
     ++placed;
   }
 };

@@ -73,7 +73,7 @@ private:
     b.setInsertionPointAfter(param);
     copy = StateOp::create(b, param.getLoc(), b.getStringAttr(nameOf(param)), param.getShape(),
                            b.getBF16Type(), param.getInit(), StringAttr(), Attribute(),
-                           param.getSymNameAttr());
+                           param.getSymNameAttr(), VariableRole::copy);
     return copy;
   }
 

@@ -294,8 +294,8 @@ private:
       operand.set(build::cast(builder, operand.get().getLoc(), operand.get(), element));
     };
     MutableArrayRef<OpOperand> operands = end->getOpOperands();
-    for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
-      if (StringRef parameter = name; parameter.consume_front("grad."))
+    for (unsigned i = 0; i < end.getOutputNames().size(); ++i)
+      if (FlatSymbolRefAttr parameter = end.gradientOf(i))
         castTo(operands[i], model.lookupSymbol(parameter));
     for (auto [i, name] : llvm::enumerate(end.getUpdated().getAsValueRange<FlatSymbolRefAttr>()))
       castTo(operands[end.getOutputNames().size() + i], model.lookupSymbol(name));
@@ -437,12 +437,9 @@ private:
     auto type = TypeAttr::get(BFloat16Type::get(model.getContext()));
     for (ParamOp param : model.getBody().getOps<ParamOp>())
       param.setDtypeAttr(type);
-    model.walk([&](AdamWOp update) {
-      for (Value moment : {update.getM(), update.getV()})
-        if (auto use = moment.getDefiningOp<UseOp>())
-          if (auto state = dyn_cast<StateOp>(use.lookup()))
-            state.setDtypeAttr(type);
-    });
+    for (StateOp state : model.getBody().getOps<StateOp>())
+      if (state.getRole() == VariableRole::moment && isa<FloatType>(state.getDtype()))
+        state.setDtypeAttr(type);
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -138,6 +139,24 @@ void writePlan(const std::filesystem::path &path, const PlanFile &plan) {
   support::AtomicFile output(path);
   output.write(plan.bytes());
   output.commit();
+}
+
+bool trainsOnBatches(const planfile::Program &program) {
+  return program.role() == planfile::ProgramRole::train ||
+         program.role() == planfile::ProgramRole::accumulate;
+}
+
+std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan) {
+  const auto isPhase = [&](uint32_t program) {
+    return plan.phases() && std::any_of(plan.phases()->begin(), plan.phases()->end(),
+                                        [&](const planfile::TrainingPhase *phase) {
+                                          return phase->program() == program;
+                                        });
+  };
+  for (uint32_t i = 0; i < plan.programs()->size(); ++i)
+    if (trainsOnBatches(*plan.programs()->Get(i)) && !isPhase(i))
+      return i;
+  return std::nullopt;
 }
 
 support::DType dtypeOf(const planfile::Tensor &tensor) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ void sealPlan(std::span<std::byte> file);
 /// all. Throws Error, also for a plan that breaks a rule.
 void writePlan(const std::filesystem::path &path, const planfile::PlanT &plan);
 void writePlan(const std::filesystem::path &path, const PlanFile &plan);
+
+/// The program that runs for each batch of a step, behind all phases; nothing where none trains.
+std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan);
+/// Whether a program runs for each batch of a training step.
+bool trainsOnBatches(const planfile::Program &program);
 
 /// The same type in the runtime's terms.
 support::DType dtypeOf(const planfile::Tensor &tensor);

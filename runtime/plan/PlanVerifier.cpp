@@ -3,6 +3,7 @@
 
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/ContentVerifier.h"
+#include "runtime/plan/PlanFile.h"
 #include "runtime/plan/ProgramVerifier.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/plan/VerifyPath.h"
@@ -181,7 +182,9 @@ private:
     const Tensor &to = persistentTensor(path, copy.tensor());
     const Tensor &from = persistentTensor(path, source.tensor());
     if (!std::ranges::equal(*to.shape(), *from.shape()))
-      failAt(path, "parameter {} has another shape", source.name()->string_view());
+      failAt(path, "{} has another shape", source.name()->string_view());
+    if (to.dtype() == from.dtype())
+      return;
     for (const Tensor *tensor : {&to, &from})
       if (tensor->dtype() != DType::f32 && tensor->dtype() != DType::bf16)
         failAt(path, "{} has elements of {}; expected f32 or bf16", tensor->name()->string_view(),
@@ -195,26 +198,41 @@ private:
       const Path path(root, "variables", i);
       const Variable &variable = *variables.Get(i);
       names.add(path, "name", *variable.name());
-      checkEnum(path, "kind", variable.kind());
+      checkEnum(path, "role", variable.role());
       checkInitializer(Path(path, "initializer"), *variable.initializer(),
                        persistentTensor(path, variable.tensor()));
-      const bool isParam = variable.kind() == VariableKind::param;
-      if (variable.group() && !isParam)
+      if (variable.group() && variable.role() != VariableRole::parameter)
         failAt(Path(path, "group"), "belongs to a state; only parameters have one");
-      const auto checkOwner = [&](const char *field, int32_t owner, const char *what) {
-        const Path ownerPath(path, field);
-        checkOptionalIndex(ownerPath, "variable", owner, variables);
-        if (owner < 0)
-          return;
-        if (isParam)
-          failAt(ownerPath, "belongs to a parameter; only states are {}", what);
-        if (variables.Get(owner)->kind() != VariableKind::param)
-          failAt(ownerPath, "variable {} is no parameter", owner);
-      };
-      checkOwner("moment_of", variable.moment_of(), "moments");
-      checkOwner("rounded_from", variable.rounded_from(), "copies");
-      if (variable.rounded_from() >= 0)
-        checkCopy(Path(path, "rounded_from"), variable, *variables.Get(variable.rounded_from()));
+      checkOwner(Path(path, "owner"), variable);
+    }
+  }
+
+  void checkOwner(const Path &path, const Variable &variable) {
+    const auto &variables = *plan.variables();
+    checkOptionalIndex(path, "variable", variable.owner(), variables);
+    const Variable *owner =
+        variable.owner() < 0 ? nullptr : variables.Get(static_cast<uint32_t>(variable.owner()));
+    const char *role = EnumNameVariableRole(variable.role());
+    switch (variable.role()) {
+    case VariableRole::parameter:
+    case VariableRole::state:
+    case VariableRole::update_count:
+    case VariableRole::step_sum:
+      if (owner)
+        failAt(path, "belongs to a variable of role {}, which has none", role);
+      return;
+    case VariableRole::moment:
+    case VariableRole::gradient:
+      if (!owner || owner->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
+      return;
+    case VariableRole::copy:
+      if (!owner)
+        failAt(path, "is not given; a copy needs it");
+      if (owner->role() != VariableRole::parameter && owner->role() != VariableRole::state)
+        failAt(path, "variable {} is neither parameter nor state", variable.owner());
+      checkCopy(path, variable, *owner);
+      return;
     }
   }
 
@@ -347,27 +365,71 @@ private:
     for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i) {
       const Path path(root, "programs", i);
       names.add(path, "name", *programs.Get(i)->name());
+      checkEnum(path, "role", programs.Get(i)->role());
+      checkGradients(path, *programs.Get(i));
       verifyProgram(plan, *programs.Get(i), path);
       verifyContents(plan, *programs.Get(i), path);
     }
     const Path path(root, "accumulation");
     if (plan.accumulation() < 1)
       failAt(path, "0 runs make no step; expected 1 or more");
-    if (plan.accumulation() > 1 && !(names.contains("accumulate") && names.contains("apply")))
+    const auto has = [&](ProgramRole role) {
+      return std::any_of(programs.begin(), programs.end(),
+                         [&](const Program *program) { return program->role() == role; });
+    };
+    if (plan.accumulation() > 1 && !(has(ProgramRole::accumulate) && has(ProgramRole::apply)))
       failAt(path, "{} needs the programs accumulate and apply", plan.accumulation());
+    checkCounting();
     checkPhases();
+  }
+
+  void checkGradients(const Path &program, const Program &entry) {
+    for (flatbuffers::uoffset_t i = 0; i < entry.outputs()->size(); ++i) {
+      const Path output(program, "outputs", i), path(output, "gradient_of");
+      const int32_t of = entry.outputs()->Get(i)->gradient_of();
+      checkOptionalIndex(path, "variable", of, *plan.variables());
+      if (of >= 0 &&
+          plan.variables()->Get(static_cast<uint32_t>(of))->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter", of);
+    }
+  }
+
+  /// Programs that count stand before who uses their sums, and take nothing else.
+  void checkCounting() {
+    const auto &programs = *plan.programs();
+    for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i) {
+      const Program &counter = *programs.Get(i);
+      if (counter.role() != ProgramRole::count)
+        continue;
+      const Path path(root, "programs", i);
+      if (i + 1 == programs.size() || programs.Get(i + 1)->role() != ProgramRole::accumulate)
+        failAt(path, "counts for no program of role accumulate behind it");
+      const auto &there = *programs.Get(i + 1)->inputs();
+      for (flatbuffers::uoffset_t k = 0; k < counter.inputs()->size(); ++k) {
+        const Input &input = *counter.inputs()->Get(k);
+        if (std::none_of(there.begin(), there.end(), [&](const Input *other) {
+              return isSameInput(input, *other) && hasSameShape(input, *other);
+            }))
+          failAt(Path(path, "inputs", k), "{} is no input of the program {}",
+                 input.name()->string_view(), programs.Get(i + 1)->name()->string_view());
+      }
+    }
+  }
+
+  bool isSameInput(const Input &x, const Input &y) const {
+    const Tensor &s = *plan.tensors()->Get(x.tensor()), &t = *plan.tensors()->Get(y.tensor());
+    return x.name()->string_view() == y.name()->string_view() && x.kind() == y.kind() &&
+           x.limit() == y.limit() && x.ignored() == y.ignored() && s.dtype() == t.dtype() &&
+           s.shape()->size() == t.shape()->size();
+  }
+  bool hasSameShape(const Input &x, const Input &y) const {
+    return std::ranges::equal(*plan.tensors()->Get(x.tensor())->shape(),
+                              *plan.tensors()->Get(y.tensor())->shape());
   }
 
   void checkPhases() {
     if (!plan.phases() || plan.phases()->size() == 0)
       return;
-    const std::string_view name = plan.accumulation() > 1 ? "accumulate" : "train";
-    const Program *train = nullptr;
-    for (const Program *program : *plan.programs())
-      if (program->name()->string_view() == name)
-        train = program;
-    if (!train)
-      failAt(Path(root, "phases"), "need the program {}", name);
     uint64_t last = 0;
     for (flatbuffers::uoffset_t i = 0; i < plan.phases()->size(); ++i) {
       const Path path(root, "phases", i);
@@ -377,19 +439,28 @@ private:
       if (phase.last_step() <= last)
         failAt(Path(path, "last_step"), "{} is not behind step {}", phase.last_step(), last);
       last = phase.last_step();
-      if (!sameInputs(*plan.programs()->Get(phase.program()), *train))
-        failAt(Path(path, "program"), "has other inputs than the program {}", name);
+    }
+    const std::optional<uint32_t> main = mainTrainingProgram(plan);
+    if (!main)
+      failAt(Path(root, "phases"), "need the program {}",
+             plan.accumulation() > 1 ? "accumulate" : "train");
+    const Program &train = *plan.programs()->Get(*main);
+    for (flatbuffers::uoffset_t i = 0; i < plan.phases()->size(); ++i) {
+      const Path path(root, "phases", i);
+      const Program &program = *plan.programs()->Get(plan.phases()->Get(i)->program());
+      if (program.role() != train.role())
+        failAt(Path(path, "program"), "{} has the role {}; expected {}",
+               program.name()->string_view(), EnumNameProgramRole(program.role()),
+               EnumNameProgramRole(train.role()));
+      if (!sameInputs(program, train))
+        failAt(Path(path, "program"), "has other inputs than the program {}",
+               train.name()->string_view());
     }
   }
 
   /// Whether two programs take the same values, if not as many of them.
   bool sameInputs(const Program &a, const Program &b) const {
-    const auto same = [&](const Input *x, const Input *y) {
-      const Tensor &s = *plan.tensors()->Get(x->tensor()), &t = *plan.tensors()->Get(y->tensor());
-      return x->name()->string_view() == y->name()->string_view() && x->kind() == y->kind() &&
-             x->limit() == y->limit() && x->ignored() == y->ignored() && s.dtype() == t.dtype() &&
-             s.shape()->size() == t.shape()->size();
-    };
+    const auto same = [&](const Input *x, const Input *y) { return isSameInput(*x, *y); };
     return std::equal(a.inputs()->begin(), a.inputs()->end(), b.inputs()->begin(),
                       b.inputs()->end(), same);
   }

@@ -120,6 +120,13 @@ void Batch::write(Executor &executor) const {
     executor.write(entry.input->tensor(), entry.values);
 }
 
+void Batch::write(Executor &executor, const Program &other) const {
+  for (const Input *input : *other.inputs())
+    for (const Entry &entry : entries)
+      if (entry.input->name()->string_view() == input->name()->string_view())
+        executor.write(input->tensor(), entry.values);
+}
+
 uint64_t hydra::runtime::tokensPerRun(const Plan &plan, const Program &program) {
   for (const Input *input : *program.inputs())
     if (input->kind() == InputKind::tokens)

@@ -44,6 +44,8 @@ public:
 
   /// To the device. Before each run: the program may reuse the bytes of its inputs.
   void write(Executor &executor) const;
+  /// The same values to another program, for each of its inputs that of the same name.
+  void write(Executor &executor, const planfile::Program &other) const;
 
 private:
   struct Entry {

@@ -31,14 +31,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
+/// Had no count of updates: every step was one.
+constexpr int kFormatWithoutCount = 1;
 constexpr const char *kManifest = "checkpoint.json";
 constexpr const char *kTemporary = ".saving-"; // followed by the name of the checkpoint
 constexpr const char *kHash = "hash";          // of the rest of the manifest
 
 /// The files of a checkpoint, in the order they are written.
 constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
-const char *fileOf(const Variable &variable) { return kTensorFiles[variable.moment_of() >= 0]; }
+const char *fileOf(const Variable &variable) {
+  return kTensorFiles[variable.role() == VariableRole::moment ||
+                      variable.role() == VariableRole::update_count];
+}
 
 std::string nameOf(int64_t step) { return fmt::format("step-{:08}", step); }
 
@@ -75,12 +80,9 @@ json identityOf(const PlanFile &file) {
   json symbols = json::object(), inputs = json::object();
   for (const KeyValue *symbol : *plan.header()->symbols())
     symbols[symbol->key()->str()] = symbol->value()->str();
-  for (const Program *program : *plan.programs()) {
-    const std::string_view name = program->name()->string_view();
-    if (name == "train" || name == "accumulate")
-      for (const Input *input : *program->inputs())
-        inputs[input->name()->str()] = shapeOf(*plan.tensors()->Get(input->tensor()));
-  }
+  if (const auto program = mainTrainingProgram(plan))
+    for (const Input *input : *plan.programs()->Get(*program)->inputs())
+      inputs[input->name()->str()] = shapeOf(*plan.tensors()->Get(input->tensor()));
   return {{"model", plan.header()->model()->str()},
           {"precision", plan.header()->precision()->str()},
           {"accumulation", plan.accumulation()},
@@ -328,7 +330,7 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   for (const char *name : kTensorFiles) {
     std::vector<const Variable *> variables;
     for (const Variable *variable : *file.plan().variables())
-      if (!isCopy(*variable) && fileOf(*variable) == name)
+      if (isSaved(*variable) && fileOf(*variable) == name)
         variables.push_back(variable);
     writeTensors(temporary.path / name, target, file, executor, variables, metadataOf(file, &state),
                  &hashes);
@@ -383,7 +385,8 @@ Checkpoint::Checkpoint(const fs::path &path, const PlanFile &file) : file(file),
     directory = present.rbegin()->second;
   }
   const ManifestReader manifest(directory / kManifest);
-  if (const int64_t format = manifest.integer("format", 1, INT32_MAX); format != kFormat)
+  format = manifest.integer("format", 1, INT32_MAX);
+  if (format != kFormat && format != kFormatWithoutCount)
     fail("{}: checkpoint format {}; expected {}", shownPath(directory), format, kFormat);
   checkIdentity(directory, file, manifest.object("plan"));
   constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
@@ -402,6 +405,13 @@ void Checkpoint::restore(Executor &executor) const {
   for (const char *name : kTensorFiles)
     files.emplace(name, directory / name);
   const auto valuesOf = [&](const Variable &variable) {
+    if (format == kFormatWithoutCount && variable.role() == VariableRole::update_count) {
+      const auto next = static_cast<double>(training.step + 1);
+      const hydra::support::DType dtype = dtypeOf(*tensors.Get(variable.tensor()));
+      std::vector<std::byte> count(hydra::support::byteSize(dtype));
+      hydra::support::fromDoubles(dtype, std::span(&next, 1), count);
+      return count;
+    }
     const GivenTensors &from = files.at(fileOf(variable));
     const std::string_view name = variable.name()->string_view();
     std::vector<std::byte> values = from.values(name, *tensors.Get(variable.tensor()));
@@ -415,17 +425,17 @@ void Checkpoint::restore(Executor &executor) const {
   };
   // Everything is checked before anything is changed.
   for (const Variable *variable : *file.plan().variables())
-    if (!isCopy(*variable))
+    if (isSaved(*variable))
       valuesOf(*variable);
   for (const Variable *variable : *file.plan().variables())
-    if (!isCopy(*variable))
+    if (isSaved(*variable))
       writeVariable(file.plan(), executor, *variable, valuesOf(*variable));
 }
 
 void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor) {
   std::vector<const Variable *> parameters;
   for (const Variable *variable : *file.plan().variables())
-    if (variable->kind() == VariableKind::param)
+    if (variable->role() == VariableRole::parameter)
       parameters.push_back(variable);
   writeTensors(path, path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
 }

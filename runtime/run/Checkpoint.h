@@ -83,6 +83,7 @@ private:
   const PlanFile &file;
   std::filesystem::path directory;
   TrainingState training;
+  int64_t format = 0;
   std::map<std::string, std::string> hashes; // by tensor
 };
 

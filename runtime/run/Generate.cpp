@@ -18,7 +18,7 @@ namespace support = hydra::support;
 
 namespace {
 
-/// Program `logits`: tokens [B, S] in, scores [B, S, V] out.
+/// The program of role `generate`, usually `logits`: tokens [B, S] in, scores [B, S, V] out.
 struct ScoreProgram {
   uint32_t index = 0;
   const Input *input = nullptr;
@@ -32,7 +32,7 @@ ScoreProgram findScores(const PlanFile &file) {
   const auto &programs = *plan.programs();
   for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i) {
     const Program &program = *programs.Get(i);
-    if (program.name()->string_view() != "logits")
+    if (program.role() != ProgramRole::generate)
       continue;
     ScoreProgram found{.index = i};
     for (const Input *input : *program.inputs())

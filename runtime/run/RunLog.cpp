@@ -115,6 +115,10 @@ void RunLog::step(const StepReport &report) {
   });
 }
 
+void RunLog::skipped(int64_t step, const std::string &reason) {
+  write(lineOf(ordered_json{{"event", "skipped"}, {"step", step}, {"reason", reason}}));
+}
+
 void RunLog::heldOut(int64_t step, double loss) {
   write(lineOf(ordered_json{{"event", "eval"}, {"step", step}, {"held_out_loss", loss}}));
   addEvents([&](report::TensorBoardWriter &to) { to.scalar("eval/held_out_loss", step, loss); });

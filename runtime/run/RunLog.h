@@ -17,7 +17,8 @@ namespace hydra::runtime {
 
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
 /// `event`: `start`, `step` (loss, learning_rate, grad_norm, step_ms, data_ms, tokens_per_second),
-/// `eval` (held_out_loss in nats per token), `checkpoint`, `end`.
+/// `skipped` (reason: the update of that step was refused), `eval` (held_out_loss in nats per token),
+/// `checkpoint`, `end`.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
@@ -34,6 +35,7 @@ public:
   void start(const std::string &plan, const std::string &model, int64_t firstStep, int64_t lastStep,
              uint64_t tokensPerStep);
   void step(const StepReport &report);
+  void skipped(int64_t step, const std::string &reason);
   void heldOut(int64_t step, double loss);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   /// `reason`: `done`, `signal` or `error`.

@@ -102,17 +102,22 @@ void Session::makeTrainingParts() {
         early.push_back({last, part(phase->program())});
       begin = last;
     }
-  parts.push_back(part(programNamed(plan.accumulation() == 1 ? "train" : "accumulate")));
+  const std::optional<uint32_t> main = mainTrainingProgram(plan);
+  if (!main)
+    fail("{}: a train plan, but it has no program {}", file.origin(),
+         plan.accumulation() == 1 ? "train" : "accumulate");
+  parts.push_back(part(*main));
   if (plan.accumulation() > 1)
-    parts.push_back(makePart(programNamed("apply"), false, nullptr));
-  eval = makePart(programNamed("eval"), true, options.text ? &options.text->heldOut() : nullptr);
+    parts.push_back(makePart(programOf(ProgramRole::apply, "apply"), false, nullptr));
+  eval = makePart(programOf(ProgramRole::eval, "eval"), true,
+                  options.text ? &options.text->heldOut() : nullptr);
 }
 
 void Session::setValues() {
   if (given) {
     std::set<std::string, std::less<>> known;
     for (const Variable *variable : *file.plan().variables())
-      if (!isCopy(*variable))
+      if (isSaved(*variable))
         known.insert(variable->name()->str());
     for (const Program *program : *file.plan().programs())
       for (const Input *input : *program->inputs())
@@ -129,7 +134,7 @@ void Session::setValues() {
     weights.emplace(*options.weights);
     std::set<std::string, std::less<>> known;
     for (const Variable *variable : *file.plan().variables())
-      if (!isCopy(*variable))
+      if (isSaved(*variable))
         known.insert(variable->name()->str());
     weights->checkNames(known);
     if (!hasParameters(file, *weights))
@@ -138,10 +143,10 @@ void Session::setValues() {
   setVariables(file, executor, weights ? &*weights : given.get(), seed());
 }
 
-uint32_t Session::programNamed(std::string_view name) const {
+uint32_t Session::programOf(ProgramRole role, std::string_view name) const {
   const auto &programs = *file.plan().programs();
   for (flatbuffers::uoffset_t i = 0; i < programs.size(); ++i)
-    if (programs.Get(i)->name()->string_view() == name)
+    if (programs.Get(i)->role() == role)
       return i;
   fail("{}: a train plan, but it has no program {}", file.origin(), name);
 }
@@ -150,10 +155,12 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
                                 uint64_t runs) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
-  int64_t loss = -1, norm = -1;
+  int64_t loss = -1, norm = -1, applied = -1;
   for (const Output *output : *program.outputs()) {
     if (output->name()->string_view() == "grad_norm")
       norm = output->tensor();
+    if (output->name()->string_view() == "applied")
+      applied = output->tensor();
     if (output->name()->string_view() == "loss" &&
         plan.tensors()->Get(output->tensor())->shape()->size() == 0)
       loss = output->tensor();
@@ -161,7 +168,10 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
   if (needsLoss && loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(),
          shown(program.name()->string_view()));
-  Part part{index, {}, loss, norm};
+  const bool counts =
+      index > 0 && program.role() == ProgramRole::accumulate &&
+      plan.programs()->Get(index - 1)->role() == ProgramRole::count;
+  Part part{index, {}, loss, norm, applied, counts ? int64_t{index} - 1 : -1};
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
   for (uint64_t i = 0; i < batches; ++i)
@@ -183,8 +193,13 @@ Cost Session::cost() const {
   const Cost &one = *programs.Get(nextPart().program)->cost();
   const uint64_t runs = file.plan().accumulation();
   const Cost last = parts.size() > 1 ? *programs.Get(parts[1].program)->cost() : Cost();
-  return {runs * one.flops() + last.flops(), runs * one.bytes() + last.bytes(),
-          static_cast<double>(runs) * one.microseconds() + last.microseconds()};
+  const int64_t counting = nextPart().count;
+  const Cost count =
+      counting >= 0 ? *programs.Get(static_cast<uint32_t>(counting))->cost() : Cost();
+  return {runs * (count.flops() + one.flops()) + last.flops(),
+          runs * (count.bytes() + one.bytes()) + last.bytes(),
+          static_cast<double>(runs) * (count.microseconds() + one.microseconds()) +
+              last.microseconds()};
 }
 
 uint64_t Session::tokens() const {
@@ -198,6 +213,18 @@ void Session::drawInputs(Part &part, uint64_t draw) {
   for (Batch &batch : part.batches)
     batch.advance(draw++);
   waited += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void Session::countLabels(Part &part) {
+  const Program &program = *file.plan().programs()->Get(static_cast<uint32_t>(part.count));
+  const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
+  for (uint64_t i = 0; i < runs; ++i) {
+    if (i % ahead == 0)
+      drawInputs(part, nextBatch() + i);
+    sound = false;
+    part.batches[i % ahead].write(executor, program);
+    executor.run(static_cast<uint32_t>(part.count));
+  }
 }
 
 double Session::runPart(const Part &part, uint64_t batch) {
@@ -256,28 +283,49 @@ double Session::advance() {
   waited = 0;
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
+  if (part.count >= 0)
+    countLabels(part);
+  const bool drawn = part.count >= 0 && ahead == runs; // all of them are there still
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
-    if (i % ahead == 0)
+    if (i % ahead == 0 && !drawn)
       drawInputs(part, nextBatch() + i);
     sound = false;
     loss += runPart(part, i % ahead);
   }
   if (parts.size() > 1)
     runPart(parts[1], 0);
-  const int64_t normTensor = parts.size() > 1 ? parts[1].gradientNorm : part.gradientNorm;
+  const Part &updating = parts.size() > 1 ? parts[1] : part;
+  const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;
   norm.reset();
   if (normTensor >= 0)
     norm = readScalar(static_cast<uint32_t>(normTensor));
   loss /= static_cast<double>(runs);
   ++step;
-  if (trainPlan) {
+  refused.reset();
+  if (updating.applied >= 0 && readScalar(static_cast<uint32_t>(updating.applied)) == 0.0)
+    noteRefusal(loss);
+  else if (trainPlan) {
+    refusals = 0;
     checkFinite("loss", loss);
     checkFinite("gradient norm", norm.value_or(0.0));
   }
   sound = true;
   return trainPlan ? loss : 0.0;
+}
+
+void Session::noteRefusal(double loss) {
+  // More than a scale of losses takes from its largest value to 1.
+  constexpr int64_t mostRefusals = 32;
+  const bool byNorm = norm && !std::isfinite(*norm);
+  refused = fmt::format("the {} is {}", byNorm ? "gradient norm" : "loss", byNorm ? *norm : loss);
+  if (++refusals < mostRefusals)
+    return;
+  sound = true; // nothing has changed since the last update
+  fail("step {}: {}; so it was in the {} steps before, none of which was an update; all parameters "
+       "are as they were",
+       step, *refused, refusals - 1);
 }
 
 void Session::checkFinite(std::string_view what, double value) {
@@ -292,7 +340,7 @@ void Session::checkFinite(std::string_view what, double value) {
   size_t bad = 0, count = 0;
   std::string first;
   for (const Variable *variable : *file.plan().variables()) {
-    if (variable->kind() != VariableKind::param)
+    if (variable->role() != VariableRole::parameter)
       continue;
     ++count;
     if (!isFinite(file, executor, *variable) && bad++ == 0)
@@ -343,7 +391,7 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
   if (session.trains()) {
     infos.push_back({"losses", support::DType::F32, {lossCount}});
     for (const Variable *variable : *plan.variables())
-      if (!isCopy(*variable))
+      if (isSaved(*variable))
         entries.push_back({variable->name()->str(), variable->tensor()});
   } else {
     for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())

@@ -78,6 +78,8 @@ public:
   double dataSeconds() const { return waited; }
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.
   std::optional<double> gradientNorm() const { return norm; }
+  /// Why the last step changed no parameter and no state; nothing when it was applied.
+  const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
   const Scalars &schedules() const { return scalars; }
   /// For a checkpoint.
@@ -93,9 +95,16 @@ private:
     std::vector<Batch> batches;
     int64_t loss;
     int64_t gradientNorm; ///< the tensor of that output, or -1
+    int64_t applied;      ///< the tensor that says whether a step was applied, or -1
+    int64_t count;        ///< the program that counts labels before, or -1
   };
 
-  uint32_t programNamed(std::string_view name) const;
+  /// Throws Error when there is none of that role; `name` says which one would do.
+  uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;
+  /// Sums up the labels that count in all batches of the step. Draws them.
+  void countLabels(Part &part);
+  /// Notes that the update of a step was refused; throws Error after too many in a row.
+  void noteRefusal(double loss);
   /// `runs`: of the program in a step.
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
   /// The batches of the part become those from number `draw` on.
@@ -133,6 +142,8 @@ private:
   std::vector<EarlyPart> early; // in place of train at first
   std::optional<Part> eval;
   std::optional<double> norm, previousNorm; // of the last step, and the one before
+  std::optional<std::string> refused; // the last step, and why
+  int64_t refusals = 0;               // in a row
   double waited = 0;
   int64_t step = 0;
   bool sound = true;

@@ -37,7 +37,7 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
       phases += fmt::format("{} to step {}, ",
                             plan.programs()->Get(phase->program())->name()->string_view(),
                             phase->last_step());
-    table.add({"phases", phases + (plan.accumulation() > 1 ? "then accumulate" : "then train")});
+    table.add({"phases", phases + "then " + plan.programs()->Get(*mainTrainingProgram(plan))->name()->str()});
   }
   table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
                                    bytesText(executor.arenaBytes()),

@@ -26,11 +26,8 @@ const Input &tokensOf(const Plan &plan, const Program &program) {
 
 /// Those of a step of training, behind all phases.
 const Input &trainingTokens(const Plan &plan) {
-  for (const Program *program : *plan.programs()) {
-    const std::string_view name = program->name()->string_view();
-    if (name == "train" || name == "accumulate")
-      return tokensOf(plan, *program);
-  }
+  if (const auto program = mainTrainingProgram(plan))
+    return tokensOf(plan, *plan.programs()->Get(*program));
   fail("--data: the plan is not one that trains on tokens [B, S]");
 }
 

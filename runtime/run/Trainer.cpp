@@ -64,7 +64,7 @@ private:
       result.signal = folder ? StopSignal::received() : 0;
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.
-      if (folder && (last || isDue(options.saveEvery)))
+      if (folder && (last || (isDue(options.saveEvery) && !session.refusal())))
         save(last);
       if (last ? result.signal == 0 : isDue(options.evalEvery))
         evaluate();
@@ -80,7 +80,9 @@ private:
     report.learningRate = session.schedules().value("lr", session.steps());
     const Clock::time_point begin = Clock::now();
     report.loss = session.advance();
-    prune();
+    const std::optional<std::string> refusal = session.refusal();
+    if (!refusal)
+      prune();
     report.seconds = secondsSince(begin);
     report.dataSeconds = session.dataSeconds();
     report.step = session.steps();
@@ -89,6 +91,10 @@ private:
     losses.push_back({report.step, report.loss});
     log.step(report);
     progress.step(report);
+    if (refusal) {
+      log.skipped(report.step, *refusal);
+      progress.note(fmt::format("step {}  update skipped: {}", report.step, *refusal));
+    }
   }
 
   void evaluate() {

@@ -106,14 +106,19 @@ std::vector<std::byte> converted(std::span<const std::byte> values, support::DTy
 
 } // namespace
 
-bool hydra::runtime::isCopy(const Variable &variable) { return variable.rounded_from() >= 0; }
+bool hydra::runtime::isCopy(const Variable &variable) {
+  return variable.role() == VariableRole::copy;
+}
+bool hydra::runtime::isSaved(const Variable &variable) {
+  return !isCopy(variable) && variable.role() != VariableRole::step_sum;
+}
 
 void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const Variable &variable,
                                    std::span<const std::byte> values) {
   executor.write(variable.tensor(), values);
   for (const Variable *copy : *plan.variables()) {
     if (!isCopy(*copy) ||
-        plan.variables()->Get(static_cast<uint32_t>(copy->rounded_from())) != &variable)
+        plan.variables()->Get(static_cast<uint32_t>(copy->owner())) != &variable)
       continue;
     executor.write(copy->tensor(),
                    converted(values, dtypeOf(*plan.tensors()->Get(variable.tensor())),
@@ -124,23 +129,28 @@ void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const V
 void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
                                   const GivenTensors *given, uint64_t seed) {
   const Plan &plan = file.plan();
-  // By VariableKind: a name that the file has.
+  const auto isParameter = [](const Variable &v) { return v.role() == VariableRole::parameter; };
+  // Of states, and of parameters: a name that the file has.
   std::array<const flatbuffers::String *, 2> found{};
   if (given) {
     for (const Variable *variable : *plan.variables())
-      if (!isCopy(*variable) && given->has(variable->name()->string_view()))
-        found[static_cast<size_t>(variable->kind())] = variable->name();
+      if (isSaved(*variable) && given->has(variable->name()->string_view()))
+        found[isParameter(*variable)] = variable->name();
   }
   for (const Variable *variable : *plan.variables()) {
     if (isCopy(*variable))
       continue;
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
-    const flatbuffers::String *other = found[static_cast<size_t>(variable->kind())];
+    const flatbuffers::String *other =
+        isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
+    const bool needed = variable->role() != VariableRole::update_count;
+    if (other && !needed && !given->has(name))
+      other = nullptr;
     if (other && !given->has(name)) {
       support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
                     given->path(), support::shown(name), support::shown(other->string_view()),
-                    variable->kind() == VariableKind::param ? "parameters" : "states");
+                    isParameter(*variable) ? "parameters" : "states");
     }
     writeVariable(plan, executor, *variable,
                   other ? given->values(name, tensor) : draw(*variable, tensor, seed));
@@ -150,7 +160,7 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
 bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &given) {
   return std::any_of(file.plan().variables()->begin(), file.plan().variables()->end(),
                      [&](const Variable *variable) {
-                       return variable->kind() == VariableKind::param &&
+                       return variable->role() == VariableRole::parameter &&
                               given.has(variable->name()->string_view());
                      });
 }
@@ -165,7 +175,7 @@ bool hydra::runtime::isFinite(const PlanFile &file, Executor &executor, const Va
 uint64_t hydra::runtime::countParameters(const Plan &plan) {
   uint64_t count = 0;
   for (const Variable *variable : *plan.variables())
-    if (variable->kind() == VariableKind::param)
+    if (variable->role() == VariableRole::parameter)
       count += static_cast<uint64_t>(elementsOf(*plan.tensors()->Get(variable->tensor())));
   return count;
 }

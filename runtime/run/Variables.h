@@ -8,15 +8,18 @@
 
 namespace hydra::runtime {
 
-/// Whether a state is a parameter in another type: written with it, and in no file.
+/// Whether a state has the values of another variable, and is written with it.
 bool isCopy(const planfile::Variable &variable);
+/// Whether files have it: not what follows another variable, or lives within a step.
+bool isSaved(const planfile::Variable &variable);
 
 /// Writes one variable that is no copy (dense, in its own type), and its copies.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
                    const planfile::Variable &variable, std::span<const std::byte> values);
 
 /// Writes all variables of the plan. Parameters come from `given` if it has any of them, and then
-/// all must be there; otherwise they are drawn from `seed`. States alike. `given` may be null.
+/// all must be there; otherwise they are drawn from `seed`. States alike, but for the count of
+/// updates, which then begins anew. `given` may be null.
 void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,
                   uint64_t seed);
 

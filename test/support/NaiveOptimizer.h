@@ -29,8 +29,8 @@ inline TensorMap naiveUpdate(ModelOp model, const TensorMap &inputs, const Tenso
   for (ParamOp param : model.getBody().getOps<ParamOp>()) {
     const std::string name = param.getSymName().str();
     GroupOp group = groups.lookup(param.getGroup().value_or("default"));
-    const double b1 = group.getBeta1(), b2 = group.getBeta2();
-    const double rate = lr * group.getLrScale();
+    const double b1 = group.getNumber("beta1"), b2 = group.getNumber("beta2");
+    const double rate = lr * group.getNumber("lr_scale");
     RefTensor p = inputs.lookup(name), m = inputs.lookup(name + ".m"),
               v = inputs.lookup(name + ".v");
     const RefTensor g = gradients.lookup("grad." + name);
@@ -40,8 +40,8 @@ inline TensorMap naiveUpdate(ModelOp model, const TensorMap &inputs, const Tenso
       v.data[i] = b2 * v.data[i] + (1.0 - b2) * gi * gi;
       const double mHat = m.data[i] / (1.0 - std::pow(b1, t));
       const double vHat = v.data[i] / (1.0 - std::pow(b2, t));
-      p.data[i] -= rate * group.getWd() * p.data[i];
-      p.data[i] -= rate * mHat / (std::sqrt(vHat) + group.getEps());
+      p.data[i] -= rate * group.getNumber("wd") * p.data[i];
+      p.data[i] -= rate * mHat / (std::sqrt(vHat) + group.getNumber("eps"));
     }
     result[name] = std::move(p);
     result[name + ".m"] = std::move(m);

@@ -157,13 +157,14 @@ public:
                     int32_t momentOf = -1) {
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = name;
-    entry->kind = momentOf < 0 ? planfile::VariableKind::param : planfile::VariableKind::state;
+    entry->role =
+        momentOf < 0 ? planfile::VariableRole::parameter : planfile::VariableRole::moment;
     entry->tensor = tensor(std::move(name), std::move(shape), planfile::SegmentKind::persistent);
     plan.tensors[entry->tensor]->category =
         momentOf < 0 ? planfile::Category::param : planfile::Category::opt_state;
     entry->initializer = std::make_unique<planfile::InitializerT>();
     entry->initializer->value = value;
-    entry->moment_of = momentOf;
+    entry->owner = momentOf;
     plan.variables.push_back(std::move(entry));
     return plan.variables.size() - 1;
   }
@@ -193,9 +194,11 @@ public:
     return plan.kernels.size() - 1;
   }
 
-  /// Call after all tensors are there: the program may use the whole transient segment.
+  /// Call after all tensors are there: the program may use the whole transient segment. Its role is
+  /// that of the name.
   planfile::ProgramT &program(std::string name, Blocks body) {
     auto entry = std::make_unique<planfile::ProgramT>();
+    entry->role = roleOf(name);
     entry->name = std::move(name);
     entry->blocks = std::move(body);
     entry->transient_bytes = sizeOf(planfile::SegmentKind::transient);
@@ -226,6 +229,14 @@ public:
   }
 
 private:
+  static planfile::ProgramRole roleOf(std::string_view name) {
+    if (name == "logits")
+      return planfile::ProgramRole::generate;
+    for (const planfile::ProgramRole role : planfile::EnumValuesProgramRole())
+      if (planfile::EnumNameProgramRole(role) == name)
+        return role;
+    return planfile::ProgramRole::custom;
+  }
   uint64_t sizeOf(planfile::SegmentKind segment) const {
     return plan.segments[static_cast<size_t>(segment)].size();
   }

@@ -233,11 +233,10 @@ void addParameters(Json &out, const Plan &plan) {
     entry["initializer"] = toJson(*variable->initializer());
     if (variable->group())
       entry["group"] = variable->group()->str();
-    if (variable->moment_of() >= 0)
-      entry["moment_of"] = plan.variables()->Get(variable->moment_of())->name()->str();
-    if (variable->rounded_from() >= 0)
-      entry["rounded_from"] = plan.variables()->Get(variable->rounded_from())->name()->str();
-    (variable->kind() == VariableKind::param ? parameters : states).push_back(std::move(entry));
+    entry["role"] = EnumNameVariableRole(variable->role());
+    if (variable->owner() >= 0)
+      entry["owner"] = plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
+    (variable->role() == VariableRole::parameter ? parameters : states).push_back(std::move(entry));
   }
   for (const Scalar *scalar : *plan.scalars()) {
     Json entry = named(*scalar->name(), plan, scalar->tensor());

@@ -148,24 +148,23 @@ std::string parametersText(const Plan &plan) {
   uint64_t elements = 0;
   for (const Variable *variable : *plan.variables()) {
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
-    const bool isParam = variable->kind() == VariableKind::param;
+    const bool isParam = variable->role() == VariableRole::parameter;
     if (isParam) {
       ++params;
       elements += elementsOf(tensor);
     }
-    line(list, "  {:<5} {:<32} {:<20} {}{}", EnumNameVariableKind(variable->kind()),
+    const auto owner = [&] {
+      return plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
+    };
+    line(list, "  {:<12} {:<32} {:<20} {}{}", EnumNameVariableRole(variable->role()),
          variable->name()->string_view(), tensorType(tensor),
          initializerText(*variable->initializer()),
          variable->group() ? "  group " + variable->group()->str()
-         : variable->rounded_from() >= 0
-             ? "  rounds " + plan.variables()
-                                 ->Get(static_cast<uint32_t>(variable->rounded_from()))
-                                 ->name()
-                                 ->str()
-             : "");
+         : variable->owner() >= 0 ? "  of " + owner()
+                                  : "");
   }
   for (const Scalar *scalar : *plan.scalars())
-    line(list, "  scalar {:<31} {:<20} {}", scalar->name()->string_view(),
+    line(list, "  scalar       {:<32} {:<20} {}", scalar->name()->string_view(),
          tensorType(*plan.tensors()->Get(scalar->tensor())),
          runtime::scheduleText(*std::unique_ptr<ScheduleT>(scalar->schedule()->UnPack())));
   return fmt::format("parameters: {} with {} elements; {} states; {} scalars\n", params,

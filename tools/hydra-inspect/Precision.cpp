@@ -82,14 +82,30 @@ void addBlocks(const Plan &plan, const flatbuffers::Vector<flatbuffers::Offset<B
   }
 }
 
+const char *kindOf(const Plan &plan, const Variable &variable) {
+  switch (variable.role()) {
+  case VariableRole::parameter:
+    return "parameters";
+  case VariableRole::moment:
+    return "optimizer state";
+  case VariableRole::copy:
+    if (plan.variables()->Get(static_cast<uint32_t>(variable.owner()))->role() ==
+        VariableRole::parameter)
+      return "copies of parameters";
+    return "other state";
+  case VariableRole::state:
+  case VariableRole::gradient:
+  case VariableRole::update_count:
+  case VariableRole::step_sum:
+    return "other state";
+  }
+  return "other state";
+}
+
 Kinds kindsOf(const Plan &plan) {
   Kinds kinds;
   for (const Variable *variable : *plan.variables())
-    kinds.add(variable->kind() == VariableKind::param ? "parameters"
-              : variable->moment_of() >= 0            ? "optimizer state"
-              : variable->rounded_from() >= 0         ? "copies of parameters"
-                                                      : "other state",
-              *plan.tensors()->Get(variable->tensor()));
+    kinds.add(kindOf(plan, *variable), *plan.tensors()->Get(variable->tensor()));
   for (const Program *program : *plan.programs())
     addBlocks(plan, *program->blocks(), kinds);
   for (const Program *program : *plan.programs())
@@ -98,7 +114,7 @@ Kinds kindsOf(const Plan &plan) {
       const Tensor &tensor = *plan.tensors()->Get(output->tensor());
       if (name == "loss" || name == "logits")
         kinds.add(std::string(name), tensor);
-      else if (name.starts_with("grad."))
+      else if (output->gradient_of() >= 0)
         kinds.add("gradients of parameters", tensor);
     }
   return kinds;

@@ -36,7 +36,9 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
       slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
-    else if (auto state = dyn_cast<StateOp>(op))
+    else if (auto state = dyn_cast<StateOp>(op);
+             state && state.getRole() != VariableRole::copy &&
+             state.getRole() != VariableRole::step_sum)
       slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
   }
   return slots;
@@ -149,9 +151,17 @@ void drawInputs(ArrayRef<Slot> slots, uint64_t seed, uint64_t draw, TensorMap &v
 
 void writeTensors(const std::string &path, const NamedTensors &tensors) {
   std::vector<support::TensorView> views;
-  for (auto &[name, tensor] : tensors)
-    views.push_back({{name, support::DType::F64, {tensor->shape.begin(), tensor->shape.end()}},
-                     std::as_bytes(std::span(tensor->data))});
+  std::vector<std::vector<int32_t>> integers;
+  integers.reserve(tensors.size());
+  for (auto &[name, tensor, integer] : tensors) {
+    std::span<const std::byte> bytes = std::as_bytes(std::span(tensor->data));
+    if (integer)
+      bytes = std::as_bytes(
+          std::span(integers.emplace_back(tensor->data.begin(), tensor->data.end())));
+    views.push_back({{name, integer ? support::DType::I32 : support::DType::F64,
+                      {tensor->shape.begin(), tensor->shape.end()}},
+                     bytes});
+  }
   support::writeSafetensors(path, views);
 }
 
@@ -159,14 +169,14 @@ std::string tensorsText(const NamedTensors &tensors) {
   constexpr int64_t small = 32;
   size_t nameWidth = 0, shapeWidth = 0;
   std::vector<std::string> shapes;
-  for (auto &[name, tensor] : tensors) {
+  for (auto &[name, tensor, integer] : tensors) {
     shapes.push_back(support::shapeText(tensor->shape));
     nameWidth = std::max(nameWidth, name.size());
     shapeWidth = std::max(shapeWidth, shapes.back().size());
   }
   std::string text;
   for (auto [pair, shape] : llvm::zip(tensors, shapes)) {
-    auto &[name, tensor] = pair;
+    auto &[name, tensor, integer] = pair;
     std::string values;
     if (tensor->size() <= small) {
       for (double v : tensor->data)

@@ -35,9 +35,14 @@ TensorMap readTensors(const std::string &path, llvm::ArrayRef<Slot> slots);
 /// ids.
 void drawInputs(llvm::ArrayRef<Slot> slots, uint64_t seed, uint64_t draw, TensorMap &values);
 
-using NamedTensors = std::vector<std::pair<std::string, const RefTensor *>>;
+struct NamedTensor {
+  std::string name;
+  const RefTensor *tensor;
+  bool integer = false;
+};
+using NamedTensors = std::vector<NamedTensor>;
 
-/// Writes a safetensors file of F64 tensors, in that order. Throws support::Error.
+/// Writes a safetensors file of F64 tensors, I32 of integers, in that order. Throws support::Error.
 void writeTensors(const std::string &path, const NamedTensors &tensors);
 
 /// One line a tensor: name, shape, and the elements of a small one or the L2 norm and the

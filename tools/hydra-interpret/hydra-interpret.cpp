@@ -18,7 +18,7 @@ constexpr llvm::StringLiteral kOverview =
     "--inputs holds the inputs of the entry (tokens, labels: I32 or I64), all parameters or none,\n"
     "and any state (F32 or F64). What it lacks starts from its initialiser; without --inputs the\n"
     "tokens are random, in --mode=train other ones for each micro-batch. --outputs receives, as "
-    "F64:\n"
+    "F64 (integers as I32):\n"
     "  --mode=forward  what the entry returns\n"
     "  --mode=grad     loss and grad.<parameter>\n"
     "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
@@ -105,8 +105,10 @@ private:
     bool given = options.entry.getNumOccurrences() > 0;
     StringRef name = given ? StringRef(options.entry) : "loss";
     entry = model.lookupSymbol<EntryOp>(name);
-    if (!entry && !given && !entries.empty())
-      entry = entries.front();
+    const auto *first = llvm::find_if(
+        entries, [](EntryOp e) { return e.programRole() != ProgramRole::count; });
+    if (!entry && !given && first != entries.end())
+      entry = *first;
     if (entry)
       return success();
     return model.emitError() << "model @" << model.getSymName() << " has no entry '" << name
@@ -132,9 +134,14 @@ private:
     if (const cl::Option *flag = options.trainingFlag(); flag && mode != Mode::Train)
       support::fail("--{} is for --mode=train; the mode is {}", flag->ArgStr.str(),
                     modeName(mode).str());
-    if (entry.getStage() == "apply") {
+    if (entry.programRole() == ProgramRole::apply) {
       return entry.emitError() << "entry @" << name
                                << " is the second half of a training step; expected the first, "
+                                  "an accumulate program";
+    }
+    if (entry.programRole() == ProgramRole::count) {
+      return entry.emitError() << "entry @" << name
+                               << " counts the labels of a training step; expected what trains, "
                                   "an accumulate program";
     }
     if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0) {
@@ -191,6 +198,9 @@ private:
                                << " accumulates";
     }
     programs.push_back(apply);
+    if (auto before = dyn_cast_or_null<EntryOp>(first->getPrevNode());
+        before && before.programRole() == ProgramRole::count)
+      counter = before;
     return success();
   }
 
@@ -217,14 +227,17 @@ private:
     drawn = llvm::any_of(slots, [&](const Slot &s) {
       return s.kind == Slot::Kind::Parameter && !values.contains(s.name);
     });
-    if (llvm::any_of(slots,
-                     [&](const Slot &s) { return isVariable(s) && !values.contains(s.name); })) {
-      FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
-      if (failed(initial))
-        return failure();
-      for (auto &item : *initial)
-        values.try_emplace(item.getKey(), std::move(item.getValue()));
-    }
+    FailureOr<TensorMap> initial = initialValues(driver.model(), options.seed);
+    if (failed(initial))
+      return failure();
+    for (auto &item : *initial)
+      values.try_emplace(item.getKey(), std::move(item.getValue()));
+    for (StateOp state : driver.model().getBody().getOps<StateOp>())
+      if (state.getRole() == VariableRole::copy) {
+        RefTensor copy = values[*state.getOwner()];
+        roundTo(copy, state.getBoundType().getElementType());
+        values[state.getSymName()] = std::move(copy);
+      }
     giveScalar("lr", options.lr);
     giveScalar("clip", options.clip);
     schedules = runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
@@ -263,9 +276,14 @@ private:
       const bool last = n == options.steps; // evaluated only
       const int64_t batches = last ? 1 : options.accum;
       losses.data.push_back(0.0);
+      // What losses divide by is known before the first micro-batch; of one alone, its own labels.
+      for (int64_t i = 0; counter && i < options.accum; ++i) {
+        draw(n * options.accum + (last ? 0 : i));
+        if (failed(run(counter)))
+          return failure();
+      }
       for (int64_t i = 0; i < batches; ++i) {
-        if (options.inputs.empty())
-          drawInputs(slots, options.seed, n * options.accum + i, values);
+        draw(n * options.accum + i);
         FailureOr<TensorMap> step = interpret(programs.front(), values, {options.round});
         if (failed(step))
           return failure();
@@ -273,13 +291,8 @@ private:
         if (!last)
           takeUpdates(programs.front(), *step);
       }
-      if (!last && programs.size() > 1) {
-        FailureOr<TensorMap> step = interpret(programs.back(), values, {options.round});
-        if (failed(step))
-          return failure();
-        takeUpdates(programs.back(), *step);
-      }
-      values["step"].data[0] += 1.0;
+      if (!last && programs.size() > 1 && failed(run(programs.back())))
+        return failure();
       setScalars(n + 1);
     }
     losses.shape = {losses.size()};
@@ -292,6 +305,21 @@ private:
           shown.push_back(slot.name);
     }
     return success();
+  }
+
+  /// Runs a program of which only the updates count.
+  LogicalResult run(EntryOp program) {
+    FailureOr<TensorMap> results = interpret(program, values, {options.round});
+    if (failed(results))
+      return failure();
+    takeUpdates(program, *results);
+    return success();
+  }
+
+  /// Random inputs of that number, unless a file has given them.
+  void draw(int64_t number) {
+    if (options.inputs.empty())
+      drawInputs(slots, options.seed, number, values);
   }
 
   void takeUpdates(EntryOp program, TensorMap &results) {
@@ -334,8 +362,12 @@ private:
 
   NamedTensors results() const {
     NamedTensors list;
-    for (const std::string &name : shown)
-      list.emplace_back(name, &outputs.find(name)->second);
+    for (const std::string &name : shown) {
+      const auto slot = llvm::find_if(slots, [&](const Slot &s) { return s.name == name; });
+      const bool integer = slot != slots.end() && slot->kind == Slot::Kind::State &&
+                           slot->type.getElementType().isInteger(32);
+      list.push_back({name, &outputs.find(name)->second, integer});
+    }
     return list;
   }
 
@@ -345,6 +377,7 @@ private:
   Mode mode = Mode::Forward;
   std::vector<runtime::NamedSchedule> schedules;
   SmallVector<EntryOp> programs; ///< the one, or accumulate and apply
+  EntryOp counter;               ///< what runs before accumulate, if anything does
   std::vector<Slot> slots;
   bool drawn = false; ///< whether parameters are not given
   TensorMap values;

@@ -25,7 +25,8 @@ struct Prediction {
 Prediction predictionOf(const planfile::PlanT &plan) {
   Prediction prediction;
   for (const auto &program : plan.programs)
-    if (program->name != "eval" && program->name != "logits")
+    if (program->role != planfile::ProgramRole::eval &&
+        program->role != planfile::ProgramRole::generate)
       prediction.steps += static_cast<int64_t>(program->blocks.size());
   for (const planfile::Segment &segment : plan.segments)
     prediction.arena += static_cast<int64_t>(segment.size());

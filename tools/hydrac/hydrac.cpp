@@ -236,6 +236,11 @@ std::vector<std::string> staticChoices(ModelOp model) {
   return settings;
 }
 
+/// Entries whose names say what a run does with them, as hydra-bind has it.
+StringRef roleOf(StringRef program) {
+  return program == "logits" ? "@generate" : program == "eval" ? "@eval" : "";
+}
+
 CompileOptions compileOptions(const Options &options, const Target &target, ModelOp model) {
   CompileOptions compile;
   compile.target = target;
@@ -270,22 +275,25 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
       support::fail(
           "--mode=train: @loss gives state new values, which a measurement must not; the model "
           "needs an entry @eval that does not");
-    compile.binding.programs = {"train:loss",
-                                model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
+    compile.binding.programs = {"train:loss", model.lookupSymbol<EntryOp>("eval")
+                                                  ? "eval@eval:eval"
+                                                  : "eval@eval:loss"};
   }
   readPhases(options, compile);
   llvm::StringSet<> given;
   for (const std::string &text : options.programs) {
     std::string program = text;
     std::replace(program.begin(), program.end(), ',', ':'); // as hydra-bind has it
-    given.insert(StringRef(program).split(':').first);
-    compile.binding.programs.push_back(program);
+    auto [name, rest] = StringRef(program).split(':');
+    given.insert(name);
+    compile.binding.programs.push_back((name + roleOf(name) + ":" + rest).str());
   }
   for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
     StringRef name = entry.getSymName();
     bool generates = train && name == "logits"; // one sequence at a time
     if ((compile.mode == Mode::Forward || generates) && !given.contains(name))
-      compile.binding.programs.push_back((name + ":" + name + (generates ? ":B=1" : "")).str());
+      compile.binding.programs.push_back(
+          (name + roleOf(name) + ":" + name + (generates ? ":B=1" : "")).str());
   }
   if (compile.binding.programs.empty())
     support::fail("{}: the model has no entry, which would be a program", options.file.getValue());
@@ -470,11 +478,7 @@ EmitOptions emitOptions(const Options &options, const CompileOptions &compile,
   emit.mode = modeName(compile.mode).str();
   emit.target = target;
   emit.schedules = schedulesOf(options);
-  for (TrainingPhase phase : compile.phases) {
-    if (compile.accumulation > 1) // as hydra-optimizer names them
-      phase.program.replace(0, StringRef("train").size(), "accumulate");
-    emit.phases.push_back(phase);
-  }
+  emit.phases = compile.phases;
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},

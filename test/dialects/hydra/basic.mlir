@@ -305,6 +305,9 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.linear_cross_entropy %x, %table, %tokens
     // BOUND-NEXT: hydra.linear_cross_entropy %x, %table, %tokens : tensor<2x8x8xf32>, tensor<11x8xf32>, tensor<2x8xi32>
     %same = hydra.linear_cross_entropy %x, %table, %tokens
+    // CHECK-NEXT: hydra.linear_cross_entropy %x, %table, %tokens, %lr
+    // BOUND-NEXT: hydra.linear_cross_entropy %x, %table, %tokens, %lr : tensor<2x8x8xf32>, tensor<11x8xf32>, tensor<2x8xi32>, tensor<f32>
+    %share = hydra.linear_cross_entropy %x, %table, %tokens, %lr
     // CHECK-NEXT: hydra.global_norm %{{.*}}, %{{.*}}
     // BOUND-NEXT: hydra.global_norm %{{.*}}, %{{.*}} : tensor<11x8xf32>, tensor<2x8x11xf32>
     %n = hydra.global_norm %g, %dz
@@ -312,7 +315,17 @@ hydra.model @everything version 1 {
     // BOUND-NEXT: hydra.adamw %table, {{.*}} eps = 1.000000e-05 lr_scale = 1 wd = 0 : tensor<11x8xf32>, {{.*}}, tensor<f32>, tensor<i32>, tensor<f32>
     %p1, %m1, %v1 = hydra.adamw %table, %table, %table, %g, %lr, %step, %n
                       beta1 = 0.9 beta2 = 0.95 eps = eps wd = 0 lr_scale = 1
-    hydra.return loss = %same, three = %3, m = %m1, v = %v1 updates(@table = %p1)
+    // CHECK-NEXT: hydra.sgd %table, %{{.*}}, %{{.*}}, %lr, %{{.*}} lr_scale = 1 momentum = 9.000000e-01 nesterov wd = 0
+    // BOUND-NEXT: hydra.sgd %table, {{.*}} nesterov wd = 0 : tensor<11x8xf32>, {{.*}}, tensor<f32>, tensor<f32>
+    %p2, %b2 = hydra.sgd %table, %table, %g, %lr, %n momentum = 0.9 wd = 0 lr_scale = 1 nesterov
+    // CHECK-NEXT: hydra.sgd %table, %{{.*}}, %lr lr_scale = 1 wd = eps
+    // BOUND-NEXT: hydra.sgd %table, %{{.*}}, %lr lr_scale = 1 wd = 1.000000e-05 : tensor<11x8xf32>, tensor<11x8xf32>, tensor<f32>
+    %p3 = hydra.sgd %table, %g, %lr wd = eps lr_scale = 1
+    %truth = hydra.compare %lr, %n is = "lt"
+    // CHECK:      hydra.guard %{{.*}}, %{{.*}}, %table
+    // BOUND:      hydra.guard %{{.*}}, %{{.*}}, %table : tensor<i1>, tensor<11x8xf32>, tensor<11x8xf32>
+    %kept = hydra.guard %truth, %p2, %table
+    hydra.return loss = %same, share = %share, three = %3, m = %m1, v = %v1, s = %p3, b = %b2, kept = %kept updates(@table = %p1)
   }
 
   hydra.entry @rest() {

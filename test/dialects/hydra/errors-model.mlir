@@ -385,8 +385,29 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{expected 'adamw'}}
-  hydra.group @decay sgd(wd = 0.1)
+  // expected-error@+1 {{there is no optimizer 'adagrad'; expected one of: adamw, sgd}}
+  hydra.group @decay adagrad(wd = 0.1)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op @decay: momentum is 1; expected a number from 0 to less than 1}}
+  hydra.group @decay sgd(momentum = 1.0)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op @decay: nesterov needs momentum; expected a momentum above 0}}
+  hydra.group @decay sgd(nesterov = true)
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.group' op attribute 'nesterov' failed to satisfy constraint: true, false or expression}}
+  hydra.group @decay sgd(momentum = 0.5, nesterov = 1.0)
 }
 
 //===----------------------------------------------------------------------------------------===//
@@ -1192,8 +1213,98 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.param @w [4] init = ones
-  // expected-error@+1 {{'hydra.state' op rounds @w to 'i32'; expected f32 or bf16}}
-  hydra.state @s [4] i32 init = zeros rounds @w
+  // expected-error@+1 {{'hydra.state' op is a copy of @w in 'i32'; expected f32 or bf16}}
+  hydra.state @s [4] i32 init = zeros of @w as copy
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op is a copy of no parameter or state of this shape}}
+  hydra.state @s [5] init = zeros of @w as copy
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op is a gradient of no parameter of this shape}}
+  hydra.state @s [5] init = zeros of @w as gradient
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.state @e [4] init = ones
+  // expected-error@+1 {{'hydra.state' op is a moment of no parameter}}
+  hydra.state @s [4] init = zeros of @e as moment
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op belongs to @w as step_sum, which has no owner}}
+  hydra.state @s [] init = zeros of @w as step_sum
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.state' op counts updates; expected one number of i32}}
+  hydra.state @s [] init = zeros as update_count
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.state' op is a parameter; expected hydra.param}}
+  hydra.state @s [] init = zeros as parameter
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown role 'buffer' of state}}
+  hydra.state @s [] init = zeros as buffer
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{unknown role 'test' of a program}}
+  hydra.entry @e(%x: [] f32) role(test) {
+    hydra.return y = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{has the role 'train', which its stage says; expected eval or generate}}
+  hydra.entry @e(%x: [] f32) role(train) {
+    hydra.return y = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [] f32) {
+    // expected-error@+1 {{returns a gradient of @w, which is no parameter}}
+    hydra.return grad @w = %x
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [] init = ones
+  hydra.entry @e(%x: [] f32) {
+    // expected-error@+1 {{'y' stands behind gradients, which are the last outputs}}
+    hydra.return grad @w = %x, y = %x
+  }
 }
 
 // -----

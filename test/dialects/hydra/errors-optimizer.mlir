@@ -200,3 +200,93 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %q: tensor<5xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.sgd: momentum is [5]; expected [4]}}
+    %a, %b = hydra.sgd %p, %q, %p, %lr momentum = 0.9 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %q: tensor<5xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.sgd: gradient is [5]; expected [4]}}
+    %a = hydra.sgd %p, %q, %lr wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<5xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.sgd: has 2 operands; expected 3 or 4}}
+    %a = hydra.sgd %p, %lr wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %i: tensor<4xi32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.sgd: parameter has elements of i32; expected a floating-point type}}
+    %a = hydra.sgd %i, %p, %lr wd = 0.1 lr_scale = 1.0 : tensor<4xi32>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<4xf32>) {
+    // expected-error@+1 {{hydra.sgd: learning rate is [4]; expected []}}
+    %a = hydra.sgd %p, %p, %lr wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<f32>, %low: tensor<bf16>) {
+    // expected-error@+1 {{hydra.sgd: scale has elements of bf16; expected f32}}
+    %a = hydra.sgd %p, %p, %lr, %low wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<bf16>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.sgd: wd is -1; expected a finite number from 0}}
+    %a = hydra.sgd %p, %p, %lr wd = -1.0 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %ok: tensor<i32>) {
+    // expected-error@+1 {{hydra.guard: guard does not hold truth values (i1)}}
+    %a = hydra.guard %ok, %p, %p : tensor<i32>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %ok: tensor<4xi1>) {
+    // expected-error@+1 {{hydra.guard: guard is [4]; expected []}}
+    %a = hydra.guard %ok, %p, %p : tensor<4xi1>, tensor<4xf32>, tensor<4xf32>
+    hydra.return
+  }
+}

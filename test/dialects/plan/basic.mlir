@@ -6,8 +6,8 @@
 plan.module @all {
   // CHECK: plan.buffer persistent param : memref<16xf32>
   %w = plan.buffer persistent param : memref<16xf32>
-  // CHECK: plan.variable param "w" = %{{.*}} init <normal(2.000000e-02)> group "default" : memref<16xf32>
-  plan.variable param "w" = %w init <normal(2.0e-2)> group "default" : memref<16xf32>
+  // CHECK: plan.variable parameter "w" = %{{.*}} init <normal(2.000000e-02)> group "default" : memref<16xf32>
+  plan.variable parameter "w" = %w init <normal(2.0e-2)> group "default" : memref<16xf32>
   %lr = plan.buffer persistent other : memref<f32>
   // CHECK: plan.scalar "lr" = %{{.*}} constant 1.000000e-03 : memref<f32>
   plan.scalar "lr" = %lr constant 1.0e-3 : memref<f32>

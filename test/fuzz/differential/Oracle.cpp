@@ -41,23 +41,25 @@ RefTensor drawInput(EntryOp program, unsigned argument, uint64_t seed) {
 /// Initial values as the model says, but none of which all elements are equal: moments and weights
 /// of norms would hide what is taken from the wrong place.
 void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
-  const auto change = [&](StringRef name, InitAttr init, Type element, bool isState) {
+  const auto change = [&](StringRef name, InitAttr init, Type element, VariableRole role) {
     const StringRef kind = init.getKind();
     if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
-        name.ends_with(".grad"))
+        role == VariableRole::gradient || role == VariableRole::step_sum)
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];
     for (double &v : tensor.data)
-      v = isState && name.ends_with(".v") ? 0.01 + 0.1 * std::abs(random.uniform())
+      v = role == VariableRole::moment && name.ends_with(".v") ? 0.01 + 0.1 * std::abs(random.uniform())
                                           : v + 0.5 * random.uniform();
     roundTo(tensor, element);
   };
   for (Operation &op : model.getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
-      change(param.getSymName(), param.getInit(), param.getBoundType().getElementType(), false);
+      change(param.getSymName(), param.getInit(), param.getBoundType().getElementType(),
+             VariableRole::parameter);
     else if (auto state = dyn_cast<StateOp>(op))
-      change(state.getSymName(), state.getInit(), state.getBoundType().getElementType(), true);
+      change(state.getSymName(), state.getInit(), state.getBoundType().getElementType(),
+             state.getRole());
   }
 }
 
@@ -134,7 +136,6 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
       const std::optional<double> usual = entry.getDefault(i);
       one.values[name] = name == "lr"     ? scalar(static_cast<float>(0.01))
                          : name == "clip" ? scalar(static_cast<float>(setting.clip))
-                         : name == "step" ? scalar(static_cast<double>(3 + step))
                          : usual          ? scalar(static_cast<float>(*usual))
                                           : drawInput(entry, i, seedOf(source.seed, name, batch));
     }
@@ -146,6 +147,9 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
   }
   for (step = 0; step < kSteps; ++step) {
     const bool parts = setting.accumulation > 1;
+    if (model.lookupSymbol<EntryOp>("count"))
+      for (int64_t i = 0; i < setting.accumulation; ++i)
+        call("count", step * setting.accumulation + i);
     for (int64_t i = 0; i < setting.accumulation; ++i)
       call(parts ? "accumulate" : "train", step * setting.accumulation + i);
     if (parts)
@@ -161,9 +165,9 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
   TensorMap variables, results;
   for (auto &[name, tensor] : work.variables)
     variables[name] = tensor;
-  for (StateOp state : model.getBody().getOps<StateOp>()) // made by hydra-keep-rounded
-    if (auto parameter = state.getRounds()) {
-      RefTensor copy = variables.lookup(*parameter);
+  for (StateOp state : model.getBody().getOps<StateOp>())
+    if (state.getRole() == VariableRole::copy) {
+      RefTensor copy = variables.lookup(*state.getOwner());
       roundTo(copy, state.getBoundType().getElementType());
       variables[state.getSymName()] = std::move(copy);
     }

@@ -6,7 +6,7 @@
 // CHECK: hydra.entry @loss({{.*}}) stage(grad)
 // CHECK: %[[GW:.*]] = hydra.matmul {{.*}} transpose_a
 // CHECK: %[[ZERO:.*]] = hydra.constant {{.*}} value = 0.000000e+00 : tensor<3xf32>
-// CHECK: hydra.return loss = %{{.*}}, grad.w = %[[GW]], grad.unused = %[[ZERO]]
+// CHECK: hydra.return loss = %{{.*}}, grad @w = %[[GW]], grad @unused = %[[ZERO]]
 hydra.model @linear version 1 {
   hydra.symbols flags(more = false)
   hydra.param @w [5, 4] init = ones
@@ -34,7 +34,7 @@ hydra.model @linear version 1 {
 // CHECK: hydra.rms_norm {{.*}} saving
 // CHECK: %{{.*}}, %[[G1:.*]] = hydra.rms_norm_grad
 // CHECK: %[[SUM:.*]] = hydra.add %{{.*}}, %{{.*}} : tensor<4xf32>
-// CHECK: hydra.return loss = %{{.*}}, grad.w = %[[SUM]]
+// CHECK: hydra.return loss = %{{.*}}, grad @w = %[[SUM]]
 hydra.model @tied version 1 {
   hydra.param @w [4] init = ones
   hydra.entry @loss(%x: [2, 4] f32) {

@@ -4,38 +4,71 @@
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
 
-// Moments are state; learning rate, step and clip are arguments; each group has its own numbers.
-// CHECK: hydra.state @w.m [4] init = zeros
-// CHECK: hydra.state @w.v [4] init = zeros
-// CHECK: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1, %clip: tensor<f32> = 0.000000e+00) stage(train)
+// Moments and the count of updates are state; learning rate and clip are arguments; each group has its
+// own optimizer and numbers. One guard selects old or new in all that is updated.
+// CHECK: hydra.state @w.m [4] init = zeros of @w as moment
+// CHECK: hydra.state @w.v [4] init = zeros of @w as moment
+// CHECK: hydra.state @c.momentum [4] init = zeros of @c as moment
+// CHECK-NOT: hydra.state @d
+// CHECK: hydra.state @step [] i32 init = constant(1) as update_count
+// CHECK: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %clip: tensor<f32> = 0.000000e+00) stage(train)
 // CHECK: %[[N:.*]] = hydra.global_norm
+// CHECK: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
+// CHECK: %[[APPLIED:.*]] = hydra.cast %[[OK]] to = f32
+// CHECK: hydra.guard %[[OK]], %{{.*}}, %seen{{.*}} : tensor<i1>
 // CHECK: hydra.adamw {{.*}} lr_scale = 1.000000e+00 wd = 1.000000e-01
+// CHECK: hydra.guard %[[OK]], %p1, %w_{{[0-9]+}} : tensor<i1>, tensor<4xf32>, tensor<4xf32>
+// CHECK: hydra.guard %[[OK]], %{{.*}}, %w.m
+// CHECK: hydra.guard %[[OK]], %{{.*}}, %w.v
 // CHECK: hydra.adamw {{.*}} lr_scale = 5.000000e-01 wd = 0.000000e+00
-// CHECK: hydra.return loss = %{{.*}}, grad_norm = %[[N]] updates(@w = %{{.*}}, @w.m = %{{.*}}, @w.v = %{{.*}}, @b = %{{.*}}, @b.m = %{{.*}}, @b.v = %{{.*}})
+// CHECK: %{{.*}}, %{{.*}} = hydra.sgd %c_{{[0-9]+}}, %c.momentum, {{.*}} lr_scale = 1.000000e+00 momentum = 9.000000e-01 wd = 1.000000e-02
+// CHECK: hydra.sgd %d_{{[0-9]+}}, {{.*}} lr_scale = 1.000000e+00 wd = 0.000000e+00
+// CHECK: hydra.guard %[[OK]], %{{.*}}, %step : tensor<i1>, tensor<i32>, tensor<i32>
+// CHECK: hydra.return loss = %{{.*}}, grad_norm = %[[N]], applied = %[[APPLIED]] updates(@seen = %{{.*}}, @w = %{{.*}}, @w.m = %{{.*}}, @w.v = %{{.*}}, @b = %{{.*}}, @b.m = %{{.*}}, @b.v = %{{.*}}, @c = %{{.*}}, @c.momentum = %{{.*}}, @d = %{{.*}}, @step = %{{.*}})
 
-// NOCLIP: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1) stage(train)
+// Without a norm the loss is the guard.
+// NOCLIP: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03) stage(train)
 // NOCLIP-NOT: hydra.global_norm
+// NOCLIP: %[[LOSS:[0-9]+]] = hydra.mean
+// NOCLIP: hydra.neg %[[LOSS]]
+// NOCLIP: hydra.compare {{.*}} is = "le"
 
-// One program adds a quarter of each gradient to state, the other uses and clears the sums.
+// One program adds a quarter of each gradient to state and updates copies of the model's state, the other
+// uses and clears the sums, and makes the copies what the model has, or the other way round.
+// ACCUM: hydra.state @seen.next [] init = zeros of @seen as copy
+// ACCUM: hydra.state @w.grad [4] init = zeros of @w as gradient
 // ACCUM: hydra.entry @accumulate(%x: tensor<4xf32>)
+// ACCUM: %[[SEEN:.*]] = hydra.use @seen.next
 // ACCUM: hydra.constant {{.*}} value = 2.500000e-01
-// ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}})
-// ACCUM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %step: tensor<i32> = 1, %clip: tensor<f32> = 0.000000e+00)
-// ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, @w = %{{.*}}
+// ACCUM: updates(@seen.next = %{{.*}}, @w.grad = %{{.*}}, @b.grad = %{{.*}}, @c.grad = %{{.*}}, @d.grad = %{{.*}})
+// ACCUM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %clip: tensor<f32> = 0.000000e+00)
+// ACCUM: %[[KEPT:.*]] = hydra.guard %{{.*}}, %seen.next, %seen
+// ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, {{.*}}@seen = %[[KEPT]], @w = %{{.*}}, @seen.next = %[[KEPT]])
 
 // EARLY: @loss is not differentiated; run hydra-differentiate first
 // ZERO: accum is 0; expected at least 1
 hydra.model @m version 1 {
   hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
   hydra.group @slow adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0, lr_scale = 0.5)
+  hydra.group @plain sgd(momentum = 0.9, wd = 0.01)
+  hydra.group @plainest sgd()
   hydra.param @w [4] init = ones
   hydra.param @b [4] init = zeros group = @slow
+  hydra.param @c [4] init = zeros group = @plain
+  hydra.param @d [4] init = zeros group = @plainest
+  hydra.state @seen [] init = zeros
   hydra.entry @loss(%x: [4] f32) {
     %w = hydra.use @w
     %b = hydra.use @b
+    %c = hydra.use @c
+    %d = hydra.use @d
+    %seen = hydra.use @seen
     %a = hydra.mul %x, %w
-    %y = hydra.add %a, %b
+    %a1 = hydra.add %a, %c
+    %a2 = hydra.add %a1, %d
+    %y = hydra.add %a2, %b
     %loss = hydra.mean %y axes = [0]
-    hydra.return loss = %loss
+    %more = hydra.add %seen, %loss
+    hydra.return loss = %loss updates(@seen = %more)
   }
 }

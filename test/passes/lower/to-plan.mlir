@@ -4,7 +4,7 @@
 // and takes over the buffer of an operand that dies there.
 // CHECK-LABEL: plan.module @m
 // CHECK: %[[W:.*]] = plan.buffer persistent param : memref<8x4xf32>
-// CHECK: plan.variable param "w" = %[[W]] init <normal(2.000000e-02)> group "default"
+// CHECK: plan.variable parameter "w" = %[[W]] init <normal(2.000000e-02)> group "default"
 // CHECK: plan.kernel @[[K:.*]] rows
 // CHECK: hydra.fused
 // CHECK: plan.program @y

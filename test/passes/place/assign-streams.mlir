@@ -15,7 +15,7 @@
 // CHECK-NOT: stream = 1
 plan.module @step {
   %w = plan.buffer persistent param : memref<8x8xf32>
-  plan.variable param "w" = %w init <zeros> : memref<8x8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8x8xf32>
   %average = plan.buffer persistent act.state : memref<8x8xbf16>
   plan.variable state "average" = %average init <zeros> : memref<8x8xbf16>
   plan.kernel @cast rows 8 grain 8 [memref<8x8xf32>, memref<8x8xbf16>] {}

@@ -4,16 +4,17 @@
 // What products read is state, joined where the parameters were; the update writes it. A gain that no
 // product reads has none.
 // CHECK: hydra.param @g
-// CHECK-NOT: rounds @g
+// CHECK-NOT: of @g as copy
 // CHECK: hydra.param @wq
-// CHECK-NEXT: hydra.state @wq.bf16 [8, 8] bf16 init = normal(2.000000e-02) rounds @wq
+// CHECK-NEXT: hydra.state @wq.bf16 [8, 8] bf16 init = normal(2.000000e-02) of @wq as copy
 // CHECK-LABEL: hydra.entry @loss
 // CHECK: hydra.concat %wq.bf16, %wk.bf16, %wv.bf16 axis = 0 : tensor<8x8xbf16>, tensor<8x8xbf16>, tensor<8x8xbf16>
 // CHECK: %[[P:[^,]*]], %{{.*}}, %{{.*}} = hydra.adamw %wq,
-// CHECK: %[[C:.*]] = hydra.cast %[[P]] to = bf16
-// CHECK: hydra.return loss = {{.*}}@wq = %[[P]],{{.*}}@wq.bf16 = %[[C]]
+// CHECK: %[[N:.*]] = hydra.guard %{{.*}}, %[[P]], %wq
+// CHECK: %[[C:.*]] = hydra.cast %[[N]] to = bf16
+// CHECK: hydra.return loss = {{.*}}@wq = %[[N]],{{.*}}@wq.bf16 = %[[C]]
 // Parameters that no program updates are rounded where they are read.
-// FIXED-NOT: rounds
+// FIXED-NOT: as copy
 // FIXED: hydra.cast
 hydra.model @m version 1 {
   hydra.param @g [8] init = ones

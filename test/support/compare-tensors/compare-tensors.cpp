@@ -1,11 +1,12 @@
-// compare-tensors OUT REF LIMIT [BUT]: fails unless OUT and REF have the same tensors and their
+// compare-tensors OUT REF LIMIT [BUT]...: fails unless OUT and REF have the same tensors and their
 // relative L2 distance is at most LIMIT (for a scalar: LIMIT relative to 1 or its size, whichever
-// is larger). The tensor BUT is not looked at.
+// is larger). Tensors BUT are not looked at.
 #include "runtime/support/Error.h"
 #include "runtime/support/Safetensors.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -38,18 +39,21 @@ double distance(const TensorView &out, const TensorView &reference) {
 
 int main(int argc, char **argv) {
   try {
-    if (argc != 4 && argc != 5)
-      fail("usage: compare-tensors OUT REF LIMIT [BUT]");
-    const std::string_view but = argc == 5 ? argv[4] : "";
+    if (argc < 4)
+      fail("usage: compare-tensors OUT REF LIMIT [BUT]...");
+    const auto ignored = [&](const std::string &name) {
+      return std::find(argv + 4, argv + argc, name) != argv + argc;
+    };
     const Safetensors out = Safetensors::open(argv[1]), reference = Safetensors::open(argv[2]);
     const double limit = std::strtod(argv[3], nullptr);
     for (const TensorView &tensor : out.tensors())
-      if (tensor.name == but)
+      if (ignored(tensor.name))
         continue;
       else if (const double d = distance(tensor, reference.get(tensor.name)); !(d <= limit))
         fail("{}: relative distance {:.2e}; expected at most {:.2e}", tensor.name, d, limit);
     for (const TensorView &tensor : reference.tensors())
-      out.get(tensor.name);
+      if (!ignored(tensor.name))
+        out.get(tensor.name);
     fmt::print("{} tensors within {:.1e}\n", out.tensors().size(), limit);
     return out.tensors().empty();
   } catch (const Error &error) {

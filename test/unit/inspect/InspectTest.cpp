@@ -116,7 +116,8 @@ TEST(Inspect, JsonHasTheParametersContract) {
   EXPECT_EQ(json["parameters"][0]["name"], "layers.0.w");
   EXPECT_EQ(json["parameters"][0]["shape"], (inspect::Json{8, 4}));
   EXPECT_EQ(json["parameters"][0]["dtype"], "f32");
-  EXPECT_EQ(json["states"][0]["moment_of"], "layers.0.w");
+  EXPECT_EQ(json["states"][0]["owner"], "layers.0.w");
+  EXPECT_EQ(json["states"][0]["role"], "moment");
   EXPECT_EQ(json["scalars"][0]["shape"], inspect::Json::array());
 }
 
