@@ -37,6 +37,10 @@ TEST(PlanWords, AreThoseOfPlanFiles) {
              EnumNamesCategory());
   expectSame(plan::stringifySegment, plan::getMaxEnumValForSegment(), EnumValuesSegmentKind(),
              EnumNamesSegmentKind());
+  expectSame(hydra::stringifyVariableRole, hydra::getMaxEnumValForVariableRole(),
+             EnumValuesVariableRole(), EnumNamesVariableRole());
+  expectSame(hydra::stringifyProgramRole, hydra::getMaxEnumValForProgramRole(),
+             EnumValuesProgramRole(), EnumNamesProgramRole());
 }
 
 TEST(PlanWords, SayAlikeHowAnArgumentIsUsed) {
