@@ -361,8 +361,9 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
         return failure();
     } else if (auto state = dyn_cast<StateOp>(op)) {
       if (failed(initialize(state, state.getSymName(),
-                            state.getRole() == VariableRole::copy ? *state.getOwner() : state.getSymName(), state.getBoundType(),
-                            state.getInit())))
+                            state.getRole() == VariableRole::copy ? *state.getOwner()
+                                                                  : state.getSymName(),
+                            state.getBoundType(), state.getInit())))
         return failure();
     }
   }

@@ -59,9 +59,10 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
   std::string name;
   for (unsigned number = 0; name.empty() || model.lookupSymbol(name); ++number)
     name = (stem + "_" + Twine(number)).str();
-  auto entry = EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}),
-                               b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}),
-                               b.getArrayAttr({}), StringAttr(), ProgramRoleAttr(), DenseI64ArrayAttr(), walk);
+  auto entry =
+      EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}), b.getArrayAttr({}),
+                      b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}), StringAttr(),
+                      ProgramRoleAttr(), DenseI64ArrayAttr(), walk);
   entry.getBody().emplaceBlock();
   const size_t over = walk.getOver().size(), carried = walk.getCarried();
   for (auto [i, type] : llvm::enumerate(types)) {
@@ -80,7 +81,8 @@ void endLoopBody(EntryOp body, ValueRange results) {
   for (size_t i = 0; i < results.size(); ++i)
     names.push_back(b.getStringAttr(i < stacked ? "joined" + Twine(i)
                                                 : "carried" + Twine(i - stacked)));
-  ReturnOp::create(b, body.getLoc(), results, b.getArrayAttr(names), b.getArrayAttr({}), ArrayAttr());
+  ReturnOp::create(b, body.getLoc(), results, b.getArrayAttr(names), b.getArrayAttr({}),
+                   ArrayAttr());
 }
 
 std::optional<double> constantValue(Value v) {

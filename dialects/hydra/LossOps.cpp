@@ -25,8 +25,8 @@ static LogicalResult wantCount(TypeInference &infer, Value count) {
 
 namespace {
 
-/// Labels with the number that the loss divides by: the rows that count, unless it is given; `check`
-/// reports the first label out of range.
+/// Labels with the number that the loss divides by: the rows that count, unless it is given;
+/// `check` reports the first label out of range.
 struct Labels {
   const RefTensor &tensor;
   double count = 0;
@@ -122,7 +122,8 @@ Operation *CrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving = CrossEntropyOp::create(b, getLoc(), getLogits(), getLabels(), getCount(), b.getUnitAttr());
+  auto saving =
+      CrossEntropyOp::create(b, getLoc(), getLogits(), getLabels(), getCount(), b.getUnitAttr());
   getLoss().replaceAllUsesWith(saving.getLoss());
   erase();
   return saving;

@@ -277,8 +277,8 @@ LogicalResult ModelOp::verifyRegions() {
 
 const OptimizerOpInterface::Concept *GroupOp::lookupOptimizer(MLIRContext *context,
                                                               StringRef name) {
-  auto op = RegisteredOperationName::lookup((HydraDialect::getDialectNamespace() + "." + name).str(),
-                                            context);
+  auto op = RegisteredOperationName::lookup(
+      (HydraDialect::getDialectNamespace() + "." + name).str(), context);
   return op ? op->getInterface<OptimizerOpInterface>() : nullptr;
 }
 
@@ -306,8 +306,9 @@ ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &state) {
     return failure();
   const auto *optimizer = lookupOptimizer(parser.getContext(), word);
   if (!optimizer)
-    return parser.emitError(wordLoc) << "there is no optimizer '" << word
-                                     << "'; expected one of: " << optimizerNames(parser.getContext());
+    return parser.emitError(wordLoc)
+           << "there is no optimizer '" << word
+           << "'; expected one of: " << optimizerNames(parser.getContext());
   const std::string optimizerName = word.str();
   SmallVector<OptimizerSetting> settings = optimizer->settings();
   NamedAttrList given;
@@ -385,8 +386,7 @@ void GroupOp::print(OpAsmPrinter &p) {
   p << ' ';
   p.printSymbolName(getGroup());
   p << ' ' << getOptimizer() << '(';
-  for (auto [i, name, value] :
-       llvm::enumerate(getNames().getAsRange<StringAttr>(), getValues())) {
+  for (auto [i, name, value] : llvm::enumerate(getNames().getAsRange<StringAttr>(), getValues())) {
     p << (i ? ", " : "") << name.getValue() << " = ";
     printExpr(p, value);
   }

@@ -156,8 +156,8 @@ private:
                              b.getStringAttr("le"));
   }
 
-  /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for all
-  /// that is updated already. `loss` guards where no norm is computed.
+  /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
+  /// all that is updated already. `loss` guards where no norm is computed.
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = withPhase(entry.getLoc(), Phase::optimizer);
@@ -207,25 +207,24 @@ private:
       DictionaryAttr settings = group->getSettings();
       SmallVector<Operation *> variables{param};
       for (const OptimizerState &own : optimizer->states(param.getBoundType(), settings)) {
-        FailureOr<StateOp> kept =
-            state(param.getSymName() + "." + own.name, own.type, at,
-                  InitAttr::get(&getContext(), own.init, {}), VariableRole::moment,
-                  param.getSymNameAttr());
+        FailureOr<StateOp> kept = state(param.getSymName() + "." + own.name, own.type, at,
+                                        InitAttr::get(&getContext(), own.init, {}),
+                                        VariableRole::moment, param.getSymNameAttr());
         if (failed(kept))
           return failure();
         variables.push_back(*kept);
       }
       SmallVector<Value> old =
           llvm::map_to_vector(variables, [&](Operation *variable) { return read(b, variable); });
-      SmallVector<Value> fresh = optimizer->buildUpdate(b, at,
-                                                        {.parameter = old.front(),
-                                                         .gradient = gradient,
-                                                         .states = SmallVector<Value>(
-                                                             llvm::drop_begin(old)),
-                                                         .rate = lr,
-                                                         .updateCount = updateCount,
-                                                         .scale = scale,
-                                                         .settings = settings});
+      SmallVector<Value> fresh =
+          optimizer->buildUpdate(b, at,
+                                 {.parameter = old.front(),
+                                  .gradient = gradient,
+                                  .states = SmallVector<Value>(llvm::drop_begin(old)),
+                                  .rate = lr,
+                                  .updateCount = updateCount,
+                                  .scale = scale,
+                                  .settings = settings});
       for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
         outputs.set(variable, guarded(at, after, before));
       ++updates;
@@ -235,9 +234,10 @@ private:
 
   /// Only updates that are applied count.
   LogicalResult countUpdate(OpBuilder &b, Location loc, Value count, Value ok, Outputs &outputs) {
-    FailureOr<StateOp> counter =
-        state(kUpdateCount, build::typeOf(count), loc,
-              InitAttr::get(&getContext(), "constant", {Builder(&getContext()).getI64IntegerAttr(1)}), VariableRole::update_count);
+    FailureOr<StateOp> counter = state(
+        kUpdateCount, build::typeOf(count), loc,
+        InitAttr::get(&getContext(), "constant", {Builder(&getContext()).getI64IntegerAttr(1)}),
+        VariableRole::update_count);
     if (failed(counter))
       return failure();
     Value next = AddOp::create(b, loc, count, build::constant(b, loc, count.getType(), 1.0));
@@ -381,8 +381,8 @@ private:
     OpBuilder b(&getContext());
     b.setInsertionPointAfter(first);
     auto none = b.getArrayAttr({});
-    auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none, none,
-                                 none, b.getStringAttr("apply"), ProgramRoleAttr(),
+    auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none,
+                                 none, none, b.getStringAttr("apply"), ProgramRoleAttr(),
                                  b.getDenseI64ArrayAttr({}), WalkAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
@@ -417,9 +417,9 @@ private:
   }
 
   ModelOp model;
-  DenseMap<Operation *, StateOp> sums;               ///< of gradients, by parameter
-  llvm::MapVector<Operation *, StateOp> pending;     ///< by the variable that it may become
-  llvm::SetVector<StateOp> stepSums;                 ///< that a step clears at its end
+  DenseMap<Operation *, StateOp> sums;           ///< of gradients, by parameter
+  llvm::MapVector<Operation *, StateOp> pending; ///< by the variable that it may become
+  llvm::SetVector<StateOp> stepSums;             ///< that a step clears at its end
 };
 
 } // namespace

@@ -34,7 +34,9 @@ Value RowLoss::countOf(OpBuilder &b, Location loc, Value labels) {
 }
 
 Value RowLoss::shareOfRow(OpBuilder &b, Location loc, Value labels, Value count) {
-  auto one = [&] { return build::constant(b, loc, RankedTensorType::get({}, b.getF32Type()), 1.0); };
+  auto one = [&] {
+    return build::constant(b, loc, RankedTensorType::get({}, b.getF32Type()), 1.0);
+  };
   if (!count) {
     Value valid = countOf(b, loc, labels);
     count = MaxOp::create(b, loc, valid, one());

@@ -50,10 +50,10 @@ public:
   plan::ProgramOp program(EntryOp entry) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&module.getBody().front());
-    auto program = plan::ProgramOp::create(
-        b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
-        ProgramRoleAttr::get(b.getContext(), entry.programRole()), b.getI64IntegerAttr(1),
-        IntegerAttr(), IntegerAttr());
+    auto program =
+        plan::ProgramOp::create(b, entry.getLoc(), b.getStringAttr(entry.getSymName()),
+                                ProgramRoleAttr::get(b.getContext(), entry.programRole()),
+                                b.getI64IntegerAttr(1), IntegerAttr(), IntegerAttr());
     if (!firstProgram)
       firstProgram = program;
     return program;
@@ -386,8 +386,8 @@ private:
         if (use.getOperandNumber() < end.getOutputNames().size()) {
           StringRef name = cast<StringAttr>(end.getOutputNames()[use.getOperandNumber()]);
           return end.gradientOf(use.getOperandNumber()) ? Category::grad
-                 : name == "logits"                      ? Category::logits
-                                                         : Category::other;
+                 : name == "logits"                     ? Category::logits
+                                                        : Category::other;
         }
     ScopeAttr scope = scopeOf(v.getLoc());
     if (scope && scope.getPhase() != Phase::forward)

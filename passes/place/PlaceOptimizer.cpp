@@ -32,8 +32,8 @@ struct PlaceOptimizer : impl::PlaceOptimizerBase<PlaceOptimizer> {
 private:
   using Updates = llvm::MapVector<Operation *, llvm::SetVector<Operation *>>;
 
-  /// An update, with the operation of an optimizer that it guards the results of, and what else does:
-  /// one that reads an old value, and of which nothing but updates reads the results.
+  /// An update, with the operation of an optimizer that it guards the results of, and what else
+  /// does: one that reads an old value, and of which nothing but updates reads the results.
   static SmallVector<Operation *> groupOf(Operation *update, const Updates &updates) {
     for (Value operand : update->getOperands()) {
       Operation *maker = operand.getDefiningOp();

@@ -17,8 +17,8 @@ namespace hydra::runtime {
 
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
 /// `event`: `start`, `step` (loss, learning_rate, grad_norm, step_ms, data_ms, tokens_per_second),
-/// `skipped` (reason: the update of that step was refused), `eval` (held_out_loss in nats per token),
-/// `checkpoint`, `end`.
+/// `skipped` (reason: the update of that step was refused), `eval` (held_out_loss in nats per
+/// token), `checkpoint`, `end`.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.

@@ -168,9 +168,8 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
   if (needsLoss && loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(),
          shown(program.name()->string_view()));
-  const bool counts =
-      index > 0 && program.role() == ProgramRole::accumulate &&
-      plan.programs()->Get(index - 1)->role() == ProgramRole::count;
+  const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
+                      plan.programs()->Get(index - 1)->role() == ProgramRole::count;
   Part part{index, {}, loss, norm, applied, counts ? int64_t{index} - 1 : -1};
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);

@@ -142,8 +142,8 @@ private:
   std::vector<EarlyPart> early; // in place of train at first
   std::optional<Part> eval;
   std::optional<double> norm, previousNorm; // of the last step, and the one before
-  std::optional<std::string> refused; // the last step, and why
-  int64_t refusals = 0;               // in a row
+  std::optional<std::string> refused;       // the last step, and why
+  int64_t refusals = 0;                     // in a row
   double waited = 0;
   int64_t step = 0;
   bool sound = true;

@@ -37,7 +37,8 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
       phases += fmt::format("{} to step {}, ",
                             plan.programs()->Get(phase->program())->name()->string_view(),
                             phase->last_step());
-    table.add({"phases", phases + "then " + plan.programs()->Get(*mainTrainingProgram(plan))->name()->str()});
+    table.add({"phases",
+               phases + "then " + plan.programs()->Get(*mainTrainingProgram(plan))->name()->str()});
   }
   table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
                                    bytesText(executor.arenaBytes()),

@@ -117,8 +117,7 @@ void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const V
                                    std::span<const std::byte> values) {
   executor.write(variable.tensor(), values);
   for (const Variable *copy : *plan.variables()) {
-    if (!isCopy(*copy) ||
-        plan.variables()->Get(static_cast<uint32_t>(copy->owner())) != &variable)
+    if (!isCopy(*copy) || plan.variables()->Get(static_cast<uint32_t>(copy->owner())) != &variable)
       continue;
     executor.write(copy->tensor(),
                    converted(values, dtypeOf(*plan.tensors()->Get(variable.tensor())),
@@ -142,8 +141,7 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
       continue;
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
-    const flatbuffers::String *other =
-        isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
+    const flatbuffers::String *other = isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
     const bool needed = variable->role() != VariableRole::update_count;
     if (other && !needed && !given->has(name))
       other = nullptr;

@@ -157,8 +157,7 @@ public:
                     int32_t momentOf = -1) {
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = name;
-    entry->role =
-        momentOf < 0 ? planfile::VariableRole::parameter : planfile::VariableRole::moment;
+    entry->role = momentOf < 0 ? planfile::VariableRole::parameter : planfile::VariableRole::moment;
     entry->tensor = tensor(std::move(name), std::move(shape), planfile::SegmentKind::persistent);
     plan.tensors[entry->tensor]->category =
         momentOf < 0 ? planfile::Category::param : planfile::Category::opt_state;

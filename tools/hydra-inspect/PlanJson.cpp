@@ -235,7 +235,8 @@ void addParameters(Json &out, const Plan &plan) {
       entry["group"] = variable->group()->str();
     entry["role"] = EnumNameVariableRole(variable->role());
     if (variable->owner() >= 0)
-      entry["owner"] = plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
+      entry["owner"] =
+          plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
     (variable->role() == VariableRole::parameter ? parameters : states).push_back(std::move(entry));
   }
   for (const Scalar *scalar : *plan.scalars()) {

@@ -159,7 +159,7 @@ std::string parametersText(const Plan &plan) {
     line(list, "  {:<12} {:<32} {:<20} {}{}", EnumNameVariableRole(variable->role()),
          variable->name()->string_view(), tensorType(tensor),
          initializerText(*variable->initializer()),
-         variable->group() ? "  group " + variable->group()->str()
+         variable->group()        ? "  group " + variable->group()->str()
          : variable->owner() >= 0 ? "  of " + owner()
                                   : "");
   }

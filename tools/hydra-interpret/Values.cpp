@@ -36,9 +36,8 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   for (Operation &op : programs.front()->getParentOfType<ModelOp>().getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
       slots.push_back({Slot::Kind::Parameter, param.getSymName().str(), param.getBoundType()});
-    else if (auto state = dyn_cast<StateOp>(op);
-             state && state.getRole() != VariableRole::copy &&
-             state.getRole() != VariableRole::step_sum)
+    else if (auto state = dyn_cast<StateOp>(op); state && state.getRole() != VariableRole::copy &&
+                                                 state.getRole() != VariableRole::step_sum)
       slots.push_back({Slot::Kind::State, state.getSymName().str(), state.getBoundType()});
   }
   return slots;
@@ -156,9 +155,10 @@ void writeTensors(const std::string &path, const NamedTensors &tensors) {
   for (auto &[name, tensor, integer] : tensors) {
     std::span<const std::byte> bytes = std::as_bytes(std::span(tensor->data));
     if (integer)
-      bytes = std::as_bytes(
-          std::span(integers.emplace_back(tensor->data.begin(), tensor->data.end())));
-    views.push_back({{name, integer ? support::DType::I32 : support::DType::F64,
+      bytes =
+          std::as_bytes(std::span(integers.emplace_back(tensor->data.begin(), tensor->data.end())));
+    views.push_back({{name,
+                      integer ? support::DType::I32 : support::DType::F64,
                       {tensor->shape.begin(), tensor->shape.end()}},
                      bytes});
   }

@@ -105,8 +105,8 @@ private:
     bool given = options.entry.getNumOccurrences() > 0;
     StringRef name = given ? StringRef(options.entry) : "loss";
     entry = model.lookupSymbol<EntryOp>(name);
-    const auto *first = llvm::find_if(
-        entries, [](EntryOp e) { return e.programRole() != ProgramRole::count; });
+    const auto *first =
+        llvm::find_if(entries, [](EntryOp e) { return e.programRole() != ProgramRole::count; });
     if (!entry && !given && first != entries.end())
       entry = *first;
     if (entry)

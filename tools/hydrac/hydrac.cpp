@@ -275,9 +275,8 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
       support::fail(
           "--mode=train: @loss gives state new values, which a measurement must not; the model "
           "needs an entry @eval that does not");
-    compile.binding.programs = {"train:loss", model.lookupSymbol<EntryOp>("eval")
-                                                  ? "eval@eval:eval"
-                                                  : "eval@eval:loss"};
+    compile.binding.programs = {
+        "train:loss", model.lookupSymbol<EntryOp>("eval") ? "eval@eval:eval" : "eval@eval:loss"};
   }
   readPhases(options, compile);
   llvm::StringSet<> given;

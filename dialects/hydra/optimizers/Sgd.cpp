@@ -36,8 +36,8 @@ std::string SgdOp::checkSettings(DictionaryAttr settings) {
 SmallVector<OptimizerState> SgdOp::states(RankedTensorType parameter, DictionaryAttr settings) {
   if (!hasMomentum(settings))
     return {};
-  return {{"momentum", RankedTensorType::get(parameter.getShape(),
-                                             Float32Type::get(parameter.getContext()))}};
+  return {{"momentum",
+           RankedTensorType::get(parameter.getShape(), Float32Type::get(parameter.getContext()))}};
 }
 
 SmallVector<Value> SgdOp::buildUpdate(OpBuilder &b, Location loc, const OptimizerInputs &in) {

@@ -49,8 +49,9 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];
     for (double &v : tensor.data)
-      v = role == VariableRole::moment && name.ends_with(".v") ? 0.01 + 0.1 * std::abs(random.uniform())
-                                          : v + 0.5 * random.uniform();
+      v = role == VariableRole::moment && name.ends_with(".v")
+              ? 0.01 + 0.1 * std::abs(random.uniform())
+              : v + 0.5 * random.uniform();
     roundTo(tensor, element);
   };
   for (Operation &op : model.getBody().front()) {

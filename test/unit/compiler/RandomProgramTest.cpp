@@ -293,11 +293,10 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   }
   // What only passes write; what has random programs of its own (ScanTest); what central
   // differences contradict on purpose.
-  const llvm::StringSet<> written = {"hydra.adamw",  "hydra.global_norm", "hydra.fused",
-                                     "hydra.sgd",    "hydra.guard",
-                                     "hydra.copy",   "hydra.boundary",    "hydra.scan",
-                                     "hydra.detach", "hydra.prefix_scan", "hydra.linear_gelu",
-                                     "hydra.loop"};
+  const llvm::StringSet<> written = {"hydra.adamw",       "hydra.global_norm", "hydra.fused",
+                                     "hydra.sgd",         "hydra.guard",       "hydra.copy",
+                                     "hydra.boundary",    "hydra.scan",        "hydra.detach",
+                                     "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();
