@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 namespace hydra::test::hostile {
 
@@ -102,8 +103,23 @@ std::string Writer::nameList(const std::vector<Value> &values) const {
 Value Writer::emit(const std::string &op, const std::vector<Value> &operands,
                    const std::string &attributes, Value result) {
   result.name = fresh("v");
-  line("%" + result.name + " = hydra." + op + (operands.empty() ? "" : " ") + nameList(operands) +
-       (attributes.empty() ? "" : " ") + attributes);
+  // Some arithmetic is written as such, and some operands come from a bundle.
+  static const std::map<std::string, std::string> infix = {
+      {"add", " + "}, {"sub", " - "}, {"mul", " * "}, {"div", " / "}};
+  const auto sign = infix.find(op);
+  const size_t number = std::stoul(result.name.substr(1));
+  if (sign != infix.end() && attributes.empty() && number % 4 == 1) {
+    std::string first = "%" + operands[0].name;
+    if (number % 3 == 1) {
+      line("%" + result.name + "_of = hydra.bundle x = " + first);
+      line("%" + result.name + "_x = hydra.field %" + result.name + "_of name = \"x\"");
+      first = "%" + result.name + "_x";
+    }
+    line("%" + result.name + " = hydra.let " + first + sign->second + "%" + operands[1].name);
+  } else {
+    line("%" + result.name + " = hydra." + op + (operands.empty() ? "" : " ") +
+         nameList(operands) + (attributes.empty() ? "" : " ") + attributes);
+  }
   remember(result);
   return result;
 }

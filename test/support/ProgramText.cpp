@@ -222,10 +222,35 @@ private:
       line("} else {");
       block(s.otherwise);
       line("}");
-    } else {
+    } else if (!arithmetic(s)) {
       simple(s, s.results, s.operands);
     }
   }
+
+  /// Every third operation as arithmetic, some of these on values that come from a bundle.
+  bool arithmetic(const Statement &s) {
+    static const std::map<std::string, std::string> infix = {
+        {"add", " + "}, {"sub", " - "}, {"mul", " * "}, {"div", " / "}};
+    const bool prefix = llvm::is_contained({"neg", "tanh", "sigmoid", "silu"}, s.op);
+    if ((!prefix && !infix.count(s.op)) || !s.attributes.empty() || ++operations % 3 != 0)
+      return false;
+    std::vector<std::string> operands;
+    for (const std::string &name : s.operands)
+      operands.push_back("%" + name);
+    if (operations % 2 == 0) {
+      const std::string bundle = s.results.front() + "_in", field = s.results.front() + "_first";
+      line("%" + bundle + " = hydra.bundle first = " + operands.front() +
+           ", last = " + operands.back());
+      line("%" + field + " = hydra.field %" + bundle + " name = \"first\"");
+      operands = {"%" + field, "%" + bundle + ".last"};
+    }
+    line("%" + s.results.front() + " = hydra.let " +
+         (prefix ? s.op + "(" + operands.front() + ")"
+                 : operands.front() + infix.at(s.op) + operands.back()));
+    return true;
+  }
+
+  unsigned operations = 0;
 };
 
 class FlatPrinter : Printer {

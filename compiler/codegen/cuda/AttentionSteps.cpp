@@ -240,8 +240,8 @@ private:
     int64_t stages = a.widest() <= 80 ? 4 : 3;
     // All arguments of the step, so that another function can do its work: dk and dv are not
     // touched.
-    launch(
-        op, "attention_query_gradients", {in, in, in, in, in, statistic, out, out, out, "float *"},
+    launcher.launch(
+        "attention_query_gradients", {in, in, in, in, in, statistic, out, out, out, "float *"},
         "hopperQueryGradients" + parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
             "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
         hopperShape(a, groups, a.queries, a.heads, tileBytes(a.width) + 2 * tileBytes(a.valueWidth),

@@ -32,7 +32,7 @@ public:
   StepLauncher(plan::PlanModuleOp module, TargetAttr target)
       : target(target), b(module.getContext()), module(module) {}
 
-  const TargetAttr target;
+  TargetAttr target;
   mlir::OpBuilder b; ///< in front of the step
 
   /// Launches that follow stand for this step.

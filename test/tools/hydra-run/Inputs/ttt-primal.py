@@ -17,7 +17,7 @@ ARGUMENTS = """(%q: [B, H, S, d] f32, %k: [B, H, S, d] f32, %v: [B, H, S, d] f32
 """
 ENTRIES = """
   hydra.entry @dual""" + ARGUMENTS + """
-    %z, %end = hydra.call @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta)
+    %z, %end = hydra.call @learn_and_read(%q, %k, %v, %eta, %start, %gamma, %beta, C = ceil(1.0 * S / b0))
     hydra.return z = %z, end = %end
   }
   hydra.entry @primal""" + ARGUMENTS + """
