@@ -243,7 +243,7 @@ private:
     bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
-    entry->role = roleOf(op.getRole());
+    entry->role = fileWord<planfile::VariableRole>(op.getRole());
     entry->tensor = tensor(op.getBuffer());
     file->tensors[entry->tensor]->name = entry->name;
     auto init = initializer(op, cast<MemRefType>(op.getBuffer().getType()).getNumElements());
@@ -286,46 +286,6 @@ private:
     return entry;
   }
 
-  static planfile::VariableRole roleOf(VariableRole role) {
-    switch (role) {
-    case VariableRole::parameter:
-      return planfile::VariableRole::parameter;
-    case VariableRole::state:
-      return planfile::VariableRole::state;
-    case VariableRole::moment:
-      return planfile::VariableRole::moment;
-    case VariableRole::gradient:
-      return planfile::VariableRole::gradient;
-    case VariableRole::copy:
-      return planfile::VariableRole::copy;
-    case VariableRole::update_count:
-      return planfile::VariableRole::update_count;
-    case VariableRole::step_sum:
-      return planfile::VariableRole::step_sum;
-    }
-    llvm_unreachable("role of a variable");
-  }
-
-  static planfile::ProgramRole roleOf(ProgramRole role) {
-    switch (role) {
-    case ProgramRole::custom:
-      return planfile::ProgramRole::custom;
-    case ProgramRole::train:
-      return planfile::ProgramRole::train;
-    case ProgramRole::count:
-      return planfile::ProgramRole::count;
-    case ProgramRole::accumulate:
-      return planfile::ProgramRole::accumulate;
-    case ProgramRole::apply:
-      return planfile::ProgramRole::apply;
-    case ProgramRole::eval:
-      return planfile::ProgramRole::eval;
-    case ProgramRole::generate:
-      return planfile::ProgramRole::generate;
-    }
-    llvm_unreachable("role of a program");
-  }
-
   void linkVariables() {
     for (auto [variable, owner] : llvm::zip(file->variables, owners))
       if (!owner.empty())
@@ -365,7 +325,7 @@ private:
   void emitProgram(plan::ProgramOp program) {
     auto entry = std::make_unique<planfile::ProgramT>();
     entry->name = program.getSymName().str();
-    entry->role = roleOf(program.getRole());
+    entry->role = fileWord<planfile::ProgramRole>(program.getRole());
     entry->streams = program.getStreams();
     events = 0;
     program.walk([&](plan::BlockInterface block) {

@@ -77,7 +77,7 @@ public:
                       {dO, o, delta}, {kRead, kRead, kWrite});
     }
     constexpr int64_t tile = kBackwardTile;
-    // Of the products of attention_grad (five, here seven) four are for keys.
+    // Of the matmuls of attention_grad (five, here seven) four are for keys.
     launcher.setWork(flops - flops * 3 / 7, bytes - bytes / 2);
     launcher.launch("attention_key_gradients",
                     {in, in, in, in, "const float *", "const float *", out, out},
@@ -234,7 +234,7 @@ private:
     const int64_t flops = launcher.flops(), bytes = launcher.bytes();
     StringRef in = "const bf16 *", out = "bf16 *", statistic = "const float *";
     std::string rest = ", " + a.mask + ", " + a.scale + ");";
-    // Of the products of attention_grad (five, here seven) three are for queries.
+    // Of the matmuls of attention_grad (five, here seven) three are for queries.
     launcher.setWork(flops * 3 / 7, bytes / 2);
     int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);
     int64_t stages = a.widest() <= 80 ? 4 : 3;

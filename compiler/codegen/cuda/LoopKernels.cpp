@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/RecordGroup.h"
 #include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/plan/Ordering.h"
 #include "dialects/plan/Slices.h"
 
@@ -20,16 +21,7 @@ constexpr int64_t kThreads = 512; // as in templates/loop.cuh
 constexpr int64_t kAlignment = 128;
 constexpr int64_t kPad = 8; ///< elements between rows in shared memory
 
-MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
 int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
-
-StringRef cType(Type element) {
-  if (element.isBF16())
-    return "bf16";
-  if (element.isF32())
-    return "float";
-  return element.isInteger(32) ? "int" : "unsigned char";
-}
 
 class Writer {
 public:
