@@ -238,11 +238,14 @@ private:
       if (attempt(order))
         bestOrder = order;
     }
-    // Where they waste bytes, orders close to the best one often do not.
-    constexpr double kWaste = 1.005, kWork = 2e9; // pairs of buffers that are looked at
+    // Where they waste bytes, orders close to the best one often do not. Less than a few pages is
+    // not worth the search: a program of small tensors would spend most of its compilation here.
+    constexpr double kWasteShare = 0.005, kWasteBytes = 65536;
+    constexpr double kWork = 2e9; // pairs of buffers that are looked at
+    const double bound = live + std::max(kWasteShare * live, kWasteBytes);
     const int attempts = std::min(4000, static_cast<int>(kWork / (1.0 + double(n) * double(n))));
     std::minstd_rand random; // the same numbers everywhere
-    for (int i = 0; i < attempts && peak > kWaste * live; ++i) {
+    for (int i = 0; reuse && i < attempts && peak > bound; ++i) {
       std::vector<unsigned> order = shaken(bestOrder, items, best, peak, random);
       if (attempt(order))
         bestOrder = order;
