@@ -28,11 +28,12 @@ void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) 
 }
 
 void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::string> programs,
-                           int64_t accumulation, bool clip) {
+                           int64_t accumulation, bool clip, bool scaleLoss) {
   if (mode == Mode::Forward)
     return;
   DifferentiateOptions differentiate;
   differentiate.programs.assign(programs.begin(), programs.end());
+  differentiate.lossScale = scaleLoss && mode == Mode::Train;
   passes.addPass(createDifferentiate(differentiate));
   if (mode == Mode::Train) {
     OptimizerOptions optimizer;

@@ -19,9 +19,11 @@ struct BindingOptions {
 
 /// Binds, unrolls and simplifies.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding);
-/// Adds the backward pass to `programs`, and for training the update.
+/// Adds the backward pass to `programs`, and for training the update; `scaleLoss`: of gradients
+/// that a state has multiplied.
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,
-                           std::vector<std::string> programs, int64_t accumulation, bool clip);
+                           std::vector<std::string> programs, int64_t accumulation, bool clip,
+                           bool scaleLoss = false);
 
 /// The dialects of models and plans, with the lowerings between them.
 void registerDialects(mlir::DialectRegistry &registry);

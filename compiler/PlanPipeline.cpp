@@ -2,6 +2,7 @@
 #include "compiler/PlanPipeline.h"
 
 #include "compiler/targets/TargetBackend.h"
+#include "passes/precision/Policy.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -24,6 +25,8 @@ struct Stage {
 };
 
 using Options = const CompileOptions &;
+
+const PrecisionPolicy &policyOf(Options options) { return *precisionPolicy(options.precision); }
 
 std::vector<std::string> differentiatedPrograms(Options options) {
   std::vector<std::string> programs;
@@ -64,6 +67,7 @@ std::unique_ptr<Pass> differentiatePass(Options options) {
   DifferentiateOptions differentiate;
   auto programs = differentiatedPrograms(options);
   differentiate.programs.assign(programs.begin(), programs.end());
+  differentiate.lossScale = options.mode == Mode::Train && policyOf(options).scalesLoss;
   return createDifferentiate(differentiate);
 }
 
@@ -86,10 +90,12 @@ TargetBackend::Wants wantsOf(Options options) {
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 bool wantsStreams(Options options) { return wantsOf(options).streams; }
-bool wantsMixedPrecision(Options options) { return options.precision != "fp32"; }
+bool wantsMixedPrecision(Options options) {
+  return policyOf(options).format != support::DType::F32;
+}
 /// Copies that live across steps are among what rowwise recomputation is to save.
 bool keepsRounded(Options options) {
-  return wantsMixedPrecision(options) && options.recompute != Recomputation::Rowwise;
+  return policyOf(options).holdsValues() && options.recompute != Recomputation::Rowwise;
 }
 bool savesMemory(Options options) {
   return options.recompute == Recomputation::Rowwise || options.replayEvery > 0;

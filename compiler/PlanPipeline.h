@@ -34,8 +34,8 @@ struct CompileOptions {
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   AttentionForm attention = AttentionForm::Flash;
-  std::string precision = "fp32";     ///< or bf16, pure_bf16: see hydra-mixed-precision
-  bool reducedReduction = false;      ///< products of bf16 may add partial sums in bf16
+  std::string precision = "fp32";     ///< a policy of passes/precision/Policy.h
+  bool reducedReduction = false;      ///< partial sums may be in the type of the operands
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
   Target target = Target::named("cpu");
   int64_t sideMultiprocessors = 0;    ///< see hydra-assign-streams; 0: all

@@ -146,9 +146,14 @@ def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
     parameters used several times, are summed in reverse program order; those of slices that
     together are a whole value are put side by side. A parameter without gradient gets zeros. Adds an output `grad @<parameter>` for each parameter. Operations may first
     be replaced by forms that save row statistics. *Exact* for the forward values.
+
+    With `loss-scale` the gradients are those of the loss times the state `loss_scale` (role
+    `loss_scaling`, f32), so that small ones are not lost in f16; `hydra-optimizer` divides by it.
   }];
   let options = [ListOption<"programs", "programs", "std::string",
-                            "programs to differentiate (default: loss)">];
+                            "programs to differentiate (default: loss)">,
+                 Option<"lossScale", "loss-scale", "bool", "false",
+                        "multiply gradients by a state">];
   let statistics = [Statistic<"products", "products", "vector-Jacobian products built">];
 }
 
@@ -166,6 +171,11 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     micro-batches: losses divide by a N-th of them. `accumulate` adds gradients divided by N to
     `<name>.grad`, and updates copies of the model's state (`<name>.next`). `apply` updates, and clears
     the sums.
+
+    Gradients of a scaled loss (`hydra-differentiate`) are divided by the scale, a power of two, before
+    anything else reads them, and their norm is the guard. A step that is refused halves the scale,
+    2000 applied ones after another double it, between 1 and 2^24 (Micikevicius et al., "Mixed
+    precision training", 2018).
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
@@ -176,24 +186,26 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
 }
 
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
-  let summary = "matrix products and attention on bf16 numbers";
+  let summary = "matmuls and attention on numbers of fewer bits";
   let description = [{
-    For `--precision`. With the policy `bf16`, products and attention read their operands rounded to
+    For `--precision`. With the policy `bf16`, matmuls and attention read their operands rounded to
     bf16, sum in f32 and yield bf16; everything else (the residual stream, norms, softmax, losses,
     gradients of parameters, the optimizer, parameters themselves) stays f32. A value is rounded once,
     where it is made, so that the cast becomes part of the kernel that makes it; moves and rotations
-    between two products work on bf16. What a loss, an update or an output reads comes out of a
-    product unrounded. Halves the bytes of activations between products, and makes products as fast
+    between two matmuls work on bf16. What a loss, an update or an output reads comes out of a
+    matmul unrounded. Halves the bytes of activations between matmuls, and makes matmuls as fast
     as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
-    residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter in place of 16.
+    residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter instead of 16.
+    `f16` is `bf16` with three more bits of precision and a smaller range: the loss is scaled. With
+    `tf32` all values stay f32, and matmuls round their operands to tf32 as they read them.
     models.md section 1.2. *Numerics-changing.*
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"bf16\"", "bf16 or pure_bf16">,
+    Option<"policy", "policy", "std::string", "\"bf16\"", "tf32, bf16, f16 or pure_bf16">,
     Option<"reduced", "reduced-reduction", "bool", "false",
-           "products may add partial sums in bf16">,
+           "matmuls may add partial sums in the type of their operands">,
   ];
-  let statistics = [Statistic<"products", "products", "operations that now read bf16">,
+  let statistics = [Statistic<"matmuls", "matmuls", "operations that now read rounded operands">,
                     Statistic<"casts", "casts", "casts placed">];
 }
 
@@ -208,7 +220,7 @@ def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
     size that was asked for. The loss of B S = 4096 rows over V = 50304 then needs
     64 MiB in place of 786 MiB.
 
-    A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in bf16 whose
+    A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in 16 bits whose
     classes are no multiple of 8 gets rows of zeros up to a multiple of 64, whose scores weigh nothing.
     *Numerics-changing* with the size of chunks: the weight gradient is summed over chunks.
   }];
@@ -248,7 +260,7 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
 def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
   let summary = "a library's products apply what follows them";
   let description = [{
-    A GELU that follows a product in bf16 becomes part of it, where the target lists `gelu` among the
+    A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
     are part of `hydra.linear` already. Behind hydra-recompute, which may make the GELU again from its
@@ -260,7 +272,7 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
 }
 
 def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
-  let summary = "parameters in bf16 are state, written where parameters are updated";
+  let summary = "rounded parameters are state, written where parameters are updated";
   let description = [{
     A cast of a parameter (or of parameters that are joined) reads it in every step, 6 bytes a parameter.
     Behind this pass its result is a state that every program reads, and that the programs which update
@@ -269,7 +281,7 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     checkpoints; who writes a parameter from outside writes it too. Not with rowwise recomputation, which
     is to save memory. *Exact.*
   }];
-  let statistics = [Statistic<"kept", "kept", "parameters that are kept in bf16 too">];
+  let statistics = [Statistic<"kept", "kept", "parameters that are kept rounded too">];
 }
 
 def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {

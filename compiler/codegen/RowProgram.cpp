@@ -1,6 +1,8 @@
 // Records row-wise operations as a graph of numbers.
 #include "compiler/codegen/RowProgram.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -9,29 +11,30 @@ using namespace mlir;
 namespace hydra {
 
 std::optional<RowType> rowTypeOf(Type element) {
-  if (element.isF32())
-    return RowType::F32;
-  if (element.isBF16())
-    return RowType::BF16;
-  if (element.isInteger(32))
-    return RowType::I32;
-  if (element.isInteger(1))
-    return RowType::I1;
+  const std::optional<support::DType> format = formatOf(element);
+  for (RowType type : {RowType::F32, RowType::BF16, RowType::F16, RowType::I32, RowType::I1})
+    if (format == formatOf(type))
+      return type;
   return std::nullopt;
 }
 
-unsigned storageBytes(RowType type) {
+support::DType formatOf(RowType type) {
   switch (type) {
   case RowType::F32:
-  case RowType::I32:
-    return 4;
+    return support::DType::F32;
   case RowType::BF16:
-    return 2;
+    return support::DType::BF16;
+  case RowType::F16:
+    return support::DType::F16;
+  case RowType::I32:
+    return support::DType::I32;
   case RowType::I1:
-    return 1;
+    return support::DType::Bool;
   }
-  llvm_unreachable("four types");
+  llvm_unreachable("five types");
 }
+
+unsigned storageBytes(RowType type) { return support::byteSize(formatOf(type)); }
 
 //===-- Text --------------------------------------------------------------------------------===//
 
@@ -103,31 +106,14 @@ RowValue RowRecorder::input(unsigned number) {
 }
 
 Type RowRecorder::elementType(RowValue v) const {
-  switch (type(v)) {
-  case RowType::F32:
-    return Float32Type::get(context);
-  case RowType::BF16:
-    return BFloat16Type::get(context);
-  case RowType::I32:
-    return IntegerType::get(context, 32);
-  case RowType::I1:
-    return IntegerType::get(context, 1);
-  }
-  llvm_unreachable("four types");
+  return hydra::elementType(context, formatOf(type(v)));
 }
 
 RowValue RowRecorder::constant(double value, Type element) {
   RowNode node{RowNode::Kind::Constant, RowForm::Scalar, *rowTypeOf(element)};
   node.value = value;
-  if (isFloat(node.type)) {
-    llvm::APFloat rounded(value);
-    bool inexact;
-    rounded.convert(node.type == RowType::BF16 ? llvm::APFloat::BFloat()
-                                               : llvm::APFloat::IEEEsingle(),
-                    llvm::APFloat::rmNearestTiesToEven, &inexact);
-    rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &inexact);
-    node.value = rounded.convertToDouble();
-  }
+  if (isFloat(node.type))
+    node.value = support::rounded(formatOf(node.type), value);
   return add(node);
 }
 
@@ -166,7 +152,7 @@ RowValue RowRecorder::compare(RowPredicate p, RowValue a, RowValue b) {
 
 RowValue RowRecorder::select(RowValue condition, RowValue a, RowValue b) {
   assert(isFloat(type(a)) == isFloat(type(b)) && "casts are explicit");
-  // Choosing rounds nothing: of two bf16 numbers it is one.
+  // Choosing rounds nothing: of two numbers of a format it is one.
   RowNode node{RowNode::Kind::Select, joined({condition, a, b}),
                type(a) == type(b) ? type(a) : RowType::F32};
   node.inputs = {condition.id, a.id, b.id};

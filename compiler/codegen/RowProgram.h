@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dialects/hydra/RowEmitter.h"
+#include "runtime/support/DType.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -15,15 +16,19 @@
 
 namespace hydra {
 
-/// Element types of values. F32 and BF16 are numbers (a BF16 value is a rounded number), I32 and I1
-/// integers and truth values.
-enum class RowType : uint8_t { F32, BF16, I32, I1 };
+/// Element types of values. F32, BF16 and F16 are numbers (those of 16 bits are rounded ones), I32
+/// and I1 integers and truth values.
+enum class RowType : uint8_t { F32, BF16, F16, I32, I1 };
 
 /// nullopt: no generated code works on such elements.
 std::optional<RowType> rowTypeOf(mlir::Type element);
 /// Bytes in memory; truth values take one.
 unsigned storageBytes(RowType type);
-inline bool isFloat(RowType type) { return type == RowType::F32 || type == RowType::BF16; }
+inline bool isFloat(RowType type) { return type <= RowType::F16; }
+/// Whether values are rounded to fewer bits than they are computed in.
+inline bool isNarrow(RowType type) { return type == RowType::BF16 || type == RowType::F16; }
+/// The row of the table of number formats.
+support::DType formatOf(RowType type);
 
 inline bool variesOverRows(RowForm f) { return f == RowForm::Tile || f == RowForm::Row; }
 inline bool variesOverColumns(RowForm f) { return f == RowForm::Tile || f == RowForm::Column; }

@@ -259,7 +259,10 @@ Value *VectorMath::smallAngle(Value *x) {
 
 //===-- Types -------------------------------------------------------------------------------===//
 
-Value *VectorMath::roundToBf16(Value *x) {
+Value *VectorMath::roundTo(RowType type, Value *x) {
+  if (type == RowType::F16)
+    return b.CreateFPExt(b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getHalfTy())),
+                         x->getType());
   Value *u = bits(x);
   Value *odd = b.CreateAnd(b.CreateLShr(u, likeInt(x, 16)), likeInt(x, 1));
   Value *rounded = b.CreateAdd(u, b.CreateAdd(odd, likeInt(x, 0x7fff)));
@@ -269,11 +272,11 @@ Value *VectorMath::roundToBf16(Value *x) {
 }
 
 Value *VectorMath::convert(Value *x, RowType from, RowType to) {
-  if (from == to || (from == RowType::BF16 && to == RowType::F32))
+  if (from == to || (isNarrow(from) && to == RowType::F32))
     return x;
   if (isFloat(from)) {
-    if (to == RowType::BF16)
-      return roundToBf16(x);
+    if (isNarrow(to))
+      return roundTo(to, x);
     if (to == RowType::I1)
       return b.CreateFCmpUNE(x, like(x, 0.0));
     return b.CreateIntrinsic(Intrinsic::fptosi_sat, {intsLike(x), x->getType()}, {x});
@@ -285,12 +288,15 @@ Value *VectorMath::convert(Value *x, RowType from, RowType to) {
   if (to == RowType::I32)
     return x;
   Value *number = b.CreateSIToFP(x, x->getType()->getWithNewType(b.getFloatTy()));
-  return to == RowType::BF16 ? roundToBf16(number) : number;
+  return isNarrow(to) ? roundTo(to, number) : number;
 }
 
 Value *VectorMath::fromMemory(Value *raw, RowType type) {
   if (type == RowType::I1)
     return b.CreateICmpNE(raw, Constant::getNullValue(raw->getType()));
+  if (type == RowType::F16)
+    return b.CreateFPExt(b.CreateBitCast(raw, raw->getType()->getWithNewType(b.getHalfTy())),
+                         raw->getType()->getWithNewType(b.getFloatTy()));
   if (type != RowType::BF16)
     return raw;
   Value *wide = b.CreateShl(b.CreateZExt(raw, intsLike(raw)), likeInt(raw, 16));
@@ -300,6 +306,9 @@ Value *VectorMath::fromMemory(Value *raw, RowType type) {
 Value *VectorMath::toMemory(Value *x, RowType type) {
   if (type == RowType::I1)
     return b.CreateZExt(x, x->getType()->getWithNewType(b.getInt8Ty()));
+  if (type == RowType::F16)
+    return b.CreateBitCast(b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getHalfTy())),
+                           x->getType()->getWithNewType(b.getInt16Ty()));
   if (type != RowType::BF16)
     return x;
   return b.CreateTrunc(b.CreateLShr(bits(x), likeInt(x, 16)),
@@ -311,26 +320,28 @@ Type *VectorMath::memoryType(RowType type) {
   case RowType::F32:
     return b.getFloatTy();
   case RowType::BF16:
+  case RowType::F16:
     return b.getInt16Ty();
   case RowType::I32:
     return b.getInt32Ty();
   case RowType::I1:
     return b.getInt8Ty();
   }
-  llvm_unreachable("four types");
+  llvm_unreachable("five types");
 }
 
 Type *VectorMath::valueType(RowType type) {
   switch (type) {
   case RowType::F32:
   case RowType::BF16:
+  case RowType::F16:
     return b.getFloatTy();
   case RowType::I32:
     return b.getInt32Ty();
   case RowType::I1:
     return b.getInt1Ty();
   }
-  llvm_unreachable("four types");
+  llvm_unreachable("five types");
 }
 
 } // namespace hydra

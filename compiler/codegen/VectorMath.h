@@ -42,13 +42,13 @@ public:
   llvm::Value *max(llvm::Value *a, llvm::Value *b);
   llvm::Value *min(llvm::Value *a, llvm::Value *b);
 
-  /// Numbers as the nearest bf16, ties to even, still as floats; nans stay nans.
-  llvm::Value *roundToBf16(llvm::Value *x);
+  /// Numbers as the nearest of a narrow type, ties to even, still as floats; nans stay nans.
+  llvm::Value *roundTo(RowType type, llvm::Value *x);
   /// A value of one type as one of another: rounded, towards zero to integers (saturating), nonzero
   /// to truth values.
   llvm::Value *convert(llvm::Value *x, RowType from, RowType to);
 
-  /// Between elements in memory (bf16 as i16, truth values as i8) and values (bf16 as float, i1).
+  /// Between elements in memory (16-bit floats as i16, truth values as i8) and values (floats, i1).
   llvm::Value *fromMemory(llvm::Value *raw, RowType type);
   llvm::Value *toMemory(llvm::Value *x, RowType type);
   llvm::Type *memoryType(RowType type);

@@ -1,6 +1,8 @@
 // From the plan dialect to the tables of a plan file.
 #include "compiler/emit/EmitPlan.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -24,18 +26,12 @@ std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRe
 /// The same word of plan files: the lists of both are alike (PlanWordsTest).
 template <typename To, typename From> To fileWord(From word) { return static_cast<To>(word); }
 
+/// The format of a tensor's elements.
 std::optional<planfile::DType> dtypeOf(Type type) {
-  if (type.isF32())
-    return planfile::DType::f32;
-  if (type.isBF16())
-    return planfile::DType::bf16;
-  if (type.isInteger(32))
-    return planfile::DType::i32;
-  if (type.isInteger(1))
-    return planfile::DType::boolean;
-  if (type.isF64())
-    return planfile::DType::f64;
-  return std::nullopt;
+  std::optional<support::DType> format = formatOf(type);
+  return format && support::formatOf(*format).stored
+             ? std::optional(fileWord<planfile::DType>(*format))
+             : std::nullopt;
 }
 
 class PlanEmitter {
@@ -437,6 +433,8 @@ private:
     matmul.gelu = op.getGelu();
     matmul.saves_sums = op.getSums() != nullptr;
     matmul.reduced_reduction = op.getReducedReduction();
+    if (std::optional<Type> compute = op.getCompute())
+      matmul.compute = fileWord<planfile::DType>(*formatOf(*compute));
     matmul.multiprocessors = op.getMultiprocessors();
     return action(matmul);
   }
@@ -521,13 +519,21 @@ private:
     return step;
   }
 
-  /// The dtype of the first argument: for matmuls, that of their operands.
+  /// The format that the operands are multiplied in.
+  static Type multipliedIn(plan::MatmulOp op) {
+    return op.getCompute().value_or(cast<MemRefType>(op.getA().getType()).getElementType());
+  }
+
+  /// The format that has a rate: of a matmul, what it multiplies in; else that of the first
+  /// argument.
   static std::string operandType(plan::StepInterface op) {
     if (op.getArgs().empty())
       return "f32";
+    auto matmul = dyn_cast<plan::MatmulOp>(op.getOperation());
+    Type type = matmul ? multipliedIn(matmul)
+                       : cast<MemRefType>(op.getArgs().front().getType()).getElementType();
     std::string text;
-    llvm::raw_string_ostream(text)
-        << cast<MemRefType>(op.getArgs().front().getType()).getElementType();
+    llvm::raw_string_ostream(text) << type;
     return text;
   }
 

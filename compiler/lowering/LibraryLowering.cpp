@@ -33,18 +33,20 @@ Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
 }
 
 /// Of a linear layer, whose weight is [out, in].
-template <typename Op> void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu) {
+template <typename Op>
+void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu, TypeAttr compute) {
   Value x = asMatrix(lowering, op, lowering.source(op.getX())), w = lowering.source(op.getW());
   Value bias = op.getB() ? lowering.source(op.getB()) : Value();
   addStep<plan::MatmulOp>(lowering, op, x, w, bias, c, sums, /*transpose_a=*/false,
                           /*transpose_b=*/true, /*accumulate=*/false, gelu,
-                          op.getReducedReduction());
+                          op.getReducedReduction(), compute);
 }
 
 struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    addLinear(lowering, cast<LinearOp>(op),
-              asMatrix(lowering, op, lowering.target(op->getResult(0))), Value(), /*gelu=*/false);
+    auto linear = cast<LinearOp>(op);
+    addLinear(lowering, linear, asMatrix(lowering, op, lowering.target(op->getResult(0))), Value(),
+              /*gelu=*/false, linear.getComputeAttr());
     return success();
   }
 };
@@ -56,7 +58,8 @@ struct LinearGeluLowering
     SmallVector<Value> writes = llvm::map_to_vector(op->getResults(), [&](Value result) {
       return asMatrix(lowering, op, lowering.target(result));
     });
-    addLinear(lowering, linear, writes[0], linear.getSaving() ? writes[1] : Value(), /*gelu=*/true);
+    addLinear(lowering, linear, writes[0], linear.getSaving() ? writes[1] : Value(), /*gelu=*/true,
+              TypeAttr());
     return success();
   }
 };
@@ -71,7 +74,7 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
         addStep<plan::CopyOp>(lowering, op, addend, target);
     addStep<plan::MatmulOp>(lowering, op, a, b, Value(), target, Value(), matmul.getTransposeA(),
                             matmul.getTransposeB(), matmul.getAddend() != nullptr, /*gelu=*/false,
-                            matmul.getReducedReduction());
+                            matmul.getReducedReduction(), matmul.getComputeAttr());
     return success();
   }
 };

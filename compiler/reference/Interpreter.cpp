@@ -1,6 +1,7 @@
 // Evaluation of programs in float64 through the reference interface, and starting values.
 #include "compiler/reference/Interpreter.h"
 
+#include "dialects/hydra/NumberFormats.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
@@ -16,12 +17,11 @@ using namespace mlir;
 namespace hydra {
 
 void roundTo(RefTensor &tensor, Type element) {
-  if (element.isF32())
-    for (double &v : tensor.data)
-      v = static_cast<float>(v);
-  else if (element.isBF16())
-    for (double &v : tensor.data)
-      v = support::bf16ToFloat(support::bf16FromDouble(v));
+  const std::optional<support::DType> format = formatOf(element);
+  if (!format || !support::isFloat(*format))
+    return;
+  for (double &v : tensor.data)
+    v = support::rounded(*format, v);
 }
 
 namespace {
@@ -125,6 +125,13 @@ private:
         llvm::map_to_vector(op->getOperands(), [&](Value v) { return tensors[v].get(); });
     if (failed(checkRoom(op, op->getResults())))
       return failure();
+    std::vector<RefTensor> multiplied; // operands in the format that they are multiplied in
+    multiplied.reserve(operands.size());
+    for (auto [i, operand] : llvm::enumerate(operands))
+      if (Type format = options.round ? formatOfOperand(op, i) : Type()) {
+        roundTo(multiplied.emplace_back(*operand), format);
+        operands[i] = &multiplied.back();
+      }
     SmallVector<RefTensor> results;
     for (Value v : op->getResults())
       results.emplace_back(typeOf(v).getShape());
@@ -141,6 +148,12 @@ private:
     return success();
   }
 
+  /// The format that an operand is rounded to before it is multiplied; null: its own.
+  static Type formatOfOperand(Operation *op, unsigned operand) {
+    auto precision = dyn_cast<PrecisionOpInterface>(op);
+    return precision ? precision.multipliedIn(operand) : Type();
+  }
+
   /// Replaces results by those of operands that are a little off, and puts them off a little. With an
   /// even number equal numbers are off alike, as they are when they are rounded, so that sums of them
   /// do not average it away; with an odd one each by itself, so that their differences do not cancel.
@@ -148,20 +161,26 @@ private:
                         MutableArrayRef<RefTensor> results) {
     const support::Philox random(options.perturb, "perturb", evaluated++);
     uint64_t draws = 0;
-    auto off = [&](double v, double unit) {
+    auto off = [&](double v, double unit, double least = 0.0) {
       const uint64_t draw = options.perturb % 2 == 0 ? std::bit_cast<uint64_t>(v) : draws++;
-      return v * (1.0 + unit * (2.0 * random.uniform53(draw) - 1.0));
+      const double error = v == 0.0 ? 0.0 : std::max(unit * std::abs(v), least);
+      return v + error * (2.0 * random.uniform53(draw) - 1.0);
     };
     SmallVector<RefTensor> moved =
         llvm::map_to_vector(operands, [](const RefTensor *operand) { return RefTensor(*operand); });
     bool whole = true;
-    for (auto [operand, tensor] : llvm::zip(op->getOperands(), moved))
-      if (isa<FloatType>(typeOf(operand).getElementType()))
-        for (double &v : tensor.data)
-          if (std::rint(v) != v) {
-            v = off(v, kF32Unit);
-            whole = false;
-          }
+    for (auto [i, operand, tensor] : llvm::enumerate(op->getOperands(), moved)) {
+      if (!isa<FloatType>(typeOf(operand).getElementType()))
+        continue;
+      // Machines round to nearest or towards zero.
+      const Type format = formatOfOperand(op, i);
+      const double unit = format ? 2.0 * unitOf(format) : kF32Unit;
+      for (double &v : tensor.data)
+        if (std::rint(v) != v || (format && support::rounded(*formatOf(format), v) != v)) {
+          v = off(v, unit);
+          whole = false;
+        }
+    }
     const Exactness exactness = op.exactness();
     const bool exact =
         exactness == Exactness::Always || (exactness == Exactness::OfWholeNumbers && whole);
@@ -180,11 +199,11 @@ private:
       RefTensor rounded = result;
       roundTo(rounded, element);
       // A sum of equal terms is rounded to the same side again and again.
-      const double unit = (element.isBF16() ? kBF16Unit : kF32Unit) +
+      const double unit = std::max(unitOf(element), kF32Unit) +
                           kF32Unit * termsOf(op, result.data.size()) / kTermsPerUnit;
       for (auto [v, r, o] : llvm::zip(result.data, rounded.data, other.data))
         if (!exact || v != r || std::abs(o - v) > kF32Unit * std::abs(v))
-          v = off(o, 2.0 * unit);
+          v = off(o, 2.0 * unit, support::smallestNumber(*formatOf(element)));
     }
     return success();
   }
@@ -290,7 +309,8 @@ private:
   }
 
   /// The largest relative error of rounding to nearest.
-  static constexpr double kF32Unit = 0x1p-24, kBF16Unit = 0x1p-8;
+  static constexpr double kF32Unit = 0x1p-24;
+  static double unitOf(Type element) { return support::roundingUnit(*formatOf(element)); }
   static constexpr double kTermsPerUnit = 8.0; ///< terms of a sum that put it off by another unit
 
   const TensorMap &values;

@@ -11,7 +11,8 @@ namespace hydra {
 using TensorMap = llvm::StringMap<RefTensor>;
 
 struct InterpreterOptions {
-  /// Rounds every result to its IR type (f32, bf16), as a low-precision run would.
+  /// Rounds every result to its type, and operands to what they are multiplied in, as a
+  /// low-precision run would.
   bool round = false;
   /// Not 0: stochastic arithmetic, with this seed. Every floating-point result is a little off, by
   /// a few units of rounding of its type (more for sums of many terms), as are the operands it is
@@ -36,7 +37,7 @@ inline double oracleBytes(llvm::ArrayRef<int64_t> shape) {
 /// beside what is held then.
 int64_t machineMemory();
 
-/// Rounds every element to the type: f32 and bf16 to nearest even, others unchanged.
+/// Rounds every element to the type: floats to nearest even, others unchanged.
 void roundTo(RefTensor &tensor, mlir::Type element);
 
 /// The starting values of all parameters and state of a bound model (stacks unrolled), rounded to

@@ -2,6 +2,7 @@
 #include "compiler/targets/Target.h"
 
 #include "compiler/targets/TargetBackend.h"
+#include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 
 #include <fmt/format.h>
@@ -74,10 +75,14 @@ public:
 
   std::map<std::string, double> rates(const char *field) {
     std::map<std::string, double> rates = numbers(field, 1);
-    const json &value = content.at(field);
-    if (rates.size() != 2 || !rates.contains("f32") || !rates.contains("bf16"))
-      support::fail("{}: field '{}' is {}; expected rates for f32 and bf16", origin, field,
-                    value.dump());
+    for (const auto &[name, rate] : rates)
+      if (!isFormat(name))
+        support::fail("{}: field '{}' has a rate for '{}', which is no format of floats", origin,
+                      field, name);
+    for (const char *name : {"f32", "bf16"})
+      if (!rates.contains(name))
+        support::fail("{}: field '{}' is {}; expected rates for f32 and bf16", origin, field,
+                      content.at(field).dump());
     return rates;
   }
 
@@ -87,6 +92,14 @@ public:
         !std::all_of(value.begin(), value.end(), [](const json &name) { return name.is_string(); }))
       support::fail("{}: field '{}' is {}; expected a list of texts", origin, field, value.dump());
     return value;
+  }
+
+  /// Formats that matmuls may have operands in.
+  static bool isFormat(std::string_view name) {
+    const auto formats = support::numberFormats();
+    return std::any_of(formats.begin(), formats.end(), [&](const support::NumberFormat &format) {
+      return format.ir == name && support::isFloat(format.dtype);
+    });
   }
 
   /// A misspelt field would be a silent default.

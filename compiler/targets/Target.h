@@ -27,7 +27,8 @@ struct Target {
   double memoryBandwidth = 0;                // bytes/s, read plus written
   uint64_t cacheBytes = 0;                   // steps that move less run at cacheBandwidth
   double cacheBandwidth = 0;                 // bytes/s
-  std::map<std::string, double> matmulFlops; // FLOP/s by dtype of the operands: f32, bf16
+  std::map<std::string, double>
+      matmulFlops; // FLOP/s by format of the operands; f32 and bf16 are there
   std::map<std::string, double> attentionFlops;
   double vectorFlops = 0;             // FLOP/s of everything else
   double launchSeconds = 0;           // of any step

@@ -177,7 +177,7 @@ int64_t AttentionOp::flops() {
 }
 OpClass AttentionOp::costClass() { return OpClass::attention; }
 Precision AttentionOp::precisionClass() { return Precision::Matmul; }
-bool AttentionOp::takesBf16(unsigned) { return true; }
+bool AttentionOp::takesRounded(unsigned) { return true; }
 /// Row statistics [B, H, S] are dense; everything else has any strides but the last.
 static OperandLayout layoutOfHeads(Value v) {
   if (build::shapeOf(v).size() != 4)
@@ -238,7 +238,7 @@ int64_t AttentionGradOp::flops() {
 }
 OpClass AttentionGradOp::costClass() { return OpClass::attention; }
 Precision AttentionGradOp::precisionClass() { return Precision::Matmul; }
-bool AttentionGradOp::takesBf16(unsigned operand) { return operand != 5; } // all but lse
+bool AttentionGradOp::takesRounded(unsigned operand) { return operand != 5; } // all but lse
 OperandLayout AttentionGradOp::resultLayout(unsigned i) {
   return layoutOfHeads(getOperation()->getResult(i));
 }

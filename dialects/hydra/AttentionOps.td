@@ -6,7 +6,7 @@ include "dialects/hydra/NormOps.td"
 
 class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
   let extraClassDeclaration = inferDeclaration # [{

@@ -1,5 +1,6 @@
 // Matrix products and the embedding lookup.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -10,9 +11,11 @@ namespace hydra {
 
 /// The type of a product: the element type of its operands, or `dtype`.
 static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, Type element,
-                                 TypeAttr dtype, SmallVectorImpl<Type> &types) {
-  if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && element.isBF16()))
+                                 TypeAttr dtype, TypeAttr compute, SmallVectorImpl<Type> &types) {
+  if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
     return infer.fail("cannot yield this element type; expected f32, or that of the operands");
+  if (compute && !canMultiplyIn(element, compute.getValue()))
+    return infer.fail("cannot multiply in this format; expected tf32, of operands in f32");
   types.push_back(infer.tensor(shape, dtype ? dtype.getValue() : element));
   return success();
 }
@@ -20,7 +23,7 @@ static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, 
 //===-- linear ------------------------------------------------------------------------------===//
 
 static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b, TypeAttr dtype,
-                                 SmallVectorImpl<Type> &types) {
+                                 TypeAttr compute, SmallVectorImpl<Type> &types) {
   if (failed(infer.wantFloat(x, "input")) || failed(infer.wantRank(w, "weight", 2)))
     return failure();
   SmallVector<int64_t> shape(infer.shape(x));
@@ -35,7 +38,7 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   if (b &&
       (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
     return failure();
-  if (failed(pushProduct(infer, shape, infer.element(x), dtype, types)))
+  if (failed(pushProduct(infer, shape, infer.element(x), dtype, compute, types)))
     return failure();
   if (b && infer.element(b) != cast<RankedTensorType>(types.back()).getElementType())
     return infer.fail("bias has another element type than the result");
@@ -43,7 +46,8 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
 }
 
 LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
-  return inferLinear(infer, op.getX(), op.getW(), op.getB(), op.getDtypeAttr(), types);
+  return inferLinear(infer, op.getX(), op.getW(), op.getB(), op.getDtypeAttr(), op.getComputeAttr(),
+                     types);
 }
 
 static void evaluateLinear(ArrayRef<const RefTensor *> in, RefTensor &out) {
@@ -69,11 +73,16 @@ int64_t LinearOp::flops() {
 OpClass LinearOp::costClass() { return OpClass::gemm; }
 Precision LinearOp::precisionClass() { return Precision::Matmul; }
 /// The bias has the type of the result, as libraries want it.
-bool LinearOp::takesBf16(unsigned operand) { return operand < 2 || !getDtype(); }
+bool LinearOp::takesRounded(unsigned operand) { return operand < 2 || !getDtype(); }
 bool LinearOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+/// Matrices are multiplied in `compute`; what is added to their product is not.
+static Type matrixFormat(unsigned operand, TypeAttr compute) {
+  return operand < 2 && compute ? compute.getValue() : Type();
+}
+Type LinearOp::multipliedIn(unsigned operand) { return matrixFormat(operand, getComputeAttr()); }
 SmallVector<unsigned> LinearOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearOp::resultLayout(unsigned) {
   return {/*denseInner=*/1, /*mergedRows=*/true, /*apartRows=*/false, /*alignment=*/16};
@@ -91,16 +100,18 @@ void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
     grads[2] = build::sumTo(b, loc, g[0], build::shapeOf(getB()));
   Value rounded = build::cast(b, loc, g[0], build::typeOf(getX()).getElementType());
   Value dy = build::flattenRows(b, loc, rounded), x = build::flattenRows(b, loc, getX());
-  Value dx = MatmulOp::create(b, loc, dy, getW(), UnitAttr(), UnitAttr());
+  Value dx = MatmulOp::create(b, loc, dy, getW(), Value(), UnitAttr(), UnitAttr(), TypeAttr(),
+                              UnitAttr(), getComputeAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
-  grads[1] = MatmulOp::create(b, loc, dy, x, b.getUnitAttr(), UnitAttr());
+  grads[1] = MatmulOp::create(b, loc, dy, x, Value(), b.getUnitAttr(), UnitAttr(), TypeAttr(),
+                              UnitAttr(), getComputeAttr());
 }
 
 //===-- linear_gelu -------------------------------------------------------------------------===//
 
 LogicalResult LinearGeluOp::inferTypes(TypeInference &infer, Adaptor op,
                                        SmallVectorImpl<Type> &types) {
-  if (failed(inferLinear(infer, op.getX(), op.getW(), op.getB(), TypeAttr(), types)))
+  if (failed(inferLinear(infer, op.getX(), op.getW(), op.getB(), TypeAttr(), TypeAttr(), types)))
     return failure();
   if (op.getSaving())
     types.push_back(types.front());
@@ -122,7 +133,7 @@ int64_t LinearGeluOp::flops() {
 }
 OpClass LinearGeluOp::costClass() { return OpClass::gemm; }
 Precision LinearGeluOp::precisionClass() { return Precision::Matmul; }
-bool LinearGeluOp::takesBf16(unsigned) { return true; }
+bool LinearGeluOp::takesRounded(unsigned) { return true; }
 SmallVector<unsigned> LinearGeluOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearGeluOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout LinearGeluOp::operandLayout(unsigned) {
@@ -159,7 +170,8 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
     return infer.fail("operands have different element types");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
-  if (failed(pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(), types)))
+  if (failed(pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(),
+                         op.getComputeAttr(), types)))
     return failure();
   if (op.getAddend() && op.getAddend().getType() != types.front())
     return infer.fail("adds " + shapeText(infer.shape(op.getAddend())) + " of another type to " +
@@ -199,13 +211,14 @@ Precision MatmulOp::precisionClass() {
   return getFullPrecision() ? Precision::Full : Precision::Matmul;
 }
 /// What is added has the type of the result.
-bool MatmulOp::takesBf16(unsigned operand) {
+bool MatmulOp::takesRounded(unsigned operand) {
   return !getFullPrecision() && (operand < 2 || !getDtype());
 }
 bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+Type MatmulOp::multipliedIn(unsigned operand) { return matrixFormat(operand, getComputeAttr()); }
 SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
   return getAddend() ? SmallVector<unsigned>{2} : SmallVector<unsigned>{};
 }
@@ -229,7 +242,7 @@ void MatmulOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   auto product = [&](Value x, bool tx, Value y, bool ty) {
     auto flag = [&](bool set) { return set ? b.getUnitAttr() : UnitAttr(); };
     return MatmulOp::create(b, loc, x, y, Value(), flag(tx), flag(ty), TypeAttr(), UnitAttr(),
-                            getFullPrecisionAttr());
+                            getFullPrecisionAttr(), getComputeAttr());
   };
   bool ta = getTransposeA(), tb = getTransposeB();
   Value dc = build::cast(b, loc, g[0], build::typeOf(getA()).getElementType());
@@ -326,7 +339,7 @@ static int64_t bytesOf(Value v) {
 int64_t EmbeddingOp::bytes() { return bytesOf(getTokens()) + 2 * bytesOf(getX()); }
 OpClass EmbeddingOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingOp::precisionClass() { return Precision::Follow; }
-bool EmbeddingOp::takesBf16(unsigned) { return true; }
+bool EmbeddingOp::takesRounded(unsigned) { return true; }
 
 SmallVector<int64_t> EmbeddingOp::rowWiseShape() {
   return SmallVector<int64_t>(build::shapeOf(getX()));
@@ -384,6 +397,6 @@ int64_t EmbeddingGradOp::bytes() {
 }
 OpClass EmbeddingGradOp::costClass() { return OpClass::gather_scatter; }
 Precision EmbeddingGradOp::precisionClass() { return Precision::Full; }
-bool EmbeddingGradOp::takesBf16(unsigned) { return false; }
+bool EmbeddingGradOp::takesRounded(unsigned) { return false; }
 
 } // namespace hydra

@@ -11,27 +11,32 @@ class Hydra_ProductOp<string mnemonic, list<Trait> traits>
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_ProductOp<mnemonic, [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16", "yieldF32"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32",
+                                                         "multipliedIn"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
 // Products sum in f32 and round once, to `dtype` (by default the type of the operands). With
-// `reduced_reduction` a library may also round partial sums of bf16 operands to bf16.
+// `reduced_reduction` a library may also round partial sums of narrow operands to their type. With
+// `compute = tf32` the operands, in f32, are rounded to that format before they are multiplied.
 
 def LinearOp : Hydra_ContractionOp<"linear"> {
   let summary = "y = x wᵀ + b";
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
-    `y [..., N]`. With `dtype = f32` the sums of bf16 operands are not rounded.
+    `y [..., N]`. With `dtype = f32` the sums of bf16 or f16 operands are not
+    rounded. With `compute = tf32` f32 operands are rounded to 10 bits behind the point before they
+    are multiplied.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b,
-                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction);
+                       OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction,
+                       OptionalAttr<TypeAttr>:$compute);
   let results = (outs Hydra_Value:$y);
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w, "::mlir::Value":$b), [{
-    build($_builder, $_state, x, w, b, ::mlir::TypeAttr(), ::mlir::UnitAttr());
+    build($_builder, $_state, x, w, b, ::mlir::TypeAttr(), ::mlir::UnitAttr(), ::mlir::TypeAttr());
   }]>];
 }
 
 def LinearGeluOp : Hydra_ProductOp<"linear_gelu", [
-    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>]> {
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>]> {
   let summary = "y = gelu(x wᵀ + b)";
   let description = [{
     `hydra.linear` and `hydra.gelu` as one call of a library that applies the function to the sums before it
@@ -48,32 +53,34 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
     `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
     last two dimensions swapped. `hydra.matmul %a, %b, %d` is `a b + d`, with `d` of the type of the
-    result, summed and rounded once. With `dtype = f32` the sums of bf16 operands are not rounded.
+    result, summed and rounded once. With `dtype = f32` the sums of bf16 or f16 operands are not
+    rounded; `compute` as for `hydra.linear`.
     `full_precision` keeps the operands of this product and of its derivatives in f32 under mixed
     precision: for statistics and states that add up.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Optional<Hydra_Value>:$addend,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction,
-                       UnitAttr:$full_precision);
+                       UnitAttr:$full_precision, OptionalAttr<TypeAttr>:$compute);
   let results = (outs Hydra_Value:$c);
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b,
                                  "::mlir::UnitAttr":$transpose_a,
                                  "::mlir::UnitAttr":$transpose_b), [{
     build($_builder, $_state, a, b, ::mlir::Value(), transpose_a, transpose_b, ::mlir::TypeAttr(),
-          ::mlir::UnitAttr());
+          ::mlir::UnitAttr(), ::mlir::UnitAttr(), ::mlir::TypeAttr());
   }]>, OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$addend,
                       "::mlir::UnitAttr":$transpose_a, "::mlir::UnitAttr":$transpose_b,
-                      "::mlir::TypeAttr":$dtype, "::mlir::UnitAttr":$reduced_reduction), [{
+                      "::mlir::TypeAttr":$dtype, "::mlir::UnitAttr":$reduced_reduction,
+                      "::mlir::TypeAttr":$compute), [{
     build($_builder, $_state, a, b, addend, transpose_a, transpose_b, dtype, reduced_reduction,
-          ::mlir::UnitAttr());
+          ::mlir::UnitAttr(), compute);
   }]>];
   let hasCanonicalizer = 1;
 }
 
 class Hydra_GatherLikeOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<IdOpInterface>,
         DeclareOpInterfaceMethods<CostOpInterface, ["bytes", "costClass"]>]>;
 

@@ -1,5 +1,6 @@
 // Elementwise operations, constants and casts.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowMath.h"
@@ -279,8 +280,8 @@ void SelectOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>
 
 LogicalResult CastOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   Type to = op.getTo();
-  if (!to.isF32() && !to.isBF16() && !to.isInteger(32))
-    return infer.fail("cannot cast to this element type; expected f32, bf16 or i32");
+  if (!isModelElement(to))
+    return infer.fail("cannot cast to this element type; expected " + kModelElements);
   types.push_back(infer.tensor(infer.shape(op.getX()), to));
   return success();
 }

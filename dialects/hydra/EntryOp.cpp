@@ -1,5 +1,6 @@
 // Entries, which are programs and bodies of loops, and their ends.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 
 using namespace mlir;
 
@@ -198,9 +199,9 @@ LogicalResult EntryOp::verify() {
        llvm::zip(getBody().getArguments(), getArgNames().getAsValueRange<StringAttr>(),
                  getArgShapes(), getArgDtypes(), getArgDefaults())) {
     Type element = cast<TypeAttr>(dtype).getValue();
-    if (isProgram() && !element.isF32() && !element.isBF16() && !element.isInteger(32))
+    if (isProgram() && !isModelElement(element))
       return emitOpError() << "argument '" << name << "' has elements of " << element
-                           << "; expected f32, bf16 or i32";
+                           << "; expected " << kModelElements;
     if (!isIntListOrExprs(shape))
       return emitOpError() << "argument '" << name
                            << "' has a shape that is not a list of integers";

@@ -27,7 +27,8 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"gradient", 3>,      // the sum of its owner's gradients over micro-batches
     I32EnumAttrCase<"copy", 4>,          // starts as its owner, follows it, and is in no checkpoint
     I32EnumAttrCase<"update_count", 5>,  // the number of the next update, from 1
-    I32EnumAttrCase<"step_sum", 6>]> {   // summed over the micro-batches of a step, then cleared
+    I32EnumAttrCase<"step_sum", 6>,      // summed over the micro-batches of a step, then cleared
+    I32EnumAttrCase<"loss_scaling", 7>]> { // what the loss is multiplied by, and since how many updates
   let cppNamespace = "::hydra";
 }
 

@@ -106,15 +106,20 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<"The precision class.", "::hydra::Precision", "precisionClass", (ins), "",
       [{ return ::hydra::Precision::Follow; }]>,
     InterfaceMethod<[{
-        Whether an operand may come in bf16. Not so: row statistics, biases, whatever is f32 by
-        definition. Only asked of floating-point operands.
+        Whether an operand may come rounded to fewer bits than f32 has. Not so: row statistics, biases,
+        whatever is f32 by definition. Only asked of floating-point operands.
       }],
-      "bool", "takesBf16", (ins "unsigned":$operand), "", [{ (void)operand; return true; }]>,
+      "bool", "takesRounded", (ins "unsigned":$operand), "", [{ (void)operand; return true; }]>,
     InterfaceMethod<[{
-        Makes an operation of class Matmul write its sums in f32 though its operands are bf16; false
-        if it cannot.
+        Makes an operation of class Matmul write its sums in f32 though its operands are narrower;
+        false if it cannot.
       }],
       "bool", "yieldF32", (ins), "", [{ return false; }]>,
+    InterfaceMethod<[{
+        The format that an operand is rounded to before it is multiplied; null: its own.
+      }],
+      "::mlir::Type", "multipliedIn", (ins "unsigned":$operand), "",
+      [{ (void)operand; return {}; }]>,
   ];
 }
 

@@ -77,7 +77,7 @@ struct StridedView {
 enum class Precision {
   Move,   ///< moves elements: it may round before or after
   Follow, ///< computes in f32 and rounds once, to the type of its operands
-  Matmul, ///< bf16 operands, fp32 accumulation
+  Matmul, ///< rounded operands, sums in f32
   Full,   ///< sums or exponentials in f32 (norms, softmax, reductions); rounded operands will do
   Exact,  ///< wants every bit of its operands (losses, optimizer)
 };

@@ -1,5 +1,6 @@
 // Loops over chunks: an entry and how often it runs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 
 using namespace mlir;
 
@@ -61,8 +62,8 @@ OpClass LoopOp::costClass() { return OpClass::scan; }
 
 // Operands are rounded where the body asks for bf16; results are what the body makes them.
 Precision LoopOp::precisionClass() { return Precision::Matmul; }
-bool LoopOp::takesBf16(unsigned operand) {
-  return build::typeOf(getEntry().getBody().getArgument(operand)).getElementType().isBF16();
+bool LoopOp::takesRounded(unsigned operand) {
+  return isNarrowFloat(build::typeOf(getEntry().getBody().getArgument(operand)).getElementType());
 }
 bool LoopOp::yieldF32() { return true; }
 

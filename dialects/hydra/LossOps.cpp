@@ -1,5 +1,6 @@
 // Cross entropy over logits, and fused with the output projection.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
 #include <cmath>
@@ -67,9 +68,12 @@ LOSS_OP(CrossEntropyGradOp, Precision::Exact)
 LOSS_OP(LinearCrossEntropyOp, Precision::Matmul) // its logits never leave f32
 #undef LOSS_OP
 
-bool CrossEntropyOp::takesBf16(unsigned operand) { return operand < 2; }
-bool CrossEntropyGradOp::takesBf16(unsigned operand) { return operand == 1; }
-bool LinearCrossEntropyOp::takesBf16(unsigned operand) { return operand < 3; }
+bool CrossEntropyOp::takesRounded(unsigned operand) { return operand < 2; }
+bool CrossEntropyGradOp::takesRounded(unsigned operand) { return operand == 1; }
+bool LinearCrossEntropyOp::takesRounded(unsigned operand) { return operand < 3; }
+Type LinearCrossEntropyOp::multipliedIn(unsigned operand) {
+  return operand < 2 && getCompute() ? *getCompute() : Type();
+}
 
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
   return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
@@ -177,6 +181,9 @@ LogicalResult LinearCrossEntropyOp::inferTypes(TypeInference &infer, Adaptor op,
                       Twine(k) + " columns; expected [V, " + Twine(k) + "]");
   if (infer.element(op.getX()) != infer.element(op.getW()))
     return infer.fail("input and weight have different element types");
+  if (TypeAttr compute = op.getComputeAttr();
+      compute && !canMultiplyIn(infer.element(op.getX()), compute.getValue()))
+    return infer.fail("cannot multiply in this format; expected tf32, of operands in f32");
   types.push_back(infer.tensor({}, infer.f32()));
   if (op.getRows())
     types.push_back(infer.tensor(infer.shape(op.getLabels()), infer.f32()));
@@ -231,9 +238,9 @@ Operation *LinearCrossEntropyOp::saveForBackward(OpBuilder &b) {
     return *this;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto saving =
-      LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getCount(),
-                                   getRowsAttr(), b.getUnitAttr(), getReducedReductionAttr());
+  auto saving = LinearCrossEntropyOp::create(b, getLoc(), getX(), getW(), getLabels(), getCount(),
+                                             getRowsAttr(), b.getUnitAttr(),
+                                             getReducedReductionAttr(), getComputeAttr());
   replaceAllUsesWith(saving->getResults().take_front(getNumResults()));
   erase();
   return saving;

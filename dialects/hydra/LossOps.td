@@ -4,10 +4,11 @@
 
 include "dialects/hydra/NormOps.td"
 
-class Hydra_LossOp<string mnemonic, list<Trait> traits = []>
+class Hydra_LossOp<string mnemonic, list<Trait> traits = [],
+                   list<string> precision = ["precisionClass", "takesRounded"]>
     : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface,
         DeclareOpInterfaceMethods<IdOpInterface>, CountedLossOpInterface,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, precision>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
 def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {
@@ -35,7 +36,8 @@ def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad"> {
   let results = (outs Hydra_Value:$dlogits);
 }
 
-def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP]> {
+def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP],
+                                        ["precisionClass", "takesRounded", "multipliedIn"]> {
   let summary = "cross entropy of x wᵀ without logits in memory";
   let description = [{
     `%loss = hydra.linear_cross_entropy %x, %w, %labels`: `x [..., D]`, `w [V, D]`,
@@ -48,7 +50,7 @@ def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Hydra_Value:$labels,
                        Optional<Hydra_Value>:$count, UnitAttr:$rows, UnitAttr:$saving,
-                       UnitAttr:$reduced_reduction);
+                       UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute);
   let results = (outs Hydra_Value:$loss, Variadic<Hydra_Value>:$others);
   let authoredResults = "Adaptor(operands, attributes, properties, regions).getRows() ? 2 : 1";
   let extraClassDeclaration = inferDeclaration # [{

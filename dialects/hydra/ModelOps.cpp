@@ -1,5 +1,6 @@
 // Text, verification and lookups of the operations that make up a model file.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/SymbolLists.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -454,11 +455,11 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
   Type dtype = op.getDtype();
-  if (!dtype.isF32() && !dtype.isBF16() && !dtype.isInteger(32))
-    return op.emitOpError() << "has elements of " << dtype << "; expected f32, bf16 or i32";
+  if (!isModelElement(dtype))
+    return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
   if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
-    return op.emitOpError() << "has elements of " << dtype
-                            << "; what is trained has f32 or bf16 (else use hydra.state)";
+    return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
+                            << kModelFloats << " (else use hydra.state)";
   SmallVector<int64_t> known;
   for (Attribute d : op.getShape()) {
     if (!isIntOrExpr(d))
@@ -546,6 +547,7 @@ LogicalResult StateOp::verify() {
   case VariableRole::state:
   case VariableRole::update_count:
   case VariableRole::step_sum:
+  case VariableRole::loss_scaling:
     if (getOwner())
       return emitOpError() << "belongs to @" << *getOwner() << " as " << word
                            << ", which has no owner";
@@ -567,7 +569,7 @@ LogicalResult StateOp::verify() {
     if (Type type = owner->getAttrOfType<TypeAttr>("dtype").getValue();
         type != getDtype() && !(isa<FloatType>(getDtype()) && isa<FloatType>(type)))
       return emitOpError() << "is a copy of @" << *getOwner() << " in " << getDtype()
-                           << "; expected f32 or bf16";
+                           << "; expected " << kModelFloats;
     return success();
   }
   llvm_unreachable("role of state");

@@ -309,7 +309,7 @@ def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrS
 def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                                DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>,
                                DeclareOpInterfaceMethods<PrecisionOpInterface,
-                                                         ["precisionClass", "takesBf16", "yieldF32"]>]> {
+                                                         ["precisionClass", "takesRounded", "yieldF32"]>]> {
   let summary = "runs an entry once for every chunk of sequences";
   let description = [{
     ```mlir

@@ -23,7 +23,7 @@ static RowForm formOfLetter(char letter) {
   }                                                                                                \
   OpClass Op::costClass() { return OpClass::cost; }                                                \
   Precision Op::precisionClass() { return precision; }                                             \
-  bool Op::takesBf16(unsigned operand) { return operandForm(operand) != RowForm::Row; }            \
+  bool Op::takesRounded(unsigned operand) { return operandForm(operand) != RowForm::Row; }         \
   SmallVector<unsigned> Op::overwritableOperands(unsigned result) {                                \
     SmallVector<unsigned> numbers;                                                                 \
     for (auto [i, type] : llvm::enumerate(getOperation()->getOperandTypes()))                      \

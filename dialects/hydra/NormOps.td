@@ -6,7 +6,7 @@ include "dialects/hydra/HydraBase.td"
 
 class Hydra_RowOp<string mnemonic, list<Trait> traits = []>
     : Hydra_ValueOp<mnemonic, traits # [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands"]>,
         DeclareOpInterfaceMethods<RowWiseOpInterface,
           ["rowDimensions", "operandForm", "resultForm", "needsOuterOperand", "sumsOverRows"]>,

@@ -1,5 +1,6 @@
 // What updates of parameters share: the norm of all gradients, and the guard of new values.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
 #include <cmath>
@@ -39,7 +40,7 @@ int64_t GlobalNormOp::flops() {
 }
 OpClass GlobalNormOp::costClass() { return OpClass::optimizer; }
 Precision GlobalNormOp::precisionClass() { return Precision::Exact; }
-bool GlobalNormOp::takesBf16(unsigned) { return true; }
+bool GlobalNormOp::takesRounded(unsigned) { return true; }
 SmallVector<unsigned> GlobalNormOp::overwritableOperands(unsigned) { return {}; }
 
 //===-- guard -------------------------------------------------------------------------------===//
@@ -63,9 +64,9 @@ int64_t GuardOp::flops() { return 0; }
 OpClass GuardOp::costClass() { return OpClass::optimizer; }
 Precision GuardOp::precisionClass() { return Precision::Exact; }
 /// What is refused must leave the old value as it is: it is never rounded on its way.
-bool GuardOp::takesBf16(unsigned) {
-  auto isBF16 = [](Value v) { return build::typeOf(v).getElementType().isBF16(); };
-  return isBF16(getFresh()) && isBF16(getOld());
+bool GuardOp::takesRounded(unsigned) {
+  auto isNarrow = [](Value v) { return isNarrowFloat(build::typeOf(v).getElementType()); };
+  return isNarrow(getFresh()) && isNarrow(getOld());
 }
 SmallVector<unsigned> GuardOp::overwritableOperands(unsigned) { return {1, 2}; }
 

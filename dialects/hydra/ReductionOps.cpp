@@ -152,7 +152,7 @@ static double plus(double a, double b) { return a + b; }
   int64_t Op::flops() { return build::typeOf(getX()).getNumElements(); }                           \
   OpClass Op::costClass() { return OpClass::reduce; }                                              \
   Precision Op::precisionClass() { return Precision::Full; }                                       \
-  bool Op::takesBf16(unsigned) { return false; } // sums stay f32
+  bool Op::takesRounded(unsigned) { return false; } // sums stay f32
 
 REDUCTION_OP(SumOp, extentOf)
 REDUCTION_OP(MeanOp, extentOf)

@@ -8,7 +8,7 @@ class Hydra_ReductionOp<string mnemonic, string what>
     : Hydra_ValueOp<mnemonic, [ReductionTrait, StorageOpInterface,
         DeclareOpInterfaceMethods<RowWiseOpInterface,
           ["isRowWise", "rowDimensions", "operandForm", "resultForm", "sumsOverRows"]>,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesBf16"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = what # " over axes";

@@ -1,6 +1,7 @@
 // Parsing and printing of value operations, their common verifier, and type inference helpers.
 #include "dialects/hydra/ValueSyntax.h"
 #include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/NumberFormats.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -70,6 +71,7 @@ static Type parseElementType(AsmParser &parser, StringRef word) {
   return llvm::StringSwitch<Type>(word)
       .Case("f32", Float32Type::get(parser.getContext()))
       .Case("bf16", BFloat16Type::get(parser.getContext()))
+      .Case("tf32", FloatTF32Type::get(parser.getContext()))
       .Case("i32", IntegerType::get(parser.getContext(), 32))
       .Case("i1", IntegerType::get(parser.getContext(), 1))
       .Case("f16", Float16Type::get(parser.getContext()))
@@ -323,8 +325,8 @@ static std::string checkKind(Type type) {
   if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
     return typeText(type) + " is not a static tensor";
   Type element = tensor.getElementType();
-  if (!element.isF32() && !element.isBF16() && !element.isInteger(32) && !element.isInteger(1))
-    return "elements of " + typeText(element) + "; expected f32, bf16, i32 or i1";
+  if (!isModelElement(element) && !element.isInteger(1))
+    return "elements of " + typeText(element) + "; expected f32, bf16, f16, i32 or i1";
   return checkPositive(tensor.getShape());
 }
 

@@ -216,12 +216,13 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
   let description = [{
     runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of
     the sums, which `sums` saves. `reduced_reduction`: sums of parts may be in the type of the
-    operands. `multiprocessors`: what to count on having; 0: all.
+    operands. `compute`: the format that the operands are rounded to before they are multiplied, where
+    that is not their own. `multiprocessors`: what to count on having; 0: all.
   }];
   let arguments = !con((ins Plan_Buffer:$a, Plan_Buffer:$b, Optional<Plan_Buffer>:$bias,
                             Plan_Buffer:$c, Optional<Plan_Buffer>:$sums, UnitAttr:$transpose_a,
                             UnitAttr:$transpose_b, UnitAttr:$accumulate, UnitAttr:$gelu,
-                            UnitAttr:$reduced_reduction,
+                            UnitAttr:$reduced_reduction, OptionalAttr<TypeAttr>:$compute,
                             DefaultValuedAttr<I64Attr, "0">:$multiprocessors), work, order);
   let assemblyFormat = [{
     `(` $a `:` type($a) `,` $b `:` type($b) (`,` `bias` $bias^ `:` type($bias))? `)` `->`

@@ -1,6 +1,7 @@
 // hydra-differentiate: adds the backward pass to programs.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/differentiate/LossScaling.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -374,7 +375,7 @@ private:
         total = MatmulOp::create(b, part.getLoc(), product.getA(), product.getB(), total,
                                  product.getTransposeAAttr(), product.getTransposeBAttr(),
                                  TypeAttr::get(b.getF32Type()), UnitAttr(),
-                                 product.getFullPrecisionAttr());
+                                 product.getFullPrecisionAttr(), product.getComputeAttr());
     }
     return total;
   }
@@ -454,7 +455,10 @@ private:
     BackwardPhase phase;
     OpBuilder b(end);
     b.setListener(&phase);
-    walk.gradients[loss] = {build::constant(b, loss.getLoc(), loss.getType(), 1.0)};
+    FailureOr<Value> seed = gradientOfLoss(b, model, loss);
+    if (failed(seed))
+      return failure();
+    walk.gradients[loss] = {*seed};
     if (failed(walk.run(b, forward)))
       return failure();
     products += walk.products;
@@ -478,6 +482,18 @@ private:
     entry.setStage("grad");
     eraseDead(body);
     return success();
+  }
+
+  /// 1, or the factor that keeps small gradients in the range of their format.
+  FailureOr<Value> gradientOfLoss(OpBuilder &b, ModelOp model, Value loss) {
+    if (!lossScale)
+      return build::constant(b, loss.getLoc(), loss.getType(), 1.0);
+    constexpr double first = 65536.0; // the first steps halve it where it is too large
+    FailureOr<StateOp> scale =
+        lossScaling(model, "loss_scale", loss.getLoc(), loss.getType(), first);
+    if (failed(scale))
+      return failure();
+    return UseOp::create(b, loss.getLoc(), loss.getType(), scale->getSymName()).getResult();
   }
 
   LoopDerivatives loops;

@@ -1,6 +1,7 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/differentiate/LossScaling.h"
 #include "passes/group/RowLoss.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -170,11 +171,23 @@ private:
       ok = isFinite(b, loc, number);
       applied = build::cast(b, loc, ok, b.getF32Type());
     };
-    if (clip) {
-      Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
+    StateOp lossScale = lossScaleOf(model);
+    Value factor, inverse;
+    if (lossScale) {
+      factor = read(b, lossScale);
+      inverse = DivOp::create(b, loc, build::constant(b, loc, scalar, 1.0), factor);
+      scale = inverse;
+    }
+    if (clip || lossScale) {
       Value norm = GlobalNormOp::create(b, loc, gradients);
-      scale = clipScale(b, loc, norm, limit);
-      outputs.give(b, "grad_norm", norm);
+      if (lossScale)
+        norm = MulOp::create(b, loc, norm, inverse);
+      if (clip) {
+        Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
+        Value clipping = clipScale(b, loc, norm, limit);
+        scale = lossScale ? MulOp::create(b, loc, clipping, inverse) : clipping;
+        outputs.give(b, "grad_norm", norm);
+      }
       guardBy(norm);
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
@@ -229,7 +242,22 @@ private:
         outputs.set(variable, guarded(at, after, before));
       ++updates;
     }
-    return count ? countUpdate(b, loc, count, ok, outputs) : success();
+    if (count && failed(countUpdate(b, loc, count, ok, outputs)))
+      return failure();
+    return lossScale ? adapt(b, loc, lossScale, factor, ok, outputs) : success();
+  }
+
+  /// What scales the loss changes with every update, refused or not.
+  LogicalResult adapt(OpBuilder &b, Location loc, StateOp lossScale, Value factor, Value ok,
+                      Outputs &outputs) {
+    auto i32 = RankedTensorType::get({}, b.getI32Type());
+    FailureOr<StateOp> age = lossScaling(model, "loss_scale.age", loc, i32, 0.0);
+    if (failed(age))
+      return failure();
+    LossScaleUpdate next = updateLossScale(b, loc, factor, read(b, *age), ok);
+    outputs.set(lossScale, next.scale);
+    outputs.set(*age, next.age);
+    return success();
   }
 
   /// Only updates that are applied count.
@@ -246,6 +274,8 @@ private:
   }
 
   LogicalResult train(EntryOp entry) {
+    if (StateOp lossScale = lossScaleOf(model))
+      scaleSavedGradients(entry, lossScale);
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
@@ -265,6 +295,8 @@ private:
     ReturnOp end = entry.getReturn();
     if (failed(divideByWholeStep(entry)))
       return failure();
+    if (StateOp lossScale = lossScaleOf(model))
+      scaleSavedGradients(entry, lossScale);
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
@@ -289,7 +321,7 @@ private:
       outputs.set(*sum, AddOp::create(b, at, read(b, *sum), share));
       sums[param] = *sum;
     }
-    if (!clip) {
+    if (!clip && !lossScaleOf(model)) {
       Location loc = withPhase(entry.getLoc(), Phase::optimizer);
       FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
       if (failed(sum))

@@ -61,7 +61,8 @@ private:
   /// Values that all chunks share.
   struct Shared {
     Value x, w, labels, share; ///< [T, D], [V, D], [T], 1 / valid rows
-    UnitAttr reduced;          ///< of the products
+    UnitAttr reduced;          ///< of the matmuls
+    TypeAttr compute;          ///< of the matmuls
     int64_t classes;           ///< of which the loss knows; `w` may have rows of zeros behind them
   };
 
@@ -80,8 +81,9 @@ private:
              build::reshape(b, loc, op.getLabels(), {rows}),
              Value(),
              op.getReducedReductionAttr(),
+             op.getComputeAttr(),
              classes};
-    // Rows of whole 16 bytes in bf16 are as good as longer ones; padding would copy the weight.
+    // Rows of whole 16 bytes in 16 bits are as good as longer ones; padding would copy the weight.
     constexpr int64_t aligned = 8;
     if (int64_t padded = llvm::alignTo(classes, classMultiple);
         classes % aligned != 0 && padded != classes && !build::typeOf(s.w).getElementType().isF32())
@@ -137,7 +139,7 @@ private:
     };
     Value x = slice(s.x), labels = slice(s.labels);
     auto f32 = TypeAttr::get(b.getF32Type());
-    Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced);
+    Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced, s.compute);
     constexpr double never = -1e30; // e^never is 0
     RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
     Value lse = row.logSumExp(), losses = row.losses(lse);
@@ -151,9 +153,10 @@ private:
     dz = onClasses(b, loc, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, loc, dz, element);
-    dx.push_back(
-        MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(), s.reduced));
-    dw = MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced);
+    dx.push_back(MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(),
+                                  s.reduced, s.compute));
+    dw =
+        MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced, s.compute);
     return result;
   }
 };

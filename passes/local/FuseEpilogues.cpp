@@ -1,5 +1,6 @@
 // hydra-fuse-epilogues: what a library's product can do with its sums, it does.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -38,7 +39,8 @@ private:
   void fuse(GeluOp gelu) {
     auto linear = gelu.getX().getDefiningOp<LinearOp>();
     RankedTensorType type = build::typeOf(gelu.getX());
-    if (!linear || gelu->getBlock() != linear->getBlock() || !type.getElementType().isBF16() ||
+    if (!linear || gelu->getBlock() != linear->getBlock() ||
+        !isNarrowFloat(type.getElementType()) ||
         build::typeOf(linear.getX()).getElementType() != type.getElementType() ||
         type.getShape().back() % kAligned != 0)
       return;

@@ -145,6 +145,7 @@ private:
       return Category::param;
     case VariableRole::moment:
     case VariableRole::update_count:
+    case VariableRole::loss_scaling:
       return Category::opt_state;
     case VariableRole::gradient:
       return Category::grad;

@@ -30,11 +30,13 @@ Value joined(OpBuilder &b, Operation *at, ArrayRef<Value> parameters) {
 } // namespace
 
 SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
-  llvm::MapVector<std::pair<Value, unsigned>, SmallVector<LinearOp>> byInput; // and by bias
+  // By input, whether there is a bias, and attributes: types and formats.
+  llvm::MapVector<std::tuple<Value, unsigned, Attribute>, SmallVector<LinearOp>> byInput;
   for (auto linear : entry.getBody().front().getOps<LinearOp>()) {
     bool biased = linear.getB() != nullptr;
     if (parameterUse(linear.getW()) && (!biased || parameterUse(linear.getB())))
-      byInput[{linear.getX(), unsigned(biased)}].push_back(linear);
+      byInput[{linear.getX(), unsigned(biased), linear->getPropertiesAsAttribute()}].push_back(
+          linear);
   }
   SmallVector<SmallVector<LinearOp>> siblings;
   for (auto &[input, layers] : byInput)
@@ -52,7 +54,9 @@ void fuseProjections(ArrayRef<LinearOp> layers) {
   if (first.getB())
     bias =
         joined(b, first, llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getB(); }));
-  Value whole = LinearOp::create(b, first.getLoc(), first.getX(), weight, bias);
+  Value whole =
+      LinearOp::create(b, first.getLoc(), first.getX(), weight, bias, first.getDtypeAttr(),
+                       first.getReducedReductionAttr(), first.getComputeAttr());
   int64_t axis = build::shapeOf(whole).size() - 1, start = 0;
   for (LinearOp layer : layers) {
     int64_t size = build::shapeOf(layer.getY()).back();

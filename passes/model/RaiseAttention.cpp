@@ -1,5 +1,6 @@
 // hydra-raise-attention: products, mask and softmax over all scores become attention.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -65,7 +66,7 @@ int64_t indexAxis(Value v, ArrayRef<int64_t> scores) {
   while (auto broadcast = v.getDefiningOp<BroadcastOp>())
     v = broadcast.getX();
   auto iota = v.getDefiningOp<IotaOp>();
-  if (!iota || build::typeOf(v).getElementType().isBF16())
+  if (!iota || isNarrowFloat(build::typeOf(v).getElementType()))
     return -1;
   ArrayRef<int64_t> shape = build::shapeOf(v);
   const int64_t leading = static_cast<int64_t>(shape.size()) - 2, axis = iota.getAxis() - leading;
@@ -100,7 +101,8 @@ Chunks chunksOf(Value v, ArrayRef<int64_t> scores) {
   }
   auto iota = v.getDefiningOp<IotaOp>();
   ArrayRef<int64_t> numbers = iota ? build::shapeOf(v) : ArrayRef<int64_t>();
-  if (numbers.size() != 2 || iota.getAxis() != 0 || build::typeOf(v).getElementType().isBF16())
+  if (numbers.size() != 2 || iota.getAxis() != 0 ||
+      isNarrowFloat(build::typeOf(v).getElementType()))
     return {};
   return {numbers[1], overRows ? 0 : 1};
 }
@@ -213,7 +215,7 @@ private:
       }
     }
     auto scores = only<MatmulOp>(x);
-    if (!scores || scores.getTransposeA())
+    if (!scores || scores.getTransposeA() || scores.getCompute() || p.product.getCompute())
       return std::nullopt;
     p.queries = scores.getA();
     p.keys = scores.getB();

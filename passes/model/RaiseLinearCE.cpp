@@ -15,6 +15,7 @@ namespace {
 struct Projection {
   Operation *op;
   Value x, w;
+  TypeAttr compute; ///< the format that they are multiplied in
 };
 
 /// The product that logits are, itself or with its rows in another shape, if nothing else reads it.
@@ -24,11 +25,12 @@ FailureOr<Projection> projectionOf(Value logits) {
   Operation *op = logits.getDefiningOp();
   if (auto linear = dyn_cast_if_present<LinearOp>(op))
     return linear.getB() ? FailureOr<Projection>(failure())
-                         : Projection{op, linear.getX(), linear.getW()};
+                         : Projection{op, linear.getX(), linear.getW(), linear.getComputeAttr()};
   if (auto matmul = dyn_cast_if_present<MatmulOp>(op)) {
     bool plain = !matmul.getTransposeA() && matmul.getTransposeB() &&
                  build::shapeOf(matmul.getB()).size() == 2;
-    return plain ? Projection{op, matmul.getA(), matmul.getB()} : FailureOr<Projection>(failure());
+    return plain ? Projection{op, matmul.getA(), matmul.getB(), matmul.getComputeAttr()}
+                 : FailureOr<Projection>(failure());
   }
   if (auto reshape = dyn_cast_if_present<ReshapeOp>(op))
     if (ArrayRef<int64_t> shape = build::shapeOf(reshape.getX());
@@ -61,7 +63,7 @@ private:
     auto fused =
         LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
                                      loss.getCount(), /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
-                                     /*reduced_reduction=*/UnitAttr());
+                                     /*reduced_reduction=*/UnitAttr(), projection->compute);
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

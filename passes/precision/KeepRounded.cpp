@@ -1,5 +1,6 @@
-// hydra-keep-rounded: parameters in bf16 are state, written where parameters are updated.
+// hydra-keep-rounded: rounded parameters are state, written where parameters are updated.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -44,16 +45,17 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
         updated.insert(symbol.getAttr());
-    auto isNameFree = [&](ParamOp param) {
-      return copies.contains(param.getSymNameAttr()) || !model.lookupSymbol(nameOf(param));
+    auto isNameFree = [&](ParamOp param, Type element) {
+      return known(param, element) || !model.lookupSymbol(nameOf(param, element));
     };
     // Reading, then writing: who only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
         SmallVector<ParamOp> parameters = parametersOf(cast);
         auto changes = [&](ParamOp param) { return updated.contains(param.getSymNameAttr()); };
-        if (build::typeOf(cast.getResult()).getElementType().isBF16() && !parameters.empty() &&
-            llvm::all_of(parameters, changes) && llvm::all_of(parameters, isNameFree))
+        Type element = build::typeOf(cast.getResult()).getElementType();
+        if (isNarrowFloat(element) && !parameters.empty() && llvm::all_of(parameters, changes) &&
+            llvm::all_of(parameters, [&](ParamOp param) { return isNameFree(param, element); }))
           readCopies(cast, parameters);
       }
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
@@ -61,27 +63,36 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
   }
 
 private:
-  static std::string nameOf(ParamOp param) { return (param.getSymName() + ".bf16").str(); }
+  static std::string nameOf(ParamOp param, Type element) {
+    return (param.getSymName() + "." + support::irName(*formatOf(element))).str();
+  }
 
-  /// The state that is the parameter in bf16.
-  StateOp copyOf(ParamOp param) {
-    StateOp &copy = copies[param.getSymNameAttr()];
-    if (copy)
+  /// The state that is the parameter rounded.
+  StateOp copyOf(ParamOp param, Type element) {
+    if (StateOp copy = known(param, element))
       return copy;
     ++kept;
     OpBuilder b(param);
     b.setInsertionPointAfter(param);
-    copy = StateOp::create(b, param.getLoc(), b.getStringAttr(nameOf(param)), param.getShape(),
-                           b.getBF16Type(), param.getInit(), StringAttr(), Attribute(),
-                           param.getSymNameAttr(), VariableRole::copy);
+    auto copy = StateOp::create(b, param.getLoc(), b.getStringAttr(nameOf(param, element)),
+                                param.getShape(), element, param.getInit(), StringAttr(),
+                                Attribute(), param.getSymNameAttr(), VariableRole::copy);
+    copies[param.getSymNameAttr()].push_back(copy);
     return copy;
+  }
+
+  StateOp known(ParamOp param, Type element) {
+    for (StateOp copy : copies.lookup(param.getSymNameAttr()))
+      if (copy.getDtype() == element)
+        return copy;
+    return {};
   }
 
   void readCopies(CastOp cast, ArrayRef<ParamOp> parameters) {
     OpBuilder b(cast);
     SmallVector<Value> parts;
     for (ParamOp param : parameters) {
-      StateOp copy = copyOf(param);
+      StateOp copy = copyOf(param, build::typeOf(cast.getResult()).getElementType());
       parts.push_back(UseOp::create(b, cast.getLoc(), copy.getBoundType(), copy.getSymName()));
     }
     Value all = parts.front();
@@ -100,21 +111,19 @@ private:
     SmallVector<Attribute> symbols(end.getUpdated().begin(), end.getUpdated().end());
     SmallVector<Value> updates(end.getUpdates());
     for (auto [symbol, value] :
-         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates))) {
-      StateOp copy = copies.lookup(symbol.getAttr());
-      if (!copy)
-        continue;
-      b.setInsertionPointAfterValue(value);
-      updates.push_back(build::cast(b, value.getLoc(), value, copy.getDtype()));
-      symbols.push_back(FlatSymbolRefAttr::get(copy));
-    }
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates)))
+      for (StateOp copy : copies.lookup(symbol.getAttr())) {
+        b.setInsertionPointAfterValue(value);
+        updates.push_back(build::cast(b, value.getLoc(), value, copy.getDtype()));
+        symbols.push_back(FlatSymbolRefAttr::get(copy));
+      }
     end.getValuesMutable()
         .slice(end.getOutputNames().size(), end.getUpdates().size())
         .assign(updates);
     end.setUpdatedAttr(b.getArrayAttr(symbols));
   }
 
-  DenseMap<Attribute, StateOp> copies; ///< by the name of the parameter
+  DenseMap<Attribute, SmallVector<StateOp, 1>> copies; ///< by the name of the parameter
 };
 
 } // namespace

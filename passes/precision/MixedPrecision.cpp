@@ -1,6 +1,9 @@
-// hydra-mixed-precision: which values are bf16, and where they are rounded.
+// hydra-mixed-precision: which values are held or multiplied in fewer bits, and where they are
+// rounded.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
+#include "passes/precision/Policy.h"
 
 using namespace mlir;
 
@@ -13,14 +16,17 @@ namespace {
 
 bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
 bool isF32(Value v) { return build::typeOf(v).getElementType().isF32(); }
-bool isBF16(Value v) { return build::typeOf(v).getElementType().isBF16(); }
+/// Whether a user rounds what it reads to this type.
+bool roundsTo(Operation *user, Type element) {
+  return isa<CastOp>(user) && build::typeOf(user->getResult(0)).getElementType() == element;
+}
 
 Precision classOf(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   return precision ? precision.precisionClass() : Precision::Exact;
 }
-bool takesBf16(Operation *op, unsigned operand) {
-  return cast<PrecisionOpInterface>(op).takesBf16(operand);
+bool takesRounded(Operation *op, unsigned operand) {
+  return cast<PrecisionOpInterface>(op).takesRounded(operand);
 }
 
 RankedTensorType typeOfVariable(Operation *variable) {
@@ -44,10 +50,17 @@ LogicalResult retype(Operation *op) {
   return success();
 }
 
-/// What the two policies share: values in the other type.
+/// How a policy treats matmuls.
+struct Settings {
+  Type narrow;  ///< what values are rounded to
+  bool reduced; ///< partial sums may be rounded too
+};
+
+/// What the policies that hold narrow values share: values in the other type.
 class Converter {
 public:
-  explicit Converter(EntryOp entry) : entry(entry), builder(entry.getContext()) {}
+  Converter(EntryOp entry, const Settings &settings)
+      : entry(entry), settings(settings), narrow(settings.narrow), builder(entry.getContext()) {}
   virtual ~Converter() = default;
 
   LogicalResult run() {
@@ -66,7 +79,7 @@ public:
     return success();
   }
 
-  unsigned products = 0, casts = 0;
+  unsigned matmuls = 0, casts = 0;
 
 protected:
   virtual LogicalResult convert(Operation *op) = 0;
@@ -77,7 +90,16 @@ protected:
     return build::cast(builder, v.getLoc(), v, element);
   }
 
+  /// The operation's partial sums, where it has a say in them.
+  void setReduced(Operation *op) {
+    if (settings.reduced &&
+        llvm::is_contained(op->getName().getAttributeNames(), "reduced_reduction"))
+      op->setAttr("reduced_reduction", builder.getUnitAttr());
+  }
+
   EntryOp entry;
+  Settings settings;
+  Type narrow;
   OpBuilder builder;
 
 private:
@@ -89,37 +111,36 @@ private:
                               cast<RankedTensorType>(type).getElementType()));
   }
 
-  /// Lets loops give their body in bf16 what it only reads rounded, so that they round it once.
+  /// Lets loops round what their body only reads rounded, so that it is rounded once.
   void narrowArguments() {
     const unsigned over = entry.getWalk()->getOver().size(),
                    carried = entry.getWalk()->getCarried();
     for (BlockArgument argument : entry.getBody().getArguments()) {
       const unsigned number = argument.getArgNumber();
       if ((number >= over && number < over + carried) || !isF32(argument) || argument.use_empty() ||
-          !llvm::all_of(argument.getUsers(), [](Operation *user) {
-            return isa<CastOp>(user) && isBF16(user->getResult(0));
-          }))
+          !llvm::all_of(argument.getUsers(),
+                        [&](Operation *user) { return roundsTo(user, narrow); }))
         continue;
       for (Operation *cast : SmallVector<Operation *>(argument.getUsers())) {
         cast->getResult(0).replaceAllUsesWith(argument);
         cast->erase();
       }
-      entry.setArgumentType(number, build::typeOf(argument).clone(builder.getBF16Type()));
+      entry.setArgumentType(number, build::typeOf(argument).clone(narrow));
     }
   }
 };
 
-/// f32 everywhere but around products. Every value keeps its f32 form; products read and write
+/// f32 everywhere but around matmuls. Every value keeps its f32 form; matmuls read and write
 /// rounded twins.
 class AutoCast : public Converter {
 public:
-  AutoCast(EntryOp entry, bool reduced) : Converter(entry), reduced(reduced) {}
+  using Converter::Converter;
 
 protected:
   LogicalResult convert(Operation *op) override {
     switch (classOf(op)) {
     case Precision::Matmul:
-      return convertProduct(op);
+      return convertMatmul(op);
     case Precision::Move:
       return moveTwins(op);
     default:
@@ -129,43 +150,42 @@ protected:
 
 private:
   struct Twin {
-    Value value; ///< in bf16
+    Value value; ///< narrow
     bool exact;  ///< whether the f32 value has the same numbers
   };
 
-  LogicalResult convertProduct(Operation *op) {
-    // What the program itself has in bf16 stays so: its readers were typed for it.
+  LogicalResult convertMatmul(Operation *op) {
+    // What the program itself has in few bits stays so: its readers were typed for it.
     if (llvm::any_of(op->getResults(), [&](Value v) { return isF32(v) && wantedExactly(v); }))
       cast<PrecisionOpInterface>(op).yieldF32();
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();
-      if (!isF32(v) || !takesBf16(op, operand.getOperandNumber()))
+      if (!isF32(v) || !takesRounded(op, operand.getOperandNumber()))
         continue;
       FailureOr<Value> low = rounded(v);
       if (failed(low))
         return failure();
       operand.set(*low);
     }
-    if (reduced && llvm::is_contained(op->getName().getAttributeNames(), "reduced_reduction"))
-      op->setAttr("reduced_reduction", builder.getUnitAttr());
+    setReduced(op);
     SmallVector<Type> before(op->getResultTypes());
     if (failed(retype(op)))
       return failure();
-    ++products;
+    ++matmuls;
     for (auto [result, type] : llvm::zip(op->getResults(), before))
       if (result.getType() != type)
         setTwin(result);
     return success();
   }
 
-  /// Lets all users of a result that now is bf16 see it in f32.
+  /// Lets all users of a result that now is narrow see it in f32.
   void setTwin(Value low) {
     Value wide = castBehind(low, builder.getF32Type());
     low.replaceAllUsesExcept(wide, wide.getDefiningOp());
     twins[wide] = {low, /*exact=*/true};
   }
 
-  /// Moves the bf16 form of exact values, so that nobody moves the f32 one.
+  /// Moves the narrow form of exact values, so that nobody moves the f32 one.
   LogicalResult moveTwins(Operation *op) {
     if (!allExact(op))
       return success();
@@ -186,7 +206,7 @@ private:
            });
   }
 
-  /// The same operation on the bf16 form of its operands, behind it.
+  /// The same operation on the narrow form of its operands, behind it.
   FailureOr<Operation *> onTwins(Operation *op) {
     SmallVector<Value> operands;
     for (Value v : op->getOperands()) {
@@ -203,8 +223,8 @@ private:
     return copy;
   }
 
-  /// The value in bf16, rounded once however many read it. A cast goes as near to the source as it
-  /// can: before moves, and into an operation that computes on bf16 numbers anyway.
+  /// The value rounded, once however many read it. A cast goes as near to the source as it can:
+  /// before moves, and into an operation that computes on rounded numbers anyway.
   FailureOr<Value> rounded(Value v) {
     if (auto it = twins.find(v); it != twins.end())
       return it->second.value;
@@ -221,7 +241,7 @@ private:
         return failure();
       low = (*copy)->getResult(0);
     } else {
-      low = castBehind(v, builder.getBF16Type());
+      low = castBehind(v, narrow);
     }
     twins[v] = {low, /*exact=*/false};
     return low;
@@ -248,15 +268,14 @@ private:
     return false;
   }
 
-  bool reduced;
   DenseMap<Value, Twin> twins; ///< by f32 value
 };
 
-/// bf16 everywhere but in statistics, sums and losses. Numbers without rank of their own
+/// Narrow everywhere but in statistics, sums and losses. Numbers without rank of their own
 /// (constants, rank 0) do not widen what they meet.
-class PureBF16 : public Converter {
+class Everywhere : public Converter {
 public:
-  PureBF16(EntryOp entry, bool reduced) : Converter(entry), reduced(reduced) {}
+  using Converter::Converter;
 
 protected:
   LogicalResult convert(Operation *op) override {
@@ -275,11 +294,11 @@ protected:
     switch (classOf(op)) {
     case Precision::Exact:
       for (OpOperand &operand : op->getOpOperands())
-        if (hasFloats(operand.get()) && !takesBf16(op, operand.getOperandNumber()))
+        if (hasFloats(operand.get()) && !takesRounded(op, operand.getOperandNumber()))
           operand.set(widened(operand.get()));
       return retype(op);
     case Precision::Matmul:
-      return convertProduct(op);
+      return convertMatmul(op);
     default:
       return convertOther(op);
     }
@@ -301,17 +320,16 @@ private:
       castTo(operands[end.getOutputNames().size() + i], model.lookupSymbol(name));
   }
 
-  LogicalResult convertProduct(Operation *op) {
+  LogicalResult convertMatmul(Operation *op) {
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();
       if (!hasFloats(v))
         continue;
-      bool low = takesBf16(op, operand.getOperandNumber());
+      bool low = takesRounded(op, operand.getOperandNumber());
       operand.set(low ? rounded(v) : widened(v));
     }
-    if (reduced && llvm::is_contained(op->getName().getAttributeNames(), "reduced_reduction"))
-      op->setAttr("reduced_reduction", builder.getUnitAttr());
-    ++products;
+    setReduced(op);
+    ++matmuls;
     return retype(op);
   }
 
@@ -321,11 +339,11 @@ private:
       Value v = operand.get();
       if (!hasFloats(v))
         continue;
-      if (!takesBf16(op, operand.getOperandNumber())) {
+      if (!takesRounded(op, operand.getOperandNumber())) {
         operand.set(widened(v));
         continue;
       }
-      low |= isBF16(v);
+      low |= build::typeOf(v).getElementType() == narrow;
       (isWeak(v) ? weak : strong) |= isF32(v);
     }
     if (!low) {
@@ -343,8 +361,8 @@ private:
     Value result = op->getResult(0);
     if (strong || !hasFloats(result)) // comparisons have truth values
       return success();
-    Value narrow = castBehind(result, builder.getBF16Type());
-    result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    Value rounded = castBehind(result, narrow);
+    result.replaceAllUsesExcept(rounded, rounded.getDefiningOp());
     return success();
   }
 
@@ -352,7 +370,7 @@ private:
     return build::shapeOf(v).empty() || weakValues.contains(v) || build::constantValue(v);
   }
 
-  Value rounded(Value v) { return other(v, builder.getBF16Type()); }
+  Value rounded(Value v) { return other(v, narrow); }
   Value widened(Value v) { return other(v, builder.getF32Type()); }
   Value other(Value v, Type element) {
     if (build::typeOf(v).getElementType() == element)
@@ -363,7 +381,6 @@ private:
     return known;
   }
 
-  bool reduced;
   DenseSet<Value> weakValues;
   DenseMap<Value, Value> others;
 };
@@ -375,31 +392,45 @@ struct MixedPrecision : impl::MixedPrecisionBase<MixedPrecision> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    if (policy != "bf16" && policy != "pure_bf16") {
-      model.emitOpError() << "has no precision policy '" << policy.getValue()
-                          << "'; expected bf16 or pure_bf16";
+    const PrecisionPolicy *chosen = precisionPolicy(policy);
+    if (!chosen || chosen->format == support::DType::F32) {
+      model.emitOpError() << "has no precision policy '" << policy.getValue() << "'; expected "
+                          << precisionPolicyNames() << ", but fp32";
       return signalPassFailure();
     }
-    bool pure = policy == "pure_bf16";
-    if (pure)
-      storeInBF16(model);
+    const Type format = elementType(&getContext(), chosen->format);
+    if (!chosen->holdsValues())
+      return multiplyIn(model, format);
+    if (chosen->everywhere)
+      storeIn(model, format);
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       std::unique_ptr<Converter> converter;
-      if (pure)
-        converter = std::make_unique<PureBF16>(entry, reduced);
+      if (chosen->everywhere)
+        converter = std::make_unique<Everywhere>(entry, Settings{format, reduced});
       else
-        converter = std::make_unique<AutoCast>(entry, reduced);
+        converter = std::make_unique<AutoCast>(entry, Settings{format, reduced});
       if (failed(converter->run()))
         return signalPassFailure();
-      products += converter->products;
+      matmuls += converter->matmuls;
       casts += converter->casts;
     }
-    narrowResults(model);
+    narrowResults(model, format);
   }
 
 private:
+  /// Lets matmuls of f32 operands multiply in a format that no tensor holds.
+  void multiplyIn(ModelOp model, Type format) {
+    model.walk([&](PrecisionOpInterface op) {
+      const bool chooses = llvm::is_contained(op->getName().getAttributeNames(), "compute");
+      if (!chooses || op.precisionClass() != Precision::Matmul || !isF32(op->getOperand(0)))
+        return;
+      op->setAttr("compute", TypeAttr::get(format));
+      ++matmuls;
+    });
+  }
+
   /// Lets bodies of loops round what all loops over them only use rounded.
-  static void narrowResults(ModelOp model) {
+  static void narrowResults(ModelOp model, Type narrow) {
     llvm::MapVector<Operation *, SmallVector<LoopOp>> loops; // by body
     model.walk([&](LoopOp loop) { loops[loop.getEntry()].push_back(loop); });
     for (auto &[body, users] : loops) {
@@ -407,9 +438,8 @@ private:
       OpBuilder b(entry.getReturn());
       for (unsigned i = 0; i < entry.getWalk()->getStacked().size(); ++i) {
         auto isRounded = [&](LoopOp loop) {
-          return llvm::all_of(loop.getResult(i).getUsers(), [](Operation *user) {
-            return isa<CastOp>(user) && isBF16(user->getResult(0));
-          });
+          return llvm::all_of(loop.getResult(i).getUsers(),
+                              [&](Operation *user) { return roundsTo(user, narrow); });
         };
         OpOperand &result = entry.getReturn()->getOpOperand(i);
         if (!isF32(result.get()) || !llvm::all_of(users, isRounded))
@@ -417,12 +447,11 @@ private:
         // Behind a reshape the same cast may exist for other uses.
         Value value = result.get();
         auto reshape = value.getDefiningOp<ReshapeOp>();
-        Value low =
-            build::cast(b, value.getLoc(), reshape ? reshape.getX() : value, b.getBF16Type());
+        Value low = build::cast(b, value.getLoc(), reshape ? reshape.getX() : value, narrow);
         result.set(build::reshape(b, value.getLoc(), low, build::shapeOf(value)));
         for (LoopOp loop : users) {
           Value whole = loop.getResult(i);
-          whole.setType(build::typeOf(whole).clone(b.getBF16Type()));
+          whole.setType(build::typeOf(whole).clone(narrow));
           for (Operation *user : SmallVector<Operation *>(whole.getUsers())) {
             user->getResult(0).replaceAllUsesWith(whole);
             user->erase();
@@ -433,8 +462,8 @@ private:
   }
 
   /// Parameters and the moments of their updates. Other state stays as it is.
-  static void storeInBF16(ModelOp model) {
-    auto type = TypeAttr::get(BFloat16Type::get(model.getContext()));
+  static void storeIn(ModelOp model, Type element) {
+    auto type = TypeAttr::get(element);
     for (ParamOp param : model.getBody().getOps<ParamOp>())
       param.setDtypeAttr(type);
     for (StateOp state : model.getBody().getOps<StateOp>())

@@ -67,8 +67,8 @@ AttentionShape shapeOf(const CallSite &site, const Call &call, size_t first) {
 
 DType dtypeOf(const CallSite &site) {
   const DType dtype = site.tensor(0, "first").dtype;
-  if (dtype != DType::F32 && dtype != DType::BF16)
-    site.fail("works on {}; expected f32 or bf16", support::irName(dtype));
+  if (dtype != DType::F32 && dtype != DType::BF16 && dtype != DType::F16)
+    site.fail("works on {}; expected f32, bf16 or f16", support::irName(dtype));
   return dtype;
 }
 

@@ -110,6 +110,19 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   checkMatrix(site, spec.a, spec.m, spec.k, "a");
   checkMatrix(site, spec.b, spec.k, spec.n, "b");
   checkMatrix(site, spec.c, spec.m, spec.n, "c");
+  const auto isMultiplied = [](support::DType dtype) {
+    return dtype == support::DType::F32 || dtype == support::DType::BF16 ||
+           dtype == support::DType::F16;
+  };
+  if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
+      (c.dtype != a.dtype && c.dtype != support::DType::F32))
+    site.fail(
+        "multiplies {} by {} into {}; expected f32, bf16 or f16, both alike, into that or f32",
+        support::irName(a.dtype), support::irName(b.dtype), support::irName(c.dtype));
+  spec.tf32 = call.compute() == planfile::DType::tf32;
+  if (call.compute() != planfile::DType::f32 && (!spec.tf32 || a.dtype != support::DType::F32))
+    site.fail("multiplies {} in format {}; expected f32 or, of f32, tf32", support::irName(a.dtype),
+              static_cast<int>(call.compute()));
   spec.hasBias = hasBias;
   spec.accumulate = call.accumulate();
   spec.gelu = gelu;

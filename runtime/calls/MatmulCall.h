@@ -16,9 +16,9 @@ struct MatmulOperand {
   int64_t columnStride = 1;
 };
 
-/// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32 or bf16
-/// (both alike), c f32 or bf16, sums in f32. The bias, n values of the type of c, is added to every
-/// row.
+/// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or
+/// f16 (both alike), c likewise or f32, sums in f32. The bias, n values of the type of c, is added
+/// to every row.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
@@ -27,7 +27,8 @@ struct MatmulSpec {
   bool accumulate = false; // add to what c holds
   bool gelu = false;       // of the sums (GPUs only)
   bool savesSums = false;  // beside c, in its type and strides: what gelu was applied to
-  bool widen = false;      // on CPUs: multiply blocks of bf16 that are widened to f32 first
+  bool tf32 = false;       // a and b, of f32, are rounded to tf32 first
+  bool widen = false;      // on CPUs: multiply blocks that are converted to f32 first
 };
 
 /// The matmul that a step asks for; MatmulCall.cpp lists the shapes. Throws Error when its

@@ -24,8 +24,10 @@ const AttentionBuild &build() {
 template <typename T> const AttentionKernels<T> &kernels() {
   if constexpr (std::is_same_v<T, float>)
     return build().f32;
-  else
+  else if constexpr (std::is_same_v<T, BF16>)
     return build().bf16;
+  else
+    return build().f16;
 }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -92,6 +94,7 @@ namespace hydra::runtime {
                                   ThreadPool &, const WorkerScratch &);
 HYDRA_INSTANTIATE(float)
 HYDRA_INSTANTIATE(BF16)
+HYDRA_INSTANTIATE(F16)
 #undef HYDRA_INSTANTIATE
 } // namespace hydra::runtime
 

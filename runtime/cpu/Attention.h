@@ -9,8 +9,11 @@
 
 namespace hydra::runtime {
 
-/// The bits of a number in bf16.
+/// The bits of a number in bf16, and in f16.
 struct BF16 {
+  uint16_t bits;
+};
+struct F16 {
   uint16_t bits;
 };
 
@@ -21,7 +24,7 @@ template <typename T> struct AttentionTensor {
 };
 
 /// o = softmax(scale q k^T + mask) v; lse [B, H, S] dense, or null when no backward follows. T is
-/// float or BF16; everything is computed in f32 and rounded once.
+/// float, BF16 or F16; everything is computed in f32 and rounded once.
 template <typename T> struct AttentionForward {
   AttentionTensor<const T> q, k, v;
   AttentionTensor<T> o;

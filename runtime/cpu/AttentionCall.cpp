@@ -58,7 +58,9 @@ template <template <typename> typename Call, typename Spec>
 std::unique_ptr<LibraryCall> makeCall(const Spec &spec) {
   if (spec.dtype == support::DType::F32)
     return std::make_unique<Call<float>>(spec);
-  return std::make_unique<Call<BF16>>(spec);
+  if (spec.dtype == support::DType::BF16)
+    return std::make_unique<Call<BF16>>(spec);
+  return std::make_unique<Call<F16>>(spec);
 }
 
 } // namespace

@@ -455,6 +455,7 @@ void gather(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t 
 const AttentionBuild attentionBuild = {
     HYDRA_CPU_LEVEL_NAME,
     {forward<float>, delta<float>, backward<float>, gather<float>},
-    {forward<BF16>, delta<BF16>, backward<BF16>, gather<BF16>}};
+    {forward<BF16>, delta<BF16>, backward<BF16>, gather<BF16>},
+    {forward<F16>, delta<F16>, backward<F16>, gather<F16>}};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

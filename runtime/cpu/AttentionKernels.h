@@ -8,7 +8,7 @@ namespace hydra::runtime {
 /// Largest attentionBlock.
 constexpr int64_t maxAttentionBlock = 64;
 
-/// Of tensors of T, float or BF16.
+/// Of tensors of T: float, BF16 or F16.
 template <typename T> struct AttentionKernels {
   /// Rows [block * attentionBlock, ...) of head `head` of batch `batch`: o and lse.
   void (*forward)(const AttentionShape &shape, const AttentionForward<T> &tensors, int64_t batch,
@@ -32,6 +32,7 @@ struct AttentionBuild {
   const char *level;
   AttentionKernels<float> f32;
   AttentionKernels<BF16> bf16;
+  AttentionKernels<F16> f16;
 };
 
 namespace baseline {

@@ -42,15 +42,48 @@ const dnnl::engine &engine() {
 dnnl::memory::data_type dataType(DType dtype, std::string_view operand) {
   switch (dtype) {
   case DType::F32:
+  case DType::TF32:
     return dnnl::memory::data_type::f32;
   case DType::BF16:
     return dnnl::memory::data_type::bf16;
   default:
-    fail("matmul: operand {} is {}; expected f32 or bf16", operand, support::irName(dtype));
+    fail("matmul: operand {} is {}; oneDNN is given f32 or bf16", operand, support::irName(dtype));
   }
 }
 
-/// Copies rows of `columns` elements of f32 or bf16 into ones of `toType`; strides in elements.
+float widened(DType dtype, const std::byte *from, int64_t element) {
+  switch (dtype) {
+  case DType::F32:
+    return reinterpret_cast<const float *>(from)[element];
+  case DType::BF16:
+    return support::bf16ToFloat(reinterpret_cast<const uint16_t *>(from)[element]);
+  case DType::F16:
+    return support::f16ToFloat(reinterpret_cast<const uint16_t *>(from)[element]);
+  default:
+    fail("matmul: elements of {}; expected f32, bf16 or f16", support::irName(dtype));
+  }
+}
+
+void narrow(DType dtype, std::byte *to, int64_t element, float value) {
+  switch (dtype) {
+  case DType::F32:
+    reinterpret_cast<float *>(to)[element] = value;
+    return;
+  case DType::TF32: // held as f32
+    reinterpret_cast<float *>(to)[element] = support::tf32FromFloat(value);
+    return;
+  case DType::BF16:
+    reinterpret_cast<uint16_t *>(to)[element] = support::bf16FromDouble(value);
+    return;
+  case DType::F16:
+    reinterpret_cast<uint16_t *>(to)[element] = support::f16FromDouble(value);
+    return;
+  default:
+    fail("matmul: elements of {}; expected f32, bf16 or f16", support::irName(dtype));
+  }
+}
+
+/// Copies rows of `columns` elements into ones of `toType`; strides in elements.
 void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DType fromType,
                const std::byte *from, int64_t fromRow, int64_t fromColumn, int64_t rows,
                int64_t columns) {
@@ -64,14 +97,7 @@ void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DTy
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       const int64_t source = r * fromRow + c * fromColumn, target = r * toRow + c * toColumn;
-      const float value =
-          fromType == DType::F32
-              ? reinterpret_cast<const float *>(from)[source]
-              : support::bf16ToFloat(reinterpret_cast<const uint16_t *>(from)[source]);
-      if (toType == DType::F32)
-        reinterpret_cast<float *>(to)[target] = value;
-      else
-        reinterpret_cast<uint16_t *>(to)[target] = support::bf16FromDouble(value);
+      narrow(toType, to, target, widened(fromType, from, source));
     }
   }
 }
@@ -119,22 +145,23 @@ std::array<Cut, 2> cutOutput(const MatmulSpec &spec, int64_t batch) {
 
 /// How a block of an operand is given to oneDNN: where it lies, or copied.
 struct BlockLayout {
-  DType dtype = DType::F32;
+  DType dtype = DType::F32; ///< tf32: rounded numbers of f32
   int64_t rowStride = 0, columnStride = 1;
   bool copied = false;
 };
 
 /// oneDNN has one kernel for dense blocks, whose bits depend on shapes only, and others where rows
 /// have gaps. So blocks with gaps are copied into dense ones, rows or columns as they lie; `widen`:
-/// into rows of f32.
-BlockLayout blockLayout(const MatmulOperand &operand, int64_t rows, int64_t columns, bool widen) {
+/// into rows of `wide`.
+BlockLayout blockLayout(const MatmulOperand &operand, int64_t rows, int64_t columns, bool widen,
+                        DType wide = DType::F32) {
   const bool byRows = columns == 1 || operand.columnStride == 1;
   const int64_t gapless = byRows ? columns : rows;
   const bool dense = byRows ? rows == 1 || operand.rowStride == gapless
                             : columns == 1 || operand.columnStride == gapless;
   // A column whose elements lie apart is a row of one column each.
   if (widen || byRows)
-    return {widen ? DType::F32 : operand.dtype, columns, 1, widen || !dense};
+    return {widen ? wide : operand.dtype, columns, 1, widen || !dense};
   return {operand.dtype, 1, rows, !dense};
 }
 
@@ -224,7 +251,8 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
   checkStrides(spec.b, spec.k, spec.n, "b");
   checkStrides(spec.c, spec.m, spec.n, "c");
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
-  spec.widen &= spec.a.dtype == DType::BF16 && spec.b.dtype == DType::BF16;
+  spec.widen &= spec.a.dtype == DType::BF16;
+  spec.widen |= spec.a.dtype == DType::F16 || spec.tf32;
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
   for (int64_t row = 0; row < rows.blocks; ++row) {
@@ -239,9 +267,10 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
 
 const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsigned threads) {
   auto variant = std::make_unique<Variant>();
-  variant->a = blockLayout(spec.a, m, spec.k, spec.widen);
-  variant->b = blockLayout(spec.b, spec.k, n, spec.widen);
-  variant->c = blockLayout(spec.c, m, n, spec.widen);
+  const DType wide = spec.tf32 ? DType::TF32 : DType::F32;
+  variant->a = blockLayout(spec.a, m, spec.k, spec.widen, wide);
+  variant->b = blockLayout(spec.b, spec.k, n, spec.widen, wide);
+  variant->c = blockLayout(spec.c, m, n, spec.widen && !spec.tf32);
   const auto place = [&](bool copied, int64_t elements) {
     const size_t at = variant->end;
     if (copied)

@@ -44,12 +44,22 @@ HYDRA_INLINE Vec load(const BF16 *from) {
   __builtin_memcpy(&halves, from, sizeof halves);
   return (Vec)(__builtin_convertvector(halves, Words) << 16);
 }
+HYDRA_INLINE float widen(F16 x) { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
+HYDRA_INLINE Vec load(const F16 *from) {
+  using Halves = _Float16 __attribute__((vector_size(32)));
+  Halves halves;
+  __builtin_memcpy(&halves, from, sizeof halves);
+  return __builtin_convertvector(halves, Vec);
+}
 /// The nearest number of the type, ties to even; nans stay nans.
 HYDRA_INLINE void assign(float &to, float x) { to = x; }
 HYDRA_INLINE void assign(BF16 &to, float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   to.bits = static_cast<uint16_t>(x == x ? nearest : bits >> 16 | 0x40);
+}
+HYDRA_INLINE void assign(F16 &to, float x) {
+  to = __builtin_bit_cast(F16, static_cast<_Float16>(x));
 }
 HYDRA_INLINE void store(float *to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 HYDRA_INLINE Vec splat(float x) { return x - Vec{}; }

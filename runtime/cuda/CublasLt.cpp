@@ -67,9 +67,16 @@ const CublasLt::Library &lt() {
 }
 
 cudaDataType_t dataType(DType dtype) {
-  if (dtype != DType::F32 && dtype != DType::BF16)
-    fail("a product of {} has no CUDA form; expected f32 or bf16", support::irName(dtype));
-  return dtype == DType::F32 ? CUDA_R_32F : CUDA_R_16BF;
+  switch (dtype) {
+  case DType::F32:
+    return CUDA_R_32F;
+  case DType::BF16:
+    return CUDA_R_16BF;
+  case DType::F16:
+    return CUDA_R_16F;
+  default:
+    fail("a matmul of {} has no CUDA form; expected f32, bf16 or f16", support::irName(dtype));
+  }
 }
 
 /// A row-major [rows, columns] matrix as cuBLASLt sees it: column-major [columns, rows], or the
@@ -206,8 +213,10 @@ struct CudaMatmul::Impl {
     a = std::make_unique<Operand>(spec.a, spec.m, spec.k, count, stride.a);
     b = std::make_unique<Operand>(spec.b, spec.k, spec.n, count, stride.b);
     c = std::make_unique<Operand>(spec.c, spec.m, spec.n, count, stride.c);
-    lt().check(lt().cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-               "description");
+    lt().check(
+        lt().cublasLtMatmulDescCreate(
+            &operation, spec.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "description");
     set(CUBLASLT_MATMUL_DESC_TRANSA, b->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, a->transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue());

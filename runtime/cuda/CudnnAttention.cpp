@@ -116,6 +116,10 @@ struct Tensor {
 /// The operations of one attention, and where their tensors lie.
 class Graph {
 public:
+  explicit Graph(cudnnDataType_t element) : element(element) {}
+
+  const cudnnDataType_t element; ///< of what is in memory, but for statistics
+
   const Tensor &inMemory(const Sizes &sizes, const Sizes &strides, cudnnDataType_t type) {
     const Tensor &t = tensor(sizes, strides, type, /*isVirtual=*/false);
     numbers.push_back(t.number);
@@ -238,14 +242,12 @@ private:
   std::vector<Descriptor> settings;
 };
 
-constexpr cudnnDataType_t kElement = CUDNN_DATA_BFLOAT16;
-
 /// `[batch, heads, rows, width]`, or with the last two swapped.
 const Tensor &heads(Graph &g, int64_t batch, int64_t heads, int64_t rows, int64_t width,
                     const CudnnAttentionSpec::Strides &s, bool swapped = false) {
   if (swapped)
-    return g.inMemory({batch, heads, width, rows}, {s[0], s[2], 1, s[1]}, kElement);
-  return g.inMemory({batch, heads, rows, width}, {s[0], s[2], s[1], 1}, kElement);
+    return g.inMemory({batch, heads, width, rows}, {s[0], s[2], 1, s[1]}, g.element);
+  return g.inMemory({batch, heads, rows, width}, {s[0], s[2], s[1], 1}, g.element);
 }
 
 /// Scores of keys behind the query become -infinity.
@@ -281,7 +283,8 @@ void describeForward(Graph &g, const CudnnAttentionSpec &s, bool saves) {
   const Tensor &lse =
       saves ? g.inMemory(perRow, Graph::dense(perRow), CUDNN_DATA_FLOAT) : g.between(perRow);
   g.pointwise(CUDNN_POINTWISE_ADD, maximum, &g.pointwise(CUDNN_POINTWISE_LOG, sum), lse);
-  const Tensor &weights = g.pointwise(CUDNN_POINTWISE_DIV, powers, &sum, g.after(powers, kElement));
+  const Tensor &weights =
+      g.pointwise(CUDNN_POINTWISE_DIV, powers, &sum, g.after(powers, g.element));
   g.multiply(weights, v, o);
 }
 
@@ -292,7 +295,7 @@ void sumOfHeads(Graph &g, const CudnnAttentionSpec &s, const Tensor &left, const
     g.multiply(left, right, result);
     return;
   }
-  const Tensor &each = g.between({s.batch, s.heads, s.keys, result.sizes[3]}, kElement);
+  const Tensor &each = g.between({s.batch, s.heads, s.keys, result.sizes[3]}, g.element);
   g.reduce(CUDNN_REDUCE_TENSOR_ADD, g.multiply(left, right, each), result);
 }
 
@@ -327,15 +330,15 @@ void describeBackward(Graph &g, const CudnnAttentionSpec &s) {
   const Tensor &scores = g.pointwise(CUDNN_POINTWISE_MUL, products, scale);
   const Tensor &weights =
       g.pointwise(CUDNN_POINTWISE_EXP, masked(g, s, g.pointwise(CUDNN_POINTWISE_SUB, scores, lse)));
-  sumOfHeads(g, s, g.swapped(weights, kElement), dO, dv);
+  sumOfHeads(g, s, g.swapped(weights, g.element), dO, dv);
 
   const Tensor &dWeights = g.multiply(dO, v, g.between(pairs));
   const Tensor &dScores = g.pointwise(
       CUDNN_POINTWISE_MUL,
       g.pointwise(CUDNN_POINTWISE_MUL, g.pointwise(CUDNN_POINTWISE_SUB, dWeights, delta), weights),
       scale);
-  sumOfHeads(g, s, g.swapped(dScores, kElement), q, dk);
-  g.multiply(dScores, g.swapped(k, kElement), sums);
+  sumOfHeads(g, s, g.swapped(dScores, g.element), q, dk);
+  g.multiply(dScores, g.swapped(k, g.element), sums);
   g.pointwise(CUDNN_POINTWISE_IDENTITY, sums, nullptr, dq);
 }
 
@@ -354,7 +357,7 @@ struct CudnnAttention::Impl {
   cudnnHandle_t handle;
   CudnnAttentionSpec spec;
   Pass pass;
-  Graph graph;
+  Graph graph{spec.element == support::DType::F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16};
   Descriptor plan{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
   size_t ownBytes = 0, libraryBytes = 0; ///< of workspace
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/DeviceCall.h"
+#include "runtime/support/DType.h"
 
 #include <array>
 #include <cstdint>
@@ -9,10 +10,11 @@
 
 namespace hydra::runtime::cuda {
 
-/// One attention over bf16 tensors `[batch, rows, heads, width]`; strides in elements, of the first
-/// three dimensions (the last is dense). Key heads divide heads.
+/// One attention over 16-bit tensors `[batch, rows, heads, width]`; strides in elements, of the
+/// first three dimensions (the last is dense). Key heads divide heads.
 struct CudnnAttentionSpec {
   using Strides = std::array<int64_t, 3>;
+  support::DType element = support::DType::BF16; ///< or f16
   int64_t batch = 0, queries = 0, keys = 0, heads = 0, keyHeads = 0, width = 0, valueWidth = 0;
   double scale = 1.0;
   bool causal = false; ///< a query sees the keys up to its own number

@@ -23,9 +23,9 @@ using Key = std::vector<int64_t>;
 
 Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced,
           int64_t algorithm, int64_t multiprocessors) {
-  Key key = {spec.m,      spec.n,      spec.k,          spec.hasBias, spec.accumulate,
-             reduced,     algorithm,   multiprocessors, spec.gelu,    spec.savesSums,
-             alignment.a, alignment.b, alignment.c,     alignment.bias};
+  Key key = {spec.m,      spec.n,      spec.k,          spec.hasBias,   spec.accumulate,
+             reduced,     algorithm,   multiprocessors, spec.gelu,      spec.savesSums,
+             alignment.a, alignment.b, alignment.c,     alignment.bias, spec.tf32};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -43,9 +43,10 @@ CudnnAttentionSpec describeForCudnn(const CallSite &site, CudnnAttention::Pass p
     return CudnnAttentionSpec::Strides{layout.batch, layout.row, layout.head};
   };
   const AttentionShape &shape = call.shape;
-  if (call.dtype != DType::BF16 || shape.chunk != 0 || shape.window != 0)
-    site.fail("is not what cuDNN is asked for: bf16, no chunk and no window");
+  if (call.dtype == DType::F32 || shape.chunk != 0 || shape.window != 0)
+    site.fail("is not what cuDNN is asked for: 16-bit floats, no chunk and no window");
   CudnnAttentionSpec spec;
+  spec.element = call.dtype;
   spec.batch = shape.batch;
   spec.queries = shape.queries;
   spec.heads = shape.heads;
@@ -69,9 +70,16 @@ CudnnAttentionSpec describeForCudnn(const CallSite &site, CudnnAttention::Pass p
 }
 
 Key keyOf(const CudnnAttentionSpec &spec, CudnnAttention::Pass pass) {
-  Key key = {spec.batch,  spec.queries,    spec.keys,
-             spec.heads,  spec.keyHeads,   spec.width,
-             spec.causal, spec.valueWidth, static_cast<int>(pass)};
+  Key key = {spec.batch,
+             spec.queries,
+             spec.keys,
+             spec.heads,
+             spec.keyHeads,
+             spec.width,
+             spec.causal,
+             spec.valueWidth,
+             static_cast<int>(pass),
+             static_cast<int>(spec.element)};
   key.push_back(std::bit_cast<int64_t>(spec.scale));
   for (const CudnnAttentionSpec::Strides *s :
        {&spec.q, &spec.k, &spec.v, &spec.o, &spec.dO, &spec.dq, &spec.dk, &spec.dv})

@@ -76,6 +76,8 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("gelu", matmul->gelu());
     fields.flag("saves_sums", matmul->saves_sums());
     fields.flag("reduced_reduction", matmul->reduced_reduction());
+    if (matmul->compute() == DType::tf32)
+      fields.flag("tf32", true);
     fields.integer("algorithm", matmul->algorithm());
     fields.integer("multiprocessors", matmul->multiprocessors());
   } else if (const auto *attention = action.as<Attention>()) {

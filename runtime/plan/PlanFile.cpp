@@ -166,6 +166,7 @@ support::DType dtypeOf(const planfile::Tensor &tensor) {
   static_assert(static_cast<int>(planfile::DType::i32) == static_cast<int>(DType::I32));
   static_assert(static_cast<int>(planfile::DType::u8) == static_cast<int>(DType::U8));
   static_assert(static_cast<int>(planfile::DType::boolean) == static_cast<int>(DType::Bool));
+  static_assert(static_cast<int>(planfile::DType::tf32) == static_cast<int>(DType::TF32));
   return static_cast<DType>(tensor.dtype());
 }
 

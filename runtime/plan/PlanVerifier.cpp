@@ -186,9 +186,10 @@ private:
     if (to.dtype() == from.dtype())
       return;
     for (const Tensor *tensor : {&to, &from})
-      if (tensor->dtype() != DType::f32 && tensor->dtype() != DType::bf16)
-        failAt(path, "{} has elements of {}; expected f32 or bf16", tensor->name()->string_view(),
-               EnumNameDType(tensor->dtype()));
+      if (tensor->dtype() != DType::f32 && tensor->dtype() != DType::bf16 &&
+          tensor->dtype() != DType::f16)
+        failAt(path, "{} has elements of {}; expected f32, bf16 or f16",
+               tensor->name()->string_view(), EnumNameDType(tensor->dtype()));
   }
 
   void checkVariables() {
@@ -218,6 +219,7 @@ private:
     case VariableRole::state:
     case VariableRole::update_count:
     case VariableRole::step_sum:
+    case VariableRole::loss_scaling:
       if (owner)
         failAt(path, "belongs to a variable of role {}, which has none", role);
       return;

@@ -22,11 +22,6 @@ constexpr uint32_t kMaxStreams = 64;
 constexpr uint64_t kMaxLoopCount = uint64_t{1} << 32;
 constexpr int64_t kMaxLoopStride = int64_t{1} << 48;
 
-bool isInteger(support::DType dtype) {
-  using support::DType;
-  return dtype >= DType::I64 && dtype <= DType::U32;
-}
-
 /// Whether two elements of a tensor may have the same address. Strides that nest are the only ones
 /// it knows to be free of that.
 bool elementsOverlap(const Tensor &tensor) {
@@ -101,7 +96,7 @@ private:
 
   void checkIds(const Path &at, const Input &input) {
     const Tensor &tensor = *plan.tensors()->Get(input.tensor());
-    if (!isInteger(dtypeOf(tensor)))
+    if (!support::isInteger(dtypeOf(tensor)))
       failAt(Path(at, "tensor"), "{} holds {} elements; expected an integer type",
              tensor.name()->string_view(), EnumNameDType(tensor.dtype()));
     if (input.limit() < 1)

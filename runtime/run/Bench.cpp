@@ -64,7 +64,9 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
              fmt::format("{:.1f}", double(session.cost().flops()) / spread.median * 1e-9)});
   const double rate = double(session.cost().flops()) / spread.median;
   std::string products;
-  if (file.plan().header()->precision()->string_view() != "fp32") {
+  // Both figures are of 16-bit operands.
+  const std::string_view precision = file.plan().header()->precision()->string_view();
+  if (precision != "fp32" && precision != "tf32") {
     if (const std::optional<double> measured = executor.matmulRate())
       products += fmt::format("  {:.1f}% of the rate of an 8192^3 product just measured, {:.1f} "
                               "TFLOP/s\n",

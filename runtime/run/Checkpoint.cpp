@@ -42,7 +42,8 @@ constexpr const char *kHash = "hash";          // of the rest of the manifest
 constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
 const char *fileOf(const Variable &variable) {
   return kTensorFiles[variable.role() == VariableRole::moment ||
-                      variable.role() == VariableRole::update_count];
+                      variable.role() == VariableRole::update_count ||
+                      variable.role() == VariableRole::loss_scaling];
 }
 
 std::string nameOf(int64_t step) { return fmt::format("step-{:08}", step); }

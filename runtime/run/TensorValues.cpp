@@ -14,7 +14,7 @@ using hydra::support::shown;
 
 namespace {
 
-bool isFloating(DType dtype) { return dtype <= DType::F16; }
+bool isFloating(DType dtype) { return hydra::support::isFloat(dtype); }
 
 } // namespace
 

@@ -142,7 +142,8 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
     const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
     const flatbuffers::String *other = isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
-    const bool needed = variable->role() != VariableRole::update_count;
+    const bool needed = variable->role() != VariableRole::update_count &&
+                        variable->role() != VariableRole::loss_scaling;
     if (other && !needed && !given->has(name))
       other = nullptr;
     if (other && !given->has(name)) {

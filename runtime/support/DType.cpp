@@ -17,58 +17,68 @@ static_assert(std::endian::native == std::endian::little, "files and plans are l
 
 namespace {
 
-struct DTypeRow {
-  DType dtype;
-  size_t bytes;
-  std::string_view ir;
-  std::string_view safetensors;
+using Kind = NumberFormat::Kind;
+using Overflow = NumberFormat::Overflow;
+
+// e4m3 has no infinities and one NaN. Kernels convert to both 8-bit formats with saturation.
+constexpr std::array kFormats = {
+    NumberFormat{DType::F64, Kind::Float, 8, 11, 52, Overflow::Infinity, true, "f64", "F64", ""},
+    NumberFormat{DType::F32, Kind::Float, 4, 8, 23, Overflow::Infinity, true, "f32", "F32",
+                 "float"},
+    NumberFormat{DType::BF16, Kind::Float, 2, 8, 7, Overflow::Infinity, true, "bf16", "BF16",
+                 "bf16"},
+    NumberFormat{DType::F16, Kind::Float, 2, 5, 10, Overflow::Infinity, true, "f16", "F16", "f16"},
+    NumberFormat{DType::I64, Kind::Signed, 8, 0, 0, Overflow::None, true, "i64", "I64", ""},
+    NumberFormat{DType::I32, Kind::Signed, 4, 0, 0, Overflow::None, true, "i32", "I32", "int"},
+    NumberFormat{DType::I16, Kind::Signed, 2, 0, 0, Overflow::None, true, "i16", "I16", ""},
+    NumberFormat{DType::I8, Kind::Signed, 1, 0, 0, Overflow::None, true, "i8", "I8", ""},
+    NumberFormat{DType::U8, Kind::Unsigned, 1, 0, 0, Overflow::None, true, "ui8", "U8", ""},
+    NumberFormat{DType::U16, Kind::Unsigned, 2, 0, 0, Overflow::None, true, "ui16", "U16", ""},
+    NumberFormat{DType::U32, Kind::Unsigned, 4, 0, 0, Overflow::None, true, "ui32", "U32", ""},
+    NumberFormat{DType::Bool, Kind::Bool, 1, 0, 0, Overflow::None, true, "i1", "BOOL",
+                 "unsigned char"},
+    NumberFormat{DType::E4M3, Kind::Float, 1, 4, 3, Overflow::Largest, true, "f8E4M3FN", "F8_E4M3",
+                 ""},
+    NumberFormat{DType::E5M2, Kind::Float, 1, 5, 2, Overflow::Largest, true, "f8E5M2", "F8_E5M2",
+                 ""},
+    NumberFormat{DType::TF32, Kind::Float, 4, 8, 10, Overflow::Infinity, false, "tf32", "", ""},
 };
 
-constexpr std::array<DTypeRow, 12> kRows = {{
-    {DType::F64, 8, "f64", "F64"},
-    {DType::F32, 4, "f32", "F32"},
-    {DType::BF16, 2, "bf16", "BF16"},
-    {DType::F16, 2, "f16", "F16"},
-    {DType::I64, 8, "i64", "I64"},
-    {DType::I32, 4, "i32", "I32"},
-    {DType::I16, 2, "i16", "I16"},
-    {DType::I8, 1, "i8", "I8"},
-    {DType::U8, 1, "ui8", "U8"},
-    {DType::U16, 2, "ui16", "U16"},
-    {DType::U32, 4, "ui32", "U32"},
-    {DType::Bool, 1, "i1", "BOOL"},
-}};
-
 consteval bool rowsFollowTheEnum() {
-  for (size_t i = 0; i < kRows.size(); ++i)
-    if (kRows[i].dtype != static_cast<DType>(i))
+  for (size_t i = 0; i < kFormats.size(); ++i)
+    if (kFormats[i].dtype != static_cast<DType>(i))
       return false;
   return true;
 }
 static_assert(rowsFollowTheEnum());
 
-const DTypeRow &row(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }
-
-std::optional<DType> findByName(std::string_view DTypeRow::*spelling, std::string_view name) {
-  for (const DTypeRow &candidate : kRows)
-    if (candidate.*spelling == name)
+std::optional<DType> findByName(std::string_view NumberFormat::*spelling, std::string_view name) {
+  for (const NumberFormat &candidate : kFormats)
+    if (candidate.stored && candidate.*spelling == name)
       return candidate.dtype;
   return std::nullopt;
 }
 
-/// Rounds a double to a binary format of 1 sign, E exponent and M mantissa bits.
-template <int E, int M> uint16_t narrow(double value) {
-  static_assert(1 + E + M == 16);
-  constexpr int bias = (1 << (E - 1)) - 1;
-  constexpr uint16_t infinity = ((1 << E) - 1) << M;
+/// Whether the patterns with the largest exponent are numbers, but for one NaN.
+constexpr bool endsInNumbers(const NumberFormat &format) { return format.dtype == DType::E4M3; }
+
+/// The pattern of the number of a format of at most 32 bits that is nearest to a double.
+constexpr uint32_t encode(const NumberFormat &format, double value) {
+  const int E = format.exponent, M = format.mantissa, bias = (1 << (E - 1)) - 1;
+  const uint32_t top = ((uint32_t{1} << E) - 1) << M; // infinity, where the format has one
+  const uint32_t largest = endsInNumbers(format) ? top + (1 << M) - 2 : top - 1;
+  const uint32_t beyond = format.overflow == Overflow::Largest ? largest : top;
   const auto bits = std::bit_cast<uint64_t>(value);
-  const auto sign = static_cast<uint16_t>(bits >> 63 << 15);
+  const uint32_t sign = static_cast<uint32_t>(bits >> 63) << (E + M);
   const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
-  if (std::isnan(value)) // quiet, with the upper payload bits
-    return static_cast<uint16_t>(sign | infinity | 1 << (M - 1) | fraction >> (52 - M));
+  if (value != value) { // quiet, with the upper payload bits
+    if (endsInNumbers(format))
+      return sign | (top + (1 << M) - 1);
+    return static_cast<uint32_t>(sign | top | 1 << (M - 1) | fraction >> (52 - M));
+  }
   const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
-  if (exponent > bias)
-    return sign | infinity;
+  if (exponent > bias + 1)
+    return sign | beyond;
   // The low `dropped` bits of the 53-bit significand fall away; below the normal range of the
   // target, one more for each lost power of two.
   const int belowNormal = std::max(0, 1 - bias - exponent);
@@ -81,18 +91,34 @@ template <int E, int M> uint16_t narrow(double value) {
   uint64_t kept = significand >> dropped;
   kept += rest > half || (rest == half && (kept & 1));
   // `kept` holds the implicit bit, so adding it raises the exponent field to its value, and a
-  // carry out of the mantissa raises it once more (up to infinity).
+  // carry out of the mantissa raises it once more.
   const uint64_t exponentField = belowNormal ? 0 : exponent + bias - 1;
-  return static_cast<uint16_t>(sign | ((exponentField << M) + kept));
+  const auto pattern = static_cast<uint32_t>((exponentField << M) + kept);
+  return sign | (pattern > largest ? beyond : pattern);
 }
 
-/// Calls `visit` with a value of the element type that holds `dtype` in memory (uint16_t for the
-/// two 16-bit floats).
+/// The value of a pattern, exact.
+double decode(const NumberFormat &format, uint32_t pattern) {
+  const int E = format.exponent, M = format.mantissa, bias = (1 << (E - 1)) - 1;
+  const uint32_t mantissa = pattern & ((1u << M) - 1), field = pattern >> M & ((1u << E) - 1);
+  const double sign = pattern >> (E + M) & 1 ? -1.0 : 1.0;
+  const bool last = field == (1u << E) - 1;
+  if (endsInNumbers(format) ? last && mantissa == (1u << M) - 1 : last && mantissa != 0)
+    return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
+  if (last && !endsInNumbers(format))
+    return sign * std::numeric_limits<double>::infinity();
+  return field == 0 ? sign * std::ldexp(mantissa, 1 - bias - M)
+                    : sign * std::ldexp(mantissa + (1u << M), static_cast<int>(field) - bias - M);
+}
+
+/// Calls `visit` with a value of the element type that holds `dtype` in memory (an unsigned integer
+/// for floats that C++ has not).
 template <typename Visitor> void withStorageType(DType dtype, Visitor visit) {
   switch (dtype) {
   case DType::F64:
     return visit(double{});
   case DType::F32:
+  case DType::TF32:
     return visit(float{});
   case DType::BF16:
   case DType::F16:
@@ -107,6 +133,8 @@ template <typename Visitor> void withStorageType(DType dtype, Visitor visit) {
   case DType::I8:
     return visit(int8_t{});
   case DType::U8:
+  case DType::E4M3:
+  case DType::E5M2:
     return visit(uint8_t{});
   case DType::U32:
     return visit(uint32_t{});
@@ -157,20 +185,49 @@ std::optional<size_t> firstWithBits(Bits exponent, std::span<const std::byte> by
 
 } // namespace
 
-size_t byteSize(DType dtype) { return row(dtype).bytes; }
-std::string_view irName(DType dtype) { return row(dtype).ir; }
-std::string_view safetensorsName(DType dtype) { return row(dtype).safetensors; }
+const NumberFormat &formatOf(DType dtype) { return kFormats[static_cast<size_t>(dtype)]; }
+std::span<const NumberFormat> numberFormats() { return kFormats; }
+size_t byteSize(DType dtype) { return formatOf(dtype).bytes; }
+std::string_view irName(DType dtype) { return formatOf(dtype).ir; }
+std::string_view safetensorsName(DType dtype) { return formatOf(dtype).safetensors; }
+
+bool isInteger(DType dtype) {
+  const Kind kind = formatOf(dtype).kind;
+  return kind == Kind::Signed || kind == Kind::Unsigned;
+}
 
 std::optional<DType> dtypeFromIRName(std::string_view name) {
-  return findByName(&DTypeRow::ir, name);
+  return findByName(&NumberFormat::ir, name);
 }
 
 std::optional<DType> dtypeFromSafetensorsName(std::string_view name) {
-  return findByName(&DTypeRow::safetensors, name);
+  return findByName(&NumberFormat::safetensors, name);
 }
 
-uint16_t bf16FromDouble(double value) { return narrow<8, 7>(value); }
-uint16_t f16FromDouble(double value) { return narrow<5, 10>(value); }
+double roundingUnit(DType dtype) { return std::ldexp(1.0, -1 - formatOf(dtype).mantissa); }
+
+double smallestNumber(DType dtype) {
+  const NumberFormat &format = formatOf(dtype);
+  return std::ldexp(1.0, 2 - (1 << (format.exponent - 1)) - format.mantissa);
+}
+
+double rounded(DType dtype, double value) {
+  const NumberFormat &format = formatOf(dtype);
+  if (format.kind != Kind::Float || dtype == DType::F64)
+    return value;
+  if (dtype == DType::F32)
+    return static_cast<float>(value);
+  return decode(format, encode(format, value));
+}
+
+uint16_t bf16FromDouble(double value) {
+  constexpr NumberFormat format = kFormats[static_cast<size_t>(DType::BF16)];
+  return static_cast<uint16_t>(encode(format, value));
+}
+uint16_t f16FromDouble(double value) {
+  constexpr NumberFormat format = kFormats[static_cast<size_t>(DType::F16)];
+  return static_cast<uint16_t>(encode(format, value));
+}
 
 float bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
@@ -195,9 +252,13 @@ void toDoubles(DType dtype, std::span<const std::byte> bytes, std::span<double> 
       } else {
         T element;
         std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
-        out[i] = dtype == DType::BF16  ? bf16ToFloat(element)
-                 : dtype == DType::F16 ? f16ToFloat(element)
-                                       : static_cast<double>(element);
+        if constexpr (std::is_unsigned_v<T>)
+          out[i] = dtype == DType::BF16  ? bf16ToFloat(element)
+                   : dtype == DType::F16 ? f16ToFloat(element)
+                   : isFloat(dtype)      ? decode(formatOf(dtype), element)
+                                         : static_cast<double>(element);
+        else
+          out[i] = static_cast<double>(element);
       }
     }
   });
@@ -208,10 +269,8 @@ void fromDoubles(DType dtype, std::span<const double> values, std::span<std::byt
   withStorageType(dtype, [&]<typename T>(T) {
     for (size_t i = 0; i < values.size(); ++i) {
       T element;
-      if (dtype == DType::BF16) {
-        element = bf16FromDouble(values[i]);
-      } else if (dtype == DType::F16) {
-        element = f16FromDouble(values[i]);
+      if (std::is_unsigned_v<T> && isFloat(dtype)) {
+        element = static_cast<T>(encode(formatOf(dtype), values[i]));
       } else {
         if (!std::is_floating_point_v<T> && !isIntegerOf<T>(values[i]))
           fail("element {} is {}; expected a number of type {}", i, values[i], irName(dtype));
@@ -232,9 +291,23 @@ std::optional<size_t> firstNotFinite(DType dtype, std::span<const std::byte> byt
     return firstWithBits<uint16_t>(0x7f80, bytes);
   case DType::F16:
     return firstWithBits<uint16_t>(0x7c00, bytes);
-  default:
+  case DType::E4M3:
+    return firstWithBits<uint8_t>(0x7f, bytes);
+  case DType::E5M2:
+    return firstWithBits<uint8_t>(0x7c, bytes);
+  case DType::TF32:
+    return firstNotFinite(DType::F32, bytes);
+  case DType::I64:
+  case DType::I32:
+  case DType::I16:
+  case DType::I8:
+  case DType::U8:
+  case DType::U16:
+  case DType::U32:
+  case DType::Bool:
     return std::nullopt;
   }
+  return std::nullopt;
 }
 
 } // namespace hydra::support

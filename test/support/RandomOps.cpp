@@ -125,7 +125,7 @@ Operand OpWriter::parameter(Shape shape) {
   if (random.chance(0.3))
     v.group = "slow";
   const bool narrow = random.chance(0.1);
-  v.dtype = narrow ? "bf16" : "f32";
+  v.dtype = !narrow ? "f32" : random.chance(0.5) ? "bf16" : "f16";
   v.condition = scope.condition;
   use.symbol = v.name;
   (perLayer ? scope.stack->variables : model.variables).push_back(std::move(v));
@@ -270,11 +270,13 @@ bool OpWriter::picking() {
 
 bool OpWriter::casting() {
   const Operand x = any();
-  Operand y = op("cast", {x}, "to = bf16", x.shape, x.size);
+  constexpr double most = 1e3; // far below the largest number of f16
+  const char *to = x.size < most && random.chance(0.5) ? "to = f16" : "to = bf16";
+  Operand y = op("cast", {x}, to, x.shape, x.size);
   if (random.chance(0.5))
     y = unary("tanh", y, std::min(1.0, x.size));
   if (random.chance(0.3))
-    y = op("cast", {y}, "to = bf16", y.shape, y.size);
+    y = op("cast", {y}, to, y.shape, y.size);
   remember(op("cast", {y}, "to = f32", x.shape, y.size));
   return true;
 }

@@ -21,11 +21,12 @@ namespace {
 /// Element types by kind of number, in the order of first appearance.
 class Kinds {
 public:
-  void add(const std::string &kind, const Tensor &tensor) {
+  void add(const std::string &kind, const Tensor &tensor) { add(kind, report::dtypeName(tensor)); }
+  void add(const std::string &kind, std::string_view format) {
     auto [entry, isNew] = types.try_emplace(kind);
     if (isNew)
       order.push_back(kind);
-    entry->second.insert(std::string(report::dtypeName(tensor)));
+    entry->second.insert(std::string(format));
   }
 
   std::vector<std::pair<std::string, std::set<std::string>>> rows() const {
@@ -40,7 +41,9 @@ private:
   std::map<std::string, std::set<std::string>> types;
 };
 
-bool isFloat(const Tensor &tensor) { return tensor.dtype() <= DType::f16; }
+bool isFloat(const Tensor &tensor) {
+  return support::isFloat(static_cast<support::DType>(tensor.dtype()));
+}
 
 /// What a step reads and writes, under the name of its class.
 void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
@@ -54,7 +57,7 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
         kinds.add("gradients of parameters", *tensor);
   if (kind != OpClass::gemm && kind != OpClass::attention && kind != OpClass::norm)
     return;
-  const std::string name = kind == OpClass::gemm        ? "products"
+  const std::string name = kind == OpClass::gemm        ? "matmuls"
                            : kind == OpClass::attention ? "attention"
                                                         : "norms";
   const std::string phase = EnumNamePhase(step.phase());
@@ -64,8 +67,13 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
     const Tensor &tensor = *plan.tensors()->Get(arg->index());
     if (!isFloat(tensor) || tensor.category() == Category::workspace)
       continue;
-    const char *verb = arg->access() == Access::read ? "read" : "written";
-    kinds.add(fmt::format("{} {}, {}", name, verb, phase), tensor);
+    const bool reads = arg->access() == Access::read;
+    const std::string row = fmt::format("{} {}, {}", name, reads ? "read" : "written", phase);
+    const Matmul *matmul = step.action_as_Matmul();
+    if (reads && matmul && matmul->compute() == DType::tf32)
+      kinds.add(row, support::irName(support::DType::TF32));
+    else
+      kinds.add(row, tensor);
   }
 }
 
@@ -97,6 +105,7 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   case VariableRole::gradient:
   case VariableRole::update_count:
   case VariableRole::step_sum:
+  case VariableRole::loss_scaling:
     return "other state";
   }
   return "other state";

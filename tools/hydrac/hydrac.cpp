@@ -8,6 +8,7 @@
 #include "compiler/targets/Target.h"
 #include "compiler/targets/TargetBackend.h"
 
+#include "passes/precision/Policy.h"
 #include "runtime/calls/CheckCalls.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
@@ -81,9 +82,12 @@ struct Options : ModelOptions {
                       cl::desc("leave the global norm of gradients out of the program; "
                                "--clip is then impossible, here and in hydra-run")};
   cl::opt<std::string> precision{
-      "precision", cl::value_desc("fp32|bf16|pure_bf16"), cl::cat(category), cl::init("fp32"),
-      cl::desc("what numbers are held in: f32; products and attention of bf16 numbers, the rest "
-               "f32; parameters and optimizer state in bf16 too (default: fp32)")};
+      "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16"), cl::cat(category),
+      cl::init("fp32"),
+      cl::desc(
+          "what numbers are held in: f32; f32 with matmuls in tf32; matmuls and attention of bf16 "
+          "or f16 numbers, the rest f32; parameters and optimizer state in bf16 too (default: "
+          "fp32)")};
   SwitchOption reducedReduction{
       "bf16-reduced-precision-reduction", cl::cat(category),
       cl::desc("products of bf16 numbers may add partial sums in bf16 where the library then is "
@@ -258,6 +262,10 @@ CompileOptions compileOptions(const Options &options, const Target &target, Mode
   compile.scanCheckpoint = options.scanCheckpoint;
   compile.ceChunk = options.ceChunk;
   compile.precision = options.precision;
+  if (const std::string_view format = support::irName(precisionPolicy(options.precision)->format);
+      !target.matmulFlops.contains(std::string(format)))
+    support::fail("--precision={}: target {} has no rate for matmuls in {}",
+                  options.precision.getValue(), target.name, format);
   compile.reducedReduction = options.reducedReduction;
   compile.attention = options.attention;
   compile.sideMultiprocessors = options.sideMultiprocessors;
@@ -369,9 +377,10 @@ void checkPassFlags(const Options &options) {
 /// Throws Error for flags about precision that mean nothing.
 void checkPrecision(const Options &options) {
   const std::string &precision = options.precision;
-  if (precision != "fp32" && precision != "bf16" && precision != "pure_bf16")
-    support::fail("--precision is '{}'; expected fp32, bf16 or pure_bf16", precision);
-  if (options.reducedReduction && precision == "fp32")
+  const PrecisionPolicy *policy = precisionPolicy(precision);
+  if (!policy)
+    support::fail("--precision is '{}'; expected {}", precision, precisionPolicyNames());
+  if (options.reducedReduction && policy->format != support::DType::BF16)
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");
 }
 
@@ -440,7 +449,7 @@ void checkFits(const Options &options, const CompileOptions &compile, const plan
   std::vector<std::string> helps = {"a smaller --batch or --seq"};
   if (compile.mode != Mode::Forward && compile.replayEvery == 0)
     helps.emplace_back("--recompute=every=1");
-  if (compile.precision == "fp32")
+  if (!precisionPolicy(compile.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");
   helps.emplace_back("or --allow-oversize, to write it all the same");
   support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",

@@ -294,7 +294,7 @@ private:
     case Kind::Binary:
       return static_cast<RowBinary>(node.code) == RowBinary::Div ? 6 : 1;
     case Kind::Cast:
-      return node.type == RowType::BF16 ? 6 : 1;
+      return isNarrow(node.type) ? 6 : 1;
     case Kind::Rotate:
       return 6;
     default:

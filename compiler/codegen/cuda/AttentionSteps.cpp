@@ -1,6 +1,8 @@
 // Which template, and of which shape, computes attention on a target.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -112,7 +114,7 @@ private:
     for (unsigned d = 0; d < 3; ++d)
       if (shape[d] > 1 && strides[d] % 8 != 0)
         return false;
-    return typeOf(buffer).getElementType().isBF16() && strides[3] == 1 &&
+    return isNarrowFloat(typeOf(buffer).getElementType()) && strides[3] == 1 &&
            plan::alignmentOf(buffer) >= 16;
   }
 
@@ -170,8 +172,8 @@ private:
   /// no faster: (4, 12, 1024, 64) took 98 + 71 us in place of 91 + 64.
   static constexpr int64_t kBackwardTile = 64;
 
-  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of bf16 in shared
-  /// memory.
+  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of 16-bit numbers in
+  /// shared memory.
   static LaunchShape shapeFor(const Attention &a, int64_t m, int64_t rows, int64_t heads,
                               int64_t sharedRows, int64_t extra) {
     if (!a.tiled)
@@ -215,7 +217,7 @@ private:
   }
 
   /// Marks the last launch as one that a library's function of the same arguments can stand in for
-  /// (see Alternative in runtime/plan/plan.fbs): whole sequences in bf16 with a dense mask or none.
+  /// (see Alternative in runtime/plan/plan.fbs): whole sequences with a dense mask or none.
   template <typename Op> void offer(Op op, const Attention &a, plan::LibraryFunction function) {
     if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 ||
         (op.getCausal() && a.queries != a.keys))
@@ -232,7 +234,8 @@ private:
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     using namespace plan;
     const int64_t flops = launcher.flops(), bytes = launcher.bytes();
-    StringRef in = "const bf16 *", out = "bf16 *", statistic = "const float *";
+    std::string in = "const " + a.element + " *", out = a.element + " *";
+    StringRef statistic = "const float *";
     std::string rest = ", " + a.mask + ", " + a.scale + ");";
     // Of the matmuls of attention_grad (five, here seven) three are for queries.
     launcher.setWork(flops * 3 / 7, bytes / 2);

@@ -130,8 +130,11 @@ private:
                       name(node.inputs[2]));
       break;
     case Kind::Cast:
-      value = (node.type == RowType::BF16 ? "rounded(float(" : cType(node.type).str() + "((") +
-              name(node.inputs[0]) + "))";
+      value =
+          (isNarrow(node.type)
+               ? formatv("rounded<{0}>(float(", support::formatOf(formatOf(node.type)).cuda).str()
+               : formatv("{0}((", cType(node.type)).str()) +
+          name(node.inputs[0]) + "))";
       break;
     default:
       llvm_unreachable("hydra-fuse-loops leaves gathers, rotations and sums over rows alone");

@@ -565,9 +565,9 @@ private:
   std::string matmul(const Step &step, plan::MatmulOp op) {
     std::string a = matrix(step, 0, op.getTransposeA()), b = matrix(step, 1, !op.getTransposeB()),
                 c = matrix(step, 2, false);
-    return formatv("multiplySlice<{0}>({1}, {2}, {3}, {4}, {5});\n",
-                   op.getAccumulate() ? "true" : "false", c, a, b, pointer(step.args()[0], 0),
-                   pointer(step.args()[1], 0));
+    return formatv("multiplySlice<{0}{1}>({2}, {3}, {4}, {5}, {6});\n",
+                   op.getAccumulate() ? "true" : "false", op.getCompute() ? ", true" : "", c, a, b,
+                   pointer(step.args()[0], 0), pointer(step.args()[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 // another wrote. Buffers that live within an iteration, and those that are carried from one to the
 // next, lie in shared memory as far as it reaches, the rest where the plan has put it. Groups of
 // row-wise operations give a warp to each row, with a part of its columns in every lane; products
-// of bf16 use the tensor cores.
+// of 16-bit floats use the tensor cores.
 #pragma once
 
 #include "dialects/plan/Plan.h"

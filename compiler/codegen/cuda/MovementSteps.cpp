@@ -1,6 +1,8 @@
 // Copies, fills, compaction of rows and gradients of embeddings as instances of templates.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 #include "llvm/Support/FormatVariadic.h"
 
 #include <map>
@@ -109,18 +111,16 @@ void expandFill(StepLauncher &launcher, plan::FillOp op) {
   SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), strides, strides);
   int64_t count = typeOf(to).getNumElements();
   std::string text;
-  if (element.isBF16()) {
+  if (isNarrowFloat(element)) { // by its bits
     llvm::APFloat x(value);
     bool inexact;
-    x.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &inexact);
-    text = llvm::formatv("bf16({0})", x.bitcastToAPInt().getZExtValue()).str();
+    x.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+              &inexact);
+    text = llvm::formatv("{0}{{{1}}", cType(element), x.bitcastToAPInt().getZExtValue()).str();
   } else {
-    text = llvm::formatv("{0}({1})",
-                         element.isF32()         ? "float"
-                         : element.isInteger(32) ? "int"
-                                                 : "(unsigned char)",
-                         std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY")
-                                           : numberText(value))
+    text = llvm::formatv(
+               "{0}({1})", cType(element) == "unsigned char" ? "(unsigned char)" : cType(element),
+               std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : numberText(value))
                .str();
   }
   launcher.launch("fill", {(cType(element) + " *").str()},

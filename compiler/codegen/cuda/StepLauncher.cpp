@@ -1,6 +1,8 @@
 // Kernels by their text, and launches that wait and signal as the step did.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -9,11 +11,10 @@ using namespace mlir;
 namespace hydra::cuda {
 
 StringRef cType(Type element) {
-  if (element.isBF16())
-    return "bf16";
-  if (element.isF32())
-    return "float";
-  return element.isInteger(32) ? "int" : "unsigned char";
+  const StringRef type = support::formatOf(*formatOf(element)).cuda;
+  if (type.empty())
+    llvm::report_fatal_error("no kernel has elements of this type");
+  return type;
 }
 
 std::string numberText(double x) {

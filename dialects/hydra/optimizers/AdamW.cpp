@@ -79,7 +79,7 @@ LogicalResult AdamWOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 int64_t AdamWOp::flops() { return 16 * build::typeOf(getP()).getNumElements(); }
 OpClass AdamWOp::costClass() { return OpClass::optimizer; }
 Precision AdamWOp::precisionClass() { return Precision::Exact; }
-bool AdamWOp::takesBf16(unsigned operand) { return operand < 4; } // not numbers of the step
+bool AdamWOp::takesRounded(unsigned operand) { return operand < 4; } // not numbers of the step
 SmallVector<unsigned> AdamWOp::overwritableOperands(unsigned result) { return {result}; }
 
 SmallVector<int64_t> AdamWOp::rowWiseShape() {

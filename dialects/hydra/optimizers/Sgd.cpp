@@ -103,14 +103,14 @@ LogicalResult SgdOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<Re
 int64_t SgdOp::flops() { return 8 * build::typeOf(getP()).getNumElements(); }
 OpClass SgdOp::costClass() { return OpClass::optimizer; }
 Precision SgdOp::precisionClass() { return Precision::Exact; }
-bool SgdOp::takesBf16(unsigned operand) { // not numbers of the step
+bool SgdOp::takesRounded(unsigned operand) { // not numbers of the step
   return operand <= gradientOf(static_cast<bool>(getMomentumAttr()));
 }
 SmallVector<unsigned> SgdOp::overwritableOperands(unsigned result) { return {result}; }
 
 SmallVector<int64_t> SgdOp::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(getP())); }
 RowForm SgdOp::operandForm(unsigned operand) {
-  return takesBf16(operand) ? RowForm::Tile : RowForm::Scalar;
+  return takesRounded(operand) ? RowForm::Tile : RowForm::Scalar;
 }
 
 void SgdOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,

@@ -44,7 +44,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e() {
-    // expected-error@+1 {{has elements of f64; expected f32, bf16, i32 or i1}}
+    // expected-error@+1 {{has elements of f64; expected f32, bf16, f16, i32 or i1}}
     %y = hydra.constant value = 1.0 dtype = f64 : tensor<f64>
     hydra.return
   }
@@ -182,7 +182,7 @@ hydra.model @m version 1 bound {} {
 // Truth values come from comparisons.
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16 or i32}}
+    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16, f16 or i32}}
     %y = hydra.cast %x to = i1 : tensor<4xf32>
     hydra.return
   }

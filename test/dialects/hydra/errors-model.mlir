@@ -432,15 +432,15 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{has elements of 'f16'; expected f32, bf16 or i32}}
-  hydra.param @w [4] f16 init = ones
+  // expected-error@+1 {{has elements of 'f64'; expected f32, bf16, f16 or i32}}
+  hydra.param @w [4] f64 init = ones
 }
 
 // -----
 
 // Integers cannot be trained.
 hydra.model @m version 1 {
-  // expected-error@+1 {{has elements of 'i32'; what is trained has f32 or bf16 (else use hydra.state)}}
+  // expected-error@+1 {{has elements of 'i32'; what is trained has f32, bf16 or f16 (else use hydra.state)}}
   hydra.param @w [4] i32 init = ones
 }
 
@@ -580,7 +580,7 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{argument 'x' has elements of 'f64'; expected f32, bf16 or i32}}
+  // expected-error@+1 {{argument 'x' has elements of 'f64'; expected f32, bf16, f16 or i32}}
   hydra.entry @e(%x: [4] f64) {
     hydra.return
   }
@@ -1213,7 +1213,7 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.param @w [4] init = ones
-  // expected-error@+1 {{'hydra.state' op is a copy of @w in 'i32'; expected f32 or bf16}}
+  // expected-error@+1 {{'hydra.state' op is a copy of @w in 'i32'; expected f32, bf16 or f16}}
   hydra.state @s [4] i32 init = zeros of @w as copy
 }
 

@@ -101,7 +101,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16 or i32}}
+    // expected-error@+1 {{hydra.cast: cannot cast to this element type; expected f32, bf16, f16 or i32}}
     %y = hydra.cast %x to = f64 : tensor<4xf32>
     hydra.return
   }
@@ -189,7 +189,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4xf32>) {
-    // expected-error@+1 {{hydra.neg: operand 0: elements of f64; expected f32, bf16, i32 or i1}}
+    // expected-error@+1 {{hydra.neg: operand 0: elements of f64; expected f32, bf16, f16, i32 or i1}}
     %y = hydra.neg %z : tensor<4xf64>
     %z = hydra.constant value = 1.0 : tensor<f32>
     hydra.return

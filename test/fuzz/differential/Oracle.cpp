@@ -1,6 +1,7 @@
 // The calls of a mode, their values, and the reference interpreter over them.
 #include "test/fuzz/differential/Oracle.h"
 
+#include "passes/precision/Policy.h"
 #include "runtime/support/Error.h"
 #include "test/support/Random.h"
 
@@ -44,7 +45,8 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
   const auto change = [&](StringRef name, InitAttr init, Type element, VariableRole role) {
     const StringRef kind = init.getKind();
     if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
-        role == VariableRole::gradient || role == VariableRole::step_sum)
+        role == VariableRole::gradient || role == VariableRole::step_sum ||
+        role == VariableRole::loss_scaling)
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];
@@ -95,7 +97,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     ready = compiler.run(*module, [&](OpPassManager &passes) {
       buildForwardPipeline(passes, binding);
       buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
-                            setting.accumulation, !setting.noClip);
+                            setting.accumulation, !setting.noClip,
+                            precisionPolicy(setting.precision)->scalesLoss);
     });
   }
   if (ready && setting.precision != "fp32" &&

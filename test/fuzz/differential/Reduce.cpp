@@ -201,7 +201,7 @@ private:
   bool replaceByParameter(const StatementLines &s, const std::string &result,
                           const std::string &type) {
     const auto [shape, element] = shapeAndElement(type);
-    if (element != "f32" && element != "bf16")
+    if (element != "f32" && element != "bf16" && element != "f16")
       return false;
     ModelLines candidate = best;
     const std::string name = candidate.freshName("r"), value = candidate.freshName("%r");

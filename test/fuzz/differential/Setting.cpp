@@ -92,7 +92,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--ce-chunk", setting.ceChunk)->check(CLI::NonNegativeNumber);
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
-      ->check(CLI::IsMember({"fp32", "bf16", "pure_bf16"}));
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16"}));
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
@@ -190,7 +190,7 @@ public:
     setting.mode = mode();
     setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
     if (random.chance(0.3))
-      setting.precision = random.chance(0.5) ? "bf16" : "pure_bf16";
+      setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16"});
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))
@@ -324,7 +324,7 @@ std::vector<Setting> allSettings(const SettingRange &range) {
     }
     for (const std::string &name : optionalPasses(plain))
       add([&](Setting &s) { s.disabled = {name}; });
-    for (const char *precision : {"bf16", "pure_bf16"})
+    for (const char *precision : {"tf32", "bf16", "f16", "pure_bf16"})
       for (unsigned level = 0; level <= 2; ++level)
         add([&](Setting &s) {
           s.precision = precision;

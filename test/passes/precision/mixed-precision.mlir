@@ -1,7 +1,9 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-mixed-precision="policy=bf16 reduced-reduction" | FileCheck %s --check-prefix=AMP
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-optimizer="programs=loss clip=false" --hydra-mixed-precision="policy=pure_bf16" | FileCheck %s --check-prefix=PURE
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-mixed-precision="policy=tf32" | FileCheck %s --check-prefix=TF32
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-fuse-qkv --hydra-differentiate="programs=loss loss-scale" --hydra-optimizer="programs=loss" --hydra-mixed-precision="policy=f16" | FileCheck %s --check-prefix=F16
 // RUN: not hydra-opt %s --split-input-file --hydra-bind --hydra-mixed-precision="policy=fp8" 2>&1 | FileCheck %s --check-prefix=BAD
-// BAD: mixed-precision.mlir:{{.*}} has no precision policy 'fp8'; expected bf16 or pure_bf16
+// BAD: mixed-precision.mlir:{{.*}} has no precision policy 'fp8'; expected fp32, tf32, bf16, f16 or pure_bf16, but fp32
 
 // The norm stays f32 and is rounded once, behind it. Parameters side by side are rounded as one.
 // Slices, reshapes and rotations between products move and compute bf16.
@@ -34,6 +36,26 @@
 // PURE: hydra.cross_entropy {{.*}} : tensor<1x4x8xbf16>
 // PURE: hydra.adamw {{.*}} : tensor<8x8xbf16>, tensor<8x8xbf16>, tensor<8x8xbf16>
 // PURE: hydra.return loss = {{.*}}tensor<f32>
+
+// Matmuls of f32 operands multiply in tf32; nothing else changes.
+// TF32-LABEL: hydra.entry @loss
+// TF32-NOT: hydra.cast
+// TF32: hydra.linear {{.*}} compute = tf32 : tensor<1x4x8xf32>, tensor<24x8xf32>
+// TF32: hydra.attention {{.*}} : tensor<1x4x2x4xf32>
+// TF32: hydra.matmul {{.*}} compute = tf32 transpose_a : tensor<4x8xf32>, tensor<4x8xf32>
+// TF32: hydra.return
+
+// As bf16, with the loss scaled: gradients begin with the scale, and the update divides by it.
+// F16: hydra.state @loss_scale [] init = constant({{[^)]*}}) as loss_scaling
+// F16: hydra.state @loss_scale.age [] i32 init = constant({{[^)]*}}) as loss_scaling
+// F16-LABEL: hydra.entry @loss
+// F16: hydra.linear {{.*}} : tensor<1x4x8xf16>, tensor<24x8xf16>
+// F16: %[[S:.*]] = hydra.use @loss_scale
+// F16: hydra.cross_entropy_grad %[[S]]
+// F16: %[[NORM:.*]] = hydra.global_norm
+// F16: hydra.mul %[[NORM]]
+// F16: hydra.guard
+// F16: updates({{.*}}@loss_scale = %{{.*}}, @loss_scale.age = %
 hydra.model @m version 1 {
   hydra.param @g [8] init = ones
   hydra.param @wq [8, 8] init = ones

@@ -60,10 +60,10 @@ TEST_P(RandomPlans, MatchTheOracleInEveryVariant) {
   }
 }
 
-// In bf16 the same passes are exact, and the oracle rounds where the program does. One rounding may
-// fall to the other side, which is one unit of bf16.
-TEST_P(RandomPlans, MatchTheOracleInBf16) {
-  for (const char *precision : {"bf16", "pure_bf16"}) {
+// In fewer bits the same passes are exact, and the oracle rounds where the program does. One
+// rounding may fall to the other side, which is one unit of the format.
+TEST_P(RandomPlans, MatchTheOracleInFewerBits) {
+  for (const char *precision : {"tf32", "bf16", "f16", "pure_bf16"}) {
     SCOPED_TRACE(precision);
     const BoundText source = randomProgram(GetParam()).layered;
     CompiledModel model(source.text, source.binding, Mode::Grad, precision);

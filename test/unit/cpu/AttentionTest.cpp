@@ -387,66 +387,77 @@ TEST(Attention, LevelsWithFmaGiveTheSameBits) {
     EXPECT_EQ(outputs[i], outputs[i + 3]);
 }
 
-/// The numbers of a buffer in bf16, with the same strides.
-struct Halves {
-  std::vector<BF16> bits;
+template <typename T> uint16_t halfOf(double x) {
+  return std::is_same_v<T, F16> ? hydra::support::f16FromDouble(x)
+                                : hydra::support::bf16FromDouble(x);
+}
+
+/// The numbers of a buffer in 16 bits, with the same strides.
+template <typename T> struct Halves {
+  std::vector<T> bits;
   const Buffer &like;
 
   explicit Halves(const Buffer &buffer) : like(buffer) {
     for (const float x : buffer.values)
-      bits.push_back({hydra::support::bf16FromDouble(x)});
+      bits.push_back({halfOf<T>(x)});
   }
-  AttentionTensor<BF16> view() {
+  AttentionTensor<T> view() {
     const auto strides = like.constView();
     return {bits.data(), strides.batchStride, strides.rowStride, strides.headStride};
   }
-  AttentionTensor<const BF16> constView() const {
+  AttentionTensor<const T> constView() const {
     const auto strides = like.constView();
     return {bits.data(), strides.batchStride, strides.rowStride, strides.headStride};
   }
 };
 
-void roundToBf16(Buffer &buffer) {
+template <typename T> void roundTo(Buffer &buffer) {
   for (float &x : buffer.values)
-    x = hydra::support::bf16ToFloat(hydra::support::bf16FromDouble(x));
+    x = std::is_same_v<T, F16> ? hydra::support::f16ToFloat(halfOf<T>(x))
+                               : hydra::support::bf16ToFloat(halfOf<T>(x));
 }
 
-void expectRounded(const Halves &low, const Buffer &wide) {
+template <typename T> void expectRounded(const Halves<T> &low, const Buffer &wide) {
   for (size_t i = 0; i < wide.values.size(); ++i)
-    ASSERT_EQ(low.bits[i].bits, hydra::support::bf16FromDouble(wide.values[i])) << i;
+    ASSERT_EQ(low.bits[i].bits, halfOf<T>(wide.values[i])) << i;
 }
 
-// On the same numbers, bf16 tensors give what f32 tensors give, rounded once.
-TEST(Attention, HalfPrecisionRoundsOnce) {
+// On the same numbers, 16-bit tensors give what f32 tensors give, rounded once.
+template <typename T> void expectRoundedOnce() {
   for (const AttentionShape &shape :
        {makeShape(2, 70, 70, 4, 2, 64, 64), makeShape(1, 33, 130, 3, 1, 20, 40),
         makeShape(1, 16, 16, 8, 8, 16, 16)}) {
     Problem problem(shape, 8, 0);
     for (Buffer *input : {&problem.q, &problem.k, &problem.v, &problem.dO})
-      roundToBf16(*input);
+      roundTo<T>(*input);
     TiledRun wide(problem, 2);
     wide.forward();
-    Halves q(problem.q), k(problem.k), v(problem.v), dO(problem.dO), o(wide.o), dq(wide.dq),
+    Halves<T> q(problem.q), k(problem.k), v(problem.v), dO(problem.dO), o(wide.o), dq(wide.dq),
         dk(wide.dk), dv(wide.dv);
     std::vector<float> lse(wide.lse.size());
     attentionForward(
         shape,
-        AttentionForward<BF16>{q.constView(), k.constView(), v.constView(), o.view(), lse.data()},
+        AttentionForward<T>{q.constView(), k.constView(), v.constView(), o.view(), lse.data()},
         wide.pool, wide.scratch);
     expectRounded(o, wide.o);
     EXPECT_EQ(lse, wide.lse);
-    roundToBf16(wide.o);
+    roundTo<T>(wide.o);
     wide.backward();
     std::vector<std::byte> workspace(attentionWorkspaceBytes(shape, false) + 63, std::byte{0xff});
     attentionBackward(shape,
-                      AttentionBackward<BF16>{q.constView(), k.constView(), v.constView(),
-                                              o.constView(), dO.constView(), lse.data(), dq.view(),
-                                              dk.view(), dv.view(), TiledRun::aligned(workspace)},
+                      AttentionBackward<T>{q.constView(), k.constView(), v.constView(),
+                                           o.constView(), dO.constView(), lse.data(), dq.view(),
+                                           dk.view(), dv.view(), TiledRun::aligned(workspace)},
                       wide.pool, wide.scratch);
     expectRounded(dq, wide.dq);
     expectRounded(dk, wide.dk);
     expectRounded(dv, wide.dv);
   }
+}
+
+TEST(Attention, HalfPrecisionRoundsOnce) {
+  expectRoundedOnce<BF16>();
+  expectRoundedOnce<F16>();
 }
 
 TEST(Attention, RefusesShapesThatCannotBe) {

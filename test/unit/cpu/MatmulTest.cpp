@@ -158,31 +158,47 @@ TEST(Matmul, TransposedOutput) {
 }
 
 TEST(Matmul, HalfPrecisionInputs) {
-  for (const bool widen : {!hasBf16Products(), true})
-    for (const int transposed : {0, 1, 2, 3}) {
-      const bool transposeA = transposed & 1, transposeB = transposed & 2;
-      Product product(1, 100, 60, 50, transposeA, transposeB, 0, 10);
-      const auto toBF16 = [](std::vector<float> &values) {
-        std::vector<uint16_t> half;
-        for (float &x : values) {
-          half.push_back(hydra::support::bf16FromDouble(x));
-          x = hydra::support::bf16ToFloat(half.back());
-        }
-        return half;
-      };
-      const std::vector<uint16_t> a = toBF16(product.a), b = toBF16(product.b);
-      product.spec.a.dtype = product.spec.b.dtype = DType::BF16;
-      product.spec.widen = widen;
-      const Matmul matmul(product.spec, 1);
-      ThreadPool pool(1);
-      std::vector<std::byte> memory(matmul.scratchBytesPerWorker() + 64);
-      const WorkerScratch scratch{reinterpret_cast<std::byte *>(
-                                      (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64),
-                                  matmul.scratchBytesPerWorker()};
-      std::vector<float> out = product.c;
-      matmul.run(a.data(), b.data(), nullptr, out.data(), pool, scratch);
-      product.check(out);
-    }
+  using namespace hydra::support;
+  for (const DType dtype : {DType::BF16, DType::F16})
+    for (const bool widen : {!hasBf16Products(), true})
+      for (const int transposed : {0, 1, 2, 3}) {
+        const bool transposeA = transposed & 1, transposeB = transposed & 2;
+        Product product(1, 100, 60, 50, transposeA, transposeB, 0, 10);
+        const auto toHalf = [&](std::vector<float> &values) {
+          std::vector<uint16_t> half;
+          for (float &x : values) {
+            half.push_back(dtype == DType::F16 ? f16FromDouble(x) : bf16FromDouble(x));
+            x = static_cast<float>(rounded(dtype, x));
+          }
+          return half;
+        };
+        const std::vector<uint16_t> a = toHalf(product.a), b = toHalf(product.b);
+        product.spec.a.dtype = product.spec.b.dtype = dtype;
+        product.spec.widen = widen;
+        const Matmul matmul(product.spec, 1);
+        ThreadPool pool(1);
+        std::vector<std::byte> memory(matmul.scratchBytesPerWorker() + 64);
+        const WorkerScratch scratch{
+            reinterpret_cast<std::byte *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 *
+                                          64),
+            matmul.scratchBytesPerWorker()};
+        std::vector<float> out = product.c;
+        matmul.run(a.data(), b.data(), nullptr, out.data(), pool, scratch);
+        product.check(out);
+      }
+}
+
+TEST(Matmul, TF32RoundsItsOperands) {
+  for (const int transposed : {0, 1, 2, 3}) {
+    Product rounding(1, 100, 60, 50, transposed & 1, transposed & 2, 0, 11);
+    rounding.spec.tf32 = true;
+    const std::vector<float> out = rounding.run(1);
+    for (std::vector<float> *values : {&rounding.a, &rounding.b})
+      for (float &x : *values)
+        x = hydra::support::tf32FromFloat(x);
+    rounding.check(out);
+    EXPECT_EQ(rounding.run(1), out); // rounded operands stay as they are
+  }
 }
 
 TEST(Matmul, NumberOfThreadsDoesNotChangeTheBits) {

@@ -14,8 +14,9 @@ using namespace hydra::support;
 
 namespace {
 
-constexpr DType kAll[] = {DType::F64, DType::F32, DType::BF16, DType::F16, DType::I64, DType::I32,
-                          DType::I16, DType::I8,  DType::U8,   DType::U16, DType::U32, DType::Bool};
+constexpr DType kAll[] = {DType::F64, DType::F32,  DType::BF16, DType::F16, DType::I64,
+                          DType::I32, DType::I16,  DType::I8,   DType::U8,  DType::U16,
+                          DType::U32, DType::Bool, DType::E4M3, DType::E5M2};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Format {
@@ -105,6 +106,62 @@ TEST(DType, KnownHalfValues) {
   EXPECT_EQ(bf16ToFloat(0xc049), -3.140625f);
   // Just above a tie in double, exactly the tie in float: rounding twice would go to even.
   EXPECT_EQ(bf16FromDouble(1.0 + 0x1p-8 + 0x1p-40), 0x3f81);
+}
+
+/// All values of a format of one byte, by `toDoubles`.
+std::vector<double> valuesOf(DType dtype) {
+  std::vector<std::byte> patterns(256);
+  for (size_t i = 0; i < patterns.size(); ++i)
+    patterns[i] = static_cast<std::byte>(i);
+  std::vector<double> values(patterns.size());
+  toDoubles(dtype, patterns, values);
+  return values;
+}
+
+TEST(DType, EightBitsRoundToTheNearestAndSaturate) {
+  std::mt19937_64 random(testing::UnitTest::GetInstance()->random_seed());
+  for (const DType dtype : {DType::E4M3, DType::E5M2}) {
+    const std::vector<double> all = valuesOf(dtype);
+    double largest = 0.0;
+    for (const double v : all)
+      if (std::isfinite(v)) {
+        EXPECT_EQ(rounded(dtype, v), v);
+        largest = std::max(largest, v);
+      }
+    EXPECT_EQ(largest, dtype == DType::E4M3 ? 448.0 : 57344.0);
+    EXPECT_EQ(rounded(dtype, kInfinity), largest);
+    EXPECT_EQ(rounded(dtype, -1e300), -largest);
+    EXPECT_TRUE(std::isnan(rounded(dtype, std::nan(""))));
+    for (int i = 0; i < 20'000; ++i) {
+      const double value = std::ldexp(std::uniform_real_distribution<>(-1, 1)(random),
+                                      std::uniform_int_distribution<>(-20, 17)(random));
+      double least = kInfinity;
+      for (const double v : all)
+        if (std::isfinite(v))
+          least = std::min(least, std::abs(v - value));
+      ASSERT_EQ(std::abs(rounded(dtype, value) - value), least) << value;
+    }
+  }
+  EXPECT_EQ(rounded(DType::E4M3, 17.0), 16.0); // ties to even
+  EXPECT_EQ(rounded(DType::E4M3, 19.0), 20.0);
+  EXPECT_EQ(smallestNumber(DType::E4M3), 0x1p-9);
+  EXPECT_EQ(smallestNumber(DType::F16), 0x1p-24);
+  EXPECT_EQ(roundingUnit(DType::E5M2), 0x1p-3);
+}
+
+TEST(DType, TF32IsF32WithTenBits) {
+  std::mt19937_64 random(testing::UnitTest::GetInstance()->random_seed());
+  for (int i = 0; i < 100'000; ++i) {
+    const auto value =
+        static_cast<float>(std::ldexp(std::uniform_real_distribution<>(-1, 1)(random),
+                                      std::uniform_int_distribution<>(-120, 127)(random)));
+    ASSERT_EQ(tf32FromFloat(value), rounded(DType::TF32, value)) << value;
+    ASSERT_LE(std::abs(tf32FromFloat(value) - value), roundingUnit(DType::TF32) * std::abs(value));
+  }
+  EXPECT_EQ(tf32FromFloat(1.0f + 0x1p-11f), 1.0f);
+  EXPECT_EQ(tf32FromFloat(1.0f + 0x3p-11f), 1.0f + 0x1p-9f);
+  EXPECT_TRUE(std::isnan(tf32FromFloat(std::nanf(""))));
+  EXPECT_FALSE(dtypeFromIRName("tf32")); // no tensor holds it
 }
 
 TEST(DType, NamesAndSizes) {

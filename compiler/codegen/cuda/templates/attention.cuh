@@ -48,8 +48,8 @@ struct Mask {
 constexpr int kThreads = 128; // 4 warps
 
 /// Starts copying `Rows` rows of `Width` numbers into rows of `Width` + 8.
-template <int Width, int Rows>
-__device__ __forceinline__ void fetchTile(bf16 *to, const bf16 *from, int64 stride, int rows) {
+template <int Width, int Rows, typename T>
+__device__ __forceinline__ void fetchTile(T *to, const T *from, int64 stride, int rows) {
   constexpr int pieces = Width / 8;
 #pragma unroll
   for (int i = threadIdx.x; i < Rows * pieces; i += kThreads) {
@@ -61,9 +61,9 @@ __device__ __forceinline__ void fetchTile(bf16 *to, const bf16 *from, int64 stri
 }
 
 /// c[M][16 x 8 N] += rows 16 M w ... of one tile times the other, transposed.
-template <int Width, int M, int N>
-__device__ __forceinline__ void timesTransposed(float (&c)[M][N][4], const bf16 *rows,
-                                                const bf16 *tile) {
+template <int Width, int M, int N, typename T>
+__device__ __forceinline__ void timesTransposed(float (&c)[M][N][4], const T *rows,
+                                                const T *tile) {
   int lane = threadIdx.x % 32, first = threadIdx.x / 32 * 16 * M;
 #pragma unroll
   for (int k = 0; k < Width / 16; ++k) {
@@ -78,27 +78,27 @@ __device__ __forceinline__ void timesTransposed(float (&c)[M][N][4], const bf16 
                           lane / 8 % 2 * 8);
 #pragma unroll
       for (int m = 0; m < M; ++m) {
-        multiply(c[m][n], a[m], b[0], b[1]);
-        multiply(c[m][n + 1], a[m], b[2], b[3]);
+        multiply<T>(c[m][n], a[m], b[0], b[1]);
+        multiply<T>(c[m][n + 1], a[m], b[2], b[3]);
       }
     }
   }
 }
 
-/// c[M][16 x Width] += p[M][16 x 8 N] tile, with p rounded to bf16.
-template <int Width, int M, int N>
+/// c[M][16 x Width] += p[M][16 x 8 N] tile, with p rounded to T.
+template <int Width, int M, int N, typename T>
 __device__ __forceinline__ void timesTile(float (&c)[M][Width / 8][4], const float (&p)[M][N][4],
-                                          const bf16 *tile) {
+                                          const T *tile) {
   int lane = threadIdx.x % 32;
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
     uint32 a[M][4];
 #pragma unroll
     for (int m = 0; m < M; ++m) {
-      a[m][0] = pack(p[m][2 * k][0], p[m][2 * k][1]);
-      a[m][1] = pack(p[m][2 * k][2], p[m][2 * k][3]);
-      a[m][2] = pack(p[m][2 * k + 1][0], p[m][2 * k + 1][1]);
-      a[m][3] = pack(p[m][2 * k + 1][2], p[m][2 * k + 1][3]);
+      a[m][0] = pack<T>(p[m][2 * k][0], p[m][2 * k][1]);
+      a[m][1] = pack<T>(p[m][2 * k][2], p[m][2 * k][3]);
+      a[m][2] = pack<T>(p[m][2 * k + 1][0], p[m][2 * k + 1][1]);
+      a[m][3] = pack<T>(p[m][2 * k + 1][2], p[m][2 * k + 1][3]);
     }
 #pragma unroll
     for (int n = 0; n < Width / 8; n += 2) {
@@ -107,8 +107,8 @@ __device__ __forceinline__ void timesTile(float (&c)[M][Width / 8][4], const flo
                             lane / 16 * 8);
 #pragma unroll
       for (int m = 0; m < M; ++m) {
-        multiply(c[m][n], a[m], b[0], b[1]);
-        multiply(c[m][n + 1], a[m], b[2], b[3]);
+        multiply<T>(c[m][n], a[m], b[0], b[1]);
+        multiply<T>(c[m][n + 1], a[m], b[2], b[3]);
       }
     }
   }
@@ -125,8 +125,8 @@ template <int M, int N> __device__ __forceinline__ void clear(float (&c)[M][N][4
 }
 
 /// Writes 16 rows of a warp, times `factor` of the row's half.
-template <int Width>
-__device__ __forceinline__ void storeRows(bf16 *to, int64 stride, const float (&c)[Width / 8][4],
+template <int Width, typename T>
+__device__ __forceinline__ void storeRows(T *to, int64 stride, const float (&c)[Width / 8][4],
                                           float low, float high, int row, int rows) {
   int lane = threadIdx.x % 32;
 #pragma unroll
@@ -138,7 +138,7 @@ __device__ __forceinline__ void storeRows(bf16 *to, int64 stride, const float (&
 #pragma unroll
     for (int n = 0; n < Width / 8; ++n)
       *reinterpret_cast<uint32 *>(to + r * stride + n * 8 + lane % 4 * 2) =
-          pack(c[n][2 * half] * factor, c[n][2 * half + 1] * factor);
+          pack<T>(c[n][2 * half] * factor, c[n][2 * half + 1] * factor);
   }
 }
 
@@ -159,23 +159,24 @@ __device__ __forceinline__ bool isPartial(const Mask &mask, int row, int rows, i
 }
 
 template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename O>
-__device__ __forceinline__ void attentionForward(const bf16 *q, const bf16 *k, const bf16 *v,
-                                                 bf16 *o, float *lse, Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
+          typename V, typename O, typename T>
+__device__ __forceinline__ void attentionForward(const T *q, const T *k, const T *v,
+                                                 T *o, float *lse, Mask mask, float scale) {
+  extern __shared__ __align__(16) unsigned short shared16[];
+  T *const shared = reinterpret_cast<T *>(shared16);
   constexpr int tileRows = 64 * M, tile = 64, size = tile * (Width + 8);
-  bf16 *queries = shared, *tiles = shared + tileRows * (Width + 8); // then k and v, twice
+  T *queries = shared, *tiles = shared + tileRows * (Width + 8); // then k and v, twice
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // The last blocks of a causal head have most to do: they start first.
   int block = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
   int keyHead = head / (Heads / KeyHeads), first = block * tileRows;
   int rows = min(tileRows, Queries - first);
   int begin = mask.firstKey(first) / tile * tile, end = mask.endKey(first + rows - 1, Keys);
-  const bf16 *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
+  const T *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
 
   fetchTile<Width, tileRows>(queries, Q::at(q, batch, first, head), Q::row, rows);
   auto fetch = [&](int key, int stage) {
-    bf16 *to = tiles + stage * 2 * size;
+    T *to = tiles + stage * 2 * size;
     fetchTile<Width, tile>(to, kHead + key * K::row, K::row, Keys - key);
     fetchTile<Width, tile>(to + size, vHead + key * V::row, V::row, Keys - key);
   };
@@ -199,7 +200,7 @@ __device__ __forceinline__ void attentionForward(const bf16 *q, const bf16 *k, c
     commitCopies();
     waitForCopies<1>();
     __syncthreads();
-    const bf16 *kTile = tiles + stage * 2 * size;
+    const T *kTile = tiles + stage * 2 * size;
     float s[M][8][4];
     clear(s);
     timesTransposed<Width>(s, queries, kTile);
@@ -285,8 +286,8 @@ __device__ __forceinline__ void attentionDelta(const T *dO, const T *o, float *d
 }
 
 /// The same for rows of 16-byte pieces: a piece for each lane, several rows a warp.
-template <int Width, int Queries, int Heads, typename O, typename G>
-__device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *o, float *delta) {
+template <int Width, int Queries, int Heads, typename O, typename G, typename T>
+__device__ __forceinline__ void attentionDeltaTiled(const T *dO, const T *o, float *delta) {
   constexpr int lanes = Width <= 64 ? 8 : 16;
   int row = blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes, piece = threadIdx.x % lanes;
   int head = blockIdx.y, batch = blockIdx.z;
@@ -297,8 +298,7 @@ __device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *
     const uint32 *xs = &x.x, *ys = &y.x;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      sum += widen(bf16(xs[i])) * widen(bf16(ys[i])) +
-             widen(bf16(xs[i] >> 16)) * widen(bf16(ys[i] >> 16));
+      sum += widenLow<T>(xs[i]) * widenLow<T>(ys[i]) + widenHigh<T>(xs[i]) * widenHigh<T>(ys[i]);
   }
 #pragma unroll
   for (int distance = lanes / 2; distance > 0; distance /= 2)
@@ -310,15 +310,16 @@ __device__ __forceinline__ void attentionDeltaTiled(const bf16 *dO, const bf16 *
 /// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both products read them from
 /// registers.
 template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename G, typename DK, typename DV>
-__device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
-                                                      const bf16 *v, const float *lse,
-                                                      const float *delta, bf16 *dk, bf16 *dv,
+          typename V, typename G, typename DK, typename DV, typename T>
+__device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, const T *k,
+                                                      const T *v, const float *lse,
+                                                      const float *delta, T *dk, T *dv,
                                                       Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
+  extern __shared__ __align__(16) unsigned short shared16[];
+  T *const shared = reinterpret_cast<T *>(shared16);
   constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
-  bf16 *keys = shared, *values = keys + tileRows * (Width + 8);
-  bf16 *tiles = values + tileRows * (Width + 8);                  // q and dO, twice
+  T *keys = shared, *values = keys + tileRows * (Width + 8);
+  T *tiles = values + tileRows * (Width + 8);                  // q and dO, twice
   auto *statistics = reinterpret_cast<float *>(tiles + 4 * size); // lse and delta, twice
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int first = blockIdx.x * tileRows, keyHead = blockIdx.y, batch = blockIdx.z;
@@ -331,7 +332,7 @@ __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16
   int steps = end > begin ? (end - begin + tile - 1) / tile : 0;
   auto fetch = [&](int step, int stage) {
     int head = keyHead * group + step / steps, query = begin + step % steps * tile;
-    bf16 *to = tiles + stage * 2 * size;
+    T *to = tiles + stage * 2 * size;
     fetchTile<Width, tile>(to, Q::at(q, batch, query, head), Q::row, Queries - query);
     fetchTile<Width, tile>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
     int64 row = (int64(batch) * Heads + head) * Queries + query;
@@ -356,7 +357,7 @@ __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16
     commitCopies();
     waitForCopies<1>();
     __syncthreads();
-    const bf16 *qTile = tiles + stage * 2 * size, *gTile = qTile + size;
+    const T *qTile = tiles + stage * 2 * size, *gTile = qTile + size;
     const float *lseTile = statistics + stage * 2 * tile, *deltaTile = lseTile + tile;
     int query = begin + step % steps * tile;
     float p[M][N][4], g[M][N][4];
@@ -396,26 +397,27 @@ __device__ __forceinline__ void attentionKeyGradients(const bf16 *dO, const bf16
 
 /// dq of 64 M queries.
 template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename G, typename DQ>
-__device__ __forceinline__ void attentionQueryGradients(const bf16 *dO, const bf16 *q,
-                                                        const bf16 *k, const bf16 *v,
+          typename V, typename G, typename DQ, typename T>
+__device__ __forceinline__ void attentionQueryGradients(const T *dO, const T *q,
+                                                        const T *k, const T *v,
                                                         const float *lse, const float *delta,
-                                                        bf16 *dq, Mask mask, float scale) {
-  extern __shared__ __align__(16) bf16 shared[];
+                                                        T *dq, Mask mask, float scale) {
+  extern __shared__ __align__(16) unsigned short shared16[];
+  T *const shared = reinterpret_cast<T *>(shared16);
   constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
-  bf16 *queries = shared, *gradients = queries + tileRows * (Width + 8);
-  bf16 *tiles = gradients + tileRows * (Width + 8);
+  T *queries = shared, *gradients = queries + tileRows * (Width + 8);
+  T *tiles = gradients + tileRows * (Width + 8);
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int block = gridDim.x - 1 - blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
   int keyHead = head / (Heads / KeyHeads), first = block * tileRows;
   int rows = min(tileRows, Queries - first);
   int begin = mask.firstKey(first) / tile * tile, end = mask.endKey(first + rows - 1, Keys);
-  const bf16 *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
+  const T *kHead = K::at(k, batch, 0, keyHead), *vHead = V::at(v, batch, 0, keyHead);
 
   fetchTile<Width, tileRows>(queries, Q::at(q, batch, first, head), Q::row, rows);
   fetchTile<Width, tileRows>(gradients, G::at(dO, batch, first, head), G::row, rows);
   auto fetch = [&](int key, int stage) {
-    bf16 *to = tiles + stage * 2 * size;
+    T *to = tiles + stage * 2 * size;
     fetchTile<Width, tile>(to, kHead + key * K::row, K::row, Keys - key);
     fetchTile<Width, tile>(to + size, vHead + key * V::row, V::row, Keys - key);
   };
@@ -441,7 +443,7 @@ __device__ __forceinline__ void attentionQueryGradients(const bf16 *dO, const bf
     commitCopies();
     waitForCopies<1>();
     __syncthreads();
-    const bf16 *kTile = tiles + stage * 2 * size, *vTile = kTile + size;
+    const T *kTile = tiles + stage * 2 * size, *vTile = kTile + size;
     float p[M][N][4], g[M][N][4];
     clear(p);
     clear(g);

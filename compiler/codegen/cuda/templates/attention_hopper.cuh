@@ -72,13 +72,14 @@ template <int Queries, int Keys> struct OwnSteps {
 };
 
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O>
-__device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, const bf16 *v, bf16 *o,
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename T>
+__device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v, T *o,
                                               float *lse, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
-  bf16 *const shared = blocks1024;
+  // Swizzles count from multiples of 1024 bytes.
+  extern __shared__ __align__(1024) unsigned short blocks1024[];
+  T *const shared = reinterpret_cast<T *>(blocks1024);
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
-  bf16 *tiles = shared + Groups * size; // after the queries
+  T *tiles = shared + Groups * size; // after the queries
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
@@ -104,10 +105,10 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
       }
       announcer.started(queryRing.full(0));
       queryRing.next();
-      const bf16 *kAt = K::at(k, items.batch, 0, keyHead), *vAt = V::at(v, items.batch, 0, keyHead);
+      const T *kAt = K::at(k, items.batch, 0, keyHead), *vAt = V::at(v, items.batch, 0, keyHead);
       for (int key = block.begin; key < block.end; key += kTile) {
         ring.awaitEmpty(announcer);
-        bf16 *to = tiles + ring.stage * pair;
+        T *to = tiles + ring.stage * pair;
         fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
         fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
         announcer.started(ring.full(ring.stage));
@@ -136,7 +137,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
     auto startScores = [&](float (&s)[kTile / 8][4]) {
       ring.awaitFull();
       beginProducts();
-      scores<Width>(s, queries, sharedAddress(tiles + ring.stage * pair));
+      scores<T, Width>(s, queries, sharedAddress(tiles + ring.stage * pair));
       commitProducts();
     };
     // From the scores of a step to weights, and the factor of what was summed before.
@@ -182,7 +183,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         startScores(s);
         waitForProducts<0>(s);
         weigh(s, 0);
-        packScores(p, s);
+        packScores<T>(p, s);
       }
       uint32 values = sharedAddress(tiles + ring.stage * pair + size);
       ring.next();
@@ -190,7 +191,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         float s[kTile / 8][4];
         startScores(s);
         beginProducts();
-        addProduct<ValueWidth>(out, p, values);
+        addProduct<T, ValueWidth>(out, p, values);
         commitProducts();
         waitForProducts<1>(s);
         weigh(s, step);
@@ -198,7 +199,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         queries.keep(zero);
         ring.release(ring.last());
         pin(s); // until then p is in use
-        packScores(p, s);
+        packScores<T>(p, s);
         if (__any_sync(~0u, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
 #pragma unroll
           for (int n = 0; n < ValueWidth / 8; ++n)
@@ -211,7 +212,7 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
         ring.next();
       }
       beginProducts();
-      addProduct<ValueWidth>(out, p, values);
+      addProduct<T, ValueWidth>(out, p, values);
       commitProducts();
       waitForProducts<0>(out);
       ring.release(ring.last());
@@ -236,15 +237,16 @@ __device__ __forceinline__ void hopperForward(const bf16 *q, const bf16 *k, cons
 
 /// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ>
-__device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
-                                                     const bf16 *v, const bf16 *o, const float *lse,
-                                                     float *delta, bf16 *dq, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
-  bf16 *const shared = blocks1024;
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, typename T>
+__device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, const T *k,
+                                                     const T *v, const T *o, const float *lse,
+                                                     float *delta, T *dq, Mask mask, float scale) {
+  // Swizzles count from multiples of 1024 bytes.
+  extern __shared__ __align__(1024) unsigned short blocks1024[];
+  T *const shared = reinterpret_cast<T *>(blocks1024);
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   constexpr int ownSize = size + 2 * valueSize; // q, dO and o of a warpgroup
-  bf16 *tiles = shared + Groups * ownSize;
+  T *tiles = shared + Groups * ownSize;
   using Block = QueryBlock<Groups, Queries, Keys>;
   Ring<Groups, 1, true> queryRing(tiles + Stages * pair);
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
@@ -265,17 +267,17 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
       queryRing.awaitEmpty(announcer);
       for (int i = max(0, -block.firstTile); i < Groups; ++i) {
         int first = (block.firstTile + i) * kTile;
-        bf16 *to = shared + i * ownSize;
+        T *to = shared + i * ownSize;
         fetchRows<Width>(to, Q::at(q, batch, first, head), Q::row, Queries - first);
         fetchRows<ValueWidth>(to + size, G::at(dO, batch, first, head), G::row, Queries - first);
         fetchRows<ValueWidth>(to + size + valueSize, O::at(o, batch, first, head), O::row, Queries - first);
       }
       announcer.started(queryRing.full(0));
       queryRing.next();
-      const bf16 *kAt = K::at(k, batch, 0, keyHead), *vAt = V::at(v, batch, 0, keyHead);
+      const T *kAt = K::at(k, batch, 0, keyHead), *vAt = V::at(v, batch, 0, keyHead);
       for (int key = block.begin; key < block.end; key += kTile) {
         ring.awaitEmpty(announcer);
-        bf16 *to = tiles + ring.stage * pair;
+        T *to = tiles + ring.stage * pair;
         fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
         fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
         announcer.started(ring.full(ring.stage));
@@ -297,7 +299,7 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
     const uint32 zero = uint32(items.batch) >> 20;
     float rowLse[2], rowDelta[2] = {0.0f, 0.0f};
     queryRing.awaitFull();
-    const bf16 *rows = shared + group * ownSize;
+    const T *rows = shared + group * ownSize;
     queries.load(rows);
     gradients.load(rows + size);
     {
@@ -313,7 +315,7 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
           for (int i = half; i < 4; i += 2) {
             uint32 x = gradients.at[k][i], y = outputs.at[k][i];
             rowDelta[half] +=
-                widen(bf16(x)) * widen(bf16(y)) + widen(bf16(x >> 16)) * widen(bf16(y >> 16));
+                widenLow<T>(x) * widenLow<T>(y) + widenHigh<T>(x) * widenHigh<T>(y);
           }
         rowDelta[half] = quadSum(rowDelta[half]);
         int in = row + lane / 4 + 8 * half;
@@ -332,9 +334,9 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
       float s[kTile / 8][4], g[kTile / 8][4];
       ring.awaitFull();
       beginProducts();
-      scores<Width>(s, queries, keyTile);
+      scores<T, Width>(s, queries, keyTile);
       commitProducts();
-      scores<ValueWidth>(g, gradients, keyTile + size * 2);
+      scores<T, ValueWidth>(g, gradients, keyTile + size * 2);
       commitProducts();
       waitForProducts<1>(s);
 #pragma unroll
@@ -359,10 +361,10 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
         for (int i = 0; i < 4; ++i)
           g[n][i] = s[n][i] * (g[n][i] - rowDelta[i / 2]) * scale;
       uint32 p[kTile / 16][4];
-      packScores(p, g);
+      packScores<T>(p, g);
       pin(out);
       beginProducts();
-      addProduct<Width>(out, p, keyTile);
+      addProduct<T, Width>(out, p, keyTile);
       commitProducts();
       waitForProducts<0>(out);
       queries.keep(zero);
@@ -379,17 +381,18 @@ __device__ __forceinline__ void hopperQueryGradients(const bf16 *dO, const bf16 
 /// dk and dv. Scores are transposed, [key][query], so that both products read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV>
-__device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q, const bf16 *k,
-                                                   const bf16 *v, const float *lse, const float *delta,
-                                                   bf16 *dk, bf16 *dv, Mask mask, float scale) {
-  extern __shared__ __align__(1024) bf16 blocks1024[]; // swizzles count from multiples of 1024 bytes
-  bf16 *const shared = blocks1024;
+          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, typename T>
+__device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, const T *k,
+                                                   const T *v, const float *lse, const float *delta,
+                                                   T *dk, T *dv, Mask mask, float scale) {
+  // Swizzles count from multiples of 1024 bytes.
+  extern __shared__ __align__(1024) unsigned short blocks1024[];
+  T *const shared = reinterpret_cast<T *>(blocks1024);
   constexpr int size = kTileSize<Width>, valueSize = kTileSize<ValueWidth>, pair = size + valueSize;
   constexpr int blockRows = kTile * Groups, blocks = (Keys + blockRows - 1) / blockRows;
   constexpr int headsOfKey = Heads / KeyHeads;
   constexpr bool inRegisters = Width <= 80 && ValueWidth <= 80;
-  bf16 *tiles = shared + Groups * pair; // after k and v of each warpgroup
+  T *tiles = shared + Groups * pair; // after k and v of each warpgroup
   float *statistics = reinterpret_cast<float *>(tiles + Stages * pair); // lse, delta of a stage
   Ring<Groups, 1, true> keyRing(statistics + 2 * Stages * kTile);
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
@@ -416,7 +419,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
       for (int i = 0; i < Groups; ++i) {
         int first = items.block * blockRows + i * kTile;
         if (first < Keys) {
-          bf16 *to = shared + i * pair;
+          T *to = shared + i * pair;
           fetchRows<Width>(to, K::at(k, batch, first, keyHead), K::row, Keys - first);
           fetchRows<ValueWidth>(to + size, V::at(v, batch, first, keyHead), V::row, Keys - first);
         }
@@ -427,7 +430,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
         for (int step = 0; step < steps; ++step) {
           int query = begin + step * kTile, in = threadIdx.x % kTile;
           ring.awaitEmpty(announcer);
-          bf16 *to = tiles + ring.stage * pair;
+          T *to = tiles + ring.stage * pair;
           fetchRows<Width>(to, Q::at(q, batch, query, head), Q::row, Queries - query);
           fetchRows<ValueWidth>(to + size, G::at(dO, batch, query, head), G::row, Queries - query);
           bool exists = query + in < Queries, second = threadIdx.x % 128 >= kTile;
@@ -456,7 +459,7 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
     Rows<inRegisters ? Width : 16> keys;
     Rows<inRegisters ? ValueWidth : 16> values;
     const uint32 zero = uint32(items.batch) >> 20;
-    const bf16 *ownKeys = shared + group * pair;
+    const T *ownKeys = shared + group * pair;
     keyRing.awaitFull();
     if constexpr (inRegisters) {
       keys.load(ownKeys);
@@ -476,14 +479,14 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
         ring.awaitFull();
         beginProducts();
         if constexpr (inRegisters)
-          scores<Width>(p, keys, qTile);
+          scores<T, Width>(p, keys, qTile);
         else
-          scores<Width>(p, sharedAddress(ownKeys), qTile);
+          scores<T, Width>(p, sharedAddress(ownKeys), qTile);
         commitProducts();
         if constexpr (inRegisters)
-          scores<ValueWidth>(g, values, gTile);
+          scores<T, ValueWidth>(g, values, gTile);
         else
-          scores<ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
+          scores<T, ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
         commitProducts();
         waitForProducts<1>(p);
 #pragma unroll
@@ -503,21 +506,21 @@ __device__ __forceinline__ void hopperKeyGradients(const bf16 *dO, const bf16 *q
             }
         }
         uint32 packed[kTile / 16][4], packedG[kTile / 16][4];
-        packScores(packed, p);
+        packScores<T>(packed, p);
         waitForProducts<0>(g);
         pin(dvOut);
         beginProducts();
-        addProduct<ValueWidth>(dvOut, packed, gTile);
+        addProduct<T, ValueWidth>(dvOut, packed, gTile);
         commitProducts();
 #pragma unroll
         for (int n = 0; n < kTile / 8; ++n)
 #pragma unroll
           for (int i = 0; i < 4; ++i)
             g[n][i] = p[n][i] * (g[n][i] - columns[kTile + n * 8 + i % 2]) * scale;
-        packScores(packedG, g);
+        packScores<T>(packedG, g);
         pin(dkOut);
         beginProducts();
-        addProduct<Width>(dkOut, packedG, qTile);
+        addProduct<T, Width>(dkOut, packedG, qTile);
         commitProducts();
         waitForProducts<0>(dkOut);
         pin(dvOut);

@@ -1,20 +1,46 @@
-// What the templates share: bf16 without headers, and the warp's matrix instructions.
+// What the templates share: 16-bit floats without headers, and the warp's matrix instructions.
 
 typedef unsigned short bf16; // its bits
+struct f16 {
+  unsigned short bits;
+};
 typedef unsigned int uint32;
 typedef long long int64;
 
 __device__ __forceinline__ float widen(bf16 x) { return __uint_as_float(uint32(x) << 16); }
+__device__ __forceinline__ float widen(f16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
 __device__ __forceinline__ float widen(float x) { return x; }
 __device__ __forceinline__ void assign(float &to, float x) { to = x; }
 __device__ __forceinline__ void assign(bf16 &to, float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to) : "f"(x));
 }
-/// Two numbers as bf16, `low` in the low half.
-__device__ __forceinline__ uint32 pack(float low, float high) {
+__device__ __forceinline__ void assign(f16 &to, float x) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
+}
+/// Two numbers as T, `low` in the low half.
+template <typename T> __device__ uint32 pack(float low, float high);
+template <> __device__ __forceinline__ uint32 pack<bf16>(float low, float high) {
   uint32 both;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
+}
+template <> __device__ __forceinline__ uint32 pack<f16>(float low, float high) {
+  uint32 both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+/// The bits of a number, and the number of the low half of such bits.
+__device__ __forceinline__ uint32 bitsOf(bf16 x) { return x; }
+__device__ __forceinline__ uint32 bitsOf(f16 x) { return x.bits; }
+template <typename T> __device__ __forceinline__ float widenLow(uint32 both) {
+  return widen(T{static_cast<unsigned short>(both)});
+}
+template <typename T> __device__ __forceinline__ float widenHigh(uint32 both) {
+  return widen(T{static_cast<unsigned short>(both >> 16)});
 }
 __device__ __forceinline__ float exp2Approx(float x) {
   float y;
@@ -28,27 +54,37 @@ __device__ __forceinline__ uint32 sharedAddress(const void *p) {
   return static_cast<uint32>(__cvta_generic_to_shared(p));
 }
 
-/// Four 8 x 8 matrices of bf16; lane i gives the address of row i % 8 of matrix i / 8.
-__device__ __forceinline__ void loadMatrices(uint32 (&r)[4], const bf16 *row) {
+/// Four 8 x 8 matrices of 16-bit numbers; lane i gives the address of row i % 8 of matrix i / 8.
+template <typename T>
+__device__ __forceinline__ void loadMatrices(uint32 (&r)[4], const T *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(sharedAddress(row)));
 }
-__device__ __forceinline__ void loadTransposed(uint32 (&r)[4], const bf16 *row) {
+template <typename T>
+__device__ __forceinline__ void loadTransposed(uint32 (&r)[4], const T *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                : "r"(sharedAddress(row)));
 }
-/// c += a b: a 16 x 16, b 16 x 8, c 16 x 8 in f32.
-__device__ __forceinline__ void multiply(float (&c)[4], const uint32 (&a)[4], uint32 b0, uint32 b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
+/// c += a b: a 16 x 16, b 16 x 8 of T, c 16 x 8 in f32.
+template <typename T>
+__device__ void multiply(float (&c)[4], const uint32 (&a)[4], uint32 b0, uint32 b1);
+#define HYDRA_MULTIPLY(T)                                                                          \
+  template <>                                                                                      \
+  __device__ __forceinline__ void multiply<T>(float (&c)[4], const uint32 (&a)[4], uint32 b0,      \
+                                              uint32 b1) {                                         \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." #T "." #T ".f32 "                        \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                 \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                  \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                  \
+  }
+HYDRA_MULTIPLY(bf16)
+HYDRA_MULTIPLY(f16)
 
 /// 16 bytes from global to shared memory, zeros where `exists` is false.
-__device__ __forceinline__ void copyAsync(bf16 *to, const bf16 *from, bool exists) {
+template <typename T>
+__device__ __forceinline__ void copyAsync(T *to, const T *from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(to)), "l"(from),
                "r"(exists ? 16 : 0));
 }

@@ -36,57 +36,60 @@ template <int Width> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * k
 #define HYDRA_O56(how) HYDRA_O48(how), HYDRA_O8(how, 12)
 #define HYDRA_O64(how) HYDRA_O56(how), HYDRA_O8(how, 14)
 
-template <int N> struct Product;
+template <typename T, int N> struct Product;
 /// c[64 x N] (+)= a[64 x 16] b[16 x N]: a in registers or described, b described, and its sixteen the
 /// columns or the rows of a tile. `x0` ... number the operands after c. `set` has c as a result only:
 /// were it an operand too, the compiler would keep the numbers before for it.
-#define HYDRA_PRODUCT(N, LIST, OUTPUTS, x0, x1, x2, x3, x4)                                        \
-  template <> struct Product<N> {                                                                  \
+#define HYDRA_PRODUCT(T, N, LIST, OUTPUTS, x0, x1, x2, x3, x4)                                        \
+  template <> struct Product<T, N> {                                                               \
     static __device__ __forceinline__ void set(float (&c)[N / 8][4], const uint32 (&a)[4],         \
                                                uint64 columns) {                                   \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"                                      \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" LIST "}, "         \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "      \
                    "{%" #x0 ", %" #x1 ", %" #x2 ", %" #x3 "}, %" #x4 ", p, 1, 1, 0;\n}"            \
                    : OUTPUTS("=f")                                                                 \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(columns));                    \
     }                                                                                              \
     static __device__ __forceinline__ void set(float (&c)[N / 8][4], uint64 a, uint64 columns) {   \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"                                      \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" LIST "}, "         \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "      \
                    "%" #x0 ", %" #x1 ", p, 1, 1, 0, 0;\n}"                                         \
                    : OUTPUTS("=f")                                                                 \
                    : "l"(a), "l"(columns));                                                        \
     }                                                                                              \
     static __device__ __forceinline__ void add(float (&c)[N / 8][4], const uint32 (&a)[4],         \
                                                uint64 columns) {                                   \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" LIST "}, "         \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "      \
                    "{%" #x0 ", %" #x1 ", %" #x2 ", %" #x3 "}, %" #x4 ", 1, 1, 1, 0;"               \
                    : OUTPUTS("+f")                                                                 \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(columns));                    \
     }                                                                                              \
     static __device__ __forceinline__ void add(float (&c)[N / 8][4], uint64 a, uint64 columns) {   \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" LIST "}, "         \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "      \
                    "%" #x0 ", %" #x1 ", 1, 1, 1, 0, 0;"                                            \
                    : OUTPUTS("+f")                                                                 \
                    : "l"(a), "l"(columns));                                                        \
     }                                                                                              \
     static __device__ __forceinline__ void addRows(float (&c)[N / 8][4], const uint32 (&a)[4],     \
                                                    uint64 rows) {                                  \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 {" LIST "}, "         \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "      \
                    "{%" #x0 ", %" #x1 ", %" #x2 ", %" #x3 "}, %" #x4 ", 1, 1, 1, 1;"               \
                    : OUTPUTS("+f")                                                                 \
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rows));                       \
     }                                                                                              \
   };
 #define HYDRA_OUTPUTS8(how) HYDRA_O8(how, 0)
-HYDRA_PRODUCT(16, HYDRA_L8, HYDRA_OUTPUTS8, 8, 9, 10, 11, 12)
-HYDRA_PRODUCT(32, HYDRA_L16, HYDRA_O16, 16, 17, 18, 19, 20)
-HYDRA_PRODUCT(48, HYDRA_L24, HYDRA_O24, 24, 25, 26, 27, 28)
-HYDRA_PRODUCT(64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36)
-HYDRA_PRODUCT(80, HYDRA_L40, HYDRA_O40, 40, 41, 42, 43, 44)
-HYDRA_PRODUCT(96, HYDRA_L48, HYDRA_O48, 48, 49, 50, 51, 52)
-HYDRA_PRODUCT(112, HYDRA_L56, HYDRA_O56, 56, 57, 58, 59, 60)
-HYDRA_PRODUCT(128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68)
+#define HYDRA_PRODUCTS(T)                                                                          \
+  HYDRA_PRODUCT(T, 16, HYDRA_L8, HYDRA_OUTPUTS8, 8, 9, 10, 11, 12)                                 \
+  HYDRA_PRODUCT(T, 32, HYDRA_L16, HYDRA_O16, 16, 17, 18, 19, 20)                                   \
+  HYDRA_PRODUCT(T, 48, HYDRA_L24, HYDRA_O24, 24, 25, 26, 27, 28)                                   \
+  HYDRA_PRODUCT(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36)                                   \
+  HYDRA_PRODUCT(T, 80, HYDRA_L40, HYDRA_O40, 40, 41, 42, 43, 44)                                   \
+  HYDRA_PRODUCT(T, 96, HYDRA_L48, HYDRA_O48, 48, 49, 50, 51, 52)                                   \
+  HYDRA_PRODUCT(T, 112, HYDRA_L56, HYDRA_O56, 56, 57, 58, 59, 60)                                  \
+  HYDRA_PRODUCT(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68)
+HYDRA_PRODUCTS(bf16)
+HYDRA_PRODUCTS(f16)
 
 __device__ __forceinline__ void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void commitProducts() {
@@ -121,9 +124,9 @@ __device__ __forceinline__ uint64 rowsSummed(uint32 tile, int k) { return descri
 template <int Width> struct Rows {
   uint32 at[Width / 16][4];
 
-  __device__ __forceinline__ void load(const bf16 *tile) {
+  template <typename T> __device__ __forceinline__ void load(const T *tile) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const bf16 *row = tile + (warp * 16 + lane % 16) * kBlock;
+    const T *row = tile + (warp * 16 + lane % 16) * kBlock;
 #pragma unroll
     for (int k = 0; k < Width / 16; ++k)
       loadMatrices(at[k], row + k / 4 * kTile * kBlock + ((k % 4 * 2 + lane / 16) ^ lane % 8) * 8);
@@ -138,38 +141,39 @@ template <int Width> struct Rows {
   }
 };
 
-/// c = rows tile^T.
-template <int Width>
+/// c = rows tile^T, of T.
+template <typename T, int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], const Rows<Width> &rows, uint32 tile) {
-  Product<kTile>::set(c, rows.at[0], columnsSummed(tile, 0));
+  Product<T, kTile>::set(c, rows.at[0], columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<kTile>::add(c, rows.at[k], columnsSummed(tile, k));
+    Product<T, kTile>::add(c, rows.at[k], columnsSummed(tile, k));
 }
 /// The same with 64 rows in shared memory.
-template <int Width>
+template <typename T, int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], uint32 rows, uint32 tile) {
-  Product<kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
+  Product<T, kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
+    Product<T, kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
 }
 
-/// Scores in bf16 as the first operand.
+/// Scores in T as the first operand.
+template <typename T>
 __device__ __forceinline__ void packScores(uint32 (&to)[kTile / 16][4], const float (&p)[kTile / 8][4]) {
 #pragma unroll
   for (int k = 0; k < kTile / 16; ++k)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      to[k][i] = pack(p[2 * k + i / 2][i % 2 * 2], p[2 * k + i / 2][i % 2 * 2 + 1]);
+      to[k][i] = pack<T>(p[2 * k + i / 2][i % 2 * 2], p[2 * k + i / 2][i % 2 * 2 + 1]);
 }
 /// c += p tile.
-template <int Width>
+template <typename T, int Width>
 __device__ __forceinline__ void addProduct(float (&c)[Width / 8][4], const uint32 (&p)[kTile / 16][4],
                                            uint32 tile) {
 #pragma unroll
   for (int k = 0; k < kTile / 16; ++k)
-    Product<Width>::addRows(c, p[k], rowsSummed(tile, k));
+    Product<T, Width>::addRows(c, p[k], rowsSummed(tile, k));
 }
 
 template <int N> __device__ __forceinline__ void clear(float (&c)[N][4]) {
@@ -207,8 +211,8 @@ __device__ __forceinline__ void shareWithProducts() {
 }
 
 /// A warpgroup starts copying `Columns` <= 64 columns of 64 rows into a block; zeros from row `rows`.
-template <int Columns>
-__device__ __forceinline__ void fetchBlock(bf16 *to, const bf16 *from, int64 stride, int rows) {
+template <int Columns, typename T>
+__device__ __forceinline__ void fetchBlock(T *to, const T *from, int64 stride, int rows) {
   constexpr int pieces = Columns / 8, lanes = pieces <= 2 ? 2 : pieces <= 4 ? 4 : 8; // of a row
   constexpr int together = 128 / lanes;                                              // rows
   int piece = threadIdx.x % lanes, row = threadIdx.x % 128 / lanes;
@@ -221,8 +225,8 @@ __device__ __forceinline__ void fetchBlock(bf16 *to, const bf16 *from, int64 str
     copyAsync(to, from, row + i < rows);
 }
 /// The same for a tile of `Width` columns.
-template <int Width>
-__device__ __forceinline__ void fetchRows(bf16 *to, const bf16 *from, int64 stride, int rows) {
+template <int Width, typename T>
+__device__ __forceinline__ void fetchRows(T *to, const T *from, int64 stride, int rows) {
 #pragma unroll
   for (int block = 0; block < Width / kBlock; ++block)
     fetchBlock<kBlock>(to + block * kTile * kBlock, from + block * kBlock, stride, rows);

@@ -2,8 +2,17 @@
 
 constexpr int kLoopThreads = 512, kLoopWarps = kLoopThreads / 32;
 
-__device__ __forceinline__ float rounded(float x) {
-  return __uint_as_float(pack(0.0f, x));
+/// The nearest number of T.
+template <typename T> __device__ __forceinline__ float rounded(float x) {
+  T narrow;
+  assign(narrow, x);
+  return widen(narrow);
+}
+/// The nearest number with 10 bits behind the point, as tensor cores would multiply it.
+__device__ __forceinline__ float roundedToTF32(float x) {
+  uint32 bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return __uint_as_float(bits);
 }
 __device__ __forceinline__ float exponential(float x) { return exp2Approx(__fmul_rn(x, kLog2e)); }
 __device__ __forceinline__ float sigmoid(float x) {
@@ -24,30 +33,30 @@ __device__ __forceinline__ void loadFour(float *to, const float *from) {
   const float4 x = *reinterpret_cast<const float4 *>(from);
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
 }
-__device__ __forceinline__ void loadFour(float *to, const bf16 *from) {
+template <typename T> __device__ __forceinline__ void loadFour(float *to, const T *from) {
   const uint2 x = *reinterpret_cast<const uint2 *>(from);
-  to[0] = __uint_as_float(x.x << 16), to[1] = __uint_as_float(x.x & 0xffff0000u);
-  to[2] = __uint_as_float(x.y << 16), to[3] = __uint_as_float(x.y & 0xffff0000u);
+  to[0] = widenLow<T>(x.x), to[1] = widenHigh<T>(x.x);
+  to[2] = widenLow<T>(x.y), to[3] = widenHigh<T>(x.y);
 }
 __device__ __forceinline__ void storeFour(float *to, const float *from) {
   *reinterpret_cast<float4 *>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
-__device__ __forceinline__ void storeFour(bf16 *to, const float *from) {
-  *reinterpret_cast<uint2 *>(to) = make_uint2(pack(from[0], from[1]), pack(from[2], from[3]));
+template <typename T> __device__ __forceinline__ void storeFour(T *to, const float *from) {
+  *reinterpret_cast<uint2 *>(to) = make_uint2(pack<T>(from[0], from[1]), pack<T>(from[2], from[3]));
 }
 __device__ __forceinline__ void loadTwo(float (&to)[2], const float *from) {
   const float2 x = *reinterpret_cast<const float2 *>(from);
   to[0] = x.x, to[1] = x.y;
 }
-__device__ __forceinline__ void loadTwo(float (&to)[2], const bf16 *from) {
+template <typename T> __device__ __forceinline__ void loadTwo(float (&to)[2], const T *from) {
   const uint32 x = *reinterpret_cast<const uint32 *>(from);
-  to[0] = __uint_as_float(x << 16), to[1] = __uint_as_float(x & 0xffff0000u);
+  to[0] = widenLow<T>(x), to[1] = widenHigh<T>(x);
 }
 __device__ __forceinline__ void storeTwo(float *to, float x, float y) {
   *reinterpret_cast<float2 *>(to) = make_float2(x, y);
 }
-__device__ __forceinline__ void storeTwo(bf16 *to, float x, float y) {
-  *reinterpret_cast<uint32 *>(to) = pack(x, y);
+template <typename T> __device__ __forceinline__ void storeTwo(T *to, float x, float y) {
+  *reinterpret_cast<uint32 *>(to) = pack<T>(x, y);
 }
 
 /// A matrix whose element (i, j) lies at i * Down + j * Across; its rows or columns, whichever lie densely,
@@ -55,19 +64,19 @@ __device__ __forceinline__ void storeTwo(bf16 *to, float x, float y) {
 template <typename T, int Rows, int Columns, int Down, int Across, int Alignment, bool Shared> struct Matrix {
   static constexpr int rows = Rows, columns = Columns;
   static constexpr bool whole = Rows % 16 == 0 && Columns % 16 == 0;
-  /// Whether pieces of 8 x 8 bf16 can be read as matrices, as they lie or transposed.
+  /// Whether pieces of 8 x 8 numbers can be read as matrices, as they lie or transposed.
   static constexpr bool pieces = Shared && whole && Alignment >= 16 && sizeof(T) == 2;
   static constexpr bool pairs = Across == 1 && whole && Alignment >= 8;
   T *data;
   __device__ __forceinline__ T *at(int i, int j) const { return data + i * Down + j * Across; }
   __device__ __forceinline__ bool inside(int i, int j) const { return whole || (i < Rows && j < Columns); }
-  __device__ __forceinline__ T get(int i, int j) const { return inside(i, j) ? *at(i, j) : T(0); }
-  /// Elements (i, j) and (i, j + 1) as bf16; zeros outside.
+  __device__ __forceinline__ T get(int i, int j) const { return inside(i, j) ? *at(i, j) : T{}; }
+  /// Elements (i, j) and (i, j + 1) of 16 bits; zeros outside.
   __device__ __forceinline__ uint32 pairAcross(int i, int j) const {
     if constexpr (pairs)
       return *reinterpret_cast<const uint32 *>(at(i, j));
     else
-      return uint32(get(i, j)) | uint32(get(i, j + 1)) << 16;
+      return bitsOf(get(i, j)) | bitsOf(get(i, j + 1)) << 16;
   }
   /// Four 8 x 8 pieces of the 16 x 16 elements from (i, j), in the lanes as `multiply` takes them: first
   /// the lower or the right neighbour of the first piece.
@@ -90,23 +99,24 @@ template <typename T, int Rows, int Columns, int Down, int Across, int Alignment
   }
 };
 
-/// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. bf16 by the tensor cores, 16 x 16 of c
-/// for a warp at a time; others number by number.
-template <bool Accumulate, typename C, typename TA, typename A, typename TB, typename B>
-__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, TA *, TB *) {
+/// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. 16-bit floats by the tensor cores, 16 x 16 of
+/// c for a warp at a time; others number by number, with `TF32` rounded to that first.
+template <bool Accumulate, bool TF32 = false, typename C, typename A, typename B>
+__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, float *, float *) {
+  const auto operand = [](float x) { return TF32 ? roundedToTF32(x) : x; };
   constexpr int M = A::rows, K = A::columns, N = B::rows;
   for (int e = threadIdx.x; e < M * N; e += kLoopThreads) {
     const int m = e / N, n = e % N;
     float sum = Accumulate ? widen(*c.at(m, n)) : 0.0f;
 #pragma unroll 8
     for (int k = 0; k < K; ++k)
-      sum = fmaf(widen(*a.at(m, k)), widen(*b.at(n, k)), sum);
+      sum = fmaf(operand(*a.at(m, k)), operand(*b.at(n, k)), sum);
     assign(*c.at(m, n), sum);
   }
 }
 
-template <bool Accumulate, typename C, typename A, typename B>
-__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, bf16 *, bf16 *) {
+template <bool Accumulate, typename T, typename C, typename A, typename B>
+__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, T *, T *) {
   constexpr int M = A::rows, K = A::columns, N = B::rows;
   constexpr int down = (M + 15) / 16, across = (N + 15) / 16;
   const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4 * 2;
@@ -129,8 +139,8 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
       uint32 x[4], y[4];
       a.template load<true>(x, m, k);
       b.template load<false>(y, n, k);
-      multiply(reinterpret_cast<float(&)[4]>(sums[0]), x, y[0], y[1]);
-      multiply(reinterpret_cast<float(&)[4]>(sums[1]), x, y[2], y[3]);
+      multiply<T>(reinterpret_cast<float(&)[4]>(sums[0]), x, y[0], y[1]);
+      multiply<T>(reinterpret_cast<float(&)[4]>(sums[1]), x, y[2], y[3]);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

@@ -1,0 +1,31 @@
+// Element types of tensors as rows of the table of number formats (runtime/support/DType.h).
+#pragma once
+
+#include "runtime/support/DType.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <optional>
+
+namespace hydra {
+
+/// The row of an element type; nothing for a type that is no row.
+std::optional<support::DType> formatOf(mlir::Type element);
+
+/// The type that the table spells `irName(format)`.
+mlir::Type elementType(mlir::MLIRContext *context, support::DType format);
+
+/// Whether variables, arguments and casts of a model may have these elements: what kernels of all
+/// targets compute on.
+bool isModelElement(mlir::Type element);
+inline constexpr llvm::StringLiteral kModelElements = "f32, bf16, f16 or i32";
+inline constexpr llvm::StringLiteral kModelFloats = "f32, bf16 or f16";
+
+/// Whether matmuls may round operands of this type to `format`, which no tensor holds, before they
+/// multiply.
+bool canMultiplyIn(mlir::Type element, mlir::Type format);
+
+/// Whether it is a float of fewer bits than f32: what mixed precision rounds values to.
+bool isNarrowFloat(mlir::Type element);
+
+} // namespace hydra

@@ -1,0 +1,52 @@
+// What `--precision` may name: which formats values are held and multiplied in.
+#pragma once
+
+#include "runtime/support/DType.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <string>
+
+namespace hydra {
+
+struct PrecisionPolicy {
+  llvm::StringLiteral name;
+  support::DType format; ///< of the operands of matmuls and, if tensors can hold it, attention
+  bool everywhere;       ///< parameters, their moments and the residual stream have it too
+  bool scalesLoss;       ///< training multiplies the loss, lest gradients are lost in the format
+
+  /// Whether values are held in the format, and not only multiplied in it.
+  bool holdsValues() const {
+    return format != support::DType::F32 && support::formatOf(format).stored;
+  }
+};
+
+inline constexpr std::array kPrecisionPolicies = {
+    PrecisionPolicy{"fp32", support::DType::F32, false, false},
+    PrecisionPolicy{"tf32", support::DType::TF32, false, false},
+    PrecisionPolicy{"bf16", support::DType::BF16, false, false},
+    PrecisionPolicy{"f16", support::DType::F16, false, true},
+    PrecisionPolicy{"pure_bf16", support::DType::BF16, true, false},
+};
+
+/// Null for a name that no policy has.
+inline const PrecisionPolicy *precisionPolicy(llvm::StringRef name) {
+  for (const PrecisionPolicy &policy : kPrecisionPolicies)
+    if (policy.name == name)
+      return &policy;
+  return nullptr;
+}
+
+/// `fp32, tf32, … or pure_bf16`.
+inline std::string precisionPolicyNames() {
+  std::string names;
+  for (size_t i = 0; i < kPrecisionPolicies.size(); ++i)
+    names += (i == 0                               ? ""
+              : i + 1 == kPrecisionPolicies.size() ? " or "
+                                                   : ", ") +
+             kPrecisionPolicies[i].name.str();
+  return names;
+}
+
+} // namespace hydra
