@@ -19,7 +19,7 @@ ldd "$build/bin/hydra-run" | awk '$2 == "=>" && $1 !~ /^lib(c|m|stdc\+\+|gcc_s)\
 compile() { "$build/bin/hydrac" "$@"; }
 # One call of every small model on the GPU, and what the CPU says.
 for model in cs336 llama gpt2; do
-  for precision in fp32 bf16 pure_bf16; do
+  for precision in fp32 tf32 bf16 f16 pure_bf16; do
     flags=(models/$model.mlir --preset=tiny --batch=2 --seq=32 --mode=grad --precision=$precision)
     compile "${flags[@]}" --target=h200 -o "$out/test/$model-$precision.fb"
     compile "${flags[@]}" -o "$out/cpu.fb"
@@ -41,6 +41,11 @@ declare -A cases=(
   [forms-many64]="test/gpu/Inputs/attention.mlir --preset=heads --batch=16 --seq=650 --precision=bf16"
   [forms-many80]="test/gpu/Inputs/attention.mlir --preset=eighty --batch=16 --seq=650 --precision=bf16"
   [forms-many128]="test/gpu/Inputs/attention.mlir --preset=wide --batch=16 --seq=300 --precision=bf16"
+  [forms-heads-f16]="test/gpu/Inputs/attention.mlir --preset=heads --batch=2 --seq=200 --precision=f16"
+  [forms-many64-f16]="test/gpu/Inputs/attention.mlir --preset=heads --batch=16 --seq=650 --precision=f16"
+  [forms-many128-f16]="test/gpu/Inputs/attention.mlir --preset=wide --batch=16 --seq=300 --precision=f16"
+  [forms-odd-f16]="test/gpu/Inputs/attention.mlir --preset=odd --batch=2 --seq=100 --precision=f16"
+  [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
 for name in "${!cases[@]}"; do
@@ -58,14 +63,14 @@ while read -r name precisions flags; do
   done
 done << 'FAMILIES'
 ttt fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=40
-ttt-loops fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=160
+ttt-loops fp32,tf32,bf16,f16 models/ttt.mlir --preset=ref --batch=2 --seq=160
 ttt-wide-loops fp32,bf16 models/ttt.mlir --preset=ref --set D=256,H=2,L=1 --batch=3 --seq=167
 ttt-launches fp32 models/ttt.mlir --preset=ref --batch=2 --seq=160 --disable-pass=hydra-fuse-loops
 ttt-nested fp32,bf16 models/ttt.mlir --preset=ref --batch=1 --seq=160 --scan-checkpoint=5
-megalodon fp32,bf16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
+megalodon fp32,tf32,bf16,f16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
 megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set ema=sequential --batch=2 --seq=40
 megalodon-packed fp32,bf16 models/megalodon.mlir --preset=ref --set packed=true --set V=7 --batch=2 --seq=40
-hydra-fixed fp32,bf16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
+hydra-fixed fp32,bf16,f16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
 hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32
 hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=static --batch=2 --seq=32
 hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160

@@ -33,14 +33,20 @@ template <> __device__ __forceinline__ uint32 pack<f16>(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
-/// The bits of a number, and the number of the low half of such bits.
 __device__ __forceinline__ uint32 bitsOf(bf16 x) { return x; }
 __device__ __forceinline__ uint32 bitsOf(f16 x) { return x.bits; }
+/// The numbers whose bits are the low and the high half.
 template <typename T> __device__ __forceinline__ float widenLow(uint32 both) {
   return widen(T{static_cast<unsigned short>(both)});
 }
+template <> __device__ __forceinline__ float widenLow<bf16>(uint32 both) {
+  return __uint_as_float(both << 16);
+}
 template <typename T> __device__ __forceinline__ float widenHigh(uint32 both) {
   return widen(T{static_cast<unsigned short>(both >> 16)});
+}
+template <> __device__ __forceinline__ float widenHigh<bf16>(uint32 both) {
+  return __uint_as_float(both & 0xffff0000u);
 }
 __device__ __forceinline__ float exp2Approx(float x) {
   float y;

@@ -4,9 +4,7 @@ constexpr int kLoopThreads = 512, kLoopWarps = kLoopThreads / 32;
 
 /// The nearest number of T.
 template <typename T> __device__ __forceinline__ float rounded(float x) {
-  T narrow;
-  assign(narrow, x);
-  return widen(narrow);
+  return widenHigh<T>(pack<T>(0.0f, x));
 }
 /// The nearest number with 10 bits behind the point, as tensor cores would multiply it.
 __device__ __forceinline__ float roundedToTF32(float x) {
