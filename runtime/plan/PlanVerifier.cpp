@@ -107,6 +107,8 @@ private:
     if (tensor.name()->size() == 0)
       failAt(Path(path, "name"), "is empty");
     checkEnum(path, "dtype", tensor.dtype());
+    if (!support::formatOf(dtypeOf(tensor)).stored)
+      failAt(Path(path, "dtype"), "is {}, which no tensor holds", EnumNameDType(tensor.dtype()));
     checkEnum(path, "segment", tensor.segment());
     checkEnum(path, "category", tensor.category());
     checkIndex(Path(path, "location"), "location", tensor.location(), *plan.locations());

@@ -70,7 +70,7 @@ Case readCase(const std::string &path, BindingOptions binding, uint64_t seed) {
   auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!text)
     support::fail("cannot read {}: {}", path, text.getError().message());
-  return {path, {(*text)->getBuffer().str(), std::move(binding)}, seed};
+  return {path, {(*text)->getBuffer().str(), std::move(binding)}, seed, /*expected=*/{}};
 }
 
 } // namespace hydra::test

@@ -183,9 +183,9 @@ std::vector<DamageCase> cases() {
        [](PlanT &p) { setArg(step(p, kMatmul), 2, {ArgKind::buffer, Access(3), {}, 0, 0}); },
        "programs[0].blocks[3].step.args[2].access: 3 is no value of this enum; the largest is 2"},
       {"ArgDType",
-       [](PlanT &p) { setArg(scale(p), 1, {ArgKind::constant, Access::read, DType(12), 0, 0}); },
-       "programs[0].blocks[1].loop.blocks[0].step.args[1].dtype: 12 is no value of this enum; the "
-       "largest is 11"},
+       [](PlanT &p) { setArg(scale(p), 1, {ArgKind::constant, Access::read, DType(15), 0, 0}); },
+       "programs[0].blocks[1].loop.blocks[0].step.args[1].dtype: 15 is no value of this enum; the "
+       "largest is 14"},
       {"ConstantSize",
        [](PlanT &p) {
          setArg(scale(p), 1, {ArgKind::constant, Access::read, DType::bf16, 0, 0x12345});

@@ -156,7 +156,8 @@ TEST(DType, TF32IsF32WithTenBits) {
         static_cast<float>(std::ldexp(std::uniform_real_distribution<>(-1, 1)(random),
                                       std::uniform_int_distribution<>(-120, 127)(random)));
     ASSERT_EQ(tf32FromFloat(value), rounded(DType::TF32, value)) << value;
-    ASSERT_LE(std::abs(tf32FromFloat(value) - value), roundingUnit(DType::TF32) * std::abs(value));
+    ASSERT_LE(std::abs(tf32FromFloat(value) - value),
+              std::max(roundingUnit(DType::TF32) * std::abs(value), smallestNumber(DType::TF32)));
   }
   EXPECT_EQ(tf32FromFloat(1.0f + 0x1p-11f), 1.0f);
   EXPECT_EQ(tf32FromFloat(1.0f + 0x3p-11f), 1.0f + 0x1p-9f);
