@@ -1,0 +1,254 @@
+// Turns an entry into a program: inputs, operations, updates and outputs.
+#include "passes/lower/ProgramWriter.h"
+
+#include "dialects/hydra/Build.h"
+#include "passes/lower/BufferCategory.h"
+#include "passes/place/Layouts.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+ProgramWriter::ProgramWriter(PlanWriter &plan, EntryOp entry)
+    : Lowering(entry.getContext()), plan(plan), entry(entry), liveness(entry) {}
+
+LogicalResult ProgramWriter::run() {
+  plan::ProgramOp program = plan.program(entry);
+  b.setInsertionPointToEnd(&program.getBody().emplaceBlock());
+  if (failed(addInputs()))
+    return failure();
+  chooseUpdateTargets();
+  if (failed(lowerAll()))
+    return failure();
+  addOutputs();
+  return success();
+}
+
+//===-- Inputs and updates --------------------------------------------------------------------===//
+
+LogicalResult ProgramWriter::addInputs() {
+  for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
+                                         entry.getArgNames().getAsValueRange<StringAttr>())) {
+    RankedTensorType type = build::typeOf(argument);
+    if (entry.getDefault(argument.getArgNumber())) {
+      FailureOr<Value> scalar = plan.scalar(entry, argument.getArgNumber());
+      if (failed(scalar))
+        return failure();
+      buffers[argument] = *scalar;
+      continue;
+    }
+    Value buffer = newBuffer(type, plan::Category::other, argument.getLoc());
+    int64_t bound = entry.getIds() ? (*entry.getIds())[argument.getArgNumber()] : 0;
+    plan::InputOp::create(b, entry.getLoc(), b.getStringAttr(name), buffer,
+                          b.getStringAttr(bound > 0   ? "tokens"
+                                          : bound < 0 ? "labels"
+                                                      : "values"),
+                          b.getI64IntegerAttr(std::abs(bound)));
+    buffers[argument] = buffer;
+  }
+  return success();
+}
+
+/// Lets the operation that makes a variable's new value write it in place, where no old value is
+/// read after it.
+void ProgramWriter::chooseUpdateTargets() {
+  ReturnOp end = entry.getReturn();
+  for (auto [symbol, value] :
+       llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) || buffers.count(value))
+      continue;
+    if (liveness.canOverwriteVariable(symbol.getAttr(), cast<OpResult>(value)))
+      buffers[value] = plan.variable(symbol.getAttr());
+  }
+}
+
+/// Outputs, and the variables that nothing wrote in place.
+void ProgramWriter::addOutputs() {
+  ReturnOp end = entry.getReturn();
+  // A value that lives in a variable is moved out before any variable changes.
+  auto detached = [&](Value value) {
+    Value buffer = source(value);
+    if (plan::placeOf(buffer).buffer.isTransient())
+      return buffer;
+    Value apart = newBuffer(build::typeOf(value), plan::Category::other, value.getLoc());
+    copy(end.getLoc(), buffer, apart);
+    return apart;
+  };
+  SmallVector<std::pair<Value, Value>> moves;
+  for (auto [symbol, value] :
+       llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+    Value variable = plan.variable(symbol.getAttr());
+    if (source(value) != variable)
+      moves.emplace_back(detached(value), variable);
+  }
+  SmallVector<Value> outputs = llvm::map_to_vector(end.getOutputs(), detached);
+  for (auto [from, to] : moves)
+    copy(end.getLoc(), from, to);
+  for (auto [i, name, buffer] :
+       llvm::enumerate(end.getOutputNames().getAsRange<StringAttr>(), outputs)) {
+    FlatSymbolRefAttr parameter = end.gradientOf(i);
+    plan::OutputOp::create(b, end.getLoc(), name, buffer,
+                           parameter ? parameter.getAttr() : StringAttr());
+  }
+}
+
+//===-- Buffers -------------------------------------------------------------------------------===//
+
+Value ProgramWriter::source(Value value) {
+  Value buffer = buffers.lookup(value);
+  if (!buffer) { // a view: everything else was written before
+    Layout layout = layoutOf(value, [&](Value root) {
+      return plan::stridesOf(cast<MemRefType>(source(root).getType()));
+    });
+    RankedTensorType type = build::typeOf(value);
+    OpBuilder::InsertionGuard guard(b);
+    buffer = plan::ViewOp::create(
+        b, value.getLoc(),
+        plan::bufferType(type.getShape(), layout.view.strides, type.getElementType()),
+        source(layout.root), b.getI64IntegerAttr(layout.view.offset));
+    buffers[value] = buffer;
+  }
+  return buffer;
+}
+
+Value ProgramWriter::target(Value result) {
+  Value &buffer = buffers[result];
+  if (buffer)
+    return buffer;
+  if (Value part = concats.place(result))
+    return buffers[result] = part;
+  if (Value dying = dyingOperand(result)) {
+    ++inPlace;
+    return buffers[result] = dying;
+  }
+  return buffers[result] = newBuffer(build::typeOf(result), categoryOf(result), result.getLoc());
+}
+
+/// The transient buffer of an operand that this operation is the last to read and may overwrite.
+Value ProgramWriter::dyingOperand(Value value) {
+  auto result = cast<OpResult>(value);
+  auto storage = dyn_cast<StorageOpInterface>(result.getOwner());
+  if (!storage)
+    return {};
+  for (unsigned i : storage.overwritableOperands(result.getResultNumber())) {
+    Value operand = storage->getOperand(i);
+    if (operand.getType() != result.getType() || !liveness.diesAt(operand, storage, i))
+      continue;
+    Value buffer = source(operand);
+    plan::Place place = plan::placeOf(buffer);
+    if (isa<BlockArgument>(layoutOf(operand).root) || !place.buffer.isTransient() ||
+        buffer.getType() != cast<MemRefType>(place.buffer.getType()))
+      continue;
+    if (!takenAt.insert({storage.getOperation(), place.buffer}).second)
+      continue;
+    return buffer;
+  }
+  return {};
+}
+
+Value ProgramWriter::scratch(Operation *op, ArrayRef<int64_t> shape, Type element) {
+  return newBuffer(RankedTensorType::get(shape, element), plan::Category::workspace, op->getLoc());
+}
+
+Value ProgramWriter::newBuffer(RankedTensorType type, plan::Category category, Location loc) {
+  return plan::BufferOp::create(b, loc, MemRefType::get(type.getShape(), type.getElementType()),
+                                plan::Segment::transient, category, IntegerAttr());
+}
+
+bool ProgramWriter::isInPlace(Operation *concat, unsigned part) {
+  return concats.contains(concat, part);
+}
+
+//===-- Operations ----------------------------------------------------------------------------===//
+
+LogicalResult ProgramWriter::lowerAll() {
+  for (Operation &op : entry.getBody().front().without_terminator())
+    if (failed(runs.lower(&op, [&](Operation *each) { return lower(each); })))
+      return failure();
+  runs.end();
+  return success();
+}
+
+LogicalResult ProgramWriter::lower(Operation *op) {
+  if (auto use = dyn_cast<UseOp>(op)) {
+    buffers[use.getResult()] = plan.variable(use.getVariableAttr().getAttr());
+    return success();
+  }
+  if (op->hasAttr(kViewAttr))
+    return success(); // made when first read
+  if (op->hasAttr(kAdjacentAttr)) {
+    auto first = op->getOperand(0).getDefiningOp<UseOp>();
+    buffers[op->getResult(0)] = plan.sideBySide(first.getVariableAttr().getAttr());
+    return success();
+  }
+  if (auto group = dyn_cast<FusedOp>(op))
+    return launch(group);
+  if (auto loop = dyn_cast<LoopOp>(op))
+    return lowerLoop(loop);
+  if (auto lowering = dyn_cast<plan::PlanLoweringOpInterface>(op))
+    return lowering.lowerToPlan(*this);
+  return op->emitOpError("has no lowering for this target");
+}
+
+/// One launch, and for every sum over rows a second that adds the parts.
+LogicalResult ProgramWriter::launch(FusedOp group) {
+  SmallVector<Value> args =
+      llvm::map_to_vector(group.getInputs(), [&](Value v) { return source(v); });
+  size_t reads = args.size();
+  RowPartition partition = partitionRows(group, plan.target);
+  SmallVector<std::pair<Value, Value>> sums; // partial buffer, result
+  SmallVector<Value> partials;
+  for (OpResult result : group->getResults()) {
+    if (!sumsOverRows(group, result.getResultNumber())) {
+      args.push_back(target(result));
+      continue;
+    }
+    int64_t columns = build::typeOf(result).getNumElements();
+    Value partial = scratch(group, {partition.grains(), columns}, b.getF32Type());
+    partials.push_back(partial);
+    sums.emplace_back(partial, result);
+  }
+  llvm::append_range(args, partials);
+  SmallVector<Type> layouts = llvm::map_to_vector(args, [](Value v) { return v.getType(); });
+  addLaunch(group, plan.kernel(group, layouts, partition), args, reads, group.flops(),
+            group.bytes());
+  for (auto [partial, result] : sums) {
+    Value to = target(result);
+    int64_t columns = build::typeOf(result).getNumElements();
+    int64_t bytes = 4 * columns * (partition.grains() + 1);
+    addLaunch(group,
+              plan.combineKernel(partition.grains(), columns, {partial.getType(), to.getType()},
+                                 group.getLoc()),
+              {partial, to}, 1, columns * partition.grains(), bytes);
+  }
+  return success();
+}
+
+void ProgramWriter::addLaunch(Operation *op, plan::KernelOp kernel, ValueRange args, size_t reads,
+                              int64_t flops, int64_t bytes) {
+  SmallVector<int64_t> access(args.size(), plan::kWrite);
+  std::fill(access.begin(), access.begin() + reads, plan::kRead);
+  plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,
+                         classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1,
+                         IntegerAttr(), plan::SubstituteAttr());
+  ++steps;
+}
+
+/// A copy that no operation of the model asks for.
+void ProgramWriter::copy(Location loc, Value from, Value to) {
+  auto type = cast<MemRefType>(to.getType());
+  int64_t bytes = 2 * type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+  plan::CopyOp::create(b, loc, from, to, 0, bytes, OpClass::copy_cast, "copy");
+  ++steps;
+}
+
+void ProgramWriter::finish(Operation *op, Operation *made) {
+  auto step = cast<plan::StepInterface>(made);
+  auto cost = dyn_cast<CostOpInterface>(op);
+  step.setWork(cost ? cost.flops() : 0, cost ? cost.bytes() : 0);
+  step.setReported(classOf(op), op->getName().stripDialect());
+  ++steps;
+}
+
+} // namespace hydra
