@@ -3,10 +3,11 @@
 #include "passes/Passes.h"
 #include "passes/bind/Bundles.h"
 #include "passes/bind/Calls.h"
+#include "passes/bind/Elementwise.h"
+#include "passes/bind/Programs.h"
 #include "passes/bind/Scans.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 
@@ -33,149 +34,22 @@ private:
     scans.loopsFrom = loopsFrom;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
-    if (failed(declareSymbols()) || failed(applyPreset()) || failed(applySettings()) ||
-        failed(checkComplete()) || failed(derive()) || failed(calls.check(model)))
+    SmallVector<std::string> given(set.begin(), set.end());
+    if (batch != 0)
+      given.push_back("B=" + std::to_string(batch));
+    if (seq != 0)
+      given.push_back("S=" + std::to_string(seq));
+    if (failed(settings.resolve(model, preset, given)) || failed(calls.check(model)))
       return failure();
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
       if (failed(bindDeclaration(op)))
         return failure();
-    if (failed(selectPrograms()))
+    if (failed(chosen.select(model, SmallVector<std::string>(programs.begin(), programs.end()))))
       return failure();
     for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
       if (failed(bindEntry(entry)))
         return failure();
     finish();
-    return success();
-  }
-
-  //===-- Symbols ---------------------------------------------------------------------------===//
-
-  struct Symbol {
-    StringRef kind;
-    ArrayAttr options;
-  };
-
-  LogicalResult declareSymbols() {
-    for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
-      for (auto [name, kind, value, options] :
-           llvm::zip(op.getNames(), op.getKinds(), op.getDefaults(), op.getOptions())) {
-        StringRef n = cast<StringAttr>(name);
-        symbols[n] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
-        if (cast<StringAttr>(kind).getValue() == "choice")
-          for (StringRef option : cast<ArrayAttr>(options).getAsValueRange<StringAttr>())
-            environment.options[n].push_back(option.str());
-        if (!isa<UnitAttr>(value) && failed(give(n, value, op, "default")))
-          return failure();
-      }
-    return success();
-  }
-
-  LogicalResult give(StringRef name, Attribute value, Operation *where, StringRef source) {
-    auto it = symbols.find(name);
-    if (it == symbols.end())
-      return where->emitOpError()
-             << source << " gives '" << name << "', but @" << model.getSymName()
-             << " has no such symbol; it has: "
-             << llvm::join(llvm::map_range(symbols, [](auto &s) { return s.first.str(); }), ", ");
-    std::string want = checkSymbolValue(value, it->second.kind, it->second.options);
-    if (!want.empty()) {
-      InFlightDiagnostic error = where->emitOpError()
-                                 << source << " gives '" << name << "' the value ";
-      if (auto text = dyn_cast<StringAttr>(value))
-        error << text.getValue();
-      else
-        error << value;
-      return error << "; expected " << want;
-    }
-    if (it->second.kind == "real")
-      value = Builder(&getContext()).getF64FloatAttr(realValue(value));
-    environment.values[name] = value;
-    return success();
-  }
-
-  LogicalResult applyPreset() {
-    if (preset.empty())
-      return success();
-    SmallVector<std::string> names;
-    for (PresetOp op : model.getBody().getOps<PresetOp>()) {
-      names.push_back(op.getPreset().str());
-      if (op.getPreset() != preset)
-        continue;
-      for (NamedAttribute a : op.getValues())
-        if (failed(give(a.getName(), a.getValue(), op, "preset")))
-          return failure();
-      return success();
-    }
-    return model.emitOpError() << "@" << model.getSymName() << " has no preset '" << preset
-                               << "'; it has: " << llvm::join(names, ", ");
-  }
-
-  LogicalResult applySettings() {
-    SmallVector<std::string> settings(set.begin(), set.end());
-    if (batch != 0)
-      settings.push_back("B=" + std::to_string(batch));
-    if (seq != 0)
-      settings.push_back("S=" + std::to_string(seq));
-    StringSet<> dims;
-    for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
-        dims.insert(dim);
-    for (StringRef setting : settings) {
-      auto [name, text] = setting.split('=');
-      Attribute value = parseLiteral(&getContext(), text.trim());
-      name = name.trim();
-      if (name.empty() || !value)
-        return model.emitOpError()
-               << "cannot read the setting '" << setting
-               << "'; expected NAME=VALUE with a number, true, false or a choice";
-      if (!dims.contains(name)) {
-        if (failed(give(name, value, model, "setting")))
-          return failure();
-        continue;
-      }
-      if (failed(checkEntryDim(name, value, text)))
-        return failure();
-      entryDims[name] = value;
-    }
-    return success();
-  }
-
-  LogicalResult checkEntryDim(StringRef name, Attribute value, StringRef text) {
-    auto size = dyn_cast_if_present<IntegerAttr>(value);
-    if (size && !isa<BoolAttr>(value) && size.getInt() >= 1)
-      return success();
-    return model.emitOpError() << "setting gives '" << name << "' the value " << text
-                               << "; expected a positive integer";
-  }
-
-  LogicalResult checkComplete() {
-    for (auto &[name, symbol] : symbols)
-      if (!environment.values.contains(name)) {
-        SmallVector<std::string> names;
-        for (PresetOp op : model.getBody().getOps<PresetOp>())
-          names.push_back(op.getPreset().str());
-        return model.emitOpError() << "symbol '" << name << "' of @" << model.getSymName()
-                                   << " has no value; choose a preset (" << llvm::join(names, ", ")
-                                   << ") or set " << name << "=VALUE";
-      }
-    return success();
-  }
-
-  LogicalResult derive() {
-    for (DeriveOp op : model.getBody().getOps<DeriveOp>()) {
-      FailureOr<Attribute> value =
-          evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
-      if (failed(value))
-        return failure();
-      environment.values[op.getSymbol()] = *value;
-      // A choice that is passed on can be all that the choices it comes from can be.
-      if (isa<StringAttr>(*value))
-        forEachSymbol(op.getValue(), [&](StringRef name) {
-          if (auto from = environment.options.find(name); from != environment.options.end())
-            llvm::append_range(environment.options[op.getSymbol()],
-                               SmallVector<std::string>(from->second));
-        });
-    }
     return success();
   }
 
@@ -263,105 +137,16 @@ private:
 
   //===-- Programs --------------------------------------------------------------------------===//
 
-  LogicalResult selectPrograms() {
-    if (programs.empty())
-      return success();
-    SmallVector<EntryOp> originals(model.getBody().getOps<EntryOp>());
-    struct Chosen {
-      StringRef name;
-      EntryOp entry;
-      ProgramRoleAttr role;
-    };
-    SmallVector<Chosen> chosen;
-    StringSet<> names;
-    for (StringRef text : programs) {
-      auto [label, target] = text.split(':');
-      auto [name, roleName] = label.split('@');
-      ProgramRoleAttr role;
-      if (!roleName.empty()) {
-        std::optional<ProgramRole> known = symbolizeProgramRole(roleName);
-        if (known != ProgramRole::eval && known != ProgramRole::generate)
-          return model.emitOpError() << "program '" << name << "' has the role '" << roleName
-                                     << "'; expected eval or generate";
-        role = ProgramRoleAttr::get(&getContext(), *known);
-      }
-      auto [entryName, dims] = target.split(':');
-      if (name.empty() || entryName.empty())
-        return model.emitOpError() << "cannot read the program '" << text
-                                   << "'; expected NAME[@ROLE]:ENTRY[:DIM=VALUE]...";
-      auto entry = model.lookupSymbol<EntryOp>(entryName);
-      if (!entry)
-        return model.emitOpError() << "@" << model.getSymName() << " has no entry '" << entryName
-                                   << "' for the program '" << name << "'";
-      if (!names.insert(name).second)
-        return model.emitOpError() << "program '" << name << "' is given twice";
-      chosen.push_back({name, entry, role});
-      while (!dims.empty()) {
-        StringRef dim;
-        std::tie(dim, dims) = dims.split(':');
-        if (failed(readProgramDim(name, entry, dim)))
-          return failure();
-      }
-    }
-    OpBuilder b = OpBuilder::atBlockEnd(&model.getBody().front());
-    for (const Chosen &program : chosen) {
-      auto entry = cast<EntryOp>(b.clone(*program.entry));
-      entry.setSymName(program.name);
-      if (program.role)
-        entry.setRoleAttr(program.role);
-    }
-    for (EntryOp entry : originals)
-      entry.erase();
-    return success();
-  }
-
-  /// A dimension that one program gives another value: `B=1`; or a choice or flag of its own:
-  /// `mod=dense`, `blend=true`.
-  LogicalResult readProgramDim(StringRef program, EntryOp entry, StringRef setting) {
-    auto [dim, text] = setting.split('=');
-    if (auto symbol = symbols.find(dim);
-        symbol != symbols.end() &&
-        (symbol->second.kind == "choice" || symbol->second.kind == "flag")) {
-      for (DeriveOp derived : model.getBody().getOps<DeriveOp>()) {
-        bool reads = false;
-        forEachSymbol(derived.getValue(), [&](StringRef name) { reads |= name == dim; });
-        if (reads)
-          return model.emitOpError()
-                 << "program '" << program << "' sets '" << dim << "', on which '"
-                 << derived.getSymbol() << "' depends, which all programs share";
-      }
-      Attribute value = parseLiteral(&getContext(), text);
-      std::string want =
-          value ? checkSymbolValue(value, symbol->second.kind, symbol->second.options) : "a value";
-      if (!want.empty())
-        return model.emitOpError() << "program '" << program << "' chooses " << dim << " = '"
-                                   << text << "'; expected " << want;
-      programChoices[program][dim] = value;
-      return success();
-    }
-    if (!llvm::is_contained(entry.getDims().getAsValueRange<StringAttr>(), dim))
-      return model.emitOpError() << "program '" << program << "' sets '" << dim << "', but @"
-                                 << entry.getSymName() << " has no such dimension";
-    Attribute value = parseLiteral(&getContext(), text);
-    if (failed(checkEntryDim(dim, value, text)))
-      return failure();
-    programDims[program][dim] = value;
-    return success();
-  }
-
   LogicalResult bindEntry(EntryOp entry) {
-    const llvm::StringMap<Attribute> &own = programDims[entry.getSymName()];
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>()) {
-      Attribute value = own.lookup(dim);
-      if (!value)
-        value = entryDims.lookup(dim);
+      Attribute value = chosen.dim(entry.getSymName(), dim);
       if (!value)
         return entry.emitOpError() << "dimension '" << dim << "' of @" << entry.getSymName()
                                    << " has no value; set " << dim << "=VALUE";
       environment.values[dim] = value;
     }
     const llvm::StringMap<Attribute> saved = environment.values;
-    for (const auto &choice : programChoices[entry.getSymName()])
+    for (const auto &choice : chosen.choices(entry.getSymName()))
       environment.values[choice.first()] = choice.second;
     LogicalResult result = bindProgram(entry);
     environment.values = saved;
@@ -389,7 +174,7 @@ private:
     }
     if (failed(bindBlock(entry.getBody().front())) || failed(dropMissingUpdates(entry.getReturn())))
       return failure();
-    eraseUnusedNumbers(entry);
+    eraseUnusedScalars(entry);
     boundIds(entry);
     return success();
   }
@@ -419,15 +204,15 @@ private:
     return success();
   }
 
-  /// Numbers of a step that this configuration does not read are none of its arguments.
-  void eraseUnusedNumbers(EntryOp entry) {
+  /// Drops per-step scalars that this configuration never reads.
+  void eraseUnusedScalars(EntryOp entry) {
     for (unsigned i = entry.getBody().getNumArguments(); i-- > 0;)
       if (entry.getDefault(i) && entry.getBody().getArgument(i).use_empty())
         entry.eraseArgument(i);
   }
 
-  /// Notes which arguments are ids of what, from who reads them: directly, a view of them, or some
-  /// of them in place of others.
+  /// Notes which arguments are ids of what, from the operations that read them: themselves, a view
+  /// of them, or what a select makes of them.
   void boundIds(EntryOp entry) {
     SmallVector<int64_t> ids(entry.getBody().getNumArguments(), 0);
     for (BlockArgument argument : entry.getBody().getArguments())
@@ -504,8 +289,14 @@ private:
   }
 
   LogicalResult bindValue(InferTypeOpInterface op) {
-    if (op->hasTrait<Elementwise>() && (failed(typeNumbers(op)) || failed(broadcastOperands(op))))
-      return failure();
+    if (op->hasTrait<Elementwise>()) {
+      if (failed(elementwise::typeNumbers(op)))
+        return failure();
+      FailureOr<unsigned> made = elementwise::broadcastOperands(op);
+      if (failed(made))
+        return failure();
+      broadcasts += *made;
+    }
     SmallVector<Type> types;
     if (failed(op.inferReturnTypes(&getContext(), op.getLoc(), op->getOperands(),
                                    op->getDiscardableAttrDictionary(), op->getPropertiesStorage(),
@@ -515,61 +306,6 @@ private:
     for (auto [result, type] : llvm::zip(op->getResults(), types))
       result.setType(type);
     boundValues += types.size();
-    return success();
-  }
-
-  /// A constant that says neither shape nor element type is of the type that the others have.
-  LogicalResult typeNumbers(Operation *op) {
-    auto number = [](Value v) {
-      auto constant = v.getDefiningOp<ConstantOp>();
-      return constant && !constant.getShapeAttr() && !constant.getDtypeAttr() ? constant
-                                                                              : ConstantOp();
-    };
-    Type wanted;
-    for (Value v : op->getOperands())
-      if (Type element = build::typeOf(v).getElementType();
-          !wanted && !element.isInteger(1) && !number(v))
-        wanted = element;
-    if (!wanted || wanted.isF32())
-      return success();
-    OpBuilder b(op);
-    for (OpOperand &operand : op->getOpOperands()) {
-      ConstantOp constant = number(operand.get());
-      if (!constant)
-        continue;
-      if (!isNumberOf(wanted, constant.getValue()))
-        return constant.emitOpError() << "has the value " << numberText(constant.getValue())
-                                      << ", which is no number of " << wanted;
-      operand.set(build::constant(b, constant.getLoc(), RankedTensorType::get({}, wanted),
-                                  constant.getValue()));
-    }
-    return success();
-  }
-
-  /// Gives all operands of an elementwise operation their common shape, as NumPy would.
-  LogicalResult broadcastOperands(Operation *op) {
-    SmallVector<int64_t> shape;
-    for (Value v : op->getOperands()) {
-      ArrayRef<int64_t> own = build::shapeOf(v);
-      if (own.size() > shape.size())
-        shape.insert(shape.begin(), own.size() - shape.size(), 1);
-      for (size_t i = 0; i < own.size(); ++i) {
-        int64_t &d = shape[shape.size() - own.size() + i];
-        if (d != 1 && own[i] != 1 && d != own[i])
-          return op->emitOpError()
-                 << "operands have the shapes " << shapeText(build::shapeOf(op->getOperand(0)))
-                 << " and " << shapeText(own) << ", which do not broadcast";
-        d = std::max(d, own[i]);
-      }
-    }
-    if (std::string problem = checkShape(shape); !problem.empty())
-      return op->emitOpError() << "common shape " << problem;
-    OpBuilder b(op);
-    for (OpOperand &operand : op->getOpOperands())
-      if (build::shapeOf(operand.get()) != ArrayRef<int64_t>(shape)) {
-        operand.set(build::broadcast(b, op->getLoc(), operand.get(), shape));
-        ++broadcasts;
-      }
     return success();
   }
 
@@ -676,15 +412,13 @@ private:
 
   ModelOp model;
   Environment environment;
+  Settings settings{environment};
+  Programs chosen{settings};
   DenseMap<StringAttr, Attribute> conditions; ///< of parameters and state outside of stacks
   CallWriter calls{environment};
   ScanWriter scans{environment, [this](Block::iterator begin, Block::iterator end) {
                      return bindOperations(begin, end);
                    }};
-  llvm::MapVector<StringRef, Symbol> symbols;
-  llvm::StringMap<Attribute> entryDims;
-  llvm::StringMap<llvm::StringMap<Attribute>> programDims;    // over entryDims, by program
-  llvm::StringMap<llvm::StringMap<Attribute>> programChoices; // over those of the model, by program
 };
 
 } // namespace

@@ -1,0 +1,269 @@
+// hydra.model: what must hold for a whole model, template or bound.
+#include "dialects/hydra/Build.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+Attribute ModelOp::getSymbolValue(StringRef name) {
+  auto symbols = getBoundAttr() ? getBoundAttr().getAs<DictionaryAttr>("symbols") : DictionaryAttr();
+  return symbols ? symbols.get(name) : Attribute();
+}
+
+LogicalResult ModelOp::verify() {
+  if (failed(verifyName(*this, getSymName())))
+    return failure();
+  for (Operation &op : getBody().front())
+    if (!isa<SymbolsOp, DeriveOp, PresetOp, GroupOp, ParamOp, StateOp, StackOp, DefOp, EntryOp>(op))
+      return op.emitOpError("does not belong directly into a model");
+  return success();
+}
+
+namespace {
+
+/// Names and where they were declared, to report what nothing uses.
+class Usage {
+public:
+  LogicalResult declare(StringRef name, Operation *op, StringRef what) {
+    auto [it, fresh] = declared.insert({name, {op, what}});
+    if (fresh)
+      return success();
+    return op->emitOpError() << what << " '" << name << "' is declared twice";
+  }
+  void use(Attribute expr) {
+    forEachSymbol(expr, [&](StringRef name) { used.insert(name); });
+  }
+  bool knows(StringRef name) const { return declared.count(name); }
+
+  LogicalResult verify() const {
+    for (auto &[name, where] : declared)
+      if (!used.contains(name))
+        return where.first->emitOpError() << where.second << " '" << name << "' is never used";
+    return success();
+  }
+
+private:
+  llvm::MapVector<StringRef, std::pair<Operation *, StringRef>> declared;
+  llvm::StringSet<> used;
+};
+
+} // namespace
+
+/// What a use can mean: one variable, or, in a definition that loops over any stack may call,
+/// several.
+static SmallVector<Operation *> meanings(ModelOp model, UseOp use) {
+  SmallVector<Operation *> variables;
+  if (Operation *variable = use.lookup())
+    variables.push_back(variable);
+  if (use->getParentOfType<DefOp>())
+    for (StackOp stack : model.getBody().getOps<StackOp>())
+      if (Operation *variable = stack.lookupSymbol(use.getVariableAttr()))
+        variables.push_back(variable);
+  return variables;
+}
+
+/// The values of presets must fit the symbols.
+static LogicalResult verifyPresets(ModelOp model) {
+  struct Symbol {
+    StringRef kind;
+    ArrayAttr options;
+  };
+  llvm::StringMap<Symbol> symbols;
+  for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+    for (auto [name, kind, options] : llvm::zip(op.getNames(), op.getKinds(), op.getOptions()))
+      symbols[cast<StringAttr>(name)] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
+  StringSet<> presets;
+  for (PresetOp preset : model.getBody().getOps<PresetOp>()) {
+    if (!presets.insert(preset.getPreset()).second)
+      return preset.emitOpError() << "preset @" << preset.getPreset() << " is declared twice";
+    for (NamedAttribute a : preset.getValues()) {
+      StringRef name = a.getName().strref();
+      auto symbol = symbols.find(name);
+      if (symbol == symbols.end())
+        return preset.emitOpError() << "symbol '" << name << "' of preset @" << preset.getPreset()
+                                    << " is not declared";
+      std::string want =
+          checkSymbolValue(a.getValue(), symbol->second.kind, symbol->second.options);
+      if (!want.empty())
+        return preset.emitOpError() << "@" << preset.getPreset() << " gives '" << name
+                                    << "' a value that is not " << want;
+    }
+  }
+  return success();
+}
+
+/// What a bound operation must no longer have: free symbols, conditions outside of loops.
+static LogicalResult verifyBoundAttributes(Operation *op) {
+  if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, LetOp, BundleOp, FieldOp, PrefixScanOp,
+          ScanOp>(op))
+    return op->emitOpError("exists only before binding");
+  auto entry = op->getParentOfType<EntryOp>(); // bodies of loops may belong to a layer
+  bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>() ||
+                 (entry && !entry.isProgram());
+  for (NamedAttribute a : op->getAttrs()) {
+    auto init = dyn_cast<InitAttr>(a.getValue());
+    StringRef unbound;
+    forEachSymbol(a.getValue(), [&](StringRef name) {
+      bool later = (inLayer && name == kLayerSymbol) ||
+                   (init && init.getKind() == "shuffle" && name == kIndexSymbol);
+      if (!later)
+        unbound = name;
+    });
+    if (!unbound.empty())
+      return op->emitOpError() << "uses the symbol '" << unbound << "', which has no value";
+  }
+  if (isa<ParamOp, StateOp>(op) && hasExpr(op->getAttr("shape")))
+    return op->emitOpError("has a shape that depends on the layer");
+  bool conditional = isa<WhenOp>(op) || (isa<ParamOp, StateOp>(op) && op->getAttr("condition"));
+  if (conditional && !inLayer)
+    return op->emitOpError("has a condition that binding should have resolved");
+  return success();
+}
+
+/// Before binding no value has a type, after it all have, of sizes whose sum is a number.
+static LogicalResult verifyBinding(ModelOp model) {
+  bool bound = model.isBound();
+  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  int64_t bytes = 0;
+  auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types) {
+      if (bound == isUnbound(type))
+        return op->emitOpError() << "has a value of " << type << " in a model that is "
+                                 << (bound ? "bound" : "not bound");
+      if (std::string problem = bound ? checkTensorType(type) : ""; !problem.empty())
+        return op->emitOpError() << "has a value of " << type << ": " << problem;
+      if (bound && (bytes += bytesOf(type)) > kMostBytes)
+        return op->emitOpError("is one of those whose values take more than 2^62 bytes");
+    }
+    return success();
+  };
+  WalkResult result = model.walk([&](Operation *op) {
+    if (op == model)
+      return WalkResult::advance();
+    if (op->getDialect() != model->getDialect()) {
+      op->emitOpError("does not belong into a model");
+      return WalkResult::interrupt();
+    }
+    if (failed(check(op, op->getResultTypes())) || (bound && failed(verifyBoundAttributes(op))))
+      return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (failed(check(op, block.getArgumentTypes())))
+          return WalkResult::interrupt();
+    auto use = dyn_cast<UseOp>(op);
+    if (!use || !bound)
+      return WalkResult::advance();
+    FailureOr<RankedTensorType> type = use.boundType();
+    if (succeeded(type) && *type != use.getType())
+      use.emitOpError() << "has type " << use.getType() << " but @" << use.getVariable() << " is "
+                        << *type;
+    return succeeded(type) && *type == use.getType() ? WalkResult::advance()
+                                                     : WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Parameters of definitions have names of their own, and serve what is inside.
+static LogicalResult verifyParameters(ModelOp model, const Usage &symbols) {
+  StringSet<> words; // dimensions of entries, and what choices can be
+  for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      words.insert(dim);
+  for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+    for (ArrayAttr options : op.getOptions().getAsRange<ArrayAttr>())
+      for (StringRef option : options.getAsValueRange<StringAttr>())
+        words.insert(option);
+  for (DefOp definition : model.getBody().getOps<DefOp>()) {
+    StringSet<> used;
+    if (!definition.getParamNames().empty())
+      definition.getBody().walk([&](Operation *op) {
+        for (NamedAttribute a : op->getAttrs())
+          forEachSymbol(a.getValue(), [&](StringRef name) { used.insert(name); });
+      });
+    for (StringRef name : definition.getParamNames().getAsValueRange<StringAttr>()) {
+      if (symbols.knows(name) || words.contains(name))
+        return definition.emitOpError() << "parameter '" << name << "' is also a word of the model";
+      if (!used.contains(name))
+        return definition.emitOpError() << "parameter '" << name << "' is never used";
+    }
+  }
+  return success();
+}
+
+/// In a file with entries, every symbol and parameter must serve some configuration.
+LogicalResult ModelOp::verifyRegions() {
+  Block &body = getBody().front();
+  Usage symbols;
+  DenseSet<Operation *> usedVariables;
+  DenseSet<Attribute> called;
+  StringSet<> groups;
+  bool hasEntries = !body.getOps<EntryOp>().empty();
+  for (Operation &op : body) {
+    if (auto declaration = dyn_cast<SymbolsOp>(op)) {
+      for (auto [name, kind] : llvm::zip(declaration.getNames(), declaration.getKinds()))
+        if (failed(symbols.declare(cast<StringAttr>(name), declaration, "symbol")))
+          return failure();
+    } else if (auto derive = dyn_cast<DeriveOp>(op)) {
+      if (failed(symbols.declare(derive.getSymbol(), derive, "derived value")))
+        return failure();
+    } else if (auto group = dyn_cast<GroupOp>(op)) {
+      if (!groups.insert(group.getGroup()).second)
+        return group.emitOpError() << "group '" << group.getGroup() << "' is declared twice";
+    }
+  }
+  WalkResult result = walk([&](Operation *op) {
+    for (NamedAttribute a : op->getAttrs())
+      if (!isa<PresetOp>(op))
+        symbols.use(a.getValue());
+    if (auto use = dyn_cast<UseOp>(op)) {
+      SmallVector<Operation *> variables = meanings(*this, use);
+      if (variables.empty()) {
+        use.emitOpError() << "parameter or state @" << use.getVariable() << " is not declared";
+        return WalkResult::interrupt();
+      }
+      usedVariables.insert(variables.begin(), variables.end());
+    }
+    if (auto call = dyn_cast<CallOp>(op))
+      called.insert(call.getCalleeAttr().getAttr());
+    StringAttr group = isa<ParamOp>(op)   ? cast<ParamOp>(op).getGroupAttr()
+                       : isa<StateOp>(op) ? cast<StateOp>(op).getGroupAttr()
+                                          : StringAttr();
+    if (group && !groups.contains(group)) {
+      op->emitOpError() << "group @" << group.getValue() << " is not declared";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  for (EntryOp entry : body.getOps<EntryOp>()) {
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      if (symbols.knows(dim))
+        return entry.emitOpError() << "dimension '" << dim << "' is also a symbol of the model";
+    // Files of tensors hold what programs take beside what the model has.
+    for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
+      if (entry.isProgram() && isa_and_nonnull<ParamOp, StateOp>(lookupSymbol(name)))
+        return entry.emitOpError()
+               << "argument '" << name << "' has the name of a parameter or state";
+  }
+  if (failed(verifyPresets(*this)) || failed(verifyParameters(*this, symbols)) ||
+      failed(verifyBinding(*this)))
+    return failure();
+  if (!hasEntries || isBound())
+    return success();
+  if (failed(symbols.verify()))
+    return failure();
+  for (DefOp definition : body.getOps<DefOp>())
+    if (!called.contains(definition.getSymNameAttr()))
+      return definition.emitOpError() << "definition @" << definition.getSymName()
+                                      << " is never called";
+  result = walk([&](ParamOp param) {
+    if (usedVariables.contains(param))
+      return WalkResult::advance();
+    param.emitOpError() << "parameter @" << param.getSymName() << " is never used";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+} // namespace hydra

@@ -1,0 +1,225 @@
+// hydra.param, hydra.state and hydra.stack: what a model keeps from step to step.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace hydra {
+
+static Type defaultElementType(Builder &b) { return b.getF32Type(); }
+
+static ParseResult parseVariable(OpAsmParser &parser, OperationState &state) {
+  StringAttr name, group;
+  ArrayAttr shape;
+  InitAttr init;
+  Type dtype;
+  if (parser.parseSymbolName(name) || parseExprList(parser, shape))
+    return failure();
+  OptionalParseResult typed = parser.parseOptionalType(dtype);
+  if (typed.has_value() && failed(*typed))
+    return failure();
+  if (!dtype)
+    dtype = defaultElementType(parser.getBuilder());
+  if (parser.parseKeyword("init") || parser.parseEqual() || parseInit(parser, init))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("group"))) {
+    if (parser.parseEqual() || parser.parseSymbolName(group))
+      return failure();
+    state.addAttribute("group", group);
+  }
+  if (succeeded(parser.parseOptionalKeyword("when"))) {
+    Attribute condition;
+    if (parseExpr(parser, condition))
+      return failure();
+    state.addAttribute("condition", condition);
+  }
+  state.addAttribute("sym_name", name);
+  state.addAttribute("shape", shape);
+  state.addAttribute("dtype", TypeAttr::get(dtype));
+  state.addAttribute("init", init);
+  return success();
+}
+
+template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
+  p << ' ';
+  p.printSymbolName(op.getSymName());
+  p << ' ';
+  printExprList(p, op.getShape());
+  if (!op.getDtype().isF32())
+    p << ' ' << op.getDtype();
+  p << " init = ";
+  printInit(p, op.getInit());
+  if (op.getGroupAttr()) {
+    p << " group = ";
+    p.printSymbolName(*op.getGroup());
+  }
+  if (op.getConditionAttr()) {
+    p << " when ";
+    printExpr(p, op.getConditionAttr());
+  }
+}
+
+template <typename Op> static LogicalResult verifyVariable(Op op) {
+  if (failed(verifyName(op, op.getSymName())))
+    return failure();
+  if (!isa<ModelOp, StackOp>(op->getParentOp()))
+    return op.emitOpError("belongs into a model or a stack");
+  Type dtype = op.getDtype();
+  if (!isModelElement(dtype))
+    return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
+  if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
+    return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
+                            << kModelFloats << " (else use hydra.state)";
+  SmallVector<int64_t> known;
+  for (Attribute d : op.getShape()) {
+    if (!isIntOrExpr(d))
+      return op.emitOpError("has a dimension that is not an integer");
+    if (!isa<ExprAttr>(d))
+      known.push_back(intValue(d));
+  }
+  if (std::string problem = checkShape(known); !problem.empty())
+    return op.emitOpError() << "shape " << problem;
+  // A plan holds a number for each.
+  constexpr int64_t kMostShuffled = 1 << 20;
+  if (op.getInit().getKind() == "shuffle" && RefTensor::elements(known) > kMostShuffled)
+    return op.emitOpError() << "shuffles " << RefTensor::elements(known)
+                            << " numbers; expected at most " << kMostShuffled;
+  return success();
+}
+
+template <typename Op> static RankedTensorType boundTypeOf(Op op) {
+  return hasExpr(op.getShape()) ? RankedTensorType()
+                                : RankedTensorType::get(intList(op.getShape()), op.getDtype());
+}
+
+FailureOr<std::vector<double>> shuffledValues(InitAttr init, int64_t elements,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) {
+  std::vector<double> values(elements);
+  Environment environment;
+  for (int64_t i = 0; i < elements; ++i) {
+    environment.values[kIndexSymbol] = Builder(init.getContext()).getI64IntegerAttr(i);
+    FailureOr<Attribute> value = evaluate(init.getArgs()[0], environment, emitError);
+    if (failed(value))
+      return failure();
+    if (isa<ExprAttr>(*value) || !isRealOrExpr(*value) ||
+        !std::isfinite(static_cast<float>(values[i] = realValue(*value))))
+      return emitError() << "shuffles what is no finite number of f32 at index " << i;
+  }
+  return values;
+}
+
+ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
+void ParamOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
+LogicalResult ParamOp::verify() { return verifyVariable(*this); }
+RankedTensorType ParamOp::getBoundType() { return boundTypeOf(*this); }
+
+ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) {
+  if (parseVariable(p, s))
+    return failure();
+  StringAttr owner;
+  if (succeeded(p.parseOptionalKeyword("of"))) {
+    if (p.parseSymbolName(owner))
+      return failure();
+    s.addAttribute("owner", owner);
+  }
+  if (owner ? failed(p.parseKeyword("as")) : failed(p.parseOptionalKeyword("as")))
+    return failure(static_cast<bool>(owner));
+  StringRef word;
+  SMLoc loc = p.getCurrentLocation();
+  if (p.parseKeyword(&word))
+    return failure();
+  std::optional<VariableRole> role = symbolizeVariableRole(word);
+  if (!role)
+    return p.emitError(loc) << "unknown role '" << word << "' of state";
+  s.addAttribute("role", VariableRoleAttr::get(p.getContext(), *role));
+  return success();
+}
+void StateOp::print(OpAsmPrinter &p) {
+  printVariable(p, *this);
+  if (getOwner()) {
+    p << " of ";
+    p.printSymbolName(*getOwner());
+  }
+  if (getRole() != VariableRole::state)
+    p << " as " << stringifyVariableRole(getRole());
+}
+
+LogicalResult StateOp::verify() {
+  if (failed(verifyVariable(*this)))
+    return failure();
+  StringRef word = stringifyVariableRole(getRole());
+  Operation *owner =
+      getOwner() ? SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()) : nullptr;
+  auto shapeOf = [](Operation *variable) { return variable->getAttrOfType<ArrayAttr>("shape"); };
+  switch (getRole()) {
+  case VariableRole::parameter:
+    return emitOpError("is a parameter; expected hydra.param");
+  case VariableRole::state:
+  case VariableRole::update_count:
+  case VariableRole::step_sum:
+  case VariableRole::loss_scaling:
+    if (getOwner())
+      return emitOpError() << "belongs to @" << *getOwner() << " as " << word
+                           << ", which has no owner";
+    if (getRole() == VariableRole::update_count &&
+        (!getShape().empty() || !getDtype().isInteger(32)))
+      return emitOpError("counts updates; expected one number of i32");
+    return success();
+  case VariableRole::moment:
+    if (!isa_and_nonnull<ParamOp>(owner))
+      return emitOpError() << "is a moment of no parameter";
+    return success();
+  case VariableRole::gradient:
+    if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
+      return emitOpError() << "is a gradient of no parameter of this shape";
+    return success();
+  case VariableRole::copy:
+    if (!isa_and_nonnull<ParamOp, StateOp>(owner) || shapeOf(owner) != getShape())
+      return emitOpError() << "is a copy of no parameter or state of this shape";
+    if (Type type = owner->getAttrOfType<TypeAttr>("dtype").getValue();
+        type != getDtype() && !(isa<FloatType>(getDtype()) && isa<FloatType>(type)))
+      return emitOpError() << "is a copy of @" << *getOwner() << " in " << getDtype()
+                           << "; expected " << kModelFloats;
+    return success();
+  }
+  llvm_unreachable("role of state");
+}
+RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }
+bool StateOp::isCopyOfParameter() {
+  return getRole() == VariableRole::copy &&
+         isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));
+}
+
+ParseResult StackOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  Attribute count;
+  Region *body = state.addRegion();
+  if (parser.parseSymbolName(name) || parser.parseLSquare() || parseExpr(parser, count) ||
+      parser.parseRSquare() || parseBody(parser, *body))
+    return failure();
+  if (body->empty())
+    body->emplaceBlock();
+  state.addAttribute("sym_name", name);
+  state.addAttribute("count", count);
+  return success();
+}
+void StackOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  p.printSymbolName(getSymName());
+  p << '[';
+  printExpr(p, getCountAttr());
+  p << "] ";
+  p.printRegion(getBody());
+}
+LogicalResult StackOp::verify() {
+  if (failed(verifyName(*this, getSymName())))
+    return failure();
+  for (Operation &op : getBody().front())
+    if (!isa<ParamOp, StateOp>(op))
+      return op.emitOpError("does not belong into a stack");
+  return success();
+}
+
+} // namespace hydra

@@ -1,0 +1,140 @@
+// Values of symbols, from defaults, a preset and settings.
+#include "passes/bind/Settings.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+LogicalResult Settings::resolve(ModelOp of, StringRef preset, ArrayRef<std::string> settings) {
+  model = of;
+  return success(succeeded(declareSymbols()) && succeeded(applyPreset(preset)) &&
+                 succeeded(applySettings(settings)) && succeeded(checkComplete()) &&
+                 succeeded(derive()));
+}
+
+const Settings::Symbol *Settings::lookup(StringRef name) const {
+  auto it = symbols.find(name);
+  return it == symbols.end() ? nullptr : &it->second;
+}
+
+LogicalResult Settings::declareSymbols() {
+  for (SymbolsOp op : model.getBody().getOps<SymbolsOp>())
+    for (auto [name, kind, value, options] :
+         llvm::zip(op.getNames(), op.getKinds(), op.getDefaults(), op.getOptions())) {
+      StringRef n = cast<StringAttr>(name);
+      symbols[n] = {cast<StringAttr>(kind), cast<ArrayAttr>(options)};
+      if (cast<StringAttr>(kind).getValue() == "choice")
+        for (StringRef option : cast<ArrayAttr>(options).getAsValueRange<StringAttr>())
+          environment.options[n].push_back(option.str());
+      if (!isa<UnitAttr>(value) && failed(give(n, value, op, "default")))
+        return failure();
+    }
+  return success();
+}
+
+LogicalResult Settings::give(StringRef name, Attribute value, Operation *where, StringRef source) {
+  auto it = symbols.find(name);
+  if (it == symbols.end())
+    return where->emitOpError()
+           << source << " gives '" << name << "', but @" << model.getSymName()
+           << " has no such symbol; it has: "
+           << llvm::join(llvm::map_range(symbols, [](auto &s) { return s.first.str(); }), ", ");
+  std::string want = checkSymbolValue(value, it->second.kind, it->second.options);
+  if (!want.empty()) {
+    InFlightDiagnostic error = where->emitOpError()
+                               << source << " gives '" << name << "' the value ";
+    if (auto text = dyn_cast<StringAttr>(value))
+      error << text.getValue();
+    else
+      error << value;
+    return error << "; expected " << want;
+  }
+  if (it->second.kind == "real")
+    value = Builder(model.getContext()).getF64FloatAttr(realValue(value));
+  environment.values[name] = value;
+  return success();
+}
+
+LogicalResult Settings::applyPreset(StringRef preset) {
+  if (preset.empty())
+    return success();
+  SmallVector<std::string> names;
+  for (PresetOp op : model.getBody().getOps<PresetOp>()) {
+    names.push_back(op.getPreset().str());
+    if (op.getPreset() != preset)
+      continue;
+    for (NamedAttribute a : op.getValues())
+      if (failed(give(a.getName(), a.getValue(), op, "preset")))
+        return failure();
+    return success();
+  }
+  return model.emitOpError() << "@" << model.getSymName() << " has no preset '" << preset
+                             << "'; it has: " << llvm::join(names, ", ");
+}
+
+LogicalResult Settings::applySettings(ArrayRef<std::string> settings) {
+  StringSet<> dims;
+  for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())
+      dims.insert(dim);
+  for (StringRef setting : settings) {
+    auto [name, text] = setting.split('=');
+    Attribute value = parseLiteral(model.getContext(), text.trim());
+    name = name.trim();
+    if (name.empty() || !value)
+      return model.emitOpError() << "cannot read the setting '" << setting
+                                 << "'; expected NAME=VALUE with a number, true, false or a choice";
+    if (!dims.contains(name)) {
+      if (failed(give(name, value, model, "setting")))
+        return failure();
+      continue;
+    }
+    if (failed(checkEntryDim(name, value, text)))
+      return failure();
+    entryDims[name] = value;
+  }
+  return success();
+}
+
+LogicalResult Settings::checkEntryDim(StringRef name, Attribute value, StringRef text) const {
+  auto size = dyn_cast_if_present<IntegerAttr>(value);
+  if (size && !isa<BoolAttr>(value) && size.getInt() >= 1)
+    return success();
+  return model.emitOpError() << "setting gives '" << name << "' the value " << text
+                             << "; expected a positive integer";
+}
+
+LogicalResult Settings::checkComplete() {
+  for (auto &[name, symbol] : symbols)
+    if (!environment.values.contains(name)) {
+      SmallVector<std::string> names;
+      for (PresetOp op : model.getBody().getOps<PresetOp>())
+        names.push_back(op.getPreset().str());
+      return model.emitOpError() << "symbol '" << name << "' of @" << model.getSymName()
+                                 << " has no value; choose a preset (" << llvm::join(names, ", ")
+                                 << ") or set " << name << "=VALUE";
+    }
+  return success();
+}
+
+LogicalResult Settings::derive() {
+  for (DeriveOp op : model.getBody().getOps<DeriveOp>()) {
+    FailureOr<Attribute> value =
+        evaluate(op.getValue(), environment, [&] { return op.emitOpError(); });
+    if (failed(value))
+      return failure();
+    environment.values[op.getSymbol()] = *value;
+    // A choice that is passed on can be all that the choices it comes from can be.
+    if (isa<StringAttr>(*value))
+      forEachSymbol(op.getValue(), [&](StringRef name) {
+        if (auto from = environment.options.find(name); from != environment.options.end())
+          llvm::append_range(environment.options[op.getSymbol()],
+                             SmallVector<std::string>(from->second));
+      });
+  }
+  return success();
+}
+
+} // namespace hydra
