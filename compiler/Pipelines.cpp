@@ -15,14 +15,19 @@ static void simplify(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) {
+BindOptions bindOptions(const BindingOptions &binding) {
   BindOptions options;
   options.preset = binding.preset;
   options.set.assign(binding.settings.begin(), binding.settings.end());
   options.programs.assign(binding.programs.begin(), binding.programs.end());
   options.batch = binding.batch;
   options.seq = binding.seq;
-  passes.addPass(createBind(options));
+  options.staticRouting = binding.routing == Routing::Static;
+  return options;
+}
+
+void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) {
+  passes.addPass(createBind(bindOptions(binding)));
   passes.addPass(createUnrollLayers());
   simplify(passes);
 }

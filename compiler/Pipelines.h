@@ -9,13 +9,29 @@ namespace hydra {
 
 enum class Mode { Forward, Grad, Train };
 
+/// What becomes of the rows that a router leaves out: work follows the number of the others, on the
+/// device; all rows are worked on, to the same values; nothing is left out, by soft routing of all.
+enum class Routing { Dynamic, Masked, Static };
+
 /// What binds a model: see `hydra-bind`.
 struct BindingOptions {
   std::string preset;
   std::vector<std::string> settings; ///< NAME=VALUE
   int64_t batch = 0, seq = 0;        ///< 0: not given
   std::vector<std::string> programs; ///< NAME:ENTRY; empty: every entry
+  Routing routing = Routing::Dynamic; ///< binding knows Static; Masked leaves out hydra-skip-rows
 };
+
+/// What every tool is told about a model: how it is bound, extended to what, in which numbers.
+struct ProgramOptions {
+  BindingOptions binding;
+  Mode mode = Mode::Forward;
+  int64_t accumulation = 1;       ///< micro-batches of an update
+  std::string precision = "fp32"; ///< a policy of passes/precision/Policy.h
+};
+
+/// The options of `hydra-bind`.
+BindOptions bindOptions(const BindingOptions &binding);
 
 /// Binds, unrolls and simplifies.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding);

@@ -36,15 +36,7 @@ std::vector<std::string> differentiatedPrograms(Options options) {
   return programs;
 }
 
-std::unique_ptr<Pass> bindPass(Options options) {
-  BindOptions bind;
-  bind.preset = options.binding.preset;
-  bind.set.assign(options.binding.settings.begin(), options.binding.settings.end());
-  bind.programs.assign(options.binding.programs.begin(), options.binding.programs.end());
-  bind.batch = options.binding.batch;
-  bind.seq = options.binding.seq;
-  return createBind(bind);
-}
+std::unique_ptr<Pass> bindPass(Options options) { return createBind(bindOptions(options.binding)); }
 
 /// Layers are marked only for hydra-recompute, which removes the marks.
 std::unique_ptr<Pass> unrollPass(Options options) {
@@ -82,6 +74,7 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
 
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
+bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
 TargetBackend::Wants wantsOf(Options options) {
@@ -201,7 +194,8 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
-      {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }},
+      {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); },
+       followsRouters},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},

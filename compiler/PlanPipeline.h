@@ -24,22 +24,20 @@ struct TrainingPhase {
   int64_t lastStep = 0;
 };
 
-struct CompileOptions {
-  BindingOptions binding;
-  Mode mode = Mode::Train;
-  int64_t accumulation = 1;
+struct CompileOptions : ProgramOptions {
+  CompileOptions() { mode = Mode::Train; }
+
   std::vector<TrainingPhase> phases; ///< one after the other, before `train`
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   AttentionForm attention = AttentionForm::Flash;
-  std::string precision = "fp32";     ///< a policy of passes/precision/Policy.h
   bool reducedReduction = false;      ///< partial sums may be in the type of the operands
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
   Target target = Target::named("cpu");
   int64_t sideMultiprocessors = 0;    ///< see hydra-assign-streams; 0: all
-  unsigned level = 2;         ///< 0: only what is needed; 1: and simplification; 2: everything
+  int64_t level = 2;          ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled; ///< pass names
   CompilePhase until = CompilePhase::Plan;
 };

@@ -24,6 +24,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
   let options = [
     Option<"preset", "preset", "std::string", "", "name of a preset of the model">,
     ListOption<"set", "set", "std::string", "NAME=VALUE: gives a symbol a value">,
+    Option<"staticRouting", "static-routing", "bool", "false", "every choice that can be 'static' is, unless set says otherwise">,
     ListOption<"programs", "programs", "std::string", "NAME[@ROLE]:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,

@@ -77,6 +77,20 @@ void endWithProblem(void *, const char *why, bool) {
   std::_Exit(1);
 }
 
+/// No library can change what the flags of a category say.
+void forget(const cl::OptionCategory &category) {
+  SmallVector<cl::Option *> own;
+  auto add = [&](cl::Option *option) {
+    if (is_contained(option->Categories, &category))
+      own.push_back(option);
+  };
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    add(option);
+  for_each(cl::SubCommand::getTopLevel().PositionalOpts, add);
+  for (cl::Option *option : own)
+    option->removeArgument();
+}
+
 } // namespace
 
 void printProblem(const Twine &message) {
@@ -92,7 +106,9 @@ void printOutput(StringRef text) {
     support::fail("cannot write to standard output: {}", error.message());
 }
 
-bool rejectValue(const cl::Option &option, StringRef text, StringRef expected) {
+bool rejectValue(cl::Option &option, StringRef text, StringRef expected) {
+  if (state().program.empty()) // a tool whose flags another parser reads
+    return option.error("'" + text + "' is not " + expected);
   if (state().badValue.empty())
     state().badValue = ((option.ArgStr.size() > 1 ? "--" : "-") + option.ArgStr + " is '" + text +
                         "'; expected " + expected)
@@ -135,8 +151,11 @@ bool parseCommandLine(int argc, const char *const *argv, StringRef overview,
   }
   std::string text;
   raw_string_ostream out(text);
-  if (cl::ParseCommandLineOptions(argc, argv, overview, &out))
+  if (cl::ParseCommandLineOptions(argc, argv, overview, &out)) {
+    for (const cl::OptionCategory *category : categories)
+      forget(*category);
     return true;
+  }
   if (!state().badValue.empty())
     printProblem(state().badValue);
   else if (!text.empty()) // empty: an option has said it

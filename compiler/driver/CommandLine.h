@@ -13,7 +13,8 @@ namespace hydra {
 /// Registers MLIR's own flags (--mlir-print-ir-after-all, --mlir-timing, …), hides every flag of
 /// LLVM's libraries that is not in one of `categories`, and parses. False after one line on stderr
 /// that names the first mistake: `hydra-opt: unknown flag '--presett'; did you mean '--preset'?`.
-/// `--help` ends the program.
+/// `--help` ends the program. What the flags say stays as it is from then on: libraries that parse
+/// flags of their own, as the linker of kernels does, reset all that they know of.
 bool parseCommandLine(int argc, const char *const *argv, llvm::StringRef overview,
                       llvm::ArrayRef<const llvm::cl::OptionCategory *> categories);
 
@@ -23,8 +24,8 @@ void printProblem(const llvm::Twine &message);
 /// Prints to standard output. Throws support::Error when that takes no more.
 void printOutput(llvm::StringRef text);
 
-/// Notes that an option cannot be `text`; returns true, as the `parse` of an option does then.
-bool rejectValue(const llvm::cl::Option &option, llvm::StringRef text, llvm::StringRef expected);
+/// Says that an option cannot be `text`; returns true, as the `parse` of an option does then.
+bool rejectValue(llvm::cl::Option &option, llvm::StringRef text, llvm::StringRef expected);
 
 // An option takes the `parse` of its parser class, which hides that of the base.
 // NOLINTBEGIN(bugprone-derived-method-shadowing-base-method)
@@ -42,7 +43,10 @@ template <int64_t Least, int64_t Most> struct IntegerParser : llvm::cl::parser<l
   }
 };
 template <int64_t Least, int64_t Most = std::numeric_limits<int64_t>::max()>
-using IntegerOption = llvm::cl::opt<long long, false, IntegerParser<Least, Most>>;
+using IntegerOption = llvm::cl::opt<int64_t, false, IntegerParser<Least, Most>>;
+/// The same for a flag whose value is a variable elsewhere: `cl::location`.
+template <int64_t Least, int64_t Most = std::numeric_limits<int64_t>::max()>
+using BoundInteger = llvm::cl::opt<int64_t, true, IntegerParser<Least, Most>>;
 
 /// Numbers of steps, which doubles count exactly.
 inline constexpr int64_t kMostSteps = int64_t{1} << 52;
@@ -63,6 +67,7 @@ template <typename Value> struct ChoiceParser : llvm::cl::parser<Value> {
   }
 };
 template <typename Value> using ChoiceOption = llvm::cl::opt<Value, false, ChoiceParser<Value>>;
+template <typename Value> using BoundChoice = llvm::cl::opt<Value, true, ChoiceParser<Value>>;
 
 /// A flag that is given or not; scripts may write `=true` or `=false`.
 struct SwitchParser : llvm::cl::parser<bool> {
@@ -73,6 +78,7 @@ struct SwitchParser : llvm::cl::parser<bool> {
   }
 };
 using SwitchOption = llvm::cl::opt<bool, false, SwitchParser>;
+using BoundSwitch = llvm::cl::opt<bool, true, SwitchParser>;
 
 /// The value of a flag: an unsigned 64-bit number.
 struct SeedParser : llvm::cl::parser<unsigned long long> {

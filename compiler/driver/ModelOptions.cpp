@@ -1,6 +1,8 @@
 // The flags that every tool taking a model has.
 #include "compiler/driver/ModelOptions.h"
 
+#include "passes/precision/Policy.h"
+
 using namespace llvm;
 
 namespace hydra {
@@ -9,45 +11,64 @@ StringRef modeName(Mode mode) {
   return mode == Mode::Forward ? "forward" : mode == Mode::Grad ? "grad" : "train";
 }
 
-ModelOptions::ModelOptions(StringRef modeDefault)
-    : category("Model"), file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
-      preset("preset", cl::value_desc("NAME"), cl::cat(category),
+StringRef routingName(Routing routing) {
+  return routing == Routing::Dynamic ? "dynamic" : routing == Routing::Masked ? "masked" : "static";
+}
+
+BindingFlags::BindingFlags(BindingOptions &binding)
+    : category("Model"),
+      preset("preset", cl::value_desc("NAME"), cl::cat(category), cl::location(binding.preset),
              cl::desc("a preset of the model (default: none)")),
       set("set", cl::value_desc("NAME=VALUE,..."), cl::cat(category), cl::CommaSeparated,
+          cl::location(binding.settings),
           cl::desc("values of symbols, over the preset's; repeatable (default: none)")),
-      batch("batch", cl::value_desc("B"), cl::cat(category), cl::init(0),
+      batch("batch", cl::value_desc("B"), cl::cat(category), cl::location(binding.batch),
             cl::desc("sequences at a time: the entry dimension B (default: none)")),
-      seq("seq", cl::value_desc("S"), cl::cat(category), cl::init(0),
+      seq("seq", cl::value_desc("S"), cl::cat(category), cl::location(binding.seq),
           cl::desc("tokens in a sequence: the entry dimension S (default: none)")),
-      mode("mode", cl::cat(category), cl::init(Mode::Forward),
+      routing(
+          "routing", cl::cat(category), cl::location(binding.routing),
+          cl::desc("how work follows what routers of the model say (default: dynamic)"),
+          cl::values(clEnumValN(Routing::Dynamic, "dynamic",
+                                "work on gathered rows follows their number, on the device"),
+                     clEnumValN(Routing::Masked, "masked", "the same values by work on all rows"),
+                     clEnumValN(Routing::Static, "static",
+                                "soft routing of all rows: every choice of the model that can "
+                                "be 'static' is, unless --set says otherwise; another "
+                                "gradient"))) {}
+
+bool BindingFlags::given() const {
+  return preset.getNumOccurrences() + set.getNumOccurrences() + batch.getNumOccurrences() +
+             seq.getNumOccurrences() + routing.getNumOccurrences() >
+         0;
+}
+
+ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault)
+    : BindingFlags(program.binding),
+      file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
+      mode("mode", cl::cat(category), cl::location(program.mode),
            cl::values(clEnumValN(Mode::Forward, "forward", "the results of the entry"),
                       clEnumValN(Mode::Grad, "grad", "the loss and all gradients"),
                       clEnumValN(Mode::Train, "train", "updates of all parameters"))),
-      accum("accum", cl::value_desc("N"), cl::cat(category), cl::init(1),
+      accum("accum", cl::value_desc("N"), cl::cat(category), cl::location(program.accumulation),
             cl::desc("micro-batches per update in --mode=train (default: 1)")),
+      precision(
+          "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16"), cl::cat(category),
+          cl::location(program.precision),
+          cl::desc("what numbers are held in: f32; matmuls and attention of bf16 numbers, the "
+                   "rest f32; parameters and optimizer state in bf16 too (default: fp32)")),
       dumpPasses("dump-passes", cl::value_desc("DIR"), cl::cat(category),
                  cl::desc("write the program after each pass to DIR/NN-pass.mlir (default: off)")),
       modeHelp(("what the program computes (default: " + modeDefault + ")").str()) {
   mode.setDescription(modeHelp);
 }
 
-std::optional<Mode> ModelOptions::givenMode() const {
-  return mode.getNumOccurrences() > 0 ? std::optional<Mode>(mode.getValue()) : std::nullopt;
-}
-
-bool ModelOptions::bindingGiven() const {
-  return preset.getNumOccurrences() + set.getNumOccurrences() + batch.getNumOccurrences() +
-             seq.getNumOccurrences() >
-         0;
-}
-
-BindingOptions ModelOptions::binding() const {
-  BindingOptions options;
-  options.preset = preset;
-  options.settings.assign(set.begin(), set.end());
-  options.batch = batch;
-  options.seq = seq;
-  return options;
+bool ModelOptions::PrecisionParser::parse(cl::Option &option, StringRef, StringRef text,
+                                          std::string &value) {
+  if (!precisionPolicy(text))
+    return rejectValue(option, text, precisionPolicyNames());
+  value = text.str();
+  return false;
 }
 
 } // namespace hydra

@@ -1,36 +1,55 @@
-// The flags that every tool taking a model has: which model, bound how, extended to what.
+// The flags that every tool taking a model has: which model, bound how, extended to what, in which
+// numbers. They are bound to the options that passes are made from.
 #pragma once
 
 #include "compiler/Pipelines.h"
 #include "compiler/driver/CommandLine.h"
 
-#include <optional>
 #include <string>
 
 namespace hydra {
 
 /// `forward`, `grad`, `train`.
 llvm::StringRef modeName(Mode mode);
+/// `dynamic`, `masked`, `static`.
+llvm::StringRef routingName(Routing routing);
 
-/// Lives in main from before parseCommandLine to the end.
-struct ModelOptions {
-  /// `modeDefault` is what `--help` says about a missing `--mode`.
-  explicit ModelOptions(llvm::StringRef modeDefault);
+/// The flags of `hydra-bind`. Lives in main from before flags are parsed to the end, as does what
+/// they are bound to.
+class BindingFlags {
+public:
+  explicit BindingFlags(BindingOptions &binding);
+
+  /// Whether any of them is given.
+  bool given() const;
 
   llvm::cl::OptionCategory category;
-  llvm::cl::opt<std::string> file;
-  llvm::cl::opt<std::string> preset;
-  llvm::cl::list<std::string> set;
-  IntegerOption<1> batch, seq;
-  ChoiceOption<Mode> mode;
-  IntegerOption<1, std::numeric_limits<int32_t>::max()> accum;
-  llvm::cl::opt<std::string> dumpPasses;
 
-  /// `--mode`, if given.
-  std::optional<Mode> givenMode() const;
-  /// Whether any flag says how to bind.
-  bool bindingGiven() const;
-  BindingOptions binding() const;
+private:
+  llvm::cl::opt<std::string, true> preset;
+  llvm::cl::list<std::string, std::vector<std::string>> set;
+  BoundInteger<1> batch, seq;
+  BoundChoice<Routing> routing;
+};
+
+/// The same with the model and what becomes of it.
+class ModelOptions : public BindingFlags {
+public:
+  /// `modeDefault` is what `--help` says about a missing `--mode`.
+  ModelOptions(ProgramOptions &program, llvm::StringRef modeDefault);
+
+  llvm::cl::opt<std::string> file;
+  BoundChoice<Mode> mode;
+  BoundInteger<1, std::numeric_limits<int32_t>::max()> accum;
+
+  /// A policy of hydra-mixed-precision.
+  struct PrecisionParser : llvm::cl::parser<std::string> {
+    using parser::parser;
+    bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text,
+               std::string &value);
+  };
+  llvm::cl::opt<std::string, true, PrecisionParser> precision;
+  llvm::cl::opt<std::string> dumpPasses;
 
 private:
   std::string modeHelp;

@@ -34,7 +34,10 @@ private:
     scans.loopsFrom = loopsFrom;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
-    SmallVector<std::string> given(set.begin(), set.end());
+    SmallVector<std::string> given;
+    if (staticRouting && failed(addStaticChoices(given)))
+      return failure();
+    llvm::append_range(given, set); // comes later and wins
     if (batch != 0)
       given.push_back("B=" + std::to_string(batch));
     if (seq != 0)
@@ -51,6 +54,19 @@ private:
         return failure();
     finish();
     return success();
+  }
+
+  /// `CHOICE=static` for every choice of the model that can be that.
+  LogicalResult addStaticChoices(SmallVectorImpl<std::string> &given) {
+    for (SymbolsOp symbols : model.getBody().getOps<SymbolsOp>())
+      for (auto [name, options] : llvm::zip(symbols.getNames(), symbols.getOptions()))
+        if (auto list = dyn_cast<ArrayAttr>(options);
+            list && llvm::is_contained(list.getAsValueRange<StringAttr>(), "static"))
+          given.push_back((cast<StringAttr>(name).getValue() + "=static").str());
+    if (!given.empty())
+      return success();
+    return model.emitOpError() << "@" << model.getSymName()
+                               << " has no choice that can be 'static', which routing is to be";
   }
 
   //===-- Declarations ----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 // hydra-interpret: the oracle. Evaluates a program of a model in float64, operation by operation.
 #include "compiler/driver/Driver.h"
 #include "compiler/driver/NamedFiles.h"
+#include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 #include "tools/hydra-interpret/Values.h"
@@ -28,7 +29,9 @@ constexpr llvm::StringLiteral kOverview =
     "or\n"
     "the text after any pass (--dump-passes): what was done to it is not done again.\n";
 
-struct Options : ModelOptions {
+struct Options {
+  ProgramOptions program;
+  ModelOptions model{program, "forward, or what passes have made of the entry"};
   cl::OptionCategory own{"Evaluation"};
   cl::opt<std::string> entry{"entry", cl::value_desc("NAME"), cl::cat(own),
                              cl::desc("what to evaluate (default: loss, or the first entry)")};
@@ -55,13 +58,11 @@ struct Options : ModelOptions {
           "a number that the model takes every step: 0 for so many steps, then VALUE, over so many "
           "steps by so many levels; repeatable (default: what the model says)")};
 
-  Options() : ModelOptions("forward, or what passes have made of the entry") {}
-
   /// The first given flag that has a meaning in training only; null if there is none.
   const cl::Option *trainingFlag() const {
     for (const cl::Option *o :
          {static_cast<const cl::Option *>(&steps), static_cast<const cl::Option *>(&lr),
-          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&accum)})
+          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum)})
       if (o->getNumOccurrences() > 0)
         return o;
     return nullptr;
@@ -71,10 +72,10 @@ struct Options : ModelOptions {
 /// One run of the tool, from the model file to the results.
 class Interpretation {
 public:
-  explicit Interpretation(const Options &options) : options(options), driver(options) {}
+  explicit Interpretation(const Options &options) : options(options), driver(options.model) {}
 
   LogicalResult run() {
-    checkOutputs({{"the model", options.file}, {"--inputs", options.inputs}},
+    checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
                  {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
         failed(compile()) || failed(giveValues()))
@@ -123,8 +124,9 @@ private:
   }
 
   LogicalResult chooseMode() {
-    std::optional<Mode> given = options.givenMode(), stage = stageMode();
-    mode = given ? *given : stage.value_or(Mode::Forward);
+    std::optional<Mode> stage = stageMode();
+    mode = options.model.mode.getNumOccurrences() > 0 ? options.program.mode
+                                                      : stage.value_or(Mode::Forward);
     StringRef name = entry.getSymName();
     if (stage && mode < *stage) {
       return entry.emitError() << "entry @" << name << " is a " << *entry.getStage()
@@ -144,18 +146,20 @@ private:
                                << " counts the labels of a training step; expected what trains, "
                                   "an accumulate program";
     }
-    if (entry.getStage() == "accumulate" && options.accum.getNumOccurrences() == 0) {
+    if (entry.getStage() == "accumulate" && options.model.accum.getNumOccurrences() == 0) {
       return entry.emitError() << "entry @" << name
                                << " is a part of an update; say with "
                                   "--accum=N how many micro-batches it was made for";
     }
-    if (entry.getStage() == "train" && options.accum > 1)
+    if (entry.getStage() == "train" && options.program.accumulation > 1)
       return entry.emitError() << "entry @" << name
                                << " updates after every batch; expected --accum=1";
-    if (driver.model().isBound() && options.bindingGiven()) {
+    if (driver.model().isBound() &&
+        (options.model.given() || options.model.precision.getNumOccurrences() > 0)) {
       return driver.model().emitError()
              << "model @" << driver.model().getSymName()
-             << " is bound already; --preset, --set, --batch and --seq are for templates";
+             << " is bound already; --preset, --set, --batch, --seq, --routing and --precision are "
+                "for templates";
     }
     return success();
   }
@@ -164,22 +168,26 @@ private:
   LogicalResult compile() {
     std::string name = entry.getSymName().str();
     auto stage = entry.getStage();
+    const PrecisionPolicy &policy = *precisionPolicy(options.program.precision);
     LogicalResult compiled = driver.run([&](OpPassManager &passes) {
       if (!driver.model().isBound()) {
-        BindingOptions binding = options.binding();
+        BindingOptions binding = options.program.binding;
         binding.programs = {name + ":" + name};
         buildForwardPipeline(passes, binding);
       } else if (!driver.model().getBody().getOps<StackOp>().empty()) {
         passes.addPass(createUnrollLayers());
       }
       if (!stage) {
-        buildTrainingPipeline(passes, mode, {name}, options.accum, /*clip=*/true);
+        buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
+                              policy.scalesLoss);
       } else if (*stage == "grad" && mode == Mode::Train) {
         OptimizerOptions optimizer;
         optimizer.programs = {name};
-        optimizer.accum = options.accum;
+        optimizer.accum = options.program.accumulation;
         passes.addPass(createOptimizer(optimizer));
       }
+      if (policy.format != support::DType::F32)
+        passes.addPass(createMixedPrecision({.policy = options.program.precision}));
     });
     if (failed(compiled))
       return failure();
@@ -274,16 +282,16 @@ private:
     RefTensor losses;
     for (int64_t n = 0; n <= options.steps; ++n) {
       const bool last = n == options.steps; // evaluated only
-      const int64_t batches = last ? 1 : options.accum;
+      const int64_t batches = last ? 1 : options.program.accumulation;
       losses.data.push_back(0.0);
       // What losses divide by is known before the first micro-batch; of one alone, its own labels.
-      for (int64_t i = 0; counter && i < options.accum; ++i) {
-        draw(n * options.accum + (last ? 0 : i));
+      for (int64_t i = 0; counter && i < options.program.accumulation; ++i) {
+        draw(n * options.program.accumulation + (last ? 0 : i));
         if (failed(run(counter)))
           return failure();
       }
       for (int64_t i = 0; i < batches; ++i) {
-        draw(n * options.accum + i);
+        draw(n * options.program.accumulation + i);
         FailureOr<TensorMap> step = interpret(programs.front(), values, {options.round});
         if (failed(step))
           return failure();
@@ -389,7 +397,7 @@ private:
 
 int main(int argc, char **argv) {
   static Options options;
-  if (!parseCommandLine(argc, argv, kOverview, {&options.category, &options.own}))
+  if (!parseCommandLine(argc, argv, kOverview, {&options.model.category, &options.own}))
     return 1;
   try {
     return succeeded(Interpretation(options).run()) ? 0 : 1;

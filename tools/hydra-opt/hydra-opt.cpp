@@ -1,5 +1,6 @@
-// hydra-opt: runs any pass or pipeline over any .mlir file, as mlir-opt does.
-#include "compiler/Pipelines.h"
+// hydra-opt: runs any pass or pipeline over any .mlir file, as mlir-opt does. With flags that bind a
+// model, hydra-bind comes first.
+#include "compiler/driver/ModelOptions.h"
 #include "compiler/driver/ModelText.h"
 #include "runtime/support/StandardStreams.h"
 
@@ -10,6 +11,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <atomic>
+#include <optional>
 #include <string>
 
 using namespace mlir;
@@ -26,8 +28,15 @@ void countErrors(MLIRContext *context, hydra::HydraDialect *) {
   });
 }
 
-LogicalResult run(const std::string &input, const std::string &output, DialectRegistry &registry) {
-  const MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+LogicalResult run(const std::string &input, const std::string &output, DialectRegistry &registry,
+                  std::optional<hydra::BindingOptions> binding) {
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  const MlirOptMainConfig given = config;
+  config.setPassPipelineSetupFn([&](PassManager &passes) {
+    if (binding)
+      passes.addPass(hydra::createBind(hydra::bindOptions(*binding)));
+    return given.setupPassPipeline(passes);
+  });
   std::string text, problem;
   if (config.shouldShowDialects() || config.shouldListPasses())
     return MlirOptMain(llvm::outs(), llvm::MemoryBuffer::getMemBuffer(""), registry, config);
@@ -69,7 +78,10 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   hydra::registerEverything(registry);
   registry.addExtension(countErrors);
+  static hydra::BindingOptions binding;
+  static hydra::BindingFlags flags(binding);
   auto [input, output] =
       registerAndParseCLIOptions(argc, argv, "Hydra's passes over .mlir files", registry);
-  return asMainReturnCode(run(input, output, registry));
+  return asMainReturnCode(
+      run(input, output, registry, flags.given() ? std::optional(binding) : std::nullopt));
 }

@@ -1,0 +1,156 @@
+// From a model file to the plan.
+#include "tools/hydrac/Compile.h"
+
+#include "compiler/codegen/cuda/KernelCache.h"
+#include "compiler/driver/Driver.h"
+#include "compiler/emit/EmitPlan.h"
+#include "compiler/targets/TargetBackend.h"
+#include "passes/precision/Policy.h"
+#include "runtime/calls/CheckCalls.h"
+#include "runtime/plan/PlanFile.h"
+#include "runtime/report/Units.h"
+#include "runtime/support/Error.h"
+#include "tools/hydrac/Explain.h"
+#include "tools/hydrac/Reports.h"
+
+#include <fmt/ranges.h>
+
+using namespace mlir;
+
+namespace hydra {
+
+/// What a plan says of its origin, before there is code.
+static EmitOptions emitOptions(const HydracOptions &options, const CompileOptions &compile) {
+  EmitOptions emit;
+  emit.producer = "hydrac 0.1";
+  emit.modelFile = options.model.file;
+  emit.precision = compile.precision;
+  emit.mode = modeName(compile.mode).str();
+  emit.target = compile.target;
+  emit.schedules = options.schedules();
+  emit.phases = compile.phases;
+  emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
+  emit.options = {{"mode", emit.mode},
+                  {"target", options.target},
+                  {"O", std::to_string(compile.level)},
+                  {"accum", std::to_string(compile.accumulation)},
+                  {"clip", compile.clip ? "true" : "false"},
+                  {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
+                  {"recompute", options.recompute},
+                  {"scan-checkpoint", std::to_string(compile.scanCheckpoint)},
+                  {"routing", routingName(compile.binding.routing).str()},
+                  {"side-multiprocessors", std::to_string(compile.sideMultiprocessors)},
+                  {"ce-chunk", std::to_string(compile.ceChunk)}};
+  if (compile.reducedReduction)
+    emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
+  for (const std::string &name : options.disabled)
+    emit.options.emplace_back("disable-pass", name);
+  return emit;
+}
+
+static plan::PlanModuleOp planOf(ModuleOp module) {
+  return *module.getOps<plan::PlanModuleOp>().begin();
+}
+
+static void writeText(const std::string &path, ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  if (path == "-")
+    printOutput(text);
+  else
+    writeFile(path, text);
+}
+
+static LogicalResult explain(const HydracOptions &options) {
+  return printExplanation(
+      [&](const std::string &without) -> FailureOr<std::unique_ptr<planfile::PlanT>> {
+        Driver driver(options.model);
+        if (failed(driver.load()))
+          return failure();
+        CompileOptions compile = options.compileOptions(driver.model());
+        if (!without.empty())
+          compile.disabled.insert(without);
+        std::vector<std::string> passes;
+        if (failed(driver.run(
+                [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
+          return failure();
+        EmitOptions emit = emitOptions(options, compile);
+        emit.passes = passes;
+        auto plan = emitPlan(planOf(driver.module()), emit);
+        if (failed(plan) || failed(driver.verdict()))
+          return failure();
+        options.checkScalars(**plan);
+        return plan;
+      });
+}
+
+/// Throws Error for a plan that its target has no memory for.
+static void checkFits(const HydracOptions &options, const CompileOptions &compile,
+                      const planfile::PlanT &plan) {
+  uint64_t needed = 0;
+  for (const auto &segment : plan.segments)
+    needed += segment.size();
+  const uint64_t there = compile.target.memoryBytes;
+  if (needed <= there || options.allowOversize)
+    return;
+  std::vector<std::string> helps = {"a smaller --batch or --seq"};
+  if (compile.mode != Mode::Forward && compile.replayEvery == 0)
+    helps.emplace_back("--recompute=every=1");
+  if (!precisionPolicy(compile.precision)->holdsValues())
+    helps.emplace_back("--precision=bf16");
+  helps.emplace_back("or --allow-oversize, to write it all the same");
+  support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",
+                report::bytesText(needed), report::bytesText(needed - there),
+                report::bytesText(there), compile.target.name, fmt::join(helps, ", "));
+}
+
+LogicalResult compile(const HydracOptions &options) {
+  options.check();
+  if (options.explain)
+    return explain(options);
+  Driver driver(options.model, options.timing);
+  if (failed(driver.load()))
+    return failure();
+  CompileOptions compile = options.compileOptions(driver.model());
+  std::vector<std::string> passes;
+  if (failed(driver.run(
+          [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
+    return failure();
+  if (options.until.getNumOccurrences() > 0) {
+    writeText(options.output.getNumOccurrences() ? options.output.getValue() : "-",
+              driver.module());
+    return success();
+  }
+  plan::PlanModuleOp module = planOf(driver.module());
+  EmitOptions emit = emitOptions(options, compile);
+  emit.passes = passes;
+  auto outline = emitPlan(module, emit);
+  if (failed(outline) || failed(driver.verdict()))
+    return failure();
+  options.checkScalars(**outline);
+  printReports(options, **outline);
+  if (options.reports() && options.output.getNumOccurrences() == 0)
+    return success();
+  checkFits(options, compile, **outline);
+  std::string cache = options.kernelCache;
+  if (!isGiven(options.kernelCache))
+    cache = cuda::KernelCache::defaultDirectory();
+  TimingScope scope = driver.time("Code generation");
+  FailureOr<CompiledKernels> kernels =
+      TargetBackend::named(compile.target.kind)
+          .compileKernels(module, compile.target, {.cache = cache});
+  if (failed(kernels))
+    return failure();
+  emit.code = std::move(*kernels);
+  auto content = emitPlan(module, emit);
+  if (failed(content) || failed(driver.verdict()))
+    return failure();
+  const runtime::PlanFile plan =
+      runtime::PlanFile::parse(runtime::encodePlan(**content), options.output.getValue());
+  runtime::checkCalls(plan.plan()); // what an executor would refuse is not written
+  runtime::writePlan(options.output.getValue(), plan);
+  return success();
+}
+
+} // namespace hydra

@@ -1,0 +1,12 @@
+// From a model file to the plan, its reports, or the text of a phase.
+#pragma once
+
+#include "tools/hydrac/Options.h"
+
+namespace hydra {
+
+/// Does what the flags ask for. Reports what is wrong with the model; throws support::Error for
+/// what is wrong with flags, files or the target.
+llvm::LogicalResult compile(const HydracOptions &options);
+
+} // namespace hydra

@@ -1,0 +1,209 @@
+// The flags of hydrac: what they mean together, and for a model.
+#include "tools/hydrac/Options.h"
+
+#include "compiler/driver/NamedFiles.h"
+#include "passes/precision/Policy.h"
+#include "runtime/plan/Schedule.h"
+#include "runtime/support/Error.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+/// Throws Error for anything that --recompute does not take.
+static void readRecompute(StringRef text, CompileOptions &compile) {
+  const std::string whole = text.str();
+  auto readEvery = [&](StringRef number) {
+    if (number.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
+      support::fail("--recompute=every={}: expected a positive integer", number.str());
+  };
+  if (text.consume_front("every="))
+    return readEvery(text);
+  if (text.consume_front("rowwise,every=")) {
+    readEvery(text);
+    text = "rowwise";
+  }
+  if (text != "none" && text != "light" && text != "rowwise")
+    support::fail("--recompute is '{}'; expected none, light, rowwise, every=N or rowwise,every=N",
+                  whole);
+  compile.recompute = text == "none"    ? Recomputation::None
+                      : text == "light" ? Recomputation::Light
+                                        : Recomputation::Rowwise;
+}
+
+/// The programs of --phase, each from the entry `loss`. Throws Error for what is no phase.
+static void readPhases(const HydracOptions &options, CompileOptions &compile) {
+  int64_t last = 0;
+  for (const std::string &text : options.phases) {
+    auto [steps, choices] = StringRef(text).split(':');
+    int64_t count = 0;
+    if (steps.getAsInteger(10, count) || count < 1 || count > kMostSteps - last || choices.empty())
+      support::fail("--phase is '{}'; expected STEPS:SETTING, such as 1000:mod=dense", text);
+    if (compile.mode != Mode::Train)
+      support::fail("--phase is for --mode=train");
+    std::string settings = choices.str();
+    std::replace(settings.begin(), settings.end(), ',', ':'); // as hydra-bind has it
+    last += count;
+    const std::string number = std::to_string(compile.phases.size() + 1);
+    compile.phases.push_back({"train." + number, last});
+    compile.binding.programs.push_back("train." + number + ":loss:" + settings);
+  }
+}
+
+/// Entries whose names say what a run does with them, as hydra-bind has it.
+static StringRef roleOf(StringRef program) {
+  return program == "logits" ? "@generate" : program == "eval" ? "@eval" : "";
+}
+
+CompileOptions HydracOptions::compileOptions(ModelOp source) const {
+  CompileOptions compile = this->compile;
+  compile.target = Target::named(target);
+  if (const std::string_view format = support::irName(precisionPolicy(compile.precision)->format);
+      !compile.target.matmulFlops.contains(std::string(format)))
+    support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
+                  compile.target.name, format);
+  compile.clip = !noClip;
+  readRecompute(recompute, compile);
+  for (const std::string &name : disabled)
+    compile.disabled.insert(name);
+  bool train = compile.mode == Mode::Train;
+  if (compile.mode == Mode::Grad)
+    compile.binding.programs = {"loss:loss"};
+  else if (train) {
+    auto loss = source.lookupSymbol<EntryOp>("loss");
+    if (loss && !loss.getReturn().getUpdated().empty() && !source.lookupSymbol<EntryOp>("eval"))
+      support::fail(
+          "--mode=train: @loss gives state new values, which a measurement must not; the model "
+          "needs an entry @eval that does not");
+    compile.binding.programs = {
+        "train:loss", source.lookupSymbol<EntryOp>("eval") ? "eval@eval:eval" : "eval@eval:loss"};
+  }
+  readPhases(*this, compile);
+  llvm::StringSet<> given;
+  for (const std::string &text : programs) {
+    std::string program = text;
+    std::replace(program.begin(), program.end(), ',', ':'); // as hydra-bind has it
+    auto [name, rest] = StringRef(program).split(':');
+    given.insert(name);
+    compile.binding.programs.push_back((name + roleOf(name) + ":" + rest).str());
+  }
+  for (EntryOp entry : source.getBody().getOps<EntryOp>()) {
+    StringRef name = entry.getSymName();
+    bool generates = train && name == "logits"; // one sequence at a time
+    if ((compile.mode == Mode::Forward || generates) && !given.contains(name))
+      compile.binding.programs.push_back(
+          (name + roleOf(name) + ":" + name + (generates ? ":B=1" : "")).str());
+  }
+  if (compile.binding.programs.empty())
+    support::fail("{}: the model has no entry, which would be a program", model.file.getValue());
+  return compile;
+}
+
+static std::vector<runtime::NamedSchedule> givenScalars(const HydracOptions &options) {
+  return runtime::parseSchedules({options.scalars.begin(), options.scalars.end()});
+}
+
+std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
+  planfile::ScheduleT rate;
+  rate.kind = schedule;
+  rate.peak = lr;
+  rate.floor = minLr;
+  rate.first = 1; // so that the first step of a warm-up moves
+  rate.warmup_steps = warmup;
+  rate.stable_steps = schedule == planfile::ScheduleKind::wsd ? stable : 0;
+  rate.total_steps = scheduleSteps;
+  const int64_t before = runtime::stepsBeforeDecay(rate);
+  if (runtime::decays(rate.kind) && rate.total_steps != 0 && rate.total_steps < before)
+    support::fail("--schedule-steps is {}, but the decay begins after {} steps", rate.total_steps,
+                  before);
+  planfile::ScheduleT norm;
+  norm.peak = clip;
+  std::map<std::string, planfile::ScheduleT> all;
+  if (compile.mode == Mode::Train)
+    all = {{"lr", rate}, {"clip", norm}};
+  for (const runtime::NamedSchedule &given : givenScalars(*this))
+    all[given.name] = given.schedule;
+  return all;
+}
+
+void HydracOptions::checkScalars(const planfile::PlanT &plan) const {
+  std::string names;
+  for (const auto &scalar : plan.scalars)
+    names += (names.empty() ? "" : ", ") + scalar->name;
+  for (const runtime::NamedSchedule &given : givenScalars(*this))
+    if (llvm::none_of(plan.scalars, [&](const auto &s) { return s->name == given.name; }))
+      support::fail("--scalar: no program of the plan takes '{}'{}", given.name,
+                    names.empty() ? "" : "; they take " + names);
+}
+
+/// Throws Error for a name that is no pass, or one that cannot be left out.
+static void checkDisabled(const HydracOptions &options) {
+  std::vector<PassEntry> passes = pipelinePasses();
+  for (const std::string &name : options.disabled) {
+    auto it = llvm::find_if(passes, [&](const PassEntry &p) { return p.name == name; });
+    if (it == passes.end())
+      support::fail("--disable-pass: there is no pass '{}'; see --list-passes", name);
+    if (it->required)
+      support::fail("--disable-pass: '{}' is needed to make a plan", name);
+  }
+}
+
+/// Throws Error where a flag asks for what -O or --disable-pass takes away.
+static void checkPassFlags(const HydracOptions &options) {
+  auto needs = [&](const std::string &flag, const std::string &pass, int64_t level) {
+    if (options.compile.level < level)
+      support::fail("{} needs {}, which -O{} leaves out", flag, pass, options.compile.level);
+    if (llvm::is_contained(options.disabled, pass))
+      support::fail("{} needs {}, which --disable-pass leaves out", flag, pass);
+  };
+  if (options.recompute.getNumOccurrences() > 0 && options.recompute != "none")
+    needs("--recompute=" + options.recompute.getValue(), kRecomputePass.str(), 2);
+  if (options.compile.scanCheckpoint > 1)
+    needs("--scan-checkpoint", "hydra-nest-loops", 0);
+  if (options.compile.attention == AttentionForm::Naive)
+    needs("--attention=naive", "hydra-decompose-attention", 0);
+}
+
+/// Throws Error for a report in a format that does not exist, before any work.
+static void checkReports(const HydracOptions &options) {
+  for (auto [flag, format] : {std::pair("memory-report", &options.memoryReport),
+                              std::pair("cost-report", &options.costReport)})
+    if (isGiven(*format) && !format->empty() && *format != "json")
+      support::fail("--{} is '{}'; expected json or nothing", flag, format->getValue());
+  StringRef timeline = options.memoryTimeline.getValue();
+  if (!timeline.empty() && !timeline.ends_with(".csv") && !timeline.ends_with(".json"))
+    support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
+}
+
+bool HydracOptions::reports() const {
+  return isGiven(memoryReport) || isGiven(costReport) || !memoryTimeline.empty();
+}
+
+/// Throws Error where a file would be written over one that is read, or over another.
+static void checkFiles(const HydracOptions &options) {
+  const bool written =
+      options.output.getNumOccurrences() > 0 ||
+      !(options.reports() || options.explain || options.until.getNumOccurrences() > 0);
+  const std::string none;
+  const bool described = StringRef(options.target.getValue()).ends_with(".json");
+  checkOutputs({{"the model", options.model.file},
+                {"--target", described ? options.target.getValue() : none}},
+               {{"-o", written ? options.output.getValue() : none},
+                {"--memory-timeline", options.memoryTimeline}});
+}
+
+void HydracOptions::check() const {
+  Target::named(target);
+  checkDisabled(*this);
+  checkReports(*this);
+  if (compile.reducedReduction &&
+      precisionPolicy(compile.precision)->format != support::DType::BF16)
+    support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");
+  if (noClip && clip > 0)
+    support::fail("--clip and --no-clip exclude each other");
+  checkPassFlags(*this);
+  givenScalars(*this);
+  checkFiles(*this);
+}
+
+} // namespace hydra

@@ -1,0 +1,164 @@
+// The flags of hydrac, bound to the options of the compilation.
+#pragma once
+
+#include "compiler/PlanPipeline.h"
+#include "compiler/driver/ModelOptions.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <map>
+
+namespace hydra {
+
+namespace cl = llvm::cl;
+
+/// Lives in main from before parseCommandLine to the end.
+struct HydracOptions {
+  CompileOptions compile;
+  ModelOptions model{compile, "train"};
+  cl::OptionCategory &category = model.category;
+
+  cl::opt<std::string> output{"o", cl::value_desc("FILE"), cl::cat(category),
+                              cl::desc("where the plan goes (default: plan.fb; with a report: "
+                                       "no plan)"),
+                              cl::init("plan.fb")};
+  cl::opt<std::string> target{
+      "target", cl::value_desc("NAME|FILE.json"), cl::cat(category),
+      cl::desc(
+          "what the plan is for: cpu (this machine), x86-64-v3, x86-64-v4, h200, rtx5090, or a "
+          "description (default: cpu)"),
+      cl::init("cpu")};
+  BoundChoice<CompilePhase> until{
+      "compile-to", cl::cat(category), cl::location(compile.until),
+      cl::desc("stop after a phase and write the program as text (default: compile to the end)"),
+      cl::values(
+          clEnumValN(CompilePhase::Bind, "bind", "static types, straight-line layers"),
+          clEnumValN(CompilePhase::Differentiate, "differentiate", "backward pass and updates"),
+          clEnumValN(CompilePhase::Group, "group", "groups of row-wise operations"),
+          clEnumValN(CompilePhase::Place, "place", "views, copies and order"),
+          clEnumValN(CompilePhase::Plan, "plan", "buffers, steps and offsets"))};
+  cl::list<std::string> disabled{"disable-pass", cl::value_desc("NAME,..."), cl::cat(category),
+                                 cl::CommaSeparated,
+                                 cl::desc("leave passes out (default: none); see --list-passes")};
+  SwitchOption listPasses{"list-passes", cl::cat(category),
+                          cl::desc("print all passes in order and end")};
+  BoundInteger<0, 2> level{"O",
+                           cl::Prefix,
+                           cl::value_desc("0|1|2"),
+                           cl::cat(category),
+                           cl::location(compile.level),
+                           cl::desc("0: only what is needed, 1: simplification and views, 2: "
+                                    "everything (default: 2)")};
+  SwitchOption noClip{"no-clip", cl::cat(category),
+                      cl::desc("leave the global norm of gradients out of the program; "
+                               "--clip is then impossible, here and in hydra-run")};
+  BoundSwitch reducedReduction{
+      "bf16-reduced-precision-reduction", cl::cat(category), cl::location(compile.reducedReduction),
+      cl::desc("matmuls of bf16 numbers may add partial sums in bf16 where the library then is "
+               "faster (default: sums in f32)")};
+  BoundChoice<AttentionForm> attention{
+      "attention", cl::cat(category), cl::location(compile.attention),
+      cl::desc("how attention is computed (default: flash)"),
+      cl::values(
+          clEnumValN(AttentionForm::Flash, "flash", "without ever holding the scores"),
+          clEnumValN(AttentionForm::Naive, "naive", "by matmuls and a softmax over all scores"))};
+  BoundInteger<0> sideMultiprocessors{
+      "side-multiprocessors", cl::value_desc("N"), cl::cat(category),
+      cl::location(compile.sideMultiprocessors),
+      cl::desc(
+          "for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
+          "backward pass, may count on; 0: all (default: 0)")};
+  BoundInteger<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category),
+                          cl::location(compile.ceChunk),
+                          cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold, "
+                                   "on a GPU 1 GiB (default: 0)")};
+  cl::opt<std::string> recompute{
+      "recompute", cl::value_desc("none|light|rowwise|[rowwise,]every=N"), cl::cat(category),
+      cl::init("light"),
+      cl::desc("what the backward pass makes again instead of keeping it: nothing; rotary "
+               "positions; also norms and gated activations, for some more traffic; all of each "
+               "N-th layer, for its forward pass once more, in the others rotary positions or as "
+               "rowwise does (default: light)")};
+  BoundInteger<1> scanCheckpoint{
+      "scan-checkpoint", cl::value_desc("K"), cl::cat(category),
+      cl::location(compile.scanCheckpoint),
+      cl::desc(
+          "keep what a scan carries for the backward pass only every K chunks, and carry it again "
+          "between (default: 1, all of it)")};
+  cl::list<std::string> programs{
+      "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
+      cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
+               "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
+  cl::list<std::string> phases{
+      "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
+      cl::desc(
+          "so many first steps of training with other choices and flags of the model, as a program "
+          "of its own; repeatable, one phase after the other (default: none)")};
+  cl::list<std::string> scalars{
+      "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"),
+      cl::cat(category),
+      cl::desc(
+          "a number that the model takes every step: 0 for so many steps, then VALUE, over so many "
+          "steps by so many levels; repeatable (default: what the model says)")};
+  ChoiceOption<planfile::ScheduleKind> schedule{
+      "schedule", cl::cat(category), cl::init(planfile::ScheduleKind::constant),
+      cl::desc("how the learning rate goes in --mode=train (default: constant)"),
+      cl::values(clEnumValN(planfile::ScheduleKind::constant, "constant", "the same at every step"),
+                 clEnumValN(planfile::ScheduleKind::linear, "linear", "constant after a warm-up"),
+                 clEnumValN(planfile::ScheduleKind::cosine, "cosine", "falls to --min-lr"),
+                 clEnumValN(planfile::ScheduleKind::wsd, "wsd",
+                            "stays for --stable steps, then falls to --min-lr"))};
+  MagnitudeOption lr{"lr", cl::value_desc("RATE"), cl::cat(category), cl::init(1e-3),
+                     cl::desc("largest learning rate (default: 0.001)")};
+  MagnitudeOption minLr{"min-lr", cl::value_desc("RATE"), cl::cat(category), cl::init(0.0),
+                        cl::desc("learning rate at the end of cosine and wsd (default: 0)")};
+  IntegerOption<0, kMostSteps> warmup{"warmup", cl::value_desc("N"), cl::cat(category), cl::init(0),
+                                      cl::desc("steps of linear warm-up (default: 0)")};
+  IntegerOption<0, kMostSteps> stable{
+      "stable", cl::value_desc("N"), cl::cat(category), cl::init(-1),
+      cl::desc("wsd: steps at the largest rate (default: 85% of those after "
+               "the warm-up)")};
+  IntegerOption<1, kMostSteps> scheduleSteps{
+      "schedule-steps", cl::value_desc("N"), cl::cat(category), cl::init(0),
+      cl::desc("last step of cosine and wsd (default: that of the "
+               "run)")};
+  MagnitudeOption clip{"clip", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
+                       cl::desc("bound of the global norm of gradients; 0: none (default: 0)")};
+  cl::opt<std::string> memoryReport{
+      "memory-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
+      cl::desc("print the peak of memory, what for, and the largest buffers, as text or JSON")};
+  cl::opt<std::string> memoryTimeline{
+      "memory-timeline", cl::value_desc("FILE.csv|FILE.json"), cl::cat(category),
+      cl::desc("write the live bytes of every block of every program (default: off)")};
+  cl::opt<std::string> costReport{
+      "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
+      cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
+  SwitchOption allowOversize{"allow-oversize", cl::cat(category),
+                             cl::desc("write a plan that does not fit the memory of its target")};
+  SwitchOption explain{"explain", cl::cat(category),
+                       cl::desc("print what steps, memory and predicted time would be without "
+                                "each pass, and end")};
+  cl::opt<std::string> kernelCache{
+      "kernel-cache", cl::value_desc("DIR"), cl::cat(category),
+      cl::desc("where compiled GPU kernels are kept; empty: nowhere (default: hydra in the user's "
+               "folder of caches)")};
+  SwitchOption timing{"timing", cl::cat(category), cl::desc("print where compile time went")};
+
+  /// Throws Error for flags that mean nothing, or not together, before any work.
+  void check() const;
+  /// What the flags ask for, with the programs that a model then has. Throws Error for what this
+  /// one cannot be.
+  CompileOptions compileOptions(ModelOp source) const;
+
+  /// Schedules of the scalars that the plan has.
+  std::map<std::string, planfile::ScheduleT> schedules() const;
+  /// Throws Error for a number given to a plan that takes none of that name.
+  void checkScalars(const planfile::PlanT &plan) const;
+
+  /// Whether reports of a plan are asked for.
+  bool reports() const;
+};
+
+/// Whether a report, which may be given a form, is asked for.
+inline bool isGiven(const cl::Option &flag) { return flag.getNumOccurrences() > 0; }
+
+} // namespace hydra
