@@ -3,6 +3,7 @@
 
 #include "dialects/hydra/Hydra.h"
 #include "dialects/plan/Plan.h"
+#include "passes/Statistics.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"

@@ -58,6 +58,8 @@ LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
   passes.addInstrumentation(createLocationCheck());
   if (!options.dumpPasses.empty())
     passes.addInstrumentation(createPassDump(options.dumpPasses, options.file));
+  if (statisticsAsked())
+    passes.addInstrumentation(createStatisticsReport());
   build(passes);
   LogicalResult result = passes.run(module());
   if (failed(result) && diagnostics.errors() == 0)

@@ -2,11 +2,14 @@
 #include "compiler/driver/PassInstruments.h"
 
 #include "compiler/driver/NamedFiles.h"
+#include "passes/Statistics.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -74,7 +77,37 @@ struct PassDump : PassInstrumentation {
   bool broken = false;
 };
 
+/// Below the head that MLIR prints, in the form of its own lines.
+struct StatisticsReport : PassInstrumentation {
+  ~StatisticsReport() override {
+    for (auto &[pass, text] : reports)
+      llvm::errs() << text;
+  }
+
+  void runAfterPass(Pass *pass, Operation *) override {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    forEachStatistic(pass, [&](const PassStatistic &statistic) {
+      if (text.empty())
+        out << pass->getArgument() << '\n';
+      out << "  (S) " << statistic.value() << ' ' << statistic.name << " - "
+          << statistic.description << '\n';
+    });
+    reports[pass] = std::move(text);
+  }
+
+  llvm::MapVector<Pass *, std::string> reports;
+};
+
 } // namespace
+
+std::unique_ptr<PassInstrumentation> createStatisticsReport() {
+  return std::make_unique<StatisticsReport>();
+}
+bool statisticsAsked() {
+  const llvm::cl::Option *flag = llvm::cl::getRegisteredOptions().lookup("mlir-pass-statistics");
+  return flag && flag->getNumOccurrences() > 0;
+}
 
 std::unique_ptr<PassInstrumentation> createLocationCheck() {
   return std::make_unique<LocationCheck>();

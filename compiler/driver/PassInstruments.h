@@ -18,4 +18,9 @@ std::unique_ptr<mlir::PassInstrumentation> createLocationCheck();
 std::unique_ptr<mlir::PassInstrumentation> createPassDump(std::string directory,
                                                           std::string source);
 
+/// Prints to stderr what the passes counted, as Passes.td declares it, once their manager goes.
+std::unique_ptr<mlir::PassInstrumentation> createStatisticsReport();
+/// Whether `--mlir-pass-statistics` is given.
+bool statisticsAsked();
+
 } // namespace hydra

@@ -2,6 +2,7 @@
 // model, hydra-bind comes first.
 #include "compiler/driver/ModelOptions.h"
 #include "compiler/driver/ModelText.h"
+#include "compiler/driver/PassInstruments.h"
 #include "runtime/support/StandardStreams.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -33,6 +34,8 @@ LogicalResult run(const std::string &input, const std::string &output, DialectRe
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   const MlirOptMainConfig given = config;
   config.setPassPipelineSetupFn([&](PassManager &passes) {
+    if (hydra::statisticsAsked())
+      passes.addInstrumentation(hydra::createStatisticsReport());
     if (binding)
       passes.addPass(hydra::createBind(hydra::bindOptions(*binding)));
     return given.setupPassPipeline(passes);
