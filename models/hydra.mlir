@@ -2,7 +2,7 @@
 // often as a router says (Mixture-of-Recursions), and that in the middle blocks only the k tokens with the largest scores
 // pass (Mixture-of-Depths). models.md section 3.
 //
-// The tokens that a feed-forward part is for are brought together first (`hydra.compact`, `hydra.take_rows`), so that its
+// The tokens that a feed-forward part is for are gathered first (`hydra.compact`, `hydra.take_rows`), so that its
 // work can follow their number; who is not among them gets zero.
 //
 // A curriculum goes from `mor = fixed` over `blend`, where `s` grows from 0 to 1, to the router's own depths (models.md

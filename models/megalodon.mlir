@@ -1,7 +1,7 @@
 // Megalodon (arXiv:2404.08801): attention within chunks of a fixed length, and a complex exponential moving average that
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
-// The moving average works on all chunks of Q tokens at once: products within a chunk, and N complex numbers a channel from
+// The moving average works on all chunks of Q tokens at once: matmuls within a chunk, and N complex numbers a channel from
 // chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence.
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their

@@ -9,9 +9,10 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
   let description = [{
     Chooses a preset and overrides, evaluates derived values in exact integer arithmetic, writes out
     arithmetic (`let`) and definitions with the values that calls give to their parameters, takes
-    bundles apart into the values that they hold, resolves `when`, drops parameters that the configuration does not have, makes broadcasts of elementwise
-    operations explicit and infers every type in program order. Shape errors carry the line of the
-    model. Conditions and initialisers over `layer` stay until `hydra-unroll-layers`. *Exact.*
+    bundles apart into the values that they hold, resolves `when`, drops parameters that the configuration
+    does not have, makes broadcasts of elementwise operations explicit and infers every type in program
+    order. Shape errors carry the line of the model. Conditions and initialisers over `layer` stay until
+    `hydra-unroll-layers`. *Exact.*
 
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
     listed remain; an entry may serve several, each with its own entry dimensions, and a run may use
@@ -57,11 +58,11 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
 }
 
 def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {
-  let summary = "products, mask and softmax over all scores become attention";
+  let summary = "matmuls, mask and softmax over all scores become attention";
   let description = [{
     Recognises softmax(scale q kᵀ + mask) v with heads before rows, with scale and mask in any order,
     the mask as a selection of or a sum with minus infinities (or -1e9 and below), causal, chunked or windowed, with
-    grouped query heads as rows of one product, and writes it as `hydra.attention`, whose kernels
+    grouped query heads as rows of one matmul, and writes it as `hydra.attention`, whose kernels
     never hold the scores: B H S² elements less for each tensor of that shape. Undoes
     hydra-decompose-attention. *Numerics-changing*.
   }];
@@ -69,9 +70,9 @@ def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {
 }
 
 def DecomposeAttention : Pass<"hydra-decompose-attention", "::mlir::ModuleOp"> {
-  let summary = "attention as products, a mask and a softmax over all scores";
+  let summary = "attention as matmuls, a mask and a softmax over all scores";
   let description = [{
-    Writes `hydra.attention` as a product for the scores, its scale and mask, a softmax and a product
+    Writes `hydra.attention` as a matmul for the scores, its scale and mask, a softmax and a matmul
     with the values, for `--attention=naive`: to compare with, and to see what the fused form saves.
     Needs B H S² elements for the softmax, which the backward pass reads, and one more tensor of that
     size while it runs. *Numerics-changing*.
@@ -82,7 +83,7 @@ def DecomposeAttention : Pass<"hydra-decompose-attention", "::mlir::ModuleOp"> {
 def RaiseLinearCE : Pass<"hydra-raise-linear-ce", "::mlir::ModuleOp"> {
   let summary = "a linear layer before a cross entropy becomes one operation with it";
   let description = [{
-    Writes `hydra.cross_entropy` of a linear layer without bias (or of a product with a transposed
+    Writes `hydra.cross_entropy` of a linear layer without bias (or of a matmul with a transposed
     matrix), whose logits nothing else reads, as `hydra.linear_cross_entropy`, which
     hydra-chunk-linear-ce computes without ever holding all logits. At B S = 4096 and V = 50304 that
     saves 786 MiB of logits and as much of their gradient. *Numerics-changing*: the weight's
@@ -92,34 +93,34 @@ def RaiseLinearCE : Pass<"hydra-raise-linear-ce", "::mlir::ModuleOp"> {
 }
 
 def FuseQKV : Pass<"hydra-fuse-qkv", "::mlir::ModuleOp"> {
-  let summary = "projections to queries, keys and values become one product";
+  let summary = "projections to queries, keys and values become one matmul";
   let description = [{
     Linear layers of one input whose results reach the same `hydra.attention` become one layer with
     the weights behind one another, and slices of its result. The concatenation of parameters costs
     nothing: hydra-assign-layouts places them side by side. Weight files keep the model's names. The
-    input is read once in place of three times, the gradient of the input is one product in place of
-    three and two additions, and products with few columns (keys and values of grouped queries) no
+    input is read once instead of three times, the gradient of the input is one matmul instead of
+    three and two additions, and matmuls with few columns (keys and values of grouped queries) no
     longer run alone. *Numerics-changing*: the input's gradient is summed in another order.
   }];
-  let statistics = [Statistic<"fused", "fused", "products that became part of another">];
+  let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
 }
 
 def FuseGateUp : Pass<"hydra-fuse-gate-up", "::mlir::ModuleOp"> {
-  let summary = "gate and up projections become one product";
+  let summary = "gate and up projections become one matmul";
   let description = [{
     As hydra-fuse-qkv, for two linear layers of one input whose results, one of them through an
     activation, are multiplied with each other: the halves of a gated feed-forward layer.
     *Numerics-changing*: the input's gradient is summed in another order.
   }];
-  let statistics = [Statistic<"fused", "fused", "products that became part of another">];
+  let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
 }
 
 def FuseRope : Pass<"hydra-fuse-rope", "::mlir::ModuleOp"> {
   let summary = "rotations of heads that lie side by side become one";
   let description = [{
     Two rotary embeddings of neighbouring slices of one value, with the same angles, become one over
-    the heads of both, and slices of its result: queries and keys behind hydra-fuse-qkv. One kernel in
-    place of two in forward, recomputation and backward, and each angle is computed once for both.
+    the heads of both, and slices of its result: queries and keys behind hydra-fuse-qkv. One kernel
+    instead of two in forward, recomputation and backward, and each angle is computed once for both.
     *Exact.*
   }];
   let statistics = [Statistic<"fused", "fused", "rotations that became part of another">];
@@ -131,8 +132,8 @@ def NestLoops : Pass<"hydra-nest-loops", "::mlir::ModuleOp"> {
     The derivative of a loop needs what every iteration was given to carry on. With `chunks` = K each
     loop becomes a loop over loops of K iterations (or the next smaller divisor of their number): the
     values that the outer one carries are kept, those between are carried again from there when the
-    backward pass comes by. N / K + K copies of the carried values in place of N, for one more forward
-    walk. *Numerics-changing*: gradients of what all iterations read are summed for every K first.
+    backward pass comes by. N / K + K copies of the carried values instead of N, for one more forward
+    scan. *Numerics-changing*: gradients of what all iterations read are summed for every K first.
   }];
   let options = [ListOption<"programs", "programs", "std::string", "that will be differentiated; none: loss">,
                  Option<"chunks", "chunks", "int64_t", "1", "iterations between what is kept; 1: all is">];
@@ -213,13 +214,13 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
 def ChunkLinearCE : Pass<"hydra-chunk-linear-ce", "::mlir::ModuleOp"> {
   let summary = "linear + cross entropy over chunks of rows";
   let description = [{
-    Writes `hydra.linear_cross_entropy` as products and row-wise operations over chunks of rows, so
+    Writes `hydra.linear_cross_entropy` as matmuls and row-wise operations over chunks of rows, so
     that never more than one chunk of logits exists; with `saving` the same sweep gives the
     gradients with respect to the input and the weight. By default a chunk has at most 64 MiB of
     logits, and 1 GiB on a GPU (512 MiB with rowwise or every=N recomputation), where every chunk reads
     and writes the gradient of the head once more; but never are there more than 1024 chunks, or 4096 of a
     size that was asked for. The loss of B S = 4096 rows over V = 50304 then needs
-    64 MiB in place of 786 MiB.
+    64 MiB instead of 786 MiB.
 
     A GPU multiplies by 50257 columns at a seventh of the rate of 50304: there a weight in 16 bits whose
     classes are no multiple of 8 gets rows of zeros up to a multiple of 64, whose scores weigh nothing.
@@ -259,7 +260,7 @@ def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
 }
 
 def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
-  let summary = "a library's products apply what follows them";
+  let summary = "a library's matmuls apply what follows them";
   let description = [{
     A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
@@ -268,8 +269,8 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     argument. What cuBLASLt also has and does not pay is in docs/performance.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",
-                            "what the library's products can apply: gelu">];
-  let statistics = [Statistic<"fused", "fused", "operations that became part of a product">];
+                            "what the library's matmuls can apply: gelu">];
+  let statistics = [Statistic<"fused", "fused", "operations that became part of a matmul">];
 }
 
 def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
@@ -362,15 +363,15 @@ def Schedule : Pass<"hydra-schedule", "::mlir::ModuleOp"> {
 }
 
 def SkipRows : Pass<"hydra-skip-rows", "::mlir::ModuleOp"> {
-  let summary = "work on rows that were brought together ends where they end";
+  let summary = "work on gathered rows ends where they end";
   let description = [{
-    What reads rows that `hydra.compact` has brought together works on static capacity, of which the
-    rest is zeros. This pass finds products and row-wise groups behind `hydra.take_rows` of whose
-    results nobody looks at that rest (who takes rows back names those that take part; sums over rows
+    What reads rows that `hydra.compact` has gathered works on static capacity, of which the
+    rest is zeros. This pass finds matmuls and row-wise groups behind `hydra.take_rows` of whose
+    results nobody looks at that rest (the way back names the active rows; sums over rows
     leave out zeros), moves them side by side and marks them; hydra-to-plan makes a switch over the
     number of rows of each run, in eighths of the capacity, decided on the device. A recursion that a
-    third of the tokens take costs three eighths of its products. Without it (`--routing=masked`) the
-    same values come from dense arithmetic. *Numerics-changing*: products of other shapes may sum in
+    third of the tokens take costs three eighths of its matmuls. Without it (`--routing=masked`) the
+    same values come from dense arithmetic. *Numerics-changing*: matmuls of other shapes may sum in
     another order.
   }];
   let statistics = [Statistic<"skipping", "skipping", "operations that follow the number of rows">];
@@ -407,11 +408,11 @@ def FuseLoops : Pass<"hydra-fuse-loops", "::mlir::ModuleOp"> {
   let summary = "a loop whose slices never meet becomes one kernel";
   let description = [{
     For GPUs: where every step of a loop works on each sequence, head or row alone, one block can walk
-    through all iterations of its slice: a launch for the loop in place of one for every step of every
+    through all iterations of its slice: a launch for the loop instead of one for every step of every
     iteration, and what lives within an iteration, or is carried to the next, stays in shared memory.
     Marks loops of small steps for which that is expected to be faster; the code is made from their
     steps (compiler/codegen/cuda/LoopKernels.h). TTT's walk over 2048 tokens in 24 layers has 80,000
-    launches less. *Numerics-changing*: products sum in another order than the library's.
+    launches less. *Numerics-changing*: matmuls sum in another order than the library's.
   }];
   let statistics = [Statistic<"fused", "fused", "loops that become kernels">];
 }
@@ -435,7 +436,7 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
     the steps whose results only updates read (gradients of parameters), go to a second stream; steps that only read parameters (casts) to a third. Events
     order blocks that touch the same bytes; no stream is more than about 48 blocks ahead of another,
     so that buffers still are reused. What does not fill the machine then runs beside something else:
-    the small kernels of small batches, and the ends of large products. Gradients and casts live a
+    the small kernels of small batches, and the ends of large matmuls. Gradients and casts live a
     little longer. *Exact.*
   }];
   let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "0",
@@ -447,9 +448,9 @@ def PlanMemory : Pass<"hydra-plan-memory", "::mlir::ModuleOp"> {
   let summary = "offsets of all buffers in the segments of the arena";
   let description = [{
     Two transient buffers may share bytes when streams and events order all uses of one before all
-    uses of the other. Several placement heuristics (by size, by length of life, by both, in
-    program order) run and the smallest peak is kept. Reports the peak and the largest sum of live
-    bytes: the difference is fragmentation. *Exact.*
+    uses of the other. Several placement heuristics run (by size, by length of life, by both, in program
+    order), up to 4000 shuffled orders where they leave a gap, and the smallest peak is kept. Reports the
+    peak and the largest sum of live bytes: the difference is fragmentation. *Exact.*
   }];
   let options = [Option<"reuse", "reuse", "bool", "true",
                         "let buffers share bytes; without, each has its own">];

@@ -55,8 +55,9 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault)
       precision(
           "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16"), cl::cat(category),
           cl::location(program.precision),
-          cl::desc("what numbers are held in: f32; matmuls and attention of bf16 numbers, the "
-                   "rest f32; parameters and optimizer state in bf16 too (default: fp32)")),
+          cl::desc("what numbers are held in: f32; f32 with matmuls in tf32; matmuls and attention of "
+                   "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too "
+                   "(default: fp32)")),
       dumpPasses("dump-passes", cl::value_desc("DIR"), cl::cat(category),
                  cl::desc("write the program after each pass to DIR/NN-pass.mlir (default: off)")),
       modeHelp(("what the program computes (default: " + modeDefault + ")").str()) {

@@ -18,7 +18,7 @@ struct EmitOptions {
   std::vector<std::string> passes;
   Target target;
   uint32_t accumulation = 1;
-  std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, in place of constants
+  std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, instead of constants
   std::vector<TrainingPhase> phases;                    ///< before `train`, in their order
   CompiledKernels code;                                 ///< without blobs: a plan for reports
 };

@@ -5,7 +5,7 @@
 
 namespace hydra {
 
-/// Attaches the plan lowering of matrix products, attention, embedding gradients, copies and fills.
+/// Attaches the plan lowering of matmuls, attention, embedding gradients, copies and fills.
 void registerLibraryLowerings(mlir::DialectRegistry &registry);
 
 } // namespace hydra

@@ -1,4 +1,4 @@
-// Matrix products and the embedding lookup.
+// Matmuls and the embedding lookup.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace hydra {
 
-/// The type of a product: the element type of its operands, or `dtype`.
+/// The type of a matmul: the element type of its operands, or `dtype`.
 static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, Type element,
                                  TypeAttr dtype, TypeAttr compute, SmallVectorImpl<Type> &types) {
   if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
@@ -143,7 +143,7 @@ OperandLayout LinearGeluOp::operandLayout(unsigned) {
 //===-- matmul ------------------------------------------------------------------------------===//
 
 namespace {
-/// Sizes of one product of a batch.
+/// Sizes of one matmul of a batch.
 struct MatmulSizes {
   int64_t m, n, k;
 };

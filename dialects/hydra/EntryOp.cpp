@@ -169,7 +169,7 @@ static LogicalResult verifyWalk(EntryOp entry) {
   };
   for (auto [argument, axis] : llvm::zip(entry.getBody().getArguments(), walk.getOver()))
     if (!hasAxis(argument, axis))
-      return entry.emitOpError() << "walks over axis " << axis << " of " << argument.getType();
+      return entry.emitOpError() << "loops over axis " << axis << " of " << argument.getType();
   for (auto [value, axis] : llvm::zip(end.getOutputs(), walk.getStacked()))
     if (!hasAxis(value, axis))
       return entry.emitOpError() << "joins axis " << axis << " of " << value.getType();

@@ -1,4 +1,4 @@
-// Which rows take part, and moving them together.
+// Which rows are active, and gathering them.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
 

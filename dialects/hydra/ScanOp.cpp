@@ -50,7 +50,7 @@ void ScanOp::print(OpAsmPrinter &p) {
 
 LogicalResult ScanOp::verify() {
   if (getSequences().empty())
-    return emitOpError("walks over no sequence");
+    return emitOpError("scans no sequence");
   if (getNumResults() < getInits().size())
     return emitOpError() << "carries " << getInits().size() << " values but has " << getNumResults()
                          << " results";
@@ -105,9 +105,9 @@ void PrefixScanOp::print(OpAsmPrinter &p) {
 
 LogicalResult PrefixScanOp::verify() {
   if (getSequences().empty())
-    return emitOpError("walks over no sequence");
+    return emitOpError("scans no sequence");
   if (getNumResults() != getNumOperands() || getBody().getNumArguments() != 2 * getNumOperands())
-    return emitOpError() << "walks over " << getNumOperands() << " sequences but combines "
+    return emitOpError() << "scans " << getNumOperands() << " sequences but combines "
                          << getBody().getNumArguments() << " values to " << getNumResults()
                          << " results; expected two values and one result for each";
   return success();

@@ -28,10 +28,10 @@ static FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, Arra
   for (Value sequence : sequences) {
     ArrayRef<int64_t> shape = build::shapeOf(sequence);
     if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-      return scan->emitOpError() << "has axis " << axis << " but walks over a tensor of "
+      return scan->emitOpError() << "has axis " << axis << " but scans a tensor of "
                                  << shapeText(shape);
     if (length && *length != shape[axis])
-      return scan->emitOpError() << "walks over sequences of " << *length << " and " << shape[axis]
+      return scan->emitOpError() << "scans sequences of " << *length << " and " << shape[axis]
                                  << " rows";
     length = shape[axis];
   }

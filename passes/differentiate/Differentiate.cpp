@@ -30,7 +30,7 @@ struct LoopDerivative {
   EntryOp saving;                  ///< the body that also hands out what it is given
   SmallVector<unsigned> saved;     ///< carried values that it hands out, behind what it joins
   EntryOp reverse;                 ///< what runs backwards
-  SmallVector<unsigned> sequences; ///< operands of the loop that it walks over, before the saved,
+  SmallVector<unsigned> sequences; ///< operands of the loop that it cuts into chunks, before the saved,
   SmallVector<unsigned> incoming;  ///< the gradients of these joined results,
   SmallVector<unsigned> kept;      ///< and other operands that it reads
   SmallVector<unsigned> outSequences, outCarried, outKept; ///< operands whose gradients it makes
@@ -356,7 +356,7 @@ private:
     return success();
   }
 
-  /// The sum of gradients that are carried on: products add to it what they make.
+  /// The sum of gradients that are carried on: matmuls add to it what they make.
   static Value sumIntoProducts(OpBuilder &b, ArrayRef<Value> parts) {
     auto ownProduct = [](Value part) {
       auto product = part.getDefiningOp<MatmulOp>();

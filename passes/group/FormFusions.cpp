@@ -40,7 +40,7 @@ public:
   }
 
   /// Lets groups compute what an elementwise operation makes from tensors that they read anyway,
-  /// in place of reading it as well.
+  /// instead of reading it as well.
   void repeatOperations() {
     if (single)
       return;

@@ -1,4 +1,4 @@
-// hydra-fuse-epilogues: what a library's product can do with its sums, it does.
+// hydra-fuse-epilogues: what a library's matmul can do with its sums, it does.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"

@@ -5,7 +5,7 @@
 
 namespace hydra {
 
-/// A step of a program, and what becomes of it when fewer rows take part.
+/// A step of a program, and what becomes of it when fewer rows are active.
 struct RowStep {
   enum Kind {
     Each,  ///< works on those rows

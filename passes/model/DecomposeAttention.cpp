@@ -1,4 +1,4 @@
-// hydra-decompose-attention: attention as products, a mask and a softmax over all scores.
+// hydra-decompose-attention: attention as matmuls, a mask and a softmax over all scores.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
@@ -21,7 +21,7 @@ public:
         v(build::shapeOf(op.getV())) {}
 
   Value write() {
-    // Query heads that share a key head are rows of one product.
+    // Query heads that share a key head are rows of one matmul.
     const int64_t shared = q[2] / k[2];
     Value queries =
         build::reshape(b, loc, headsFirst(op.getQ()), {q[0], k[2], shared * q[1], q[3]});

@@ -1,4 +1,4 @@
-// hydra-fuse-gate-up: gate and up projections become one product.
+// hydra-fuse-gate-up: gate and up projections become one matmul.
 #include "passes/Passes.h"
 #include "passes/model/Projections.h"
 

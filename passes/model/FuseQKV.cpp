@@ -1,4 +1,4 @@
-// hydra-fuse-qkv: projections to queries, keys and values become one product.
+// hydra-fuse-qkv: projections to queries, keys and values become one matmul.
 #include "passes/Passes.h"
 #include "passes/model/Projections.h"
 

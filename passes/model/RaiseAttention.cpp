@@ -1,4 +1,4 @@
-// hydra-raise-attention: products, mask and softmax over all scores become attention.
+// hydra-raise-attention: matmuls, mask and softmax over all scores become attention.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
@@ -177,7 +177,7 @@ private:
     p.scores.assign(build::shapeOf(softmax.getX()).begin(), build::shapeOf(softmax.getX()).end());
     if (p.scores.size() != 4 || !softmax.getY().hasOneUse())
       return std::nullopt;
-    // Behind the softmax: the product with the values, the rows maybe in another shape.
+    // Behind the softmax: the matmul with the values, the rows maybe in another shape.
     Operation *user = *softmax.getY().user_begin();
     if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.getY().hasOneUse())
       user = *reshape.getY().user_begin();
@@ -186,7 +186,7 @@ private:
         withoutReshapes(p.product.getA()) != softmax.getY())
       return std::nullopt;
     p.values = p.product.getB();
-    // Before it: masks and scales in any order, then the product of queries and keys.
+    // Before it: masks and scales in any order, then the matmul of queries and keys.
     Value x = softmax.getX();
     while (true) {
       const bool wholeScores =

@@ -18,7 +18,7 @@ struct Projection {
   TypeAttr compute; ///< the format that they are multiplied in
 };
 
-/// The product that logits are, itself or with its rows in another shape, if nothing else reads it.
+/// The matmul that logits are, itself or with its rows in another shape, if nothing else reads it.
 FailureOr<Projection> projectionOf(Value logits) {
   if (!logits.hasOneUse())
     return failure();

@@ -7,7 +7,7 @@ namespace hydra {
 
 /// On a `hydra.compact`: its number in the model.
 inline constexpr llvm::StringLiteral kCompactAttr = "hydra.compaction";
-/// On an operation that works on rows that were brought together: the number of the compaction, and
+/// On an operation that works on gathered rows: the number of the compaction, and
 /// that of the run of neighbouring operations for which one decision is made.
 inline constexpr llvm::StringLiteral kActiveRowsAttr = "hydra.active_rows";
 

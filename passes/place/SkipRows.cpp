@@ -1,4 +1,4 @@
-// hydra-skip-rows: work on rows that were brought together ends where they end.
+// hydra-skip-rows: work on gathered rows ends where they end.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/place/ActiveRows.h"
@@ -33,7 +33,7 @@ public:
       members.remove_if([&](Operation *op) { return !mayStop(op); });
   }
 
-  /// Operations that need not see rows behind the last that takes part, in program order.
+  /// Operations that need not see rows behind the last active one, in program order.
   ArrayRef<Operation *> getMembers() const { return members.getArrayRef(); }
 
 private:
@@ -87,7 +87,7 @@ private:
                outer;
   }
 
-  /// Results whose rows are zero where none takes part: what sums over rows may leave out.
+  /// Results that are zero without active rows: what sums over rows may leave out.
   void findEmpty(Operation *op) {
     if (auto group = dyn_cast<FusedOp>(op)) {
       for (auto [inner, result] : llvm::zip(group.getYield().getOperands(), group->getResults()))
@@ -111,7 +111,7 @@ private:
     return zero && zero.givesZero([&](unsigned i) { return isEmpty(op->getOperand(i)); });
   }
 
-  /// Whether nobody looks at rows of its results behind the last that takes part.
+  /// Whether nobody looks at rows of its results behind the last active one.
   bool mayStop(Operation *op) {
     return llvm::all_of(op->getResults(), [&](Value v) {
       bool sums = llvm::any_of(op->getOpOperands(),
@@ -135,7 +135,7 @@ private:
       llvm_unreachable("four uses");
     });
   }
-  /// Whether a group takes rows by their places, so only rows that take part.
+  /// Whether a group takes rows by their places, so only active ones.
   bool readsBack(OpOperand &use) {
     auto group = cast<FusedOp>(use.getOwner());
     return llvm::all_of(group.getBlock().getArgument(use.getOperandNumber()).getUsers(),
@@ -170,7 +170,7 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
 
 private:
   /// Runs of members that can stand side by side, each worth a decision on the device if it has a
-  /// product.
+  /// matmul.
   void markRuns(ArrayRef<Operation *> members, int64_t compact) {
     SmallVector<SmallVector<Operation *>> runs;
     for (Operation *op : members) {

@@ -1,4 +1,4 @@
-// Vectors of 16 floats, exp2, and products of small row-major tiles, for code that is built once
+// Vectors of 16 floats, exp2, and matmuls of small row-major tiles, for code that is built once
 // for each CPU level. Everything is in a namespace of that level and uses no inline function of the
 // standard library: the linker would be free to keep the copy of the highest level for all.
 #pragma once

@@ -26,7 +26,7 @@ bool builtWithCuda();
 /// executor.
 std::unique_ptr<Executor> makeCudaExecutor(const PlanFile &file, const CudaOptions &options);
 
-/// Measures the algorithms that cuBLASLt has for each product of the plan, and cuDNN's attention
+/// Measures the algorithms that cuBLASLt has for each matmul of the plan, and cuDNN's attention
 /// beside the own, on random numbers, and writes the fastest into `content`, the same plan. What
 /// gives other bits in another run is not taken unless that is allowed. Returns a table of what was
 /// chosen and why.

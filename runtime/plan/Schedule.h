@@ -14,7 +14,7 @@ namespace hydra::runtime {
 /// resolved.
 double scheduleValue(const planfile::ScheduleT &schedule, int64_t step);
 
-/// The schedule with numbers in place of what only a run of `runSteps` steps knows. Throws Error
+/// The schedule with numbers instead of what only a run of `runSteps` steps knows. Throws Error
 /// when the steps before the decay are more than those of the schedule.
 planfile::ScheduleT resolveSchedule(const planfile::Schedule &schedule, int64_t runSteps);
 planfile::ScheduleT resolveSchedule(planfile::ScheduleT schedule, int64_t runSteps);

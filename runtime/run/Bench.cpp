@@ -68,7 +68,7 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
   const std::string_view precision = file.plan().header()->precision()->string_view();
   if (precision != "fp32" && precision != "tf32") {
     if (const std::optional<double> measured = executor.matmulRate())
-      products += fmt::format("  {:.1f}% of the rate of an 8192^3 product just measured, {:.1f} "
+      products += fmt::format("  {:.1f}% of the rate of an 8192^3 matmul just measured, {:.1f} "
                               "TFLOP/s\n",
                               100 * rate / *measured, 1e-12 * *measured);
     if (const double peak = file.plan().target()->peak_flops(); peak > 0)

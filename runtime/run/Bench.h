@@ -22,7 +22,7 @@ struct Spread {
 Spread spreadOf(std::vector<double> values);
 
 /// Median, mean, deviation and minimum, tokens and FLOPs a second at the median, beside the rate of
-/// a large product and the vendor's peak where they are known, and peak bytes.
+/// a large matmul and the vendor's peak where they are known, and peak bytes.
 std::string benchText(const PlanFile &file, const Session &session, Executor &executor,
                       const std::vector<double> &seconds);
 

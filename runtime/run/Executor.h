@@ -54,7 +54,7 @@ public:
   /// Everything that ran since profiling began, in the order of its beginning. Throws Error where
   /// the device cannot say.
   virtual std::vector<StepRun> timeline() = 0;
-  /// FLOP/s of a large bf16 product, measured now; nothing where that is of no use or impossible.
+  /// FLOP/s of a large bf16 matmul, measured now; nothing where that is of no use or impossible.
   virtual std::optional<double> matmulRate() { return std::nullopt; }
 
   /// Bytes that the plan's segments take.

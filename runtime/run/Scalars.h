@@ -13,7 +13,7 @@ namespace hydra::runtime {
 
 /// What a run changes about the schedule of a scalar; what is not given stays as in the plan.
 struct ScheduleChange {
-  std::optional<planfile::ScheduleT> whole; // in place of the plan's
+  std::optional<planfile::ScheduleT> whole; // instead of the plan's
   std::optional<planfile::ScheduleKind> kind;
   std::optional<double> peak, floor;
   std::optional<int64_t> warmup, stable, total; // steps

@@ -139,7 +139,7 @@ private:
     int64_t lastStep;
     Part part;
   };
-  std::vector<EarlyPart> early; // in place of train at first
+  std::vector<EarlyPart> early; // instead of train at first
   std::optional<Part> eval;
   std::optional<double> norm, previousNorm; // of the last step, and the one before
   std::optional<std::string> refused;       // the last step, and why

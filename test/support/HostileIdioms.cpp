@@ -1,5 +1,5 @@
 // What passes look for, written out as people write it and as they hardly ever do: attention,
-// projections of one input, activations behind products, statistics of rows.
+// projections of one input, activations behind matmuls, statistics of rows.
 #include "test/support/HostileWriter.h"
 
 #include <algorithm>
@@ -112,7 +112,7 @@ bool Writer::writtenAttention() {
   return true;
 }
 
-/// Two products of one input, one of them behind an activation, multiplied.
+/// Two matmuls of one input, one of them behind an activation, multiplied.
 bool Writer::gating() {
   std::optional<Value> x = find([](const Value &v) {
     return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= 4 && v.shape.back().isNumber();
@@ -186,7 +186,7 @@ bool Writer::projecting() {
   return true;
 }
 
-/// An activation behind a product, which something else may read too.
+/// An activation behind a matmul, which something else may read too.
 bool Writer::activating() {
   std::optional<Value> x = find([](const Value &v) {
     return v.element == Element::F32 && v.rank() >= 1 && v.rank() <= 3 && v.shape.back().isNumber();

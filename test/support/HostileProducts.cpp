@@ -1,4 +1,4 @@
-// Random matrix products, norms, rotations and attention, with operands of every kind.
+// Random matmuls, norms, rotations and attention, with operands of every kind.
 #include "test/support/HostileWriter.h"
 
 #include <algorithm>
@@ -189,7 +189,7 @@ bool Writer::attentions() {
       q = reshape(*x, {x->shape[0], x->shape[1], Dim(1), x->shape[2]});
     }
     k = v = q;
-  } else if (draw < 0.55) { // parts of one product
+  } else if (draw < 0.55) { // parts of one matmul
     std::optional<Value> x = find([&](const Value &y) {
       return y.isFloat() && y.rank() == 3 && y.shape[2].isNumber() &&
              y.shape[0].size * y.shape[1].size <= 128 && canWrite(y.shape);

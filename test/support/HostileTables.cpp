@@ -156,7 +156,7 @@ bool Writer::choosing() {
   return true;
 }
 
-/// Some rows are brought together, worked on and brought back.
+/// Some rows are gathered, worked on and brought back.
 bool Writer::routing() {
   std::optional<Value> x = find([](const Value &v) { return v.isFloat() && v.rank() == 2; });
   if (!x) {

@@ -180,7 +180,7 @@ SmallModel embeddingModel(Random &r) {
   return m;
 }
 
-/// Rows whose id is less than a limit, brought together and (perhaps) back.
+/// Rows whose id is less than a limit, gathered and (perhaps) back.
 SmallModel routingModel(Random &r) {
   SmallModel m;
   const int64_t rows = r.between(1, 7), width = r.between(1, 5), limit = r.between(0, 4);

@@ -1,4 +1,4 @@
-// Random matrix products, norms, attention and losses.
+// Random matmuls, norms, attention and losses.
 #include "test/support/RandomOps.h"
 
 namespace hydra::test {
@@ -120,7 +120,7 @@ bool OpWriter::embedding() {
   return true;
 }
 
-/// A product for the tokens below some id, or among the largest of a row; the others get zero.
+/// A matmul for the tokens below some id, or among the largest of a row; the others get zero.
 bool OpWriter::routing() {
   if (!scope.inEntry)
     return false;

@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
   app.add_flag("--kernels", options.kernels, "only generated kernels");
   app.add_flag("--steps", options.steps, "only programs and their steps");
   app.add_flag("--precision", options.precision,
-               "only the element types of parameters, products, norms, logits, loss and gradients");
+               "only the element types of parameters, matmuls, norms, logits, loss and gradients");
   app.footer("Without a selection everything is shown; selections add up.\n"
              "Example: hydra-inspect plan.fb --memory");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))

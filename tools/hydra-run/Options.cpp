@@ -201,7 +201,7 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
       ->excludes("--inputs")
       ->group(group);
   app.add_option("--weights", options.weights,
-                 "safetensors with all parameters, in place of initial ones")
+                 "safetensors with all parameters, instead of initial ones")
       ->excludes("--inputs")
       ->excludes("--resume")
       ->group(group);
@@ -248,7 +248,7 @@ void addReports(CLI::App &app, RunOptions &options) {
       ->excludes("--outputs")
       ->group(group);
   auto *tune = app.add_flag("--tune", options.tune,
-                            "CUDA: measure the library's algorithms for every product, and cuDNN's "
+                            "CUDA: measure the library's algorithms for every matmul, and cuDNN's "
                             "attention beside the own, and write a plan with the fastest to -o")
                    ->group(group);
   auto *tuned = app.add_option("-o", options.tuned, "where --tune writes the plan")->group(group);

@@ -169,7 +169,7 @@ private:
 
   static constexpr int64_t kPlainRows = 8;
   /// Rows that the backward kernels walk over at a time. 32 need half the registers, but measured
-  /// no faster: (4, 12, 1024, 64) took 98 + 71 us in place of 91 + 64.
+  /// no faster: (4, 12, 1024, 64) took 98 + 71 us instead of 91 + 64.
   static constexpr int64_t kBackwardTile = 64;
 
   /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of 16-bit numbers in

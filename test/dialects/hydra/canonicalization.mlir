@@ -31,7 +31,7 @@ hydra.model @m version 1 {
 
 // -----
 
-// Reshapes and transpositions merge, and a transposed operand of a product becomes a flag.
+// Reshapes and transpositions merge, and a transposed operand of a matmul becomes a flag.
 // CHECK-LABEL: hydra.entry @shapes(%x
 // CHECK-NOT: hydra.transpose
 // CHECK: hydra.matmul %x, %x transpose_b

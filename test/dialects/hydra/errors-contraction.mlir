@@ -1,4 +1,4 @@
-// What matrix products and the embedding refuse: one case for each rule.
+// What matmuls and the embedding refuse: one case for each rule.
 //
 // RUN: hydra-opt %s --split-input-file --verify-diagnostics
 

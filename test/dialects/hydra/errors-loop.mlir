@@ -11,7 +11,7 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 bound {symbols = {}} {
-  // expected-error @+1 {{'hydra.entry' op walks over axis 2 of 'tensor<1x3xf32>'}}
+  // expected-error @+1 {{'hydra.entry' op loops over axis 2 of 'tensor<1x3xf32>'}}
   hydra.entry @body(%x: tensor<1x3xf32>) walk <4 over [2] stacked [0]> {
     hydra.return joined0 = %x : tensor<1x3xf32>
   }

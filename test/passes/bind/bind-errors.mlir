@@ -62,7 +62,7 @@ hydra.model @m version 1 {
 hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32, %y: [5, D] f32) {
-    // expected-error @+1 {{'hydra.scan' op walks over sequences of 4 and 5 rows}}
+    // expected-error @+1 {{'hydra.scan' op scans sequences of 4 and 5 rows}}
     %z = hydra.scan axis = 0 chunk = 2 over(%a = %x, %b = %y) {
       hydra.yield %a
     }
@@ -76,7 +76,7 @@ hydra.model @m version 1 {
 hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
-    // expected-error @+1 {{'hydra.scan' op has axis 2 but walks over a tensor of [4, 6]}}
+    // expected-error @+1 {{'hydra.scan' op has axis 2 but scans a tensor of [4, 6]}}
     %z = hydra.scan axis = 2 chunk = 2 over(%a = %x) {
       hydra.yield %a
     }
@@ -137,7 +137,7 @@ hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
     %y = hydra.slice %x axis = 0 start = 0 size = 3
-    // expected-error @+1 {{'hydra.prefix_scan' op walks over sequences of 4 and 3 rows}}
+    // expected-error @+1 {{'hydra.prefix_scan' op scans sequences of 4 and 3 rows}}
     %z, %w = hydra.prefix_scan axis = 0 over(%c = %x, %d = %y) combine(%a, %b) {
       hydra.yield %a, %b
     }
@@ -151,7 +151,7 @@ hydra.model @m version 1 {
 hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [4, D] f32) {
-    // expected-error @+1 {{'hydra.prefix_scan' op walks over 1 sequences but combines 3 values to 1 results; expected two values and one result for each}}
+    // expected-error @+1 {{'hydra.prefix_scan' op scans 1 sequences but combines 3 values to 1 results; expected two values and one result for each}}
     %z = hydra.prefix_scan axis = 0 over(%c = %x) combine(%a, %b) {
       hydra.yield %a
     }
@@ -191,7 +191,7 @@ hydra.model @m version 1 {
 
 // -----
 
-// Products with gelu are for targets that have them; the pass knows which.
+// Matmuls with gelu are for targets that have them; the pass knows which.
 hydra.model @m version 1 {
   hydra.symbols dims(D)
   hydra.entry @e(%x: [2, D] f32, %w: [3, D] f32) {

@@ -1,6 +1,6 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-differentiate --canonicalize --cse | FileCheck %s
 
-// A linear layer: the weight gradient is a product of the upstream gradient and the input. The
+// A linear layer: the weight gradient is a matmul of the upstream gradient and the input. The
 // parameter that nothing uses in this configuration gets zeros.
 // CHECK-LABEL: hydra.model @linear
 // CHECK: hydra.entry @loss({{.*}}) stage(grad)

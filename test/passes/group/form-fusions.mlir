@@ -23,7 +23,7 @@ hydra.model @norm_model version 1 {
 
 // -----
 
-// A matrix product between two row-wise operations keeps them apart.
+// A matmul between two row-wise operations keeps them apart.
 // CHECK-LABEL: hydra.entry @apart
 // CHECK: hydra.fused
 // CHECK: hydra.linear

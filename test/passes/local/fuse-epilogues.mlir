@@ -3,7 +3,7 @@
 // RUN: not hydra-opt %s --split-input-file --hydra-bind --hydra-fuse-epilogues=epilogues=relu 2>&1 | FileCheck %s --check-prefix=BAD
 
 // The argument of the first GELU has another reader and is written too. Rows of 12 elements are no whole 16 bytes, and
-// products in f32 have no epilogue. Where the library has none, everything stays.
+// matmuls in f32 have no epilogue. Where the library has none, everything stays.
 // CHECK-LABEL: hydra.entry @f
 // CHECK: %[[Y:.*]], %[[SUMS:.*]] = hydra.linear_gelu %{{.*}}, %{{.*}}, %{{.*}} saving : tensor<6x8xbf16>, tensor<16x8xbf16>, tensor<16xbf16>
 // CHECK-NOT: hydra.gelu %[[SUMS]]

@@ -74,8 +74,8 @@ hydra.model @m version 1 {
 
 // -----
 
-// With a mark at each layer, every second one is made again from its mark: the product and the activation
-// that its derivative needs, not the product behind them. The other layer is kept.
+// With a mark at each layer, every second one is made again from its mark: the matmul and the activation
+// that its derivative needs, not the matmul behind them. The other layer is kept.
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers=boundaries --canonicalize --cse --hydra-differentiate --hydra-recompute=every=2 | FileCheck %s --check-prefix=EVERY
 // EVERY-LABEL: hydra.entry @loss
 // EVERY-LABEL: hydra.entry @loss

@@ -1,6 +1,6 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-decompose-attention | FileCheck %s
 
-// Query heads that share a key head are rows of one product.
+// Query heads that share a key head are rows of one matmul.
 // CHECK-LABEL: hydra.entry @causal
 // CHECK-NOT: hydra.attention
 // CHECK: %[[Z:.*]] = hydra.matmul {{.*}} transpose_b : tensor<2x2x10x4xf32>, tensor<2x2x5x4xf32>

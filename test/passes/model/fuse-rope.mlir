@@ -1,6 +1,6 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-fuse-qkv --hydra-fuse-rope --canonicalize | FileCheck %s
 
-// Queries and keys of one product are rotated at once, with other numbers of heads too; values stay.
+// Queries and keys of one matmul are rotated at once, with other numbers of heads too; values stay.
 // CHECK-LABEL: hydra.entry @grouped
 // CHECK: %[[ALL:.*]] = hydra.linear
 // CHECK: %[[QK:.*]] = hydra.slice %[[ALL]] axis = 2 size = 24 start = 0

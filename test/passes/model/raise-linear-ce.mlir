@@ -19,7 +19,7 @@ hydra.model @m version 1 {
 
 // -----
 
-// A matrix product with the weight transposed is the same.
+// A matmul with the weight transposed is the same.
 // CHECK-LABEL: hydra.entry @loss
 // CHECK: hydra.linear_cross_entropy %x, %w, %labels
 hydra.model @m version 1 {

@@ -1,7 +1,7 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --hydra-differentiate --hydra-optimizer=clip=false --hydra-place-optimizer | FileCheck %s
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --hydra-differentiate --hydra-optimizer=clip=true --hydra-place-optimizer | FileCheck %s --check-prefix=CLIP
 
-// The last layer is updated before the gradient of the first one is made, but behind the product that still
+// The last layer is updated before the gradient of the first one is made, but behind the matmul that still
 // reads its old weight. With a clip by the global norm every gradient comes first.
 // CHECK-LABEL: hydra.entry @loss
 // CHECK: %[[DB:.*]] = hydra.matmul {{.*}} transpose_a

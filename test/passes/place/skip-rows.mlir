@@ -1,7 +1,7 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-form-fusions --hydra-assign-layouts --hydra-skip-rows | FileCheck %s
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-form-fusions --hydra-assign-layouts --hydra-skip-rows --hydra-to-plan | FileCheck %s --check-prefix=PLAN
 
-// Rows that take part go through two products and a function between them; then they are brought back. All of it up to
+// Active rows go through two matmuls and a function between them; then they are brought back. All of it up to
 // there stops behind the last of them, in eighths of 512 rows: nine cases, of which the first does nothing.
 // CHECK-LABEL: hydra.model @part
 // CHECK: hydra.compact {{.*}}hydra.compaction = 0
@@ -66,7 +66,7 @@ hydra.model @seen version 1 {
 
 // -----
 
-// A product over the rows leaves zeros out; without any row it is zero.
+// A matmul over the rows leaves zeros out; without any row it is zero.
 // CHECK-LABEL: hydra.model @sum
 // CHECK: hydra.fused {{.*}}attributes {hydra.active_rows = array<i64: 0, 0>}
 // CHECK: hydra.matmul {{.*}}hydra.active_rows = array<i64: 0, 0>

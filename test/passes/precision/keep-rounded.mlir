@@ -1,8 +1,8 @@
 // RUN: hydra-opt %s --hydra-bind --canonicalize --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-optimizer="programs=loss clip=false" --hydra-mixed-precision="policy=bf16" --canonicalize --cse --hydra-keep-rounded | FileCheck %s
 // RUN: hydra-opt %s --hydra-bind --canonicalize --hydra-fuse-qkv --hydra-differentiate="programs=loss" --hydra-mixed-precision="policy=bf16" --hydra-keep-rounded | FileCheck %s --check-prefix=FIXED
 
-// What products read is state, joined where the parameters were; the update writes it. A gain that no
-// product reads has none.
+// What matmuls read is state, joined where the parameters were; the update writes it. A gain that no
+// matmul reads has none.
 // CHECK: hydra.param @g
 // CHECK-NOT: of @g as copy
 // CHECK: hydra.param @wq

@@ -6,7 +6,7 @@
 // BAD: mixed-precision.mlir:{{.*}} has no precision policy 'fp8'; expected fp32, tf32, bf16, f16 or pure_bf16, but fp32
 
 // The norm stays f32 and is rounded once, behind it. Parameters side by side are rounded as one.
-// Slices, reshapes and rotations between products move and compute bf16.
+// Slices, reshapes and rotations between matmuls move and compute bf16.
 // AMP-LABEL: hydra.entry @loss
 // AMP-DAG: %[[N:.*]], %{{.*}} = hydra.rms_norm %x, %g {{.*}} : tensor<1x4x8xf32>
 // AMP-DAG: %[[NL:.*]] = hydra.cast %[[N]] to = bf16
@@ -88,11 +88,11 @@ hydra.model @m version 1 {
 
 // -----
 
-// Without products there is nothing to round.
+// Without matmuls there is nothing to round.
 // AMP-LABEL: hydra.entry @loss
 // AMP-NOT: bf16
 // AMP: hydra.return
-// Constants do not widen what they meet: the product with 3 is computed in f32 and rounded.
+// Constants do not widen what they meet: the matmul with 3 is computed in f32 and rounded.
 // PURE-LABEL: hydra.entry @loss
 // PURE: %[[WIDE:.*]] = hydra.cast %w to = f32
 // PURE: %[[P:.*]] = hydra.mul %[[WIDE]], %{{.*}} : tensor<8xf32>
@@ -135,7 +135,7 @@ hydra.model @m version 1 {
 
 // -----
 
-// A product that wants full precision has it, and so have its derivatives; under either policy.
+// A matmul that wants full precision has it, and so have its derivatives; under either policy.
 // AMP-LABEL: hydra.entry @loss
 // AMP-NOT: bf16
 // AMP: hydra.matmul {{.*}}full_precision{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>

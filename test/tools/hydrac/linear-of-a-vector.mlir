@@ -1,4 +1,4 @@
-// A linear layer on a vector is a matrix product of one row.
+// A linear layer on a vector is a matmul of one row.
 // RUN: hydrac %s --mode=grad -o %t.fb
 // RUN: hydra-run %t.fb --seed 3 --outputs %t.out
 // RUN: hydra-interpret %s --mode=grad --seed 3 --outputs %t.ref

@@ -92,7 +92,7 @@ struct Family {
 
 class Families : public testing::TestWithParam<Family> {};
 
-/// Loss on some tokens, with these parameters in place of initial ones.
+/// Loss on some tokens, with these parameters instead of initial ones.
 double lossOf(const Settings &settings, const TensorMap &changes = {}) {
   Program program("hydra", settings, "eval");
   if (!program.bound)

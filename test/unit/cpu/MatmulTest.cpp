@@ -1,4 +1,4 @@
-// Products against a plain evaluation in double, over orientations, batches and ragged sizes; the
+// Matmuls against a plain evaluation in double, over orientations, batches and ragged sizes; the
 // bits against the number of threads; and, by --gtest_also_run_disabled_tests, the speed.
 #include "runtime/cpu/Matmul.h"
 #include "runtime/support/Error.h"
@@ -19,7 +19,7 @@ using hydra::support::DType;
 
 namespace {
 
-/// One product with its operands; a and b may be stored transposed, rows have gaps.
+/// One matmul with its operands; a and b may be stored transposed, rows have gaps.
 struct Product {
   MatmulSpec spec;
   std::vector<float> a, b, bias, c;

@@ -4,7 +4,7 @@
 // queries, 16 M a warp, and walks over the key tiles that they see with a running maximum. Backward:
 // one kernel has 64 M keys and walks over queries for dk and dv; another has 64 M queries and walks
 // over keys for dq. Each recomputes p = e^(scale s - lse). Every sum has a fixed order. With M = 2
-// what is read from shared memory serves two products; M = 1 makes more blocks of short sequences and
+// what is read from shared memory serves two matmuls; M = 1 makes more blocks of short sequences and
 // needs fewer registers for wide heads.
 //
 // Traffic: k and v once for every 64 queries, from L2. Limit: the rate of mma.sync, about two thirds
@@ -307,7 +307,7 @@ __device__ __forceinline__ void attentionDeltaTiled(const T *dO, const T *o, flo
     delta[(int64(batch) * Heads + head) * Queries + row] = sum;
 }
 
-/// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both products read them from
+/// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both matmuls read them from
 /// registers.
 template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
           typename V, typename G, typename DK, typename DV, typename T>

@@ -1,4 +1,4 @@
-// Attention with Hopper's warpgroup products (wgmma): forward, and a backward without atomics.
+// Attention with Hopper's warpgroup matmuls (wgmma): forward, and a backward without atomics.
 //
 // The same mathematics as attention.cuh. As many blocks as the GPU holds at a time share out the items
 // of work: 64 Groups rows of a head (queries, or keys for dk and dv). A block has `Groups` warpgroups,
@@ -6,10 +6,10 @@
 // they walk over; it runs ahead into the next item and cedes its registers to the others. Each
 // warpgroup keeps its rows, scores and sums in registers; tiles are read from shared memory by the
 // products. While one warpgroup works on exponentials, products of another run, and in the forward
-// pass products of its own: the next scores and the last values.
+// pass matmuls of its own: the next scores and the last values.
 //
 // Traffic: k and v once for every 64 Groups queries, from L2. Limit: at width 64 the exponentials, of
-// which a tile needs as many cycles as its two products. Layout: the tiles of hopper.cuh. Every sum has a
+// which a tile needs as many cycles as its two matmuls. Layout: the tiles of hopper.cuh. Every sum has a
 // fixed order, whichever block does it.
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -378,7 +378,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   }
 }
 
-/// dk and dv. Scores are transposed, [key][query], so that both products read them from registers.
+/// dk and dv. Scores are transposed, [key][query], so that both matmuls read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
           int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, typename T>

@@ -1,9 +1,9 @@
-// What kernels for Hopper are made of: products of warpgroups (wgmma) on tiles in shared memory, and a ring
+// What kernels for Hopper are made of: matmuls of warpgroups (wgmma) on tiles in shared memory, and a ring
 // of tiles that one warpgroup fills and others read.
 //
 // A tile has 64 rows, in blocks of 64 columns: [column / 64][row][column % 64], where the 16-byte pieces of
-// a row of 128 bytes are permuted by the row (the 128-byte swizzle of the products). One copy serves
-// products along rows and along columns, for every width that is a multiple of 16; a warp copies whole
+// a row of 128 bytes are permuted by the row (the 128-byte swizzle of the matmuls). One copy serves
+// matmuls along rows and along columns, for every width that is a multiple of 16; a warp copies whole
 // lines of memory and meets no bank of shared memory twice.
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -15,7 +15,7 @@ constexpr int kBlockBytes = kTile * kBlock * 2;
 /// Numbers of a tile in shared memory.
 template <int Width> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * kTile * kBlock;
 
-//===-- Products ------------------------------------------------------------------------------===//
+//===-- Matmuls ------------------------------------------------------------------------------===//
 
 // The operands of an accumulator of 8 to 64 registers.
 #define HYDRA_L8 "%0,%1,%2,%3,%4,%5,%6,%7"
@@ -103,18 +103,18 @@ template <int N> __device__ __forceinline__ void pin(float (&c)[N][4]) {
     for (int i = 0; i < 4; ++i)
       asm volatile("" : "+f"(c[n][i])::"memory");
 }
-/// Waits until at most `Pending` groups of products run, of which none adds to `c`.
+/// Waits until at most `Pending` groups of matmuls run, of which none adds to `c`.
 template <int Pending, int N> __device__ __forceinline__ void waitForProducts(float (&c)[N][4]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
   pin(c);
 }
 
-/// How a product finds a tile at an address in shared memory: blocks follow each other, eight rows of one
+/// How a matmul finds a tile at an address in shared memory: blocks follow each other, eight rows of one
 /// take 1024 bytes, and rows are swizzled.
 __device__ __forceinline__ uint64 describe(uint32 address) {
   return uint64(address >> 4) | uint64(kBlockBytes >> 4) << 16 | uint64(1024 >> 4) << 32 | uint64(1) << 62;
 }
-/// The k-th sixteen columns, or rows, which a product sums over.
+/// The k-th sixteen columns, or rows, which a matmul sums over.
 __device__ __forceinline__ uint64 columnsSummed(uint32 tile, int k) {
   return describe(tile + k / 4 * kBlockBytes + k % 4 * 32);
 }
@@ -205,7 +205,7 @@ __device__ __forceinline__ void waitFor(uint32 barrier, int phase) {
   while (!isOver(barrier, phase))
     ;
 }
-/// Makes what this thread sees in shared memory visible to products.
+/// Makes what this thread sees in shared memory visible to matmuls.
 __device__ __forceinline__ void shareWithProducts() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -263,7 +263,7 @@ struct Announcer {
   }
 };
 
-/// Stages that the fetching warpgroup fills and `Groups` warpgroups read, in turn: by products alone, of
+/// Stages that the fetching warpgroup fills and `Groups` warpgroups read, in turn: by matmuls alone, of
 /// which one thread of a warp says that they are done, or by every thread for itself.
 template <int Groups, int Stages, bool ByThreads> struct Ring {
   uint32 barriers; // of each stage: full, empty

@@ -1,4 +1,4 @@
-// Steps of a loop that one block runs for its slice of all tensors: products and what groups need.
+// Steps of a loop that one block runs for its slice of all tensors: matmuls and what groups need.
 
 constexpr int kLoopThreads = 512, kLoopWarps = kLoopThreads / 32;
 

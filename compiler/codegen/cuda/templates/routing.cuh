@@ -1,4 +1,4 @@
-// Which rows take part, and what follows from their number.
+// Which rows are active, and what follows from their number.
 
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long node, unsigned int value);
 

@@ -1,4 +1,4 @@
-// The rows of a matrix do not overlap: a broadcast's view with stride 0 is no operand of a product.
+// The rows of a matrix do not overlap: a broadcast's view with stride 0 is no operand of a matmul.
 // expects: right
 hydra.model @m version 1 {
   hydra.param @x [1, 30, 2] init = normal(1.0)

@@ -1,5 +1,5 @@
 // A chunk lies in its sequence with the sequence's strides at every level of optimisation: a
-// product of it needs rows that merge, or a copy.
+// matmul of it needs rows that merge, or a copy.
 // expects: right
 hydra.model @m version 1 {
   hydra.param @x [2, 16, 3] init = normal(1.0)

@@ -1,5 +1,5 @@
 // The rows of a matrix do not overlap: the gradient of mean pooling is a broadcast, and no operand
-// of a product, also with a batch of 1.
+// of a matmul, also with a batch of 1.
 // flags: --batch=1 --seq=8
 // expects: right
 hydra.model @pool version 1 {
