@@ -33,8 +33,8 @@ struct Target {
   double vectorFlops = 0;             // FLOP/s of everything else
   double launchSeconds = 0;           // of any step
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
-  std::vector<std::string> epilogues; // of the products of its library: see hydra-fuse-epilogues
-  double peakFlops = 0; // FLOP/s of dense bf16 products as the vendor has it, for MFU; 0: unknown
+  std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues
+  double peakFlops = 0; // FLOP/s of dense bf16 matmuls as the vendor has it, for MFU; 0: unknown
 
   /// One of `names`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose name ends in
   /// .json. Throws Error that names the file and the field.
@@ -47,7 +47,7 @@ struct Target {
   std::string attribute() const;
 
   /// Time at the limit: the larger of computing and moving bytes, and a launch. `dtype` is that of
-  /// a product's operands.
+  /// a matmul's operands.
   double seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
                  uint64_t bytes) const;
 };

@@ -1,4 +1,4 @@
-// Cuts a product into blocks of the output and prepares one sequential oneDNN primitive for each
+// Cuts a matmul into blocks of the output and prepares one sequential oneDNN primitive for each
 // of the few shapes of a block.
 #include "runtime/cpu/Matmul.h"
 
@@ -102,7 +102,7 @@ void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DTy
   }
 }
 
-/// The same product as c^T = b^T a^T: oneDNN wants rows of the output to be dense.
+/// The same matmul as c^T = b^T a^T: oneDNN wants rows of the output to be dense.
 void transpose(MatmulSpec &spec) {
   for (MatmulOperand *operand : {&spec.a, &spec.b, &spec.c})
     std::swap(operand->rowStride, operand->columnStride);

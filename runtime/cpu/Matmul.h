@@ -1,4 +1,4 @@
-// Batched matrix product over strided tensors, by oneDNN.
+// Batched matmul over strided tensors, by oneDNN.
 #pragma once
 
 #include "runtime/calls/MatmulCall.h"
@@ -10,10 +10,10 @@
 
 namespace hydra::runtime {
 
-/// Whether oneDNN has products of bf16 operands for this CPU.
+/// Whether oneDNN has matmuls of bf16 operands for this CPU.
 bool hasBf16Products();
 
-/// A product that is ready to run: primitives are created once, and a run allocates nothing of
+/// A matmul that is ready to run: primitives are created once, and a run allocates nothing of
 /// ours.
 ///
 /// The output is cut into blocks by shape alone, and oneDNN computes each block on one thread

@@ -1,4 +1,4 @@
-// Row-major products as the column-major ones that cuBLASLt computes: cᵀ = bᵀ aᵀ.
+// Row-major matmuls as the column-major ones that cuBLASLt computes: cᵀ = bᵀ aᵀ.
 #include "runtime/cuda/CublasLt.h"
 
 #include "runtime/cuda/Driver.h"

@@ -1,4 +1,4 @@
-// Matrix products by cuBLASLt, looked up when a plan needs them.
+// Matmuls by cuBLASLt, looked up when a plan needs them.
 #pragma once
 
 #include "runtime/calls/MatmulCall.h"
@@ -38,7 +38,7 @@ struct MatmulAlignment {
   static MatmulAlignment of(const MatmulSpec &spec, std::span<const CUdeviceptr> args);
 };
 
-/// A product that is ready to run. MatmulCall.h says what the description means.
+/// A matmul that is ready to run. MatmulCall.h says what the description means.
 class CudaMatmul final : public DeviceCall {
 public:
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.

@@ -116,7 +116,7 @@ private:
 
   /// Gives buffers of which every slice has its own part a place in shared memory: those that are
   /// carried for the whole loop, those of an iteration as long as they live; between the two come
-  /// the chunks that products read, and last all others.
+  /// the chunks that matmuls read, and last all others.
   void placeInShared() {
     struct Item {
       plan::BufferOp buffer;
