@@ -28,9 +28,10 @@ struct Use {
   bool overlaps(const Use &other) const { return begin < other.end && other.begin < end; }
 };
 
-class Program {
+/// Which steps of one program run beside the others.
+class StreamChoice {
 public:
-  Program(plan::ProgramOp program, int64_t multiprocessors)
+  StreamChoice(plan::ProgramOp program, int64_t multiprocessors)
       : program(program), multiprocessors(multiprocessors) {
     for (Operation &op : program.getBody().front())
       if (isa<plan::BlockInterface>(op))
@@ -228,7 +229,7 @@ struct AssignStreams : impl::AssignStreamsBase<AssignStreams> {
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>())
       for (auto program : module.getBody().getOps<plan::ProgramOp>()) {
-        Program work(program, multiprocessors);
+        StreamChoice work(program, multiprocessors);
         if (work.run())
           moved += work.moved();
         if (failed(plan::verifyOrder(program)))

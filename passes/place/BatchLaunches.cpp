@@ -16,9 +16,10 @@ constexpr int64_t kParameterBytes = 4096;
 /// Bytes of new buffers that an instance may bring to life earlier than before.
 constexpr int64_t kEarlierBytes = 1 << 20;
 
-class Program {
+/// Batches of the launches of one program.
+class LaunchBatches {
 public:
-  explicit Program(plan::ProgramOp program) : program(program) {}
+  explicit LaunchBatches(plan::ProgramOp program) : program(program) {}
 
   /// Launches that were taken into another.
   int64_t run() {
@@ -155,7 +156,7 @@ struct BatchLaunches : impl::BatchLaunchesBase<BatchLaunches> {
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>())
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
-        batched += Program(program).run();
+        batched += LaunchBatches(program).run();
   }
 };
 

@@ -22,10 +22,10 @@ RowUse useOf(OpOperand &use) {
   return op ? op.rowUse(use.getOperandNumber()) : RowUse::All;
 }
 
-/// What depends on the rows that one `hydra.compact` brings together.
-class Region {
+/// What depends on the rows that one `hydra.compact` gathers.
+class GatheredRows {
 public:
-  explicit Region(CompactOp compact) : compact(compact) {
+  explicit GatheredRows(CompactOp compact) : compact(compact) {
     rows = build::shapeOf(compact.getMask())[0];
     for (Operation *op = compact->getNextNode(); op; op = op->getNextNode())
       visit(op);
@@ -159,11 +159,11 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       SmallVector<CompactOp> found(entry.getBody().front().getOps<CompactOp>());
       for (CompactOp compact : found) {
-        Region region(compact);
-        if (region.getMembers().empty())
+        GatheredRows gathered(compact);
+        if (gathered.getMembers().empty())
           continue;
         compact->setAttr(kCompactAttr, Builder(&getContext()).getI64IntegerAttr(number));
-        markRuns(region.getMembers(), number++);
+        markRuns(gathered.getMembers(), number++);
       }
     }
   }
