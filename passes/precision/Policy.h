@@ -1,7 +1,7 @@
 // What `--precision` may name: which formats values are held and multiplied in.
 #pragma once
 
-#include "runtime/support/DType.h"
+#include "dialects/hydra/NumberFormats.h"
 
 #include "llvm/ADT/StringRef.h"
 
