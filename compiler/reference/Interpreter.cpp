@@ -11,6 +11,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 using namespace mlir;
 
@@ -30,21 +31,57 @@ RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 class Interpreter {
 public:
-  Interpreter(const TensorMap &values, const InterpreterOptions &options)
-      : values(values), options(options) {
+  Interpreter(const TensorMap &values, const InterpreterOptions &options, int64_t interpreters = 1)
+      : values(values), options(options), interpreters(interpreters) {
     for (const auto &item : values)
       held += oracleBytes(item.getValue().shape);
   }
 
   FailureOr<TensorMap> run(EntryOp entry) {
+    if (failed(begin(entry)))
+      return failure();
+    for (Operation &op : entry.getBody().front().without_terminator())
+      if (failed(evaluate(&op)))
+        return failure();
+    return results(entry);
+  }
+
+  /// All ranks of a model's mesh, each with its own interpreter, in lockstep: what goes over ranks is
+  /// computed of the values of all.
+  static FailureOr<std::vector<TensorMap>> run(EntryOp entry, MeshAttr mesh,
+                                               MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
+    for (auto &rank : ranks)
+      if (failed(rank->begin(entry)))
+        return failure();
+    for (Operation &op : entry.getBody().front().without_terminator()) {
+      if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+        if (failed(evaluate(collective, mesh, ranks)))
+          return failure();
+        continue;
+      }
+      for (auto &rank : ranks)
+        if (failed(rank->evaluate(&op)))
+          return failure();
+    }
+    std::vector<TensorMap> all;
+    for (auto &rank : ranks)
+      all.push_back(rank->results(entry));
+    return all;
+  }
+
+private:
+  using Shared = std::shared_ptr<const RefTensor>;
+
+  LogicalResult begin(EntryOp entry) {
     for (auto [argument, name] : llvm::zip(entry.getBody().getArguments(),
                                            entry.getArgNames().getAsValueRange<StringAttr>()))
       if (failed(bind(argument, name, entry)))
         return failure();
     countUses(entry.getBody().front());
-    for (Operation &op : entry.getBody().front().without_terminator())
-      if (failed(evaluate(&op)))
-        return failure();
+    return success();
+  }
+
+  TensorMap results(EntryOp entry) {
     ReturnOp end = entry.getReturn();
     TensorMap results;
     for (auto [name, value] :
@@ -56,8 +93,34 @@ public:
     return results;
   }
 
-private:
-  using Shared = std::shared_ptr<const RefTensor>;
+  /// What goes over ranks, of every group of them.
+  static LogicalResult evaluate(CollectiveOpInterface op, MeshAttr mesh,
+                                MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
+    const int64_t size = mesh.size(op.getOver()), stride = mesh.stride(op.getOver());
+    for (int64_t first = 0; first < static_cast<int64_t>(ranks.size()); ++first) {
+      if (first / stride % size != 0)
+        continue;
+      SmallVector<SmallVector<const RefTensor *>> operands;
+      SmallVector<RefTensor> results;
+      for (int64_t i = 0; i < size; ++i) {
+        Interpreter &rank = *ranks[first + i * stride];
+        if (failed(rank.checkRoom(op, op->getResults())))
+          return failure();
+        operands.push_back(llvm::map_to_vector(
+            op->getOperands(), [&](Value v) { return rank.tensors[v].get(); }));
+        results.emplace_back(typeOf(op->getResult(0)).getShape());
+      }
+      op.evaluateOverRanks(operands, results);
+      for (int64_t i = 0; i < size; ++i) {
+        Interpreter &rank = *ranks[first + i * stride];
+        if (rank.options.round)
+          roundTo(results[i], typeOf(op->getResult(0)).getElementType());
+        rank.tensors[op->getResult(0)] = rank.hold(std::move(results[i]));
+        rank.release(op);
+      }
+    }
+    return success();
+  }
 
   /// Takes a named tensor as the value of an argument or a use.
   LogicalResult bind(Value value, StringRef name, Operation *op) {
@@ -86,12 +149,13 @@ private:
     double bytes = 0;
     for (Value v : more)
       bytes += oracleBytes(typeOf(v).getShape());
-    if (held + bytes <= static_cast<double>(machineMemory()))
+    if (held + bytes <= static_cast<double>(machineMemory()) / static_cast<double>(interpreters))
       return success();
     return op->emitOpError() << "needs " << static_cast<int64_t>(bytes)
                              << " bytes for its results as f64 beside "
                              << static_cast<int64_t>(held) << "; this machine has "
-                             << machineMemory();
+                             << machineMemory() / interpreters
+                             << (interpreters > 1 ? " for each rank" : "");
   }
 
   /// A tensor that counts as held until its last reader is done.
@@ -315,6 +379,7 @@ private:
 
   const TensorMap &values;
   const InterpreterOptions &options;
+  const int64_t interpreters; ///< that share the memory of this machine
   uint64_t evaluated = 0; ///< operations so far: each has random numbers of its own
   double held = 0; ///< bytes; outlives the tensors
   DenseMap<Value, Shared> tensors;
@@ -355,6 +420,96 @@ int64_t machineMemory() {
 FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
                                const InterpreterOptions &options) {
   return Interpreter(values, options).run(entry);
+}
+
+FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry, ArrayRef<TensorMap> values,
+                                                 const InterpreterOptions &options) {
+  std::optional<MeshAttr> mesh = entry->getParentOfType<ModelOp>().getMesh();
+  const int64_t ranks = mesh ? mesh->ranks() : 1;
+  if (ranks != static_cast<int64_t>(values.size()))
+    return entry.emitOpError() << "@" << entry.getSymName() << " is for " << ranks
+                               << " ranks; got the values of " << values.size();
+  if (!mesh) {
+    FailureOr<TensorMap> results = interpret(entry, values.front(), options);
+    if (failed(results))
+      return failure();
+    return std::vector<TensorMap>{std::move(*results)};
+  }
+  std::vector<std::unique_ptr<Interpreter>> interpreters;
+  for (const TensorMap &own : values)
+    interpreters.push_back(std::make_unique<Interpreter>(own, options, ranks));
+  return Interpreter::run(entry, *mesh, interpreters);
+}
+
+/// A dimension as so many equal pieces behind one another: calls `copy` for each run of elements of a
+/// piece, with where it begins in the whole and in the piece.
+template <typename Copy>
+static void forRunsOfPiece(ArrayRef<int64_t> whole, int64_t dim, int64_t piece, int64_t pieces,
+                           Copy copy) {
+  const int64_t run = productOf(whole.drop_front(dim)) / pieces,
+                runs = productOf(whole.take_front(dim));
+  for (int64_t r = 0; r < runs; ++r)
+    copy((r * pieces + piece) * run, r * run, run);
+}
+
+FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
+                                    const InterpreterOptions &options) {
+  const int64_t ranks = entry.ranks();
+  if (ranks == 1)
+    return interpret(entry, values, options);
+  std::vector<TensorMap> own(ranks, values);
+  for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
+    const int64_t dim = entry.batchDimension(i);
+    const auto whole = values.find(name);
+    if (dim < 0 || whole == values.end())
+      continue;
+    ArrayRef<int64_t> shape = entry.batchType(i).getShape();
+    if (ArrayRef<int64_t>(whole->second.shape) != shape)
+      return entry.emitOpError() << "got '" << name << "' of shape "
+                                 << shapeText(whole->second.shape) << "; expected "
+                                 << shapeText(shape);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      RefTensor piece(typeOf(entry.getBody().getArgument(i)).getShape());
+      forRunsOfPiece(shape, dim, rank, ranks, [&](int64_t from, int64_t to, int64_t n) {
+        std::copy_n(whole->second.data.begin() + from, n, piece.data.begin() + to);
+      });
+      own[rank][name] = std::move(piece);
+    }
+  }
+  FailureOr<std::vector<TensorMap>> all = interpretRanks(entry, own, options);
+  if (failed(all))
+    return failure();
+  ReturnOp end = entry.getReturn();
+  TensorMap results;
+  auto join = [&](StringRef name, int64_t dim) -> LogicalResult {
+    RefTensor whole = (*all)[0][name];
+    if (dim < 0) {
+      for (int64_t rank = 1; rank < ranks; ++rank)
+        if (const RefTensor &other = (*all)[rank][name];
+            std::memcmp(other.data.data(), whole.data.data(), whole.data.size() * sizeof(double)) != 0)
+          return end.emitOpError() << "gives '" << name << "' other values on rank " << rank
+                                   << " than on rank 0; expected the same";
+      results[name] = std::move(whole);
+      return success();
+    }
+    SmallVector<int64_t> shape = whole.shape;
+    shape[dim] *= ranks;
+    whole = RefTensor(shape);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      forRunsOfPiece(shape, dim, rank, ranks, [&](int64_t to, int64_t from, int64_t n) {
+        std::copy_n((*all)[rank][name].data.begin() + from, n, whole.data.begin() + to);
+      });
+    results[name] = std::move(whole);
+    return success();
+  };
+  ArrayRef<int64_t> rows = entry.getRows()->getResults();
+  for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
+    if (failed(join(name, rows.empty() ? -1 : rows[i])))
+      return failure();
+  for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>())
+    if (failed(join(symbol.getValue(), -1)))
+      return failure();
+  return results;
 }
 
 FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {

@@ -28,6 +28,18 @@ struct InterpreterOptions {
 llvm::FailureOr<TensorMap> interpret(EntryOp entry, const TensorMap &values,
                                      const InterpreterOptions &options = {});
 
+/// Runs a program on all ranks of its model's mesh in lockstep; `values` are what each rank has. Returns
+/// what `interpret` does, for each rank.
+llvm::FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry,
+                                                       llvm::ArrayRef<TensorMap> values,
+                                                       const InterpreterOptions &options = {});
+
+/// The same of values of the whole batch: rank r gets rows [r B / N, (r + 1) B / N) of it, and all of
+/// everything else. Of results, rows are joined in the order of ranks; others must be the same on all
+/// ranks, bit for bit, or it fails. A program of which every rank has all runs once.
+llvm::FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
+                                          const InterpreterOptions &options = {});
+
 /// Bytes that a tensor of the oracle takes.
 inline double oracleBytes(llvm::ArrayRef<int64_t> shape) {
   return 8.0 * static_cast<double>(RefTensor::elements(shape));

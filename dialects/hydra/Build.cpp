@@ -62,7 +62,7 @@ EntryOp loopBody(EntryOp before, StringRef stem, Location loc, WalkAttr walk,
   auto entry =
       EntryOp::create(b, loc, b.getStringAttr(name), b.getArrayAttr({}), b.getArrayAttr({}),
                       b.getArrayAttr({}), b.getArrayAttr({}), b.getArrayAttr({}), StringAttr(),
-                      ProgramRoleAttr(), DenseI64ArrayAttr(), walk);
+                      ProgramRoleAttr(), DenseI64ArrayAttr(), walk, RowsAttr());
   entry.getBody().emplaceBlock();
   const size_t over = walk.getOver().size(), carried = walk.getCarried();
   for (auto [i, type] : llvm::enumerate(types)) {

@@ -1,5 +1,6 @@
 // Registration of the dialect, and the defaults of its interfaces.
 #include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/PartitionRules.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -33,6 +34,7 @@ void HydraDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/hydra/HydraOps.cpp.inc"
       >();
+  attachPartitionRules(*getContext());
 }
 
 int64_t resultElements(Operation *op) {

@@ -88,6 +88,12 @@ ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     state.addAttribute("walk", walk);
   }
+  if (succeeded(parser.parseOptionalKeyword("rows"))) {
+    RowsAttr rows;
+    if (parser.parseCustomAttributeWithFallback(rows))
+      return failure();
+    state.addAttribute("rows", rows);
+  }
   Region *body = state.addRegion();
   if (parseBody(parser, *body, arguments))
     return failure();
@@ -141,6 +147,10 @@ void EntryOp::print(OpAsmPrinter &p) {
     p << " walk ";
     p.printStrippedAttrOrType(*getWalk());
   }
+  if (getRows()) {
+    p << " rows ";
+    p.printStrippedAttrOrType(*getRows());
+  }
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -178,6 +188,26 @@ static LogicalResult verifyWalk(EntryOp entry) {
     if (argument.getType() != value.getType())
       return entry.emitOpError() << "carries " << argument.getType() << " on as "
                                  << value.getType();
+  return success();
+}
+
+/// Whether the dimensions of the batch are some of arguments and outputs.
+static LogicalResult verifyRows(EntryOp entry) {
+  RowsAttr rows = *entry.getRows();
+  auto areDimensions = [](ArrayRef<int64_t> dims, ValueRange values) {
+    return dims.size() == values.size() && llvm::all_of(llvm::zip(dims, values), [](auto pair) {
+             auto [dim, value] = pair;
+             return !isUnbound(value.getType()) && dim >= -1 &&
+                    dim < static_cast<int64_t>(build::shapeOf(value).size());
+           });
+  };
+  if (entry.getWalk())
+    return entry.emitOpError("is the body of a loop, which has no batch of its own");
+  if (rows.getRanks() < 1 ||
+      !areDimensions(rows.getArguments(), entry.getBody().getArguments()) ||
+      (!rows.getResults().empty() &&
+       !areDimensions(rows.getResults(), entry.getReturn().getOutputs())))
+    return entry.emitOpError("has rows that are no dimensions of its arguments and outputs");
   return success();
 }
 
@@ -238,6 +268,8 @@ LogicalResult EntryOp::verify() {
   if (getRole() && *getRole() != ProgramRole::eval && *getRole() != ProgramRole::generate)
     return emitOpError() << "has the role '" << stringifyProgramRole(*getRole())
                          << "', which its stage says; expected eval or generate";
+  if (getRows() && failed(verifyRows(*this)))
+    return failure();
   return getWalk() ? verifyWalk(*this) : success();
 }
 
@@ -277,6 +309,12 @@ BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Locati
     ids.push_back(0);
     setIds(ids);
   }
+  if (getRows()) {
+    SmallVector<int64_t> dims(getRows()->getArguments());
+    dims.push_back(-1);
+    setRowsAttr(
+        RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
+  }
   return getBody().addArgument(type, loc);
 }
 
@@ -294,6 +332,12 @@ void EntryOp::eraseArgument(unsigned number) {
     SmallVector<int64_t> ids(*getIds());
     ids.erase(ids.begin() + number);
     setIds(ids);
+  }
+  if (getRows()) {
+    SmallVector<int64_t> dims(getRows()->getArguments());
+    dims.erase(dims.begin() + number);
+    setRowsAttr(
+        RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
   }
   getBody().eraseArgument(number);
 }
@@ -328,6 +372,12 @@ RankedTensorType EntryOp::wholeResultType(unsigned result) {
   if (!getWalk() || result >= getWalk()->getStacked().size())
     return type;
   return repeated(type, getWalk()->getStacked()[result], getWalk()->getCount());
+}
+
+RankedTensorType EntryOp::batchType(unsigned argument) {
+  RankedTensorType type = build::typeOf(getBody().getArgument(argument));
+  const int64_t dim = batchDimension(argument);
+  return dim < 0 ? type : repeated(type, dim, ranks());
 }
 
 ParseResult ReturnOp::parse(OpAsmParser &parser, OperationState &state) {

@@ -107,6 +107,42 @@ def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {
   }];
 }
 
+def Hydra_MeshAttr : AttrDef<Hydra_Dialect, "Mesh"> {
+  let mnemonic = "mesh";
+  let summary = "how the ranks of a run are arranged";
+  let description = [{
+    `<["replica", "data"], [16, 8]>`: axes by name, outermost first, and their sizes. Rank r has the
+    coordinates of r in row-major order.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes,
+                        ArrayRefParameter<"int64_t">:$sizes);
+  let assemblyFormat = "`<` `[` $axes `]` `,` `[` $sizes `]` `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// All ranks.
+    int64_t ranks() const;
+    /// Along an axis; 0 where the mesh has none of that name.
+    int64_t size(::llvm::StringRef axis) const;
+    /// From one rank to the next along an axis.
+    int64_t stride(::llvm::StringRef axis) const;
+  }];
+}
+
+def Hydra_RowsAttr : AttrDef<Hydra_Dialect, "Rows"> {
+  let mnemonic = "rows";
+  let summary = "which dimension of arguments and outputs is that of the batch, of which each rank has a part";
+  let description = [{
+    `<2 arguments [0, 0, -1] results [-1]>`: the first two arguments are a half of the batch along their
+    dimension 0; -1 is what is the same on all ranks. Before `hydra-partition` a rank has all rows (1),
+    and of results nothing is known.
+  }];
+  let parameters = (ins "int64_t":$ranks, OptionalArrayRefParameter<"int64_t">:$arguments,
+                        OptionalArrayRefParameter<"int64_t">:$results);
+  let assemblyFormat = [{
+    `<` $ranks (`arguments` `[` $arguments^ `]`)? (`results` `[` $results^ `]`)? `>`
+  }];
+}
+
 def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
   let mnemonic = "target";
   let summary = "the machine that a module is compiled for: what passes may decide by";

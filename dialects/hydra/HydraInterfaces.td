@@ -247,4 +247,52 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   ];
 }
 
+def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Computes from values of several ranks, or by which of them it runs on. The ranks that differ in
+    their coordinate along one axis of the mesh alone are a group; its order is that of the coordinate.
+  }];
+  let methods = [
+    InterfaceMethod<"The axis of the mesh that it goes along.", "::llvm::StringRef", "getOver", (ins)>,
+    InterfaceMethod<"The ranks of a group.", "int64_t", "getRanks", (ins)>,
+    InterfaceMethod<"Bytes that one rank sends to others.", "int64_t", "wireBytes", (ins)>,
+    InterfaceMethod<[{
+        Computes the result of every rank of a group, in its order, from the operands of all.
+        Results arrive with their shape and zeros.
+      }],
+      "void", "evaluateOverRanks",
+      (ins "::llvm::ArrayRef<::llvm::SmallVector<const ::hydra::RefTensor *>>":$operands,
+           "::llvm::MutableArrayRef<::hydra::RefTensor>":$results)>,
+  ];
+}
+
+def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    What an operation does where each rank has a part of the rows of the batch (`hydra-partition`).
+    Implementations: PartitionRules.cpp, attached by the dialect.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Given how the operands lie on the ranks, says how the operation takes them (in their place) so
+        that it can be computed by every rank alone, and how its results then lie. What it takes in
+        another form than it is given is exchanged between the ranks. `ranks`: how many there are.
+      }],
+      "void", "partition",
+      (ins "int64_t":$ranks, "::llvm::MutableArrayRef<::hydra::Spread>":$operands,
+           "::llvm::MutableArrayRef<::hydra::Spread>":$results)>,
+    InterfaceMethod<[{
+        Tells the operation the shape of its result where that is an attribute.
+      }],
+      "void", "takeShape", (ins "::llvm::ArrayRef<int64_t>":$shape), "", [{ (void)shape; }]>,
+    InterfaceMethod<[{
+        The rows of its only result along a dimension that a rank has can be computed from as many rows of
+        these operands, along these dimensions, and all of the others. nullopt: they cannot.
+      }],
+      "::std::optional<::llvm::SmallVector<::std::pair<unsigned, int64_t>>>", "operandsAlong",
+      (ins "int64_t":$dimension), "", [{ (void)dimension; return ::std::nullopt; }]>,
+  ];
+}
+
 #endif // HYDRA_INTERFACES_TD

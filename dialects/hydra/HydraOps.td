@@ -15,5 +15,6 @@ include "dialects/hydra/OptimizerOps.td"
 include "dialects/hydra/optimizers/AdamW.td"
 include "dialects/hydra/optimizers/Sgd.td"
 include "dialects/hydra/FusionOps.td"
+include "dialects/hydra/CollectiveOps.td"
 
 #endif // HYDRA_OPS_TD

@@ -99,6 +99,42 @@ enum class Exactness { Always, OfWholeNumbers, Never };
 /// sum.
 Exactness exactnessByFlops(mlir::Operation *op);
 
+/// How a value lies on the ranks along one axis of the mesh.
+struct Spread {
+  enum Kind {
+    Same, ///< all ranks have all of it
+    Rows, ///< each has as many rows of dimension `dim`, in the order of ranks
+    Part, ///< its value is the sum over ranks of what they have
+  };
+  Kind kind = Same;
+  int64_t dim = 0;
+  /// Rows: the dimension is so many blocks behind one another, of each of which a rank has its rows.
+  int64_t blocks = 1;
+  /// Rows: null, or what has brought the rows of each rank into an order of its own
+  /// (`hydra.compact`).
+  mlir::Value order;
+  /// Part, of a result: what the operation must be multiplied by (a mean of means).
+  double factor = 1.0;
+
+  static Spread same() { return {}; }
+  static Spread rows(int64_t dim) { return {Rows, dim}; }
+  /// The same rows, along another dimension.
+  Spread along(int64_t dimension) const {
+    Spread moved = *this;
+    moved.dim = dimension;
+    return moved;
+  }
+  static Spread part(double factor = 1.0) { return {Part, 0, 1, {}, factor}; }
+  bool isSame() const { return kind == Same; }
+  bool isRows() const { return kind == Rows; }
+  bool isPart() const { return kind == Part; }
+  bool operator==(const Spread &other) const {
+    return kind == other.kind &&
+           (kind != Rows ||
+            (dim == other.dim && blocks == other.blocks && order == other.order));
+  }
+};
+
 /// Something that a group says about its optimizer.
 struct OptimizerSetting {
   enum class Kind { Number, Flag };

@@ -9,7 +9,8 @@ def ModelOp : Hydra_Op<"model", [IsolatedFromAbove, Symbol, SymbolTable, NoTermi
   let summary = "a model: template before binding, static program after";
   let description = [{
     `bound`, set by `hydra-bind`, holds the value of every symbol (`symbols`) and the name of the
-    preset, if one was chosen (`preset`).
+    preset, if one was chosen (`preset`); `mesh`, if several ranks are to run it together, how they are
+    arranged.
 
     ```mlir
     hydra.model @cs336 version 1 {
@@ -20,9 +21,10 @@ def ModelOp : Hydra_Op<"model", [IsolatedFromAbove, Symbol, SymbolTable, NoTermi
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$version,
-                       OptionalAttr<DictionaryAttr>:$bound);
+                       OptionalAttr<Hydra_MeshAttr>:$mesh, OptionalAttr<DictionaryAttr>:$bound);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `version` $version (`bound` $bound^)? $body attr-dict";
+  let assemblyFormat =
+      "$sym_name `version` $version (`mesh` $mesh^)? (`bound` $bound^)? $body attr-dict";
   let extraClassDeclaration = [{
     bool isBound() { return static_cast<bool>(getBoundAttr()); }
     /// The symbol's bound value; null before binding or when there is no such symbol.
@@ -155,6 +157,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     set by the passes that turn a forward entry into a `grad`, `train`, `count`, `accumulate` or `apply`
     program; `role(eval)` and `role(generate)` say what a run uses another one for. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
     are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
+    `rows`, where the model has a mesh, says which dimensions are those of the batch.
 
     An entry with `walk` is no program but the body of `hydra.loop`s: all that a pass does to the
     operations of a program it does to them as well, once for all loops that share the body.
@@ -164,7 +167,8 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
                        OptionalAttr<StrAttr>:$stage,
                        OptionalAttr<Hydra_ProgramRole>:$role,
                        OptionalAttr<DenseI64ArrayAttr>:$ids,
-                       OptionalAttr<Hydra_WalkAttr>:$walk);
+                       OptionalAttr<Hydra_WalkAttr>:$walk,
+                       OptionalAttr<Hydra_RowsAttr>:$rows);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -187,6 +191,14 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     ::mlir::RankedTensorType wholeType(::mlir::BlockArgument argument);
     /// The same for a result.
     ::mlir::RankedTensorType wholeResultType(unsigned result);
+    /// The ranks that have a part of the batch each; 1 where every rank has all of it.
+    int64_t ranks() { return getRows() ? getRows()->getRanks() : 1; }
+    /// The dimension of the batch of an argument; -1 if it has none.
+    int64_t batchDimension(unsigned argument) {
+      return getRows() ? getRows()->getArguments()[argument] : -1;
+    }
+    /// The type of an argument of which the ranks have the parts.
+    ::mlir::RankedTensorType batchType(unsigned argument);
   }];
 }
 

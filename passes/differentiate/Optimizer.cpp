@@ -415,7 +415,7 @@ private:
     auto none = b.getArrayAttr({});
     auto entry = EntryOp::create(b, first.getLoc(), b.getStringAttr("apply"), none, none, none,
                                  none, none, b.getStringAttr("apply"), ProgramRoleAttr(),
-                                 b.getDenseI64ArrayAttr({}), WalkAttr());
+                                 b.getDenseI64ArrayAttr({}), WalkAttr(), RowsAttr());
     b.setInsertionPointToEnd(&entry.getBody().emplaceBlock());
     auto end = ReturnOp::create(b, first.getLoc(), ValueRange(), none, none, ArrayAttr());
     b.setInsertionPoint(end);

@@ -296,7 +296,9 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   const llvm::StringSet<> written = {"hydra.adamw",       "hydra.global_norm", "hydra.fused",
                                      "hydra.sgd",         "hydra.guard",       "hydra.copy",
                                      "hydra.boundary",    "hydra.scan",        "hydra.detach",
-                                     "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop"};
+                                     "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
+                                     "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
+                                     "hydra.rank",        "hydra.reduce_scatter"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

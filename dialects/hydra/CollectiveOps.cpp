@@ -1,0 +1,287 @@
+// What ranks exchange, and which of them one is.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+//===-- The mesh ----------------------------------------------------------------------------===//
+
+LogicalResult MeshAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> axes, ArrayRef<int64_t> sizes) {
+  if (axes.empty() || axes.size() != sizes.size())
+    return emitError() << "a mesh has " << axes.size() << " axes and " << sizes.size()
+                       << " sizes; expected as many, and at least one";
+  constexpr int64_t kMostRanks = 65536;
+  int64_t ranks = 1;
+  StringSet<> names;
+  for (auto [axis, size] : llvm::zip(axes, sizes)) {
+    if (axis.getValue().empty() || !names.insert(axis.getValue()).second)
+      return emitError() << "an axis of a mesh needs a name of its own; found '" << axis.getValue()
+                         << "'";
+    if (size < 1 || size > kMostRanks || (ranks *= size) > kMostRanks)
+      return emitError() << "axis '" << axis.getValue() << "' of the mesh has " << size
+                         << " ranks; expected 1 to " << kMostRanks << " in all";
+  }
+  return success();
+}
+
+int64_t MeshAttr::ranks() const { return productOf(getSizes()); }
+
+int64_t MeshAttr::size(StringRef axis) const {
+  for (auto [name, size] : llvm::zip(getAxes(), getSizes()))
+    if (name.getValue() == axis)
+      return size;
+  return 0;
+}
+
+int64_t MeshAttr::stride(StringRef axis) const {
+  int64_t stride = 1;
+  for (auto [name, size] : llvm::reverse(llvm::zip_equal(getAxes(), getSizes()))) {
+    if (name.getValue() == axis)
+      break;
+    stride *= size;
+  }
+  return stride;
+}
+
+//===-- Checks ------------------------------------------------------------------------------===//
+
+/// Whether ranks can meet here: in a program, along an axis that the model's mesh has.
+static LogicalResult verifyPlace(CollectiveOpInterface op) {
+  auto entry = dyn_cast<EntryOp>(op->getParentOp());
+  if (!entry || !entry.isProgram())
+    return op->emitOpError("stands in a loop or a region; ranks meet in programs only");
+  auto model = entry->getParentOfType<ModelOp>();
+  std::optional<MeshAttr> mesh = model.getMesh();
+  if (!mesh)
+    return op->emitOpError() << "goes over '" << op.getOver() << "', but the model has no mesh";
+  const int64_t size = mesh->size(op.getOver());
+  if (size == 0)
+    return op->emitOpError() << "goes over '" << op.getOver()
+                             << "', which is no axis of the model's mesh";
+  if (size != op.getRanks())
+    return op->emitOpError() << "goes over " << op.getRanks() << " ranks; axis '" << op.getOver()
+                             << "' of the mesh has " << size;
+  return success();
+}
+
+template <typename Op>
+static LogicalResult inferPieces(TypeInference &infer, typename Op::Adaptor op,
+                                 SmallVector<int64_t> &shape) {
+  shape = SmallVector<int64_t>(infer.shape(op.getX()));
+  int64_t axis = op.getAxis();
+  if (axis < 0 || failed(infer.wantAxis(axis, shape.size())))
+    return axis < 0 ? infer.fail("axis " + Twine(axis) + " is negative") : failure();
+  return success();
+}
+
+static LogicalResult wantRanks(TypeInference &infer, int64_t ranks) {
+  return ranks >= 1 ? success()
+                    : infer.fail("goes over " + Twine(ranks) + " ranks; expected at least 1");
+}
+
+static LogicalResult wantEqualPieces(TypeInference &infer, ArrayRef<int64_t> shape, int64_t axis,
+                                     int64_t ranks) {
+  if (shape[axis] % ranks == 0)
+    return success();
+  return infer.fail("cannot cut axis " + Twine(axis) + " of " + shapeText(shape) + " into " +
+                    Twine(ranks) + " equal pieces");
+}
+
+#define COLLECTIVE_OP(Op, adds)                                                                    \
+  LogicalResult Op::verify() { return verifyPlace(*this); }                                        \
+  int64_t Op::flops() { return adds; }                                                             \
+  OpClass Op::costClass() { return OpClass::other; }                                               \
+  Precision Op::precisionClass() { return Precision::Exact; }                                      \
+  LogicalResult Op::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor>) {            \
+    return emitOpError("needs the values of all ranks");                                           \
+  }
+
+COLLECTIVE_OP(AllGatherOp, 0)
+COLLECTIVE_OP(AllToAllOp, 0)
+COLLECTIVE_OP(AllReduceOp, productOf({getRanks() - (getStart() ? 0 : 1),
+                                      build::typeOf(getX()).getNumElements()}))
+COLLECTIVE_OP(ReduceScatterOp, productOf({getRanks() - 1, build::typeOf(getY()).getNumElements()}))
+#undef COLLECTIVE_OP
+
+//===-- Evaluation --------------------------------------------------------------------------===//
+
+using RankOperands = ArrayRef<SmallVector<const RefTensor *>>;
+
+/// Copies the elements of `part`, which lies in `whole` from `start` along an axis, in one of the
+/// two directions.
+template <typename Whole, typename Part, typename Copy>
+static void forPiece(Whole &whole, Part &part, int64_t axis, int64_t start, Copy copy) {
+  int64_t run = 1, runs = 1;
+  for (size_t d = axis; d < part.shape.size(); ++d)
+    run *= part.shape[d];
+  for (int64_t d = 0; d < axis; ++d)
+    runs *= part.shape[d];
+  if (run == 0)
+    return;
+  const int64_t row = run / part.shape[axis], stride = row * whole.shape[axis];
+  for (int64_t r = 0; r < runs; ++r)
+    copy(whole.data.data() + r * stride + start * row, part.data.data() + r * run, run);
+}
+
+static void takePiece(const RefTensor &whole, RefTensor &part, int64_t axis, int64_t start) {
+  forPiece(whole, part, axis, start,
+           [](const double *from, double *to, int64_t n) { std::copy_n(from, n, to); });
+}
+static void putPiece(RefTensor &whole, const RefTensor &part, int64_t axis, int64_t start) {
+  forPiece(whole, part, axis, start,
+           [](double *to, const double *from, int64_t n) { std::copy_n(from, n, to); });
+}
+
+/// The sum in the order of ranks, from `start` if there is one.
+static RefTensor sumOfRanks(RankOperands in, const RefTensor *start) {
+  RefTensor sum = start ? *start : *in[0][0];
+  for (size_t rank = start ? 0 : 1; rank < in.size(); ++rank)
+    for (auto [to, v] : llvm::zip(sum.data, in[rank][0]->data))
+      to += v;
+  return sum;
+}
+
+void AllGatherOp::evaluateOverRanks(RankOperands in, MutableArrayRef<RefTensor> out) {
+  for (RefTensor &whole : out)
+    for (auto [rank, operands] : llvm::enumerate(in))
+      putPiece(whole, *operands[0], getAxis(), rank * operands[0]->shape[getAxis()]);
+}
+
+void AllToAllOp::evaluateOverRanks(RankOperands in, MutableArrayRef<RefTensor> out) {
+  SmallVector<int64_t> shape = out[0].shape;
+  shape[getAxis()] /= getRanks();
+  RefTensor piece(shape);
+  for (auto [to, whole] : llvm::enumerate(out))
+    for (auto [from, operands] : llvm::enumerate(in)) {
+      takePiece(*operands[0], piece, getAxis(), to * shape[getAxis()]);
+      putPiece(whole, piece, getAxis(), from * shape[getAxis()]);
+    }
+}
+
+void AllReduceOp::evaluateOverRanks(RankOperands in, MutableArrayRef<RefTensor> out) {
+  for (auto [operands, result] : llvm::zip(in, out))
+    result = sumOfRanks(in, getStart() ? operands[1] : nullptr);
+}
+
+void ReduceScatterOp::evaluateOverRanks(RankOperands in, MutableArrayRef<RefTensor> out) {
+  const RefTensor sum = sumOfRanks(in, nullptr);
+  for (auto [rank, piece] : llvm::enumerate(out))
+    takePiece(sum, piece, getAxis(), rank * piece.shape[getAxis()]);
+}
+
+//===-- all_gather --------------------------------------------------------------------------===//
+
+LogicalResult AllGatherOp::inferTypes(TypeInference &infer, Adaptor op,
+                                      SmallVectorImpl<Type> &types) {
+  SmallVector<int64_t> shape;
+  if (failed(inferPieces<AllGatherOp>(infer, op, shape)) || failed(wantRanks(infer, op.getRanks())))
+    return failure();
+  shape[op.getAxis()] = productOf({shape[op.getAxis()], op.getRanks()});
+  if (failed(infer.wantPossible(shape, "what is gathered,")))
+    return failure();
+  types.push_back(infer.tensor(shape, infer.element(op.getX())));
+  return success();
+}
+
+int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(getX().getType())}); }
+
+void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] =
+      ReduceScatterOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr());
+}
+
+//===-- all_to_all --------------------------------------------------------------------------===//
+
+LogicalResult AllToAllOp::inferTypes(TypeInference &infer, Adaptor op,
+                                     SmallVectorImpl<Type> &types) {
+  SmallVector<int64_t> shape;
+  if (failed(inferPieces<AllToAllOp>(infer, op, shape)) ||
+      failed(wantRanks(infer, op.getRanks())) ||
+      failed(wantEqualPieces(infer, shape, op.getAxis(), op.getRanks())))
+    return failure();
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+int64_t AllToAllOp::wireBytes() {
+  return bytesOf(getX().getType()) / getRanks() * (getRanks() - 1);
+}
+
+void AllToAllOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = AllToAllOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr(),
+                                getNumberAttr());
+}
+
+//===-- all_reduce --------------------------------------------------------------------------===//
+
+LogicalResult AllReduceOp::inferTypes(TypeInference &infer, Adaptor op,
+                                      SmallVectorImpl<Type> &types) {
+  if (infer.element(op.getX()).isInteger(1))
+    return infer.fail("cannot add truth values (i1)");
+  if (failed(wantRanks(infer, op.getRanks())))
+    return failure();
+  if (op.getStart() && failed(infer.wantSameType(op.getStart(), "start", op.getX(), "operand")))
+    return failure();
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+int64_t AllReduceOp::wireBytes() {
+  // Every rank sends the pieces that others sum up, and the sums of its own.
+  return productOf({2, bytesOf(getX().getType()) * (getRanks() - 1) / getRanks()});
+}
+
+void AllReduceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(), getRanksAttr());
+  if (getStart()) // every rank adds its own copy
+    grads[1] = g[0];
+}
+
+//===-- reduce_scatter ----------------------------------------------------------------------===//
+
+LogicalResult ReduceScatterOp::inferTypes(TypeInference &infer, Adaptor op,
+                                          SmallVectorImpl<Type> &types) {
+  SmallVector<int64_t> shape;
+  if (infer.element(op.getX()).isInteger(1))
+    return infer.fail("cannot add truth values (i1)");
+  if (failed(inferPieces<ReduceScatterOp>(infer, op, shape)) ||
+      failed(wantRanks(infer, op.getRanks())) ||
+      failed(wantEqualPieces(infer, shape, op.getAxis(), op.getRanks())))
+    return failure();
+  shape[op.getAxis()] /= op.getRanks();
+  types.push_back(infer.tensor(shape, infer.element(op.getX())));
+  return success();
+}
+
+int64_t ReduceScatterOp::wireBytes() {
+  return productOf({getRanks() - 1, bytesOf(getY().getType())});
+}
+
+void ReduceScatterOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  grads[0] = AllGatherOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr(),
+                                 b.getI64IntegerAttr(0));
+}
+
+//===-- rank --------------------------------------------------------------------------------===//
+
+LogicalResult RankOp::verify() { return isUnbound(getType()) ? success() : verifyPlace(*this); }
+
+FailureOr<RankedTensorType> RankOp::boundType() {
+  return RankedTensorType::get({}, IntegerType::get(getContext(), 32));
+}
+
+LogicalResult RankOp::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor>) {
+  return emitOpError("needs to be told its rank");
+}
+
+int64_t RankOp::wireBytes() { return 0; }
+
+void RankOp::evaluateOverRanks(RankOperands, MutableArrayRef<RefTensor> out) {
+  for (auto [rank, result] : llvm::enumerate(out))
+    result.data[0] = static_cast<double>(rank);
+}
+
+} // namespace hydra
