@@ -22,6 +22,7 @@ BindOptions bindOptions(const BindingOptions &binding) {
   options.programs.assign(binding.programs.begin(), binding.programs.end());
   options.batch = binding.batch;
   options.seq = binding.seq;
+  options.mesh.assign(binding.mesh.begin(), binding.mesh.end());
   options.staticRouting = binding.routing == Routing::Static;
   return options;
 }

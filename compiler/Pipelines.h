@@ -19,6 +19,7 @@ struct BindingOptions {
   std::vector<std::string> settings; ///< NAME=VALUE
   int64_t batch = 0, seq = 0;        ///< 0: not given
   std::vector<std::string> programs; ///< NAME:ENTRY; empty: every entry
+  std::vector<std::string> mesh;     ///< NAME:SIZE, outermost first; empty: one rank
   Routing routing = Routing::Dynamic; ///< binding knows Static; Masked leaves out hydra-skip-rows
 };
 

@@ -72,6 +72,7 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   return createOptimizer(optimizer);
 }
 
+bool hasRanks(Options options) { return !options.binding.mesh.empty(); }
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
@@ -180,6 +181,7 @@ const std::vector<Stage> &stages() {
        [](Options options) { return options.scanCheckpoint > 1; }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
+      {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); }, hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},

@@ -21,6 +21,10 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     A `hydra.scan` over many whole chunks becomes a `hydra.loop` that runs an entry of its own, which
     later passes work on once whatever the length; one over few is written out chunk by chunk, which
     leaves more to fuse, and so is one that uses parameters under a condition or of layers.
+
+    With `mesh` the model is for several ranks. It stays that of the whole batch; which dimension of
+    arguments is B is noted for `hydra-partition`. Programs with the role `generate` read the same on all
+    ranks.
   }];
   let options = [
     Option<"preset", "preset", "std::string", "", "name of a preset of the model">,
@@ -29,6 +33,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     ListOption<"programs", "programs", "std::string", "NAME[@ROLE]:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,
+    ListOption<"mesh", "mesh", "std::string", "NAME:SIZE: an axis of ranks that share the batch, outermost first">,
     Option<"loopsFrom", "loops-from", "int64_t", "8", "whole chunks from which on a scan becomes a loop">,
   ];
   let statistics = [Statistic<"boundValues", "values", "values that got a static type">,
@@ -185,6 +190,26 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     Option<"clip", "clip", "bool", "true", "clip gradients by their global norm">,
   ];
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
+}
+
+def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
+  let summary = "programs of the whole batch become programs of one rank's part of it";
+  let description = [{
+    For a model with a mesh (`--mesh`): every rank has as many rows of the batch, and all parameters and
+    state. B becomes local in shapes and stays global in values: constants, scales and divisors were
+    computed from the whole batch when the model was bound. Each value is the *same* on all ranks, *rows*
+    of one dimension, or a *part*, of which the sum over ranks is the value; the partition interface says
+    what operations make of these (dialects/hydra/PartitionRules.cpp), one without a rule is an error.
+    An `all_reduce` stands where a part is used otherwise than linearly, is returned, or meets what is the
+    same, from which the sum then begins; losses divide by the labels that count on all ranks. Runs on
+    programs that have everything, forward, backward and update, so that gradients of parameters are
+    parts like others, summed up before the norm and the update. What needs whole rows is gathered, and
+    counted in the statistics. Loops exchange nothing: their bodies are written for what they are given,
+    and sums over ranks wait behind them. This pass alone is data parallelism. Axes one after the other,
+    outermost first. *Numerics-changing*: sums over rows are sums of sums.
+  }];
+  let statistics = [Statistic<"reductions", "reductions", "sums over ranks placed">,
+                    Statistic<"gathers", "gathers", "values that were gathered or dealt out">];
 }
 
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {

@@ -26,6 +26,9 @@ BindingFlags::BindingFlags(BindingOptions &binding)
             cl::desc("sequences at a time: the entry dimension B (default: none)")),
       seq("seq", cl::value_desc("S"), cl::cat(category), cl::location(binding.seq),
           cl::desc("tokens in a sequence: the entry dimension S (default: none)")),
+      mesh("mesh", cl::value_desc("NAME:SIZE,..."), cl::cat(category), cl::CommaSeparated,
+           cl::location(binding.mesh),
+           cl::desc("ranks that share the batch: axes and their sizes, outermost first (default: one)")),
       routing(
           "routing", cl::cat(category), cl::location(binding.routing),
           cl::desc("how work follows what routers of the model say (default: dynamic)"),
@@ -39,7 +42,7 @@ BindingFlags::BindingFlags(BindingOptions &binding)
 
 bool BindingFlags::given() const {
   return preset.getNumOccurrences() + set.getNumOccurrences() + batch.getNumOccurrences() +
-             seq.getNumOccurrences() + routing.getNumOccurrences() >
+             seq.getNumOccurrences() + mesh.getNumOccurrences() + routing.getNumOccurrences() >
          0;
 }
 

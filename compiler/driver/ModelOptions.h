@@ -29,6 +29,7 @@ private:
   llvm::cl::opt<std::string, true> preset;
   llvm::cl::list<std::string, std::vector<std::string>> set;
   BoundInteger<1> batch, seq;
+  llvm::cl::list<std::string, std::vector<std::string>> mesh;
   BoundChoice<Routing> routing;
 };
 

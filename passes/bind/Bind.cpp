@@ -5,6 +5,7 @@
 #include "passes/bind/Calls.h"
 #include "passes/bind/Elementwise.h"
 #include "passes/bind/Programs.h"
+#include "passes/bind/Ranks.h"
 #include "passes/bind/Scans.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -34,6 +35,12 @@ private:
     scans.loopsFrom = loopsFrom;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
+    FailureOr<MeshAttr> ranks =
+        readMesh(model, SmallVector<std::string>(mesh.begin(), mesh.end()));
+    if (failed(ranks))
+      return failure();
+    if (*ranks)
+      model.setMeshAttr(*ranks);
     SmallVector<std::string> given;
     if (staticRouting && failed(addStaticChoices(given)))
       return failure();
@@ -154,6 +161,8 @@ private:
   //===-- Programs --------------------------------------------------------------------------===//
 
   LogicalResult bindEntry(EntryOp entry) {
+    if (model.getMesh() && failed(noteRows(entry)))
+      return failure();
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>()) {
       Attribute value = chosen.dim(entry.getSymName(), dim);
       if (!value)

@@ -70,6 +70,7 @@ std::unique_ptr<Pass> bindPass(const BindingOptions &binding) {
   options.programs.assign(binding.programs.begin(), binding.programs.end());
   options.batch = binding.batch;
   options.seq = binding.seq;
+  options.mesh.assign(binding.mesh.begin(), binding.mesh.end());
   return createBind(options);
 }
 

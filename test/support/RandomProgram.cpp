@@ -11,7 +11,7 @@ namespace {
 
 class Generator {
 public:
-  explicit Generator(uint64_t seed) : random(seed), ops(model, random) {}
+  Generator(uint64_t seed, int64_t batch) : random(seed), ops(model, random), givenBatch(batch) {}
 
   RandomProgram run(unsigned size) {
     chooseSymbols();
@@ -46,6 +46,8 @@ private:
 
   void chooseSymbols() {
     ops.sizes["B"] = random.pick<int64_t>({1, 1, 2, 3});
+    if (givenBatch)
+      ops.sizes["B"] = givenBatch;
     ops.sizes["S"] = random.pick<int64_t>({1, 3, 5, 5, 7, 8});
     size("G", {1, 2, 3});
     size("Hk", {1, 2});
@@ -349,6 +351,7 @@ private:
   ModelText model;
   Random random;
   OpWriter ops;
+  int64_t givenBatch; ///< 0: drawn
   std::vector<Callable> callables;
   std::optional<Operand> state;
   std::string kept; ///< a parameter that always is in the loss
@@ -357,6 +360,8 @@ private:
 
 } // namespace
 
-RandomProgram randomProgram(uint64_t seed, unsigned size) { return Generator(seed).run(size); }
+RandomProgram randomProgram(uint64_t seed, unsigned size, int64_t batch) {
+  return Generator(seed, batch).run(size);
+}
 
 } // namespace hydra::test

@@ -14,7 +14,7 @@ struct RandomProgram {
 };
 
 /// The program of a seed, with about `size` operations besides idioms and the loss; equal on every
-/// platform. Sizes are small and often odd; batch and sequence may be 1.
-RandomProgram randomProgram(uint64_t seed, unsigned size = 12);
+/// platform. Sizes are small and often odd; batch and sequence may be 1. `batch`: 0, or the batch.
+RandomProgram randomProgram(uint64_t seed, unsigned size = 12, int64_t batch = 0);
 
 } // namespace hydra::test

@@ -24,9 +24,9 @@ std::vector<Slot> slotsOf(ArrayRef<EntryOp> programs) {
   std::vector<Slot> slots;
   llvm::StringSet<> seen;
   for (EntryOp program : programs) {
-    for (auto [i, name, type] : llvm::enumerate(program.getArgNames().getAsValueRange<StringAttr>(),
-                                                program.getBody().getArgumentTypes())) {
-      auto tensor = cast<RankedTensorType>(type);
+    for (auto [i, name] :
+         llvm::enumerate(program.getArgNames().getAsValueRange<StringAttr>())) {
+      RankedTensorType tensor = program.batchType(i);
       const std::optional<double> value = program.getDefault(i);
       if (seen.insert(name).second)
         slots.push_back({value ? Slot::Kind::Scalar : Slot::Kind::Input, name.str(), tensor,

@@ -25,6 +25,8 @@ constexpr llvm::StringLiteral kOverview =
     "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
     "parameters\n"
     "                  and all state; with --inputs every batch is the given one\n"
+    "With --mesh several ranks run it together, each with its rows of the batch; --inputs and --outputs\n"
+    "hold the whole batch, and what must be the same on all ranks is checked to be.\n"
     "Without --outputs the losses, or one line a tensor, are printed. A model may be a template "
     "or\n"
     "the text after any pass (--dump-passes): what was done to it is not done again.\n";
@@ -158,8 +160,8 @@ private:
         (options.model.given() || options.model.precision.getNumOccurrences() > 0)) {
       return driver.model().emitError()
              << "model @" << driver.model().getSymName()
-             << " is bound already; --preset, --set, --batch, --seq, --routing and --precision are "
-                "for templates";
+             << " is bound already; --preset, --set, --batch, --seq, --mesh, --routing and "
+                "--precision are for templates";
     }
     return success();
   }
@@ -180,6 +182,8 @@ private:
       if (!stage) {
         buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
                               policy.scalesLoss);
+        if (!options.program.binding.mesh.empty())
+          passes.addPass(createPartition());
       } else if (*stage == "grad" && mode == Mode::Train) {
         OptimizerOptions optimizer;
         optimizer.programs = {name};
@@ -267,7 +271,7 @@ private:
 
   LogicalResult evaluateOnce() {
     EntryOp program = programs.front();
-    FailureOr<TensorMap> computed = interpret(program, values, {options.round});
+    FailureOr<TensorMap> computed = interpretBatch(program, values, {options.round});
     if (failed(computed))
       return failure();
     outputs = std::move(*computed);
@@ -292,7 +296,7 @@ private:
       }
       for (int64_t i = 0; i < batches; ++i) {
         draw(n * options.program.accumulation + i);
-        FailureOr<TensorMap> step = interpret(programs.front(), values, {options.round});
+        FailureOr<TensorMap> step = interpretBatch(programs.front(), values, {options.round});
         if (failed(step))
           return failure();
         losses.data[n] += (*step)["loss"].data[0] / static_cast<double>(batches);
@@ -317,7 +321,7 @@ private:
 
   /// Runs a program of which only the updates count.
   LogicalResult run(EntryOp program) {
-    FailureOr<TensorMap> results = interpret(program, values, {options.round});
+    FailureOr<TensorMap> results = interpretBatch(program, values, {options.round});
     if (failed(results))
       return failure();
     takeUpdates(program, *results);

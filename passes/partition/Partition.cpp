@@ -1,0 +1,497 @@
+// hydra-partition: programs of the whole batch become programs of one rank's part of it.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/group/RowLoss.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_PARTITION
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A value of the new program, and how it lies on the ranks.
+struct Placed {
+  Value value;
+  Spread spread;
+};
+
+/// What cannot be done, and where.
+struct Problem {
+  Operation *op = nullptr;
+  std::string text;
+};
+
+/// A body of loops for ranks, for arguments that lie in one way.
+struct LoopForm {
+  SmallVector<Spread> arguments, results; ///< as it takes them, and gives them
+  EntryOp body;
+};
+
+/// What the programs of a model have in common while they are partitioned along one axis.
+struct Axis {
+  StringAttr name;
+  int64_t ranks;
+  int64_t exchanges = 0; ///< so far: their numbers
+  unsigned reductions = 0, gathers = 0;
+  std::map<std::string, LoopForm> loops = {}; ///< by body and how its operands lie
+};
+
+RankedTensorType localType(Type type, const Spread &spread, int64_t ranks) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (!spread.isRows())
+    return tensor;
+  SmallVector<int64_t> shape(tensor.getShape());
+  shape[spread.dim] /= ranks;
+  return tensor.clone(shape);
+}
+
+StringRef describe(const Spread &spread) {
+  return spread.isSame() ? "the whole" : spread.isRows() ? "rows" : "a part of a sum";
+}
+
+/// Writes a block again for one rank.
+class BlockWriter {
+public:
+  /// `body`: null, or the loop's body that is written.
+  BlockWriter(Axis &axis, OpBuilder builder, EntryOp body = {})
+      : axis(axis), b(std::move(builder)), body(body) {}
+
+  void place(Value old, Value fresh, const Spread &spread) { placed[old] = {fresh, spread}; }
+  Spread spreadOf(Value old) { return placed.lookup(old).spread; }
+
+  LogicalResult write(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (failed(write(op)))
+        return failure();
+    return success();
+  }
+
+  /// The value in that form, computed or exchanged where it is in another.
+  Value as(Value old, const Spread &want, Operation *user) {
+    const Placed from = placed.lookup(old);
+    if (from.spread == want)
+      return from.value;
+    auto &known = converted[old];
+    for (auto &[spread, value] : known)
+      if (spread == want)
+        return value;
+    Value value = convert(old, from, want, user);
+    converted[old].push_back({want, value});
+    return value;
+  }
+
+  /// What is wrong with the block; it is to be thrown away then.
+  Problem problem;
+  /// Of a loop's body: the arguments that are needed in another form.
+  DenseMap<unsigned, Spread> demands;
+
+private:
+  LogicalResult fail(Operation *op, const Twine &text) {
+    if (!problem.op)
+      problem = {op, text.str()};
+    return failure();
+  }
+
+  //===-- Operations ------------------------------------------------------------------------===//
+
+  LogicalResult write(Operation &op) {
+    if (auto loop = dyn_cast<LoopOp>(op))
+      return write(loop);
+    SmallVector<Spread> in =
+        llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreadOf(v); });
+    SmallVector<Spread> out(op.getNumResults());
+    auto rule = dyn_cast<PartitionOpInterface>(op);
+    if (rule)
+      rule.partition(axis.ranks, in, out);
+    else if (!llvm::all_of(in, [](const Spread &s) { return s.isSame(); }))
+      return fail(&op, "has no rule for a part of the batch (the partition interface)");
+    if (auto add = dyn_cast<AddOp>(op); add && !body && startsSum(add))
+      return success();
+    SmallVector<Value> operands;
+    for (auto [old, spread] : llvm::zip(op.getOperands(), in))
+      operands.push_back(as(old, spread, &op));
+    Operation *fresh = copy(&op, operands, out);
+    if (failed(countLabels(&op, in, fresh)))
+      return failure();
+    for (auto [old, value, spread] : llvm::zip(op.getResults(), fresh->getResults(), out)) {
+      Value scaled = value;
+      if (spread.factor != 1.0)
+        scaled = build::scale(b, op.getLoc(), value, spread.factor);
+      place(old, scaled, spread);
+    }
+    return success();
+  }
+
+  /// The same operation on these operands, with results of one rank.
+  Operation *copy(Operation *op, ValueRange operands, ArrayRef<Spread> results) {
+    Operation *fresh = op->clone();
+    fresh->setOperands(operands);
+    for (auto [result, spread] : llvm::zip(fresh->getResults(), results))
+      result.setType(localType(result.getType(), spread, axis.ranks));
+    if (auto rule = dyn_cast<PartitionOpInterface>(fresh); rule && fresh->getNumResults() == 1)
+      rule.takeShape(build::shapeOf(fresh->getResult(0)));
+    return b.insert(fresh);
+  }
+
+  /// What is the same on all ranks, plus a sum over them: adds begin with it, as they do where a
+  /// device has one part after the other.
+  bool startsSum(AddOp add) {
+    Spread first = spreadOf(add.getA()), second = spreadOf(add.getB());
+    if (!(first.isSame() && second.isPart()) && !(first.isPart() && second.isSame()))
+      return false;
+    Value start = first.isSame() ? add.getA() : add.getB();
+    Value part = first.isSame() ? add.getB() : add.getA();
+    if (build::constantValue(placed.lookup(start).value) == 0.0)
+      return false;
+    Value sum = AllReduceOp::create(b, add.getLoc(), placed.lookup(part).value,
+                                    placed.lookup(start).value, axis.name, ranksAttr());
+    ++axis.reductions;
+    place(add.getY(), sum, Spread::same());
+    return true;
+  }
+
+  /// A loss over a part of the rows divides by the labels that count on all ranks.
+  LogicalResult countLabels(Operation *old, ArrayRef<Spread> in, Operation *fresh) {
+    auto loss = dyn_cast<CountedLossOpInterface>(old);
+    if (!loss || loss.getCount() || llvm::none_of(in, [](const Spread &s) { return s.isRows(); }))
+      return success();
+    if (body)
+      return fail(old, "counts the labels of all ranks in a loop");
+    Value &divisor = counts[loss.getLabels()];
+    if (!divisor) {
+      OpBuilder::InsertionGuard here(b);
+      b.setInsertionPoint(fresh);
+      Location loc = old->getLoc();
+      const Placed labels = placed.lookup(loss.getLabels());
+      Value flat =
+          build::reshape(b, loc, labels.value, {build::typeOf(labels.value).getNumElements()});
+      Value count = RowLoss::countOf(b, loc, flat);
+      if (labels.spread.isRows())
+        count = allReduce(count);
+      divisor = MaxOp::create(b, loc, count, build::constant(b, loc, count.getType(), 1.0));
+    }
+    cast<CountedLossOpInterface>(fresh).divideBy(divisor);
+    return success();
+  }
+
+  //===-- Forms -----------------------------------------------------------------------------===//
+
+  IntegerAttr ranksAttr() { return b.getI64IntegerAttr(axis.ranks); }
+
+  Value allReduce(Value part) {
+    ++axis.reductions;
+    return AllReduceOp::create(b, part.getLoc(), part, Value(), axis.name, ranksAttr());
+  }
+
+  Value convert(Value old, const Placed &from, const Spread &want, Operation *user) {
+    OpBuilder::InsertionGuard here(b);
+    if (from.spread.isSame()) {
+      if (want.isPart() && build::constantValue(from.value) == 0.0)
+        return from.value;
+      if (want.isRows())
+        if (Value rows = rowsOf(old, want, user))
+          return rows;
+    }
+    if (body && from.spread.isSame() && want.isPart() && !isCarried(old) &&
+        isa<FloatType>(build::typeOf(old).getElementType())) // as many parts, all alike
+      return build::scale(b, old.getLoc(), from.value, 1.0 / static_cast<double>(axis.ranks));
+    if (body)
+      return demand(old, want, user);
+    // As soon as there is something to exchange.
+    b.setInsertionPointAfterValue(from.value);
+    if ((from.spread.isRows() && from.spread.order) || (want.isRows() && want.order)) {
+      (void)fail(user,
+                 "mixes rows that hydra.compact has brought together with others: each rank has "
+                 "brought together its own");
+      return placeholder(old, want);
+    }
+    Location loc = old.getLoc();
+    ArrayRef<int64_t> shape = build::shapeOf(old);
+    if (from.spread.isPart() && want.isRows()) {
+      ++axis.reductions;
+      Value rows = ReduceScatterOp::create(b, loc, apart(from.value, want, shape[want.dim]),
+                                           axisOf(want), axis.name, ranksAttr());
+      return merged(rows, old, want);
+    }
+    if (from.spread.isPart())
+      return allReduce(from.value);
+    if (from.spread.isRows()) {
+      const Spread &rows = from.spread;
+      ++axis.gathers;
+      Value whole = AllGatherOp::create(
+          b, loc, apart(from.value, rows, shape[rows.dim] / axis.ranks), axisOf(rows), axis.name,
+          ranksAttr(), b.getI64IntegerAttr(axis.exchanges++));
+      whole = build::reshape(b, loc, whole, shape);
+      return want.isSame() ? whole : ofWhole(whole, want, old);
+    }
+    return ofWhole(from.value, want, old);
+  }
+
+  /// Where blocks lie behind one another in a dimension of that size, they get one of their own.
+  Value apart(Value v, const Spread &rows, int64_t size) {
+    if (rows.blocks == 1)
+      return v;
+    SmallVector<int64_t> shape(build::shapeOf(v));
+    shape[rows.dim] = rows.blocks;
+    shape.insert(shape.begin() + rows.dim + 1, size / rows.blocks);
+    return build::reshape(b, v.getLoc(), v, shape);
+  }
+  /// The dimension of rows where blocks are apart.
+  IntegerAttr axisOf(const Spread &rows) {
+    return b.getI64IntegerAttr(rows.dim + (rows.blocks > 1 ? 1 : 0));
+  }
+  /// Back to the shape that a rank's rows of a value have.
+  Value merged(Value rows, Value old, const Spread &spread) {
+    return build::reshape(b, old.getLoc(), rows,
+                          localType(old.getType(), spread, axis.ranks).getShape());
+  }
+
+  /// Of what all ranks have: rows, or a part of a sum.
+  Value ofWhole(Value whole, const Spread &want, Value old) {
+    Location loc = old.getLoc();
+    if (want.isRows()) {
+      // Every rank is sent as many times its piece as there are ranks, and takes the first.
+      const int64_t size = build::shapeOf(whole)[want.dim];
+      Value pieces = AllToAllOp::create(b, loc, apart(whole, want, size), axisOf(want), axis.name,
+                                        ranksAttr(), b.getI64IntegerAttr(axis.exchanges++));
+      ++axis.gathers;
+      Value rows = SliceOp::create(b, loc, pieces, axisOf(want), b.getI64IntegerAttr(0),
+                                   b.getI64IntegerAttr(size / want.blocks / axis.ranks));
+      return merged(rows, old, want);
+    }
+    // All of it is the part of rank 0.
+    auto scalar = RankedTensorType::get({}, b.getI32Type());
+    Value rank = RankOp::create(b, loc, scalar, axis.name, ranksAttr());
+    Value first = CompareOp::create(b, loc, rank, build::constant(b, loc, scalar, 0.0),
+                                    b.getStringAttr("eq"));
+    return SelectOp::create(b, loc, build::broadcast(b, loc, first, build::shapeOf(whole)), whole,
+                            build::constant(b, loc, whole.getType(), 0.0));
+  }
+
+  /// Rows of what is the same on all ranks, computed from rows of what it is computed from; null if
+  /// that cannot be.
+  Value rowsOf(Value old, const Spread &want, Operation *user) {
+    auto op = old.getDefiningOp<PartitionOpInterface>();
+    std::optional<SmallVector<std::pair<unsigned, int64_t>>> along =
+        op && op->getNumResults() == 1 ? op.operandsAlong(want.dim) : std::nullopt;
+    if (!along)
+      return {};
+    SmallVector<Value> operands;
+    for (OpOperand &operand : op->getOpOperands()) {
+      const auto *it = llvm::find_if(
+          *along, [&](auto pair) { return pair.first == operand.getOperandNumber(); });
+      operands.push_back(
+          as(operand.get(), it == along->end() ? Spread::same() : want.along(it->second), user));
+    }
+    return copy(op, operands, want)->getResult(0);
+  }
+
+  /// In a loop ranks do not meet: what is needed in another form must be given in that form.
+  Value demand(Value old, const Spread &want, Operation *user) {
+    if (auto argument = dyn_cast<BlockArgument>(old))
+      demands.try_emplace(argument.getArgNumber(), want);
+    else
+      (void)fail(user, "needs " + describe(want) + " of what is " +
+                           describe(placed.lookup(old).spread) +
+                           " in a loop, where ranks cannot exchange it");
+    return placeholder(old, want);
+  }
+
+  bool isCarried(Value old) {
+    auto argument = dyn_cast<BlockArgument>(old);
+    const int64_t over = body.getWalk()->getOver().size();
+    return argument && argument.getArgNumber() >= over &&
+           argument.getArgNumber() < over + body.getWalk()->getCarried();
+  }
+
+  /// In place of a value in a block that is thrown away.
+  Value placeholder(Value old, const Spread &want) {
+    return UnrealizedConversionCastOp::create(
+               b, old.getLoc(), localType(old.getType(), want, axis.ranks), ValueRange())
+        .getResult(0);
+  }
+
+  //===-- Loops -----------------------------------------------------------------------------===//
+
+  LogicalResult write(LoopOp loop) {
+    SmallVector<Spread> in =
+        llvm::map_to_vector(loop.getInputs(), [&](Value v) { return spreadOf(v); });
+    std::string key = loop.getBody().str();
+    llvm::raw_string_ostream text(key);
+    for (const Spread &spread : in)
+      text << '|' << spread.kind << ',' << spread.dim << ',' << spread.blocks << ','
+           << spread.order.getAsOpaquePointer();
+    auto [known, isNew] = axis.loops.try_emplace(key);
+    if (isNew && failed(findForm(loop, in, known->second))) {
+      axis.loops.erase(known);
+      return failure();
+    }
+    const LoopForm &form = known->second;
+    SmallVector<Value> inputs;
+    for (auto [old, spread] : llvm::zip(loop.getInputs(), form.arguments))
+      inputs.push_back(as(old, spread, loop));
+    auto fresh = LoopOp::create(b, loop.getLoc(), form.body, inputs);
+    for (auto [old, value, spread] : llvm::zip(loop.getResults(), fresh.getResults(), form.results))
+      place(old, value, spread);
+    return success();
+  }
+
+  /// Writes the body, for arguments in the forms that operands have, and again wherever it turns
+  /// out to need them, or to carry them on, in another.
+  LogicalResult findForm(LoopOp loop, SmallVector<Spread> in, LoopForm &form) {
+    EntryOp old = loop.getEntry();
+    WalkAttr walk = loop.getWalk();
+    const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
+    for (auto [spread, along] : llvm::zip(in, walk.getOver()))
+      if (spread.isRows() && spread.dim == along)
+        spread = Spread::same(); // who walks over the batch has all of it
+    const size_t kMostForms = 2 * in.size() + 2;
+    Problem last;
+    for (size_t tries = 0; tries < kMostForms; ++tries) {
+      SmallVector<RankedTensorType> types;
+      for (auto [argument, spread] : llvm::zip(old.getBody().getArguments(), in))
+        types.push_back(localType(argument.getType(), spread, axis.ranks));
+      EntryOp fresh =
+          build::loopBody(old, (old.getSymName() + "_rank").str(), old.getLoc(), walk, types);
+      Block &block = fresh.getBody().front();
+      BlockWriter inside(axis, OpBuilder::atBlockEnd(&block), old);
+      for (auto [argument, value, spread] :
+           llvm::zip(old.getBody().getArguments(), block.getArguments(), in))
+        inside.place(argument, value, spread);
+      LogicalResult written = inside.write(old.getBody().front());
+      bool changed = false;
+      SmallVector<Spread> results;
+      if (succeeded(written)) {
+        SmallVector<Value> values;
+        for (auto [i, value] : llvm::enumerate(old.getReturn().getOutputs())) {
+          Spread spread = inside.spreadOf(value);
+          if (i < stacked) {
+            if (spread.isRows() && spread.dim == walk.getStacked()[i])
+              (void)inside.fail(old.getReturn(), "joins rows of the batch along the batch");
+          } else {
+            Spread &carried = in[over + i - stacked];
+            if (carried.isSame() && !spread.isSame()) {
+              carried = spread;
+              changed = true;
+            } else if (!(carried == spread)) {
+              spread = carried;
+            }
+          }
+          values.push_back(inside.as(value, spread, old.getReturn()));
+          results.push_back(spread);
+        }
+        for (auto &[number, want] : inside.demands)
+          if (!(in[number] == want)) {
+            if (number < over && want.isRows() && want.dim == walk.getOver()[number])
+              (void)inside.fail(loop, "walks over the batch and needs a part of it");
+            in[number] = want;
+            changed = true;
+          }
+        if (!changed && !inside.problem.op) {
+          build::endLoopBody(fresh, values);
+          form = {in, results, fresh};
+          return success();
+        }
+      }
+      last = inside.problem;
+      fresh.erase();
+      if (!changed)
+        break;
+    }
+    return last.op
+               ? fail(last.op, last.text)
+               : fail(loop, "needs values in more than one form, which ranks exchange outside of "
+                            "loops only");
+  }
+
+  Axis &axis;
+  OpBuilder b;
+  EntryOp body;
+  DenseMap<Value, Placed> placed;
+  DenseMap<Value, SmallVector<std::pair<Spread, Value>, 1>> converted;
+  DenseMap<Value, Value> counts; ///< what losses divide by, by their labels
+};
+
+struct Partition : impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    std::optional<MeshAttr> mesh = model.getMesh();
+    if (!mesh)
+      return;
+    // Outermost first: the ranks of a node have neighbouring rows.
+    for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
+      Axis axis{name, ranks};
+      for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
+        if (entry.isProgram() && entry.getRows() && failed(write(entry, axis)))
+          return signalPassFailure();
+      reductions += axis.reductions;
+      gathers += axis.gathers;
+    }
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      eraseDead(entry.getBody().front());
+    eraseUnusedBodies(model);
+  }
+
+private:
+  LogicalResult write(EntryOp entry, Axis &axis) {
+    if (axis.ranks == 1)
+      return success();
+    Block &old = entry.getBody().front(), &block = entry.getBody().emplaceBlock();
+    BlockWriter writer(axis, OpBuilder::atBlockEnd(&block));
+    for (BlockArgument argument : old.getArguments()) {
+      const int64_t dim = entry.batchDimension(argument.getArgNumber());
+      Spread spread = dim < 0 ? Spread::same() : Spread::rows(dim);
+      if (dim >= 0 && build::shapeOf(argument)[dim] % axis.ranks != 0)
+        return entry.emitOpError() << "@" << entry.getSymName() << " has a batch of "
+                                   << entry.batchType(argument.getArgNumber()).getShape()[dim]
+                                   << ", which the " << axis.ranks << " ranks along '"
+                                   << axis.name.getValue() << "' of the mesh do not divide";
+      writer.place(
+          argument,
+          block.addArgument(localType(argument.getType(), spread, axis.ranks), argument.getLoc()),
+          spread);
+    }
+    LogicalResult written = writer.write(old);
+    ReturnOp end = cast<ReturnOp>(old.getTerminator());
+    SmallVector<Value> values;
+    SmallVector<int64_t> dims;
+    const ArrayRef<int64_t> before = entry.getRows()->getResults();
+    if (succeeded(written))
+      for (auto [i, value] : llvm::enumerate(end.getValues())) {
+        Spread spread = writer.spreadOf(value);
+        if (i >= end.getOutputs().size() || !spread.isRows() || spread.order || spread.blocks != 1)
+          spread = Spread::same();
+        if (i < end.getOutputs().size()) {
+          dims.push_back(spread.isRows() ? spread.dim : -1);
+          if (!before.empty() && before[i] != dims.back())
+            return end.emitOpError()
+                   << "has an output that is rows along some axes of the mesh only";
+        }
+        values.push_back(writer.as(value, spread, end));
+      }
+    if (writer.problem.op) {
+      writer.problem.op->emitOpError(writer.problem.text);
+      return failure();
+    }
+    OpBuilder b = OpBuilder::atBlockEnd(&block);
+    auto copy = cast<ReturnOp>(b.insert(end->clone()));
+    copy->setOperands(values);
+    const SmallVector<int64_t> arguments(entry.getRows()->getArguments());
+    old.dropAllReferences();
+    old.erase();
+    for (BlockArgument argument : block.getArguments())
+      entry.setArgumentType(argument.getArgNumber(), build::typeOf(argument));
+    entry.setRowsAttr(RowsAttr::get(&getContext(), entry.ranks() * axis.ranks, arguments, dims));
+    return success();
+  }
+};
+
+} // namespace
+} // namespace hydra

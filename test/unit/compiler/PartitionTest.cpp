@@ -1,0 +1,463 @@
+// Programs partitioned over ranks compute what they compute of the whole batch: all families and
+// random programs, on two, three and four ranks; and what ranks add up is what micro-batches add
+// up, bit for bit.
+#include "test/support/Compile.h"
+#include "test/support/RandomProgram.h"
+
+#include "mlir/Transforms/Passes.h"
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace hydra;
+using namespace hydra::test;
+using mlir::ModuleOp;
+using mlir::OwningOpRef;
+
+namespace {
+
+using Settings = std::vector<std::string>;
+using Mesh = std::vector<std::string>;
+
+/// One more of each that is drawn for a test.
+RefTensor drawn(const TensorMap &values, llvm::StringRef name) { return values.lookup(name); }
+
+/// The same up to the order of sums.
+void expectClose(const TensorMap &found, const TensorMap &wanted, double tolerance) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (auto &[name, tensor] : wanted) {
+    const RefTensor other = drawn(found, name);
+    ASSERT_EQ(other.shape, tensor.shape) << name.str();
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      ASSERT_NEAR(other.data[i], tensor.data[i], tolerance * (1.0 + std::abs(tensor.data[i])))
+          << name.str() << "[" << i << "]";
+  }
+}
+
+/// A model on its way to programs of ranks.
+class Model {
+public:
+  /// From a file, or from text if `binding` is of a random program.
+  Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler, BindingOptions binding, Mode mode,
+        int64_t accumulation = 1, bool clip = true)
+      : compiler(compiler), module(std::move(parsed)) {
+    ready = module && compiler.run(*module, [&](mlir::OpPassManager &passes) {
+      buildForwardPipeline(passes, binding);
+      buildTrainingPipeline(passes, mode, {"loss"}, accumulation, clip);
+    });
+    EXPECT_TRUE(ready) << compiler.takeDiagnostics();
+  }
+
+  void partition() {
+    ready = ready && compiler.run(*module, createPartition());
+    EXPECT_TRUE(ready) << compiler.takeDiagnostics() << textOf(*module);
+    if (ready) { // what is printed can be read
+      const std::string text = textOf(*module);
+      OwningOpRef<ModuleOp> again = compiler.parse(text);
+      ASSERT_TRUE(again) << compiler.takeDiagnostics();
+      EXPECT_EQ(textOf(*again), text);
+    }
+  }
+
+  EntryOp program(llvm::StringRef name = "loss") { return programOf(*module, name); }
+
+  TensorMap run(const TensorMap &values, llvm::StringRef name = "loss") {
+    if (!ready)
+      return {};
+    llvm::FailureOr<TensorMap> results = interpretBatch(program(name), values);
+    EXPECT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
+    return succeeded(results) ? *results : TensorMap();
+  }
+
+  template <typename Op> unsigned count(llvm::StringRef name = "loss") {
+    return llvm::range_size(program(name).getBody().getOps<Op>());
+  }
+
+  Compiler &compiler;
+  OwningOpRef<ModuleOp> module;
+  bool ready = false;
+};
+
+/// Values by which an update and its clip are held: moments and numbers of a step among them.
+TensorMap valuesOf(EntryOp program, uint64_t seed) {
+  TensorMap values = randomValues(program, seed);
+  for (auto &[name, value] :
+       std::map<std::string, double>{{"lr", 0.01}, {"step", 3.0}, {"clip", 0.5}})
+    values[name] = scalar(value);
+  return values;
+}
+
+struct Family {
+  const char *name, *model, *preset;
+  Settings settings;
+  int64_t length = 20;
+};
+
+void PrintTo(const Family &family, std::ostream *out) { *out << family.name; }
+
+constexpr int64_t kBatch = 12; // which 2, 3 and 4 divide
+
+BindingOptions bindingOf(const Family &family, Mesh mesh, int64_t batch = kBatch) {
+  BindingOptions binding;
+  binding.preset = family.preset;
+  binding.settings = family.settings;
+  binding.batch = batch;
+  binding.seq = family.length;
+  binding.programs = {"loss:loss"};
+  binding.mesh = std::move(mesh);
+  return binding;
+}
+
+class OfFamilies : public testing::TestWithParam<Family> {};
+
+} // namespace
+
+TEST_P(OfFamilies, AreThoseOfTheWholeBatch) {
+  Compiler compiler;
+  for (const Mode mode : {Mode::Grad, Mode::Train}) {
+    const std::string path = sourcePath(std::string("models/") + GetParam().model + ".mlir");
+    Model whole(compiler.parseFile(path), compiler, bindingOf(GetParam(), {}), mode);
+    ASSERT_TRUE(whole.ready);
+    const TensorMap values = valuesOf(whole.program(), 11), wanted = whole.run(values);
+    for (const Mesh &mesh :
+         {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}}) {
+      SCOPED_TRACE(mesh.back());
+      Model ranks(compiler.parseFile(path), compiler, bindingOf(GetParam(), mesh), mode);
+      ranks.partition();
+      ASSERT_TRUE(ranks.ready);
+      // Nothing but sums goes over the wire.
+      EXPECT_EQ(ranks.count<AllGatherOp>(), 0u);
+      EXPECT_EQ(ranks.count<AllToAllOp>(), 0u);
+      EXPECT_EQ(ranks.count<ReduceScatterOp>(), 0u);
+      EXPECT_GT(ranks.count<AllReduceOp>(), 0u);
+      expectClose(ranks.run(values), wanted, 1e-9);
+      if (HasFatalFailure())
+        return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Partitions, OfFamilies,
+    testing::Values(Family{"CS336", "cs336", "tiny", {}}, Family{"Llama", "llama", "tiny", {}},
+                    Family{"GPT2", "gpt2", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
+                    Family{"TTTLong", "ttt", "ref", {}, 144},
+                    Family{"Megalodon", "megalodon", "ref", {}},
+                    Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
+                    Family{"HydraTopK", "hydra", "ref", {}},
+                    Family{"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}},
+                    Family{"HydraDynamic", "hydra", "ref", {"mod=dense"}},
+                    Family{"HydraBlend", "hydra", "ref", {"mod=dense", "blend=true"}},
+                    Family{"HydraStatic", "hydra", "ref", {"mor=static", "mod=static"}},
+                    Family{"HydraAdvantage", "hydra", "ref", {"advantage=true"}}),
+    [](const auto &info) { return std::string(info.param.name); });
+
+namespace {
+
+/// A step over so many micro-batches of neighbouring rows, on as many ranks as `mesh` has:
+/// parameters and state after it.
+TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
+  TensorMap values = whole;
+  ModelOp root = modelOf(*model.module);
+  for (StateOp state : root.getBody().getOps<StateOp>())
+    if (state.getRole() == VariableRole::gradient || state.getRole() == VariableRole::step_sum)
+      values[state.getSymName()] = RefTensor(state.getBoundType().getShape());
+    else if (state.getRole() == VariableRole::copy)
+      values[state.getSymName()] = whole.lookup(*state.getOwner());
+  const auto give = [&](const TensorMap &results, EntryOp program) {
+    for (auto symbol : program.getReturn().getUpdated().getAsRange<mlir::FlatSymbolRefAttr>())
+      values[symbol.getValue()] = results.lookup(symbol.getValue());
+  };
+  for (const char *name : {"count", "accumulate"})
+    for (int64_t i = 0; i < batches; ++i) {
+      for (const char *input : {"tokens", "labels"}) {
+        const RefTensor all = whole.lookup(input);
+        RefTensor part({all.shape[0] / batches, all.shape[1]});
+        std::copy_n(all.data.begin() + i * part.size(), part.size(), part.data.begin());
+        values[input] = part;
+      }
+      give(model.run(values, name), model.program(name));
+    }
+  give(model.run(values, "apply"), model.program("apply"));
+  TensorMap after;
+  for (ParamOp param : root.getBody().getOps<ParamOp>())
+    after[param.getSymName()] = values.lookup(param.getSymName());
+  return after;
+}
+
+} // namespace
+
+// One chain of adds, accumulator first, then ranks in order: N ranks times M micro-batches have the
+// bits of N M micro-batches on one rank.
+TEST(Partition, RanksAddUpAsMicroBatchesDo) {
+  Compiler compiler;
+  for (const Family &family :
+       {Family{"CS336", "cs336", "tiny", {}}, Family{"TTT", "ttt", "ref", {}}}) {
+    SCOPED_TRACE(family.name);
+    const std::string path = sourcePath(std::string("models/") + family.model + ".mlir");
+    constexpr int64_t batch = 4;
+    Model alone(compiler.parseFile(path), compiler, bindingOf(family, {}, batch / 4), Mode::Train,
+                /*accumulation=*/4, /*clip=*/false);
+    Model four(compiler.parseFile(path), compiler, bindingOf(family, {"data:4"}, batch),
+               Mode::Train,
+               /*accumulation=*/1, /*clip=*/false);
+    Model both(compiler.parseFile(path), compiler, bindingOf(family, {"data:2"}, batch / 2),
+               Mode::Train, /*accumulation=*/2, /*clip=*/false);
+    TensorMap values = valuesOf(four.program(), 5);
+    four.partition();
+    both.partition();
+    ASSERT_TRUE(alone.ready && four.ready && both.ready);
+    const TensorMap wanted = stepOver(alone, values, 4), mixed = stepOver(both, values, 2),
+                    onRanks = four.run(values);
+    for (auto &[name, tensor] : wanted) {
+      EXPECT_TRUE(sameBits(tensor, mixed.lookup(name))) << name.str() << " on 2 ranks";
+      EXPECT_TRUE(sameBits(tensor, onRanks.lookup(name))) << name.str() << " on 4 ranks";
+    }
+  }
+}
+
+namespace {
+
+struct LoopCase {
+  const char *name, *code;
+  bool exchanges = false; ///< more than sums
+};
+
+/// In `@loss(%x [B, S, 9], %t [S, B, 9])` with a parameter `@w [9]`: code that makes `%y`.
+const LoopCase kLoops[] = {
+    {"a sum over the batch is carried, and its parts are joined", R"(
+    %zero = hydra.constant value = 0.0 shape = [1, 9]
+    %y0, %total = hydra.scan axis = 0 chunk = 1 over(%row = %t) carry(%sum = %zero) {
+      %next = hydra.let %sum + reshape(sum(tanh(%row * @w), [0, 1]), [1, 9])
+      hydra.yield %next, %next
+    }
+    %y = hydra.let reshape(tanh(%y0) * %total, [S, 1, 9]))"},
+    {"a mean over the batch is used in the loop", R"(
+    %mean = hydra.let mean(%x * @w, [0, 1])
+    %zero = hydra.constant value = 0.0 shape = [B, 1, 9]
+    %y = hydra.scan axis = 1 chunk = 1 over(%row = %x) carry(%h = %zero) {
+      %next = hydra.let tanh(%h + %row * sin(%mean))
+      hydra.yield %next
+    })"},
+    {"one loop in another, rows carried from a parameter", R"(
+    %first = hydra.let reshape(broadcast(@w, [B, 9]), [B, 1, 9])
+    %start = hydra.constant value = 0.25 shape = [B, 1, 1]
+    %y = hydra.scan axis = 1 chunk = 1 over(%row = %x) carry(%h = %first) {
+      %u = hydra.let tanh(%h + %row)
+      %z, %last = hydra.scan axis = 2 chunk = 1 over(%c = %u) carry(%a = %start) {
+        %n = hydra.let sin(%a * 0.5 + %c)
+        hydra.yield %n, %n
+      }
+      %next = hydra.let %z * @w + %last
+      hydra.yield %next
+    })"},
+    {"what is the same comes in beside rows", R"(
+    %table = hydra.let sin(iota(axis = 0, shape = [S, 1, 9], dtype = f32)) + @w
+    %zero = hydra.constant value = 0.0 shape = [1, B, 9]
+    %z, %end = hydra.scan axis = 0 chunk = 1 over(%row = %t, %entry = %table) carry(%h = %zero) {
+      %next = hydra.let %h * 0.5 + %row * %entry
+      %part = hydra.let %entry * @w
+      hydra.yield %part, %next
+    }
+    %y = hydra.let %z + tanh(sum(%end, [0, 1])))"},
+    {"a scan over the batch", R"(
+    %zero = hydra.constant value = 0.0 shape = [1, S, 9]
+    %y = hydra.scan axis = 0 chunk = 1 over(%row = %x) carry(%h = %zero) {
+      %next = hydra.let tanh(%h + %row * @w)
+      hydra.yield %next
+    })",
+     true},
+};
+
+} // namespace
+
+TEST(Partition, OfLoopsComputesWhatTheyDo) {
+  for (const LoopCase &c : kLoops) {
+    SCOPED_TRACE(c.name);
+    const std::string text =
+        "hydra.model @m version 1 {\n  hydra.param @w [9] init = normal(1.0)\n"
+        "  hydra.entry @loss(%x: [B, S, 9] f32, %t: [S, B, 9] f32) dims(B, S) {" +
+        std::string(c.code) +
+        "\n    %loss = hydra.let sum(%y * %y, axes = [0, 1, 2])\n"
+        "    hydra.return loss = %loss, y = %y\n  }\n}\n";
+    BindingOptions binding;
+    binding.batch = kBatch;
+    binding.seq = 10;
+    Compiler compiler;
+    Model whole(compiler.parse(text), compiler, binding, Mode::Grad);
+    ASSERT_TRUE(whole.ready) << text;
+    EXPECT_GT(whole.count<LoopOp>(), 1u);
+    const TensorMap values = valuesOf(whole.program(), 3), wanted = whole.run(values);
+    for (const int64_t ranks : {2, 3, 4}) {
+      binding.mesh = {"data:" + std::to_string(ranks)};
+      Model parts(compiler.parse(text), compiler, binding, Mode::Grad);
+      parts.partition();
+      ASSERT_TRUE(parts.ready) << text;
+      EXPECT_EQ(parts.count<AllGatherOp>() > 0, c.exchanges) << textOf(*parts.module);
+      expectClose(parts.run(values), wanted, 1e-10);
+    }
+  }
+}
+
+namespace {
+
+constexpr uint64_t kShards = 8, kProgramsPerShard = 15;
+
+/// Whether an argument of the entry has the batch in it otherwise than as one dimension.
+bool hidesItsBatch(const std::string &text) {
+  const size_t entry = text.find("hydra.entry");
+  const std::string line = text.substr(entry, text.find(") dims", entry) - entry);
+  for (size_t open = line.find('['); open != std::string::npos; open = line.find('[', open + 1)) {
+    llvm::SmallVector<llvm::StringRef> dims;
+    llvm::StringRef(line).slice(open + 1, line.find(']', open)).split(dims, ',');
+    unsigned batches = 0;
+    for (llvm::StringRef dim : dims) {
+      dim = dim.trim();
+      batches += dim == "B";
+      if (dim != "B" && dim.contains('B'))
+        return true;
+    }
+    if (batches > 1)
+      return true;
+  }
+  return false;
+}
+
+class OfRandomPrograms : public testing::TestWithParam<uint64_t> {};
+
+} // namespace
+
+// What no family does, too: batches that are moved, flattened, summed over in other places, and
+// gathered where there is no other way.
+TEST_P(OfRandomPrograms, AreThoseOfTheWholeBatch) {
+  uint64_t seed = 7000 + GetParam() * 1000;
+  for (uint64_t done = 0; done < kProgramsPerShard; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const RandomProgram program = randomProgram(seed, 12, kBatch);
+    if (hidesItsBatch(program.layered.text))
+      continue;
+    ++done;
+    Compiler compiler;
+    Model whole(compiler.parse(program.layered.text), compiler, program.layered.binding,
+                Mode::Grad);
+    ASSERT_TRUE(whole.ready) << program.layered.text;
+    const TensorMap values = valuesOf(whole.program(), seed), wanted = whole.run(values);
+    for (const int64_t ranks : {2, 3, 4}) {
+      SCOPED_TRACE(std::to_string(ranks) + " ranks");
+      BindingOptions binding = program.layered.binding;
+      binding.mesh = {"data:" + std::to_string(ranks)};
+      Model parts(compiler.parse(program.layered.text), compiler, binding, Mode::Grad);
+      parts.partition();
+      ASSERT_TRUE(parts.ready) << program.layered.text;
+      expectClose(parts.run(values), wanted, 1e-9);
+      if (HasFatalFailure())
+        return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Partitions, OfRandomPrograms, testing::Range<uint64_t>(0, kShards));
+
+namespace {
+
+/// A small program over ranks.
+std::string collectiveProgram(const std::string &code, const std::string &mesh, int64_t rows) {
+  return "hydra.model @m version 1 mesh " + mesh + " bound {symbols = {}} {\n" +
+         "  hydra.entry @loss(%x: tensor<" + std::to_string(rows) + "x3xf32>) {\n    " + code +
+         "\n    hydra.return y = %y : tensor<" + std::to_string(rows) + "x3xf32>\n  }\n}\n";
+}
+
+} // namespace
+
+// y is linear in x: the sum over ranks of g y is that of x with the derivative of g.
+TEST(Collectives, HaveTheDerivativesOfTheirSums) {
+  struct Case {
+    const char *name, *code;
+    int64_t rows, results;
+  };
+  for (const Case &c :
+       {Case{"all_gather", "hydra.all_gather %x axis = 0 over = \"d\" ranks = 3 number = 0", 2, 6},
+        Case{"all_to_all", "hydra.all_to_all %x axis = 0 over = \"d\" ranks = 3 number = 0", 6, 6},
+        Case{"all_reduce", "hydra.all_reduce %x over = \"d\" ranks = 3", 2, 2},
+        Case{"reduce_scatter", "hydra.reduce_scatter %x axis = 0 over = \"d\" ranks = 3", 6, 2}}) {
+    SCOPED_TRACE(c.name);
+    const std::string type = "tensor<" + std::to_string(c.rows) + "x3xf32>",
+                      out = "tensor<" + std::to_string(c.results) + "x3xf32>";
+    const std::string text = "hydra.model @m version 1 mesh <[\"d\"], [3]> bound {symbols = {}} "
+                             "{\n  hydra.entry @loss(%x: " +
+                             type + ", %g: " + out + ") {\n    %y = " + c.code + " : " + type +
+                             "\n    hydra.return y = %y, g = %g : " + out + ", " + out +
+                             "\n  }\n}\n";
+    Compiler compiler;
+    OwningOpRef<ModuleOp> module = compiler.parse(text);
+    ASSERT_TRUE(module) << compiler.takeDiagnostics() << text;
+    EntryOp entry = programOf(*module);
+    mlir::Operation &op = entry.getBody().front().front();
+    mlir::OpBuilder b(entry.getReturn());
+    llvm::SmallVector<mlir::Value> gradients(op.getNumOperands());
+    llvm::cast<DifferentiableOpInterface>(op).vjp(b, entry.getBody().getArgument(1), gradients);
+    entry.getReturn().getValuesMutable()[1].assign(gradients[0]);
+    std::vector<TensorMap> values;
+    for (uint64_t rank = 0; rank < 3; ++rank)
+      values.push_back(randomValues(entry, rank + 1));
+    llvm::FailureOr<std::vector<TensorMap>> results = interpretRanks(entry, values);
+    ASSERT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
+    double forward = 0.0, backward = 0.0;
+    const auto product = [](const RefTensor &a, const RefTensor &b) {
+      double sum = 0.0;
+      EXPECT_EQ(a.shape, b.shape);
+      for (int64_t i = 0; i < a.size(); ++i)
+        sum += a.data[i] * b.data[i];
+      return sum;
+    };
+    for (size_t rank = 0; rank < 3; ++rank) {
+      forward += product((*results)[rank].lookup("y"), values[rank].lookup("g"));
+      backward += product((*results)[rank].lookup("g"), values[rank].lookup("x"));
+    }
+    EXPECT_NEAR(forward, backward, 1e-12);
+    EXPECT_GT(std::abs(forward), 1e-3);
+  }
+}
+
+// Along either axis of a mesh of two rows of three ranks.
+TEST(Collectives, GoAlongTheirAxis) {
+  Compiler compiler;
+  for (const auto &[axis, ranks] : {std::pair("node", 2), std::pair("gpu", 3)}) {
+    const std::string code = "%y = hydra.all_reduce %x over = \"" + std::string(axis) +
+                             "\" ranks = " + std::to_string(ranks) + " : tensor<1x3xf32>";
+    OwningOpRef<ModuleOp> module =
+        compiler.parse(collectiveProgram(code, "<[\"node\", \"gpu\"], [2, 3]>", 1));
+    ASSERT_TRUE(module) << compiler.takeDiagnostics();
+    std::vector<TensorMap> values(6);
+    for (int64_t rank = 0; rank < 6; ++rank)
+      values[rank]["x"] = RefTensor({1, 3}, std::pow(10.0, static_cast<double>(rank)));
+    llvm::FailureOr<std::vector<TensorMap>> results = interpretRanks(programOf(*module), values);
+    ASSERT_TRUE(succeeded(results)) << compiler.takeDiagnostics();
+    for (int64_t rank = 0; rank < 6; ++rank) {
+      const double found = (*results)[rank].lookup("y").data[0];
+      const double wanted =
+          ranks == 3 ? (rank < 3 ? 111.0 : 111000.0) : std::pow(10.0, rank % 3) * 1001.0;
+      EXPECT_EQ(found, wanted) << axis << " rank " << rank;
+    }
+  }
+}
+
+TEST(Partition, WhatMustBeTheSameIsChecked) {
+  Compiler compiler;
+  const std::string text = R"(hydra.model @m version 1 mesh <["d"], [2]> bound {symbols = {}} {
+  hydra.entry @loss(%x: tensor<2xf32>) rows <2 arguments [0] results [-1]> {
+    %y = hydra.neg %x : tensor<2xf32>
+    hydra.return y = %y : tensor<2xf32>
+  }
+})";
+  OwningOpRef<ModuleOp> module = compiler.parse(text);
+  ASSERT_TRUE(module) << compiler.takeDiagnostics();
+  TensorMap values;
+  values["x"] = RefTensor({4}, 1.0);
+  EXPECT_TRUE(succeeded(interpretBatch(programOf(*module), values)));
+  values["x"].data[3] = 2.0;
+  EXPECT_FALSE(succeeded(interpretBatch(programOf(*module), values)));
+  EXPECT_NE(compiler.takeDiagnostics().find(
+                "gives 'y' other values on rank 1 than on rank 0; expected the same"),
+            std::string::npos);
+}
