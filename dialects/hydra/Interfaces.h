@@ -117,7 +117,7 @@ struct Spread {
   double factor = 1.0;
 
   static Spread same() { return {}; }
-  static Spread rows(int64_t dim) { return {Rows, dim}; }
+  static Spread rows(int64_t dim) { return {Rows, dim, 1, {}, 1.0}; }
   /// The same rows, along another dimension.
   Spread along(int64_t dimension) const {
     Spread moved = *this;

@@ -203,9 +203,8 @@ private:
     // As soon as there is something to exchange.
     b.setInsertionPointAfterValue(from.value);
     if ((from.spread.isRows() && from.spread.order) || (want.isRows() && want.order)) {
-      (void)fail(user,
-                 "mixes rows that hydra.compact has brought together with others: each rank has "
-                 "brought together its own");
+      (void)fail(user, "mixes rows that hydra.compact has gathered with others: each rank has "
+                       "gathered its own");
       return placeholder(old, want);
     }
     Location loc = old.getLoc();
