@@ -187,5 +187,5 @@ hydra.model @m version 1 {
 // READ: error: 'hydra.model' op cannot read the axis 'data' of the mesh; expected NAME:SIZE
 // FLAT: error: 'hydra.entry' op argument 'x' does not have the batch as one dimension B, of which ranks could have parts
 // RULE: fused.mlir:3:10: error: 'hydra.fused' op has no rule for a part of the batch (the partition interface)
-// MIXED: mixed.mlir:5:{{.*}}: error: 'hydra.add' op mixes rows that hydra.compact has brought together with others
+// MIXED: mixed.mlir:5:{{.*}}: error: 'hydra.add' op mixes rows that hydra.compact has gathered with others
 // INSIDE: inside.mlir:5:{{.*}}: error: 'hydra.{{.*}}' op needs rows of what is a part of a sum in a loop, where ranks cannot exchange it
