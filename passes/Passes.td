@@ -172,7 +172,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     down; 0 or less for none) and the updates of all parameters. One guard, whether the norm is finite
     or without `clip` the loss, selects the new or the old value of everything that the step updates,
     state of the model too; the output `applied` says which, 1 or 0. Only applied updates count
-    (`step`). Outputs `loss` and, with `clip`, `grad_norm` remain.
+    (`step`). Outputs `loss` and, with `clip` or a scaled loss, `grad_norm` remain.
 
     With `accum` = N > 1 the program becomes three. `count` sums up the labels that count, over all
     micro-batches: losses divide by a N-th of them. `accumulate` adds gradients divided by N to

@@ -186,8 +186,8 @@ private:
         Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
         Value clipping = clipScale(b, loc, norm, limit);
         scale = lossScale ? MulOp::create(b, loc, clipping, inverse) : clipping;
-        outputs.give(b, "grad_norm", norm);
       }
+      outputs.give(b, "grad_norm", norm);
       guardBy(norm);
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.

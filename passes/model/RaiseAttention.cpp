@@ -215,7 +215,7 @@ private:
       }
     }
     auto scores = only<MatmulOp>(x);
-    if (!scores || scores.getTransposeA() || scores.getCompute() || p.product.getCompute())
+    if (!scores || scores.getTransposeA() || !isPlain(scores) || !isPlain(p.product))
       return std::nullopt;
     p.queries = scores.getA();
     p.keys = scores.getB();
@@ -226,6 +226,11 @@ private:
       p.keys = transpose.getX();
     }
     return fits(p) ? std::optional(p) : std::nullopt;
+  }
+
+  /// Attention adds nothing to its matmuls, and chooses the formats that it computes in.
+  static bool isPlain(MatmulOp op) {
+    return !op.getAddend() && !op.getDtype() && !op.getFullPrecision() && !op.getCompute();
   }
 
   /// Whether the shapes are those of attention, and scale and mask are ones that it has. A query

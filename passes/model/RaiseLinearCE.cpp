@@ -27,8 +27,8 @@ FailureOr<Projection> projectionOf(Value logits) {
     return linear.getB() ? FailureOr<Projection>(failure())
                          : Projection{op, linear.getX(), linear.getW(), linear.getComputeAttr()};
   if (auto matmul = dyn_cast_if_present<MatmulOp>(op)) {
-    bool plain = !matmul.getTransposeA() && matmul.getTransposeB() &&
-                 build::shapeOf(matmul.getB()).size() == 2;
+    bool plain = !matmul.getAddend() && !matmul.getFullPrecision() && !matmul.getTransposeA() &&
+                 matmul.getTransposeB() && build::shapeOf(matmul.getB()).size() == 2;
     return plain ? Projection{op, matmul.getA(), matmul.getB(), matmul.getComputeAttr()}
                  : FailureOr<Projection>(failure());
   }

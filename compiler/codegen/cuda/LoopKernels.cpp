@@ -50,9 +50,10 @@ public:
     }
     std::string advance;
     for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
-      if (auto it = outside.find(value); it != outside.end())
-        advance +=
-            formatv("{0} += {1};\n", it->second, stride / bytesOf(typeOf(value).getElementType()));
+      for (auto &[place, name] : outside)
+        if (place.first == value)
+          advance +=
+              formatv("{0} += {1};\n", name, stride / bytesOf(typeOf(value).getElementType()));
     LoopKernel kernel;
     std::string parameters;
     for (auto [i, value] : llvm::enumerate(arguments)) {
@@ -210,14 +211,17 @@ private:
     int64_t bytes = 0, begin = 0;
   };
 
-  /// Chunks that steps look at in one way alone.
+  /// Chunks that steps look at, and slice, in one way alone.
   SmallVector<Tile> findTiles() {
     llvm::MapVector<Value, Tile> found;
     DenseMap<Operation *, DenseSet<Value>> views; // of a buffer
-    DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end());
+    DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end()), mixed;
+    DenseMap<Value, unsigned> slicing;
     for (const Step &step : steps)
       for (auto [i, arg] : llvm::enumerate(step.args())) {
         views[plan::placeOf(arg).buffer].insert(arg);
+        if (slicing.try_emplace(arg, step.sliced[i]).first->second != step.sliced[i])
+          mixed.insert(arg);
         if (!moving.contains(arg) || step.sliced[i] == 0)
           continue;
         Tile &tile = found[arg];
@@ -231,7 +235,7 @@ private:
       }
     SmallVector<Tile> tiles;
     for (auto &[value, tile] : found)
-      if (views[plan::placeOf(value).buffer].size() == 1 && shape(tile))
+      if (views[plan::placeOf(value).buffer].size() == 1 && !mixed.contains(value) && shape(tile))
         tiles.push_back(tile);
     llvm::stable_sort(tiles, [](const Tile &a, const Tile &b) { return a.bytes < b.bytes; });
     return tiles;
@@ -423,7 +427,7 @@ private:
 
   /// The same where the plan has put it.
   std::string outsidePointer(Value value, unsigned sliced) {
-    std::string &name = outside[value];
+    std::string &name = outside[{value, sliced}];
     if (!name.empty())
       return name;
     name = "v" + std::to_string(outside.size() - 1);
@@ -592,7 +596,9 @@ private:
   int64_t slices, mostShared;
   std::vector<Step> steps;
   SmallVector<Value> arguments;
-  DenseMap<Value, std::string> inside, outside; ///< variables that point into shared memory, or not
+  // Variables that point into shared memory, or not: what one step slices, another may read whole.
+  DenseMap<Value, std::string> inside;
+  llvm::MapVector<std::pair<Value, unsigned>, std::string> outside;
   llvm::MapVector<Value, Tile> tiles;
   DenseMap<Operation *, Shared> inShared; ///< buffers
   SmallVector<Value> broughtBack;         ///< buffers that are carried in shared memory
