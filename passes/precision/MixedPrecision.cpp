@@ -393,11 +393,13 @@ struct MixedPrecision : impl::MixedPrecisionBase<MixedPrecision> {
     if (!model)
       return signalPassFailure();
     const PrecisionPolicy *chosen = precisionPolicy(policy);
-    if (!chosen || chosen->format == support::DType::F32) {
+    if (!chosen) {
       model.emitOpError() << "has no precision policy '" << policy.getValue() << "'; expected "
-                          << precisionPolicyNames() << ", but fp32";
+                          << precisionPolicyNames();
       return signalPassFailure();
     }
+    if (chosen->format == support::DType::F32)
+      return;
     const Type format = elementType(&getContext(), chosen->format);
     if (!chosen->holdsValues())
       return multiplyIn(model, format);
