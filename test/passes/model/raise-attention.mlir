@@ -110,3 +110,29 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b, c = %c, d = %d
   }
 }
+
+// -----
+
+// Attention adds nothing to its matmuls, and chooses the formats that it computes in.
+// CHECK-LABEL: hydra.entry @plus
+// CHECK-NOT: hydra.attention
+// CHECK-COUNT-4: hydra.softmax
+// CHECK-NOT: hydra.attention
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @plus(%q: [2, 3, 6, 4] f32, %k: [2, 3, 6, 4] f32, %v: [2, 3, 6, 4] f32, %m: [2, 3, 6, 6] f32) {
+    %s = hydra.matmul %q, %k transpose_b
+    %p = hydra.softmax %s
+    %a = hydra.matmul %p, %v, %q
+    %s1 = hydra.matmul %q, %k, %m transpose_b
+    %p1 = hydra.softmax %s1
+    %b = hydra.matmul %p1, %v
+    %s2 = hydra.matmul %k, %q transpose_b full_precision
+    %p2 = hydra.softmax %s2
+    %c = hydra.matmul %p2, %v
+    %s3 = hydra.matmul %v, %q transpose_b
+    %p3 = hydra.softmax %s3
+    %d = hydra.matmul %p3, %v compute = tf32
+    hydra.return a = %a, b = %b, c = %c, d = %d
+  }
+}

@@ -34,10 +34,14 @@ hydra.model @m version 1 {
 
 // -----
 
-// Not with a bias, nor when the logits are wanted themselves.
+// Not with a bias or an addend, nor where operands are to keep f32, nor when the logits are wanted themselves.
 // CHECK-LABEL: hydra.entry @biased
 // CHECK: hydra.cross_entropy
 // CHECK-LABEL: hydra.entry @returned
+// CHECK: hydra.cross_entropy
+// CHECK-LABEL: hydra.entry @added
+// CHECK: hydra.cross_entropy
+// CHECK-LABEL: hydra.entry @precise
 // CHECK: hydra.cross_entropy
 hydra.model @m version 1 {
   hydra.param @w [7, 4] init = ones
@@ -54,5 +58,17 @@ hydra.model @m version 1 {
     %z = hydra.linear %x, %w
     %loss = hydra.cross_entropy %z, %labels
     hydra.return loss = %loss, z = %z
+  }
+  hydra.entry @added(%x: [6, 4] f32, %more: [6, 7] f32, %labels: [6] i32) {
+    %w = hydra.use @w
+    %z = hydra.matmul %x, %w, %more transpose_b
+    %loss = hydra.cross_entropy %z, %labels
+    hydra.return loss = %loss
+  }
+  hydra.entry @precise(%x: [6, 4] f32, %labels: [6] i32) {
+    %w = hydra.use @w
+    %z = hydra.matmul %x, %w transpose_b full_precision
+    %loss = hydra.cross_entropy %z, %labels
+    hydra.return loss = %loss
   }
 }
