@@ -153,6 +153,12 @@ std::unique_ptr<Pass> targetPass(Options options) {
   return createSetTarget(target);
 }
 
+std::unique_ptr<Pass> collectivesPass(Options options) {
+  LowerCollectivesOptions collectives;
+  collectives.latencyBytes = options.target.latencyBytes();
+  return createLowerCollectives(collectives);
+}
+
 std::unique_ptr<Pass> memoryPass(Options options) {
   PlanMemoryOptions memory;
   memory.reuse = options.level > 0 && !options.disabled.contains("hydra-plan-memory");
@@ -185,6 +191,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
+      {P::Group, true, 0, false, false, collectivesPass, hasRanks},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},

@@ -211,6 +211,24 @@ def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reductions", "reductions", "sums over ranks placed">,
                     Statistic<"gathers", "gathers", "values that were gathered or dealt out">];
 }
+def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
+  let summary = "sums over ranks become exchanges and adds in the order of ranks";
+  let description = [{
+    Ranks move bytes, kernels add: bits then depend on neither ring, tree nor library, and a 16-bit sum is
+    none. An `all_reduce` becomes an `all_to_all` of equal pieces (padded with zeros), adds from rank 0 to
+    the last, and an `all_gather` of the sums; a small one an `all_gather` of everything, which every rank
+    adds up: small is what sends less than `latency-bytes` more that way. The chain of adds begins with the
+    value that the sum begins with, if there is one; where pieces are exchanged rank 0 has added it before.
+    A `reduce_scatter` becomes an `all_to_all` and adds. What goes along another axis of a tensor than the
+    first is moved there, since in memory pieces lie one after the other. *Exact*.
+  }];
+  let options = [
+    Option<"latencyBytes", "latency-bytes", "uint64_t", "0",
+           "bytes that a rank sends in the time that one more exchange takes">,
+  ];
+  let statistics = [Statistic<"exchanges", "exchanges", "sums of pieces that ranks exchange">,
+                    Statistic<"gathers", "gathers", "sums of what all ranks gather">];
+}
 
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
   let summary = "matmuls and attention on numbers of fewer bits";

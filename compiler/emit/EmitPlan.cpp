@@ -50,6 +50,8 @@ public:
         return failure();
       if (auto scalar = dyn_cast<plan::ScalarOp>(op))
         emitScalar(scalar);
+      if (auto axis = dyn_cast<plan::MeshAxisOp>(op))
+        emitMeshAxis(axis);
     }
     for (auto program : module.getBody().getOps<plan::ProgramOp>())
       emitProgram(program);
@@ -304,6 +306,17 @@ private:
     file->scalars.push_back(std::move(entry));
   }
 
+  void emitMeshAxis(plan::MeshAxisOp op) {
+    auto entry = std::make_unique<planfile::MeshAxisT>();
+    entry->name = op.getName().str();
+    entry->size = op.getSize();
+    if (op.getRank()) {
+      names[plan::placeOf(op.getRank()).buffer] = "rank." + entry->name;
+      entry->rank = tensor(op.getRank());
+    }
+    file->mesh.push_back(std::move(entry));
+  }
+
   //===-- Programs --------------------------------------------------------------------------===//
 
   struct Totals {
@@ -339,11 +352,13 @@ private:
                         input.getLoc(), "kind of input", input.getKind());
         i->tensor = tensor(input.getBuffer());
         i->limit = input.getLimit();
+        i->batch_dimension = input.getBatch().value_or(-1);
         entry->inputs.push_back(std::move(i));
       } else if (auto output = dyn_cast<plan::OutputOp>(op)) {
         auto o = std::make_unique<planfile::OutputT>();
         o->name = output.getName().str();
         o->tensor = tensor(output.getBuffer());
+        o->batch_dimension = output.getBatch().value_or(-1);
         if (auto parameter = output.getGradientOf())
           o->gradient_of = variables.lookup(*parameter);
         entry->outputs.push_back(std::move(o));
@@ -464,6 +479,17 @@ private:
     return action(fill);
   }
   static planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
+  template <typename Table, typename Op> static planfile::ActionUnion collective(Op op) {
+    Table table;
+    table.axis = op.getAxis();
+    return action(table);
+  }
+  static planfile::ActionUnion actionOf(plan::AllGatherOp op) {
+    return collective<planfile::AllGatherT>(op);
+  }
+  static planfile::ActionUnion actionOf(plan::AllToAllOp op) {
+    return collective<planfile::AllToAllT>(op);
+  }
 
   /// What takes the place of a launch.
   static planfile::ActionUnion actionOf(plan::SubstituteAttr substitute) {
@@ -511,7 +537,8 @@ private:
     step->action =
         llvm::TypeSwitch<Operation *, planfile::ActionUnion>(op)
             .Case<plan::LaunchOp, plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp,
-                  plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp>(
+                  plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp,
+                  plan::AllGatherOp, plan::AllToAllOp>(
                 [&](auto own) { return actionOf(own); });
     if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()))
       if (std::optional<plan::SubstituteAttr> substitute = launch.getSubstitute())

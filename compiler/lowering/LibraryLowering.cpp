@@ -129,6 +129,24 @@ struct CompactLowering : plan::PlanLoweringOpInterface::ExternalModel<CompactLow
   }
 };
 
+/// hydra-lower-collectives leaves those that move whole rows of the first axis.
+template <typename Op, typename Step>
+struct CollectiveLowering
+    : plan::PlanLoweringOpInterface::template ExternalModel<CollectiveLowering<Op, Step>, Op> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto collective = cast<Op>(op);
+    if (collective.getAxis() != 0)
+      return op->emitOpError() << "moves pieces of axis " << collective.getAxis()
+                               << "; in memory they lie one after the other along axis 0 alone";
+    std::optional<MeshAttr> mesh = op->getParentOfType<ModelOp>().getMesh();
+    const auto *axis = llvm::find_if(
+        mesh->getAxes(), [&](StringAttr name) { return name.getValue() == collective.getOver(); });
+    Value x = lowering.source(collective.getX()), y = lowering.target(collective.getY());
+    addStep<Step>(lowering, op, x, y, axis - mesh->getAxes().begin());
+    return success();
+  }
+};
+
 void fill(Operation *op, Lowering &lowering, Value target, double value) {
   addStep<plan::FillOp>(lowering, op, target, llvm::APFloat(value));
 }
@@ -226,6 +244,8 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
     CompactOp::attachInterface<CompactLowering>(*context);
+    AllGatherOp::attachInterface<CollectiveLowering<AllGatherOp, plan::AllGatherOp>>(*context);
+    AllToAllOp::attachInterface<CollectiveLowering<AllToAllOp, plan::AllToAllOp>>(*context);
     ConstantOp::attachInterface<ConstantLowering>(*context);
     ConcatOp::attachInterface<ConcatLowering>(*context);
     PadOp::attachInterface<PadLowering>(*context);

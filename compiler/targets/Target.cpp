@@ -86,6 +86,18 @@ public:
     return rates;
   }
 
+  std::map<std::string, double> links(const char *field) {
+    static constexpr const char *parts[] = {"node_ranks", "node_bandwidth", "node_seconds",
+                                            "network_bandwidth", "network_seconds"};
+    std::map<std::string, double> links = numbers(field);
+    const bool complete = std::all_of(std::begin(parts), std::end(parts),
+                                      [&](const char *part) { return links.contains(part); });
+    if (!links.empty() && (!complete || links.size() != std::size(parts)))
+      support::fail("{}: field '{}' is {}; expected {}, or nothing", origin, field,
+                    content.at(field).dump(), fmt::join(parts, ", "));
+    return links;
+  }
+
   std::vector<std::string> names(const char *field) {
     const json &value = get(field);
     if (!value.is_array() ||
@@ -167,6 +179,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.vectorFlops = in.number("vector_flops", 1);
   target.launchSeconds = in.number("launch_seconds", 0);
   target.loopRates = in.numbers("loop_rates");
+  target.links = in.links("links");
   target.epilogues = in.names("epilogues");
   target.peakFlops = in.number("peak_flops", 0);
   in.finish();
@@ -234,6 +247,12 @@ std::string Target::attribute() const {
   if (!rates.empty())
     text += fmt::format(", rates = {{{}}}", fmt::join(rates, ", "));
   return text + ">";
+}
+
+uint64_t Target::latencyBytes() const {
+  if (links.empty())
+    return 0;
+  return static_cast<uint64_t>(links.at("node_bandwidth") * links.at("node_seconds"));
 }
 
 double Target::seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,

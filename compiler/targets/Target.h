@@ -33,6 +33,10 @@ struct Target {
   double vectorFlops = 0;             // FLOP/s of everything else
   double launchSeconds = 0;           // of any step
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
+  /// Between ranks, each a device: how many share a node (`node_ranks`), the bytes/s that each sends
+  /// and receives (`node_bandwidth`, `network_bandwidth`) and the time of the smallest exchange
+  /// (`node_seconds`, `network_seconds`). Empty: unknown.
+  std::map<std::string, double> links;
   std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues
   double peakFlops = 0; // FLOP/s of dense bf16 matmuls as the vendor has it, for MFU; 0: unknown
 
@@ -45,6 +49,9 @@ struct Target {
 
   /// The text of the `#hydra.target` that passes see.
   std::string attribute() const;
+
+  /// Bytes that a rank of a node sends in the time of one more exchange; 0: unknown.
+  uint64_t latencyBytes() const;
 
   /// Time at the limit: the larger of computing and moving bytes, and a launch. `dtype` is that of
   /// a matmul's operands.

@@ -46,6 +46,9 @@ public:
   };
   virtual Wants wants() const { return {}; }
 
+  /// Whether its executor runs plans with a mesh.
+  virtual bool hasCollectives() const { return false; }
+
   /// Replaces steps by launches of its own kernels: hydra-expand-kernels.
   virtual llvm::LogicalResult expandKernels(plan::PlanModuleOp, TargetAttr) const {
     return llvm::success();

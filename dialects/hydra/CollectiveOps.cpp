@@ -93,7 +93,7 @@ static LogicalResult wantEqualPieces(TypeInference &infer, ArrayRef<int64_t> sha
 #define COLLECTIVE_OP(Op, adds)                                                                    \
   LogicalResult Op::verify() { return verifyPlace(*this); }                                        \
   int64_t Op::flops() { return adds; }                                                             \
-  OpClass Op::costClass() { return OpClass::other; }                                               \
+  OpClass Op::costClass() { return OpClass::collective; }                                          \
   Precision Op::precisionClass() { return Precision::Exact; }                                      \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor>) {            \
     return emitOpError("needs the values of all ranks");                                           \

@@ -172,6 +172,8 @@ SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }
 SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 
 //===-- Verifiers ---------------------------------------------------------------------------===//
 
@@ -229,6 +231,32 @@ LogicalResult CopyOp::verify() {
     return emitOpError() << "copies " << from << " to " << to
                          << "; expected the same shape and element type";
   return success();
+}
+
+/// `factor`: how many elements y has for each of x, by how many ranks there are.
+template <typename Op>
+static LogicalResult verifyCollective(Op op, llvm::function_ref<int64_t(int64_t)> factor) {
+  auto module = op->template getParentOfType<PlanModuleOp>();
+  if (!isa<ProgramOp>(op->getParentOp()))
+    return op.emitOpError("stands in a loop or a case; ranks meet in programs only");
+  auto axes = module.getBody().template getOps<MeshAxisOp>();
+  const int64_t count = std::distance(axes.begin(), axes.end()), axis = op.getAxis();
+  if (axis < 0 || axis >= count)
+    return op.emitOpError() << "goes along axis " << axis << " of a mesh of " << count;
+  const int64_t ranks = (*std::next(axes.begin(), axis)).getSize();
+  auto x = cast<MemRefType>(op.getX().getType()), y = cast<MemRefType>(op.getY().getType());
+  if (x.getElementType() != y.getElementType() ||
+      x.getNumElements() * factor(ranks) != y.getNumElements())
+    return op.emitOpError() << "moves " << x << " to " << y << " between " << ranks << " ranks";
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  return verifyCollective(*this, [](int64_t ranks) { return ranks; });
+}
+
+LogicalResult AllToAllOp::verify() {
+  return verifyCollective(*this, [](int64_t) { return 1; });
 }
 
 LogicalResult LoopOp::verify() {

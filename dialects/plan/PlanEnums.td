@@ -22,7 +22,7 @@ def Plan_Category : Plan_Enum<"Category", "what bytes are for, in memory reports
   I32EnumAttrCase<"act_attn", 5, "act.attn">, I32EnumAttrCase<"act_attn_out", 6, "act.attn_out">,
   I32EnumAttrCase<"act_softmax", 7, "act.softmax">, I32EnumAttrCase<"act_ffn", 8, "act.ffn">,
   I32EnumAttrCase<"act_state", 9, "act.state">, I32EnumAttrCase<"logits", 10>,
-  I32EnumAttrCase<"workspace", 11>, I32EnumAttrCase<"other", 12>]>;
+  I32EnumAttrCase<"workspace", 11>, I32EnumAttrCase<"comm", 12>, I32EnumAttrCase<"other", 13>]>;
 
 /// What can stand in for a launch of a backend's own kernel.
 def Plan_LibraryFunction : Plan_Words<"LibraryFunction", "function of a library",

@@ -113,6 +113,16 @@ def ScalarOp : Plan_Op<"scalar", [HasParent<"PlanModuleOp">]> {
   let assemblyFormat = "$name `=` $buffer custom<Word>($schedule) $value attr-dict `:` type($buffer)";
 }
 
+def MeshAxisOp : Plan_Op<"mesh_axis", [HasParent<"PlanModuleOp">]> {
+  let summary = "ranks that run the plan together, each with its part of the batch";
+  let description = [{
+    `plan.mesh_axis "data" 2 rank %r : memref<i32>`: the executor sets `%r` once to where this rank is
+    along the axis. The first one of a module is the outermost; collectives number them in this order.
+  }];
+  let arguments = (ins StrAttr:$name, I64Attr:$size, Optional<Plan_Buffer>:$rank);
+  let assemblyFormat = "$name $size (`rank` $rank^ `:` type($rank))? attr-dict";
+}
+
 def KernelOp : Plan_Op<"kernel", [HasParent<"PlanModuleOp">, Symbol, SingleBlock, NoTerminator,
                                   NoRegionArguments]> {
   let summary = "a generated kernel: its group of row-wise operations and the layouts it is for";
@@ -163,17 +173,26 @@ def InputOp : Plan_Op<"input", [HasParent<"ProgramOp">]> {
   let summary = "a buffer that is filled before the program begins";
   let description = [{
     `plan.input "tokens" = %t tokens 10000`: kinds `tokens`, `labels` (ids below the limit; labels
-    may also be -100) and `values`.
+    may also be -100) and `values`. `batch`: the dimension along which each rank has its part.
   }];
-  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, StrAttr:$kind, I64Attr:$limit);
-  let assemblyFormat = "$name `=` $buffer custom<Word>($kind) $limit attr-dict `:` type($buffer)";
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, StrAttr:$kind, I64Attr:$limit,
+                       OptionalAttr<I64Attr>:$batch);
+  let assemblyFormat = [{
+    $name `=` $buffer custom<Word>($kind) $limit (`batch` $batch^)? attr-dict `:` type($buffer)
+  }];
 }
 
 def OutputOp : Plan_Op<"output", [HasParent<"ProgramOp">]> {
   let summary = "a buffer that is valid when the program has ended";
-  let description = [{ `of "wq"`: it is the gradient of that parameter. }];
-  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, OptionalAttr<StrAttr>:$gradient_of);
-  let assemblyFormat = "$name `=` $buffer (`of` $gradient_of^)? attr-dict `:` type($buffer)";
+  let description = [{
+    `of "wq"`: it is the gradient of that parameter. `batch`: the dimension along which each rank has its
+    part; without, it is the same on every rank.
+  }];
+  let arguments = (ins StrAttr:$name, Plan_Buffer:$buffer, OptionalAttr<StrAttr>:$gradient_of,
+                       OptionalAttr<I64Attr>:$batch);
+  let assemblyFormat = [{
+    $name `=` $buffer (`of` $gradient_of^)? (`batch` $batch^)? attr-dict `:` type($buffer)
+  }];
 }
 
 //===-- Blocks ------------------------------------------------------------------------------===//
@@ -293,6 +312,20 @@ def CompactOp : Plan_StepOp<"compact"> {
     `(` $mask `:` type($mask) `)` `->` `(` $index `:` type($index) `,` $place `:` type($place) `,`
     $count `:` type($count) `)` attr-dict
   }];
+}
+
+class Plan_CollectiveOp<string mnemonic> : Plan_StepOp<mnemonic> {
+  let arguments = !con((ins Plan_Buffer:$x, Plan_Buffer:$y, I64Attr:$axis), work, order);
+  let assemblyFormat = "`(` $x `:` type($x) `)` `->` `(` $y `:` type($y) `)` `along` $axis attr-dict";
+  let hasVerifier = 1;
+}
+
+def AllGatherOp : Plan_CollectiveOp<"all_gather"> {
+  let summary = "the elements of all ranks along an axis of the mesh, one after the other";
+}
+
+def AllToAllOp : Plan_CollectiveOp<"all_to_all"> {
+  let summary = "every rank along an axis of the mesh gives each an equal piece of its elements";
 }
 
 def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]> {

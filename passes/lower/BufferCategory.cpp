@@ -51,6 +51,8 @@ plan::Category categoryOf(Value v) {
                : name == "logits"                     ? Category::logits
                                                       : Category::other;
       }
+  if (classOf(v.getDefiningOp()) == OpClass::collective)
+    return Category::comm;
   ScopeAttr scope = scopeOf(v.getLoc());
   if (scope && scope.getPhase() != Phase::forward)
     return scope.getPhase() == Phase::backward ? Category::grad : Category::opt_state;
@@ -73,6 +75,7 @@ plan::Category categoryOf(Value v) {
   case OpClass::reduce:
   case OpClass::scan:
   case OpClass::optimizer:
+  case OpClass::collective:
   case OpClass::other:
     return Category::act_ffn;
   }

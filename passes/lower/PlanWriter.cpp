@@ -18,6 +18,7 @@ PlanWriter::PlanWriter(ModelOp model, OpBuilder &at)
                                       model.getBoundAttr(), IntegerAttr(), IntegerAttr());
   b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
   placeSideBySide(model);
+  addMesh(model);
   for (Operation &op : model.getBody().front()) {
     if (auto param = dyn_cast<ParamOp>(op))
       addVariable(param, VariableRole::parameter, param.getBoundType(), param.getInit(),
@@ -26,6 +27,23 @@ PlanWriter::PlanWriter(ModelOp model, OpBuilder &at)
     else if (auto state = dyn_cast<StateOp>(op))
       addVariable(state, state.getRole(), state.getBoundType(), state.getInit(), StringAttr(),
                   state.getOwnerAttr(), categoryOf(state));
+  }
+}
+
+/// Where ranks ask which one they are, a buffer says it.
+void PlanWriter::addMesh(ModelOp model) {
+  std::optional<MeshAttr> mesh = model.getMesh();
+  if (!mesh)
+    return;
+  DenseMap<StringRef, RankOp> asked;
+  model.walk([&](RankOp rank) { asked.try_emplace(rank.getOver(), rank); });
+  for (auto [name, size] : llvm::zip_equal(mesh->getAxes(), mesh->getSizes())) {
+    Value buffer;
+    if (RankOp rank = asked.lookup(name.getValue())) {
+      buffer = addBuffer(build::typeOf(rank.getResult()), plan::Category::other, rank.getLoc());
+      ranks[name.getValue()] = buffer;
+    }
+    plan::MeshAxisOp::create(b, model.getLoc(), name, b.getI64IntegerAttr(size), buffer);
   }
 }
 

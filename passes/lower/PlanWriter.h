@@ -18,6 +18,8 @@ public:
   mlir::Value variable(mlir::StringAttr name) { return variables.lookup(name); }
   /// The bytes of parameters that lie side by side, of which `first` is the first.
   mlir::Value sideBySide(mlir::StringAttr first) { return wholes.lookup(first); }
+  /// Where this rank is along an axis of the mesh.
+  mlir::Value rank(llvm::StringRef axis) { return ranks.lookup(axis); }
 
   /// A new program behind all others; scalars and kernels go before the first.
   plan::ProgramOp program(EntryOp entry);
@@ -38,6 +40,7 @@ private:
   /// One buffer for each concatenation of parameters, or copies of them, that needs no bytes of its
   /// own.
   void placeSideBySide(ModelOp model);
+  void addMesh(ModelOp model);
   mlir::Value addBuffer(mlir::RankedTensorType type, plan::Category category, mlir::Location loc);
   void addVariable(mlir::Operation *op, VariableRole role, mlir::RankedTensorType type,
                    InitAttr init, mlir::StringAttr group, mlir::StringAttr owner,
@@ -51,6 +54,7 @@ private:
   llvm::DenseMap<mlir::Attribute, mlir::Value> variables;
   llvm::DenseMap<mlir::Attribute, mlir::Value> wholes; // of parameters side by side, by the first
   llvm::StringMap<plan::ScalarOp> scalars;
+  llvm::StringMap<mlir::Value> ranks; // by axis of the mesh: where a rank is along it
   llvm::StringMap<plan::KernelOp> kernels;
 };
 

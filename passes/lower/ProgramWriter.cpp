@@ -43,10 +43,22 @@ LogicalResult ProgramWriter::addInputs() {
                           b.getStringAttr(bound > 0   ? "tokens"
                                           : bound < 0 ? "labels"
                                                       : "values"),
-                          b.getI64IntegerAttr(std::abs(bound)));
+                          b.getI64IntegerAttr(std::abs(bound)),
+                          batchOf(argument.getArgNumber(), &RowsAttr::getArguments));
     buffers[argument] = buffer;
   }
   return success();
+}
+
+/// The dimension of an argument or output that is the ranks' own; null where there is none.
+IntegerAttr ProgramWriter::batchOf(unsigned number,
+                                   ArrayRef<int64_t> (RowsAttr::*dimensions)() const) {
+  std::optional<RowsAttr> rows = entry.getRows();
+  if (!rows || rows->getRanks() == 1)
+    return {};
+  ArrayRef<int64_t> known = ((*rows).*dimensions)();
+  return number < known.size() && known[number] >= 0 ? b.getI64IntegerAttr(known[number])
+                                                     : IntegerAttr();
 }
 
 /// Lets the operation that makes a variable's new value write it in place, where no old value is
@@ -89,7 +101,8 @@ void ProgramWriter::addOutputs() {
        llvm::enumerate(end.getOutputNames().getAsRange<StringAttr>(), outputs)) {
     FlatSymbolRefAttr parameter = end.gradientOf(i);
     plan::OutputOp::create(b, end.getLoc(), name, buffer,
-                           parameter ? parameter.getAttr() : StringAttr());
+                           parameter ? parameter.getAttr() : StringAttr(),
+                           batchOf(i, &RowsAttr::getResults));
   }
 }
 
@@ -173,6 +186,10 @@ LogicalResult ProgramWriter::lowerAll() {
 LogicalResult ProgramWriter::lower(Operation *op) {
   if (auto use = dyn_cast<UseOp>(op)) {
     buffers[use.getResult()] = plan.variable(use.getVariableAttr().getAttr());
+    return success();
+  }
+  if (auto rank = dyn_cast<RankOp>(op)) {
+    buffers[rank.getResult()] = plan.rank(rank.getOver());
     return success();
   }
   if (op->hasAttr(kViewAttr))

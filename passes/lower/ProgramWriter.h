@@ -32,6 +32,8 @@ public:
 private:
   // Programs and their operations: ProgramWriter.cpp.
   llvm::LogicalResult addInputs();
+  mlir::IntegerAttr batchOf(unsigned number,
+                            llvm::ArrayRef<int64_t> (RowsAttr::*dimensions)() const);
   void chooseUpdateTargets();
   llvm::LogicalResult lowerAll();
   llvm::LogicalResult lower(mlir::Operation *op);

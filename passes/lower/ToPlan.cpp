@@ -16,11 +16,6 @@ struct ToPlan : impl::ToPlanBase<ToPlan> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    if (model.getMesh() && model.getMesh()->ranks() > 1) {
-      model.emitOpError() << "@" << model.getSymName() << " is for " << model.getMesh()->ranks()
-                          << " ranks; plans are for one";
-      return signalPassFailure();
-    }
     OpBuilder at(model);
     PlanWriter writer(model, at);
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {

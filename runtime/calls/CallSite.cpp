@@ -26,6 +26,13 @@ std::string CallSite::place() const {
                      wordOf(action.type));
 }
 
+uint64_t CallSite::ranksAlong(uint32_t axis) const {
+  const uint32_t axes = plan.mesh() ? plan.mesh()->size() : 0;
+  if (axis >= axes)
+    fail("goes along axis {} of a mesh of {}", axis, axes);
+  return plan.mesh()->Get(axis)->size();
+}
+
 size_t CallSite::argumentCount(size_t least, size_t most) const {
   const size_t count = step.args()->size();
   if (count < least || count > most)

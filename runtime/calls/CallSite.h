@@ -42,6 +42,9 @@ public:
 
   planfile::TargetKind target() const { return plan.target()->kind(); }
 
+  /// Ranks along an axis of the plan's mesh. Throws Error when there is no such axis.
+  uint64_t ranksAlong(uint32_t axis) const;
+
   /// Throws Error unless the step has from `least` to `most` arguments, all of them buffers.
   size_t argumentCount(size_t least, size_t most) const;
 

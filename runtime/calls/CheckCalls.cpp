@@ -2,6 +2,7 @@
 #include "runtime/calls/CheckCalls.h"
 
 #include "runtime/calls/AttentionCall.h"
+#include "runtime/calls/CollectiveCall.h"
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/calls/MoveCalls.h"
 
@@ -45,6 +46,12 @@ void checkCall(const CallSite &site) {
     return;
   case Action::Compact:
     describeCompact(site);
+    return;
+  case Action::AllGather:
+    describeAllGather(site);
+    return;
+  case Action::AllToAll:
+    describeAllToAll(site);
     return;
   case Action::NONE:
     break;

@@ -6,6 +6,7 @@
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
 #include "runtime/cpu/ElfFunctions.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
@@ -42,6 +43,13 @@ void checkTarget(const PlanFile &file) {
   }
 }
 
+void checkRanks(const PlanFile &file, const CpuOptions &options) {
+  const uint64_t expected = ranksOf(file.plan());
+  const uint64_t ranks = options.ranks ? options.ranks->size() : 1;
+  if (ranks != expected && !options.dryRun)
+    fail("{}: is for {} ranks, not for {}", file.origin(), expected, ranks);
+}
+
 void checkMemory(const PlanFile &file, uint64_t available) {
   const auto &segments = *file.plan().segments();
   const uint64_t persistent = segments.Get(0)->size(), transient = segments.Get(1)->size();
@@ -62,11 +70,14 @@ void checkMemory(const PlanFile &file, uint64_t available) {
 CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options)
     : file(file), poison(options.poison), dryRun(options.dryRun) {
   checkTarget(file);
+  checkRanks(file, options);
   checkMemory(file, options.memoryAvailable ? options.memoryAvailable : availableMemory());
   pool = std::make_unique<ThreadPool>(options.threads ? options.threads : usableProcessors());
   for (size_t i = 0; i < segments.size(); ++i)
     segments[i] = Arena(file.plan().segments()->Get(static_cast<uint32_t>(i))->size());
-  loadPrograms();
+  loadPrograms(options.ranks);
+  if (options.ranks)
+    setCoordinates(*options.ranks);
 }
 
 CpuExecutor::~CpuExecutor() = default;
@@ -93,10 +104,19 @@ std::vector<KernelFunction> CpuExecutor::loadCode() {
   return functions;
 }
 
-void CpuExecutor::loadPrograms() {
+void CpuExecutor::setCoordinates(const Communicator &ranks) {
+  const planfile::Plan &plan = file.plan();
+  for (uint32_t axis = 0; plan.mesh() && axis < plan.mesh()->size(); ++axis) {
+    const auto at = static_cast<int32_t>(coordinateOf(plan, ranks.rank(), axis));
+    if (const int32_t tensor = plan.mesh()->Get(axis)->rank(); tensor >= 0)
+      write(static_cast<uint32_t>(tensor), std::as_bytes(std::span(&at, 1)));
+  }
+}
+
+void CpuExecutor::loadPrograms(Communicator *ranks) {
   const planfile::Plan &plan = file.plan();
   const Resolved resolved{
-      plan, {segments[0].data(), segments[1].data()}, loadCode(), prepareCall, pool->threads()};
+      plan, {segments[0].data(), segments[1].data()}, loadCode(), prepareCall, {pool->threads(), ranks}};
   for (const planfile::Program *program : *plan.programs()) {
     try {
       programs.emplace_back(resolved, *program);

@@ -18,6 +18,7 @@ struct CpuOptions {
   bool poison = false; // before a program, fill what it must write before it reads (Poison.h); of
                        // worker scratch, before every call
   bool dryRun = false; // machine code is looked at, not loaded, and no program can run
+  Communicator *ranks = nullptr; // of a plan with a mesh, unless it is a dry run
 };
 
 /// Everything that can fail for a verified plan fails in the constructor, with one line: another
@@ -42,7 +43,9 @@ private:
   void transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from);
   /// The functions of the plan's kernels; null ones in a dry run.
   std::vector<KernelFunction> loadCode();
-  void loadPrograms();
+  void loadPrograms(Communicator *ranks);
+  /// Tells programs which rank this is.
+  void setCoordinates(const Communicator &ranks);
   void fillUnwritten(uint32_t program);
 
   const PlanFile &file;

@@ -3,11 +3,12 @@
 
 using namespace hydra::runtime;
 
-std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site, unsigned threads) {
+std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
+                                                         const CallResources &resources) {
   using planfile::Action;
   switch (site.action.type) {
   case Action::Matmul:
-    return prepareMatmul(site, threads);
+    return prepareMatmul(site, resources.threads);
   case Action::Attention:
     return prepareAttention(site);
   case Action::AttentionGrad:
@@ -20,6 +21,10 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site, u
     return prepareFill(site);
   case Action::Compact:
     return prepareCompact(site);
+  case Action::AllGather:
+    return prepareAllGather(site, resources.ranks);
+  case Action::AllToAll:
+    return prepareAllToAll(site, resources.ranks);
   case Action::NONE:
   case Action::Launch:
   case Action::Nothing:

@@ -4,6 +4,7 @@
 #include "runtime/calls/CallSite.h"
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/cpu/WorkerScratch.h"
+#include "runtime/ranks/Communicator.h"
 
 #include <cstddef>
 #include <functional>
@@ -23,13 +24,18 @@ public:
   virtual void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) = 0;
 };
 
-/// Prepares a call for a pool of so many threads.
+/// What calls are prepared for.
+struct CallResources {
+  unsigned threads = 1;            ///< of the pool
+  Communicator *ranks = nullptr;   ///< null where the plan is for one, and in a dry run
+};
+
 using LibraryFactory =
-    std::function<std::unique_ptr<LibraryCall>(const CallSite &site, unsigned threads)>;
+    std::function<std::unique_ptr<LibraryCall>(const CallSite &site, const CallResources &resources)>;
 
 /// The call that a step asks for. Throws Error when its tensors do not fit, or the CPU has no
 /// function for its action.
-std::unique_ptr<LibraryCall> prepareCall(const CallSite &site, unsigned threads);
+std::unique_ptr<LibraryCall> prepareCall(const CallSite &site, const CallResources &resources);
 
 /// One for each action; the site's is of that type.
 std::unique_ptr<LibraryCall> prepareMatmul(const CallSite &site, unsigned threads);
@@ -39,5 +45,7 @@ std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareAllGather(const CallSite &site, Communicator *ranks);
+std::unique_ptr<LibraryCall> prepareAllToAll(const CallSite &site, Communicator *ranks);
 
 } // namespace hydra::runtime

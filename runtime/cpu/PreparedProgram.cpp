@@ -56,7 +56,7 @@ struct PreparedProgram::Builder {
       node.grain = launch->grain();
     } else {
       node.kind = Node::Kind::Call;
-      node.call = resolved.prepare(CallSite(resolved.plan, step), resolved.threads);
+      node.call = resolved.prepare(CallSite(resolved.plan, step), resolved.resources);
       program.scratchBytes = std::max(program.scratchBytes, node.call->scratchBytesPerWorker());
     }
     program.nodes.push_back(std::move(node));

@@ -18,7 +18,7 @@ struct Resolved {
   std::array<char *, 2> segments;      // by SegmentKind
   std::vector<KernelFunction> kernels; // by index of the plan's kernels
   LibraryFactory prepare;
-  unsigned threads;
+  CallResources resources;
 
   char *addressOf(uint32_t tensor) const;
 };

@@ -153,6 +153,8 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::Copy:
   case Action::Fill:
   case Action::Compact:
+  case Action::AllGather:
+  case Action::AllToAll:
     break;
   }
   site.fail("CUDA has no library's function for this action");

@@ -36,6 +36,10 @@ std::string_view wordOf(Action action) {
     return "compact";
   case Action::Nothing:
     return "nothing";
+  case Action::AllGather:
+    return "all_gather";
+  case Action::AllToAll:
+    return "all_to_all";
   }
   return "unknown";
 }
@@ -84,6 +88,10 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.attention(*attention);
   } else if (const auto *gradient = action.as<AttentionGrad>()) {
     fields.attention(*gradient);
+  } else if (const auto *gather = action.as<AllGather>()) {
+    fields.list.emplace_back("axis", gather->axis());
+  } else if (const auto *exchange = action.as<AllToAll>()) {
+    fields.list.emplace_back("axis", exchange->axis());
   } else if (const auto *fill = action.as<Fill>()) {
     fields.real("value", fill->value());
   }

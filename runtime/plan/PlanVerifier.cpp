@@ -54,6 +54,7 @@ public:
       checkTensor(Path(root, "tensors", i), *plan.tensors()->Get(i));
     checkVariables();
     checkScalars();
+    checkMesh();
     checkDisjointVariables();
     checkBlobs();
     checkKernels();
@@ -276,26 +277,64 @@ private:
     }
   }
 
-  void checkDisjointVariables() {
-    const auto &variables = *plan.variables();
-    std::vector<ByteRange> ranges;
-    for (const Variable *variable : variables)
-      ranges.push_back(*byteRange(*plan.tensors()->Get(variable->tensor()), {}));
-    for (const Scalar *scalar : *plan.scalars())
-      ranges.push_back(*byteRange(*plan.tensors()->Get(scalar->tensor()), {}));
-    const auto found = findOverlap(ranges);
-    if (!found)
+  void checkMesh() {
+    if (!plan.mesh())
       return;
-    const auto nameOf = [&](size_t i) {
-      return i < variables.size()
-                 ? variables.Get(i)->name()->string_view()
-                 : plan.scalars()->Get(i - variables.size())->name()->string_view();
-    };
-    const auto [first, second] = *found;
-    const bool isVariable = second < variables.size();
-    failAt(Path(root, isVariable ? "variables" : "scalars",
-                isVariable ? second : second - variables.size()),
-           "{} shares bytes with {}", nameOf(second), nameOf(first));
+    constexpr uint64_t most = 65536; // as the compiler has it
+    uint64_t ranks = 1;
+    Names names;
+    for (flatbuffers::uoffset_t i = 0; i < plan.mesh()->size(); ++i) {
+      const Path path(root, "mesh", i);
+      const MeshAxis &axis = *plan.mesh()->Get(i);
+      names.add(path, "name", *axis.name());
+      if (axis.size() < 1 || axis.size() > most || (ranks *= axis.size()) > most)
+        failAt(Path(path, "size"), "{} is no number of ranks; expected 1 to {} in all", axis.size(),
+               most);
+      checkOptionalIndex(Path(path, "rank"), "tensor", axis.rank(), *plan.tensors());
+      if (axis.rank() < 0)
+        continue;
+      const Tensor &tensor = *plan.tensors()->Get(static_cast<uint32_t>(axis.rank()));
+      if (tensor.segment() != SegmentKind::persistent || tensor.dtype() != DType::i32 ||
+          tensor.shape()->size() != 0)
+        failAt(Path(path, "rank"), "{} is no persistent i32 of rank 0",
+               tensor.name()->string_view());
+    }
+  }
+
+  /// What lives across steps: no two share a byte.
+  struct Lasting {
+    const char *field;
+    flatbuffers::uoffset_t index;
+    std::string_view name;
+    uint32_t tensor;
+  };
+  std::vector<Lasting> lastingTensors() const {
+    std::vector<Lasting> all;
+    for (flatbuffers::uoffset_t i = 0; i < plan.variables()->size(); ++i) {
+      const Variable &variable = *plan.variables()->Get(i);
+      all.push_back({"variables", i, variable.name()->string_view(), variable.tensor()});
+    }
+    for (flatbuffers::uoffset_t i = 0; i < plan.scalars()->size(); ++i) {
+      const Scalar &scalar = *plan.scalars()->Get(i);
+      all.push_back({"scalars", i, scalar.name()->string_view(), scalar.tensor()});
+    }
+    for (flatbuffers::uoffset_t i = 0; plan.mesh() && i < plan.mesh()->size(); ++i)
+      if (const MeshAxis &axis = *plan.mesh()->Get(i); axis.rank() >= 0)
+        all.push_back(
+            {"mesh", i, axis.name()->string_view(), static_cast<uint32_t>(axis.rank())});
+    return all;
+  }
+
+  void checkDisjointVariables() {
+    const std::vector<Lasting> all = lastingTensors();
+    std::vector<ByteRange> ranges;
+    for (const Lasting &one : all)
+      ranges.push_back(*byteRange(*plan.tensors()->Get(one.tensor), {}));
+    if (const auto found = findOverlap(ranges)) {
+      const Lasting &first = all[found->first], &second = all[found->second];
+      failAt(Path(root, second.field, second.index), "{} shares bytes with {}", second.name,
+             first.name);
+    }
   }
 
   void checkBlobs() {

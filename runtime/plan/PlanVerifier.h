@@ -11,6 +11,8 @@
 //   initializers are finite and in range; the table of a shuffle has one value per element. Only
 //   parameters have a group; only states are moments, and of parameters.
 // * Scalars have rank 0. Step counts of schedules are not negative and in order.
+// * The axes of a mesh have names of their own and 1 to 65536 ranks in all; what says where a rank is
+//   along one is a persistent i32 of rank 0, and shares no byte with the variables and scalars.
 // Code
 // * Blobs are native on the CPU, cubin or ptx on CUDA, and not empty. Kernel names are unique.
 // * CUDA launches are within the limits of every device; CPU kernels have no grid.
@@ -19,6 +21,9 @@
 //   Accumulation above 1 needs the programs accumulate and apply.
 // * Inputs share no byte; tokens and labels are integers with a limit of at least 1; an ignored
 //   label is none of the valid ones.
+// * The batch of an input or output is one of its dimensions. Collectives go along an axis of the mesh,
+//   and stand in no loop or switch; those along one axis are on one stream, so all ranks meet in one
+//   order.
 // * Blocks are nested at most kMaxBlockDepth deep. Loops run at least once, have a body, and name
 //   the tensors they shift in increasing order. Switches have a case and select by a rank-0 i32.
 // * Streams and events are within the numbers the program declares (at most 64 streams); an event

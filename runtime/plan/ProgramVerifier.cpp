@@ -120,6 +120,7 @@ private:
       const ByteRange range = touch(Path(at, "tensor"), input.tensor(), Access::write);
       if (input.kind() != InputKind::values)
         checkIds(at, input);
+      checkBatch(at, input.batch_dimension(), input.tensor());
       const auto segment = static_cast<size_t>(plan.tensors()->Get(input.tensor())->segment());
       ranges[segment].push_back(range);
       positions[segment].push_back(i);
@@ -131,6 +132,13 @@ private:
     }
   }
 
+  void checkBatch(const Path &owner, int32_t dimension, uint32_t tensor) {
+    const auto rank = static_cast<int32_t>(plan.tensors()->Get(tensor)->shape()->size());
+    if (dimension < -1 || dimension >= rank)
+      failAt(Path(owner, "batch_dimension"), "{} is no dimension of a tensor of rank {}", dimension,
+             rank);
+  }
+
   void checkOutputs() {
     Names names;
     for (flatbuffers::uoffset_t i = 0; i < program.outputs()->size(); ++i) {
@@ -138,6 +146,7 @@ private:
       const Output &output = *program.outputs()->Get(i);
       names.add(at, "name", *output.name());
       touch(Path(at, "tensor"), output.tensor(), Access::read);
+      checkBatch(at, output.batch_dimension(), output.tensor());
     }
   }
 
@@ -150,9 +159,10 @@ private:
       const Block &block = *blocks.Get(i);
       checkWaits(at, block, list);
       checkUnion(at, "node", block.node_type());
-      if (const Step *step = block.node_as_Step())
+      if (const Step *step = block.node_as_Step()) {
         checkStep(Path(at, "step"), *step);
-      else if (const Loop *loop = block.node_as_Loop())
+        checkCollective(Path(at, "step"), *step, block.stream(), depth);
+      } else if (const Loop *loop = block.node_as_Loop())
         checkLoop(Path(at, "loop"), *loop, depth);
       else
         checkSwitch(Path(at, "switch"), *block.node_as_Switch(), depth);
@@ -247,6 +257,22 @@ private:
     else if (step.action_type() == Action::Nothing)
       failAt(Path(at, "action"), "is nothing, which only takes the place of a launch");
     checkAlternatives(at, step);
+  }
+
+  /// Ranks make the same calls in the same order only where the plan leaves no other.
+  void checkCollective(const Path &at, const Step &step, uint32_t stream, unsigned depth) {
+    uint32_t axis = 0;
+    if (const AllGather *gather = step.action_as_AllGather())
+      axis = gather->axis();
+    else if (const AllToAll *exchange = step.action_as_AllToAll())
+      axis = exchange->axis();
+    else
+      return;
+    if (depth > 1)
+      failAt(at, "is a collective in a loop or switch; ranks meet outside of them");
+    if (const auto [known, isNew] = streamOfAxis.emplace(axis, stream); !isNew && known->second != stream)
+      failAt(at, "is a collective along axis {} on stream {}; others are on stream {}", axis, stream,
+             known->second);
   }
 
   void checkLaunch(const Path &at, const Launch &launch, size_t argCount) {
@@ -348,6 +374,7 @@ private:
   LoopNest loops;
   uint32_t lists = 0;                                // numbers block lists, to tell them apart
   std::unordered_map<int64_t, uint32_t> signalledIn; // event -> list
+  std::unordered_map<uint32_t, uint32_t> streamOfAxis; // of collectives
 };
 
 } // namespace

@@ -216,7 +216,7 @@ std::vector<std::string> drawMemory(const Plan &plan, const LiveMemory &memory, 
 
 char categoryLetter(Category category) {
   // In the order of the enum: param, grad, opt_state, act.*, logits, workspace, other.
-  constexpr char letters[] = "pgoenatmfhlwx";
+  constexpr char letters[] = "pgoenatmfhlwcx";
   static_assert(sizeof(letters) - 1 == static_cast<size_t>(Category::MAX) + 1);
   return letters[static_cast<size_t>(category)];
 }

@@ -43,6 +43,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
+  if (!compile.binding.mesh.empty())
+    emit.options.emplace_back("mesh", fmt::format("{}", fmt::join(compile.binding.mesh, ",")));
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   return emit;
@@ -105,6 +107,16 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
                 report::bytesText(there), compile.target.name, fmt::join(helps, ", "));
 }
 
+/// Throws Error for a mesh that no executor runs.
+static void checkRanks(const CompileOptions &compile, const planfile::PlanT &plan) {
+  uint64_t ranks = 1;
+  for (const auto &axis : plan.mesh)
+    ranks *= axis->size;
+  if (ranks > 1 && !TargetBackend::named(compile.target.kind).hasCollectives())
+    support::fail("--mesh: {} runs plans on one device; plans for several ranks are for a CPU",
+                  compile.target.name);
+}
+
 LogicalResult compile(const HydracOptions &options) {
   options.check();
   if (options.explain)
@@ -133,6 +145,7 @@ LogicalResult compile(const HydracOptions &options) {
   if (options.reports() && options.output.getNumOccurrences() == 0)
     return success();
   checkFits(options, compile, **outline);
+  checkRanks(compile, **outline);
   std::string cache = options.kernelCache;
   if (!isGiven(options.kernelCache))
     cache = cuda::KernelCache::defaultDirectory();

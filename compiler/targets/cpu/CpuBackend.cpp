@@ -63,6 +63,7 @@ int64_t workspaceBytes(plan::AttentionGradOp op) {
 struct CpuBackend : TargetBackend {
   StringRef name() const override { return "cpu"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cpu; }
+  bool hasCollectives() const override { return true; }
 
   /// Its steps are the executor's functions; attention_grad gets the bytes that it works in.
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr) const override {

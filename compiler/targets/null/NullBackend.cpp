@@ -10,6 +10,7 @@ namespace {
 struct NullBackend : TargetBackend {
   StringRef name() const override { return "null"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cpu; }
+  bool hasCollectives() const override { return true; }
 
   FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module, const Target &,
                                             const CodeOptions &) const override {

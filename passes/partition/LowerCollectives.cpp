@@ -1,0 +1,198 @@
+// hydra-lower-collectives: sums over ranks become exchanges and adds in the order of ranks.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_LOWERCOLLECTIVES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Of the pieces that ranks add up: a kernel works on rows, so a long piece is many of them.
+constexpr int64_t kRow = 1024;
+
+/// Writes one collective by those that only move whole rows of the first axis.
+class CollectiveWriter {
+public:
+  template <typename Op>
+  CollectiveWriter(Op op, int64_t &number)
+      : b(op), loc(op.getLoc()), over(op.getOverAttr()), ranks(op.getRanks()), number(number) {}
+
+  /// `x [n, ...]` of all ranks as `[ranks n, ...]`.
+  Value gather(Value x) {
+    return AllGatherOp::create(b, loc, x, integer(0), over, integer(ranks), integer(number++));
+  }
+  Value exchange(Value x) {
+    return AllToAllOp::create(b, loc, x, integer(0), over, integer(ranks), integer(number++));
+  }
+
+  /// The sum of what all ranks have, each of which sends all of it to all.
+  Value sumOfAll(Value x, Value start) {
+    SmallVector<int64_t> shape(build::shapeOf(x));
+    SmallVector<int64_t> one(shape);
+    one.insert(one.begin(), 1);
+    return sumOfRows(gather(build::reshape(b, loc, x, one)), shape, start);
+  }
+
+  /// The same, where each rank sums up one piece.
+  Value sumByPieces(Value x, Value start) {
+    const int64_t elements = build::typeOf(x).getNumElements();
+    if (start) {
+      auto scalar = RankedTensorType::get({}, b.getI32Type());
+      Value rank = RankOp::create(b, loc, scalar, over, integer(ranks));
+      Value first = CompareOp::create(b, loc, rank, build::constant(b, loc, scalar, 0.0),
+                                      b.getStringAttr("eq"));
+      x = SelectOp::create(b, loc, build::broadcast(b, loc, first, build::shapeOf(x)),
+                           AddOp::create(b, loc, start, x), x);
+    }
+    int64_t piece = llvm::divideCeil(elements, ranks);
+    if (piece > kRow)
+      piece = llvm::alignTo(piece, kRow);
+    Value flat = build::reshape(b, loc, x, {elements});
+    if (piece * ranks > elements)
+      flat = PadOp::create(b, loc, flat, integer(0), integer(0), integer(piece * ranks - elements));
+    SmallVector<int64_t> shape = rowsOf(piece);
+    Value sum = sumOfRows(exchange(flat), shape, Value());
+    Value all = gather(build::reshape(b, loc, sum, {piece}));
+    if (piece * ranks > elements)
+      all = SliceOp::create(b, loc, all, integer(0), integer(0), integer(elements));
+    return build::reshape(b, loc, all, build::typeOf(x).getShape());
+  }
+
+  /// This rank's piece, along an axis, of the sum.
+  Value sumOfPiece(Value x, int64_t axis, ArrayRef<int64_t> result) {
+    return sumOfRows(exchange(piecesFirst(x, axis)), result, Value());
+  }
+
+  Value gatherAlong(Value x, int64_t axis, ArrayRef<int64_t> result) {
+    SmallVector<int64_t> one(build::shapeOf(x));
+    one.insert(one.begin(), 1);
+    return piecesBack(gather(build::reshape(b, loc, x, one)), axis, result);
+  }
+
+  Value exchangeAlong(Value x, int64_t axis) {
+    return piecesBack(exchange(piecesFirst(x, axis)), axis, build::shapeOf(x));
+  }
+
+private:
+  IntegerAttr integer(int64_t value) { return b.getI64IntegerAttr(value); }
+
+  /// A piece as rows of kRow elements, if it is so many.
+  static SmallVector<int64_t> rowsOf(int64_t piece) {
+    return piece % kRow == 0 && piece > kRow ? SmallVector<int64_t>{piece / kRow, kRow}
+                                             : SmallVector<int64_t>{piece};
+  }
+
+  /// The values of all ranks lie one after the other in `all`; their sum, from `start` or from that
+  /// of rank 0, from left to right.
+  Value sumOfRows(Value all, ArrayRef<int64_t> shape, Value start) {
+    SmallVector<int64_t> rows(shape);
+    rows.insert(rows.begin(), ranks);
+    all = build::reshape(b, loc, all, rows);
+    Value sum = start;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      Value part = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
+      part = build::reshape(b, loc, part, shape);
+      sum = sum ? AddOp::create(b, loc, sum, part).getResult() : part;
+    }
+    return sum;
+  }
+
+  /// `[..., ranks n, ...]` as `[ranks, ..., n, ...]`.
+  Value piecesFirst(Value x, int64_t axis) {
+    if (axis == 0)
+      return x;
+    SmallVector<int64_t> shape(build::shapeOf(x));
+    shape[axis] /= ranks;
+    shape.insert(shape.begin() + axis, ranks);
+    SmallVector<int64_t> order = {axis};
+    for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d)
+      if (d != axis)
+        order.push_back(d);
+    return TransposeOp::create(b, loc, build::reshape(b, loc, x, shape), b.getI64ArrayAttr(order));
+  }
+
+  /// The other way, into that shape.
+  Value piecesBack(Value pieces, int64_t axis, ArrayRef<int64_t> shape) {
+    if (axis == 0)
+      return build::reshape(b, loc, pieces, shape);
+    SmallVector<int64_t> split(shape);
+    split[axis] /= ranks;
+    split.insert(split.begin(), ranks);
+    SmallVector<int64_t> order;
+    for (int64_t d = 1; d <= axis; ++d)
+      order.push_back(d);
+    order.push_back(0);
+    for (int64_t d = axis + 1; d < static_cast<int64_t>(split.size()); ++d)
+      order.push_back(d);
+    Value moved =
+        TransposeOp::create(b, loc, build::reshape(b, loc, pieces, split), b.getI64ArrayAttr(order));
+    return build::reshape(b, loc, moved, shape);
+  }
+
+  OpBuilder b;
+  Location loc;
+  StringAttr over;
+  int64_t ranks;
+  int64_t &number; ///< of the next gather or exchange
+};
+
+struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
+  using LowerCollectivesBase::LowerCollectivesBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    int64_t number = 0;
+    SmallVector<Operation *> collectives;
+    model.walk([&](CollectiveOpInterface op) {
+      collectives.push_back(op);
+      if (auto known = op->getAttrOfType<IntegerAttr>("number"))
+        number = std::max(number, known.getInt() + 1);
+    });
+    for (Operation *op : collectives)
+      if (Value lowered = lower(op, number)) {
+        op->getResult(0).replaceAllUsesWith(lowered);
+        op->erase();
+      }
+  }
+
+private:
+  /// What takes the place of the result; null where it stays.
+  Value lower(Operation *op, int64_t &number) {
+    if (auto reduce = dyn_cast<AllReduceOp>(op))
+      return lower(reduce, number);
+    if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
+      ++exchanges;
+      return CollectiveWriter(scatter, number)
+          .sumOfPiece(scatter.getX(), scatter.getAxis(), build::shapeOf(scatter.getY()));
+    }
+    if (auto gather = dyn_cast<AllGatherOp>(op); gather && gather.getAxis() != 0)
+      return CollectiveWriter(gather, number)
+          .gatherAlong(gather.getX(), gather.getAxis(), build::shapeOf(gather.getY()));
+    if (auto exchange = dyn_cast<AllToAllOp>(op); exchange && exchange.getAxis() != 0)
+      return CollectiveWriter(exchange, number).exchangeAlong(exchange.getX(), exchange.getAxis());
+    return {};
+  }
+
+  Value lower(AllReduceOp reduce, int64_t &number) {
+    CollectiveWriter writer(reduce, number);
+    const double bytes = static_cast<double>(bytesOf(reduce.getX().getType()));
+    const auto ranks = static_cast<double>(reduce.getRanks());
+    // Everything to all, or a piece to each and back.
+    const double whole = (ranks - 1) * bytes, pieces = 2 * (ranks - 1) / ranks * bytes;
+    if (whole <= pieces + static_cast<double>(latencyBytes)) {
+      ++gathers;
+      return writer.sumOfAll(reduce.getX(), reduce.getStart());
+    }
+    ++exchanges;
+    return writer.sumByPieces(reduce.getX(), reduce.getStart());
+  }
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,36 @@
+// Counting the ranks of a mesh.
+#include "runtime/plan/Mesh.h"
+
+#include <fmt/format.h>
+
+namespace hydra::runtime {
+
+uint64_t ranksOf(const planfile::Plan &plan) {
+  uint64_t ranks = 1;
+  if (plan.mesh())
+    for (const planfile::MeshAxis *axis : *plan.mesh())
+      ranks *= axis->size();
+  return ranks;
+}
+
+std::string meshText(const planfile::Plan &plan) {
+  std::string text;
+  if (plan.mesh())
+    for (const planfile::MeshAxis *axis : *plan.mesh())
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ",", axis->name()->string_view(),
+                          axis->size());
+  return text;
+}
+
+uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis) {
+  return rank / strideOf(plan, axis) % plan.mesh()->Get(axis)->size();
+}
+
+uint64_t strideOf(const planfile::Plan &plan, uint32_t axis) {
+  uint64_t stride = 1;
+  for (uint32_t inner = axis + 1; inner < plan.mesh()->size(); ++inner)
+    stride *= plan.mesh()->Get(inner)->size();
+  return stride;
+}
+
+} // namespace hydra::runtime
