@@ -153,6 +153,15 @@ std::unique_ptr<Pass> targetPass(Options options) {
   return createSetTarget(target);
 }
 
+/// So large that the time in which an exchange begins is a sixteenth of it.
+std::unique_ptr<Pass> bucketPass(Options options) {
+  constexpr uint64_t kLatencies = 16;
+  BucketCollectivesOptions buckets;
+  if (const uint64_t bytes = kLatencies * options.target.latencyBytes())
+    buckets.bytes = bytes;
+  return createBucketCollectives(buckets);
+}
+
 std::unique_ptr<Pass> collectivesPass(Options options) {
   LowerCollectivesOptions collectives;
   collectives.latencyBytes = options.target.latencyBytes();
@@ -191,6 +200,7 @@ const std::vector<Stage> &stages() {
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
+      {P::Group, false, 2, false, false, bucketPass, hasRanks},
       {P::Group, true, 0, false, false, collectivesPass, hasRanks},
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},

@@ -211,6 +211,21 @@ def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reductions", "reductions", "sums over ranks placed">,
                     Statistic<"gathers", "gathers", "values that were gathered or dealt out">];
 }
+def BucketCollectives : Pass<"hydra-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "sums over ranks that are ready at about the same time become one";
+  let description = [{
+    A program sums up the gradient of every parameter over the ranks, and most are small: an exchange takes
+    some microseconds however little it moves. Sums along one axis that follow each other, before any of
+    them is used, are taken as one, of up to `bytes`. Their operands are joined, which costs nothing where
+    an operation can write its result there; the sums are slices. *Exact*: every element is the same chain
+    of adds.
+  }];
+  let options = [
+    Option<"bytes", "bytes", "uint64_t", "16777216", "of the values of one bucket">,
+  ];
+  let statistics = [Statistic<"buckets", "buckets", "sums that took the place of several">,
+                    Statistic<"sums", "sums", "sums that became part of another">];
+}
 def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
   let summary = "sums over ranks become exchanges and adds in the order of ranks";
   let description = [{

@@ -85,6 +85,15 @@ void endLoopBody(EntryOp body, ValueRange results) {
                    ArrayAttr());
 }
 
+Value onFirstRank(OpBuilder &b, Location loc, StringAttr over, int64_t ranks, Value value,
+                  Value other) {
+  auto scalar = RankedTensorType::get({}, b.getI32Type());
+  Value rank = RankOp::create(b, loc, scalar, over, b.getI64IntegerAttr(ranks));
+  Value first = CompareOp::create(b, loc, rank, constant(b, loc, scalar, 0.0),
+                                  b.getStringAttr("eq"));
+  return SelectOp::create(b, loc, broadcast(b, loc, first, shapeOf(value)), value, other);
+}
+
 std::optional<double> constantValue(Value v) {
   while (Operation *op = v.getDefiningOp()) {
     if (auto c = dyn_cast<ConstantOp>(op))

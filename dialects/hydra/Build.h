@@ -33,6 +33,10 @@ EntryOp loopBody(EntryOp before, llvm::StringRef stem, mlir::Location loc, WalkA
 /// Gives the body of a loop its results: first those that are joined, then those carried on.
 void endLoopBody(EntryOp body, mlir::ValueRange results);
 
+/// `value` on the first rank along an axis of the mesh, `other` on the rest.
+mlir::Value onFirstRank(mlir::OpBuilder &b, mlir::Location loc, mlir::StringAttr over, int64_t ranks,
+                        mlir::Value value, mlir::Value other);
+
 /// The value of a `hydra.constant`, also behind broadcasts and reshapes; nullopt for others.
 std::optional<double> constantValue(mlir::Value v);
 

@@ -90,20 +90,24 @@ static LogicalResult wantEqualPieces(TypeInference &infer, ArrayRef<int64_t> sha
                     Twine(ranks) + " equal pieces");
 }
 
-#define COLLECTIVE_OP(Op, adds)                                                                    \
+/// Sums over ranks are f32; what only moves may have been rounded.
+#define COLLECTIVE_OP(Op, mayBeRounded, adds)                                                      \
   LogicalResult Op::verify() { return verifyPlace(*this); }                                        \
   int64_t Op::flops() { return adds; }                                                             \
   OpClass Op::costClass() { return OpClass::collective; }                                          \
   Precision Op::precisionClass() { return Precision::Exact; }                                      \
+  bool Op::takesRounded(unsigned) { return mayBeRounded; }                                         \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor>) {            \
     return emitOpError("needs the values of all ranks");                                           \
   }
 
-COLLECTIVE_OP(AllGatherOp, 0)
-COLLECTIVE_OP(AllToAllOp, 0)
-COLLECTIVE_OP(AllReduceOp, productOf({getRanks() - (getStart() ? 0 : 1),
-                                      build::typeOf(getX()).getNumElements()}))
-COLLECTIVE_OP(ReduceScatterOp, productOf({getRanks() - 1, build::typeOf(getY()).getNumElements()}))
+COLLECTIVE_OP(AllGatherOp, true, 0)
+COLLECTIVE_OP(AllToAllOp, true, 0)
+COLLECTIVE_OP(AllReduceOp, false,
+              productOf({getRanks() - (getStart() ? 0 : 1),
+                         build::typeOf(getX()).getNumElements()}))
+COLLECTIVE_OP(ReduceScatterOp, false,
+              productOf({getRanks() - 1, build::typeOf(getY()).getNumElements()}))
 #undef COLLECTIVE_OP
 
 //===-- Evaluation --------------------------------------------------------------------------===//

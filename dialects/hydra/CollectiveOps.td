@@ -9,7 +9,7 @@ include "dialects/hydra/NormOps.td"
 class Hydra_CollectiveOp<string mnemonic>
     : Hydra_ValueOp<mnemonic, [StorageOpInterface, Hydra_VJP,
         DeclareOpInterfaceMethods<CollectiveOpInterface, ["wireBytes", "evaluateOverRanks"]>,
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
   let hasVerifier = 1;
 }

@@ -40,14 +40,8 @@ public:
   /// The same, where each rank sums up one piece.
   Value sumByPieces(Value x, Value start) {
     const int64_t elements = build::typeOf(x).getNumElements();
-    if (start) {
-      auto scalar = RankedTensorType::get({}, b.getI32Type());
-      Value rank = RankOp::create(b, loc, scalar, over, integer(ranks));
-      Value first = CompareOp::create(b, loc, rank, build::constant(b, loc, scalar, 0.0),
-                                      b.getStringAttr("eq"));
-      x = SelectOp::create(b, loc, build::broadcast(b, loc, first, build::shapeOf(x)),
-                           AddOp::create(b, loc, start, x), x);
-    }
+    if (start)
+      x = build::onFirstRank(b, loc, over, ranks, AddOp::create(b, loc, start, x), x);
     int64_t piece = llvm::divideCeil(elements, ranks);
     if (piece > kRow)
       piece = llvm::alignTo(piece, kRow);

@@ -120,6 +120,7 @@ private:
       Value scaled = value;
       if (spread.factor != 1.0)
         scaled = build::scale(b, op.getLoc(), value, spread.factor);
+      spread.factor = 1.0; // or what is computed from it would be scaled again
       place(old, scaled, spread);
     }
     return success();
@@ -262,12 +263,8 @@ private:
       return merged(rows, old, want);
     }
     // All of it is the part of rank 0.
-    auto scalar = RankedTensorType::get({}, b.getI32Type());
-    Value rank = RankOp::create(b, loc, scalar, axis.name, ranksAttr());
-    Value first = CompareOp::create(b, loc, rank, build::constant(b, loc, scalar, 0.0),
-                                    b.getStringAttr("eq"));
-    return SelectOp::create(b, loc, build::broadcast(b, loc, first, build::shapeOf(whole)), whole,
-                            build::constant(b, loc, whole.getType(), 0.0));
+    return build::onFirstRank(b, loc, axis.name, axis.ranks, whole,
+                              build::constant(b, loc, whole.getType(), 0.0));
   }
 
   /// Rows of what is the same on all ranks, computed from rows of what it is computed from; null if

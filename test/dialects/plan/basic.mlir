@@ -11,6 +11,11 @@ plan.module @all {
   %lr = plan.buffer persistent other : memref<f32>
   // CHECK: plan.scalar "lr" = %{{.*}} constant 1.000000e-03 : memref<f32>
   plan.scalar "lr" = %lr constant 1.0e-3 : memref<f32>
+  %rank = plan.buffer persistent other : memref<i32>
+  // CHECK: plan.mesh_axis "data" 2 rank %{{.*}} : memref<i32>
+  plan.mesh_axis "data" 2 rank %rank : memref<i32>
+  // CHECK: plan.mesh_axis "model" 3
+  plan.mesh_axis "model" 3
   // CHECK: plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>]
   plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>] {
   }
@@ -62,6 +67,17 @@ plan.module @all {
     plan.embedding_grad(%ids : memref<4xi32>, %x : memref<4x16xf32>) -> (%v : memref<8x16xf32>) {stream = 1 : i64}
     // CHECK: plan.compact(%{{.*}} : memref<4xi1>) -> (%{{.*}} : memref<4xi32>, %{{.*}} : memref<4xi32>, %{{.*}} : memref<i32>)
     plan.compact(%mask : memref<4xi1>) -> (%ids : memref<4xi32>, %place : memref<4xi32>, %which : memref<i32>) {stream = 1 : i64}
+    %all = plan.buffer transient comm : memref<12x16xf32>
+    // CHECK: plan.all_gather(%{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<12x16xf32>) along 1 {stream = 1 : i64}
+    plan.all_gather(%x : memref<4x16xf32>) -> (%all : memref<12x16xf32>) along 1 {stream = 1 : i64}
+    // CHECK: plan.all_to_all(%{{.*}} : memref<8x16xf32>) -> (%{{.*}} : memref<8x16xf32>) along 0 {stream = 1 : i64}
+    %pieces = plan.buffer transient comm : memref<8x16xf32>
+    plan.all_to_all(%v : memref<8x16xf32>) -> (%pieces : memref<8x16xf32>) along 0 {stream = 1 : i64}
+    // CHECK: plan.input "rows" = %{{.*}} values 0 batch 0 : memref<4x16xf32>
+    %rows = plan.buffer transient act.norm : memref<4x16xf32>
+    plan.input "rows" = %rows values 0 batch 0 : memref<4x16xf32>
+    // CHECK: plan.output "y" = %{{.*}} batch 1 : memref<4x16xf32>
+    plan.output "y" = %rows batch 1 : memref<4x16xf32>
     // CHECK: plan.output "x" = %{{.*}} : memref<4x16xf32>
     plan.output "x" = %x : memref<4x16xf32>
   }

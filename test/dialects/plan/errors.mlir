@@ -143,3 +143,44 @@ plan.module @m {
     plan.fill 1.0 -> (%y : memref<16xf32>) {label = "fill", stream = 1 : i64}
   }
 }
+
+// -----
+
+// A collective along an axis that is not there.
+plan.module @m {
+  plan.mesh_axis "data" 2
+  plan.program @p {
+    %x = plan.buffer transient other : memref<16xf32>
+    %y = plan.buffer transient other : memref<16xf32>
+    // expected-error @+1 {{goes along axis 1 of a mesh of 1}}
+    plan.all_to_all(%x : memref<16xf32>) -> (%y : memref<16xf32>) along 1
+  }
+}
+
+// -----
+
+// A gather into too few bytes.
+plan.module @m {
+  plan.mesh_axis "data" 3
+  plan.program @p {
+    %x = plan.buffer transient other : memref<16xf32>
+    %y = plan.buffer transient other : memref<32xf32>
+    // expected-error @+1 {{moves 'memref<16xf32>' to 'memref<32xf32>' between 3 ranks}}
+    plan.all_gather(%x : memref<16xf32>) -> (%y : memref<32xf32>) along 0
+  }
+}
+
+// -----
+
+// A collective in a loop.
+plan.module @m {
+  plan.mesh_axis "data" 2
+  plan.program @p {
+    %x = plan.buffer transient other : memref<16xf32>
+    %y = plan.buffer transient other : memref<16xf32>
+    plan.loop 4 (%x by 0 : memref<16xf32>) {
+      // expected-error @+1 {{stands in a loop or a case; ranks meet in programs only}}
+      plan.all_to_all(%x : memref<16xf32>) -> (%y : memref<16xf32>) along 0
+    }
+  }
+}

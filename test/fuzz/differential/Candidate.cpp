@@ -11,6 +11,7 @@
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
+#include "test/support/LocalRanks.h"
 
 using namespace mlir;
 
@@ -26,6 +27,7 @@ OwningOpRef<ModuleOp> runPasses(Compiler &compiler, const Case &source, const Se
     return nullptr;
   CompileOptions options = setting.compileOptions();
   options.binding = source.source.binding;
+  options.binding.mesh = setting.meshAxes();
   options.binding.programs = programsOf(modelOf(*module), setting.mode);
   options.until = until;
   if (!compiler.run(*module,
@@ -68,12 +70,42 @@ std::vector<std::byte> bytesOf(const planfile::Tensor &tensor, const RefTensor &
   return bytes;
 }
 
+/// Copies equal pieces of a dimension between a tensor and its part `rank` of `ranks`.
+template <typename Whole, typename Part>
+void copyPart(Whole &whole, Part &part, int dimension, uint64_t rank, bool out) {
+  int64_t runs = 1, run = 1, length = 1;
+  for (size_t d = 0; d < part.shape.size(); ++d)
+    (d < static_cast<size_t>(dimension) ? runs : run) *= part.shape[d];
+  length = run / part.shape[dimension] * whole.shape[dimension];
+  for (int64_t i = 0; i < runs; ++i) {
+    auto *inWhole = whole.data.data() + i * length + static_cast<int64_t>(rank) * run;
+    auto *inPart = part.data.data() + i * run;
+    if (out)
+      std::copy_n(inWhole, run, inPart);
+    else
+      std::copy_n(inPart, run, inWhole);
+  }
+}
+
+RefTensor partOf(const RefTensor &whole, int dimension, uint64_t rank, uint64_t ranks) {
+  if (dimension < 0)
+    return whole;
+  llvm::SmallVector<int64_t> shape(whole.shape);
+  shape[dimension] /= static_cast<int64_t>(ranks);
+  RefTensor part(shape), source = whole;
+  copyPart(source, part, dimension, rank, /*out=*/true);
+  return part;
+}
+
 /// A plan on an executor, given and asked for tensors by name.
 class Machine {
 public:
-  Machine(const runtime::PlanFile &file, const Setting &setting)
-      : plan(file.plan()), executor(makeExecutor(file, setting)) {}
+  /// `ranks`: null where the plan is for one.
+  Machine(const runtime::PlanFile &file, const Setting &setting, runtime::Communicator *ranks)
+      : plan(file.plan()), rank(ranks ? ranks->rank() : 0),
+        executor(makeExecutor(file, setting, ranks)) {}
 
+  /// Of values of the whole batch this rank's part; of results what this rank has.
   TensorMap run(const Work &work) {
     for (const planfile::Variable *variable : *plan.variables())
       if (!runtime::isCopy(*variable))
@@ -91,11 +123,12 @@ public:
 
 private:
   static std::unique_ptr<runtime::Executor> makeExecutor(const runtime::PlanFile &file,
-                                                         const Setting &setting) {
+                                                         const Setting &setting,
+                                                         runtime::Communicator *ranks) {
     if (setting.isCuda())
       return runtime::makeCudaExecutor(file, {.poison = true});
     return std::make_unique<runtime::CpuExecutor>(
-        file, runtime::CpuOptions{.threads = setting.threads, .poison = true});
+        file, runtime::CpuOptions{.threads = setting.threads, .poison = true, .ranks = ranks});
   }
 
   void make(const Call &call, TensorMap &results) {
@@ -105,7 +138,8 @@ private:
         give(scalar->tensor(), it->second);
     const planfile::Program &program = *plan.programs()->Get(number);
     for (const planfile::Input *input : *program.inputs())
-      give(input->tensor(), valueOf(call.values, input->name()->str()));
+      give(input->tensor(), partOf(valueOf(call.values, input->name()->str()),
+                                   input->batch_dimension(), rank, runtime::ranksOf(plan)));
     executor->run(number);
     for (const planfile::Output *output : *program.outputs())
       results[call.prefix + output->name()->str()] = take(output->tensor());
@@ -141,8 +175,42 @@ private:
   }
 
   const planfile::Plan &plan;
+  const uint64_t rank;
   std::unique_ptr<runtime::Executor> executor;
 };
+
+/// The results of all ranks of one run as those of the whole batch. Throws where ranks differ in what
+/// must be the same.
+TensorMap joined(const planfile::Plan &plan, const Work &work,
+                 const std::vector<std::vector<TensorMap>> &found, unsigned run) {
+  std::map<std::string, int> dimensions; // of outputs of which each rank has rows
+  for (const Call &call : work.calls)
+    for (const planfile::Program *program : *plan.programs())
+      if (program->name()->string_view() == call.program)
+        for (const planfile::Output *output : *program->outputs())
+          dimensions[call.prefix + output->name()->str()] = output->batch_dimension();
+  TensorMap results;
+  for (const auto &[name, first] : found[0][run]) {
+    const auto it = dimensions.find(name.str());
+    const int dimension = it == dimensions.end() ? -1 : it->second;
+    if (dimension < 0) {
+      for (size_t rank = 1; rank < found.size(); ++rank)
+        if (!sameBits(found[rank][run].find(name)->second, first))
+          support::fail("rank {} has another {} than rank 0", rank, name.str());
+      results[name] = first;
+      continue;
+    }
+    llvm::SmallVector<int64_t> shape(first.shape);
+    shape[dimension] *= static_cast<int64_t>(found.size());
+    RefTensor whole(shape);
+    for (size_t rank = 0; rank < found.size(); ++rank) {
+      RefTensor part = found[rank][run].find(name)->second;
+      copyPart(whole, part, dimension, rank, /*out=*/false);
+    }
+    results[name] = std::move(whole);
+  }
+  return results;
+}
 
 } // namespace
 
@@ -173,10 +241,21 @@ OwningOpRef<ModuleOp> groupedModule(Compiler &compiler, const Case &source,
 std::vector<TensorMap> runCandidate(const std::vector<std::byte> &plan, const Setting &setting,
                                     const Work &work, unsigned repetitions) {
   const auto file = runtime::PlanFile::parse(plan, "plan.fb");
-  Machine machine(file, setting);
+  const uint64_t ranks = runtime::ranksOf(file.plan());
+  std::vector<std::vector<TensorMap>> found(ranks); // of each rank
+  const auto runAs = [&](runtime::Communicator *self) {
+    Machine machine(file, setting, self);
+    for (unsigned i = 0; i < repetitions; ++i)
+      found[self ? self->rank() : 0].push_back(machine.run(work));
+  };
+  if (ranks == 1) {
+    runAs(nullptr);
+    return std::move(found[0]);
+  }
+  LocalRanks(file.plan()).run([&](runtime::Communicator &self) { runAs(&self); });
   std::vector<TensorMap> results;
   for (unsigned i = 0; i < repetitions; ++i)
-    results.push_back(machine.run(work));
+    results.push_back(joined(file.plan(), work, found, i));
   return results;
 }
 

@@ -35,9 +35,13 @@ std::vector<Mode> Case::modes() const {
 }
 
 const std::vector<std::string> &caseKinds() {
-  static const std::vector<std::string> kinds = {"program", "scan", "training", "random"};
+  static const std::vector<std::string> kinds = {"program", "scan", "training", "random",
+                                                 "batch"};
   return kinds;
 }
+
+constexpr unsigned kPartitionedSize = 10; ///< operations
+constexpr int64_t kPartitionedBatch = 12;
 
 /// The programs that the interpreter's tests draw, and between them scans.
 static BoundText randomCase(uint64_t seed) {
@@ -60,6 +64,8 @@ Case makeCase(const std::string &kind, uint64_t seed) {
     result.source = hostileProgram(HostileKind::Training, seed);
   else if (kind == "random")
     result.source = randomCase(seed);
+  else if (kind == "batch")
+    result.source = randomProgram(seed, kPartitionedSize, kPartitionedBatch).layered;
   else
     support::fail("there are no programs of kind '{}'; expected {}", kind,
                   fmt::join(caseKinds(), ", "));

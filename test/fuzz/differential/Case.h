@@ -23,7 +23,8 @@ struct Case {
   std::vector<Mode> modes() const;
 };
 
-/// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, and `random`.
+/// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, and
+/// `batch`: of a batch that 2, 3 and 4 ranks divide.
 const std::vector<std::string> &caseKinds();
 
 /// The program of a kind and seed, the same on every platform. Throws support::Error for a kind

@@ -26,15 +26,12 @@ public:
   }
 
   int main() override {
-    SettingRange range;
     if (!mode.empty())
       range.modes = {Setting::parse("--mode=" + mode).mode};
     for (const std::string &text : settings)
       chosenSettings.push_back(common.parse(text));
     common.checkTarget();
     range.target = common.target;
-    if (settings.empty())
-      chosenSettings = allSettings(range);
     for (const std::string &file : files)
       cases.push_back(options.read(file));
     const uint64_t done =
@@ -58,7 +55,9 @@ public:
   /// Those of modes that the model can be had in.
   std::vector<Setting> settingsOf(uint64_t, const Case &source) const override {
     std::vector<Setting> possible;
-    for (const Setting &setting : chosenSettings)
+    SettingRange own = range;
+    own.batch = source.source.binding.batch;
+    for (const Setting &setting : settings.empty() ? allSettings(own) : chosenSettings)
       if (llvm::is_contained(source.modes(), setting.mode))
         possible.push_back(setting);
     return possible;
@@ -76,6 +75,7 @@ private:
   std::string mode;
   bool verbose = false;
   std::vector<Case> cases;
+  SettingRange range;
   std::vector<Setting> chosenSettings;
   Summary summary;
 };

@@ -182,7 +182,7 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
     for (const TensorMap *map : {&std::as_const(variables), &call.values})
       for (auto &[name, tensor] : *map)
         values[name] = tensor;
-    FailureOr<TensorMap> computed = interpret(entry, values, own);
+    FailureOr<TensorMap> computed = interpretBatch(entry, values, own);
     if (failed(computed))
       return std::nullopt;
     for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())

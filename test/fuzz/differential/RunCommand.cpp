@@ -72,6 +72,7 @@ public:
     SettingRange range;
     range.target = common.target;
     range.modes = source.modes();
+    range.batch = source.source.binding.batch;
     return drawSettings(source.seed, count, range);
   }
 

@@ -97,6 +97,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
+  app.add_option("--mesh", setting.mesh);
   app.add_flag("--plain-code", setting.plainCode);
   try {
     app.parse(text);
@@ -135,6 +136,7 @@ std::string Setting::text() const {
     text += " --no-clip";
   flag("clip", clip, plain.clip);
   flag("threads", threads, plain.threads);
+  flag("mesh", mesh, plain.mesh);
   if (plainCode)
     text += " --plain-code";
   return text;
@@ -154,7 +156,18 @@ CompileOptions Setting::compileOptions() const {
   compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
   for (const std::string &name : disabled)
     compile.disabled.insert(name);
+  compile.binding.mesh = meshAxes();
   return compile;
+}
+
+std::vector<std::string> Setting::meshAxes() const {
+  std::vector<std::string> axes;
+  for (StringRef rest = mesh; !rest.empty();) {
+    auto [axis, others] = rest.split(',');
+    axes.push_back(axis.str());
+    rest = others;
+  }
+  return axes;
 }
 
 std::string Setting::oracleKey() const {
@@ -165,7 +178,7 @@ std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
   std::string key =
-      fmt::format("{} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention);
+      fmt::format("{} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention, mesh);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
@@ -179,6 +192,20 @@ std::string Setting::bitsKey() const {
 }
 
 namespace {
+
+/// Meshes that the batch can be dealt out to.
+std::vector<std::string> meshesOf(const SettingRange &range) {
+  std::vector<std::string> meshes;
+  if (range.target != "cpu" || range.batch == 0)
+    return meshes;
+  for (const auto &[ranks, mesh] : {std::pair<int64_t, const char *>(2, "data:2"),
+                                    {3, "data:3"},
+                                    {4, "data:4"},
+                                    {4, "node:2,data:2"}})
+    if (range.batch % ranks == 0)
+      meshes.emplace_back(mesh);
+  return meshes;
+}
 
 class Draw {
 public:
@@ -210,6 +237,8 @@ public:
       else if (random.chance(0.5))
         setting.clip = random.pick<double>({0.01, 0.5, 100.0});
     }
+    if (const std::vector<std::string> meshes = meshesOf(range); !meshes.empty() && random.chance(0.5))
+      setting.mesh = random.pick(meshes);
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
       for (const std::string &name : numericsChangingPasses("cpu"))
@@ -337,6 +366,12 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       });
     for (const int64_t chunk : {1, 3})
       add([&](Setting &s) { s.ceChunk = chunk; });
+    for (const std::string &mesh : meshesOf(range))
+      for (unsigned level : {0u, 2u})
+        add([&](Setting &s) {
+          s.mesh = mesh;
+          s.level = level;
+        });
     if (mode == Mode::Forward)
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})

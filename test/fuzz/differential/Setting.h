@@ -22,6 +22,7 @@ struct Setting {
   bool noClip = false;
   double clip = 0.0; ///< the norm given to every step; 0: none
   unsigned threads = 1;
+  std::string mesh;       ///< such as data:2, or node:2,data:3; empty: one rank
   bool plainCode = false; ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;
@@ -32,8 +33,10 @@ struct Setting {
   std::string text() const;
 
   bool isCuda() const { return Target::named(target).kind == "cuda"; }
-  /// Without binding.
+  /// Of binding the mesh alone.
   CompileOptions compileOptions() const;
+  /// The axes of the mesh, as BindingOptions has them.
+  std::vector<std::string> meshAxes() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.
   std::string oracleKey() const;
   /// Settings of one key must give the same bits: they differ only in passes that Passes.td calls
@@ -45,6 +48,7 @@ struct Setting {
 struct SettingRange {
   std::string target = "cpu";
   std::vector<Mode> modes = {Mode::Grad, Mode::Forward, Mode::Train};
+  int64_t batch = 0; ///< of the program: ranks are those that divide it; 0: it has none
 };
 
 /// Random settings for one program, the same for the same `number`. Over consecutive numbers every

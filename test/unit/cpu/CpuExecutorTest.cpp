@@ -408,10 +408,10 @@ TEST(CpuExecutor, PoisonFillsScratchBeforeEveryCall) {
   builder.program("main", blocks(call(CopyT(), {}), call(CopyT(), {})));
   const PlanFile file = builder.load();
   std::vector<float> seen;
-  const auto prepare = [&](const CallSite &, unsigned) {
+  const auto prepare = [&](const CallSite &, const CallResources &) {
     return std::make_unique<ScratchReader>(seen);
   };
-  PreparedProgram program({file.plan(), {}, {}, prepare, 1}, *file.plan().programs()->Get(0));
+  PreparedProgram program({file.plan(), {}, {}, prepare, {}}, *file.plan().programs()->Get(0));
   std::vector<std::byte> memory(WorkerScratch::alignment);
   ThreadPool pool(1);
   program.setPoison(true);

@@ -20,6 +20,14 @@ struct DamageCase {
   friend void PrintTo(const DamageCase &one, std::ostream *out) { *out << one.name; }
 };
 
+inline void addAxis(planfile::PlanT &plan, std::string name, uint32_t size, int32_t rank = -1) {
+  auto axis = std::make_unique<planfile::MeshAxisT>();
+  axis->name = std::move(name);
+  axis->size = size;
+  axis->rank = rank;
+  plan.mesh.push_back(std::move(axis));
+}
+
 inline std::string nameOfCase(const testing::TestParamInfo<DamageCase> &info) {
   return info.param.name;
 }

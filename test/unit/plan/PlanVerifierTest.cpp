@@ -56,6 +56,32 @@ std::vector<DamageCase> cases() {
       {"LocationLine", [](PlanT &p) { p.locations[0] = Location(0, 0, 1); },
        "locations[0]: 0:1 is no place in a file; lines and columns count from 1"},
 
+      {"MeshAxisTwice",
+       [](PlanT &p) {
+         addAxis(p, "data", 2);
+         addAxis(p, "data", 2);
+       },
+       "mesh[1].name: data is given twice"},
+      {"MeshSize", [](PlanT &p) { addAxis(p, "data", 0); },
+       "mesh[0].size: 0 is no number of ranks; expected 1 to 65536 in all"},
+      {"MeshRanks",
+       [](PlanT &p) {
+         addAxis(p, "node", 512);
+         addAxis(p, "data", 256);
+       },
+       "mesh[1].size: 256 is no number of ranks; expected 1 to 65536 in all"},
+      {"MeshRank", [](PlanT &p) { addAxis(p, "data", 2, p.scalars[0]->tensor); },
+       "mesh[0].rank: lr is no persistent i32 of rank 0"},
+      {"MeshRankOfAVariable",
+       [](PlanT &p) {
+         auto tensor = std::make_unique<TensorT>(*p.tensors[p.variables[2]->tensor]);
+         tensor->dtype = DType::i32;
+         tensor->shape = tensor->strides = {};
+         p.tensors.push_back(std::move(tensor));
+         addAxis(p, "data", 2, static_cast<int32_t>(p.tensors.size() - 1));
+       },
+       "mesh[0]: data shares bytes with theta"},
+
       {"TensorName", [](PlanT &p) { p.tensors[2]->name = ""; }, "tensors[2].name: is empty"},
       {"DType", [](PlanT &p) { p.tensors[0]->dtype = DType(15); },
        "tensors[0].dtype: 15 is no value of this enum; the largest is 14"},
@@ -63,8 +89,8 @@ std::vector<DamageCase> cases() {
        "tensors[0].dtype: is tf32, which no tensor holds"},
       {"TensorSegment", [](PlanT &p) { p.tensors[0]->segment = SegmentKind(2); },
        "tensors[0].segment: 2 is no value of this enum; the largest is 1"},
-      {"Category", [](PlanT &p) { p.tensors[0]->category = Category(13); },
-       "tensors[0].category: 13 is no value of this enum; the largest is 12"},
+      {"Category", [](PlanT &p) { p.tensors[0]->category = Category(14); },
+       "tensors[0].category: 14 is no value of this enum; the largest is 13"},
       {"TensorLocation", [](PlanT &p) { p.tensors[1]->location = 7; },
        "tensors[1].location: location index 7 is out of range (plan has 1 locations)"},
       {"TensorLayer", [](PlanT &p) { p.tensors[1]->layer = -2; },

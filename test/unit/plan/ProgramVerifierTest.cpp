@@ -150,8 +150,8 @@ std::vector<DamageCase> cases() {
 
       {"Phase", [](PlanT &p) { step(p, kMatmul).phase = Phase(4); },
        "programs[0].blocks[3].step.phase: 4 is no value of this enum; the largest is 3"},
-      {"OpClass", [](PlanT &p) { step(p, kMatmul).op_class = OpClass(12); },
-       "programs[0].blocks[3].step.op_class: 12 is no value of this enum; the largest is 11"},
+      {"OpClass", [](PlanT &p) { step(p, kMatmul).op_class = OpClass(13); },
+       "programs[0].blocks[3].step.op_class: 13 is no value of this enum; the largest is 12"},
       {"StepLocation", [](PlanT &p) { step(p, kMatmul).location = 1; },
        "programs[0].blocks[3].step.location: location index 1 is out of range (plan has 1 "
        "locations)"},
@@ -236,6 +236,24 @@ std::vector<DamageCase> cases() {
       {"WorkspaceMissing", [](PlanT &p) { step(p, kMatmul).workspace = -1; },
        "programs[0].blocks[3].step.alternatives[0].workspace_bytes: 128 bytes are more than the "
        "step's workspace has (0)"},
+      {"CollectiveInLoop",
+       [](PlanT &p) {
+         addAxis(p, "data", 2);
+         scale(p).action.Set(AllToAllT());
+       },
+       "programs[0].blocks[1].loop.blocks[0].step: is a collective in a loop or switch; ranks meet "
+       "outside of them"},
+      {"CollectivesOnTwoStreams",
+       [](PlanT &p) {
+         addAxis(p, "data", 2);
+         step(p, kEmbedding).action.Set(AllToAllT());
+         step(p, kSide).action.Set(AllGatherT());
+       },
+       "programs[0].blocks[2].step: is a collective along axis 0 on stream 1; others are on stream 0"},
+      {"BatchOfInput", [](PlanT &p) { train(p).inputs[0]->batch_dimension = 2; },
+       "programs[0].inputs[0].batch_dimension: 2 is no dimension of a tensor of rank 2"},
+      {"BatchOfOutput", [](PlanT &p) { train(p).outputs[0]->batch_dimension = 0; },
+       "programs[0].outputs[0].batch_dimension: 0 is no dimension of a tensor of rank 0"},
       {"AlternativeTime", [](PlanT &p) { step(p, kMatmul).alternatives[0]->microseconds = NAN; },
        "programs[0].blocks[3].step.alternatives[0].microseconds: nan is not finite"},
   };

@@ -1,0 +1,124 @@
+// hydra-bucket-collectives: sums over ranks that are ready at about the same time become one.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_BUCKETCOLLECTIVES
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// Puts the sums over ranks of one program into buckets.
+class Buckets {
+public:
+  Buckets(Block &block, uint64_t most) : block(block), most(most) {}
+
+  /// Buckets of two sums or more, and sums in them.
+  unsigned made = 0, taken = 0;
+
+  void run() {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      for (Value operand : op.getOperands())
+        if (auto it = bucketOf.find(operand); it != bucketOf.end())
+          close(it->second);
+      if (auto reduce = dyn_cast<AllReduceOp>(op))
+        place(reduce);
+    }
+    while (!open.empty())
+      close(open.begin()->first);
+  }
+
+private:
+  /// Sums of one type of elements over one axis.
+  using Key = std::pair<Attribute, Type>;
+  struct Bucket {
+    SmallVector<AllReduceOp> sums;
+    uint64_t bytes = 0;
+  };
+
+  void place(AllReduceOp reduce) {
+    const Key key{reduce.getOverAttr(), build::typeOf(reduce.getX()).getElementType()};
+    const auto bytes = static_cast<uint64_t>(bytesOf(reduce.getX().getType()));
+    if (auto it = open.find(key); it != open.end() && it->second.bytes + bytes > most)
+      close(key);
+    Bucket &bucket = open[key];
+    bucket.sums.push_back(reduce);
+    bucket.bytes += bytes;
+    bucketOf[reduce.getY()] = key;
+  }
+
+  /// Nothing has used a sum of the bucket yet: they are taken together where the last one is.
+  void close(const Key key) {
+    auto it = open.find(key);
+    if (it == open.end())
+      return;
+    Bucket bucket = std::move(it->second);
+    open.erase(it);
+    for (AllReduceOp reduce : bucket.sums)
+      bucketOf.erase(reduce.getY());
+    if (bucket.sums.size() < 2)
+      return;
+    ++made;
+    taken += bucket.sums.size();
+    join(bucket);
+  }
+
+  static void join(Bucket &bucket) {
+    AllReduceOp last = bucket.sums.back();
+    OpBuilder b(last);
+    Location loc = last.getLoc();
+    SmallVector<Value> parts;
+    for (AllReduceOp reduce : bucket.sums) {
+      Value x = begun(b, reduce);
+      parts.push_back(build::reshape(b, reduce.getLoc(), x, {build::typeOf(x).getNumElements()}));
+    }
+    Value all = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
+    Value sums = AllReduceOp::create(b, loc, all, Value(), last.getOverAttr(), last.getRanksAttr());
+    int64_t start = 0;
+    for (AllReduceOp reduce : bucket.sums) {
+      const int64_t size = build::typeOf(reduce.getX()).getNumElements();
+      Value own = SliceOp::create(b, reduce.getLoc(), sums, b.getI64IntegerAttr(0),
+                                  b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
+      start += size;
+      reduce.getY().replaceAllUsesWith(
+          build::reshape(b, reduce.getLoc(), own, build::shapeOf(reduce.getX())));
+      reduce.erase();
+    }
+  }
+
+  /// What a rank adds: on the first one, to what the sum begins with.
+  static Value begun(OpBuilder &b, AllReduceOp reduce) {
+    Value x = reduce.getX();
+    if (!reduce.getStart())
+      return x;
+    return build::onFirstRank(b, reduce.getLoc(), reduce.getOverAttr(), reduce.getRanks(),
+                              AddOp::create(b, reduce.getLoc(), reduce.getStart(), x), x);
+  }
+
+  Block &block;
+  uint64_t most; ///< bytes of a bucket
+  llvm::MapVector<Key, Bucket> open;
+  DenseMap<Value, Key> bucketOf; ///< by sum, while its bucket is open
+};
+
+struct BucketCollectives : impl::BucketCollectivesBase<BucketCollectives> {
+  using BucketCollectivesBase::BucketCollectivesBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      Buckets work(entry.getBody().front(), bytes);
+      work.run();
+      buckets += work.made;
+      sums += work.taken;
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

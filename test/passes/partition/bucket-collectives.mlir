@@ -1,0 +1,42 @@
+// RUN: hydra-opt %s --hydra-bucket-collectives | FileCheck %s
+// RUN: hydra-opt %s --hydra-bucket-collectives="bytes=40" | FileCheck %s --check-prefix=FULL
+
+hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
+  // Sums along one axis that nothing has used yet become one. To what a sum begins with the first rank
+  // adds its part before.
+  // CHECK-LABEL: hydra.entry @sums
+  // CHECK: %[[X:.*]] = hydra.reshape %x shape = [6]
+  // CHECK: hydra.rank over = "gpu"
+  // CHECK: %[[BEGUN:.*]] = hydra.select %{{.*}}, %{{.*}}, %y
+  // CHECK: %[[ALL:.*]] = hydra.concat %[[X]], %[[BEGUN]] axis = 0
+  // CHECK: %[[SUMS:.*]] = hydra.all_reduce %[[ALL]] over = "gpu" ranks = 3 : tensor<10xf32>
+  // CHECK: hydra.slice %[[SUMS]] axis = 0 size = 6 start = 0
+  // CHECK: hydra.slice %[[SUMS]] axis = 0 size = 4 start = 6
+  // CHECK: hydra.tanh
+  // A bucket ends where one of its sums is used: what follows is another.
+  // CHECK: hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<3x2xf32>
+  // Other axes and types are other buckets.
+  // CHECK: hydra.all_reduce %y over = "node" ranks = 2 : tensor<4xf32>
+  // CHECK: hydra.all_reduce %n over = "gpu" ranks = 3 : tensor<i32>
+
+  // A bucket has room for so many bytes.
+  // FULL-LABEL: hydra.entry @sums
+  // FULL: hydra.all_reduce %{{.*}} : tensor<10xf32>
+  // FULL-LABEL: hydra.entry @large
+  // FULL: hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<3x2xf32>
+  // FULL: hydra.all_reduce %z over = "gpu" ranks = 3 : tensor<3x2xf32>
+  hydra.entry @sums(%x: tensor<3x2xf32>, %y: tensor<4xf32>, %s: tensor<4xf32>, %n: tensor<i32>) rows <1 arguments [-1, -1, -1, -1]> {
+    %a = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<3x2xf32>
+    %b = hydra.all_reduce %y, %s over = "gpu" ranks = 3 : tensor<4xf32>, tensor<4xf32>
+    %c = hydra.tanh %a : tensor<3x2xf32>
+    %d = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<3x2xf32>
+    %e = hydra.all_reduce %y over = "node" ranks = 2 : tensor<4xf32>
+    %f = hydra.all_reduce %n over = "gpu" ranks = 3 : tensor<i32>
+    hydra.return b = %b, c = %c, d = %d, e = %e, f = %f : tensor<4xf32>, tensor<3x2xf32>, tensor<3x2xf32>, tensor<4xf32>, tensor<i32>
+  }
+  hydra.entry @large(%x: tensor<3x2xf32>, %z: tensor<3x2xf32>) rows <1 arguments [-1, -1]> {
+    %a = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<3x2xf32>
+    %b = hydra.all_reduce %z over = "gpu" ranks = 3 : tensor<3x2xf32>
+    hydra.return a = %a, b = %b : tensor<3x2xf32>, tensor<3x2xf32>
+  }
+}

@@ -1,0 +1,71 @@
+// RUN: hydra-opt %s --hydra-lower-collectives | FileCheck %s
+// RUN: hydra-opt %s --hydra-lower-collectives="latency-bytes=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: hydra-opt %s --hydra-lower-collectives --hydra-lower-collectives | FileCheck %s
+
+hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
+  // Each of three ranks adds up one piece of seven elements (padded to nine), from rank 0 to the last. Of
+  // two ranks each gets the other's value and adds both: no more bytes, and one exchange less.
+  // CHECK-LABEL: hydra.entry @reduce
+  // CHECK: %[[FLAT:.*]] = hydra.reshape %x shape = [7]
+  // CHECK: %[[PAD:.*]] = hydra.pad %[[FLAT]] after = 2 axis = 0 before = 0
+  // CHECK: %[[GOT:.*]] = hydra.all_to_all %[[PAD]] axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<9xf32>
+  // CHECK: %[[PIECES:.*]] = hydra.reshape %[[GOT]] shape = [3, 3]
+  // CHECK: hydra.slice %[[PIECES]] axis = 0 size = 1 start = 0
+  // CHECK: hydra.slice %[[PIECES]] axis = 0 size = 1 start = 1
+  // CHECK: %[[ONE:.*]] = hydra.add
+  // CHECK: hydra.slice %[[PIECES]] axis = 0 size = 1 start = 2
+  // CHECK: %[[SUM:.*]] = hydra.add %[[ONE]], %{{.*}} : tensor<3xf32>
+  // CHECK: %[[ALL:.*]] = hydra.all_gather %{{.*}} axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<3xf32>
+  // CHECK: hydra.slice %[[ALL]] axis = 0 size = 7 start = 0
+  // CHECK: %[[BOTH:.*]] = hydra.all_gather %{{.*}} axis = 0 {{.*}} over = "node" ranks = 2 : tensor<1x1x7xf32>
+  // CHECK-NOT: hydra.all_to_all
+  // CHECK: hydra.return
+
+  // So do three of which all is less than one more exchange costs.
+  // SMALL-LABEL: hydra.entry @reduce
+  // SMALL-NOT: hydra.all_to_all
+  // SMALL: hydra.all_gather %{{.*}} over = "gpu" ranks = 3 : tensor<1x1x7xf32>
+  // SMALL: hydra.all_gather %{{.*}} over = "node" ranks = 2 : tensor<1x1x7xf32>
+  // SMALL: hydra.return
+  hydra.entry @reduce(%x: tensor<1x7xf32>) rows <1 arguments [-1]> {
+    %y = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<1x7xf32>
+    %z = hydra.all_reduce %y over = "node" ranks = 2 : tensor<1x7xf32>
+    hydra.return z = %z : tensor<1x7xf32>
+  }
+
+  // The chain of adds begins with what the sum begins with: rank 0 has added it before pieces are
+  // exchanged.
+  // CHECK-LABEL: hydra.entry @start
+  // CHECK: %[[ADDED:.*]] = hydra.add %s, %x
+  // CHECK: %[[RANK:.*]] = hydra.rank over = "gpu" ranks = 3
+  // CHECK: %[[FIRST:.*]] = hydra.compare %[[RANK]], %{{.*}} is = "eq"
+  // CHECK: hydra.select %{{.*}}, %[[ADDED]], %x
+  // CHECK: hydra.all_to_all
+
+  // SMALL-LABEL: hydra.entry @start
+  // SMALL: hydra.slice %{{.*}} start = 0
+  // SMALL: %[[ZERO:.*]] = hydra.reshape
+  // SMALL: hydra.add %s, %[[ZERO]]
+  hydra.entry @start(%x: tensor<6xf32>, %s: tensor<6xf32>) rows <1 arguments [-1, -1]> {
+    %y = hydra.all_reduce %x, %s over = "gpu" ranks = 3 : tensor<6xf32>, tensor<6xf32>
+    hydra.return y = %y : tensor<6xf32>
+  }
+
+  // Along other axes than the first, pieces are put one behind the other.
+  // CHECK-LABEL: hydra.entry @along
+  // CHECK: hydra.all_gather %{{.*}} axis = 0 {{.*}} : tensor<1x4x2xf32>
+  // CHECK: hydra.transpose %{{.*}} order = [1, 0, 2] : tensor<3x4x2xf32>
+  // CHECK: hydra.reshape %{{.*}} shape = [4, 6]
+  // CHECK: hydra.reshape %{{.*}} shape = [4, 3, 2]
+  // CHECK: %[[FRONT:.*]] = hydra.transpose %{{.*}} order = [1, 0, 2] : tensor<4x3x2xf32>
+  // CHECK: hydra.all_to_all %[[FRONT]] axis = 0 {{.*}} : tensor<3x4x2xf32>
+  // CHECK: hydra.all_to_all %{{.*}} axis = 0 {{.*}} : tensor<3x4x2xf32>
+  // CHECK: hydra.add %{{.*}} : tensor<4x2xf32>
+  // CHECK: hydra.add %{{.*}} : tensor<4x2xf32>
+  hydra.entry @along(%x: tensor<4x2xf32>) rows <1 arguments [-1]> {
+    %g = hydra.all_gather %x axis = 1 over = "gpu" ranks = 3 number = 0 : tensor<4x2xf32>
+    %t = hydra.all_to_all %g axis = 1 over = "gpu" ranks = 3 number = 1 : tensor<4x6xf32>
+    %y = hydra.reduce_scatter %t axis = 1 over = "gpu" ranks = 3 : tensor<4x6xf32>
+    hydra.return y = %y : tensor<4x2xf32>
+  }
+}
