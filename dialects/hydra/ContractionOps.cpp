@@ -78,6 +78,12 @@ bool LinearOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+void LinearOp::allowReducedReduction() { setReducedReduction(true); }
+bool LinearOp::multiplyIn(Type format) {
+  setCompute(format);
+  return true;
+}
+bool LinearOp::paysToSkipRows() { return true; }
 /// Matrices are multiplied in `compute`; what is added to their product is not.
 static Type matrixFormat(unsigned operand, TypeAttr compute) {
   return operand < 2 && compute ? compute.getValue() : Type();
@@ -134,6 +140,8 @@ int64_t LinearGeluOp::flops() {
 OpClass LinearGeluOp::costClass() { return OpClass::gemm; }
 Precision LinearGeluOp::precisionClass() { return Precision::Matmul; }
 bool LinearGeluOp::takesRounded(unsigned) { return true; }
+void LinearGeluOp::allowReducedReduction() { setReducedReduction(true); }
+bool LinearGeluOp::paysToSkipRows() { return true; }
 SmallVector<unsigned> LinearGeluOp::overwritableOperands(unsigned) { return {}; }
 OperandLayout LinearGeluOp::resultLayout(unsigned) { return operandLayout(0); }
 OperandLayout LinearGeluOp::operandLayout(unsigned) {
@@ -218,6 +226,12 @@ bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+void MatmulOp::allowReducedReduction() { setReducedReduction(true); }
+bool MatmulOp::multiplyIn(Type format) {
+  setCompute(format);
+  return true;
+}
+bool MatmulOp::paysToSkipRows() { return true; }
 Type MatmulOp::multipliedIn(unsigned operand) { return matrixFormat(operand, getComputeAttr()); }
 SmallVector<unsigned> MatmulOp::overwritableOperands(unsigned) {
   return getAddend() ? SmallVector<unsigned>{2} : SmallVector<unsigned>{};

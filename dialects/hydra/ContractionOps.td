@@ -1,20 +1,21 @@
-// Matrix products and the embedding lookup.
+// Matmuls and the embedding lookup.
 #ifndef HYDRA_CONTRACTION_OPS_TD
 #define HYDRA_CONTRACTION_OPS_TD
 
 include "dialects/hydra/HydraBase.td"
 
-class Hydra_ProductOp<string mnemonic, list<Trait> traits>
+class Hydra_MatmulLikeOp<string mnemonic, list<Trait> traits>
     : Hydra_ValueOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout", "overwritableOperands"]>,
-        DeclareOpInterfaceMethods<RowUseOpInterface>,
+        DeclareOpInterfaceMethods<RowUseOpInterface, ["paysToSkipRows"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 class Hydra_ContractionOp<string mnemonic>
-    : Hydra_ProductOp<mnemonic, [
+    : Hydra_MatmulLikeOp<mnemonic, [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32",
-                                                         "multipliedIn"]>,
+                                                         "multipliedIn", "multiplyIn",
+                                                         "allowReducedReduction"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;
-// Products sum in f32 and round once, to `dtype` (by default the type of the operands). With
+// Matmuls sum in f32 and round once, to `dtype` (by default the type of the operands). With
 // `reduced_reduction` a library may also round partial sums of narrow operands to their type. With
 // `compute = tf32` the operands, in f32, are rounded to that format before they are multiplied.
 
@@ -35,8 +36,9 @@ def LinearOp : Hydra_ContractionOp<"linear"> {
   }]>];
 }
 
-def LinearGeluOp : Hydra_ProductOp<"linear_gelu", [
-    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>]> {
+def LinearGeluOp : Hydra_MatmulLikeOp<"linear_gelu", [
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded",
+                                                     "allowReducedReduction"]>]> {
   let summary = "y = gelu(x wᵀ + b)";
   let description = [{
     `hydra.linear` and `hydra.gelu` as one call of a library that applies the function to the sums before it
@@ -48,14 +50,14 @@ def LinearGeluOp : Hydra_ProductOp<"linear_gelu", [
 }
 
 def MatmulOp : Hydra_ContractionOp<"matmul"> {
-  let summary = "batched matrix product";
+  let summary = "batched matmul";
   let description = [{
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
     `c [..., M, N]` with equal leading dimensions; a flag says that the operand is stored with its
     last two dimensions swapped. `hydra.matmul %a, %b, %d` is `a b + d`, with `d` of the type of the
     result, summed and rounded once. With `dtype = f32` the sums of bf16 or f16 operands are not
     rounded; `compute` as for `hydra.linear`.
-    `full_precision` keeps the operands of this product and of its derivatives in f32 under mixed
+    `full_precision` keeps the operands of this matmul and of its derivatives in f32 under mixed
     precision: for statistics and states that add up.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Optional<Hydra_Value>:$addend,

@@ -392,6 +392,12 @@ void SelectOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[1] = SelectOp::create(b, getLoc(), getC(), g[0], zero);
   grads[2] = SelectOp::create(b, getLoc(), getC(), zero, g[0]);
 }
+/// Belongs to what it rounds. One of parameters would read them all again.
+RecomputeWhen CastOp::recomputeWhen() {
+  Operation *rounded = getX().getDefiningOp();
+  return rounded && !isa<UseOp, ConcatOp>(rounded) ? RecomputeWhen::Rowwise : RecomputeWhen::Never;
+}
+
 void CastOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = build::cast(b, getLoc(), g[0], build::typeOf(getX()).getElementType());
 }

@@ -56,9 +56,10 @@ def RsqrtOp : Hydra_UnaryOp<"rsqrt", "y = x^(-1/2)">;
 def SinOp : Hydra_UnaryOp<"sin", "y = sin x, x in radians; as exact as others up to 2^30">;
 def CosOp : Hydra_UnaryOp<"cos", "y = cos x, x in radians; as exact as others up to 2^30">;
 def TanhOp : Hydra_UnaryOp<"tanh", "y = tanh x">;
-def SigmoidOp : Hydra_UnaryOp<"sigmoid", "y = 1 / (1 + e^-x)">;
-def SiluOp : Hydra_UnaryOp<"silu", "y = x * sigmoid(x)">;
-def GeluOp : Hydra_UnaryOp<"gelu", "y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))">;
+def SigmoidOp : Hydra_UnaryOp<"sigmoid", "y = 1 / (1 + e^-x)", [RecomputeOpInterface]>;
+def SiluOp : Hydra_UnaryOp<"silu", "y = x * sigmoid(x)", [RecomputeOpInterface]>;
+def GeluOp : Hydra_UnaryOp<"gelu", "y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))",
+                           [RecomputeOpInterface]>;
 
 def DetachOp : Hydra_UnaryOp<"detach", "y = x, and no gradient flows back">;
 
@@ -73,7 +74,8 @@ class Hydra_BinaryOp<string mnemonic, string text, list<Trait> traits = []>
 }
 def AddOp : Hydra_BinaryOp<"add", "y = a + b">;
 def SubOp : Hydra_BinaryOp<"sub", "y = a - b"> { let hasFolder = 1; }
-def MulOp : Hydra_BinaryOp<"mul", "y = a * b", [DeclareOpInterfaceMethods<ZeroOpInterface, ["givesZero"]>]> { let hasFolder = 1; }
+def MulOp : Hydra_BinaryOp<"mul", "y = a * b", [DeclareOpInterfaceMethods<ZeroOpInterface, ["givesZero"]>,
+                                             RecomputeOpInterface]> { let hasFolder = 1; }
 def DivOp : Hydra_BinaryOp<"div", "y = a / b (floating point)"> { let hasFolder = 1; }
 def MaxOp : Hydra_BinaryOp<"max", "y = the larger of a and b; the gradient of a tie goes to a">;
 def MinOp : Hydra_BinaryOp<"min", "y = the smaller of a and b; the gradient of a tie goes to a">;
@@ -92,7 +94,9 @@ def SelectOp : Hydra_ElementwiseOp<"select", [DeclareOpInterfaceMethods<Differen
   let results = (outs Hydra_Value:$y);
 }
 
-def CastOp : Hydra_ElementwiseOp<"cast", [ZeroOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
+def CastOp : Hydra_ElementwiseOp<"cast", [ZeroOpInterface,
+    DeclareOpInterfaceMethods<RecomputeOpInterface, ["recomputeWhen"]>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {
   let summary = "the same numbers in another element type";
   let description = [{
     `%y = hydra.cast %x to = bf16`. To a narrower float: round to nearest even. To an integer:

@@ -89,7 +89,7 @@ def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
 
 def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {
   let mnemonic = "walk";
-  let summary = "how a loop walks: what its body takes in every iteration, and what becomes of its results";
+  let summary = "how a loop iterates: what its body takes in every iteration, and what becomes of its results";
   let description = [{
     The body runs `count` times, from the first chunk to the last or, with `reverse`, from the last to
     the first. Its first arguments are chunks of sequences, cut along the axes `over`; then come
@@ -151,8 +151,8 @@ def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
     for a CPU. `backend` is the folder of compiler/targets that implements it, `architecture` what its
     code is for. `multiprocessors`, which cut sums over rows (0 on CPUs: threads share grains of rows),
     `block_shared` and `multiprocessor_shared` (bytes of shared memory that a block can have, and that the
-    blocks of a multiprocessor share) and `features` shape code; `rates` only choose between forms of the
-    same results.
+    blocks of a multiprocessor share) and `features` shape code; `rates` (Target.h has their names) only
+    choose between forms of the same results, and when they are ready.
   }];
   let parameters = (ins
     StringRefParameter<>:$name, StringRefParameter<>:$backend, StringRefParameter<>:$architecture,
@@ -248,6 +248,9 @@ class Hydra_ValueOp<string mnemonic, list<Trait> traits = []>
     }
   }];
 }
+
+/// Of an operation that always has to be written as row-wise ones.
+defvar Hydra_RowWiseForm = DeclareOpInterfaceMethods<RowWiseFormOpInterface, ["buildRowWiseForm"]>;
 
 /// A value operation without operands: its type is not inferred but written once bound.
 class Hydra_LeafOp<string mnemonic, list<Trait> traits = []>

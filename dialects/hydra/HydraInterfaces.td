@@ -12,7 +12,7 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let methods = [
     InterfaceMethod<[{
         Returns the form of this operation that also yields what its derivative wants to reuse
-        (row statistics, log-sum-exp, …), built in place of it; this operation is then replaced and
+        (row statistics, log-sum-exp, …), built in front of it; this operation is then replaced and
         erased. The default needs nothing.
       }],
       "::mlir::Operation *", "saveForBackward", (ins "::mlir::OpBuilder &":$builder), "",
@@ -120,18 +120,34 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       }],
       "::mlir::Type", "multipliedIn", (ins "unsigned":$operand), "",
       [{ (void)operand; return {}; }]>,
+    InterfaceMethod<[{
+        Makes an operation of class Matmul round its operands to a format, which no tensor holds, before
+        it multiplies them; false if it cannot.
+      }],
+      "bool", "multiplyIn", (ins "::mlir::Type":$format), "",
+      [{ (void)format; return false; }]>,
+    InterfaceMethod<[{
+        Lets an operation of class Matmul round partial sums to the type of its operands, where it has
+        a say in them.
+      }],
+      "void", "allowReducedReduction", (ins), "", [{ return; }]>,
   ];
 }
 
 def RowUseOpInterface : OpInterface<"RowUseOpInterface"> {
   let cppNamespace = "::hydra";
   let description = [{
-    Says which rows of an operand its results need, for rows that take no part (`hydra-skip-rows`).
+    Says which rows of an operand its results need, for rows that are not active (`hydra-skip-rows`).
     Rows are the elements of the first dimension. An operation without the interface needs all.
   }];
   let methods = [
     InterfaceMethod<"What is needed of an operand.", "::hydra::RowUse", "rowUse",
       (ins "unsigned":$operand)>,
+    InterfaceMethod<[{
+        Whether rows left out save more than it costs to decide on the device how many there are: a
+        matmul, whose arithmetic is in proportion to its rows.
+      }],
+      "bool", "paysToSkipRows", (ins), "", [{ return false; }]>,
   ];
 }
 
@@ -206,6 +222,32 @@ def RowWiseOpInterface : OpInterface<"RowWiseOpInterface"> {
       (ins "::hydra::RowEmitter &":$emitter, "::llvm::ArrayRef<::hydra::RowValue>":$operands,
            "::llvm::ArrayRef<unsigned>":$outer,
            "::llvm::MutableArrayRef<::hydra::RowValue>":$results)>,
+  ];
+}
+
+def RowWiseFormOpInterface : OpInterface<"RowWiseFormOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Is not row-wise, but can be written as operations that are (`hydra-lower-losses`).
+  }];
+  let methods = [
+    InterfaceMethod<"Whether this very operation must be: some reductions are row-wise themselves.",
+      "bool", "needsRowWiseForm", (ins), "", [{ return true; }]>,
+    InterfaceMethod<"Builds operations with the same results, which it returns.",
+      "::llvm::SmallVector<::mlir::Value>", "buildRowWiseForm",
+      (ins "::mlir::OpBuilder &":$builder)>,
+  ];
+}
+
+def RecomputeOpInterface : OpInterface<"RecomputeOpInterface"> {
+  let cppNamespace = "::hydra";
+  let description = [{
+    Is cheap enough to be computed again instead of kept (`hydra-recompute`): one pass over memory.
+    What has not the interface is kept.
+  }];
+  let methods = [
+    InterfaceMethod<"When its first result may be computed again.", "::hydra::RecomputeWhen",
+      "recomputeWhen", (ins), "", [{ return ::hydra::RecomputeWhen::Rowwise; }]>,
   ];
 }
 

@@ -16,7 +16,7 @@
 
 namespace hydra {
 
-/// The product of sizes or counts; the largest number in place of a larger one.
+/// The product of sizes or counts; at most the largest number.
 inline int64_t productOf(llvm::ArrayRef<int64_t> factors) {
   int64_t product = 1;
   for (int64_t factor : factors)
@@ -88,6 +88,13 @@ enum class RowUse {
   Each,  ///< row i of every result needs row i alone
   Sum,   ///< the result is a sum over rows of products with the other such operand
   Named, ///< rows whose numbers are in another operand (`hydra.take_rows`)
+};
+
+/// When `hydra-recompute` may compute a value again instead of keeping it.
+enum class RecomputeWhen {
+  Never,
+  Always,  ///< its operand stays in memory anyway
+  Rowwise, ///< with `rowwise`: for one more pass over what it reads
 };
 
 /// Which results have no error if their type can hold them: all, those of operands that are whole

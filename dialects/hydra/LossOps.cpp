@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
+#include "dialects/hydra/RowLoss.h"
 
 #include <cmath>
 
@@ -75,6 +76,12 @@ Type LinearCrossEntropyOp::multipliedIn(unsigned operand) {
   return operand < 2 && getCompute() ? *getCompute() : Type();
 }
 
+bool LinearCrossEntropyOp::multiplyIn(Type format) {
+  setCompute(format);
+  return true;
+}
+void LinearCrossEntropyOp::allowReducedReduction() { setReducedReduction(true); }
+
 std::optional<IdRange> CrossEntropyOp::idRange(unsigned operand) {
   return operand == 1 ? std::optional(IdRange{build::shapeOf(getLogits()).back(), true})
                       : std::nullopt;
@@ -119,6 +126,24 @@ LogicalResult CrossEntropyOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
+/// Rows of logits with their labels.
+static RowLoss rowLoss(OpBuilder &b, Location loc, Value logits, Value labels) {
+  Value z = build::cast(b, loc, build::flattenRows(b, loc, logits), b.getF32Type());
+  return {b, loc, z, build::reshape(b, loc, labels, {build::shapeOf(z)[0]})};
+}
+
+SmallVector<Value> CrossEntropyOp::buildRowWiseForm(OpBuilder &b) {
+  Location loc = getLoc();
+  RowLoss rows = rowLoss(b, loc, getLogits(), getLabels());
+  Value lse = rows.logSumExp();
+  Value share = RowLoss::shareOfRow(b, loc, rows.labels, getCount());
+  SmallVector<Value> results{
+      MulOp::create(b, loc, build::sum(b, loc, rows.losses(lse), {0}), share)};
+  if (getSaving())
+    results.push_back(build::reshape(b, loc, lse, build::shapeOf(getLse())));
+  return results;
+}
+
 int64_t CrossEntropyOp::flops() { return 4 * build::typeOf(getLogits()).getNumElements(); }
 
 Operation *CrossEntropyOp::saveForBackward(OpBuilder &b) {
@@ -147,6 +172,18 @@ LogicalResult CrossEntropyGradOp::inferTypes(TypeInference &infer, Adaptor op,
     return failure();
   types.push_back(op.getLogits().getType());
   return success();
+}
+
+SmallVector<Value> CrossEntropyGradOp::buildRowWiseForm(OpBuilder &b) {
+  Location loc = getLoc();
+  RowLoss rows = rowLoss(b, loc, getLogits(), getLabels());
+  Value lse = build::reshape(b, loc, getLse(), build::shapeOf(rows.labels));
+  Value share = RowLoss::shareOfRow(b, loc, rows.labels, getCount());
+  Value weight = build::cast(b, loc, getDloss(), b.getF32Type()); // the loss is f32
+  Value gradient = rows.gradient(lse, MulOp::create(b, loc, weight, share));
+  RankedTensorType type = build::typeOf(getDlogits());
+  gradient = build::cast(b, loc, gradient, type.getElementType());
+  return {build::reshape(b, loc, gradient, type.getShape())};
 }
 
 LogicalResult CrossEntropyGradOp::evaluate(ArrayRef<const RefTensor *> in,

@@ -11,7 +11,7 @@ class Hydra_LossOp<string mnemonic, list<Trait> traits = [],
         DeclareOpInterfaceMethods<PrecisionOpInterface, precision>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
-def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {
+def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP, Hydra_RowWiseForm]> {
   let summary = "mean of lse(z) - z[label] over the rows whose label is not -100";
   let description = [{
     `%loss = hydra.cross_entropy %logits, %labels`: `logits [..., V]`, `labels [...] i32`, `loss []`
@@ -26,7 +26,7 @@ def CrossEntropyOp : Hydra_LossOp<"cross_entropy", [Hydra_SavingVJP]> {
   let results = (outs Hydra_Value:$loss, Optional<Hydra_Value>:$lse);
 }
 
-def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad"> {
+def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad", [Hydra_RowWiseForm]> {
   let summary = "dlogits = dloss (softmax(z) - onehot(label)) / valid rows, 0 on ignored rows";
   let description = [{
     `%dz = hydra.cross_entropy_grad %dloss, %logits, %labels, %lse`, and `count` behind them as above.
@@ -37,7 +37,8 @@ def CrossEntropyGradOp : Hydra_LossOp<"cross_entropy_grad"> {
 }
 
 def LinearCrossEntropyOp : Hydra_LossOp<"linear_cross_entropy", [Hydra_SavingVJP],
-                                        ["precisionClass", "takesRounded", "multipliedIn"]> {
+                                        ["precisionClass", "takesRounded", "multipliedIn",
+                                         "multiplyIn", "allowReducedReduction"]> {
   let summary = "cross entropy of x wᵀ without logits in memory";
   let description = [{
     `%loss = hydra.linear_cross_entropy %x, %w, %labels`: `x [..., D]`, `w [V, D]`,

@@ -290,7 +290,7 @@ def ForOp : Hydra_Op<"for", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrSiz
 
 def ScanOp : Hydra_Op<"scan", [ValueOpTrait, Pure, RecursiveMemoryEffects, AttrSizedOperandSegments,
                                SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "walks over a sequence in chunks and hands values from one chunk to the next";
+  let summary = "loops over the chunks of a sequence and hands values from one chunk to the next";
   let description = [{
     ```mlir
     %z, %end = hydra.scan axis = 2 chunk = 16 over(%k = %keys, %v = %values) carry(%w = %start) {
@@ -404,7 +404,7 @@ def DefOp : Hydra_Op<"def", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol,
     Parameters are symbols of the definition alone, in the lists of `hydra.symbols`; a call gives values to
     those without a default. Other symbols mean what they mean to the caller's entry. The last form is
     short for a body of one `hydra.let` and its values. Exists only before binding: `hydra-bind` writes its
-    body instead of every call.
+    body where a call stands.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$param_names,

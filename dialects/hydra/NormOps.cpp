@@ -390,6 +390,9 @@ void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned> oute
   out[0] = e.rotate(outer[0], rotation);
 }
 
+/// Its operand stays in memory beside the values of the same fused projection.
+RecomputeWhen RopeOp::recomputeWhen() { return RecomputeWhen::Always; }
+
 void RopeOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = RopeOp::create(b, getLoc(), g[0], getBaseAttr(), getHalfSplitAttr(),
                             getInverse() ? UnitAttr() : b.getUnitAttr(), getPeriodAttr());

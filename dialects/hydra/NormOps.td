@@ -14,7 +14,7 @@ class Hydra_RowOp<string mnemonic, list<Trait> traits = []>
 defvar Hydra_VJP = DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>;
 defvar Hydra_SavingVJP = DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp", "saveForBackward"]>;
 
-def RmsNormOp : Hydra_RowOp<"rms_norm", [Hydra_SavingVJP]> {
+def RmsNormOp : Hydra_RowOp<"rms_norm", [Hydra_SavingVJP, RecomputeOpInterface]> {
   let summary = "y = x r w with r = (mean(x²) + eps)^(-1/2) over the last axis";
   let description = [{
     `%y = hydra.rms_norm %x, %w eps = 1.0e-5`: `x [..., D]`, `w [D]`. With `saving`, also `r [...]`
@@ -35,7 +35,7 @@ def RmsNormGradOp : Hydra_RowOp<"rms_norm_grad"> {
   let authoredResults = "2";
 }
 
-def LayerNormOp : Hydra_RowOp<"layer_norm", [Hydra_SavingVJP]> {
+def LayerNormOp : Hydra_RowOp<"layer_norm", [Hydra_SavingVJP, RecomputeOpInterface]> {
   let summary = "y = (x - mean) r w + b with r = (var + eps)^(-1/2) over the last axis";
   let description = [{
     `%y = hydra.layer_norm %x, %w, %b eps = 1.0e-5`; population variance. With `saving`, also the
@@ -72,7 +72,8 @@ def SoftmaxGradOp : Hydra_RowOp<"softmax_grad"> {
   let results = (outs Hydra_Value:$dx);
 }
 
-def RopeOp : Hydra_RowOp<"rope", [Hydra_VJP]> {
+def RopeOp : Hydra_RowOp<"rope", [Hydra_VJP,
+    DeclareOpInterfaceMethods<RecomputeOpInterface, ["recomputeWhen"]>]> {
   let summary = "rotary position embedding";
   let description = [{
     `%y = hydra.rope %x base = 1.0e4`: `x [B, S, H, hd]` with hd even; pair i is rotated by

@@ -32,6 +32,19 @@ LogicalResult GlobalNormOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
+SmallVector<Value> GlobalNormOp::buildRowWiseForm(OpBuilder &b) {
+  Location loc = getLoc();
+  Value total;
+  for (Value v : getTensors()) {
+    int64_t columns = build::shapeOf(v).empty() ? 1 : build::shapeOf(v).back();
+    int64_t rows = build::typeOf(v).getNumElements() / columns;
+    Value x = build::cast(b, loc, build::reshape(b, loc, v, {rows, columns}), b.getF32Type());
+    Value sum = build::sum(b, loc, MulOp::create(b, loc, x, x), {0, 1});
+    total = total ? AddOp::create(b, loc, total, sum) : sum;
+  }
+  return {SqrtOp::create(b, loc, total)};
+}
+
 int64_t GlobalNormOp::flops() {
   int64_t n = 0;
   for (Value v : getTensors())

@@ -16,7 +16,7 @@ class Hydra_UpdateOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<OptimizerOpInterface>,
         DeclareOpInterfaceMethods<RowWiseOpInterface, ["operandForm"]>]>;
 
-def GlobalNormOp : Hydra_OptimizerOp<"global_norm"> {
+def GlobalNormOp : Hydra_OptimizerOp<"global_norm", [Hydra_RowWiseForm]> {
   let summary = "the square root of the sum of all squared elements";
   let description = [{ `%n = hydra.global_norm %g0, %g1, …`: `n []` in f32. }];
   let arguments = (ins Variadic<Hydra_Value>:$tensors);

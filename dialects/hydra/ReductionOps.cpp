@@ -137,7 +137,37 @@ static RowTerm emitSum(RowTerm x, unsigned rank, double factor, Extent extent) {
 
 static double plus(double a, double b) { return a + b; }
 
-#define REDUCTION_OP(Op, extentOf)                                                                 \
+/// The same reduction over neighbouring dimensions: at the end, or with `sumsRows` where they are,
+/// if that is at the start.
+template <typename Op> static Value buildOverNeighbours(OpBuilder &b, Op op, bool sumsRows) {
+  Location loc = op.getLoc();
+  ArrayRef<int64_t> shape = build::shapeOf(op.getX());
+  SmallVector<int64_t> order, kept, last;
+  int64_t reduced = 1;
+  for (auto [i, isReduced] : llvm::enumerate(reducedMask(op.getAxes(), shape.size()))) {
+    (isReduced ? last : order).push_back(i);
+    if (isReduced)
+      reduced *= shape[i];
+    else
+      kept.push_back(shape[i]);
+  }
+  Value x = op.getX(), y;
+  if (sumsRows && last.back() + 1 == static_cast<int64_t>(last.size())) {
+    x = build::reshape(b, loc, x, {reduced, RefTensor::elements(kept)});
+    y = Op::create(b, loc, x, b.getI64ArrayAttr({0}), UnitAttr());
+  } else {
+    int64_t axis = kept.size();
+    llvm::append_range(order, last);
+    if (!llvm::is_sorted(order))
+      x = TransposeOp::create(b, loc, x, b.getI64ArrayAttr(order));
+    kept.push_back(reduced);
+    x = build::reshape(b, loc, x, kept);
+    y = Op::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
+  }
+  return build::reshape(b, loc, y, build::shapeOf(op.getY()));
+}
+
+#define REDUCTION_OP(Op, extentOf, sumsRows)                                                       \
   bool Op::isRowWise() { return extentOf(getX(), getAxes()).kind != Extent::Neither; }             \
   SmallVector<int64_t> Op::rowWiseShape() { return SmallVector<int64_t>(build::shapeOf(getX())); } \
   std::optional<unsigned> Op::rowDimensions() { return extentOf(getX(), getAxes()).split; }        \
@@ -152,11 +182,15 @@ static double plus(double a, double b) { return a + b; }
   int64_t Op::flops() { return build::typeOf(getX()).getNumElements(); }                           \
   OpClass Op::costClass() { return OpClass::reduce; }                                              \
   Precision Op::precisionClass() { return Precision::Full; }                                       \
-  bool Op::takesRounded(unsigned) { return false; } // sums stay f32
+  bool Op::takesRounded(unsigned) { return false; } /* sums stay f32 */                            \
+  bool Op::needsRowWiseForm() { return !isRowWise(); }                                             \
+  SmallVector<Value> Op::buildRowWiseForm(OpBuilder &b) {                                          \
+    return {buildOverNeighbours(b, *this, sumsRows)};                                              \
+  }
 
-REDUCTION_OP(SumOp, extentOf)
-REDUCTION_OP(MeanOp, extentOf)
-REDUCTION_OP(ReduceMaxOp, extentOfMax)
+REDUCTION_OP(SumOp, extentOf, true)
+REDUCTION_OP(MeanOp, extentOf, true)
+REDUCTION_OP(ReduceMaxOp, extentOfMax, false)
 #undef REDUCTION_OP
 
 void SumOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,

@@ -8,6 +8,7 @@ class Hydra_ReductionOp<string mnemonic, string what>
     : Hydra_ValueOp<mnemonic, [ReductionTrait, StorageOpInterface,
         DeclareOpInterfaceMethods<RowWiseOpInterface,
           ["isRowWise", "rowDimensions", "operandForm", "resultForm", "sumsOverRows"]>,
+        DeclareOpInterfaceMethods<RowWiseFormOpInterface, ["needsRowWiseForm", "buildRowWiseForm"]>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]> {

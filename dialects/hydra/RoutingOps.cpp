@@ -48,6 +48,31 @@ LogicalResult TopKOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   return success();
 }
 
+/// An element is chosen when less than k of its row come before it: are larger, or the same at a
+/// lower index.
+SmallVector<Value> TopKOp::buildRowWiseForm(OpBuilder &b) {
+  Location loc = getLoc();
+  Value u = build::flattenRows(b, loc, getU());
+  int64_t rows = build::shapeOf(u)[0], width = build::shapeOf(u)[1];
+  SmallVector<int64_t> pairs{rows, width, width};
+  Value own = build::broadcast(b, loc, build::reshape(b, loc, u, {rows, width, 1}), pairs);
+  Value other = build::broadcast(b, loc, build::reshape(b, loc, u, {rows, 1, width}), pairs);
+  auto number = [&](int64_t axis) -> Value {
+    return IotaOp::create(b, loc, RankedTensorType::get(pairs, b.getI32Type()),
+                          b.getI64ArrayAttr(pairs), b.getI64IntegerAttr(axis), TypeAttr());
+  };
+  auto holds = [&](Value x, Value y, StringRef is) {
+    Value truth = CompareOp::create(b, loc, x, y, b.getStringAttr(is));
+    return build::cast(b, loc, truth, b.getF32Type());
+  };
+  Value tie = MulOp::create(b, loc, holds(other, own, "eq"), holds(number(2), number(1), "lt"));
+  Value before = AddOp::create(b, loc, holds(other, own, "gt"), tie);
+  Value rank = build::sum(b, loc, before, {2});
+  Value k = build::constant(b, loc, rank.getType(), getK());
+  Value chosen = CompareOp::create(b, loc, rank, k, b.getStringAttr("lt"));
+  return {build::reshape(b, loc, chosen, build::shapeOf(getU()))};
+}
+
 //===-- compact -----------------------------------------------------------------------------===//
 
 LogicalResult CompactOp::inferTypes(TypeInference &infer, Adaptor op,

@@ -1,4 +1,4 @@
-// Which rows take part, and moving them together.
+// Which rows are active, and gathering them.
 #ifndef HYDRA_ROUTING_OPS_TD
 #define HYDRA_ROUTING_OPS_TD
 
@@ -9,7 +9,7 @@ class Hydra_RoutingOp<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 
-def TopKOp : Hydra_RoutingOp<"top_k", [StorageOpInterface]> {
+def TopKOp : Hydra_RoutingOp<"top_k", [StorageOpInterface, Hydra_RowWiseForm]> {
   let summary = "which elements of a row are among its k largest";
   let description = [{
     `%chosen = hydra.top_k %u k = 16`: `u [..., S]`, `chosen [..., S]` i1, k of them true in every row. Of
@@ -20,12 +20,13 @@ def TopKOp : Hydra_RoutingOp<"top_k", [StorageOpInterface]> {
 }
 
 def CompactOp : Hydra_RoutingOp<"compact", [StorageOpInterface]> {
-  let summary = "the numbers of the rows that take part";
+  let summary = "the numbers of the active rows";
   let description = [{
     `%index, %place, %count = hydra.compact %mask`: `mask [N]` i1. `index [N]` i32 holds the numbers of the
-    rows whose mask is true, ascending, then -1; `place [N]` i32 is its inverse: where such a row stands in
-    `index`, -1 for other rows; `count []` i32 is how many there are. With `hydra.take_rows` they bring
-    rows together and back. The row capacity N is static; how many rows take part is data of the device.
+    active rows, whose mask is true, ascending, then -1; `place [N]` i32 is its inverse: where such a row
+    stands in `index`, -1 for other rows; `count []` i32 is how many there are. With them
+    `hydra.take_rows` gathers the active rows and scatters them back. The row capacity N is static; how
+    many rows are active is data of the device.
   }];
   let arguments = (ins Hydra_Value:$mask);
   let results = (outs Hydra_Value:$index, Hydra_Value:$place, Hydra_Value:$count);
@@ -41,7 +42,7 @@ def TakeRowsOp : Hydra_RoutingOp<"take_rows", [
     `%y = hydra.take_rows %x, %index, %place`: `x [N, D]`; row i of `y [N, D]` is row `index[i]` of x, or
     zero where that is negative. `place` is the inverse of `index` as `hydra.compact` makes it, which
     makes the derivative the same operation with the two exchanged; so
-    `hydra.take_rows %y, %place, %index` brings rows back.
+    `hydra.take_rows %y, %place, %index` scatters rows back.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$index, Hydra_Value:$place);
   let results = (outs Hydra_Value:$y);

@@ -31,9 +31,9 @@ def Plan_CategoryAttr : EnumAttr<Plan_Dialect, Plan_Category, "category">;
 
 def Plan_SubstituteAttr : AttrDef<Plan_Dialect, "Substitute"> {
   let mnemonic = "substitute";
-  let summary = "a library's function in place of a launch";
+  let summary = "a library's function that can run instead of a launch";
   let description = [{
-    `nothing`: what the launch does is done by the function that stands in for an earlier one.
+    `nothing`: what the launch does is done by the function that replaces an earlier one.
   }];
   let parameters = (ins EnumParameter<Plan_LibraryFunction>:$function,
                         OptionalParameter<"::mlir::FloatAttr">:$scale,
@@ -219,7 +219,7 @@ def LaunchOp : Plan_StepOp<"launch",
   let description = [{
     What it reads (0), writes (1) or updates (2) in the order of its arguments is `access`. With
     `limit` only the first of the kernel's rows. `substitute`: the library's function that can do
-    the work on the same arguments in its place.
+    the work on the same arguments instead.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel, Variadic<Plan_Buffer>:$args,
                             DenseI64ArrayAttr:$access), work, order,
@@ -333,7 +333,7 @@ def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]
   let description = [{
     `plan.loop 4 (%x by 1024 : memref<…>) { … }`: in iteration i, `%x` lies i * 1024 bytes further.
     `slices 16`, set by `hydra-fuse-loops`: a kernel with a block for each of 16 slices of all tensors
-    (Slices.h) takes the place of the loop.
+    (Slices.h) replaces the loop.
   }];
   let arguments = !con((ins I64Attr:$count, Variadic<Plan_Buffer>:$moving,
                             DenseI64ArrayAttr:$strides), order, (ins OptionalAttr<I64Attr>:$slices));

@@ -2,7 +2,7 @@
 #include "passes/differentiate/LossScaling.h"
 
 #include "dialects/hydra/Build.h"
-#include "passes/group/RowLoss.h"
+#include "dialects/hydra/RowLoss.h"
 
 using namespace mlir;
 

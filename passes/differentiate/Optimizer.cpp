@@ -2,7 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/LossScaling.h"
-#include "passes/group/RowLoss.h"
+#include "dialects/hydra/RowLoss.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

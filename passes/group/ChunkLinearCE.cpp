@@ -1,7 +1,7 @@
 // hydra-chunk-linear-ce: linear + cross entropy over chunks of rows.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
-#include "passes/group/RowLoss.h"
+#include "dialects/hydra/RowLoss.h"
 
 using namespace mlir;
 

@@ -101,16 +101,12 @@ private:
     recomputed += needed.size();
   }
 
-  /// One pass over bytes that are there anyway.
   bool isCheap(Operation *op) const {
-    if (isa<RopeOp>(op))
-      return true;
-    if (!rowwise)
+    auto cheap = dyn_cast<RecomputeOpInterface>(op);
+    if (!cheap)
       return false;
-    // A cast belongs to what it rounds. Those of parameters would read them all again.
-    if (auto cast = dyn_cast<CastOp>(op))
-      return cast.getX().getDefiningOp() && !isa<UseOp, ConcatOp>(cast.getX().getDefiningOp());
-    return isa<RmsNormOp, LayerNormOp, MulOp, SiluOp, GeluOp, SigmoidOp>(op);
+    const RecomputeWhen when = cheap.recomputeWhen();
+    return when == RecomputeWhen::Always || (when == RecomputeWhen::Rowwise && rowwise);
   }
 
   /// A use of a value, itself or through views of it.

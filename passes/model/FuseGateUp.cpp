@@ -11,12 +11,14 @@ namespace hydra {
 
 namespace {
 
-/// The product that a value is a factor of, itself or through one activation; null otherwise.
-Operation *productOf(Value v) {
+/// The multiplication that a value is a factor of, itself or through one activation: an elementwise
+/// function of it alone; null otherwise.
+Operation *gateOf(Value v) {
   if (!v.hasOneUse())
     return nullptr;
   Operation *user = *v.user_begin();
-  if (isa<SiluOp, GeluOp, SigmoidOp>(user) && user->getResult(0).hasOneUse())
+  if (user->hasTrait<Elementwise>() && user->getNumOperands() == 1 &&
+      user->getResult(0).hasOneUse())
     user = *user->getResult(0).user_begin();
   return isa<MulOp>(user) ? user : nullptr;
 }
@@ -31,8 +33,8 @@ struct FuseGateUp : impl::FuseGateUpBase<FuseGateUp> {
       for (SmallVector<LinearOp> &siblings : all) {
         if (siblings.size() != 2)
           continue;
-        Operation *product = productOf(siblings[0].getY());
-        if (!product || productOf(siblings[1].getY()) != product)
+        Operation *gate = gateOf(siblings[0].getY());
+        if (!gate || gateOf(siblings[1].getY()) != gate)
           continue;
         fuseProjections(siblings);
         fused += siblings.size();

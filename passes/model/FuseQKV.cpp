@@ -14,16 +14,24 @@ namespace hydra {
 
 namespace {
 
-/// The attention that all of a value goes into, as query, key or value: through operations that
-/// work on each head alone (shapes, rotations, norms). Null when there is none, or several.
+/// Whether an operation works on this value alone, or on it and parameters, row by row or as a view:
+/// shapes, rotations, norms. Not a matmul with another weight.
+bool transforms(Operation *op, Value v) {
+  auto storage = dyn_cast<StorageOpInterface>(op);
+  const bool view = storage && storage.viewedOperand() == 0u;
+  return (view || isa<RowWiseOpInterface>(op)) && op->getOperand(0) == v &&
+         llvm::all_of(llvm::drop_begin(op->getOperands()),
+                      [](Value other) { return other.getDefiningOp<UseOp>() != nullptr; });
+}
+
+/// The attention that all of a value goes into, as query, key or value, through operations that
+/// transform it alone. Null when there is none, or several.
 Operation *attentionOf(Value v) {
   while (v.hasOneUse()) {
     Operation *user = *v.user_begin();
     if (isa<AttentionOp>(user))
       return user;
-    // Not the product with another weight, and nothing that adds or multiplies another value.
-    if (!isa<ReshapeOp, TransposeOp, SliceOp, RopeOp, RmsNormOp, LayerNormOp>(user) ||
-        user->getOperand(0) != v)
+    if (!transforms(user, v))
       return nullptr;
     v = user->getResult(0);
   }

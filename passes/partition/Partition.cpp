@@ -1,7 +1,7 @@
 // hydra-partition: programs of the whole batch become programs of one rank's part of it.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
-#include "passes/group/RowLoss.h"
+#include "dialects/hydra/RowLoss.h"
 
 using namespace mlir;
 

@@ -46,7 +46,7 @@ private:
     auto rowUse = dyn_cast<RowUseOpInterface>(op);
     if (!rowUse || op->hasAttr(kActiveRowsAttr)) // of another compaction, whose rows it works on
       return;
-    bool each = bringsTogether(op), sums = false, emptySum = false;
+    bool each = gathers(op), sums = false, emptySum = false;
     for (OpOperand &use : op->getOpOperands()) {
       RowUse kind = rowUse.rowUse(use.getOperandNumber());
       each |= kind == RowUse::Each && partial.contains(use.get());
@@ -68,7 +68,7 @@ private:
   }
 
   /// Whether a group takes rows in the order of the compaction.
-  bool bringsTogether(Operation *op) {
+  bool gathers(Operation *op) {
     auto group = dyn_cast<FusedOp>(op);
     if (!group)
       return false;
@@ -169,8 +169,8 @@ struct SkipRows : impl::SkipRowsBase<SkipRows> {
   }
 
 private:
-  /// Runs of members that can stand side by side, each worth a decision on the device if it has a
-  /// matmul.
+  /// Runs of members that can stand side by side, each with a member that pays for a decision on the
+  /// device.
   void markRuns(ArrayRef<Operation *> members, int64_t compact) {
     SmallVector<SmallVector<Operation *>> runs;
     for (Operation *op : members) {
@@ -179,8 +179,8 @@ private:
       runs.back().push_back(op);
     }
     for (ArrayRef<Operation *> run : runs) {
-      if (llvm::none_of(run,
-                        [](Operation *op) { return isa<LinearOp, LinearGeluOp, MatmulOp>(op); }))
+      if (llvm::none_of(
+              run, [](Operation *op) { return cast<RowUseOpInterface>(op).paysToSkipRows(); }))
         continue;
       for (Operation *op : run)
         op->setAttr(kActiveRowsAttr,

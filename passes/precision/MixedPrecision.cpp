@@ -90,11 +90,9 @@ protected:
     return build::cast(builder, v.getLoc(), v, element);
   }
 
-  /// The operation's partial sums, where it has a say in them.
   void setReduced(Operation *op) {
-    if (settings.reduced &&
-        llvm::is_contained(op->getName().getAttributeNames(), "reduced_reduction"))
-      op->setAttr("reduced_reduction", builder.getUnitAttr());
+    if (settings.reduced)
+      cast<PrecisionOpInterface>(op).allowReducedReduction();
   }
 
   EntryOp entry;
@@ -423,11 +421,9 @@ private:
   /// Lets matmuls of f32 operands multiply in a format that no tensor holds.
   void multiplyIn(ModelOp model, Type format) {
     model.walk([&](PrecisionOpInterface op) {
-      const bool chooses = llvm::is_contained(op->getName().getAttributeNames(), "compute");
-      if (!chooses || op.precisionClass() != Precision::Matmul || !isF32(op->getOperand(0)))
-        return;
-      op->setAttr("compute", TypeAttr::get(format));
-      ++matmuls;
+      if (op.precisionClass() == Precision::Matmul && isF32(op->getOperand(0)) &&
+          op.multiplyIn(format))
+        ++matmuls;
     });
   }
 

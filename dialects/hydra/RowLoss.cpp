@@ -1,5 +1,5 @@
 // Cross entropy of rows of logits, written as row-wise operations.
-#include "passes/group/RowLoss.h"
+#include "dialects/hydra/RowLoss.h"
 
 #include "dialects/hydra/Build.h"
 
