@@ -148,11 +148,11 @@ def NestLoops : Pass<"hydra-nest-loops", "::mlir::ModuleOp"> {
 def Differentiate : Pass<"hydra-differentiate", "::mlir::ModuleOp"> {
   let summary = "adds the backward pass to programs";
   let description = [{
-    Walks each program backwards from its output `loss` and lets every operation that depends on a
+    Goes through each program backwards from its output `loss` and lets every operation that depends on a
     parameter build its vector-Jacobian product. Gradients of values used several times, and of
     parameters used several times, are summed in reverse program order; those of slices that
-    together are a whole value are put side by side. A parameter without gradient gets zeros. Adds an output `grad @<parameter>` for each parameter. Operations may first
-    be replaced by forms that save row statistics. *Exact* for the forward values.
+    make up a whole value are concatenated. A parameter without gradient gets zeros. Adds an output `grad @<parameter>` for each parameter.
+    Operations may first be replaced by forms that save row statistics. *Exact* for the forward values.
 
     With `loss-scale` the gradients are those of the loss times the state `loss_scale` (role
     `loss_scaling`, f32), so that small ones are not lost in f16; `hydra-optimizer` divides by it.
@@ -323,7 +323,7 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     A GELU that follows a matmul in bf16 or f16 becomes part of it, where the target lists `gelu` among the
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
-    are part of `hydra.linear` already. Behind hydra-recompute, which may make the GELU again from its
+    are part of `hydra.linear` already. Behind hydra-recompute, which may recompute the GELU from its
     argument. What cuBLASLt also has and does not pay is in docs/performance.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",
@@ -345,28 +345,28 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
 }
 
 def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
-  let summary = "values that are cheap to make again are not kept for the backward pass";
+  let summary = "values that are cheap to recompute are not kept for the backward pass";
   let description = [{
     A value that is used soon, and once more only after a long wait, need not be kept when one pass
-    over values that are kept anyway makes it again: it is copied to where the wait ends. Always for
+    over values that are kept anyway recomputes it: its operations are copied to where the wait ends. Always for
     rotary positions, whose input stays in memory beside the values of the same fused projection: 2 B S
     D elements a layer. With `rowwise` also for norms and gated activations, another 2 B S D + B S F:
     at CS336 xl a third of all activations, for one more pass over memory each.
 
-    With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is made again from
+    With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is recomputed from
     the layer's input, just before it is needed; what nobody needs is not replayed. Takes the marks
     that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact on CPUs*.
   }];
   let options = [
     Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,Option<"rowwise", "rowwise", "bool", "false",
                         "also norms and gated activations">];
-  let statistics = [Statistic<"recomputed", "recomputed", "values made again">];
+  let statistics = [Statistic<"recomputed", "recomputed", "values recomputed">];
 }
 
 def FormFusions : Pass<"hydra-form-fusions", "::mlir::ModuleOp"> {
   let summary = "row-wise operations become groups, each of them one kernel";
   let description = [{
-    Walks a program in order and lets every row-wise operation join the groups that compute its
+    Goes through a program in order and lets every row-wise operation join the groups that compute its
     operands, or that read a tensor which it reads too, when all of their operations fit one domain
     of rows and columns (RowForms.h) and nothing outside uses a result of these groups yet. A group
     (`hydra.fused`) stands where its last member stood. Constants, index tensors, reshapes and
@@ -465,11 +465,11 @@ def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {
 def FuseLoops : Pass<"hydra-fuse-loops", "::mlir::ModuleOp"> {
   let summary = "a loop whose slices never meet becomes one kernel";
   let description = [{
-    For GPUs: where every step of a loop works on each sequence, head or row alone, one block can walk
-    through all iterations of its slice: a launch for the loop instead of one for every step of every
+    For GPUs: where every step of a loop works on each sequence, head or row alone, one block can run
+    all iterations of its slice: a launch for the loop instead of one for every step of every
     iteration, and what lives within an iteration, or is carried to the next, stays in shared memory.
     Marks loops of small steps for which that is expected to be faster; the code is made from their
-    steps (compiler/codegen/cuda/LoopKernels.h). TTT's walk over 2048 tokens in 24 layers has 80,000
+    steps (compiler/codegen/cuda/LoopKernels.h). TTT's scan of 2048 tokens in 24 layers has 80,000
     launches less. *Numerics-changing*: matmuls sum in another order than the library's.
   }];
   let statistics = [Statistic<"fused", "fused", "loops that become kernels">];
@@ -491,9 +491,10 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates and casts of parameters run beside the main stream";
   let description = [{
     For GPUs: updates, which are what writes nothing but parameters, their moments and rounded copies, and
-    the steps whose results only updates read (gradients of parameters), go to a second stream; steps that only read parameters (casts) to a third. Events
-    order blocks that touch the same bytes; no stream is more than about 48 blocks ahead of another,
-    so that buffers still are reused. What does not fill the machine then runs beside something else:
+    the steps whose results only updates read (gradients of parameters), go to a second stream; steps
+    that only read parameters (casts) to a third. Events order blocks that touch the same bytes. No
+    stream is ahead of another by much more than the time of 48 average steps, as the target's rates
+    predict it (0.1 ms of TTT bytes on an H200, 2 ms of CS336 xl), so that buffers still are reused. What does not fill the machine then runs beside something else:
     the small kernels of small batches, and the ends of large matmuls. Gradients and casts live a
     little longer. *Exact.*
   }];

@@ -2,6 +2,7 @@
 #include "compiler/targets/Target.h"
 
 #include "compiler/targets/TargetBackend.h"
+#include "dialects/hydra/Target.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 
@@ -232,11 +233,25 @@ Target Target::named(const std::string &name) {
 
 std::string Target::attribute() const {
   const auto quoted = [](const std::string &text) { return json(text).dump(); };
+  const auto number = [](double value) { return fmt::format("{:.17e} : f64", value); };
+  const auto byFormat = [&](const std::map<std::string, double> &flops) {
+    std::vector<std::string> all;
+    for (const auto &[format, rate] : flops)
+      all.push_back(fmt::format("{} = {}", format, number(rate)));
+    return fmt::format("{{{}}}", fmt::join(all, ", "));
+  };
   std::vector<std::string> known, rates;
   for (const std::string &feature : features)
     known.push_back(quoted(feature));
   for (const auto &[rate, value] : loopRates)
-    rates.push_back(fmt::format("{} = {:.17e} : f64", rate, value));
+    rates.push_back(fmt::format("{} = {}", rate, number(value)));
+  const std::pair<llvm::StringRef, std::string> roofline[] = {
+      {kMemoryBandwidth, number(memoryBandwidth)}, {kCacheBytes, number(double(cacheBytes))},
+      {kCacheBandwidth, number(cacheBandwidth)},   {kMatmulFlops, byFormat(matmulFlops)},
+      {kAttentionFlops, byFormat(attentionFlops)}, {kVectorFlops, number(vectorFlops)},
+      {kLaunchSeconds, number(launchSeconds)}};
+  for (const auto &[name, value] : roofline)
+    rates.push_back(fmt::format("{} = {}", name.str(), value));
   std::string text =
       fmt::format("#hydra.target<name = {}, backend = {}, architecture = {}, multiprocessors = {}, "
                   "block_shared = {}, multiprocessor_shared = {}",
@@ -244,9 +259,7 @@ std::string Target::attribute() const {
                   multiprocessorSharedBytes);
   if (!known.empty())
     text += fmt::format(", features = [{}]", fmt::join(known, ", "));
-  if (!rates.empty())
-    text += fmt::format(", rates = {{{}}}", fmt::join(rates, ", "));
-  return text + ">";
+  return text + fmt::format(", rates = {{{}}}>", fmt::join(rates, ", "));
 }
 
 uint64_t Target::latencyBytes() const {
@@ -257,14 +270,10 @@ uint64_t Target::latencyBytes() const {
 
 double Target::seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
                        uint64_t bytes) const {
-  double rate = vectorFlops;
-  if (kind == planfile::OpClass::gemm || kind == planfile::OpClass::attention) {
-    const auto &rates = kind == planfile::OpClass::gemm ? matmulFlops : attentionFlops;
-    const auto found = rates.find(dtype);
-    rate = found == rates.end() ? rates.at("f32") : found->second;
-  }
-  const double bandwidth = bytes < cacheBytes ? cacheBandwidth : memoryBandwidth;
-  return std::max(double(flops) / rate, double(bytes) / bandwidth) + launchSeconds;
+  const Arithmetic arithmetic = kind == planfile::OpClass::gemm        ? Arithmetic::Matmul
+                                : kind == planfile::OpClass::attention ? Arithmetic::Attention
+                                                                       : Arithmetic::Other;
+  return Roofline::seconds(arithmetic, dtype, flops, bytes);
 }
 
 } // namespace hydra

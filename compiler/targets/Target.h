@@ -1,6 +1,7 @@
 // What the compiler knows of the machine a plan is for.
 #pragma once
 
+#include "dialects/hydra/Roofline.h"
 #include "runtime/plan/plan_generated.h"
 
 #include <cstdint>
@@ -10,9 +11,8 @@
 
 namespace hydra {
 
-/// A description, as the JSON files beside this one have it. Rates are those of the whole device,
-/// and what well-written code reaches, not the vendor's peaks, but for one.
-struct Target {
+/// A description, as the JSON files beside this one have it.
+struct Target : Roofline {
   std::string name;
   std::string kind = "cpu"; // the backend: a folder of compiler/targets
   std::string code; // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
@@ -24,14 +24,6 @@ struct Target {
   uint64_t logitsBytes = 64 << 20;       // at most in memory at a time, unless --ce-chunk says
   int64_t classMultiple = 1;             // of which its library wants as many classes
   uint64_t memoryBytes = 0;
-  double memoryBandwidth = 0;                // bytes/s, read plus written
-  uint64_t cacheBytes = 0;                   // steps that move less run at cacheBandwidth
-  double cacheBandwidth = 0;                 // bytes/s
-  std::map<std::string, double>
-      matmulFlops; // FLOP/s by format of the operands; f32 and bf16 are there
-  std::map<std::string, double> attentionFlops;
-  double vectorFlops = 0;             // FLOP/s of everything else
-  double launchSeconds = 0;           // of any step
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
   /// Between ranks, each a device: how many share a node (`node_ranks`), the bytes/s that each sends
   /// and receives (`node_bandwidth`, `network_bandwidth`) and the time of the smallest exchange
@@ -53,8 +45,7 @@ struct Target {
   /// Bytes that a rank of a node sends in the time of one more exchange; 0: unknown.
   uint64_t latencyBytes() const;
 
-  /// Time at the limit: the larger of computing and moving bytes, and a launch. `dtype` is that of
-  /// a matmul's operands.
+  /// Time at the limit (Roofline); `dtype` is that of a matmul's operands.
   double seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
                  uint64_t bytes) const;
 };

@@ -16,6 +16,40 @@ double TargetAttr::rate(StringRef name) {
   return value ? value.getValueAsDouble() : 0.0;
 }
 
+double Roofline::seconds(Arithmetic kind, const std::string &format, uint64_t flops,
+                         uint64_t bytes) const {
+  double rate = vectorFlops;
+  if (kind != Arithmetic::Other) {
+    const auto &rates = kind == Arithmetic::Matmul ? matmulFlops : attentionFlops;
+    const auto found = rates.find(format);
+    rate = found == rates.end() ? rates.at("f32") : found->second;
+  }
+  const double bandwidth = bytes < cacheBytes ? cacheBandwidth : memoryBandwidth;
+  return std::max(double(flops) / rate, double(bytes) / bandwidth) + launchSeconds;
+}
+
+std::optional<Roofline> rooflineOf(TargetAttr target) {
+  Roofline rates;
+  auto byFormat = [&](StringRef name, std::map<std::string, double> &flops) {
+    if (auto all = target.getRates().getAs<DictionaryAttr>(name))
+      for (NamedAttribute one : all)
+        if (auto rate = dyn_cast<FloatAttr>(one.getValue()))
+          flops[one.getName().str()] = rate.getValueAsDouble();
+    return flops.contains("f32");
+  };
+  if (!target.getRates() || !byFormat(kMatmulFlops, rates.matmulFlops) ||
+      !byFormat(kAttentionFlops, rates.attentionFlops))
+    return std::nullopt;
+  rates.memoryBandwidth = target.rate(kMemoryBandwidth);
+  rates.cacheBytes = static_cast<uint64_t>(target.rate(kCacheBytes));
+  rates.cacheBandwidth = target.rate(kCacheBandwidth);
+  rates.vectorFlops = target.rate(kVectorFlops);
+  rates.launchSeconds = target.rate(kLaunchSeconds);
+  if (rates.memoryBandwidth <= 0 || rates.vectorFlops <= 0)
+    return std::nullopt;
+  return rates;
+}
+
 TargetAttr targetOf(Operation *op) {
   for (Operation *at = op; at; at = at->getParentOp())
     if (auto target = at->getAttrOfType<TargetAttr>(kTargetAttr))

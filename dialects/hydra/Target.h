@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/Roofline.h"
 
 namespace hydra {
 
@@ -10,8 +11,21 @@ inline constexpr llvm::StringLiteral kTargetAttr = "hydra.target";
 /// That of the module around an operation; a CPU where it has none.
 TargetAttr targetOf(mlir::Operation *op);
 
+/// The rates of a target; nullopt where its description gives none.
+std::optional<Roofline> rooflineOf(TargetAttr target);
+
 // Features.
 inline constexpr llvm::StringLiteral kWarpgroupMatmul = "wgmma"; ///< matmuls of four warps, with TMA
+
+// Rates of the roofline, by the names that descriptions have; those of matmuls and attention are
+// dictionaries by format.
+inline constexpr llvm::StringLiteral kMemoryBandwidth = "memory_bandwidth",
+                                     kCacheBytes = "cache_bytes",
+                                     kCacheBandwidth = "cache_bandwidth",
+                                     kMatmulFlops = "matmul_flops",
+                                     kAttentionFlops = "attention_flops",
+                                     kVectorFlops = "vector_flops",
+                                     kLaunchSeconds = "launch_seconds";
 
 // Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a step
 // inside the kernel; of one block, FLOP/s and bytes/s.

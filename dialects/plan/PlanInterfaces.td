@@ -22,7 +22,7 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
   let description = [{
     A block that works on buffers, all of them operands: its effects, its work, and how it falls
     apart. What reports and the cost model say of a step is in the attributes `flops`, `bytes`,
-    `op_class` and `label`; they decide nothing.
+    `op_class` and `label`; all they decide is how long it is expected to take.
   }];
   let methods = [
     InterfaceMethod<"The buffers, in the order of the step's arguments in a plan file.",

@@ -1,8 +1,10 @@
 // hydra-assign-streams: what the next step does not wait for runs beside it.
+#include "dialects/hydra/Target.h"
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -15,9 +17,9 @@ namespace {
 
 enum Stream : int64_t { Main, Updates, Casts, Streams };
 
-/// Blocks that another stream may be ahead or behind. More would keep more buffers alive; fewer
-/// would make streams wait for each other.
-constexpr int64_t kLag = 48;
+/// Blocks in whose average time another stream may be ahead or behind. More would keep more buffers
+/// alive; fewer would make streams wait for each other.
+constexpr double kLag = 48;
 /// Every so many blocks of the main stream it waits for updates that far back.
 constexpr int64_t kJoinEvery = 8;
 
@@ -33,9 +35,16 @@ class StreamChoice {
 public:
   StreamChoice(plan::ProgramOp program, int64_t multiprocessors)
       : program(program), multiprocessors(multiprocessors) {
-    for (Operation &op : program.getBody().front())
-      if (isa<plan::BlockInterface>(op))
-        blocks.push_back(&op);
+    const std::optional<Roofline> rates = rooflineOf(targetOf(program));
+    double time = 0;
+    for (Operation &op : program.getBody().front()) {
+      if (!isa<plan::BlockInterface>(op))
+        continue;
+      blocks.push_back(&op);
+      begin.push_back(time);
+      time += rates ? secondsOf(&op, *rates) : 1;
+    }
+    lag = kLag * time / static_cast<double>(blocks.size());
   }
 
   /// Whether there was anything to move.
@@ -63,6 +72,37 @@ public:
   }
 
 private:
+  static double secondsOf(Operation *block, const Roofline &rates) {
+    if (auto step = dyn_cast<plan::StepInterface>(block))
+      return secondsOf(step, rates);
+    // All iterations of a loop; of a switch the case with the most work.
+    double longest = 0;
+    for (Region &region : block->getRegions()) {
+      double seconds = 0;
+      for (Operation &inner : region.getOps())
+        if (isa<plan::BlockInterface>(inner))
+          seconds += secondsOf(&inner, rates);
+      longest = std::max(longest, seconds);
+    }
+    auto loop = dyn_cast<plan::LoopOp>(block);
+    return loop ? static_cast<double>(loop.getCount()) * longest : longest;
+  }
+
+  static double secondsOf(plan::StepInterface step, const Roofline &rates) {
+    Arithmetic kind = Arithmetic::Other;
+    if (step.getOpClass() == OpClass::gemm)
+      kind = Arithmetic::Matmul;
+    else if (step.getOpClass() == OpClass::attention)
+      kind = Arithmetic::Attention;
+    std::string format;
+    llvm::raw_string_ostream text(format);
+    if (auto matmul = dyn_cast<plan::MatmulOp>(step.getOperation()); matmul && matmul.getCompute())
+      text << *matmul.getCompute();
+    else if (!step.getArgs().empty())
+      text << cast<MemRefType>(step.getArgs().front().getType()).getElementType();
+    return rates.seconds(kind, format, step.getFlops(), step.getBytes());
+  }
+
   void collectUses() {
     uses.resize(blocks.size());
     for (auto [i, op] : llvm::enumerate(blocks))
@@ -178,9 +218,10 @@ private:
       clock.fill(-1);
     std::vector<Clock> knownAt(blocks.size());
     std::array<SmallVector<int64_t>, Streams> issued;
-    /// The last block of a stream before a position; -1 for none.
-    auto lastBefore = [&](int64_t s, int64_t position) {
-      auto it = llvm::upper_bound(issued[s], position);
+    /// The last block of a stream that begins so much earlier than a block; -1 for none.
+    auto lastBefore = [&](int64_t s, int64_t block) {
+      auto it = llvm::upper_bound(issued[s], begin[block] - lag,
+                                  [&](double time, int64_t i) { return time < begin[i]; });
       return it == issued[s].begin() ? -1 : *std::prev(it);
     };
     for (int64_t i = 0; i < static_cast<int64_t>(blocks.size()); ++i) {
@@ -192,9 +233,9 @@ private:
           if (earlier.block < i && earlier.overlaps(use) && (earlier.writes || use.writes))
             needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
       if (own == Main && i % kJoinEvery == 0)
-        needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i - kLag));
+        needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
       if (own == Casts)
-        needed[Main] = std::max(needed[Main], lastBefore(Main, i - kLag));
+        needed[Main] = std::max(needed[Main], lastBefore(Main, i));
       // The latest need may make others known.
       for (int64_t s = 0; s < Streams; ++s) {
         int64_t block = needed[s];
@@ -216,6 +257,10 @@ private:
   plan::ProgramOp program;
   int64_t multiprocessors; ///< of matmuls on the stream of updates; 0: all
   std::vector<Operation *> blocks;
+  /// When each block begins if one runs after the other, in seconds; they take the same time where
+  /// the target has no rates.
+  std::vector<double> begin;
+  double lag; ///< in the same unit
   std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
   DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
   std::vector<int64_t> stream, signals;
