@@ -8,7 +8,7 @@ packages=(
   clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 liblld-22-dev
   ninja-build cmake ccache
   flatbuffers-compiler libflatbuffers-dev zlib1g-dev libzstd-dev libgtest-dev libdnnl-dev
-  libcli11-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev
+  libcli11-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev libasio-dev libgloo-dev
 )
 
 fail() {

@@ -1,0 +1,307 @@
+// Rank 0's side of the control channel.
+#include "runtime/ranks/Hub.h"
+
+#include "runtime/support/Shown.h"
+
+#include <algorithm>
+
+using namespace hydra::runtime;
+using hydra::support::shown;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A death is told before what others meet because of it, and a rank's own signal or error, which
+/// may be the same everywhere, before a death.
+constexpr auto kAfterLoss = 200ms, kAfterError = 1000ms;
+
+double seconds(Hub::Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+} // namespace
+
+Message Introduction::message() const {
+  return MessageWriter(MessageType::hello)
+      .number(version)
+      .number(rank)
+      .number(size)
+      .number(pid)
+      .text(host)
+      .text(processors)
+      .done();
+}
+
+Introduction Introduction::of(const Message &message) {
+  if (message.type != MessageType::hello)
+    support::fail("expected an introduction");
+  MessageReader reader(message);
+  Introduction rank;
+  rank.version = reader.number();
+  rank.rank = static_cast<uint32_t>(reader.number());
+  rank.size = static_cast<uint32_t>(reader.number());
+  rank.pid = reader.number();
+  rank.host = reader.text();
+  rank.processors = reader.text();
+  return rank;
+}
+
+std::string hydra::runtime::describe(const Introduction &rank) {
+  return fmt::format("rank {} (host {}, pid {})", rank.rank, shown(rank.host), rank.pid);
+}
+
+Hub::Hub(const Introduction &own, Clock::duration limit, Clock::time_point now,
+         Callbacks callbacks)
+    : callbacks(std::move(callbacks)), limit(limit), peers(own.size), begun(now), ticked(now),
+      missing(own.size - 1) {
+  peers[0].who = own;
+}
+
+std::string Hub::whoText(uint32_t rank) const {
+  return peers[rank].who ? describe(*peers[rank].who) : fmt::format("rank {}", rank);
+}
+
+std::string Hub::stepText(uint32_t rank) const {
+  return peers[rank].step < 0 ? "" : fmt::format(" after step {}", peers[rank].step);
+}
+
+std::string Hub::resumeText() const {
+  if (!checkpoint.empty())
+    return fmt::format("; resume from {}", checkpoint);
+  return peers[0].step > 0 ? "; there is no checkpoint" : "";
+}
+
+bool Hub::arrive(const Introduction &rank) {
+  const Introduction &own = *peers[0].who;
+  const auto refuse = [&](const std::string &line) {
+    fail(line);
+    return false;
+  };
+  if (rank.version != own.version)
+    return refuse(fmt::format("{} runs version {} of hydra-run's messages and plans, rank 0 (host "
+                              "{}, pid {}) version {}; use the same hydra-run everywhere",
+                              describe(rank), rank.version, shown(own.host), own.pid,
+                              own.version));
+  if (rank.size != own.size)
+    return refuse(fmt::format("{} counts {} ranks, {} counts {}; start all of them with the same "
+                              "number",
+                              describe(rank), rank.size, describe(own), own.size));
+  if (rank.rank == 0 || rank.rank >= own.size)
+    return refuse(fmt::format("{} joins the run of {}; expected ranks 1 to {}", describe(rank),
+                              describe(own), own.size - 1));
+  Peer &peer = peers[rank.rank];
+  if (peer.who)
+    return refuse(fmt::format("{} and {} are the same rank; another run may use the same "
+                              "MASTER_PORT",
+                              describe(*peer.who), describe(rank)));
+  peer.who = rank;
+  --missing;
+  if (complete())
+    welcome();
+  return true;
+}
+
+void Hub::welcome() {
+  for (Peer &peer : peers)
+    peer.heard = Clock::now();
+  for (uint32_t rank = 0; rank < peers.size(); ++rank) {
+    const Introduction &who = *peers[rank].who;
+    const auto sharers = std::ranges::count_if(peers, [&](const Peer &other) {
+      return other.who->host == who.host && other.who->processors == who.processors;
+    });
+    // If rank 0 dies, rank 1 says so, and on machines without it their first rank.
+    const bool speaks = rank == 1 || std::none_of(peers.begin(), peers.begin() + rank, [&](auto &other) {
+      return other.who->host == who.host;
+    });
+    callbacks.send(rank, MessageWriter(MessageType::welcome)
+                             .number(sharers)
+                             .number(speaks ? 1 : 0)
+                             .text(describe(*peers[0].who))
+                             .done());
+  }
+}
+
+void Hub::broadcast(const Message &message) {
+  for (uint32_t rank = 0; rank < peers.size(); ++rank)
+    callbacks.send(rank, message);
+}
+
+void Hub::fail(const std::string &line) {
+  if (std::exchange(ended, true))
+    return;
+  callbacks.over(line);
+}
+
+void Hub::suspect(const std::string &line, Clock::time_point due) {
+  if (!problem || due < problem->due)
+    problem = Problem{line, due};
+}
+
+void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) {
+  if (ended)
+    return;
+  Peer &peer = peers[rank];
+  peer.heard = now;
+  MessageReader reader(message);
+  switch (message.type) {
+  case MessageType::beat:
+    peer.step = reader.number();
+    peer.waiting = static_cast<double>(reader.number()) * 1e-3;
+    peer.activity = reader.text();
+    return;
+  case MessageType::vote:
+    vote(rank, reader);
+    return decide();
+  case MessageType::piece:
+    peer.pieces.push_back(reader.bytes());
+    return gather();
+  case MessageType::set: {
+    const std::string key = reader.text();
+    store[key] = reader.bytes();
+    const auto waiting = waitingGets.extract(key);
+    if (!waiting.empty())
+      for (const uint32_t to : waiting.mapped())
+        answer(to, key);
+    return;
+  }
+  case MessageType::get: {
+    const std::string key = reader.text();
+    if (store.contains(key))
+      answer(rank, key);
+    else
+      waitingGets[key].push_back(rank);
+    return;
+  }
+  case MessageType::checkpoint:
+    checkpoint = reader.text();
+    return broadcast(message);
+  case MessageType::failed: {
+    const bool follows = reader.number() != 0;
+    const std::string text = reader.text();
+    // Of a broken connection, the rank that is gone is told as soon as it is known.
+    suspect(fmt::format("{}: {}{}", whoText(rank), text, follows ? resumeText() : ""),
+            now + (follows ? 2 * kAfterError : kAfterError));
+    peer.bye = true; // it may close its connection
+    return;
+  }
+  case MessageType::bye:
+    if (!std::exchange(peer.bye, true) && ++goodbyes == peers.size())
+      broadcast(MessageWriter(MessageType::goodbye).done());
+    return;
+  case MessageType::hello:
+  case MessageType::seen:
+  case MessageType::welcome:
+  case MessageType::decision:
+  case MessageType::value:
+  case MessageType::taken:
+  case MessageType::goodbye:
+  case MessageType::over:
+    support::fail("a message that ranks do not send");
+  }
+}
+
+void Hub::vote(uint32_t rank, MessageReader &reader) {
+  Vote vote;
+  vote.signal = static_cast<int>(reader.number());
+  vote.error = reader.text();
+  if (!vote.error.empty() && rank > 0)
+    vote.error = fmt::format("{}: {}", whoText(rank), vote.error);
+  peers[rank].votes.push_back(std::move(vote));
+}
+
+void Hub::decide() {
+  while (std::ranges::all_of(peers, [](const Peer &peer) { return !peer.votes.empty(); })) {
+    Vote decision;
+    for (Peer &peer : peers) {
+      if (decision.signal == 0)
+        decision.signal = peer.votes.front().signal;
+      if (decision.error.empty())
+        decision.error = peer.votes.front().error;
+      peer.votes.pop_front();
+    }
+    // Then rank 0 will say so itself, after it has saved.
+    leaving = leaving || !decision.error.empty();
+    broadcast(MessageWriter(MessageType::decision)
+                  .number(decision.signal)
+                  .text(decision.error)
+                  .done());
+  }
+}
+
+void Hub::gather() {
+  if (!std::ranges::all_of(peers, [](const Peer &peer) { return !peer.pieces.empty(); }))
+    return;
+  Pieces pieces;
+  for (Peer &peer : peers) {
+    pieces.push_back(std::move(peer.pieces.front()));
+    peer.pieces.pop_front();
+  }
+  callbacks.gathered(std::move(pieces));
+  for (uint32_t rank = 1; rank < peers.size(); ++rank)
+    callbacks.send(rank, MessageWriter(MessageType::taken).done());
+}
+
+void Hub::answer(uint32_t rank, const std::string &key) {
+  callbacks.send(rank, MessageWriter(MessageType::value).text(key).bytes(store[key]).done());
+}
+
+void Hub::lose(uint32_t rank, Clock::time_point now) {
+  if (ended || peers[rank].bye)
+    return;
+  suspect(fmt::format("{} died{}: its connection broke off{}", whoText(rank), stepText(rank),
+                      resumeText()),
+          now + kAfterLoss);
+}
+
+void Hub::tick(Clock::time_point now) {
+  const Clock::duration pause = now - std::exchange(ticked, now);
+  if (ended)
+    return;
+  if (pause > limit / 2) { // this process was stopped itself, and has heard nobody
+    for (Peer &peer : peers)
+      peer.heard = now;
+    begun += pause;
+  }
+  if (problem && now >= problem->due && !leaving)
+    return fail(problem->line);
+  if (!complete()) {
+    if (now - begun > limit) {
+      std::string names;
+      for (uint32_t rank = 0; rank < peers.size(); ++rank)
+        if (!peers[rank].who)
+          names += fmt::format("{}{}", names.empty() ? "" : ", ", rank);
+      fail(fmt::format("{} of {} ranks came within {:g} s; missing: {}", peers.size() - missing,
+                       peers.size(), seconds(limit), shown(names)));
+    }
+    return;
+  }
+  checkSilence(now);
+  checkDeadlock();
+}
+
+void Hub::checkSilence(Clock::time_point now) {
+  std::string silent, waiting;
+  for (uint32_t rank = 0; rank < peers.size(); ++rank) {
+    const Peer &peer = peers[rank];
+    if (now - peer.heard > limit && !peer.bye)
+      silent += fmt::format("{}{}{}", silent.empty() ? "" : ", ", whoText(rank), stepText(rank));
+    else if (!peer.activity.empty())
+      waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
+  }
+  if (!silent.empty() && !leaving)
+    fail(fmt::format("{} has not answered for {:g} s{}{}", shown(silent, 400), seconds(limit),
+                     shown(waiting, 600), resumeText()));
+}
+
+void Hub::checkDeadlock() {
+  std::string waiting;
+  for (uint32_t rank = 0; rank < peers.size(); ++rank) {
+    const Peer &peer = peers[rank];
+    if (peer.activity.empty() || peer.waiting < seconds(limit))
+      return;
+    waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
+  }
+  if (!leaving)
+    fail(fmt::format("no rank has got on for {:g} s{}{}", seconds(limit), shown(waiting, 800),
+                     resumeText()));
+}

@@ -1,0 +1,109 @@
+// What rank 0 does for all ranks: it passes on, decides, and notices who is missing.
+#pragma once
+
+#include "runtime/ranks/Message.h"
+#include "runtime/ranks/Ranks.h"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// Who a rank is.
+struct Introduction {
+  int64_t version = 0; ///< of the messages, and of plans
+  uint32_t rank = 0, size = 0;
+  std::string host;
+  int64_t pid = 0;
+  std::string processors; ///< those that it may use, in any notation
+
+  Message message() const;
+  /// Throws Error when it is none.
+  static Introduction of(const Message &message);
+};
+
+/// `rank 1 (host node7, pid 4711)`.
+std::string describe(const Introduction &rank);
+
+/// Knows nothing of sockets, threads and clocks: it is told what comes in and how late it is, and
+/// says what goes out.
+class Hub {
+public:
+  using Clock = std::chrono::steady_clock;
+  using Pieces = std::vector<std::vector<std::byte>>;
+
+  struct Callbacks {
+    std::function<void(uint32_t rank, const Message &)> send; // also to rank 0
+    std::function<void(Pieces)> gathered;                     // for rank 0
+    /// The run has failed: the line that says so. Once, and nothing else is called after it.
+    std::function<void(const std::string &line)> over;
+  };
+
+  /// `limit`: after so long a rank that says nothing is lost. `own` is rank 0.
+  Hub(const Introduction &own, Clock::duration limit, Clock::time_point now, Callbacks callbacks);
+
+  /// Another process says who it is. False: it is none of the run, which fails of it.
+  bool arrive(const Introduction &rank);
+  bool complete() const { return missing == 0; }
+
+  void receive(uint32_t rank, const Message &message, Clock::time_point now);
+  /// The connection of a rank broke off.
+  void lose(uint32_t rank, Clock::time_point now);
+  /// Rank 0 is about to end the run itself, and to say why.
+  void leave() { leaving = true; }
+  /// To be called several times a second: problems wait a little for what may have caused them.
+  void tick(Clock::time_point now);
+  /// Whether every rank has said goodbye.
+  bool finished() const { return goodbyes == peers.size(); }
+
+private:
+  struct Peer {
+    std::optional<Introduction> who;
+    Clock::time_point heard{};
+    int64_t step = -1;     // -1: it has not said
+    std::string activity;  // what it waits in; empty: it works
+    double waiting = 0;    // seconds in that
+    bool bye = false;
+    std::deque<Vote> votes;
+    std::deque<std::vector<std::byte>> pieces;
+  };
+  struct Problem {
+    std::string line;
+    Clock::time_point due; // when it ends the run, unless a nearer cause shows up
+  };
+
+  void fail(const std::string &line);
+  void suspect(const std::string &line, Clock::time_point due);
+  void vote(uint32_t rank, MessageReader &reader);
+  void decide();
+  void gather();
+  void answer(uint32_t rank, const std::string &key);
+  void broadcast(const Message &message);
+  void welcome();
+  void checkSilence(Clock::time_point now);
+  void checkDeadlock();
+  std::string whoText(uint32_t rank) const;
+  std::string stepText(uint32_t rank) const;
+  std::string resumeText() const;
+
+  Callbacks callbacks;
+  Clock::duration limit;
+  std::vector<Peer> peers;
+  Clock::time_point begun, ticked;
+  size_t missing;
+  size_t goodbyes = 0;
+  bool ended = false, leaving = false;
+  std::optional<Problem> problem;
+  std::map<std::string, std::vector<std::byte>> store;
+  std::map<std::string, std::vector<uint32_t>> waitingGets; // by key, the ranks
+  std::string checkpoint;
+};
+
+} // namespace hydra::runtime
