@@ -68,9 +68,10 @@ uint64_t hydra::data::shuffled(uint64_t index, uint64_t count, uint64_t seed, ui
 Loader::Loader(const TokenFiles &files, const LoaderOptions &options)
     : files(files), settings(options), windows(Windows::training(files, options.length, 1)),
       slots(static_cast<size_t>(options.ring)), claimed(options.first), delivered(options.first) {
+  const uint64_t rows = settings.batch / settings.parts;
   for (Slot &slot : slots) {
-    slot.rows.tokens.resize(settings.batch * settings.length);
-    slot.rows.labels.resize(settings.batch * settings.length);
+    slot.rows.tokens.resize(rows * settings.length);
+    slot.rows.labels.resize(rows * settings.length);
   }
   for (int i = 0; i < settings.threads; ++i) {
     try {
@@ -112,8 +113,9 @@ void Loader::work(const std::stop_token &stop) {
 }
 
 void Loader::fill(Slot &slot) const {
-  for (uint64_t row = 0; row < settings.batch; ++row) {
-    const uint64_t place = slot.batch * settings.batch + row;
+  const uint64_t rows = settings.batch / settings.parts;
+  for (uint64_t row = 0; row < rows; ++row) {
+    const uint64_t place = slot.batch * settings.batch + settings.part * rows + row;
     const uint64_t window =
         shuffled(place % windows.count, windows.count, settings.seed, place / windows.count);
     readWindow(files, windows, window, row, slot.rows);

@@ -27,7 +27,7 @@ struct Windows {
   static Windows heldOut(const TokenFiles &files, uint64_t length, uint64_t atLeast);
 };
 
-/// One batch: dense [B, S] each.
+/// One batch, or the part of it that is read: dense [B / parts, S] each.
 struct BatchRows {
   std::vector<int32_t> tokens, labels;
 };
@@ -42,6 +42,8 @@ uint64_t shuffled(uint64_t index, uint64_t count, uint64_t seed, uint64_t epoch)
 
 struct LoaderOptions {
   uint64_t batch = 1;  // B
+  uint64_t parts = 1;  // equal parts of the rows of a batch, ...
+  uint64_t part = 0;   // and which of them is read; parts divides B
   uint64_t length = 1; // S
   uint64_t seed = 0;   // of the order of windows
   uint64_t first = 0;  // number of the first batch
@@ -51,7 +53,8 @@ struct LoaderOptions {
 
 /// Endless training batches. Batch k holds windows k * B .. k * B + B - 1 of the epochs, each a
 /// shuffled pass over all windows; it depends on the files, the seed and k alone, so that a run can
-/// begin at any k and with any number of threads.
+/// begin at any k and with any number of threads. Who reads one of several parts gets rows
+/// part * B / parts and following of every batch.
 class Loader {
 public:
   /// Starts reading. `files` must outlive the loader.

@@ -35,7 +35,8 @@ std::string hydra::data::benchLoader(Loader &loader, int batches) {
   const auto quantile = [&](double q) {
     return milliseconds[static_cast<size_t>(q * (n - 1) + 0.5)];
   };
-  const double rate = n * double(options.batch * options.length) / seconds;
+  const uint64_t rows = options.batch / options.parts;
+  const double rate = n * double(rows * options.length) / seconds;
   return fmt::format(
       "| batches | B | S | threads | tokens/s | batch ms mean | std | p50 | p99 | ring fill |\n"
       "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
@@ -44,6 +45,6 @@ std::string hydra::data::benchLoader(Loader &loader, int batches) {
       "{{\"report\":\"R17\",\"batches\":{0},\"batch\":{1},\"seq\":{2},\"threads\":{3},"
       "\"tokens_per_second\":{4:.6g},\"batch_ms_mean\":{5:.6f},\"batch_ms_std\":{6:.6f},"
       "\"batch_ms_p50\":{7:.6f},\"batch_ms_p99\":{8:.6f},\"ring_fill\":{9:.3f},\"ring\":{10}}}\n",
-      batches, options.batch, options.length, options.threads, rate, mean, deviation, quantile(0.5),
+      batches, rows, options.length, options.threads, rate, mean, deviation, quantile(0.5),
       quantile(0.99), fill / n, options.ring);
 }

@@ -102,7 +102,7 @@ public:
   void conclude(const std::string &why);
 
   const World world;
-  const Clock::duration limit;
+  Clock::duration limit; // of the thread, once it runs
   const Introduction own;
   std::unique_ptr<Hub> hub; // rank 0; on the thread alone
 
@@ -157,9 +157,10 @@ void Channel::State::begin() {
   else
     connect();
   scheduleTick();
+  const Clock::duration most = limit;
   thread = std::thread([this] { io.run(); });
   std::unique_lock lock(mutex);
-  const bool answered = changed.wait_for(lock, limit, [&] { return seen || ended; });
+  const bool answered = changed.wait_for(lock, most, [&] { return seen || ended; });
   if (!answered && world.rank > 0)
     fail("rank {}: what listens at {}:{} does not answer as rank 0 of such a run would; choose "
          "another MASTER_PORT",
@@ -563,6 +564,14 @@ std::vector<std::byte> Channel::get(const std::string &key) {
 std::string Channel::localAddress() const {
   const std::lock_guard lock(state->mutex);
   return state->localAddress;
+}
+
+void Channel::setLimit(std::chrono::milliseconds limit) {
+  state->onThread([this, limit] {
+    state->limit = limit;
+    if (state->hub)
+      state->hub->setLimit(limit);
+  });
 }
 
 uint32_t Channel::sharers() const {

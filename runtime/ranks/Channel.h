@@ -48,6 +48,8 @@ public:
   void set(const std::string &key, const std::vector<std::byte> &value) override;
   std::vector<std::byte> get(const std::string &key) override;
 
+  /// How long a rank may be silent from now on.
+  void setLimit(std::chrono::milliseconds limit);
   /// The number of the address by which this machine reaches rank 0, or is reached.
   std::string localAddress() const;
   /// Ranks on this machine that use the same processors, this one included.

@@ -49,6 +49,8 @@ public:
   /// `limit`: after so long a rank that says nothing is lost. `own` is rank 0.
   Hub(const Introduction &own, Clock::duration limit, Clock::time_point now, Callbacks callbacks);
 
+  void setLimit(Clock::duration duration) { limit = duration; }
+
   /// Another process says who it is. False: it is none of the run, which fails of it.
   bool arrive(const Introduction &rank);
   bool complete() const { return missing == 0; }

@@ -27,35 +27,41 @@ int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, si
 
 } // namespace
 
-void hydra::runtime::checkIds(const Input &input, const Tensor &tensor,
+void hydra::runtime::checkIds(const Input &input, support::DType dtype,
+                              const std::vector<int64_t> &shape,
                               const std::vector<std::byte> &values) {
   if (input.kind() == InputKind::values)
     return;
-  for (int64_t i = 0; i < elementsOf(tensor); ++i) {
-    const int64_t id = integerAt(dtypeOf(tensor), values, static_cast<size_t>(i));
+  const auto elements = static_cast<int64_t>(values.size() / support::byteSize(dtype));
+  for (int64_t i = 0; i < elements; ++i) {
+    const int64_t id = integerAt(dtype, values, static_cast<size_t>(i));
     if ((id >= 0 && id < input.limit()) ||
         (input.kind() == InputKind::labels && id == input.ignored()))
       continue;
     const std::string ignored =
         input.kind() == InputKind::labels ? fmt::format(", and not {}", input.ignored()) : "";
     support::fail("{}{} = {} is not in [0, {}){}", shown(input.name()->string_view()),
-                  placeText(tensor, i), id, input.limit(), ignored);
+                  placeText(shape, i), id, input.limit(), ignored);
   }
 }
 
-Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given) {
+Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given, uint32_t rank) {
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
-    entries.push_back({input, tensor, given.values(input->name()->string_view(), *tensor)});
-    checkIds(*input, *tensor, entries.back().values);
+    const BatchPart part(plan, *tensor, input->batch_dimension(), rank);
+    std::vector<std::byte> values =
+        given.values(input->name()->string_view(), dtypeOf(*tensor), part.wholeShape());
+    checkIds(*input, dtypeOf(*tensor), part.wholeShape(), values);
+    entries.push_back({input, tensor, part, part.cut(std::move(values))});
   }
 }
 
-Batch::Batch(const Plan &plan, const Program &program, uint64_t seed)
+Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t rank)
     : seed(seed), synthetic(true) {
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
-    entries.push_back({input, tensor, std::vector<std::byte>(denseBytes(*tensor))});
+    entries.push_back({input, tensor, BatchPart(plan, *tensor, input->batch_dimension(), rank),
+                       std::vector<std::byte>(denseBytes(*tensor))});
   }
   advance(0);
 }
@@ -66,7 +72,9 @@ Batch::Batch(const Plan &plan, const Program &program, BatchSource &source) : so
     if (input->kind() == InputKind::values || dtypeOf(*tensor) != support::DType::I32)
       support::fail("text gives tokens and labels, but program {} also takes {}; use --inputs",
                     shown(program.name()->string_view()), shown(input->name()->string_view()));
-    entries.push_back({input, tensor, std::vector<std::byte>(denseBytes(*tensor))});
+    // The source gives this rank's rows already.
+    entries.push_back({input, tensor, BatchPart(plan, *tensor, -1, 0),
+                       std::vector<std::byte>(denseBytes(*tensor))});
   }
 }
 
@@ -95,12 +103,13 @@ void Batch::drawSynthetic(uint64_t draw) {
                     shown(entry.input->name()->string_view()));
     const size_t size = support::byteSize(dtype);
     const auto elements = static_cast<uint64_t>(elementsOf(*entry.tensor));
-    const auto &shape = *entry.tensor->shape();
-    const uint64_t length =
-        shape.size() == 0 ? 1 : static_cast<uint64_t>(shape.Get(shape.size() - 1));
+    const std::vector<int64_t> &shape = entry.part.wholeShape();
+    const uint64_t length = shape.empty() ? 1 : static_cast<uint64_t>(shape.back());
     const support::Philox numbers(seed, entry.input->name()->string_view(), draw);
     const bool isLabel = entry.input->kind() == InputKind::labels;
-    for (uint64_t i = 0; i < elements; ++i) {
+    for (uint64_t at = 0; at < elements; ++at) {
+      // Each value is what one rank alone would draw in its place of the whole.
+      const auto i = static_cast<uint64_t>(entry.part.wholeIndex(static_cast<int64_t>(at)));
       double value = 0;
       if (entry.input->kind() == InputKind::values)
         value = support::inverseNormalCdf(numbers.uniform53(i));
@@ -110,7 +119,7 @@ void Batch::drawSynthetic(uint64_t draw) {
                        static_cast<double>(entry.input->limit()));
       }
       support::fromDoubles(dtype, std::span(&value, 1),
-                           std::span(entry.values).subspan(i * size, size));
+                           std::span(entry.values).subspan(at * size, size));
     }
   }
 }
@@ -130,6 +139,8 @@ void Batch::write(Executor &executor, const Program &other) const {
 uint64_t hydra::runtime::tokensPerRun(const Plan &plan, const Program &program) {
   for (const Input *input : *program.inputs())
     if (input->kind() == InputKind::tokens)
-      return static_cast<uint64_t>(elementsOf(*plan.tensors()->Get(input->tensor())));
+      return static_cast<uint64_t>(BatchPart(plan, *plan.tensors()->Get(input->tensor()),
+                                             input->batch_dimension(), 0)
+                                       .wholeElements());
   return 0;
 }

@@ -22,17 +22,20 @@ public:
   virtual Rows next() = 0;
 };
 
-/// The inputs of one program. Writing them allocates nothing.
+/// The inputs of one program, as the rank `rank` of the plan's mesh has them: of what ranks share out,
+/// the rows that are its own. Writing them allocates nothing.
 class Batch {
 public:
   /// Values from `given`. Throws Error naming the tensor, and for an id that is not valid its
   /// place: `tokens[3,17] = 50999 is not in [0, 50257)`.
-  Batch(const planfile::Plan &plan, const planfile::Program &program, const GivenTensors &given);
+  Batch(const planfile::Plan &plan, const planfile::Program &program, const GivenTensors &given,
+        uint32_t rank = 0);
 
   /// Ids drawn uniformly from the valid ones, other values from a normal distribution. Tokens and
   /// labels of one shape [.., S] read the same random text: labels[.., s] is the token after
   /// tokens[.., s].
-  Batch(const planfile::Plan &plan, const planfile::Program &program, uint64_t seed);
+  Batch(const planfile::Plan &plan, const planfile::Program &program, uint64_t seed,
+        uint32_t rank = 0);
 
   /// Tokens and labels, which must be all that the program takes, from `source`, which must outlive
   /// the batch. There are none before the first `advance`.
@@ -51,6 +54,7 @@ private:
   struct Entry {
     const planfile::Input *input;
     const planfile::Tensor *tensor;
+    BatchPart part;
     std::vector<std::byte> values;
   };
 
@@ -62,12 +66,12 @@ private:
   bool synthetic = false;
 };
 
-/// Throws Error at the first id that the input does not allow; `values` are dense in the dtype of
-/// the tensor.
-void checkIds(const planfile::Input &input, const planfile::Tensor &tensor,
+/// Throws Error at the first id that the input does not allow; `values` are dense.
+void checkIds(const planfile::Input &input, support::DType dtype, const std::vector<int64_t> &shape,
               const std::vector<std::byte> &values);
 
-/// Tokens that one run of the program reads: the elements of its first input of that kind, or 0.
+/// Tokens that one run of the program reads on all ranks: the elements of its first input of that
+/// kind, or 0.
 uint64_t tokensPerRun(const planfile::Plan &plan, const planfile::Program &program);
 
 } // namespace hydra::runtime

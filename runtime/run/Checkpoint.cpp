@@ -222,7 +222,7 @@ void checkFinite(const fs::path &what, const Variable &variable, const Tensor &t
   throw NotFinite(fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
                               "(what was saved before stays)",
                               shownPath(what), shown(variable.name()->string_view()),
-                              placeText(tensor, static_cast<int64_t>(*bad)), value));
+                              placeText(shapeOf(tensor), static_cast<int64_t>(*bad)), value));
 }
 
 /// One file of `what` is to be saved, or all of it.

@@ -1,6 +1,7 @@
 // Steps and calls, and the files they leave.
 #include "runtime/run/Session.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
@@ -170,19 +171,19 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
          shown(program.name()->string_view()));
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
                       plan.programs()->Get(index - 1)->role() == ProgramRole::count;
-  Part part{index, {}, loss, norm, applied, counts ? int64_t{index} - 1 : -1};
+  Part part{index, {}, -1, {}, -1, loss, norm, applied, counts ? int64_t{index} - 1 : -1};
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
   for (uint64_t i = 0; i < batches; ++i)
     part.batches.push_back(source  ? Batch(plan, program, *source)
-                           : given ? Batch(plan, program, *given)
-                                   : Batch(plan, program, seed()));
+                           : given ? Batch(plan, program, *given, rank())
+                                   : Batch(plan, program, seed(), rank()));
   return part;
 }
 
-const Session::Part &Session::nextPart() const {
+const Session::Part &Session::partOf(int64_t number) const {
   for (const EarlyPart &phase : early)
-    if (step < phase.lastStep)
+    if (number < phase.lastStep)
       return phase.part;
   return parts.front();
 }
@@ -195,8 +196,9 @@ Cost Session::cost() const {
   const int64_t counting = nextPart().count;
   const Cost count =
       counting >= 0 ? *programs.Get(static_cast<uint32_t>(counting))->cost() : Cost();
-  return {runs * (count.flops() + one.flops()) + last.flops(),
-          runs * (count.bytes() + one.bytes()) + last.bytes(),
+  const uint64_t ranks = ranksOf(file.plan());
+  return {ranks * (runs * (count.flops() + one.flops()) + last.flops()),
+          ranks * (runs * (count.bytes() + one.bytes()) + last.bytes()),
           static_cast<double>(runs) * (count.microseconds() + one.microseconds()) +
               last.microseconds()};
 }
@@ -214,16 +216,42 @@ void Session::drawInputs(Part &part, uint64_t draw) {
   waited += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void Session::countLabels(Part &part) {
+void Session::countLabels(Part &part, bool drawn) {
   const Program &program = *file.plan().programs()->Get(static_cast<uint32_t>(part.count));
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   for (uint64_t i = 0; i < runs; ++i) {
-    if (i % ahead == 0)
+    if (i % ahead == 0 && !drawn)
       drawInputs(part, nextBatch() + i);
     sound = false;
     part.batches[i % ahead].write(executor, program);
     executor.run(static_cast<uint32_t>(part.count));
   }
+}
+
+void Session::takeAhead(Part &part) {
+  if (part.aheadFor != step)
+    return;
+  std::swap(part.batches, part.ahead);
+  part.drawnFor = std::exchange(part.aheadFor, -1);
+}
+
+std::string Session::drawAhead(int64_t number) {
+  if (!options.text)
+    return "";
+  takeAhead(nextPart());
+  auto &part = const_cast<Part &>(partOf(number));
+  part.ahead = part.batches; // of which only the source is needed
+  part.aheadFor = number;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  try {
+    for (Batch &batch : part.ahead)
+      batch.advance(0);
+  } catch (const support::Error &error) {
+    return error.what();
+  }
+  waitedAhead += std::chrono::duration<double>(Clock::now() - begin).count();
+  return "";
 }
 
 double Session::runPart(const Part &part, uint64_t batch) {
@@ -242,27 +270,33 @@ double Session::readScalar(uint32_t tensor) const {
   return value;
 }
 
-std::vector<double> Session::readTensor(uint32_t tensor) const {
-  const Tensor &entry = *file.plan().tensors()->Get(tensor);
-  const support::DType dtype = dtypeOf(entry);
-  std::vector<std::byte> bytes(denseBytes(entry));
-  executor.read(tensor, bytes);
-  std::vector<double> values(bytes.size() / support::byteSize(dtype));
-  support::toDoubles(dtype, bytes, values);
-  return values;
+std::vector<std::byte> Session::readOutput(const Output &output) const {
+  const Tensor &tensor = *file.plan().tensors()->Get(output.tensor());
+  std::vector<std::byte> bytes(denseBytes(tensor));
+  executor.read(output.tensor(), bytes);
+  const BatchPart part(file.plan(), tensor, output.batch_dimension(), rank());
+  if (!part.isPart() || !options.ranks)
+    return bytes;
+  const std::vector<std::vector<std::byte>> parts = options.ranks->gather(bytes);
+  return options.ranks->leads() ? part.join(parts) : std::vector<std::byte>();
 }
 
 std::vector<Session::SmallOutput> Session::smallOutputs() const {
   const bool forward = file.plan().header()->mode()->string_view() == "forward";
-  const uint64_t most = forward ? 256 : 1;
+  const int64_t most = forward ? 256 : 1;
   const size_t dimensions = forward ? 2 : 0;
   std::vector<SmallOutput> outputs;
   for (const Output *output : *file.plan().programs()->Get(parts[0].program)->outputs()) {
     const Tensor &tensor = *file.plan().tensors()->Get(output->tensor());
-    if (tensor.shape()->size() > dimensions ||
-        denseBytes(tensor) > most * support::byteSize(dtypeOf(tensor)))
+    const BatchPart part(file.plan(), tensor, output->batch_dimension(), rank());
+    if (part.wholeShape().size() > dimensions || part.wholeElements() > most)
       continue;
-    outputs.push_back({output->name()->str(), shapeOf(tensor), readTensor(output->tensor())});
+    const std::vector<std::byte> bytes = readOutput(*output);
+    const support::DType dtype = dtypeOf(tensor);
+    std::vector<double> values(bytes.size() / support::byteSize(dtype));
+    support::toDoubles(dtype, bytes, values);
+    if (!values.empty())
+      outputs.push_back({output->name()->str(), part.wholeShape(), std::move(values)});
   }
   return outputs;
 }
@@ -279,12 +313,15 @@ std::string Session::note() const {
 double Session::advance() {
   scalars.write(executor, step);
   Part &part = nextPart();
-  waited = 0;
+  waited = std::exchange(waitedAhead, 0.0);
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
+  takeAhead(part);
+  const bool drawnAhead = part.drawnFor == step;
   if (part.count >= 0)
-    countLabels(part);
-  const bool drawn = part.count >= 0 && ahead == runs; // all of them are there still
+    countLabels(part, drawnAhead);
+  // All of them are there still.
+  const bool drawn = drawnAhead || (part.count >= 0 && ahead == runs);
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
     if (i % ahead == 0 && !drawn)
@@ -362,6 +399,18 @@ TrainingState Session::state() const {
   return state;
 }
 
+void Session::drawHeldOut(uint64_t number) {
+  if (!options.ranks)
+    return drawInputs(*eval, number);
+  std::string problem;
+  try {
+    drawInputs(*eval, number);
+  } catch (const support::Error &error) {
+    problem = error.what();
+  }
+  options.ranks->decide(problem);
+}
+
 double Session::evaluate() {
   scalars.write(executor, step);
   if (!options.text) {
@@ -374,7 +423,7 @@ double Session::evaluate() {
   const uint64_t batches = options.text->heldOutBatches();
   double sum = 0.0;
   for (uint64_t i = 0; i < batches; ++i) {
-    drawInputs(*eval, i);
+    drawHeldOut(i);
     sum += runPart(*eval, 0);
   }
   const double loss = sum / static_cast<double>(batches);
@@ -391,28 +440,37 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
     infos.push_back({"losses", support::DType::F32, {lossCount}});
     for (const Variable *variable : *plan.variables())
       if (isSaved(*variable))
-        entries.push_back({variable->name()->str(), variable->tensor()});
+        entries.push_back({variable->name()->str(), variable->tensor(), nullptr});
   } else {
     for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())
-      entries.push_back({output->name()->str(), output->tensor()});
+      entries.push_back({output->name()->str(), output->tensor(), output});
   }
   for (const Entry &entry : entries) {
     const Tensor &tensor = *plan.tensors()->Get(entry.tensor);
-    infos.push_back({entry.name, dtypeOf(tensor), shapeOf(tensor)});
+    const BatchPart part(plan, tensor, entry.output ? entry.output->batch_dimension() : -1,
+                         session.rank());
+    infos.push_back({entry.name, dtypeOf(tensor), part.wholeShape()});
   }
-  writer = std::make_unique<support::SafetensorsWriter>(path, infos);
+  if (session.rank() == 0)
+    writer = std::make_unique<support::SafetensorsWriter>(path, infos);
 }
 
 void SessionOutputs::write(const std::vector<double> &losses) {
-  if (session.trains()) {
+  if (session.trains() && writer) {
     const std::vector<float> rounded(losses.begin(), losses.end());
     writer->append("losses", std::as_bytes(std::span(rounded)));
   }
   std::vector<std::byte> bytes;
   for (const Entry &entry : entries) {
-    bytes.resize(denseBytes(*session.file.plan().tensors()->Get(entry.tensor)));
-    session.executor.read(entry.tensor, bytes);
-    writer->append(entry.name, bytes);
+    if (entry.output) {
+      bytes = session.readOutput(*entry.output);
+    } else if (writer) {
+      bytes.resize(denseBytes(*session.file.plan().tensors()->Get(entry.tensor)));
+      session.executor.read(entry.tensor, bytes);
+    }
+    if (writer)
+      writer->append(entry.name, bytes);
   }
-  writer->commit();
+  if (writer)
+    writer->commit();
 }

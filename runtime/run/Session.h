@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/ranks/Ranks.h"
 #include "runtime/run/Batch.h"
 #include "runtime/run/Checkpoint.h"
 #include "runtime/run/Executor.h"
@@ -28,9 +29,12 @@ struct SessionOptions {
   int64_t steps = 0;                             // of the whole run, where schedules may end
   TextSource *text = nullptr;                    // where tokens come from; it outlives the session
   const Checkpoint *resume = nullptr;            // where to begin
+  Ranks *ranks = nullptr;                        // of a plan with a mesh
 };
 
-/// A plan on an executor, with its variables set and its inputs at hand.
+/// A plan on an executor, with its variables set and its inputs at hand. On several ranks each has
+/// a session of its own, all make the same calls, and numbers that all ranks share in (tokens,
+/// costs, losses, outputs) are those of all of them.
 ///
 /// A plan of mode `train` makes steps: `train`, or `accumulate` several times and `apply`. Any
 /// other plan makes calls of its first program.
@@ -49,6 +53,11 @@ public:
   /// What the next step or call should cost.
   planfile::Cost cost() const;
 
+  /// Reads the batches of step `number` from files ahead of it, beside those of the step before,
+  /// so that ranks can agree whether they can make it. Returns what is wrong with them, or an empty
+  /// text. `advance` makes no other step then.
+  std::string drawAhead(int64_t number);
+
   /// One call, or one training step; returns the loss before the update (0 for a call). Throws
   /// Error when the batches of the step cannot be read, and then nothing has changed; and, with the
   /// likely cause, when a training loss or the norm of its gradients is not finite.
@@ -58,7 +67,7 @@ public:
   bool isSound() const { return sound; }
   /// The loss of the present parameters by the program `eval`: with text, the mean over the
   /// held-out batches; otherwise on the batch of the next step. Throws Error, with the likely
-  /// cause, when it is not finite.
+  /// cause, when it is not finite, and on all ranks when one of them cannot read its batches.
   double evaluate();
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
@@ -69,7 +78,7 @@ public:
     std::vector<double> values;
   };
   /// The outputs of the last call that are one number; of a plan of mode `forward` also those of at
-  /// most two dimensions and 256 numbers.
+  /// most two dimensions and 256 numbers. Only rank 0 gets those of which each rank has a part.
   std::vector<SmallOutput> smallOutputs() const;
   /// Steps made.
   int64_t steps() const { return step; }
@@ -93,6 +102,9 @@ private:
   struct Part {
     uint32_t program;
     std::vector<Batch> batches;
+    int64_t drawnFor = -1;    ///< the step whose batches were drawn ahead of it, or -1
+    std::vector<Batch> ahead; ///< the same of the step after it
+    int64_t aheadFor = -1;
     int64_t loss;
     int64_t gradientNorm; ///< the tensor of that output, or -1
     int64_t applied;      ///< the tensor that says whether a step was applied, or -1
@@ -101,19 +113,24 @@ private:
 
   /// Throws Error when there is none of that role; `name` says which one would do.
   uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;
-  /// Sums up the labels that count in all batches of the step. Draws them.
-  void countLabels(Part &part);
+  /// Sums up the labels that count in all batches of the step. Draws them, unless they are.
+  void countLabels(Part &part, bool drawn);
+  /// What was drawn ahead for the next step becomes its batches.
+  void takeAhead(Part &part);
   /// Notes that the update of a step was refused; throws Error after too many in a row.
   void noteRefusal(double loss);
   /// `runs`: of the program in a step.
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
   /// The batches of the part become those from number `draw` on.
   void drawInputs(Part &part, uint64_t draw);
+  /// Held-out batch `number`; throws on all ranks when one of them cannot read it.
+  void drawHeldOut(uint64_t number);
   /// Returns the loss of one batch of the part.
   double runPart(const Part &part, uint64_t batch);
   /// One number, without allocating: it is read in every step.
   double readScalar(uint32_t tensor) const;
-  std::vector<double> readTensor(uint32_t tensor) const;
+  /// Dense bytes of an output, of all ranks' parts on rank 0; nothing on others for one in parts.
+  std::vector<std::byte> readOutput(const planfile::Output &output) const;
   /// Throws Error, with what a user can go by, unless the value is finite: parameters that give such
   /// ones are not sound.
   void checkFinite(std::string_view what, double value);
@@ -130,8 +147,10 @@ private:
   Scalars scalars;
   std::string data; // what batches come from: told while the files are as they were
   bool trainPlan;
-  /// The program of the next step, or the first of two.
-  const Part &nextPart() const;
+  uint32_t rank() const { return options.ranks ? options.ranks->rank() : 0; }
+  /// The program of a step, or the first of two.
+  const Part &partOf(int64_t number) const;
+  const Part &nextPart() const { return partOf(step); }
   Part &nextPart() { return const_cast<Part &>(std::as_const(*this).nextPart()); }
 
   std::vector<Part> parts; // call; or train; or accumulate, apply
@@ -144,13 +163,13 @@ private:
   std::optional<double> norm, previousNorm; // of the last step, and the one before
   std::optional<std::string> refused;       // the last step, and why
   int64_t refusals = 0;                     // in a row
-  double waited = 0;
+  double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;
 };
 
 /// The file that a session leaves: for a call, the outputs of its program by their names; for
-/// training, `losses` and all parameters and states.
+/// training, `losses` and all parameters and states. Rank 0 writes it, others hand in their parts.
 class SessionOutputs {
 public:
   /// Opens the file, so that a path that cannot be written is known before any work. With training,
@@ -164,11 +183,12 @@ private:
   struct Entry {
     std::string name;
     uint32_t tensor;
+    const planfile::Output *output; ///< null: a variable
   };
 
   const Session &session;
   std::vector<Entry> entries;
-  std::unique_ptr<support::SafetensorsWriter> writer;
+  std::unique_ptr<support::SafetensorsWriter> writer; ///< of rank 0
 };
 
 } // namespace hydra::runtime

@@ -3,6 +3,9 @@
 
 #include "runtime/support/Error.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 
@@ -16,4 +19,11 @@ void hydra::runtime::say(const std::string &text) {
     std::fprintf(stderr,
                  "hydra-run: cannot write to standard output: %s; the run goes on without it\n",
                  support::errnoText(errno).c_str());
+}
+
+void hydra::runtime::silenceStandardOutput() {
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing < 0 || ::dup2(nothing, STDOUT_FILENO) < 0)
+    support::fail("cannot open /dev/null: {}", support::errnoText(errno));
+  ::close(nothing);
 }

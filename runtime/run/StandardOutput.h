@@ -10,4 +10,8 @@ namespace hydra::runtime {
 /// not end it.
 void say(const std::string &text);
 
+/// Lets nothing more of this process reach standard output: ranks but the first run the same
+/// program.
+void silenceStandardOutput();
+
 } // namespace hydra::runtime

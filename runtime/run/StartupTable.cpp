@@ -1,6 +1,7 @@
 // Facts from the header of a plan and from its executor.
 #include "runtime/run/StartupTable.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 #include "runtime/run/Variables.h"
@@ -23,6 +24,7 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
     return bytesText(plan.segments()->Get(static_cast<uint32_t>(kind))->size());
   };
 
+  const uint64_t ranks = ranksOf(plan);
   Table table(2);
   table.add({"plan",
              fmt::format("{} ({}, {}, {})", file.origin(), header.mode()->string_view(),
@@ -40,13 +42,17 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
     table.add({"phases",
                phases + "then " + plan.programs()->Get(*mainTrainingProgram(plan))->name()->str()});
   }
+  if (ranks > 1)
+    table.add({"ranks", fmt::format("{}, mesh {}; memory and device are of each", ranks,
+                                    meshText(plan))});
   table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
                                    bytesText(executor.arenaBytes()),
                                    segment(planfile::SegmentKind::persistent),
                                    segment(planfile::SegmentKind::transient))});
   const planfile::Cost &cost = *plan.cost();
-  std::string work = fmt::format("{:.3g} GFLOP, {} of traffic", double(cost.flops()) * 1e-9,
-                                 bytesText(cost.bytes()));
+  std::string work =
+      fmt::format("{:.3g} GFLOP, {} of traffic{}", double(ranks * cost.flops()) * 1e-9,
+                  bytesText(ranks * cost.bytes()), ranks > 1 ? " on all ranks" : "");
   if (cost.microseconds() > 0)
     work += fmt::format(", predicted {:.3g} ms", cost.microseconds() * 1e-3);
   table.add({header.mode()->string_view() == "train" ? "one step" : "one call", work});

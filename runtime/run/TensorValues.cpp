@@ -1,6 +1,7 @@
 // Reading tensors of a file as a plan wants them.
 #include "runtime/run/TensorValues.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
@@ -33,14 +34,49 @@ size_t hydra::runtime::denseBytes(const planfile::Tensor &tensor) {
   return static_cast<size_t>(elementsOf(tensor)) * support::byteSize(dtypeOf(tensor));
 }
 
-std::string hydra::runtime::placeText(const planfile::Tensor &tensor, int64_t index) {
+std::string hydra::runtime::placeText(const std::vector<int64_t> &shape, int64_t index) {
   std::string text;
-  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0;) {
-    const int64_t size = tensor.shape()->Get(d);
-    text = fmt::format("{}{}{}", index % size, text.empty() ? "" : ",", text);
-    index /= size;
+  for (size_t d = shape.size(); d-- > 0;) {
+    text = fmt::format("{}{}{}", index % shape[d], text.empty() ? "" : ",", text);
+    index /= shape[d];
   }
   return text.empty() ? text : "[" + text + "]";
+}
+
+BatchPart::BatchPart(const planfile::Plan &plan, const planfile::Tensor &tensor, int32_t dimension,
+                     uint32_t rank)
+    : whole(shapeOf(tensor)), elements(elementsOf(tensor)), block(elements) {
+  if (dimension < 0 || ranksOf(plan) == 1)
+    return;
+  ranks = static_cast<int64_t>(ranksOf(plan));
+  this->rank = rank;
+  for (size_t d = 0; d < static_cast<size_t>(dimension); ++d)
+    block /= whole[d];
+  whole[static_cast<size_t>(dimension)] *= ranks;
+}
+
+std::vector<std::byte> BatchPart::cut(std::vector<std::byte> bytes) const {
+  if (!isPart())
+    return bytes;
+  const size_t size = bytes.size() / static_cast<size_t>(wholeElements());
+  std::vector<std::byte> part(static_cast<size_t>(elements) * size);
+  for (int64_t i = 0; i < elements; i += block)
+    std::copy_n(bytes.begin() + wholeIndex(i) * static_cast<int64_t>(size),
+                static_cast<size_t>(block) * size, part.begin() + i * static_cast<int64_t>(size));
+  return part;
+}
+
+std::vector<std::byte>
+BatchPart::join(const std::vector<std::vector<std::byte>> &parts) const {
+  if (!isPart())
+    return parts.front();
+  std::vector<std::byte> joined;
+  joined.reserve(parts.size() * parts.front().size());
+  const auto bytes = static_cast<int64_t>(parts.front().size()) / (elements / block);
+  for (int64_t at = 0; at < static_cast<int64_t>(parts.front().size()); at += bytes)
+    for (const std::vector<std::byte> &part : parts)
+      joined.insert(joined.end(), part.begin() + at, part.begin() + at + bytes);
+  return joined;
 }
 
 GivenTensors::GivenTensors(const std::filesystem::path &path) : file(path) {}
@@ -51,16 +87,15 @@ void GivenTensors::checkNames(const std::set<std::string, std::less<>> &known) c
       fail("{}: tensor {} is no input, parameter or state of the plan", path(), shown(tensor.name));
 }
 
-std::vector<std::byte> GivenTensors::values(std::string_view name,
-                                            const planfile::Tensor &target) const {
+std::vector<std::byte> GivenTensors::values(std::string_view name, DType to,
+                                            const std::vector<int64_t> &shape) const {
   const support::TensorPlace *tensor = file.find(name);
   if (!tensor)
     fail("{}: tensor {} is missing; expected {} {}", path(), shown(name),
-         support::safetensorsName(dtypeOf(target)), shapeText(shapeOf(target)));
-  if (tensor->shape != shapeOf(target))
+         support::safetensorsName(to), shapeText(shape));
+  if (tensor->shape != shape)
     fail("{}: tensor {} has shape {}; expected {}", path(), shown(name),
-         shown(shapeText(tensor->shape)), shapeText(shapeOf(target)));
-  const DType to = dtypeOf(target);
+         shown(shapeText(tensor->shape)), shapeText(shape));
   if (isFloating(tensor->dtype) != isFloating(to))
     fail("{}: tensor {} is {}; expected {}", path(), shown(name),
          support::safetensorsName(tensor->dtype), support::safetensorsName(to));
@@ -68,11 +103,11 @@ std::vector<std::byte> GivenTensors::values(std::string_view name,
   const std::vector<std::byte> given = file.read(*tensor);
   if (tensor->dtype == to)
     return given;
-  std::vector<std::byte> bytes(denseBytes(target));
+  const size_t elements = given.size() / support::byteSize(tensor->dtype);
+  std::vector<std::byte> bytes(elements * support::byteSize(to));
   constexpr size_t chunk = 4096;
   std::vector<double> doubles(chunk);
   const size_t from = support::byteSize(tensor->dtype), size = support::byteSize(to);
-  const auto elements = static_cast<size_t>(elementsOf(target));
   try {
     for (size_t i = 0; i < elements; i += chunk) {
       const size_t count = std::min(chunk, elements - i);

@@ -19,8 +19,34 @@ std::vector<int64_t> shapeOf(const planfile::Tensor &tensor);
 int64_t elementsOf(const planfile::Tensor &tensor);
 size_t denseBytes(const planfile::Tensor &tensor);
 
-/// `[3,17]` for a position in row-major order; empty for a tensor of rank 0.
-std::string placeText(const planfile::Tensor &tensor, int64_t index);
+/// `[3,17]` for a position in row-major order; empty for a shape of rank 0.
+std::string placeText(const std::vector<int64_t> &shape, int64_t index);
+
+/// How the tensor of an input or output, of which each rank may have its part of the batch, lies in
+/// the whole: in blocks of equal size, one of each rank in turn.
+class BatchPart {
+public:
+  /// `dimension`: batch_dimension of the input or output, -1 where each rank has all of it.
+  BatchPart(const planfile::Plan &plan, const planfile::Tensor &tensor, int32_t dimension,
+            uint32_t rank);
+
+  bool isPart() const { return ranks > 1; }
+  /// Of all ranks' parts together.
+  const std::vector<int64_t> &wholeShape() const { return whole; }
+  int64_t wholeElements() const { return elements * ranks; }
+  /// Where element `index` of this part is in the whole.
+  int64_t wholeIndex(int64_t index) const {
+    return (index / block * ranks + rank) * block + index % block;
+  }
+  /// This rank's part of dense bytes of the whole.
+  std::vector<std::byte> cut(std::vector<std::byte> bytes) const;
+  /// The whole from the parts of all ranks.
+  std::vector<std::byte> join(const std::vector<std::vector<std::byte>> &parts) const;
+
+private:
+  std::vector<int64_t> whole;
+  int64_t elements, block, ranks = 1, rank = 0;
+};
 
 /// A safetensors file whose tensors carry the names of a plan's inputs and variables.
 class GivenTensors {
@@ -37,7 +63,11 @@ public:
   /// Tensor `name` in the dtype of `target`: between floating types rounded to nearest, between
   /// integer types exact. Throws Error, naming the tensor, when it is missing or misshapen, or when
   /// one side is floating and the other integer, or when it cannot be read.
-  std::vector<std::byte> values(std::string_view name, const planfile::Tensor &target) const;
+  std::vector<std::byte> values(std::string_view name, const planfile::Tensor &target) const {
+    return values(name, dtypeOf(target), shapeOf(target));
+  }
+  std::vector<std::byte> values(std::string_view name, support::DType dtype,
+                                const std::vector<int64_t> &shape) const;
 
 private:
   support::SafetensorsFile file;

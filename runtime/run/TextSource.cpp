@@ -1,6 +1,7 @@
 // The data library on one side, the inputs of a plan on the other.
 #include "runtime/run/TextSource.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/report/Units.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
@@ -31,16 +32,21 @@ const Input &trainingTokens(const Plan &plan) {
   fail("--data: the plan is not one that trains on tokens [B, S]");
 }
 
-/// Gives batches the shape of an input.
-void setShape(data::LoaderOptions &loading, const Plan &plan, const Input &input) {
-  const auto &shape = *plan.tensors()->Get(input.tensor())->shape();
-  loading.batch = static_cast<uint64_t>(shape.Get(0));
-  loading.length = static_cast<uint64_t>(shape.Get(1));
+/// Gives batches the shape of an input, and says which part of them is the rank's.
+void setShape(data::LoaderOptions &loading, const Plan &plan, const Input &input, uint32_t rank) {
+  const Tensor &tensor = *plan.tensors()->Get(input.tensor());
+  const BatchPart part(plan, tensor, input.batch_dimension(), rank);
+  if (part.isPart() && input.batch_dimension() != 0)
+    fail("--data: the ranks of the plan do not share out the rows of tokens [B, S]");
+  loading.batch = static_cast<uint64_t>(part.wholeShape()[0]);
+  loading.length = static_cast<uint64_t>(part.wholeShape()[1]);
+  loading.parts = part.isPart() ? ranksOf(plan) : 1;
+  loading.part = part.isPart() ? rank : 0;
 }
 
 data::LoaderOptions loadingOf(const Plan &plan, const TextOptions &options) {
   data::LoaderOptions loading{.seed = options.seed, .threads = options.threads};
-  setShape(loading, plan, trainingTokens(plan));
+  setShape(loading, plan, trainingTokens(plan), options.rank);
   return loading;
 }
 
@@ -77,17 +83,18 @@ class TextSource::HeldOut : public BatchSource {
 public:
   HeldOut(const data::TokenFiles &files, const data::LoaderOptions &options)
       : files(files), windows(data::Windows::heldOut(files, options.length, options.batch)),
-        batch(options.batch) {
-    rows.tokens.resize(options.batch * options.length);
-    rows.labels.resize(options.batch * options.length);
+        batch(options.batch), ownRows(options.batch / options.parts),
+        firstRow(options.part * ownRows) {
+    rows.tokens.resize(ownRows * options.length);
+    rows.labels.resize(ownRows * options.length);
   }
 
   uint64_t batches() const { return windows.count / batch; }
   void rewind() { current = 0; }
 
   Rows next() override {
-    for (uint64_t row = 0; row < batch; ++row)
-      data::readWindow(files, windows, current * batch + row, row, rows);
+    for (uint64_t row = 0; row < ownRows; ++row)
+      data::readWindow(files, windows, current * batch + firstRow + row, row, rows);
     current = (current + 1) % batches();
     return {rows.tokens, rows.labels};
   }
@@ -95,12 +102,12 @@ public:
 private:
   const data::TokenFiles &files;
   data::Windows windows;
-  uint64_t batch, current = 0;
+  uint64_t batch, ownRows, firstRow, current = 0;
   data::BatchRows rows;
 };
 
 TextSource::TextSource(const Plan &plan, const TextOptions &options)
-    : plan(plan), loading(loadingOf(plan, options)), name(options.files[0].string()),
+    : plan(plan), rank(options.rank), loading(loadingOf(plan, options)), name(options.files[0].string()),
       files(filesOf(plan, options)) {
   if (options.files.size() > 1)
     name += fmt::format(" and {} more", options.files.size() - 1);
@@ -122,7 +129,7 @@ TextSource::~TextSource() = default;
 
 BatchSource &TextSource::training(const Program &program, uint64_t first) {
   data::LoaderOptions options = loading;
-  setShape(options, plan, tokensOf(plan, program));
+  setShape(options, plan, tokensOf(plan, program), rank);
   options.first = first;
   return *trainingSources.emplace_back(std::make_unique<Training>(files, options));
 }

@@ -19,6 +19,7 @@ struct TextOptions {
   uint64_t seed = 0;       // of the order of windows
   int threads = 4;         // that read ahead
   int64_t evalBatches = 0; // of one measurement of the held-out loss; 0: all
+  uint32_t rank = 0;       // of those of the plan's mesh: which rows of each batch are read
 };
 
 /// What a train plan is trained on, and the part of it that is held out.
@@ -51,6 +52,7 @@ private:
   class HeldOut;
 
   const planfile::Plan &plan;
+  uint32_t rank;
   data::LoaderOptions loading;
   std::string name; // of the files
   data::TokenFiles files;

@@ -31,9 +31,11 @@ public:
                   .memoryBytes = executor.arenaBytes(),
                   .every = options.logEvery,
                   .live = options.live}),
-        log(options.log, options.tensorboard, session.steps() > 0) {
+        log(leads() ? options.log : std::nullopt, leads() ? options.tensorboard : std::nullopt,
+            session.steps() > 0) {
     if (options.save) {
-      folder.emplace(*options.save, session.steps());
+      if (leads())
+        folder.emplace(*options.save, session.steps());
       signals.emplace();
       saved = session.steps();
     }
@@ -44,8 +46,14 @@ public:
               session.tokens());
     try {
       makeSteps();
+    } catch (const RunEnded &) {
+      progress.finish();
+      log.end(session.steps(), "error");
+      throw;
     } catch (const std::exception &error) {
       progress.finish(); // what stops the run gets a line of its own
+      if (options.ranks && !dynamic_cast<const CommunicationError *>(&error))
+        options.ranks->leave();
       saveAfter(error);
       log.end(session.steps(), "error");
       throw;
@@ -58,13 +66,22 @@ public:
   }
 
 private:
+  bool leads() const { return !options.ranks || options.ranks->leads(); }
+
   void makeSteps() {
+    if (options.ranks) {
+      options.ranks->noteStep(session.steps());
+      options.ranks->post({.signal = 0, .error = session.drawAhead(session.steps())});
+      decision = options.ranks->collect();
+    }
     while (session.steps() < options.steps && result.signal == 0) {
+      if (!decision.error.empty())
+        throw hydra::support::Error(decision.error);
       makeStep();
-      result.signal = folder ? StopSignal::received() : 0;
+      result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
       // First of all: a measurement takes long, and may fail.
-      if (folder && (last || (isDue(options.saveEvery) && !session.refusal())))
+      if (options.save && (last || (isDue(options.saveEvery) && !session.refusal())))
         save(last);
       if (last ? result.signal == 0 : isDue(options.evalEvery))
         evaluate();
@@ -73,12 +90,32 @@ private:
 
   bool isDue(int64_t every) const { return every > 0 && session.steps() % every == 0; }
 
+  /// What this rank has to say about the step after the next one.
+  void vote() {
+    if (!options.ranks)
+      return;
+    const int64_t number = session.steps() + 1;
+    const std::string problem = number < options.steps ? session.drawAhead(number) : "";
+    options.ranks->post(
+        {.signal = options.save ? StopSignal::received() : 0, .error = problem});
+  }
+
+  /// The signal that ends the run after the step just made, or 0.
+  int stopSignal() {
+    if (!options.ranks)
+      return options.save ? StopSignal::received() : 0;
+    options.ranks->noteStep(session.steps());
+    decision = options.ranks->collect();
+    return decision.signal;
+  }
+
   void makeStep() {
     StepReport report;
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
     report.learningRate = session.schedules().value("lr", session.steps());
     const Clock::time_point begin = Clock::now();
+    vote();
     report.loss = session.advance();
     const std::optional<std::string> refusal = session.refusal();
     if (!refusal)
@@ -123,9 +160,13 @@ private:
 
   void save(bool last) {
     saved = session.steps(); // or it cannot be; there is no second try
+    if (!folder)
+      return; // of rank 0
     try {
       const auto path = folder->save(file, executor, session.state());
       proven = false;
+      if (options.ranks)
+        options.ranks->noteCheckpoint(path);
       log.checkpoint(session.steps(), path);
       progress.note(fmt::format("step {}  saved {}", session.steps(), path.string()));
     } catch (const NotFinite &) {
@@ -162,6 +203,7 @@ private:
   RunLog log;
   std::optional<CheckpointFolder> folder;
   std::optional<StopSignal> signals;
+  Vote decision; // on the next step
   bool proven = true; // the last checkpoint is
   int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
   TrainResult result;

@@ -24,6 +24,7 @@ struct TrainOptions {
   bool live = false;                                // progress on a terminal
   bool plot = false;                                // the curve of losses at the end
   std::function<void()> begin; // called when all that is written to is open; may be empty
+  Ranks *ranks = nullptr;      // of a plan with a mesh
 };
 
 struct TrainResult {
@@ -36,6 +37,9 @@ struct TrainResult {
 /// read, and when the last checkpoint cannot be saved; when another one cannot, or progress or logs
 /// cannot be written, a note says so on standard error and training goes on. With `save`, whatever
 /// is thrown between two steps is thrown after a checkpoint was saved.
+///
+/// On several ranks rank 0 prints, logs and saves. It decides on every step while the one before
+/// runs: all ranks stop after the same step when one of them got a signal or cannot read its data.
 TrainResult train(const PlanFile &file, Executor &executor, Session &session,
                   const TrainOptions &options);
 

@@ -5,6 +5,8 @@
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Shown.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -154,6 +156,19 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
     writeVariable(plan, executor, *variable,
                   other ? given->values(name, tensor) : draw(*variable, tensor, seed));
   }
+}
+
+std::string hydra::runtime::hashOfVariables(const PlanFile &file, Executor &executor) {
+  uint64_t hash = 0;
+  std::vector<std::byte> bytes;
+  for (const Variable *variable : *file.plan().variables()) {
+    if (!isSaved(*variable))
+      continue;
+    bytes.resize(denseBytes(*file.plan().tensors()->Get(variable->tensor())));
+    executor.read(variable->tensor(), bytes);
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash);
+  }
+  return fmt::format("{:016x}", hash);
 }
 
 bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &given) {

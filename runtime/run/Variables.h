@@ -23,6 +23,9 @@ void writeVariable(const planfile::Plan &plan, Executor &executor,
 void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,
                   uint64_t seed);
 
+/// A hash of all variables that are saved, which is the same where all of them are.
+std::string hashOfVariables(const PlanFile &file, Executor &executor);
+
 /// Whether the file has any parameter of the plan.
 bool hasParameters(const PlanFile &file, const GivenTensors &given);
 

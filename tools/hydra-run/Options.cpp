@@ -66,6 +66,8 @@ void nameValues(CLI::App &app) {
                                                               {"--log-every", "N"},
                                                               {"--prefetch-threads", "N"},
                                                               {"--threads", "N"},
+                                                              {"--ranks", "N"},
+                                                              {"--rank-timeout", "SECONDS"},
                                                               {"--warmup", "N"},
                                                               {"--stable", "N"},
                                                               {"--schedule-steps", "N"},
@@ -176,6 +178,20 @@ void addTraining(CLI::App &app, RunOptions &options) {
          "bound of the global norm of gradients")
       ->check(positive)
       ->group("Training");
+}
+
+void addRanks(CLI::App &app, RunOptions &options) {
+  const char *group = "Several ranks (plans of hydrac --mesh)";
+  app.add_option("--ranks", options.ranks,
+                 "run so many processes on this machine, as the mesh of the plan has ranks; not "
+                 "needed under torchrun, mpirun and srun")
+      ->check(quiet(CLI::Range(1u, 1u << 16)))
+      ->group(group);
+  app.add_option("--rank-timeout", options.rankTimeout,
+                 "how long a rank may be silent, or all wait for each other, before the run ends "
+                 "(default: 60, or 20 times the predicted step if that is more)")
+      ->check(positive)
+      ->group(group);
 }
 
 void addCheckpoints(CLI::App &app, RunOptions &options) {
@@ -311,8 +327,10 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
   app.add_flag("--poison", options.poison,
                "fill memory that a step must write before it reads with NaN, to find reads of "
                "unwritten memory");
-  app.add_option("--threads", options.threads, "default: one for each usable processor")
+  app.add_option("--threads", options.threads,
+                 "default: one for each usable processor, which ranks on one machine share out")
       ->check(quiet(CLI::Range(1u, runtime::ThreadPool::maxThreads)));
+  addRanks(app, options);
   addData(app, options);
   addTraining(app, options);
   addCheckpoints(app, options);

@@ -50,6 +50,9 @@ struct RunOptions {
   bool allowNondeterministic = false;
   unsigned threads = 0;
 
+  uint32_t ranks = 0;     // 0: not given
+  double rankTimeout = 0; // seconds; 0: not given
+
   bool repeats() const { return bench > 0 || !profile.empty(); }
 };
 

@@ -1,8 +1,14 @@
 // hydra-run: does what a plan is for.
+#include "runtime/cpu/Affinity.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cuda/CudaExecutor.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/ranks/Channel.h"
+#include "runtime/ranks/Launcher.h"
+#include "runtime/ranks/Plugin.h"
+#include "runtime/ranks/World.h"
 #include "runtime/run/Bench.h"
 #include "runtime/run/ChromeTrace.h"
 #include "runtime/run/Generate.h"
@@ -11,6 +17,7 @@
 #include "runtime/run/StandardOutput.h"
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
+#include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
@@ -19,7 +26,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -99,9 +108,10 @@ std::string dataText(const RunOptions &options, const runtime::TextSource *text)
 /// Trains and says how it ended: the status of the program. `begin` is called once everything that
 /// the run writes to is open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-          runtime::Session &session, runtime::SessionOutputs *outputs,
+          runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
           const std::function<void()> &begin) {
   runtime::TrainOptions how;
+  how.ranks = ranks;
   how.begin = begin;
   how.steps = options.steps;
   how.save = options.save;
@@ -116,8 +126,10 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   how.plot = options.plot;
   runtime::TrainResult result = runtime::train(file, executor, session, how);
   if (result.signal != 0) {
-    std::fprintf(stderr, "hydra-run: stopped by signal %d after step %lld; --resume auto goes on\n",
-                 result.signal, static_cast<long long>(session.steps()));
+    if (!ranks || ranks->leads())
+      std::fprintf(stderr,
+                   "hydra-run: stopped by signal %d after step %lld; --resume auto goes on\n",
+                   result.signal, static_cast<long long>(session.steps()));
     constexpr int signalBase = 128; // as shells count
     return signalBase + result.signal;
   }
@@ -182,7 +194,8 @@ runtime::CudaOptions cudaOptions(const RunOptions &options) {
 
 /// On the device asked for, or the one that the plan was compiled for.
 std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
-                                                const runtime::PlanFile &file) {
+                                                const runtime::PlanFile &file, unsigned threads,
+                                                runtime::Communicator *ranks) {
   const bool cuda = options.device.empty()
                         ? file.plan().target()->kind() == planfile::TargetKind::cuda
                         : options.device != "cpu";
@@ -190,11 +203,26 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
     fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
   if (!cuda)
     return std::make_unique<runtime::CpuExecutor>(file,
-                                                  runtime::CpuOptions{.threads = options.threads,
+                                                  runtime::CpuOptions{.threads = threads,
                                                                       .memoryAvailable = 0,
                                                                       .poison = options.poison,
-                                                                      .dryRun = options.dryRun});
+                                                                      .dryRun = options.dryRun,
+                                                                      .ranks = ranks});
   return runtime::makeCudaExecutor(file, cudaOptions(options));
+}
+
+std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
+  std::vector<runtime::NamedAxis> mesh;
+  for (const planfile::MeshAxis *axis : *file.plan().mesh())
+    mesh.push_back({axis->name()->str(), axis->size()});
+  return mesh;
+}
+
+/// Ranks that may use the same processors share them out.
+unsigned threadsOf(const RunOptions &options, const runtime::Channel *channel) {
+  if (options.threads > 0 || !channel)
+    return options.threads;
+  return std::max(1u, runtime::usableProcessors() / channel->sharers());
 }
 
 /// What the flags say about the scalars of the plan. Throws Error.
@@ -218,9 +246,76 @@ void noteOtherSchedules(const runtime::Checkpoint &checkpoint, const runtime::Se
   }
 }
 
-int run(const RunOptions &options) {
+/// Throws Error unless the plan is for so many ranks.
+void checkRanks(const runtime::PlanFile &file, uint64_t ranks) {
+  const uint64_t expected = runtime::ranksOf(file.plan());
+  if (expected > 1 && file.plan().target()->kind() == planfile::TargetKind::cuda)
+    fail("{}: is for {} GPUs (mesh {}); plans for several ranks run on CPUs only", file.origin(),
+         expected, runtime::meshText(file.plan()));
+  if (ranks == expected)
+    return;
+  if (expected == 1)
+    fail("{}: is for one rank, and there are {}; compile the model with --mesh=data:{}",
+         file.origin(), ranks, ranks);
+  fail("{}: is for {} ranks (mesh {}), and there {} {}; run it with --ranks={}, or start {} "
+       "processes by torchrun, mpirun or srun",
+       file.origin(), expected, runtime::meshText(file.plan()), ranks == 1 ? "is" : "are", ranks,
+       expected, expected);
+}
+
+/// Throws Error when the ranks run other plans, or were given flags that do not fit together.
+void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
+                  runtime::Channel &channel) {
+  const auto hash = file.bytes().subspan(24, 8); // that of the file, in its prologue
+  const auto given = [](const auto &flag) { return flag ? "yes" : "no"; };
+  channel.agree({{"the plan with hash", fmt::format("{:02x}", fmt::join(hash, ""))},
+                 {"--steps", std::to_string(options.steps)},
+                 {"--eval-every", std::to_string(options.evalEvery)},
+                 {"--eval-batches", std::to_string(options.evalBatches)},
+                 {"--save", given(options.save)},
+                 {"--save-every", std::to_string(options.saveEvery)},
+                 {"--outputs", given(options.outputs)},
+                 {"--bench", std::to_string(options.bench)},
+                 {"--profile", options.profile},
+                 {"--dry-run", given(options.dryRun)},
+                 {"--generate", options.prompt.value_or("")},
+                 {"--tokens", std::to_string(options.generate.tokens)},
+                 {"--temperature", fmt::format("{}", options.generate.temperature)},
+                 {"--top-k", std::to_string(options.generate.topK)}});
+}
+
+/// Throws Error when the ranks begin at other places, with other parameters, or train on other text.
+void agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,
+                  const runtime::Session &session, uint64_t samplingSeed,
+                  runtime::Channel &channel) {
+  const runtime::TrainingState state = session.state();
+  channel.agree({{"as its first step", std::to_string(state.step)},
+                 {"as its data", state.data},
+                 {"as its seed", std::to_string(state.seed)},
+                 {"as the seed of texts", std::to_string(samplingSeed)},
+                 {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))},
+                 {"parameters and states with hash", runtime::hashOfVariables(file, executor)}});
+}
+
+/// How long a rank may be silent.
+std::chrono::milliseconds rankLimit(const RunOptions &options, const runtime::PlanFile *file) {
+  constexpr double least = 60, steps = 20, most = 1e7;
+  double seconds = options.rankTimeout;
+  if (seconds == 0)
+    seconds = std::max(least, file ? steps * file->plan().cost()->microseconds() * 1e-6 : 0.0);
+  return std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, most) * 1e3));
+}
+
+/// As one of several ranks, with the channel to the others, or alone.
+int run(const RunOptions &options, runtime::Channel *channel) {
+  const bool leads = !channel || channel->leads();
   const auto changes = scheduleChanges(options);
   const auto file = runtime::PlanFile::read(options.plan);
+  checkRanks(file, channel ? channel->size() : 1);
+  if (channel) {
+    channel->setLimit(rankLimit(options, &file));
+    agreeOnFlags(options, file, *channel);
+  }
   if (options.tune) {
     if (file.plan().target()->kind() != planfile::TargetKind::cuda)
       fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
@@ -240,14 +335,19 @@ int run(const RunOptions &options) {
                                       .tokenizer = options.tokenizer,
                                       .seed = seed,
                                       .threads = options.prefetchThreads,
-                                      .evalBatches = options.evalBatches});
+                                      .evalBatches = options.evalBatches,
+                                      .rank = channel ? channel->rank() : 0});
     if (options.benchData > 0) {
       print(text->bench(options.benchData));
       return 0;
     }
   }
   const bool onlyGenerates = options.prompt && options.steps == 0 && !options.repeats();
-  const std::unique_ptr<runtime::Executor> loaded = makeExecutor(options, file);
+  std::unique_ptr<runtime::Communicator> communicator;
+  if (channel && !options.dryRun)
+    communicator = runtime::connectRanks(meshOf(file), *channel);
+  const std::unique_ptr<runtime::Executor> loaded =
+      makeExecutor(options, file, threadsOf(options, channel), communicator.get());
   runtime::Executor &executor = *loaded;
 
   std::vector<std::pair<std::string, std::string>> rows = {
@@ -264,11 +364,16 @@ int run(const RunOptions &options) {
                             .scalars = changes,
                             .steps = options.steps,
                             .text = text ? &*text : nullptr,
-                            .resume = checkpoint ? &*checkpoint : nullptr});
+                            .resume = checkpoint ? &*checkpoint : nullptr,
+                            .ranks = channel});
+  if (channel)
+    agreeOnBegin(file, executor, session, seed, *channel);
+  if (channel && leads && checkpoint)
+    channel->noteCheckpoint(checkpoint->path());
   for (const auto &row : session.schedules().describe())
     if (row.first != "step")
       rows.push_back(row);
-  if (checkpoint)
+  if (checkpoint && leads)
     noteOtherSchedules(*checkpoint, session);
   if (checkpoint)
     rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
@@ -288,7 +393,8 @@ int run(const RunOptions &options) {
     else if (!onlyGenerates)
       print(table + "\n");
     const bool trained = checkpoint || options.weights;
-    if (const std::string note = session.note(); !note.empty() && !(onlyGenerates && trained))
+    if (const std::string note = session.note();
+        leads && !note.empty() && !(onlyGenerates && trained))
       std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   };
   if (!trains)
@@ -299,12 +405,47 @@ int run(const RunOptions &options) {
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)
-    status = train(options, file, executor, session, outputs ? &*outputs : nullptr, sayWhatRuns);
-  if (status == 0 && options.exportTo)
+    status = train(options, file, executor, session, outputs ? &*outputs : nullptr, channel,
+                   sayWhatRuns);
+  if (status == 0 && options.exportTo && leads)
     runtime::exportWeights(*options.exportTo, file, executor);
   if (status == 0 && options.prompt)
     generateText(options, file, executor, seed);
   return status;
+}
+
+/// As one of the ranks of the world.
+int runAsRank(const RunOptions &options, const runtime::World &world) {
+  runtime::Channel channel(world, rankLimit(options, nullptr));
+  try {
+    if (!channel.leads())
+      runtime::silenceStandardOutput();
+    const int status = run(options, &channel);
+    channel.finish();
+    return status;
+  } catch (const std::exception &error) {
+    if (const std::string line = channel.end(error); !line.empty())
+      std::fprintf(stderr, "hydra-run: %s\n", line.c_str());
+    return 1;
+  }
+}
+
+/// Alone, as a rank that somebody has started, or as the parent of ranks on this machine.
+int start(const RunOptions &options, char **arguments) {
+  const runtime::World world = runtime::worldFromEnvironment();
+  if (world.size > 1) {
+    if (options.ranks > 0 && options.ranks != world.size)
+      fail("--ranks={}, but {} in the environment: the processes are there already; leave --ranks "
+           "away",
+           options.ranks, world.origin);
+    return runAsRank(options, world);
+  }
+  if (options.ranks <= 1)
+    return run(options, nullptr);
+  checkRanks(runtime::PlanFile::read(options.plan), options.ranks);
+  return runtime::launchRanks(
+      options.ranks, arguments,
+      options.save ? fmt::format("; resume from the newest checkpoint in {}", *options.save) : "");
 }
 
 } // namespace
@@ -317,7 +458,9 @@ int main(int argc, char **argv) {
   std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
   std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
   try {
-    return run(options);
+    return start(options, argv);
+  } catch (const runtime::RunEnded &) {
+    return 1; // another rank has said why
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-run: %s\n", error.what());
     return 1;
