@@ -40,7 +40,7 @@ check runtime/support '^runtime/support/'                                "$compi
 check dialects        '^(dialects|runtime/support)/'                     ''
 check passes          '^(passes|dialects)/'                              ''
 check runtime/calls   '^runtime/(calls|plan|support)/'                   ''
-check runtime/cuda    '^runtime/(cuda|calls|plan|report|run|support)/'   ''
+check runtime/cuda    '^runtime/(cuda|calls|plan|ranks|report|run|support)/'   ''
 check compiler        '^((compiler|passes|dialects|runtime/(calls|support))/|runtime/plan/[^/]*_generated\.h$)' ''
 check frontend        '^(frontend|dialects|runtime/support)/'            ''
 check tools           '^(tools|compiler|passes|dialects|frontend|runtime)/' ''

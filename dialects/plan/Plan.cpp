@@ -175,6 +175,9 @@ SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 
+bool AllGatherOp::meetsRanks() { return true; }
+bool AllToAllOp::meetsRanks() { return true; }
+
 //===-- Verifiers ---------------------------------------------------------------------------===//
 
 LogicalResult BufferOp::verify() {

@@ -37,6 +37,8 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
       (ins "int64_t":$slices), "", [{ (void)slices; return ::mlir::failure(); }]>,
     InterfaceMethod<"Tells a step that runs beside others how many multiprocessors to count on.",
       "void", "countOnMultiprocessors", (ins "int64_t":$count), "", [{ (void)count; }]>,
+    InterfaceMethod<"Whether ranks meet in it. All of them run such steps in one order, so they share a stream.",
+      "bool", "meetsRanks", (ins), "", [{ return false; }]>,
     InterfaceMethod<"", "uint64_t", "getFlops", (ins), "", [{ return $_op.getFlops(); }]>,
     InterfaceMethod<"", "uint64_t", "getBytes", (ins), "", [{ return $_op.getBytes(); }]>,
     InterfaceMethod<"", "::hydra::OpClass", "getOpClass", (ins), "",

@@ -314,7 +314,8 @@ def CompactOp : Plan_StepOp<"compact"> {
   }];
 }
 
-class Plan_CollectiveOp<string mnemonic> : Plan_StepOp<mnemonic> {
+class Plan_CollectiveOp<string mnemonic>
+    : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<StepInterface, ["meetsRanks"]>]> {
   let arguments = !con((ins Plan_Buffer:$x, Plan_Buffer:$y, I64Attr:$axis), work, order);
   let assemblyFormat = "`(` $x `:` type($x) `)` `->` `(` $y `:` type($y) `)` `along` $axis attr-dict";
   let hasVerifier = 1;

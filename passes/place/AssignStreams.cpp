@@ -15,7 +15,8 @@ namespace hydra {
 
 namespace {
 
-enum Stream : int64_t { Main, Updates, Casts, Streams };
+/// Links: what ranks exchange.
+enum Stream : int64_t { Main, Updates, Casts, Links, Streams };
 
 /// Blocks in whose average time another stream may be ahead or behind. More would keep more buffers
 /// alive; fewer would make streams wait for each other.
@@ -63,7 +64,7 @@ public:
           step && multiprocessors > 0 && stream[i] == Updates)
         step.countOnMultiprocessors(multiprocessors);
     }
-    program.setStreams(Streams);
+    program.setStreams(std::max<int64_t>(Links, *llvm::max_element(stream) + 1));
     return true;
   }
 
@@ -135,13 +136,16 @@ private:
   }
 
   /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
-  /// steps that read nothing but parameters.
+  /// steps that read nothing but parameters, and what ranks exchange.
   void chooseStreams() {
     stream.assign(blocks.size(), Main);
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (auto step = dyn_cast<plan::StepInterface>(blocks[i]); step && step.meetsRanks())
+        stream[i] = Links;
     bool updates = false;
     const DenseSet<Operation *> trained = trainedBuffers(program);
     for (size_t i = 0; i < blocks.size(); ++i)
-      if (writesOnly(i, trained)) {
+      if (stream[i] == Main && writesOnly(i, trained)) {
         stream[i] = Updates;
         updates = true;
       }

@@ -77,7 +77,8 @@ CpuExecutor::CpuExecutor(const PlanFile &file, const CpuOptions &options)
     segments[i] = Arena(file.plan().segments()->Get(static_cast<uint32_t>(i))->size());
   loadPrograms(options.ranks);
   if (options.ranks)
-    setCoordinates(*options.ranks);
+    for (const auto &[tensor, value] : coordinateTensors(file.plan(), options.ranks->rank()))
+      write(tensor, std::as_bytes(std::span(&value, 1)));
 }
 
 CpuExecutor::~CpuExecutor() = default;
@@ -102,15 +103,6 @@ std::vector<KernelFunction> CpuExecutor::loadCode() {
     functions.push_back(dryRun ? nullptr : code[kernel->blob()].function(symbol));
   }
   return functions;
-}
-
-void CpuExecutor::setCoordinates(const Communicator &ranks) {
-  const planfile::Plan &plan = file.plan();
-  for (uint32_t axis = 0; plan.mesh() && axis < plan.mesh()->size(); ++axis) {
-    const auto at = static_cast<int32_t>(coordinateOf(plan, ranks.rank(), axis));
-    if (const int32_t tensor = plan.mesh()->Get(axis)->rank(); tensor >= 0)
-      write(static_cast<uint32_t>(tensor), std::as_bytes(std::span(&at, 1)));
-  }
 }
 
 void CpuExecutor::loadPrograms(Communicator *ranks) {

@@ -44,8 +44,6 @@ private:
   /// The functions of the plan's kernels; null ones in a dry run.
   std::vector<KernelFunction> loadCode();
   void loadPrograms(Communicator *ranks);
-  /// Tells programs which rank this is.
-  void setCoordinates(const Communicator &ranks);
   void fillUnwritten(uint32_t program);
 
   const PlanFile &file;

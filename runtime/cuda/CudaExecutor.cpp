@@ -4,10 +4,13 @@
 #include "runtime/cuda/Capture.h"
 #include "runtime/cuda/Cupti.h"
 #include "runtime/cuda/DeviceLibrary.h"
+#include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
+#include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Shown.h"
 
@@ -43,9 +46,10 @@ public:
 class Executor final : public runtime::Executor {
 public:
   Executor(const PlanFile &file, const CudaOptions &options)
-      : file(file), plan(file.plan()), options(options), device(file, options.device) {
+      : file(file), plan(file.plan()), options(options), device(file, options.device, options.ranks != nullptr) {
     if (options.profile && options.graph && !options.check)
       cupti = Cupti::load(whyNoCupti);
+    checkRanks();
     checkMemory();
     for (size_t i = 0; i < segments.size(); ++i) {
       segments[i] =
@@ -59,6 +63,10 @@ public:
     driver().check(driver().cuMemHostAlloc(&pinned, kStagingBytes, 0),
                    "cannot take memory for transfers");
     staging = static_cast<std::byte *>(pinned);
+    if (options.ranks) {
+      nccl = std::make_unique<Nccl>(plan, *options.ranks);
+      library.useRanks(*nccl);
+    }
     loadCode();
     for (const Program *program : *plan.programs()) {
       CudaProgram &prepared = programs.emplace_back();
@@ -71,6 +79,7 @@ public:
     }
     allocateWorkspaces();
     checkTuning();
+    meetRanks();
     device.wait("cannot prepare the plan");
   }
 
@@ -123,7 +132,7 @@ public:
                      fmt::format("cannot start program {}", program.name));
     }
     end.record(device.stream);
-    device.wait(fmt::format("program {} stopped (--check names the step)", program.name));
+    waitFor(program);
     stagedBytes = 0;
     if (profiling && !cupti)
       takeTimes(program);
@@ -244,6 +253,9 @@ public:
         {"execution", options.check   ? "step by step, each checked"
                       : options.graph ? "one captured graph a program"
                                       : "step by step"}};
+    if (nccl)
+      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}", options.ranks->rank(),
+                                              options.ranks->size(), meshText(plan), nccl->version()));
     if (options.profile)
       rows.emplace_back("profile", cupti ? "of replayed graphs, by CUPTI"
                                    : whyNoCupti.empty()
@@ -440,6 +452,44 @@ private:
       workspaces[i] = DeviceMemory(needed[i], file.origin());
   }
 
+  void checkRanks() const {
+    const uint64_t expected = ranksOf(plan), ranks = options.ranks ? options.ranks->size() : 1;
+    if (ranks != expected)
+      fail("{}: is for {} ranks, not for {}", file.origin(), expected, ranks);
+  }
+
+  /// Every collective once, on memory that holds nothing yet: NCCL connects what a call needs when it is
+  /// first made, which is not for a graph to do.
+  void meetRanks() {
+    if (!nccl)
+      return;
+    for (const CudaProgram &program : programs)
+      for (const Node &node : program.nodes)
+        if (meetsRanks(node))
+          runNode(node, device.stream);
+    for (const auto &[tensor, value] : coordinateTensors(plan, options.ranks->rank()))
+      write(tensor, std::as_bytes(std::span(&value, 1)));
+    waitForRanks("the first exchange", "cannot exchange with the other ranks");
+  }
+
+  static bool meetsRanks(const Node &node) {
+    if (!node.step)
+      return false;
+    const Action action = actionOf(*node.step).type;
+    return action == Action::AllGather || action == Action::AllToAll;
+  }
+
+  /// Others learn what this rank waits in.
+  void waitForRanks(const char *what, const std::string &problem) {
+    if (options.ranks)
+      options.ranks->waitIn({.what = what});
+    device.wait(problem);
+    if (options.ranks)
+      options.ranks->work();
+    if (nccl)
+      nccl->check();
+  }
+
   //---- Running -----------------------------------------------------------------------------------
 
   /// On the stream where the program begins. The libraries' workspaces as well.
@@ -599,6 +649,11 @@ private:
     }
   }
 
+  void waitFor(const CudaProgram &program) {
+    waitForRanks(program.name.c_str(),
+                 fmt::format("program {} stopped (--check names the step)", program.name));
+  }
+
   void capture(CudaProgram &program) {
     std::set<CUgraphNode> known;
     Capture::RunNode note;
@@ -624,6 +679,7 @@ private:
   size_t stagedBytes = 0;               // since the last run
   std::vector<CUmodule> modules;
   std::vector<CUfunction> functions;
+  std::unique_ptr<Nccl> nccl; // of a plan with a mesh
   DeviceLibrary library;
   std::vector<CudaProgram> programs;
   Event begin, end;

@@ -8,6 +8,8 @@
 
 namespace hydra::runtime {
 
+class Channel;
+
 struct CudaOptions {
   int device = 0;
   bool graph = true;   ///< replay a captured graph; otherwise launch step by step
@@ -16,6 +18,7 @@ struct CudaOptions {
   bool allowNondeterministic = false; ///< tunePlan may choose what does not repeat its bits
   bool profile =
       false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found
+  Channel *ranks = nullptr; ///< of a plan with a mesh: all ranks load it at the same time
 };
 
 /// Whether this build can run plans on GPUs at all.

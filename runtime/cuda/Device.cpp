@@ -23,10 +23,15 @@ DeviceMemory::~DeviceMemory() {
     driver().cuMemFree(address);
 }
 
-Device::Device(const PlanFile &file, int number) {
+Device::Device(const PlanFile &file, int number, bool ranks) {
   const Driver &d = driver();
   int count = 0;
   d.check(d.cuDeviceGetCount(&count), "cannot count GPUs");
+  if (ranks && count == 1) // whoever started the ranks has given each its own
+    number = 0;
+  if (ranks && number >= count)
+    fail("{}: there are {} ranks or more on this machine, which has {} GPU{}; each needs one",
+         file.origin(), number + 1, count, count == 1 ? "" : "s");
   if (number < 0 || number >= count)
     fail("--device cuda:{}: this machine has {} GPU{}", number, count, count == 1 ? "" : "s");
   d.check(d.cuDeviceGet(&device, number), "cannot open the GPU");

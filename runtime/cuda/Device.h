@@ -34,11 +34,11 @@ private:
   size_t bytes = 0;
 };
 
-/// The GPU, made current for the thread that creates it. Throws Error when it is not the plan's
-/// kind.
+/// The GPU, made current for the thread that creates it; `ranks`: its number is that of a rank on
+/// this machine. Throws Error when it is not the plan's kind.
 class Device {
 public:
-  Device(const PlanFile &file, int number);
+  Device(const PlanFile &file, int number, bool ranks);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;

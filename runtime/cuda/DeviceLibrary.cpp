@@ -122,6 +122,16 @@ const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site,
               });
 }
 
+const DeviceCall &DeviceLibrary::prepareCollective(const CallSite &site) {
+  const bool gathers = site.action.type == planfile::Action::AllGather;
+  const CollectiveSpec spec = gathers ? describeAllGather(site) : describeAllToAll(site);
+  if (!ranks)
+    site.fail("there are no other ranks");
+  return keep(site.action.type, {spec.axis, static_cast<int64_t>(spec.bytes)}, [&] {
+    return gathers ? ranks->prepareAllGather(spec) : ranks->prepareAllToAll(spec);
+  });
+}
+
 const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool backward) {
   using Pass = CudnnAttention::Pass;
   const Pass pass = backward                        ? Pass::Backward
@@ -143,6 +153,9 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
     return prepareAttention(site, /*backward=*/false);
   case Action::AttentionGrad:
     return prepareAttention(site, /*backward=*/true);
+  case Action::AllGather:
+  case Action::AllToAll:
+    return prepareCollective(site);
   case Action::Nothing: {
     static const Nothing nothing;
     return nothing;
@@ -153,8 +166,6 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::Copy:
   case Action::Fill:
   case Action::Compact:
-  case Action::AllGather:
-  case Action::AllToAll:
     break;
   }
   site.fail("CUDA has no library's function for this action");

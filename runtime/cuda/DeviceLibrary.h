@@ -4,6 +4,7 @@
 #include "runtime/calls/CallSite.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/CudnnAttention.h"
+#include "runtime/cuda/Nccl.h"
 
 #include <functional>
 #include <map>
@@ -14,13 +15,16 @@
 
 namespace hydra::runtime::cuda {
 
-/// Matmul is cuBLASLt's; Attention and AttentionGrad are cuDNN's, which stand in for launches of
-/// own kernels (Alternative in plan.fbs), as Nothing does.
+/// Matmul is cuBLASLt's, AllGather and AllToAll are NCCL's; Attention and AttentionGrad are cuDNN's,
+/// which stand in for launches of own kernels (Alternative in plan.fbs), as Nothing does.
 class DeviceLibrary {
 public:
   /// The function that a step calls on arguments at these addresses; equal calls are the same
   /// object. Throws Error when there is none or it does not fit.
   const DeviceCall &prepare(const CallSite &site, std::span<const CUdeviceptr> args);
+
+  /// Where collectives are called; `ranks` must outlive this.
+  void useRanks(const Nccl &all) { ranks = &all; }
 
   CublasLt &matmuls();
 
@@ -30,12 +34,14 @@ public:
 private:
   using Key = std::vector<int64_t>;
   const DeviceCall &prepareMatmul(const CallSite &site, std::span<const CUdeviceptr> args);
+  const DeviceCall &prepareCollective(const CallSite &site);
   const DeviceCall &prepareAttention(const CallSite &site, bool backward);
   const DeviceCall &keep(planfile::Action action, Key key,
                          const std::function<std::unique_ptr<DeviceCall>()> &make);
 
   std::unique_ptr<CublasLt> cublas;
   std::unique_ptr<Cudnn> cudnn;
+  const Nccl *ranks = nullptr;
   std::map<std::pair<planfile::Action, Key>, std::unique_ptr<DeviceCall>> calls;
 };
 

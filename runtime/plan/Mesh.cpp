@@ -26,6 +26,16 @@ uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis) 
   return rank / strideOf(plan, axis) % plan.mesh()->Get(axis)->size();
 }
 
+std::vector<std::pair<uint32_t, int32_t>> coordinateTensors(const planfile::Plan &plan,
+                                                            uint64_t rank) {
+  std::vector<std::pair<uint32_t, int32_t>> found;
+  for (uint32_t axis = 0; plan.mesh() && axis < plan.mesh()->size(); ++axis)
+    if (const int32_t tensor = plan.mesh()->Get(axis)->rank(); tensor >= 0)
+      found.emplace_back(static_cast<uint32_t>(tensor),
+                         static_cast<int32_t>(coordinateOf(plan, rank, axis)));
+  return found;
+}
+
 uint64_t strideOf(const planfile::Plan &plan, uint32_t axis) {
   uint64_t stride = 1;
   for (uint32_t inner = axis + 1; inner < plan.mesh()->size(); ++inner)

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -16,6 +18,10 @@ std::string meshText(const planfile::Plan &plan);
 
 /// Where a rank is along an axis of the mesh.
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis);
+
+/// The tensors that say where a rank is, and their values.
+std::vector<std::pair<uint32_t, int32_t>> coordinateTensors(const planfile::Plan &plan,
+                                                            uint64_t rank);
 
 /// How many ranks lie between two neighbours along an axis of the mesh.
 uint64_t strideOf(const planfile::Plan &plan, uint32_t axis);

@@ -61,9 +61,11 @@ double seconds(Clock::duration duration) {
 }
 
 std::string waitText(const Channel::Wait &wait) {
-  return wait.what ? fmt::format("{} {} over {} ({} bytes)", wait.what, wait.number, wait.axis,
-                                 wait.bytes)
-                   : "";
+  if (!wait.what)
+    return "";
+  if (!wait.axis) // more than one collective
+    return wait.what;
+  return fmt::format("{} {} over {} ({} bytes)", wait.what, wait.number, wait.axis, wait.bytes);
 }
 
 } // namespace

@@ -59,7 +59,7 @@ public:
   /// works. Nothing is copied: `activity` outlives the wait.
   struct Wait {
     const char *what = nullptr; ///< such as all_gather
-    const char *axis = nullptr;
+    const char *axis = nullptr; ///< null: of no axis, and the numbers below mean nothing
     uint64_t number = 0; ///< among all collectives of the run
     uint64_t bytes = 0;
   };

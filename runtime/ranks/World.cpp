@@ -38,11 +38,12 @@ public:
            most);
     return number;
   }
-  /// Reads the pair that every launcher sets, by its names for them.
-  World world(const char *rank, const char *size) const {
+  /// Reads what every launcher sets, by its names for them; not every one says the last.
+  World world(const char *rank, const char *size, const char *localRank) const {
     World world;
     world.size = number(size, 1, kMostRanks);
     world.rank = number(rank, 0, world.size - 1);
+    world.localRank = text(localRank) ? number(localRank, 0, world.size - 1) : world.rank;
     world.origin = fmt::format("{}={}", size, world.size);
     return world;
   }
@@ -76,7 +77,7 @@ std::string firstHost(std::string_view list) {
 }
 
 World ofTorchrun(const Variables &variables) {
-  World world = variables.world("RANK", "WORLD_SIZE");
+  World world = variables.world("RANK", "WORLD_SIZE", "LOCAL_RANK");
   if (world.size == 1)
     return world;
   world.address = variables.text("MASTER_ADDR").value_or(world.address);
@@ -90,7 +91,8 @@ World ofTorchrun(const Variables &variables) {
 }
 
 World ofOpenMpi(const Variables &variables) {
-  World world = variables.world("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+  World world = variables.world("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                                "OMPI_COMM_WORLD_LOCAL_RANK");
   if (world.size == 1)
     return world;
   const std::optional<std::string> address = variables.text("MASTER_ADDR");
@@ -104,7 +106,7 @@ World ofOpenMpi(const Variables &variables) {
 }
 
 World ofSlurm(const Variables &variables) {
-  World world = variables.world("SLURM_PROCID", "SLURM_STEP_NUM_TASKS");
+  World world = variables.world("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID");
   if (world.size == 1)
     return world;
   std::optional<std::string> address = variables.text("MASTER_ADDR");

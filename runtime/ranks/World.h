@@ -11,6 +11,7 @@ namespace hydra::runtime {
 /// One of `size` processes that run a plan together.
 struct World {
   uint32_t rank = 0, size = 1;
+  uint32_t localRank = 0;            ///< among those on its machine
   std::string address = "127.0.0.1"; ///< name or number of the machine of rank 0
   uint16_t port = 0;                 ///< where rank 0 listens
   int listener = -1;                 ///< rank 0: a socket that listens there already; -1: none

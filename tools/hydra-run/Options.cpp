@@ -67,6 +67,7 @@ void nameValues(CLI::App &app) {
                                                               {"--prefetch-threads", "N"},
                                                               {"--threads", "N"},
                                                               {"--ranks", "N"},
+                                                              {"--gpus", "N"},
                                                               {"--rank-timeout", "SECONDS"},
                                                               {"--warmup", "N"},
                                                               {"--stable", "N"},
@@ -186,6 +187,11 @@ void addRanks(CLI::App &app, RunOptions &options) {
                  "run so many processes on this machine, as the mesh of the plan has ranks; not "
                  "needed under torchrun, mpirun and srun")
       ->check(quiet(CLI::Range(1u, 1u << 16)))
+      ->group(group);
+  app.add_option("--gpus", options.gpus,
+                 "the same for a plan for GPUs: a process for each of the first N GPUs")
+      ->check(quiet(CLI::Range(1u, 1u << 10)))
+      ->excludes("--ranks")
       ->group(group);
   app.add_option("--rank-timeout", options.rankTimeout,
                  "how long a rank may be silent, or all wait for each other, before the run ends "

@@ -51,6 +51,7 @@ struct RunOptions {
   unsigned threads = 0;
 
   uint32_t ranks = 0;     // 0: not given
+  uint32_t gpus = 0;      // the same, of plans for GPUs
   double rankTimeout = 0; // seconds; 0: not given
 
   bool repeats() const { return bench > 0 || !profile.empty(); }

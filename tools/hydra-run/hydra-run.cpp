@@ -182,20 +182,25 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
   print("\n");
 }
 
-runtime::CudaOptions cudaOptions(const RunOptions &options) {
+/// On several ranks each has the GPU of its number on its machine.
+runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *channel = nullptr,
+                                 uint32_t localRank = 0) {
   const size_t number = options.device.find(':');
-  return {.device = number == std::string::npos ? 0 : std::stoi(options.device.substr(number + 1)),
+  return {.device = number == std::string::npos ? static_cast<int>(localRank)
+                                                : std::stoi(options.device.substr(number + 1)),
           .graph = options.graph,
           .check = options.check,
           .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
-          .profile = !options.profile.empty()};
+          .profile = !options.profile.empty(),
+          .ranks = channel};
 }
 
 /// On the device asked for, or the one that the plan was compiled for.
 std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
                                                 const runtime::PlanFile &file, unsigned threads,
-                                                runtime::Communicator *ranks) {
+                                                runtime::Communicator *ranks,
+                                                runtime::Channel *channel, uint32_t localRank) {
   const bool cuda = options.device.empty()
                         ? file.plan().target()->kind() == planfile::TargetKind::cuda
                         : options.device != "cpu";
@@ -208,7 +213,7 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
                                                                       .poison = options.poison,
                                                                       .dryRun = options.dryRun,
                                                                       .ranks = ranks});
-  return runtime::makeCudaExecutor(file, cudaOptions(options));
+  return runtime::makeCudaExecutor(file, cudaOptions(options, channel, localRank));
 }
 
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
@@ -249,18 +254,16 @@ void noteOtherSchedules(const runtime::Checkpoint &checkpoint, const runtime::Se
 /// Throws Error unless the plan is for so many ranks.
 void checkRanks(const runtime::PlanFile &file, uint64_t ranks) {
   const uint64_t expected = runtime::ranksOf(file.plan());
-  if (expected > 1 && file.plan().target()->kind() == planfile::TargetKind::cuda)
-    fail("{}: is for {} GPUs (mesh {}); plans for several ranks run on CPUs only", file.origin(),
-         expected, runtime::meshText(file.plan()));
   if (ranks == expected)
     return;
   if (expected == 1)
     fail("{}: is for one rank, and there are {}; compile the model with --mesh=data:{}",
          file.origin(), ranks, ranks);
-  fail("{}: is for {} ranks (mesh {}), and there {} {}; run it with --ranks={}, or start {} "
+  const bool gpus = file.plan().target()->kind() == planfile::TargetKind::cuda;
+  fail("{}: is for {} ranks (mesh {}), and there {} {}; run it with --{}={}, or start {} "
        "processes by torchrun, mpirun or srun",
        file.origin(), expected, runtime::meshText(file.plan()), ranks == 1 ? "is" : "are", ranks,
-       expected, expected);
+       gpus ? "gpus" : "ranks", expected, expected);
 }
 
 /// Throws Error when the ranks run other plans, or were given flags that do not fit together.
@@ -307,7 +310,7 @@ std::chrono::milliseconds rankLimit(const RunOptions &options, const runtime::Pl
 }
 
 /// As one of several ranks, with the channel to the others, or alone.
-int run(const RunOptions &options, runtime::Channel *channel) {
+int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank) {
   const bool leads = !channel || channel->leads();
   const auto changes = scheduleChanges(options);
   const auto file = runtime::PlanFile::read(options.plan);
@@ -317,6 +320,8 @@ int run(const RunOptions &options, runtime::Channel *channel) {
     agreeOnFlags(options, file, *channel);
   }
   if (options.tune) {
+    if (channel)
+      fail("--tune: {} is for several ranks; a plan for one rank can be tuned", file.origin());
     if (file.plan().target()->kind() != planfile::TargetKind::cuda)
       fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
            support::shown(file.plan().target()->name()->string_view()));
@@ -344,10 +349,11 @@ int run(const RunOptions &options, runtime::Channel *channel) {
   }
   const bool onlyGenerates = options.prompt && options.steps == 0 && !options.repeats();
   std::unique_ptr<runtime::Communicator> communicator;
-  if (channel && !options.dryRun)
+  const bool onCpu = file.plan().target()->kind() == planfile::TargetKind::cpu;
+  if (channel && onCpu && !options.dryRun)
     communicator = runtime::connectRanks(meshOf(file), *channel);
   const std::unique_ptr<runtime::Executor> loaded =
-      makeExecutor(options, file, threadsOf(options, channel), communicator.get());
+      makeExecutor(options, file, threadsOf(options, channel), communicator.get(), channel, localRank);
   runtime::Executor &executor = *loaded;
 
   std::vector<std::pair<std::string, std::string>> rows = {
@@ -420,7 +426,7 @@ int runAsRank(const RunOptions &options, const runtime::World &world) {
   try {
     if (!channel.leads())
       runtime::silenceStandardOutput();
-    const int status = run(options, &channel);
+    const int status = run(options, &channel, world.localRank);
     channel.finish();
     return status;
   } catch (const std::exception &error) {
@@ -433,18 +439,27 @@ int runAsRank(const RunOptions &options, const runtime::World &world) {
 /// Alone, as a rank that somebody has started, or as the parent of ranks on this machine.
 int start(const RunOptions &options, char **arguments) {
   const runtime::World world = runtime::worldFromEnvironment();
+  const uint32_t ranks = std::max(options.ranks, options.gpus);
+  const char *flag = options.gpus > 0 ? "gpus" : "ranks";
   if (world.size > 1) {
-    if (options.ranks > 0 && options.ranks != world.size)
-      fail("--ranks={}, but {} in the environment: the processes are there already; leave --ranks "
-           "away",
-           options.ranks, world.origin);
+    if (ranks > 0 && ranks != world.size)
+      fail("--{}={}, but {} in the environment: the processes are there already; leave --{} away",
+           flag, ranks, world.origin, flag);
     return runAsRank(options, world);
   }
-  if (options.ranks <= 1)
-    return run(options, nullptr);
-  checkRanks(runtime::PlanFile::read(options.plan), options.ranks);
+  if (ranks <= 1)
+    return run(options, nullptr, 0);
+  {
+    const auto file = runtime::PlanFile::read(options.plan);
+    checkRanks(file, ranks);
+    const bool gpus = file.plan().target()->kind() == planfile::TargetKind::cuda;
+    if (gpus != (options.gpus > 0))
+      fail("--{}: {} is a plan for {}; run it with --{}={}", flag, file.origin(),
+           support::shown(file.plan().target()->name()->string_view()), gpus ? "gpus" : "ranks",
+           ranks);
+  }
   return runtime::launchRanks(
-      options.ranks, arguments,
+      ranks, arguments,
       options.save ? fmt::format("; resume from the newest checkpoint in {}", *options.save) : "");
 }
 

@@ -111,6 +111,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
 struct CudaBackend : TargetBackend {
   StringRef name() const override { return "cuda"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cuda; }
+  bool hasCollectives() const override { return true; }
   Wants wants() const override {
     return {.fusedLoops = true, .batchedLaunches = true, .streams = true};
   }
