@@ -1,10 +1,9 @@
-// Evaluation of programs in float64 through the reference interface, and starting values.
+// Evaluation of programs in float64 through the reference interface.
 #include "compiler/reference/Interpreter.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/Reference.h"
 #include "runtime/support/DType.h"
-#include "runtime/support/Error.h"
-#include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
 
 #include <unistd.h>
@@ -319,19 +318,17 @@ private:
         tensors[argument] = input;
       for (auto [argument, input, axis] : llvm::zip(body.getArguments(), inputs, walk.getOver())) {
         RefTensor chunk(typeOf(argument).getShape());
-        forRunsOfChunk(
-            *input, chunk, axis, number,
-            [](const double *whole, double *part, int64_t n) { std::copy_n(whole, n, part); });
+        takePiece(*input, chunk, axis, number * chunk.shape[axis]);
         tensors[argument] = hold(std::move(chunk));
       }
       countUses(body);
       for (Operation &op : body.without_terminator())
         if (failed(evaluate(&op)))
           return failure();
-      for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, walk.getStacked()))
-        forRunsOfChunk(
-            whole, *tensors.lookup(value), axis, number,
-            [](double *whole, const double *part, int64_t n) { std::copy_n(part, n, whole); });
+      for (auto [value, whole, axis] : llvm::zip(end.getOutputs(), joined, walk.getStacked())) {
+        const Shared chunk = tensors.lookup(value);
+        putPiece(whole, *chunk, axis, number * chunk->shape[axis]);
+      }
       for (auto [input, value] : llvm::zip(MutableArrayRef(inputs).slice(over, walk.getCarried()),
                                            end.getOutputs().drop_front(stacked)))
         input = tensors.lookup(value);
@@ -346,19 +343,6 @@ private:
       tensors[result] = input;
     release(loop);
     return success();
-  }
-
-  /// Calls `copy` for every run of elements that a chunk of a tensor has along an axis.
-  template <typename Whole, typename Part, typename Copy>
-  static void forRunsOfChunk(Whole &whole, Part &part, int64_t axis, int64_t number, Copy copy) {
-    int64_t run = 1, runs = 1;
-    for (size_t d = axis; d < part.shape.size(); ++d)
-      run *= part.shape[d];
-    for (int64_t d = 0; d < axis; ++d)
-      runs *= part.shape[d];
-    const int64_t stride = run / part.shape[axis] * whole.shape[axis];
-    for (int64_t r = 0; r < runs; ++r)
-      copy(whole.data.data() + r * stride + number * run, part.data.data() + r * run, run);
   }
 
   void give(Value to, Value from) {
@@ -385,29 +369,6 @@ private:
   DenseMap<Value, Shared> tensors;
   DenseMap<Value, unsigned> uses;
 };
-
-/// The runtime's description of an initialiser for a tensor of `elements`.
-FailureOr<support::Initializer> initializer(Operation *op, InitAttr init, int64_t elements) {
-  StringRef kind = init.getKind();
-  if (kind == "zeros" || kind == "ones")
-    return support::Initializer::constant(kind == "ones" ? 1.0 : 0.0);
-  if (kind == "shuffle") {
-    auto values = shuffledValues(init, elements, [&] { return op->emitOpError(); });
-    if (failed(values))
-      return failure();
-    return support::Initializer::shuffle(std::move(*values));
-  }
-  if (llvm::any_of(init.getArgs(), [](Attribute a) { return !isRealOrExpr(a) || hasExpr(a); }))
-    return op->emitOpError("has an initialiser that is not bound to numbers");
-  double a = realValue(init.getArgs()[0]);
-  if (kind == "constant")
-    return support::Initializer::constant(a);
-  if (kind == "normal")
-    return support::Initializer::normal(a);
-  if (kind == "uniform")
-    return support::Initializer::uniform(a);
-  return support::Initializer::truncNormal(a, realValue(init.getArgs()[1]));
-}
 
 } // namespace
 
@@ -441,17 +402,6 @@ FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry, ArrayRef<TensorM
   return Interpreter::run(entry, *mesh, interpreters);
 }
 
-/// A dimension as so many equal pieces behind one another: calls `copy` for each run of elements of a
-/// piece, with where it begins in the whole and in the piece.
-template <typename Copy>
-static void forRunsOfPiece(ArrayRef<int64_t> whole, int64_t dim, int64_t piece, int64_t pieces,
-                           Copy copy) {
-  const int64_t run = productOf(whole.drop_front(dim)) / pieces,
-                runs = productOf(whole.take_front(dim));
-  for (int64_t r = 0; r < runs; ++r)
-    copy((r * pieces + piece) * run, r * run, run);
-}
-
 FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
                                     const InterpreterOptions &options) {
   const int64_t ranks = entry.ranks();
@@ -470,9 +420,7 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
                                  << shapeText(shape);
     for (int64_t rank = 0; rank < ranks; ++rank) {
       RefTensor piece(typeOf(entry.getBody().getArgument(i)).getShape());
-      forRunsOfPiece(shape, dim, rank, ranks, [&](int64_t from, int64_t to, int64_t n) {
-        std::copy_n(whole->second.data.begin() + from, n, piece.data.begin() + to);
-      });
+      takePiece(whole->second, piece, dim, rank * piece.shape[dim]);
       own[rank][name] = std::move(piece);
     }
   }
@@ -493,12 +441,11 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
       return success();
     }
     SmallVector<int64_t> shape = whole.shape;
+    const int64_t rows = shape[dim];
     shape[dim] *= ranks;
     whole = RefTensor(shape);
     for (int64_t rank = 0; rank < ranks; ++rank)
-      forRunsOfPiece(shape, dim, rank, ranks, [&](int64_t to, int64_t from, int64_t n) {
-        std::copy_n((*all)[rank][name].data.begin() + from, n, whole.data.begin() + to);
-      });
+      putPiece(whole, (*all)[rank][name], dim, rank * rows);
     results[name] = std::move(whole);
     return success();
   };
@@ -510,39 +457,6 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
     if (failed(join(symbol.getValue(), -1)))
       return failure();
   return results;
-}
-
-FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
-  TensorMap values;
-  // Drawn from a stream of the name `stream`.
-  auto initialize = [&](Operation *op, StringRef name, StringRef stream, RankedTensorType type,
-                        InitAttr init) -> LogicalResult {
-    FailureOr<support::Initializer> description = initializer(op, init, type.getNumElements());
-    if (failed(description))
-      return failure();
-    RefTensor &tensor = values[name] = RefTensor(type.getShape());
-    try {
-      support::fill(*description, seed, stream, tensor.data);
-    } catch (const support::Error &error) {
-      return op->emitOpError() << error.what();
-    }
-    roundTo(tensor, type.getElementType());
-    return success();
-  };
-  for (Operation &op : model.getBody().front()) {
-    if (auto param = dyn_cast<ParamOp>(op)) {
-      if (failed(initialize(param, param.getSymName(), param.getSymName(), param.getBoundType(),
-                            param.getInit())))
-        return failure();
-    } else if (auto state = dyn_cast<StateOp>(op)) {
-      if (failed(initialize(state, state.getSymName(),
-                            state.getRole() == VariableRole::copy ? *state.getOwner()
-                                                                  : state.getSymName(),
-                            state.getBoundType(), state.getInit())))
-        return failure();
-    }
-  }
-  return values;
 }
 
 } // namespace hydra

@@ -114,31 +114,6 @@ COLLECTIVE_OP(ReduceScatterOp, false,
 
 using RankOperands = ArrayRef<SmallVector<const RefTensor *>>;
 
-/// Copies the elements of `part`, which lies in `whole` from `start` along an axis, in one of the
-/// two directions.
-template <typename Whole, typename Part, typename Copy>
-static void forPiece(Whole &whole, Part &part, int64_t axis, int64_t start, Copy copy) {
-  int64_t run = 1, runs = 1;
-  for (size_t d = axis; d < part.shape.size(); ++d)
-    run *= part.shape[d];
-  for (int64_t d = 0; d < axis; ++d)
-    runs *= part.shape[d];
-  if (run == 0)
-    return;
-  const int64_t row = run / part.shape[axis], stride = row * whole.shape[axis];
-  for (int64_t r = 0; r < runs; ++r)
-    copy(whole.data.data() + r * stride + start * row, part.data.data() + r * run, run);
-}
-
-static void takePiece(const RefTensor &whole, RefTensor &part, int64_t axis, int64_t start) {
-  forPiece(whole, part, axis, start,
-           [](const double *from, double *to, int64_t n) { std::copy_n(from, n, to); });
-}
-static void putPiece(RefTensor &whole, const RefTensor &part, int64_t axis, int64_t start) {
-  forPiece(whole, part, axis, start,
-           [](double *to, const double *from, int64_t n) { std::copy_n(from, n, to); });
-}
-
 /// The sum in the order of ranks, from `start` if there is one.
 static RefTensor sumOfRanks(RankOperands in, const RefTensor *start) {
   RefTensor sum = start ? *start : *in[0][0];

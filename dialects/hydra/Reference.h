@@ -37,4 +37,9 @@ inline int64_t at(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides
   return position;
 }
 
+/// Copies the part of a tensor that begins at `start` along an axis, out of it or into it. Along
+/// other axes the two are as long.
+void takePiece(const RefTensor &whole, RefTensor &part, int64_t axis, int64_t start);
+void putPiece(RefTensor &whole, const RefTensor &part, int64_t axis, int64_t start);
+
 } // namespace hydra
