@@ -1,4 +1,4 @@
-// Code for all kernels of a plan, and what code generators ask of a kernel.
+// Code for all kernels of a plan.
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
@@ -27,15 +27,6 @@ struct CompiledKernels {
   llvm::StringMap<KernelCode> kernels;  ///< by name
   std::vector<std::string> cpuFeatures; ///< that the code needs
 };
-
-/// The tensors that a kernel's code addresses by their strides: all but partial sums.
-size_t stridedTensors(FusedOp group);
-
-/// Strides of the first `count` tensors of a kernel.
-std::vector<llvm::SmallVector<int64_t>> stridesOf(plan::KernelOp kernel, size_t count);
-
-/// What a kernel that adds partial sums writes.
-mlir::MemRefType combinedType(plan::KernelOp kernel);
 
 planfile::BlobT blobOf(planfile::BlobKind kind, std::vector<uint8_t> data);
 

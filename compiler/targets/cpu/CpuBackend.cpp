@@ -1,7 +1,7 @@
 // One shared object with the kernels of a plan.
 #include "compiler/targets/cpu/CpuBackend.h"
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/RowKernels.h"
 #include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/targets/Target.h"
 #include "runtime/calls/AttentionCall.h"
@@ -21,20 +21,16 @@ FailureOr<CompiledKernels> compileForCpu(plan::PlanModuleOp module, const Target
   CompiledKernels compiled;
   compiled.cpuFeatures = target->features();
   cpu::CpuModule code(*target, how.objects);
-  for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
-    KernelCode &entry = compiled.kernels[kernel.getSymName()];
-    if (kernel.getCombines()) {
-      MemRefType result = combinedType(kernel);
-      entry.symbol = code.addCombine(*kernel.getCombines(), result.getShape(),
-                                     plan::stridesOf(result), *rowTypeOf(result.getElementType()));
-      continue;
-    }
-    FusedOp group = *kernel.getBody().getOps<FusedOp>().begin();
-    FailureOr<RowProgram> rows = recordRows(group);
-    if (failed(rows))
-      return failure();
-    entry.symbol = code.add(*rows, stridesOf(kernel, stridedTensors(group)), kernel.getGrain());
-  }
+  LogicalResult generated = generateRowKernels(
+      module, compiled,
+      [&](plan::KernelOp kernel, const RowProgram &rows, ArrayRef<Strides> strides) {
+        return code.add(rows, strides, kernel.getGrain());
+      },
+      [&](plan::KernelOp, const PartialSums &sums) {
+        return code.addCombine(sums.parts, sums.shape, sums.strides, sums.type);
+      });
+  if (failed(generated))
+    return failure();
   if (code.size() == 0)
     return compiled;
   llvm::Expected<std::vector<uint8_t>> bytes = code.link();

@@ -1,7 +1,7 @@
 // Machine code for the kernels of a plan, with PTX beside it.
 #include "compiler/targets/cuda/CudaBackend.h"
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/RowKernels.h"
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/ExpandSteps.h"
 #include "compiler/codegen/cuda/PtxModule.h"
@@ -34,27 +34,19 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
   CompiledKernels compiled;
   cuda::PtxModule code(target.code);
   auto alignments = alignmentsOfArguments(module);
-  for (auto kernel : module.getBody().getOps<plan::KernelOp>()) {
-    if (kernel.getSource())
-      continue;
-    KernelCode &entry = compiled.kernels[kernel.getSymName()];
-    int64_t instances = kernel.getInstances().value_or(1);
-    if (kernel.getCombines()) {
-      MemRefType result = combinedType(kernel);
-      entry.symbol =
-          code.addCombine(*kernel.getCombines(), result.getShape(), plan::stridesOf(result),
-                          *rowTypeOf(result.getElementType()), instances);
-      continue;
-    }
-    FusedOp group = *kernel.getBody().getOps<FusedOp>().begin();
-    FailureOr<RowProgram> rows = recordRows(group);
-    if (failed(rows))
-      return failure();
-    size_t tensors = stridedTensors(group);
-    SmallVector<int64_t> known = alignments.lookup(kernel.getSymNameAttr());
-    known.resize(tensors, 4);
-    entry.symbol = code.add(*rows, stridesOf(kernel, tensors), known, kernel.getGrain(), instances);
-  }
+  auto instances = [](plan::KernelOp kernel) { return kernel.getInstances().value_or(1); };
+  LogicalResult generated = generateRowKernels(
+      module, compiled,
+      [&](plan::KernelOp kernel, const RowProgram &rows, ArrayRef<Strides> strides) {
+        SmallVector<int64_t> known = alignments.lookup(kernel.getSymNameAttr());
+        known.resize(strides.size(), 4);
+        return code.add(rows, strides, known, kernel.getGrain(), instances(kernel));
+      },
+      [&](plan::KernelOp kernel, const PartialSums &sums) {
+        return code.addCombine(sums.parts, sums.shape, sums.strides, sums.type, instances(kernel));
+      });
+  if (failed(generated))
+    return failure();
   auto fail = [&](llvm::Error error) {
     return module.emitError() << "cannot generate code: " << llvm::toString(std::move(error));
   };
