@@ -1,4 +1,4 @@
-// One kernel for a whole loop: a block walks through all iterations of its slice (plan.loop with
+// One kernel for a whole loop: a block runs all iterations of its slice (plan.loop with
 // `slices`; dialects/plan/Slices.h).
 //
 // The steps of an iteration follow each other in the block, with a barrier where one needs what

@@ -1,0 +1,234 @@
+// Where the tensors of a loop's kernel lie: which of a slice are in shared memory, and how.
+#include "compiler/codegen/cuda/LoopPlacement.h"
+
+#include "compiler/codegen/cuda/StepLauncher.h"
+#include "dialects/plan/Slices.h"
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+static constexpr int64_t kAlignment = 128;
+
+static int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+
+SmallVector<int64_t> LoopBuffer::strides(MemRefType type) const {
+  SmallVector<int64_t> strides = plan::stridesOf(type);
+  if (row)
+    for (int64_t &stride : strides)
+      if (stride % row == 0)
+        stride = stride / row * (row + kLoopPad);
+  return strides;
+}
+
+LoopPlacement::LoopPlacement(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared)
+    : loop(loop), steps(steps), slices(*loop.getSlices()), mostShared(mostShared) {
+  place();
+}
+
+void LoopPlacement::place() {
+  struct Item {
+    plan::BufferOp buffer;
+    int64_t first, last;
+    bool carried, apart = true, written = false;
+    Views views;
+    int64_t bytes = 0;
+  };
+  llvm::MapVector<Operation *, Item> items;
+  for (auto [number, step] : llvm::enumerate(steps))
+    for (auto [i, arg] : llvm::enumerate(step.args())) {
+      plan::BufferOp buffer = plan::placeOf(arg).buffer;
+      int64_t position = number;
+      const bool inside = buffer->getBlock() == &loop.getBody().front();
+      Item &item =
+          items.insert({buffer, Item{buffer, position, position, !inside, true, false, {}, 0}})
+              .first->second;
+      item.last = position;
+      item.written |= step.writes(i);
+      item.apart &= plan::liesInOwnPart(arg, step.sliced[i], slices);
+      item.views.emplace_back(arg, step.sliced[i]);
+    }
+  SmallVector<LoopTile> chunks = findChunks();
+  std::vector<Item> order;
+  for (auto &[buffer, item] : items) {
+    if (!item.apart || !item.written)
+      continue;
+    LoopBuffer shared = formOf(item.buffer, item.views);
+    item.bytes = shared.bytes;
+    if (item.bytes % 16 != 0)
+      continue;
+    inShared[item.buffer] = shared;
+    order.push_back(item);
+  }
+  // What is carried first, then the small.
+  llvm::stable_sort(order, [](const Item &a, const Item &b) {
+    return std::tuple(!a.carried, a.bytes) < std::tuple(!b.carried, b.bytes);
+  });
+  struct Placed {
+    int64_t begin, end, first, last;
+  };
+  std::vector<Placed> placed; // by begin
+  auto place = [&](int64_t size, int64_t first, int64_t last) -> std::optional<int64_t> {
+    int64_t at = 0;
+    for (const Placed &other : placed)
+      if (other.first <= last && first <= other.last && at < other.end && other.begin < at + size)
+        at = (other.end + kAlignment - 1) / kAlignment * kAlignment;
+    if (at + size > mostShared)
+      return std::nullopt;
+    placed.push_back({at, at + size, first, last});
+    llvm::stable_sort(placed, [](const Placed &a, const Placed &b) { return a.begin < b.begin; });
+    bytes = std::max(bytes, at + size);
+    return at;
+  };
+  auto placeTiles = [&](bool ofMatmuls) {
+    for (LoopTile &tile : chunks)
+      if (tile.ofMatmul == ofMatmuls)
+        if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
+          tile.begin = *at;
+          tiles.insert({tile.value, tile});
+        }
+  };
+  bool ofMatmulsPlaced = false;
+  for (Item &item : order) {
+    if (!item.carried && !std::exchange(ofMatmulsPlaced, true))
+      placeTiles(true);
+    std::optional<int64_t> at =
+        item.carried ? place(item.bytes, -1, INT64_MAX) : place(item.bytes, item.first, item.last);
+    if (!at) {
+      inShared.erase(item.buffer);
+      continue;
+    }
+    inShared[item.buffer].begin = *at;
+    if (item.carried)
+      carried.push_back(item.buffer);
+  }
+  if (!ofMatmulsPlaced)
+    placeTiles(true);
+  placeTiles(false);
+}
+
+/// Strides of a tile, row by row with a pad behind each; false where it would not pay.
+static bool shape(LoopTile &tile) {
+  MemRefType type = typeOf(tile.value);
+  SmallVector<int64_t> old = plan::stridesOf(type);
+  const int64_t element = bytesOf(type.getElementType());
+  tile.strides.assign(old.size(), 0);
+  int64_t next = 1, rows = 0;
+  for (size_t d = old.size(); d-- > tile.sliced;) {
+    const int64_t size = type.getDimSize(d);
+    if (size > 1 && old[d] == 0)
+      return false;
+    tile.strides[d] = next;
+    next *= size;
+    if (size > 1 && rows++ == 0)
+      next += kLoopPad;
+  }
+  tile.bytes = next * element;
+  return rows > 1 && !old.empty() && old.back() == 1 && type.getShape().back() >= 16 &&
+         type.getShape().back() * element % 16 == 0;
+}
+
+/// Chunks that steps look at, and slice, in one way alone.
+SmallVector<LoopTile> LoopPlacement::findChunks() {
+  llvm::MapVector<Value, LoopTile> found;
+  DenseMap<Operation *, DenseSet<Value>> views; // of a buffer
+  DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end()), mixed;
+  DenseMap<Value, unsigned> slicing;
+  for (const LoopStep &step : steps)
+    for (auto [i, arg] : llvm::enumerate(step.args())) {
+      views[plan::placeOf(arg).buffer].insert(arg);
+      if (slicing.try_emplace(arg, step.sliced[i]).first->second != step.sliced[i])
+        mixed.insert(arg);
+      if (!moving.contains(arg) || step.sliced[i] == 0)
+        continue;
+      LoopTile &tile = found[arg];
+      tile.value = arg;
+      tile.sliced = step.sliced[i];
+      tile.ofMatmul |= isa<plan::MatmulOp>(step.op);
+      // What is written first need not be loaded.
+      const bool update = step.accesses[i] == plan::kUpdate;
+      tile.read |= !tile.written && (!step.writes(i) || update);
+      tile.written |= step.writes(i);
+    }
+  SmallVector<LoopTile> chunks;
+  for (auto &[value, tile] : found)
+    if (views[plan::placeOf(value).buffer].size() == 1 && !mixed.contains(value) && shape(tile))
+      chunks.push_back(tile);
+  llvm::stable_sort(chunks, [](const LoopTile &a, const LoopTile &b) { return a.bytes < b.bytes; });
+  return chunks;
+}
+
+LoopBuffer LoopPlacement::formOf(plan::BufferOp buffer, const Views &views) const {
+  MemRefType type = typeOf(buffer);
+  const int64_t element = bytesOf(type.getElementType()), count = type.getNumElements() / slices;
+  LoopBuffer dense{0, count * element, 0};
+  const int64_t row = type.getRank() > 0 ? type.getShape().back() : 1;
+  if (row < 16 || count % row != 0 || count == row || row * element % 16 != 0)
+    return dense;
+  // Views must not run from one row into the next.
+  for (auto [view, sliced] : views) {
+    MemRefType own = typeOf(view);
+    SmallVector<int64_t> strides = plan::stridesOf(own);
+    int64_t last = plan::placeOf(view).bytes / element % row;
+    for (unsigned d = sliced; d < strides.size(); ++d)
+      if (own.getDimSize(d) > 1 && strides[d] % row != 0)
+        last += (own.getDimSize(d) - 1) * strides[d];
+    if (last >= row)
+      return dense;
+  }
+  return {0, count / row * (row + kLoopPad) * element, row};
+}
+
+const LoopTile *LoopPlacement::chunkOf(Value value) const {
+  auto found = tiles.find(value);
+  return found == tiles.end() ? nullptr : &found->second;
+}
+
+const LoopBuffer *LoopPlacement::sharedForm(Operation *buffer) const {
+  auto found = inShared.find(buffer);
+  return found == inShared.end() ? nullptr : &found->second;
+}
+
+bool LoopPlacement::isShared(Value value) const {
+  return chunkOf(value) || sharedForm(plan::placeOf(value).buffer);
+}
+
+bool LoopPlacement::shareBytes(Operation *a, Operation *b) const {
+  const LoopBuffer *x = sharedForm(a), *y = sharedForm(b);
+  return x && y && x->begin < y->begin + y->bytes && y->begin < x->begin + x->bytes;
+}
+
+SmallVector<int64_t> LoopPlacement::stridesOf(Value value) const {
+  if (const LoopTile *chunk = chunkOf(value))
+    return chunk->strides;
+  const LoopBuffer *shared = sharedForm(plan::placeOf(value).buffer);
+  return shared ? shared->strides(typeOf(value)) : plan::stridesOf(typeOf(value));
+}
+
+/// The largest power of two that divides `bytes` and the strides of dimensions from `first` to
+/// the last `inner`.
+static int64_t rowAlignment(Value value, ArrayRef<int64_t> strides, unsigned first, unsigned inner,
+                            int64_t bytes) {
+  for (unsigned d = first; d + inner < strides.size(); ++d)
+    if (typeOf(value).getDimSize(d) > 1)
+      bytes |= strides[d] * bytesOf(typeOf(value).getElementType());
+  return bytes & -bytes;
+}
+
+int64_t LoopPlacement::alignmentOf(Value value, unsigned inner) const {
+  plan::Place place = plan::placeOf(value);
+  const int64_t element = bytesOf(typeOf(value).getElementType());
+  int64_t begin = 0; // in shared memory
+  if (const LoopBuffer *shared = sharedForm(place.buffer))
+    begin = shared->at(place.bytes / element) * element;
+  else if (!chunkOf(value))
+    return outsideAlignment(value, inner);
+  unsigned first = *plan::leadingDimensions(typeOf(value).getShape(), slices);
+  return rowAlignment(value, stridesOf(value), first, inner, kAlignment | begin);
+}
+
+int64_t LoopPlacement::outsideAlignment(Value value, unsigned inner) {
+  return rowAlignment(value, plan::stridesOf(typeOf(value)), 0, inner, plan::alignmentOf(value));
+}
+
+} // namespace hydra::cuda

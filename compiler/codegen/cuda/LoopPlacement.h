@@ -1,0 +1,89 @@
+// Where the tensors of a loop's kernel lie: which of a slice are in shared memory, and how.
+#pragma once
+
+#include "dialects/plan/Plan.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <vector>
+
+namespace hydra::cuda {
+
+/// Elements between rows in shared memory.
+constexpr int64_t kLoopPad = 8;
+
+/// A step of the loop's body.
+struct LoopStep {
+  plan::StepInterface op;
+  llvm::SmallVector<plan::Access> accesses;
+  llvm::SmallVector<unsigned> sliced; ///< leading dimensions of each argument
+  mlir::OperandRange args() const { return op->getOperands(); }
+  bool writes(unsigned i) const { return accesses[i] != plan::kRead; }
+};
+
+/// A slice's chunk of a sequence that is copied to shared memory in every iteration, or back.
+struct LoopTile {
+  mlir::Value value;
+  unsigned sliced = 0;
+  bool read = false, written = false, ofMatmul = false;
+  llvm::SmallVector<int64_t> strides; ///< of all dimensions; of sliced ones 0
+  int64_t bytes = 0, begin = 0;
+};
+
+/// A slice's part of a buffer in shared memory. Rows of `row` elements lie `kLoopPad` elements
+/// further apart than they are long, so that a column of them meets all banks; row 0: dense.
+struct LoopBuffer {
+  int64_t begin = 0, bytes = 0, row = 0;
+
+  int64_t at(int64_t element) const {
+    return row ? element / row * (row + kLoopPad) + element % row : element;
+  }
+  llvm::SmallVector<int64_t> strides(mlir::MemRefType type) const;
+};
+
+/// Gives buffers of which every slice has its own part a place in shared memory: those that are
+/// carried for the whole loop, those of an iteration as long as they live; between the two come the
+/// chunks that matmuls read, and last all others.
+class LoopPlacement {
+public:
+  /// `mostShared`: bytes of shared memory that a block can have.
+  LoopPlacement(plan::LoopOp loop, llvm::ArrayRef<LoopStep> steps, int64_t mostShared);
+
+  /// Bytes of shared memory in all.
+  int64_t sharedBytes() const { return bytes; }
+  /// Chunks of sequences there, by value.
+  const llvm::MapVector<mlir::Value, LoopTile> &chunks() const { return tiles; }
+  /// Buffers there that are carried from one iteration to the next.
+  llvm::ArrayRef<plan::BufferOp> carriedBuffers() const { return carried; }
+
+  /// Null where a value is no chunk, or a buffer is not in shared memory.
+  const LoopTile *chunkOf(mlir::Value value) const;
+  const LoopBuffer *sharedForm(mlir::Operation *buffer) const;
+  bool isShared(mlir::Value value) const;
+  /// Whether two buffers have bytes of shared memory in common, one after the other.
+  bool shareBytes(mlir::Operation *a, mlir::Operation *b) const;
+
+  /// The strides of a value where it lies now.
+  llvm::SmallVector<int64_t> stridesOf(mlir::Value value) const;
+  /// Bytes by which every slice's rows are aligned: the first element, and those that lie any
+  /// stride but that of the last dimensions `inner` further.
+  int64_t alignmentOf(mlir::Value value, unsigned inner) const;
+  /// The same where the plan has put it.
+  static int64_t outsideAlignment(mlir::Value value, unsigned inner);
+
+private:
+  using Views = llvm::SmallVector<std::pair<mlir::Value, unsigned>>;
+
+  llvm::SmallVector<LoopTile> findChunks();
+  LoopBuffer formOf(plan::BufferOp buffer, const Views &views) const;
+  void place();
+
+  plan::LoopOp loop;
+  llvm::ArrayRef<LoopStep> steps;
+  int64_t slices, mostShared, bytes = 0;
+  llvm::MapVector<mlir::Value, LoopTile> tiles;
+  llvm::DenseMap<mlir::Operation *, LoopBuffer> inShared;
+  llvm::SmallVector<plan::BufferOp> carried;
+};
+
+} // namespace hydra::cuda
