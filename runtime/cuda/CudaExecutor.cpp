@@ -2,9 +2,10 @@
 #include "runtime/cuda/CudaExecutor.h"
 
 #include "runtime/cuda/Capture.h"
-#include "runtime/cuda/Cupti.h"
 #include "runtime/cuda/DeviceLibrary.h"
+#include "runtime/cuda/GraphProfile.h"
 #include "runtime/cuda/Nccl.h"
+#include "runtime/cuda/NodeBuilder.h"
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
@@ -32,7 +33,6 @@ using namespace hydra::planfile;
 using report::bytesText;
 using support::fail;
 using support::shown;
-using BlockList = flatbuffers::Vector<flatbuffers::Offset<Block>>;
 
 /// A range of NVIDIA's tools, where one of them listens.
 class Range {
@@ -48,7 +48,7 @@ public:
   Executor(const PlanFile &file, const CudaOptions &options)
       : file(file), plan(file.plan()), options(options), device(file, options.device, options.ranks != nullptr) {
     if (options.profile && options.graph && !options.check)
-      cupti = Cupti::load(whyNoCupti);
+      records.load();
     checkRanks();
     checkMemory();
     for (size_t i = 0; i < segments.size(); ++i) {
@@ -68,13 +68,14 @@ public:
       library.useRanks(*nccl);
     }
     loadCode();
+    NodeBuilder nodes(plan, functions, library,
+                      [this](uint32_t tensor) { return addressOf(tensor); });
     for (const Program *program : *plan.programs()) {
-      CudaProgram &prepared = programs.emplace_back();
-      prepared.name = program->name()->str();
       try {
-        addBlocks(prepared, *program->blocks(), {});
+        programs.push_back(nodes.build(*program));
       } catch (const support::Error &error) {
-        fail("{}: program {}: {}", file.origin(), shown(prepared.name), error.what());
+        fail("{}: program {}: {}", file.origin(), shown(program->name()->string_view()),
+             error.what());
       }
     }
     allocateWorkspaces();
@@ -120,7 +121,7 @@ public:
     const Range range(program.name.c_str());
     if (options.poison)
       fillUnwritten(number);
-    if ((profiling && !cupti) || options.check || !options.graph) {
+    if ((profiling && !records.isLoaded()) || options.check || !options.graph) {
       begin.record(device.stream);
       program.ran.assign(program.nodes.size(), false);
       runRange(program, 0, program.nodes.size());
@@ -134,7 +135,7 @@ public:
     end.record(device.stream);
     waitFor(program);
     stagedBytes = 0;
-    if (profiling && !cupti)
+    if (profiling && !records.isLoaded())
       takeTimes(program);
     return end.secondsSince(begin);
   }
@@ -185,17 +186,16 @@ public:
         node.calls = 0;
         node.seconds = 0.0;
       }
-    runs.clear();
-    if (cupti)
-      cupti->start();
+    if (records.isLoaded())
+      records.start();
   }
 
   std::vector<StepRun> timeline() override {
-    if (!cupti)
+    if (!records.isLoaded())
       fail("a time line of GPU kernels needs CUPTI, one graph a program and no --check{}{}",
-           whyNoCupti.empty() ? "" : ": ", whyNoCupti);
-    takeRecords();
-    return runs;
+           records.whyNotLoaded().empty() ? "" : ": ", records.whyNotLoaded());
+    records.takeRecords();
+    return records.stepRuns();
   }
 
   std::optional<double> matmulRate() override {
@@ -205,8 +205,8 @@ public:
     driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
     if (free < 3 * bytes + CublasLt::kWorkspaceBytes)
       return std::nullopt;
-    const DeviceMemory a(bytes, "product"), b(bytes, "product"), c(bytes, "product"),
-        scratch(CublasLt::kWorkspaceBytes, "product");
+    const DeviceMemory a(bytes, "matmul"), b(bytes, "matmul"), c(bytes, "matmul"),
+        scratch(CublasLt::kWorkspaceBytes, "matmul");
     for (const DeviceMemory *memory : {&a, &b})
       fillRandomly(device, memory->get(), bytes);
     const MatmulOperand operand{support::DType::BF16, {}, size, 1};
@@ -226,8 +226,8 @@ public:
 
   std::vector<StepTime> stepTimes() override {
     std::vector<StepTime> times;
-    if (cupti)
-      takeRecords();
+    if (records.isLoaded())
+      records.takeRecords();
     for (size_t i = 0; i < programs.size(); ++i)
       for (const Node &node : programs[i].nodes)
         if (node.step)
@@ -257,10 +257,10 @@ public:
       rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}", options.ranks->rank(),
                                               options.ranks->size(), meshText(plan), nccl->version()));
     if (options.profile)
-      rows.emplace_back("profile", cupti ? "of replayed graphs, by CUPTI"
-                                   : whyNoCupti.empty()
+      rows.emplace_back("profile", records.isLoaded() ? "of replayed graphs, by CUPTI"
+                                   : records.whyNotLoaded().empty()
                                        ? "step by step, between events"
-                                       : "step by step, between events: " + whyNoCupti);
+                                       : "step by step, between events: " + records.whyNotLoaded());
     if (options.poison)
       rows.emplace_back("poison", "what a program must write first is NaN before it runs");
     return rows;
@@ -353,91 +353,6 @@ private:
   CUdeviceptr addressOf(uint32_t tensor) const {
     const Tensor &entry = *plan.tensors()->Get(tensor);
     return segments[static_cast<size_t>(entry.segment())].get() + entry.offset();
-  }
-
-  /// Bytes by which the loops around a block move a tensor.
-  using Shifts = std::map<uint32_t, int64_t>;
-
-  void addBlocks(CudaProgram &program, const BlockList &blocks, const Shifts &shifts) {
-    for (const Block *block : blocks) {
-      const size_t first = program.nodes.size();
-      if (const Step *step = block->node_as_Step())
-        addStep(program, *step, shifts);
-      else if (const Loop *loop = block->node_as_Loop())
-        addLoop(program, *loop, shifts);
-      else
-        addSwitch(program, *block, shifts);
-      order(program, first, *block);
-    }
-  }
-
-  /// A graph has no loops: iterations follow each other.
-  void addLoop(CudaProgram &program, const Loop &loop, const Shifts &shifts) {
-    for (uint64_t i = 0; i < loop.count(); ++i) {
-      Shifts moved = shifts;
-      for (const LoopStride *stride : *loop.strides())
-        moved[stride->tensor()] += static_cast<int64_t>(i) * stride->bytes();
-      addBlocks(program, *loop.blocks(), moved);
-    }
-  }
-
-  /// Streams and events of a block, of which the nodes from `first` on are made: the first waits,
-  /// the last signals.
-  static void order(CudaProgram &program, size_t first, const Block &block) {
-    size_t last = first;
-    for (size_t i = first; i < program.nodes.size(); i = program.nodes[i].end) {
-      program.nodes[i].stream = block.stream();
-      last = i;
-    }
-    if (block.waits())
-      program.nodes[first].waits.assign(block.waits()->begin(), block.waits()->end());
-    program.nodes[last].signals = block.signals();
-  }
-
-  void addSwitch(CudaProgram &program, const Block &block, const Shifts &shifts) {
-    const Switch &choice = *block.node_as_Switch();
-    if (choice.kernel() < 0)
-      fail("a switch has no kernel that sets it in a graph");
-    const size_t number = program.nodes.size();
-    Node node;
-    node.choice = &choice;
-    node.function = functions[static_cast<size_t>(choice.kernel())];
-    node.args.push_back(addressOf(choice.selector()));
-    program.nodes.push_back(std::move(node));
-    for (const Case *entry : *choice.cases()) {
-      const size_t first = program.nodes.size();
-      addBlocks(program, *entry->blocks(), shifts);
-      program.nodes[number].cases.emplace_back(first, program.nodes.size());
-    }
-    program.nodes[number].end = program.nodes.size();
-  }
-
-  void addStep(CudaProgram &program, const Step &step, const Shifts &shifts) {
-    Node node;
-    node.step = &step;
-    for (const Arg *arg : *step.args()) {
-      if (arg->kind() == ArgKind::constant)
-        fail("step {}: constant arguments do not run on CUDA", shown(step.name()->string_view()));
-      const uint32_t tensor = arg->kind() == ArgKind::scalar
-                                  ? plan.scalars()->Get(arg->index())->tensor()
-                                  : arg->index();
-      const auto shift = shifts.find(tensor);
-      node.args.push_back(addressOf(tensor) +
-                          (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
-    }
-    if (const auto *launch = actionOf(step).as<Launch>()) {
-      node.function = functions[launch->kernel()];
-      node.kernel = plan.kernels()->Get(launch->kernel());
-      node.blocks = launch->blocks() > 0 ? launch->blocks() : node.kernel->grid()->x();
-      node.instances =
-          static_cast<uint32_t>(node.args.size() / std::max(1u, node.kernel->arg_count()));
-      if (node.kernel->instances() > 1) // the whole table is a parameter
-        node.args.resize(size_t{node.kernel->instances()} * node.kernel->arg_count());
-    } else {
-      node.call = &library.prepare(CallSite(plan, step), node.args);
-    }
-    node.end = program.nodes.size() + 1;
-    program.nodes.push_back(std::move(node));
   }
 
   /// Memory that the libraries' functions work in, for each stream what its largest needs.
@@ -578,77 +493,6 @@ private:
     }
   }
 
-  /// Whether a step runs a kernel of that name: launches run their own.
-  bool canBe(const Step &step, std::string_view kernel) const {
-    const Launch *launch = step.action_as_Launch();
-    return !launch || plan.kernels()->Get(launch->kernel())->symbol()->string_view() == kernel;
-  }
-
-  /// What CUPTI has recorded since it was asked last becomes times of steps.
-  void takeRecords() {
-    uint32_t launch = 0; // of a graph
-    for (KernelRun &record : cupti->stop()) {
-      if (record.node == kUnknownNode)
-        continue;
-      if (record.correlation != 0)
-        launch = record.correlation;
-      const uint32_t number = static_cast<uint32_t>(record.node >> 33);
-      Node &node = programs[number].nodes[static_cast<uint32_t>(record.node >> 1)];
-      if (!canBe(*node.step, record.name))
-        continue;
-      if (runs.empty())
-        origin = record.begin; // so that doubles hold what follows
-      const double begin = 1e-9 * static_cast<double>(record.begin - origin),
-                   end = begin + 1e-9 * static_cast<double>(record.end - record.begin);
-      node.seconds += end - begin;
-      node.calls += record.node & 1;
-      runs.push_back({.step = node.step,
-                      .program = number,
-                      .run = launch,
-                      .begin = begin,
-                      .end = end,
-                      .stream = record.stream,
-                      .kernel = std::move(record.name),
-                      .grid = record.grid,
-                      .block = record.block});
-    }
-  }
-
-  /// Tells CUPTI which nodes of the graph a step has just become.
-  void noteNodes(const CudaProgram &program, const Node &node, CUstream stream,
-                 std::set<CUgraphNode> &known) {
-    const Driver &d = driver();
-    CUstreamCaptureStatus status{};
-    const CUgraphNode *last = nullptr;
-    // Asked for because the library's kernels start early by edges that are more than an order.
-    const CUgraphEdgeData *edges = nullptr;
-    std::vector<CUgraphEdgeData> edgesBefore;
-    size_t count = 0;
-    d.check(d.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &edges, &count),
-            "cannot look at a captured graph");
-    const uint64_t tag = static_cast<uint64_t>(&program - programs.data()) << 33 |
-                         static_cast<uint64_t>(&node - program.nodes.data()) << 1;
-    std::vector<CUgraphNode> fresh(last, last + count);
-    bool isLast = true;
-    while (!fresh.empty()) {
-      const CUgraphNode one = fresh.back();
-      fresh.pop_back();
-      if (!known.insert(one).second)
-        continue;
-      cupti->noteNode(one, tag | isLast);
-      isLast = false;
-      size_t before = 0;
-      d.check(d.cuGraphNodeGetDependencies(one, nullptr, nullptr, &before),
-              "cannot look at a captured graph");
-      std::vector<CUgraphNode> dependencies(before);
-      edgesBefore.resize(before);
-      if (before > 0)
-        d.check(d.cuGraphNodeGetDependencies(one, dependencies.data(), edgesBefore.data(), &before),
-                "cannot look at a captured graph");
-      fresh.insert(fresh.end(), dependencies.begin(), dependencies.end());
-    }
-  }
-
   void waitFor(const CudaProgram &program) {
     waitForRanks(program.name.c_str(),
                  fmt::format("program {} stopped (--check names the step)", program.name));
@@ -657,9 +501,9 @@ private:
   void capture(CudaProgram &program) {
     std::set<CUgraphNode> known;
     Capture::RunNode note;
-    if (cupti) {
-      cupti->beginGraph();
-      note = [&](const Node &node, CUstream stream) { noteNodes(program, node, stream, known); };
+    if (records.isLoaded()) {
+      records.beginGraph();
+      note = [&](const Node &node, CUstream stream) { records.note(program, node, stream, known); };
     }
     program.graph = Capture(
                         device, program,
@@ -670,8 +514,7 @@ private:
   const PlanFile &file;
   const Plan &plan;
   CudaOptions options;
-  std::unique_ptr<Cupti> cupti; // under profiling, where it is found
-  std::string whyNoCupti;
+  GraphProfile records{plan, programs}; // under profiling, where CUPTI is found
   Device device;
   std::array<DeviceMemory, 2> segments; // by SegmentKind
   std::vector<DeviceMemory> workspaces; // by stream
@@ -684,8 +527,6 @@ private:
   std::vector<CudaProgram> programs;
   Event begin, end;
   bool profiling = false;
-  std::vector<StepRun> runs; // from CUPTI's records
-  uint64_t origin = 0;       // of their times, ns
 };
 
 } // namespace

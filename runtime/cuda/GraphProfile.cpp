@@ -1,0 +1,82 @@
+// Times of the steps of replayed graphs, as CUPTI records them.
+#include "runtime/cuda/GraphProfile.h"
+
+namespace hydra::runtime::cuda {
+
+using namespace hydra::planfile;
+
+void GraphProfile::note(const CudaProgram &program, const Node &node, CUstream stream,
+                        std::set<CUgraphNode> &known) {
+  const Driver &d = driver();
+  CUstreamCaptureStatus status{};
+  const CUgraphNode *last = nullptr;
+  // Asked for because the library's kernels start early by edges that are more than an order.
+  const CUgraphEdgeData *edges = nullptr;
+  std::vector<CUgraphEdgeData> edgesBefore;
+  size_t count = 0;
+  d.check(d.cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, &edges, &count),
+          "cannot look at a captured graph");
+  const uint64_t tag = static_cast<uint64_t>(&program - programs.data()) << 33 |
+                       static_cast<uint64_t>(&node - program.nodes.data()) << 1;
+  std::vector<CUgraphNode> fresh(last, last + count);
+  bool isLast = true;
+  while (!fresh.empty()) {
+    const CUgraphNode one = fresh.back();
+    fresh.pop_back();
+    if (!known.insert(one).second)
+      continue;
+    cupti->noteNode(one, tag | isLast);
+    isLast = false;
+    size_t before = 0;
+    d.check(d.cuGraphNodeGetDependencies(one, nullptr, nullptr, &before),
+            "cannot look at a captured graph");
+    std::vector<CUgraphNode> dependencies(before);
+    edgesBefore.resize(before);
+    if (before > 0)
+      d.check(d.cuGraphNodeGetDependencies(one, dependencies.data(), edgesBefore.data(), &before),
+              "cannot look at a captured graph");
+    fresh.insert(fresh.end(), dependencies.begin(), dependencies.end());
+  }
+}
+
+void GraphProfile::start() {
+  runs.clear();
+  cupti->start();
+}
+
+/// Whether a step runs a kernel of that name: launches run their own.
+bool GraphProfile::canBe(const Step &step, std::string_view kernel) const {
+  const Launch *launch = step.action_as_Launch();
+  return !launch || plan.kernels()->Get(launch->kernel())->symbol()->string_view() == kernel;
+}
+
+void GraphProfile::takeRecords() {
+  uint32_t launch = 0; // of a graph
+  for (KernelRun &record : cupti->stop()) {
+    if (record.node == kUnknownNode)
+      continue;
+    if (record.correlation != 0)
+      launch = record.correlation;
+    const uint32_t number = static_cast<uint32_t>(record.node >> 33);
+    Node &node = programs[number].nodes[static_cast<uint32_t>(record.node >> 1)];
+    if (!canBe(*node.step, record.name))
+      continue;
+    if (runs.empty())
+      origin = record.begin; // so that doubles hold what follows
+    const double begin = 1e-9 * static_cast<double>(record.begin - origin),
+                 end = begin + 1e-9 * static_cast<double>(record.end - record.begin);
+    node.seconds += end - begin;
+    node.calls += record.node & 1;
+    runs.push_back({.step = node.step,
+                    .program = number,
+                    .run = launch,
+                    .begin = begin,
+                    .end = end,
+                    .stream = record.stream,
+                    .kernel = std::move(record.name),
+                    .grid = record.grid,
+                    .block = record.block});
+  }
+}
+
+} // namespace hydra::runtime::cuda
