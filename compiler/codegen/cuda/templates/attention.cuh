@@ -1,8 +1,8 @@
 // Attention on tensor cores: forward, and a backward without atomics.
 //
 // As in Dao, "FlashAttention-2" (2023), models.md section 1.3. Forward: a block of 4 warps has 64 M
-// queries, 16 M a warp, and walks over the key tiles that they see with a running maximum. Backward:
-// one kernel has 64 M keys and walks over queries for dk and dv; another has 64 M queries and walks
+// queries, 16 M a warp, and loops over the key tiles that they see with a running maximum. Backward:
+// one kernel has 64 M keys and loops over queries for dk and dv; another has 64 M queries and loops
 // over keys for dq. Each recomputes p = e^(scale s - lse). Every sum has a fixed order. With M = 2
 // what is read from shared memory serves two matmuls; M = 1 makes more blocks of short sequences and
 // needs fewer registers for wide heads.

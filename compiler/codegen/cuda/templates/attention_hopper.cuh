@@ -3,10 +3,10 @@
 // The same mathematics as attention.cuh. As many blocks as the GPU holds at a time share out the items
 // of work: 64 Groups rows of a head (queries, or keys for dk and dv). A block has `Groups` warpgroups,
 // each with 64 of these rows, and one more that fetches: an item's rows, and tiles of 64 rows of what
-// they walk over; it runs ahead into the next item and cedes its registers to the others. Each
-// warpgroup keeps its rows, scores and sums in registers; tiles are read from shared memory by the
-// products. While one warpgroup works on exponentials, products of another run, and in the forward
-// pass matmuls of its own: the next scores and the last values.
+// these are multiplied with; it runs ahead into the next item and cedes its registers to the others.
+// Each warpgroup keeps its rows, scores and sums in registers; matmuls read tiles from shared memory.
+// While one warpgroup works on exponentials, matmuls of another run, and in the forward pass matmuls
+// of its own: the next scores and the last values.
 //
 // Traffic: k and v once for every 64 Groups queries, from L2. Limit: at width 64 the exponentials, of
 // which a tile needs as many cycles as its two matmuls. Layout: the tiles of hopper.cuh. Every sum has a
@@ -41,9 +41,46 @@ template <int Blocks, int Heads, int64 HeadBytes> struct Items {
   }
 };
 
+/// Begins with empty rings: of a block's own rows, and of the tiles that these are multiplied with.
+template <typename Own, typename Tiles>
+__device__ __forceinline__ void startRings(const Own &own, const Tiles &tiles) {
+  if (threadIdx.x == 0) {
+    own.init();
+    tiles.init();
+  }
+  __syncthreads();
+}
+
+/// Scores that the mask hides, of queries from `first` and keys from `key`, become `hidden`.
+template <int Keys>
+__device__ __forceinline__ void hide(float (&s)[kTile / 8][4], const Mask &mask, int first, int row, int lane,
+                                     int key, float hidden) {
+#pragma unroll
+  for (int n = 0; n < kTile / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      int query = first + row + lane / 4 + i / 2 * 8, at = key + n * 8 + lane % 4 * 2 + i % 2;
+      if (at >= Keys || !mask.sees(query, at))
+        s[n][i] = hidden;
+    }
+}
+/// The same of weights [key][query]: they become 0. A warpgroup has `rows` keys from `first`.
+template <int Queries>
+__device__ __forceinline__ void hideTransposed(float (&p)[kTile / 8][4], const Mask &mask, int query, int first,
+                                               int rows, int row, int lane) {
+#pragma unroll
+  for (int n = 0; n < kTile / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      int at = query + n * 8 + lane % 4 * 2 + i % 2, key = row + lane / 4 + i / 2 * 8;
+      if (at >= Queries || key >= rows || !mask.sees(at, first + key))
+        p[n][i] = 0.0f;
+    }
+}
+
 //===-- Forward -------------------------------------------------------------------------------===//
 
-/// What a block of queries walks over.
+/// The keys that a block of queries sees.
 template <int Groups, int Queries, int Keys> struct QueryBlock {
   static constexpr int tiles = (Queries + kTile - 1) / kTile, blocks = (tiles + Groups - 1) / Groups;
   int firstTile, begin, end; // of the queries' tiles, negative where there are none; keys
@@ -71,6 +108,22 @@ template <int Queries, int Keys> struct OwnSteps {
   }
 };
 
+/// Fetches the keys and values that a block of queries needs, tile by tile.
+template <int Width, int ValueWidth, int Keys, typename K, typename V, typename T, typename Block, typename Tiles>
+__device__ __forceinline__ void fetchKeys(const T *k, const T *v, int batch, int keyHead, const Block &block,
+                                          T *tiles, Tiles &ring, Announcer &announcer) {
+  constexpr int size = kTileSize<Width>, pair = size + kTileSize<ValueWidth>;
+  const T *kAt = K::at(k, batch, 0, keyHead), *vAt = V::at(v, batch, 0, keyHead);
+  for (int key = block.begin; key < block.end; key += kTile) {
+    ring.awaitEmpty(announcer);
+    T *to = tiles + ring.stage * pair;
+    fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
+    fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
+    announcer.started(ring.full(ring.stage));
+    ring.next();
+  }
+}
+
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
           int KeyHeads, typename Q, typename K, typename V, typename O, typename T>
 __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v, T *o,
@@ -85,11 +138,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
   Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
   int group = threadIdx.x / 128;
-  if (threadIdx.x == 0) {
-    queryRing.init();
-    ring.init();
-  }
-  __syncthreads();
+  startRings(queryRing, ring);
 
   if (group == Groups) {
     cedeRegisters<Groups>();
@@ -105,15 +154,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
       }
       announcer.started(queryRing.full(0));
       queryRing.next();
-      const T *kAt = K::at(k, items.batch, 0, keyHead), *vAt = V::at(v, items.batch, 0, keyHead);
-      for (int key = block.begin; key < block.end; key += kTile) {
-        ring.awaitEmpty(announcer);
-        T *to = tiles + ring.stage * pair;
-        fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
-        fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
-        announcer.started(ring.full(ring.stage));
-        ring.next();
-      }
+      fetchKeys<Width, ValueWidth, Keys, K, V>(k, v, items.batch, keyHead, block, tiles, ring, announcer);
     }
     announcer.finish();
     return;
@@ -136,22 +177,15 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
     uint32 p[kTile / 16][4];
     auto startScores = [&](float (&s)[kTile / 8][4]) {
       ring.awaitFull();
-      beginProducts();
+      beginMatmuls();
       scores<T, Width>(s, queries, sharedAddress(tiles + ring.stage * pair));
-      commitProducts();
+      commitMatmuls();
     };
     // From the scores of a step to weights, and the factor of what was summed before.
     auto weigh = [&](float (&s)[kTile / 8][4], int step) {
       int key = block.begin + (own.skipped + step) * kTile;
       if (isPartial(mask, own.first, own.rows, key, kTile, Keys)) {
-#pragma unroll
-        for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            int query = own.first + row + lane / 4 + i / 2 * 8, at = key + n * 8 + lane % 4 * 2 + i % 2;
-            if (at >= Keys || !mask.sees(query, at))
-              s[n][i] = -INFINITY;
-          }
+        hide<Keys>(s, mask, own.first, row, lane, key, -INFINITY);
       }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -181,7 +215,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
       {
         float s[kTile / 8][4];
         startScores(s);
-        waitForProducts<0>(s);
+        waitForMatmuls<0>(s);
         weigh(s, 0);
         packScores<T>(p, s);
       }
@@ -190,31 +224,27 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
       for (int step = 1; step < own.steps; ++step) {
         float s[kTile / 8][4];
         startScores(s);
-        beginProducts();
-        addProduct<T, ValueWidth>(out, p, values);
-        commitProducts();
-        waitForProducts<1>(s);
+        beginMatmuls();
+        addMatmul<T, ValueWidth>(out, p, values);
+        commitMatmuls();
+        waitForMatmuls<1>(s);
         weigh(s, step);
-        waitForProducts<0>(out);
+        waitForMatmuls<0>(out);
         queries.keep(zero);
         ring.release(ring.last());
         pin(s); // until then p is in use
         packScores<T>(p, s);
         if (__any_sync(~0u, shrink[0] != 1.0f || shrink[1] != 1.0f)) {
-#pragma unroll
-          for (int n = 0; n < ValueWidth / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-              out[n][i] *= shrink[i / 2];
+          forEach(out, [&](float &x, int, int i) { x *= shrink[i / 2]; });
         }
         pin(out);
         values = sharedAddress(tiles + ring.stage * pair + size);
         ring.next();
       }
-      beginProducts();
-      addProduct<T, ValueWidth>(out, p, values);
-      commitProducts();
-      waitForProducts<0>(out);
+      beginMatmuls();
+      addMatmul<T, ValueWidth>(out, p, values);
+      commitMatmuls();
+      waitForMatmuls<0>(out);
       ring.release(ring.last());
     }
     ring.skip(block.steps() - own.skipped - own.steps);
@@ -252,11 +282,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
   Ring<Groups, Stages, false> ring(tiles + Stages * pair + 8);
   Items<Block::blocks, Heads, int64(2) * Keys * (Width + ValueWidth)> items(Batch);
   int group = threadIdx.x / 128;
-  if (threadIdx.x == 0) {
-    queryRing.init();
-    ring.init();
-  }
-  __syncthreads();
+  startRings(queryRing, ring);
 
   if (group == Groups) {
     cedeRegisters<Groups>();
@@ -274,15 +300,7 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
       }
       announcer.started(queryRing.full(0));
       queryRing.next();
-      const T *kAt = K::at(k, batch, 0, keyHead), *vAt = V::at(v, batch, 0, keyHead);
-      for (int key = block.begin; key < block.end; key += kTile) {
-        ring.awaitEmpty(announcer);
-        T *to = tiles + ring.stage * pair;
-        fetchRows<Width>(to, kAt + key * K::row, K::row, Keys - key);
-        fetchRows<ValueWidth>(to + size, vAt + key * V::row, V::row, Keys - key);
-        announcer.started(ring.full(ring.stage));
-        ring.next();
-      }
+      fetchKeys<Width, ValueWidth, Keys, K, V>(k, v, batch, keyHead, block, tiles, ring, announcer);
     }
     announcer.finish();
     return;
@@ -333,40 +351,25 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
       uint32 keyTile = sharedAddress(tiles + ring.stage * pair);
       float s[kTile / 8][4], g[kTile / 8][4];
       ring.awaitFull();
-      beginProducts();
+      beginMatmuls();
       scores<T, Width>(s, queries, keyTile);
-      commitProducts();
+      commitMatmuls();
       scores<T, ValueWidth>(g, gradients, keyTile + size * 2);
-      commitProducts();
-      waitForProducts<1>(s);
-#pragma unroll
-      for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          s[n][i] = exp2Approx(fmaf(s[n][i], factor, -rowLse[i / 2]));
+      commitMatmuls();
+      waitForMatmuls<1>(s);
+      forEach(s, [&](float &x, int, int i) { x = exp2Approx(fmaf(x, factor, -rowLse[i / 2])); });
       if (isPartial(mask, own.first, own.rows, key, kTile, Keys)) {
-#pragma unroll
-        for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            int query = own.first + row + lane / 4 + i / 2 * 8, at = key + n * 8 + lane % 4 * 2 + i % 2;
-            if (at >= Keys || !mask.sees(query, at))
-              s[n][i] = 0.0f;
-          }
+        hide<Keys>(s, mask, own.first, row, lane, key, 0.0f);
       }
-      waitForProducts<0>(g);
-#pragma unroll
-      for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          g[n][i] = s[n][i] * (g[n][i] - rowDelta[i / 2]) * scale;
+      waitForMatmuls<0>(g);
+      forEach(g, [&](float &x, int n, int i) { x = s[n][i] * (x - rowDelta[i / 2]) * scale; });
       uint32 p[kTile / 16][4];
       packScores<T>(p, g);
       pin(out);
-      beginProducts();
-      addProduct<T, Width>(out, p, keyTile);
-      commitProducts();
-      waitForProducts<0>(out);
+      beginMatmuls();
+      addMatmul<T, Width>(out, p, keyTile);
+      commitMatmuls();
+      waitForMatmuls<0>(out);
       queries.keep(zero);
       gradients.keep(zero);
       ring.release(ring.stage);
@@ -398,11 +401,7 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
   Ring<Groups, Stages, true> ring(statistics + 2 * Stages * kTile + 4);
   Items<blocks, KeyHeads, int64(2) * Queries * (Width + ValueWidth) * headsOfKey> items(Batch);
   int group = threadIdx.x / 128;
-  if (threadIdx.x == 0) {
-    keyRing.init();
-    ring.init();
-  }
-  __syncthreads();
+  startRings(keyRing, ring);
   // The queries of a block of keys, from its first to its last.
   auto rangeOf = [&](int block, int &begin) {
     int first = block * blockRows, last = min(first + blockRows, Keys) - 1;
@@ -477,52 +476,41 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
         const float *columns = statistics + ring.stage * 2 * kTile + lane % 4 * 2;
         float p[kTile / 8][4], g[kTile / 8][4];
         ring.awaitFull();
-        beginProducts();
+        beginMatmuls();
         if constexpr (inRegisters)
           scores<T, Width>(p, keys, qTile);
         else
           scores<T, Width>(p, sharedAddress(ownKeys), qTile);
-        commitProducts();
+        commitMatmuls();
         if constexpr (inRegisters)
           scores<T, ValueWidth>(g, values, gTile);
         else
           scores<T, ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
-        commitProducts();
-        waitForProducts<1>(p);
-#pragma unroll
-        for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i)
-            p[n][i] = exp2Approx(fmaf(p[n][i], factor, -columns[n * 8 + i % 2] * kLog2e));
+        commitMatmuls();
+        waitForMatmuls<1>(p);
+        forEach(p, [&](float &x, int n, int i) {
+          x = exp2Approx(fmaf(x, factor, -columns[n * 8 + i % 2] * kLog2e));
+        });
         if (query + kTile > Queries || rows < kTile ||
             isPartial(mask, query, min(kTile, Queries - query), first, kTile, Keys)) {
-#pragma unroll
-          for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              int at = query + n * 8 + lane % 4 * 2 + i % 2, key = row + lane / 4 + i / 2 * 8;
-              if (at >= Queries || key >= rows || !mask.sees(at, first + key))
-                p[n][i] = 0.0f;
-            }
+          hideTransposed<Queries>(p, mask, query, first, rows, row, lane);
         }
         uint32 packed[kTile / 16][4], packedG[kTile / 16][4];
         packScores<T>(packed, p);
-        waitForProducts<0>(g);
+        waitForMatmuls<0>(g);
         pin(dvOut);
-        beginProducts();
-        addProduct<T, ValueWidth>(dvOut, packed, gTile);
-        commitProducts();
-#pragma unroll
-        for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-          for (int i = 0; i < 4; ++i)
-            g[n][i] = p[n][i] * (g[n][i] - columns[kTile + n * 8 + i % 2]) * scale;
+        beginMatmuls();
+        addMatmul<T, ValueWidth>(dvOut, packed, gTile);
+        commitMatmuls();
+        forEach(g, [&](float &x, int n, int i) {
+          x = p[n][i] * (x - columns[kTile + n * 8 + i % 2]) * scale;
+        });
         packScores<T>(packedG, g);
         pin(dkOut);
-        beginProducts();
-        addProduct<T, Width>(dkOut, packedG, qTile);
-        commitProducts();
-        waitForProducts<0>(dkOut);
+        beginMatmuls();
+        addMatmul<T, Width>(dkOut, packedG, qTile);
+        commitMatmuls();
+        waitForMatmuls<0>(dkOut);
         pin(dvOut);
         if constexpr (inRegisters) {
           keys.keep(zero);

@@ -36,12 +36,12 @@ template <int Width> constexpr int kTileSize = (Width + kBlock - 1) / kBlock * k
 #define HYDRA_O56(how) HYDRA_O48(how), HYDRA_O8(how, 12)
 #define HYDRA_O64(how) HYDRA_O56(how), HYDRA_O8(how, 14)
 
-template <typename T, int N> struct Product;
+template <typename T, int N> struct Matmul;
 /// c[64 x N] (+)= a[64 x 16] b[16 x N]: a in registers or described, b described, and its sixteen the
 /// columns or the rows of a tile. `x0` ... number the operands after c. `set` has c as a result only:
 /// were it an operand too, the compiler would keep the numbers before for it.
-#define HYDRA_PRODUCT(T, N, LIST, OUTPUTS, x0, x1, x2, x3, x4)                                        \
-  template <> struct Product<T, N> {                                                               \
+#define HYDRA_MATMUL(T, N, LIST, OUTPUTS, x0, x1, x2, x3, x4)                                        \
+  template <> struct Matmul<T, N> {                                                               \
     static __device__ __forceinline__ void set(float (&c)[N / 8][4], const uint32 (&a)[4],         \
                                                uint64 columns) {                                   \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"                                      \
@@ -79,20 +79,20 @@ template <typename T, int N> struct Product;
     }                                                                                              \
   };
 #define HYDRA_OUTPUTS8(how) HYDRA_O8(how, 0)
-#define HYDRA_PRODUCTS(T)                                                                          \
-  HYDRA_PRODUCT(T, 16, HYDRA_L8, HYDRA_OUTPUTS8, 8, 9, 10, 11, 12)                                 \
-  HYDRA_PRODUCT(T, 32, HYDRA_L16, HYDRA_O16, 16, 17, 18, 19, 20)                                   \
-  HYDRA_PRODUCT(T, 48, HYDRA_L24, HYDRA_O24, 24, 25, 26, 27, 28)                                   \
-  HYDRA_PRODUCT(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36)                                   \
-  HYDRA_PRODUCT(T, 80, HYDRA_L40, HYDRA_O40, 40, 41, 42, 43, 44)                                   \
-  HYDRA_PRODUCT(T, 96, HYDRA_L48, HYDRA_O48, 48, 49, 50, 51, 52)                                   \
-  HYDRA_PRODUCT(T, 112, HYDRA_L56, HYDRA_O56, 56, 57, 58, 59, 60)                                  \
-  HYDRA_PRODUCT(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68)
-HYDRA_PRODUCTS(bf16)
-HYDRA_PRODUCTS(f16)
+#define HYDRA_MATMULS(T)                                                                          \
+  HYDRA_MATMUL(T, 16, HYDRA_L8, HYDRA_OUTPUTS8, 8, 9, 10, 11, 12)                                 \
+  HYDRA_MATMUL(T, 32, HYDRA_L16, HYDRA_O16, 16, 17, 18, 19, 20)                                   \
+  HYDRA_MATMUL(T, 48, HYDRA_L24, HYDRA_O24, 24, 25, 26, 27, 28)                                   \
+  HYDRA_MATMUL(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36)                                   \
+  HYDRA_MATMUL(T, 80, HYDRA_L40, HYDRA_O40, 40, 41, 42, 43, 44)                                   \
+  HYDRA_MATMUL(T, 96, HYDRA_L48, HYDRA_O48, 48, 49, 50, 51, 52)                                   \
+  HYDRA_MATMUL(T, 112, HYDRA_L56, HYDRA_O56, 56, 57, 58, 59, 60)                                  \
+  HYDRA_MATMUL(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68)
+HYDRA_MATMULS(bf16)
+HYDRA_MATMULS(f16)
 
-__device__ __forceinline__ void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void commitProducts() {
+__device__ __forceinline__ void beginMatmuls() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void commitMatmuls() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 /// The compiler must not move what touches these numbers across this point.
@@ -104,7 +104,7 @@ template <int N> __device__ __forceinline__ void pin(float (&c)[N][4]) {
       asm volatile("" : "+f"(c[n][i])::"memory");
 }
 /// Waits until at most `Pending` groups of matmuls run, of which none adds to `c`.
-template <int Pending, int N> __device__ __forceinline__ void waitForProducts(float (&c)[N][4]) {
+template <int Pending, int N> __device__ __forceinline__ void waitForMatmuls(float (&c)[N][4]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
   pin(c);
 }
@@ -144,18 +144,18 @@ template <int Width> struct Rows {
 /// c = rows tile^T, of T.
 template <typename T, int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], const Rows<Width> &rows, uint32 tile) {
-  Product<T, kTile>::set(c, rows.at[0], columnsSummed(tile, 0));
+  Matmul<T, kTile>::set(c, rows.at[0], columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<T, kTile>::add(c, rows.at[k], columnsSummed(tile, k));
+    Matmul<T, kTile>::add(c, rows.at[k], columnsSummed(tile, k));
 }
 /// The same with 64 rows in shared memory.
 template <typename T, int Width>
 __device__ __forceinline__ void scores(float (&c)[kTile / 8][4], uint32 rows, uint32 tile) {
-  Product<T, kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
+  Matmul<T, kTile>::set(c, columnsSummed(rows, 0), columnsSummed(tile, 0));
 #pragma unroll
   for (int k = 1; k < Width / 16; ++k)
-    Product<T, kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
+    Matmul<T, kTile>::add(c, columnsSummed(rows, k), columnsSummed(tile, k));
 }
 
 /// Scores in T as the first operand.
@@ -169,13 +169,21 @@ __device__ __forceinline__ void packScores(uint32 (&to)[kTile / 16][4], const fl
 }
 /// c += p tile.
 template <typename T, int Width>
-__device__ __forceinline__ void addProduct(float (&c)[Width / 8][4], const uint32 (&p)[kTile / 16][4],
+__device__ __forceinline__ void addMatmul(float (&c)[Width / 8][4], const uint32 (&p)[kTile / 16][4],
                                            uint32 tile) {
 #pragma unroll
   for (int k = 0; k < kTile / 16; ++k)
-    Product<T, Width>::addRows(c, p[k], rowsSummed(tile, k));
+    Matmul<T, Width>::addRows(c, p[k], rowsSummed(tile, k));
 }
 
+/// f(x, n, i) for the numbers x = c[n][i] of a thread's part of a tile or of sums.
+template <int N, typename F> __device__ __forceinline__ void forEach(float (&c)[N][4], F f) {
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      f(c[n][i], n, i);
+}
 template <int N> __device__ __forceinline__ void clear(float (&c)[N][4]) {
 #pragma unroll
   for (int n = 0; n < N; ++n)
@@ -206,7 +214,7 @@ __device__ __forceinline__ void waitFor(uint32 barrier, int phase) {
     ;
 }
 /// Makes what this thread sees in shared memory visible to matmuls.
-__device__ __forceinline__ void shareWithProducts() {
+__device__ __forceinline__ void shareWithMatmuls() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
@@ -249,14 +257,14 @@ struct Announcer {
     commitCopies();
     if (pending) {
       waitForCopies<1>();
-      shareWithProducts();
+      shareWithMatmuls();
       arrive(pending);
     }
     pending = barrier;
   }
   __device__ __forceinline__ void finish() {
     waitForCopies<0>();
-    shareWithProducts();
+    shareWithMatmuls();
     if (pending)
       arrive(pending);
     pending = 0;
