@@ -11,7 +11,7 @@ namespace hydra {
 /// Where `--compile-to` stops.
 enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
 
-/// What is made again for the backward pass: see `hydra-recompute`.
+/// What is recomputed for the backward pass: see `hydra-recompute`.
 enum class Recomputation { None, Light, Rowwise };
 inline constexpr llvm::StringLiteral kRecomputePass = "hydra-recompute";
 

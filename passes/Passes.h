@@ -25,7 +25,7 @@ ModelOp findBoundModel(mlir::ModuleOp module);
 llvm::FailureOr<llvm::SmallVector<EntryOp>> findPrograms(ModelOp model,
                                                          llvm::ArrayRef<std::string> names);
 
-/// Erases operations whose results nobody uses, from the last to the first.
+/// Erases operations whose results have no uses, from the last to the first.
 void eraseDead(mlir::Block &block);
 
 /// An entry in front of a loop's body, still without operations, that takes what the body takes;

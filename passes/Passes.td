@@ -338,7 +338,7 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     Behind this pass its result is a state that every program reads, and that the programs which update
     the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
     that only read (evaluation, generation) compute no casts at all. The state is no part of
-    checkpoints; who writes a parameter from outside writes it too. Not with rowwise recomputation, which
+    checkpoints; what writes a parameter from outside writes it too. Not with rowwise recomputation, which
     is to save memory. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "parameters that are kept rounded too">];
@@ -354,7 +354,7 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
     at CS336 xl a third of all activations, for one more pass over memory each.
 
     With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is recomputed from
-    the layer's input, just before it is needed; what nobody needs is not replayed. Takes the marks
+    the layer's input, just before it is needed; what nothing needs is not replayed. Takes the marks
     that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact on CPUs*.
   }];
   let options = [
@@ -425,7 +425,7 @@ def SkipRows : Pass<"hydra-skip-rows", "::mlir::ModuleOp"> {
   let description = [{
     What reads rows that `hydra.compact` has gathered works on static capacity, of which the
     rest is zeros. This pass finds matmuls and row-wise groups behind `hydra.take_rows` of whose
-    results nobody looks at that rest (the way back names the active rows; sums over rows
+    results nothing reads that rest (the way back names the active rows; sums over rows
     leave out zeros), moves them side by side and marks them; hydra-to-plan makes a switch over the
     number of rows of each run, in eighths of the capacity, decided on the device. A recursion that a
     third of the tokens take costs three eighths of its matmuls. Without it (`--routing=masked`) the
@@ -440,7 +440,7 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
   let description = [{
     Replaces the model by a `plan.module`: a persistent buffer for every parameter and state,
     transient ones for other values, a program per entry. Operations lower themselves through the
-    plan-lowering interface of the target. An operation writes its result directly into the bytes
+    plan-lowering interface. An operation writes its result directly into the bytes
     of the variable it updates, of the concatenation it is a part of, or of an operand that dies
     there, where that is proven to change nothing that is still read. Equal groups share a kernel.
     *Exact.*

@@ -44,7 +44,7 @@ struct Form {
     return all;
   }
   int64_t products(int64_t overWidth, int64_t overValueWidth) const {
-    // As doubles: the products of a plan that nobody can run are no integers.
+    // As doubles: the counts of a plan too large to run are no integers.
     const double most = static_cast<double>(int64_t{1} << 62);
     return static_cast<int64_t>(
         std::min(most, static_cast<double>(batch * heads) * pairs() * 2.0 *

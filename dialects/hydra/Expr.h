@@ -35,7 +35,7 @@ evaluate(mlir::Attribute expr, const Environment &environment,
 /// Calls `visit` with every symbol name in the expression, option names of choices included.
 void forEachSymbol(mlir::Attribute expr, llvm::function_ref<void(llvm::StringRef)> visit);
 
-/// The expression, or list of them, with what `value` gives in place of symbols; null keeps one.
+/// The expression, or list of them, with what `value` gives instead of symbols; null keeps one.
 mlir::Attribute substitute(mlir::Attribute expr,
                            llvm::function_ref<mlir::Attribute(llvm::StringRef)> value);
 

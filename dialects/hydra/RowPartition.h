@@ -1,4 +1,4 @@
-// How the rows of a group are cut into grains: by its shape alone, so that bits never depend on who
+// How the rows of a group are cut into grains: by its shape alone, so that bits never depend on what
 // runs it.
 #pragma once
 

@@ -62,8 +62,8 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
 def PlanLoweringOpInterface : OpInterface<"PlanLoweringOpInterface"> {
   let cppNamespace = "::hydra::plan";
   let description = [{
-    Turns an operation on values into steps on buffers. Implemented outside the dialect, per target,
-    as external models (compiler/lowering).
+    Turns an operation on values into steps on buffers, the same for every target. Implemented outside
+    the dialect, as external models (compiler/lowering).
   }];
   let methods = [
     InterfaceMethod<"Writes the steps of this operation.", "::llvm::LogicalResult", "lowerToPlan",

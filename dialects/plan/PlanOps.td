@@ -20,7 +20,7 @@ def Plan_Dialect : Dialect {
     A buffer is a memref value: `plan.buffer` owns bytes of a segment, `plan.view` names some of
     them under other strides. Steps read and write buffers. The blocks of one list (a program, a
     loop body, a case) are ordered by their streams and events alone; their order in the text is one
-    valid serial order. runtime/plan/plan.fbs is the file form of the same things, word for word.
+    valid serial order. runtime/plan/plan.fbs is the file form of the same things.
   }];
   let dependentDialects = ["::hydra::HydraDialect"];
   let useDefaultAttributePrinterParser = 1;

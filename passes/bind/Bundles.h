@@ -19,7 +19,7 @@ llvm::LogicalResult checkSameFields(mlir::Operation *op, mlir::Value like, mlir:
 /// Reports an operand that is a bundle, for an operation that takes values only.
 llvm::LogicalResult checkNone(mlir::Operation *op);
 
-/// Puts the field in place of a `hydra.field`, or reports that there is none.
+/// Replaces a `hydra.field` by the field, or reports that there is none.
 llvm::LogicalResult take(FieldOp field);
 
 /// The loop goes over and carries what bundles among its operands hold.

@@ -117,7 +117,7 @@ static void substituteParameters(Region &body, const llvm::StringMap<Attribute> 
 
 //===-- Writing out -------------------------------------------------------------------------===//
 
-/// Puts the operations of a block in place of an operation, whose results they yield.
+/// Replaces an operation by the operations of a block, which yield its results.
 static void writeInstead(Operation *op, Block &body) {
   Operation *yield = body.getTerminator();
   op->replaceAllUsesWith(yield->getOperands());

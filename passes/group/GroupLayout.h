@@ -37,7 +37,7 @@ public:
 
   /// Results of members that something outside uses.
   llvm::SmallVector<mlir::Value> liveResults() const;
-  /// Writes the group in place of its last member and erases the members.
+  /// Writes the group where its last member stands and erases the members.
   FusedOp build() const;
 
 private:

@@ -1,4 +1,4 @@
-// hydra-recompute: values that are cheap to make again are not kept for the backward pass.
+// hydra-recompute: values that are cheap to recompute are not kept for the backward pass.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 /// Operations between two uses of a value from which on it is said to wait.
 constexpr int64_t kWait = 24;
-/// Operations behind one another that are made again for one value: a gated activation with its
+/// Operations behind one another that are recomputed for one value: a gated activation with its
 /// casts.
 constexpr int kDepth = 4;
 
@@ -132,7 +132,7 @@ private:
     }
   }
 
-  /// Makes the value again for its uses behind the longest wait.
+  /// Recomputes the value for its uses behind the longest wait.
   void recompute(Operation *op) {
     SmallVector<Use> uses;
     collectUses(op->getResult(0), {}, uses);

@@ -55,7 +55,7 @@ private:
   }
 
   void place(ArrayRef<Operation *> group, const Updates &updates) {
-    // Behind what it reads, and behind who still reads the old value.
+    // Behind what it reads, and behind what still reads the old value.
     Operation *last = nullptr;
     auto after = [&](Operation *op) {
       if (!llvm::is_contained(group, op) && (!last || last->isBeforeInBlock(op)))

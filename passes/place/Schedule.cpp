@@ -116,7 +116,7 @@ private:
   static std::vector<Operation *> eagerOrder(EntryOp entry, ArrayRef<Operation *> given) {
     Liveness liveness(entry);
     auto updates = findUpdates(entry);
-    DenseMap<Operation *, SmallVector<Operation *>> waiting; // updates, by who reads the old value
+    DenseMap<Operation *, SmallVector<Operation *>> waiting; // updates, by what reads the old value
     DenseMap<Operation *, unsigned> number, missing;
     for (auto [i, op] : llvm::enumerate(given)) {
       number[op] = i;

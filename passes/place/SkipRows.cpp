@@ -111,7 +111,7 @@ private:
     return zero && zero.givesZero([&](unsigned i) { return isEmpty(op->getOperand(i)); });
   }
 
-  /// Whether nobody looks at rows of its results behind the last active one.
+  /// Whether nothing reads rows of its results behind the last active one.
   bool mayStop(Operation *op) {
     return llvm::all_of(op->getResults(), [&](Value v) {
       bool sums = llvm::any_of(op->getOpOperands(),

@@ -1,4 +1,4 @@
-// New values of variables, and who must have read the old ones before.
+// New values of variables, and what must have read the old ones before.
 #include "passes/place/Updates.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// New values of variables, and who must have read the old ones before.
+// New values of variables, and what must have read the old ones before.
 #pragma once
 
 #include "dialects/hydra/Hydra.h"

@@ -48,7 +48,7 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
     auto isNameFree = [&](ParamOp param, Type element) {
       return known(param, element) || !model.lookupSymbol(nameOf(param, element));
     };
-    // Reading, then writing: who only writes has to know all that is read.
+    // Reading, then writing: what only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
         SmallVector<ParamOp> parameters = parametersOf(cast);

@@ -183,7 +183,7 @@ private:
     twins[wide] = {low, /*exact=*/true};
   }
 
-  /// Moves the narrow form of exact values, so that nobody moves the f32 one.
+  /// Moves the narrow form of exact values, so that the f32 one need not move.
   LogicalResult moveTwins(Operation *op) {
     if (!allExact(op))
       return success();

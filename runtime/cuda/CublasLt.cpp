@@ -93,7 +93,7 @@ struct Operand {
       leading = inner;
     if (leading < inner)
       fail(
-          "a product of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
+          "a matmul of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
           rows, columns, m.rowStride, m.columnStride);
     transposed = !rowMajor;
     lt().check(lt().cublasLtMatrixLayoutCreate(&layout, dataType(m.dtype),
@@ -168,7 +168,7 @@ struct CudaMatmul::Impl {
       : library(library), spec(given), alignment(base) {
     if (spec.c.columnStride != 1 && spec.n > 1) {
       if (spec.c.rowStride != 1 || spec.hasBias)
-        fail("a product whose result has strides [{}, {}] has no CUDA form", spec.c.rowStride,
+        fail("a matmul whose result has strides [{}, {}] has no CUDA form", spec.c.rowStride,
              spec.c.columnStride);
       for (MatmulOperand *m : {&spec.a, &spec.b, &spec.c})
         std::swap(m->rowStride, m->columnStride);
@@ -245,7 +245,7 @@ struct CudaMatmul::Impl {
     if (!spec.gelu)
       return spec.hasBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     if (swapped || calls.size() > 1)
-      fail("a product with gelu of several matrices has no CUDA form");
+      fail("a batched matmul with gelu has no CUDA form");
     if (spec.savesSums)
       return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
@@ -283,7 +283,7 @@ struct CudaMatmul::Impl {
         c->layout, preference, static_cast<int>(guesses.size()), guesses.data(), &found);
     lt().cublasLtMatmulPreferenceDestroy(preference);
     if (status == CUBLAS_STATUS_SUCCESS && found > 0 && found <= algorithm)
-      fail("cuBLASLt has {} algorithms for this product; the plan asks for number {}", found,
+      fail("cuBLASLt has {} algorithms for this matmul; the plan asks for number {}", found,
            algorithm);
     chosen = guesses.back();
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)

@@ -279,7 +279,7 @@ void describeForward(Graph &g, const CudnnAttentionSpec &s, bool saves) {
   const Tensor &powers =
       g.pointwise(CUDNN_POINTWISE_EXP, g.pointwise(CUDNN_POINTWISE_SUB, scores, maximum));
   const Tensor &sum = g.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, g.between(perRow));
-  // The library knows the graph by this result, also where nobody reads it.
+  // The library knows the graph by this result, also where nothing reads it.
   const Tensor &lse =
       saves ? g.inMemory(perRow, Graph::dense(perRow), CUDNN_DATA_FLOAT) : g.between(perRow);
   g.pointwise(CUDNN_POINTWISE_ADD, maximum, &g.pointwise(CUDNN_POINTWISE_LOG, sum), lse);

@@ -16,7 +16,7 @@
 namespace hydra::runtime::cuda {
 
 /// Matmul is cuBLASLt's, AllGather and AllToAll are NCCL's; Attention and AttentionGrad are cuDNN's,
-/// which stand in for launches of own kernels (Alternative in plan.fbs), as Nothing does.
+/// which replace launches of own kernels (Alternative in plan.fbs), as Nothing does.
 class DeviceLibrary {
 public:
   /// The function that a step calls on arguments at these addresses; equal calls are the same

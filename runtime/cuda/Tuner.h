@@ -46,7 +46,7 @@ private:
     int steps = 0;
   };
   Tuned tuneMatmul(const Node &node);
-  /// Of the launches from `first` on that one call can stand in for.
+  /// Of the launches from `first` on that one call can replace.
   Tuned tuneLaunches(std::span<const Node> launches);
   bool repeats(const DeviceCall &call, const Node &node, CUdeviceptr scratch);
 

@@ -37,7 +37,7 @@ void readWindow(const TokenFiles &files, const Windows &windows, uint64_t index,
                 BatchRows &batch);
 
 /// Element `index` of a permutation of [0, count) that seed and epoch choose. Needs no memory: a
-/// Feistel network over the next power of four, walked until it hits the range.
+/// Feistel network over the next power of four, iterated until it hits the range.
 uint64_t shuffled(uint64_t index, uint64_t count, uint64_t seed, uint64_t epoch);
 
 struct LoaderOptions {

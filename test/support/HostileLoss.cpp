@@ -65,7 +65,7 @@ Value Writer::loss() {
   int64_t terms = random.pick<int64_t>({1, 1, 2, 3, 4, 6});
   while (terms-- > 0) {
     const std::vector<Value> &from = leaves.empty() || random.chance(0.15) ? all : leaves;
-    // The last value mostly takes part, so that something does that was computed.
+    // The last value mostly counts, so that something does that was computed.
     const size_t i = !loss && random.chance(0.7)
                          ? from.size() - 1
                          : static_cast<size_t>(random.below(static_cast<int64_t>(from.size())));

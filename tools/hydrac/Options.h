@@ -74,7 +74,7 @@ struct HydracOptions {
   cl::opt<std::string> recompute{
       "recompute", cl::value_desc("none|light|rowwise|[rowwise,]every=N"), cl::cat(category),
       cl::init("light"),
-      cl::desc("what the backward pass makes again instead of keeping it: nothing; rotary "
+      cl::desc("what the backward pass recomputes instead of keeping it: nothing; rotary "
                "positions; also norms and gated activations, for some more traffic; all of each "
                "N-th layer, for its forward pass once more, in the others rotary positions or as "
                "rowwise does (default: light)")};

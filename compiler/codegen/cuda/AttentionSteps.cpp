@@ -168,7 +168,7 @@ private:
   }
 
   static constexpr int64_t kPlainRows = 8;
-  /// Rows that the backward kernels walk over at a time. 32 need half the registers, but measured
+  /// Rows that the backward kernels read at a time. 32 need half the registers, but measured
   /// no faster: (4, 12, 1024, 64) took 98 + 71 us instead of 91 + 64.
   static constexpr int64_t kBackwardTile = 64;
 
@@ -216,7 +216,7 @@ private:
     return llvm::formatv("{0}, {1}, {2}", groups, stages, a.batch).str();
   }
 
-  /// Marks the last launch as one that a library's function of the same arguments can stand in for
+  /// Marks the last launch as one that a library's function of the same arguments can replace
   /// (see Alternative in runtime/plan/plan.fbs): whole sequences with a dense mask or none.
   template <typename Op> void offer(Op op, const Attention &a, plan::LibraryFunction function) {
     if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 ||

@@ -184,7 +184,7 @@ void RowKernelEmitter::emitRows() {
       row = b.CreateAdd(b.CreateMul(block, b.getInt32(teams)),
                         b.CreateUDiv(thread, b.getInt32(team)));
     if (s.rows % teams != 0 && team < kWarp) {
-      // All lanes take part in reductions; those behind the last row store nothing.
+      // All lanes run reductions; those behind the last row store nothing.
       rowValid = b.CreateICmpULT(row, b.getInt32(s.rows));
       row = b.CreateSelect(rowValid, row, b.getInt32(0));
     }

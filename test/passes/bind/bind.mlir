@@ -11,7 +11,7 @@
 // Arguments and values get static types; ids are bounded by the table they index.
 // CHECK: hydra.entry @loss(%tokens: tensor<2x5xi32>) ids(7)
 // CHECK: hydra.embedding {{.*}} : tensor<2x5xi32>, tensor<7x8xf32>
-// A definition stands in place of its call, and a broadcast becomes explicit.
+// The body of a definition replaces its call, and a broadcast becomes explicit.
 // CHECK: hydra.broadcast {{.*}} shape = [2, 5, 8] : tensor<8xf32>
 // CHECK: hydra.mul {{.*}} : tensor<2x5x8xf32>, tensor<2x5x8xf32>
 // The branch that is not taken is gone.

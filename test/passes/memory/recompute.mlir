@@ -2,7 +2,7 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-recompute=rowwise | FileCheck %s --check-prefix=ROW
 
 // Rotated queries and keys are used by attention, and again long after by its derivative. What they are
-// made of is there anyway, beside the values: they are made again. The norm is kept, unless asked.
+// made of is there anyway, beside the values: they are recomputed. The norm is kept, unless asked.
 // CHECK-LABEL: hydra.entry @loss
 // CHECK: %[[N:.*]], %{{.*}} = hydra.rms_norm %x
 // CHECK: %[[Q:.*]] = hydra.rope
@@ -74,7 +74,7 @@ hydra.model @m version 1 {
 
 // -----
 
-// With a mark at each layer, every second one is made again from its mark: the matmul and the activation
+// With a mark at each layer, every second one is recomputed from its mark: the matmul and the activation
 // that its derivative needs, not the matmul behind them. The other layer is kept.
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers=boundaries --canonicalize --cse --hydra-differentiate --hydra-recompute=every=2 | FileCheck %s --check-prefix=EVERY
 // EVERY-LABEL: hydra.entry @loss

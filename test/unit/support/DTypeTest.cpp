@@ -28,7 +28,7 @@ constexpr Format kBF16 = {bf16FromDouble, bf16ToFloat, 0x7f80};
 constexpr Format kF16 = {f16FromDouble, f16ToFloat, 0x7c00};
 
 /// Nearest pattern by search among the ordered non-negative values, ties to the even pattern.
-/// Infinity takes part as the number that would follow the largest finite one.
+/// Infinity counts as the number that would follow the largest finite one.
 uint16_t nearestBySearch(const Format &format, double value) {
   const double magnitude = std::abs(value);
   auto valueOf = [&](uint32_t bits) -> double {
