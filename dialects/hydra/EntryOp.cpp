@@ -166,7 +166,7 @@ static LogicalResult verifyWalk(EntryOp entry) {
     return entry.emitOpError("is the body of a loop, but not bound");
   constexpr int64_t kMostIterations = int64_t{1} << 30;
   if (walk.getCount() < 1 || walk.getCount() > kMostIterations || walk.getCarried() < 0)
-    return entry.emitOpError() << "walks " << walk.getCount() << " times and carries "
+    return entry.emitOpError() << "iterates " << walk.getCount() << " times and carries "
                                << walk.getCarried() << " values";
   if (over + walk.getCarried() > entry.getBody().getNumArguments() ||
       stacked + walk.getCarried() != end.getOutputs().size() || !end.getUpdated().empty())

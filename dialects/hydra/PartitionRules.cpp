@@ -166,7 +166,7 @@ struct TopKs : RuleOf<TopKs, TopKOp> {
   }
 };
 
-/// Every rank brings its own rows together; their numbers mean something to `hydra.take_rows`
+/// Every rank gathers its own rows; their numbers mean something to `hydra.take_rows`
 /// alone.
 struct Compacts : RuleOf<Compacts, CompactOp> {
   void partition(Operation *op, int64_t, Spreads in, Spreads out) const {

@@ -30,7 +30,7 @@ hydra.model @m version 1 bound {symbols = {}} {
 // -----
 
 hydra.model @m version 1 bound {symbols = {}} {
-  // expected-error @+1 {{'hydra.entry' op walks 0 times and carries 0 values}}
+  // expected-error @+1 {{'hydra.entry' op iterates 0 times and carries 0 values}}
   hydra.entry @body(%x: tensor<1x3xf32>) walk <0 over [0] stacked [0]> {
     hydra.return joined0 = %x : tensor<1x3xf32>
   }

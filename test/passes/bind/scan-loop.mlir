@@ -20,7 +20,7 @@ hydra.model @m version 1 {
   // CHECK: hydra.loop @scan_0(
   // CHECK: hydra.loop @scan_1_1
 
-  // The derivative walks back: over the sequence, what was carried into every chunk, and the gradient of
+  // The derivative iterates backwards: over the sequence, what was carried into every chunk, and the gradient of
   // the joined result; it carries the gradient of what is carried and the sum of that of the parameter.
   // GRAD: hydra.entry @scan_0_backward_0({{.*}}) walk <10 over[0, 0, 0] carried 2 stacked[0] reverse true>
   // GRAD: hydra.entry @scan_0_saving_0({{.*}}) walk <10 over[0] carried 1 stacked[0, 0]>

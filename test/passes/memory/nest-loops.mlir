@@ -2,7 +2,7 @@
 // RUN: hydra-opt %s --hydra-nest-loops="programs=e chunks=4" --hydra-differentiate="programs=e" | FileCheck %s --check-prefix=GRAD
 
 // 12 iterations become 3 times 4; of 7 nobody knows parts. The backward pass keeps what the outer loop
-// carries, and walks through the inner one again.
+// carries, and runs the inner one again.
 hydra.model @m version 1 bound {symbols = {}} {
   hydra.param @w [3] init = normal(1.0)
   // CHECK: hydra.entry @body_part_0({{.*}}) walk <4 over[0] carried 1>
