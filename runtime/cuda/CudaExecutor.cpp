@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 #include <nvtx3/nvToolsExt.h>
 #include <set>
 
