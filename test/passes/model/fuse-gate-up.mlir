@@ -59,3 +59,22 @@ hydra.model @m version 1 {
     hydra.return y = %y, w = %w
   }
 }
+
+// -----
+
+// An activation is any function of its operand alone, here the gate of a recurrence.
+// CHECK-LABEL: hydra.entry @tanh
+// CHECK: hydra.concat %a, %b axis = 0
+hydra.model @m version 1 {
+  hydra.param @a [6, 4] init = ones
+  hydra.param @b [6, 4] init = ones
+  hydra.entry @tanh(%x: [3, 4] f32) {
+    %a = hydra.use @a
+    %b = hydra.use @b
+    %g = hydra.linear %x, %a
+    %u = hydra.linear %x, %b
+    %t = hydra.tanh %u
+    %y = hydra.mul %g, %t
+    hydra.return y = %y
+  }
+}

@@ -83,3 +83,35 @@ hydra.model @m version 1 {
     hydra.return o = %o, values = %v0
   }
 }
+
+// -----
+
+// Through whatever works on a value row by row, with parameters alone beside it: here a norm of heads with a weight, and
+// a function of values. Queries to which something else is added are left out.
+// CHECK-LABEL: hydra.entry @through
+// CHECK: hydra.linear %x, %wq
+// CHECK: hydra.concat %wk, %wv axis = 0
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones
+  hydra.param @wv [8, 8] init = ones
+  hydra.param @norm [4] init = ones
+  hydra.entry @through(%x: [1, 5, 8] f32, %added: [1, 5, 8] f32) {
+    %wq = hydra.use @wq
+    %wk = hydra.use @wk
+    %wv = hydra.use @wv
+    %norm = hydra.use @norm
+    %q0 = hydra.linear %x, %wq
+    %k0 = hydra.linear %x, %wk
+    %v0 = hydra.linear %x, %wv
+    %q1 = hydra.add %q0, %added
+    %v1 = hydra.tanh %v0
+    %q = hydra.reshape %q1 shape = [1, 5, 2, 4]
+    %k1 = hydra.reshape %k0 shape = [1, 5, 2, 4]
+    %v = hydra.reshape %v1 shape = [1, 5, 2, 4]
+    %k = hydra.rms_norm %k1, %norm eps = 1.0e-5
+    %o = hydra.attention %q, %k, %v scale = 0.5
+    hydra.return o = %o
+  }
+}
