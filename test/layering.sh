@@ -40,7 +40,11 @@ check runtime/support '^runtime/support/'                                "$compi
 check dialects        '^(dialects|runtime/support)/'                     ''
 check passes          '^(passes|dialects)/'                              ''
 check runtime/calls   '^runtime/(calls|plan|support)/'                   ''
-check runtime/cuda    '^runtime/(cuda|calls|plan|ranks|report|run|support)/'   ''
+check runtime/ranks   '^runtime/(ranks|support)/'                        "$compiler_libraries"
+# What connects ranks is known behind runtime/ranks alone.
+check runtime/run     '^runtime/((run|data|plan|report|support)/|ranks/Ranks\.h$)'   '^(asio|gloo)[/.]'
+check runtime/cpu     '^runtime/((cpu|calls|plan|report|run|support)/|ranks/Communicator\.h$)' '^(asio|gloo)[/.]'
+check runtime/cuda    '^runtime/((cuda|calls|plan|report|run|support)/|ranks/(Channel|Ranks|World)\.h$)'   '^(asio|gloo)[/.]'
 check compiler        '^((compiler|passes|dialects|runtime/(calls|support))/|runtime/plan/[^/]*_generated\.h$)' ''
 check frontend        '^(frontend|dialects|runtime/support)/'            ''
 check tools           '^(tools|compiler|passes|dialects|frontend|runtime)/' ''

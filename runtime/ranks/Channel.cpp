@@ -56,9 +56,7 @@ std::string processorSet() {
   return text;
 }
 
-double seconds(Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 std::string waitText(const Channel::Wait &wait) {
   if (!wait.what)
@@ -73,9 +71,9 @@ std::string waitText(const Channel::Wait &wait) {
 class Channel::State {
 public:
   State(const World &world, std::chrono::milliseconds limit)
-      : world(world), limit(limit), own{kVersion, world.rank, world.size, hostName(), ::getpid(),
-                                        processorSet()},
-        acceptor(io), timer(io), connections(world.size) {}
+      : world(world), limit(limit),
+        own{kVersion, world.rank, world.size, hostName(), ::getpid(), processorSet()}, acceptor(io),
+        timer(io), connections(world.size) {}
   ~State() {
     io.stop();
     if (thread.joinable())
@@ -114,7 +112,7 @@ public:
   bool seen = false, welcomed = false, goodbye = false, ended = false, lineTaken = false;
   std::string line; // why the run has ended, if this rank says so
   std::string localAddress;
-  uint32_t sharers = 1;
+  uint32_t neighbours = 1, sharers = 1;
   std::deque<Vote> decisions;
   std::deque<Hub::Pieces> gathered;
   uint64_t taken = 0;
@@ -147,7 +145,7 @@ private:
 
   // Of the thread.
   std::string rankZero = "rank 0";
-  bool speaks = false; // if rank 0 cannot
+  bool speaks = world.rank == 1; // if rank 0 cannot
   std::optional<Clock::time_point> lost;
   Clock::time_point heard = Clock::now(), beaten{}, ticked = Clock::now();
   std::optional<Clock::time_point> deadline; // of this process
@@ -171,6 +169,8 @@ void Channel::State::begin() {
   if (welcomed)
     return;
   lineTaken = true;
+  lock.unlock();
+  flush(); // the others learn it before the connections close
   if (line.empty())
     throw RunEnded();
   throw support::Error(line);
@@ -228,7 +228,8 @@ void Channel::State::accept() {
             receive(from.lock(), message);
           },
           [this, from = connection.get()] {
-            const auto place = std::ranges::find(connections, from, &std::shared_ptr<Connection>::get);
+            const auto place =
+                std::ranges::find(connections, from, &std::shared_ptr<Connection>::get);
             if (place != connections.end())
               hub->lose(static_cast<uint32_t>(place - connections.begin()), Clock::now());
           });
@@ -329,6 +330,7 @@ void Channel::State::deliver(const Message &message) {
     seen = true;
     break;
   case MessageType::welcome:
+    neighbours = static_cast<uint32_t>(reader.number());
     sharers = static_cast<uint32_t>(reader.number());
     speaks = reader.number() != 0;
     rankZero = reader.text();
@@ -445,14 +447,12 @@ void Channel::State::watchRankZero(Clock::time_point now) {
     const std::string when = step < 0 ? "" : fmt::format(" after step {}", step);
     // Rank 0 is a little earlier to see that others are silent.
     if (lost && now - *lost > afterLoss)
-      problem =
-          fmt::format("{} died{}: its connection broke off{}", rankZero, when, resume);
+      problem = fmt::format("{} died{}: its connection broke off{}", rankZero, when, resume);
     else if (!lost && now - heard > limit + limit / 4)
-      problem = fmt::format("{} has not answered for {:g} s{}{}", rankZero, seconds(limit),
-                            wait.what ? fmt::format("; rank {} waits in {}", world.rank,
-                                                    waitText(wait))
-                                      : "",
-                            resume);
+      problem = fmt::format(
+          "{} has not answered for {:g} s{}{}", rankZero, seconds(limit),
+          wait.what ? fmt::format("; rank {} waits in {}", world.rank, waitText(wait)) : "",
+          resume);
     if (problem.empty())
       return;
   }
@@ -581,6 +581,11 @@ uint32_t Channel::sharers() const {
   return state->sharers;
 }
 
+uint32_t Channel::neighbours() const {
+  const std::lock_guard lock(state->mutex);
+  return state->neighbours;
+}
+
 void Channel::waitIn(const Wait &wait) {
   const std::lock_guard lock(state->mutex);
   state->wait = wait;
@@ -614,7 +619,8 @@ std::string Channel::end(const std::exception &error) {
       const std::string line = error.what();
       state->onThread([this, line] { state->conclude(line); });
     } else {
-      state->toHub(MessageWriter(MessageType::failed).number(follows ? 1 : 0).text(error.what()).done());
+      state->toHub(
+          MessageWriter(MessageType::failed).number(follows ? 1 : 0).text(error.what()).done());
     }
     state->awaitEnd();
   }

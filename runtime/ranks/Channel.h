@@ -52,7 +52,9 @@ public:
   void setLimit(std::chrono::milliseconds limit);
   /// The number of the address by which this machine reaches rank 0, or is reached.
   std::string localAddress() const;
-  /// Ranks on this machine that use the same processors, this one included.
+  /// Ranks on this machine, this one included.
+  uint32_t neighbours() const;
+  /// Those of them that may use the same processors.
   uint32_t sharers() const;
 
   /// What this rank waits in from now on, for messages and to notice that nobody gets on; empty: it

@@ -50,8 +50,7 @@ std::string hydra::runtime::describe(const Introduction &rank) {
   return fmt::format("rank {} (host {}, pid {})", rank.rank, shown(rank.host), rank.pid);
 }
 
-Hub::Hub(const Introduction &own, Clock::duration limit, Clock::time_point now,
-         Callbacks callbacks)
+Hub::Hub(const Introduction &own, Clock::duration limit, Clock::time_point now, Callbacks callbacks)
     : callbacks(std::move(callbacks)), limit(limit), peers(own.size), begun(now), ticked(now),
       missing(own.size - 1) {
   peers[0].who = own;
@@ -80,8 +79,7 @@ bool Hub::arrive(const Introduction &rank) {
   if (rank.version != own.version)
     return refuse(fmt::format("{} runs version {} of hydra-run's messages and plans, rank 0 (host "
                               "{}, pid {}) version {}; use the same hydra-run everywhere",
-                              describe(rank), rank.version, shown(own.host), own.pid,
-                              own.version));
+                              describe(rank), rank.version, shown(own.host), own.pid, own.version));
   if (rank.size != own.size)
     return refuse(fmt::format("{} counts {} ranks, {} counts {}; start all of them with the same "
                               "number",
@@ -106,14 +104,17 @@ void Hub::welcome() {
     peer.heard = Clock::now();
   for (uint32_t rank = 0; rank < peers.size(); ++rank) {
     const Introduction &who = *peers[rank].who;
+    const auto neighbours = std::ranges::count_if(
+        peers, [&](const Peer &other) { return other.who->host == who.host; });
     const auto sharers = std::ranges::count_if(peers, [&](const Peer &other) {
       return other.who->host == who.host && other.who->processors == who.processors;
     });
     // If rank 0 dies, rank 1 says so, and on machines without it their first rank.
-    const bool speaks = rank == 1 || std::none_of(peers.begin(), peers.begin() + rank, [&](auto &other) {
-      return other.who->host == who.host;
-    });
+    const bool speaks =
+        rank == 1 || std::none_of(peers.begin(), peers.begin() + rank,
+                                  [&](auto &other) { return other.who->host == who.host; });
     callbacks.send(rank, MessageWriter(MessageType::welcome)
+                             .number(neighbours)
                              .number(sharers)
                              .number(speaks ? 1 : 0)
                              .text(describe(*peers[0].who))
@@ -221,10 +222,8 @@ void Hub::decide() {
     }
     // Then rank 0 will say so itself, after it has saved.
     leaving = leaving || !decision.error.empty();
-    broadcast(MessageWriter(MessageType::decision)
-                  .number(decision.signal)
-                  .text(decision.error)
-                  .done());
+    broadcast(
+        MessageWriter(MessageType::decision).number(decision.signal).text(decision.error).done());
   }
 }
 

@@ -62,16 +62,14 @@ public:
   void leave() { leaving = true; }
   /// To be called several times a second: problems wait a little for what may have caused them.
   void tick(Clock::time_point now);
-  /// Whether every rank has said goodbye.
-  bool finished() const { return goodbyes == peers.size(); }
 
 private:
   struct Peer {
     std::optional<Introduction> who;
     Clock::time_point heard{};
-    int64_t step = -1;     // -1: it has not said
-    std::string activity;  // what it waits in; empty: it works
-    double waiting = 0;    // seconds in that
+    int64_t step = -1;    // -1: it has not said
+    std::string activity; // what it waits in; empty: it works
+    double waiting = 0;   // seconds in that
     bool bye = false;
     std::deque<Vote> votes;
     std::deque<std::vector<std::byte>> pieces;

@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ using Clock = std::chrono::steady_clock;
 /// How long the others may go on after one has failed: they know it, and end by themselves.
 constexpr std::chrono::milliseconds kPatience{3000}, kAfterTerm{1000};
 
+constexpr const char *kSelf = "/proc/self/exe";
+
+/// The file of this program, by which lists of processes call it.
+std::string programPath() {
+  std::error_code code;
+  const std::filesystem::path path = std::filesystem::read_symlink(kSelf, code);
+  return code ? kSelf : path.string();
+}
+
 constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP};
 
 /// A socket that listens on a free port of the loopback interface. Rank 0 inherits it, so that
@@ -48,8 +58,7 @@ public:
     socklen_t size = sizeof address;
     auto *generic = reinterpret_cast<sockaddr *>(&address);
     if (descriptor < 0 || ::bind(descriptor, generic, size) != 0 ||
-        ::listen(descriptor, SOMAXCONN) != 0 ||
-        ::getsockname(descriptor, generic, &size) != 0)
+        ::listen(descriptor, SOMAXCONN) != 0 || ::getsockname(descriptor, generic, &size) != 0)
       fail("--ranks: cannot listen on this machine: {}", errnoText(errno));
     number = ntohs(address.sin_port);
   }
@@ -72,15 +81,15 @@ struct Child {
 
 /// The environment of a rank: this one, but for what says who it is.
 std::vector<std::string> environmentOf(uint32_t rank, uint32_t ranks, const Listener &listener) {
-  std::vector<std::string> own = {fmt::format("RANK={}", rank),
-                                  fmt::format("WORLD_SIZE={}", ranks),
-                                  fmt::format("LOCAL_RANK={}", rank),
-                                  fmt::format("LOCAL_WORLD_SIZE={}", ranks),
-                                  "MASTER_ADDR=127.0.0.1",
-                                  fmt::format("MASTER_PORT={}", listener.port()),
-                                  "TORCHELASTIC_USE_AGENT_STORE=",
-                                  fmt::format("{}={}", kListenerVariable,
-                                              rank == 0 ? std::to_string(listener.file()) : "")};
+  std::vector<std::string> own = {
+      fmt::format("RANK={}", rank),
+      fmt::format("WORLD_SIZE={}", ranks),
+      fmt::format("LOCAL_RANK={}", rank),
+      fmt::format("LOCAL_WORLD_SIZE={}", ranks),
+      "MASTER_ADDR=127.0.0.1",
+      fmt::format("MASTER_PORT={}", listener.port()),
+      "TORCHELASTIC_USE_AGENT_STORE=",
+      fmt::format("{}={}", kListenerVariable, rank == 0 ? std::to_string(listener.file()) : "")};
   const size_t added = own.size();
   for (char **variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
@@ -101,13 +110,14 @@ public:
     for (const int signal : kForwarded)
       sigaddset(&ours, signal);
     sigaddset(&ours, SIGCHLD);
+    sigaddset(&ours, SIGTSTP);
     ::sigprocmask(SIG_BLOCK, &ours, &before);
     waited = ours;
-    // Who started the program with nohup wants that to be ignored, by the ranks as well.
-    struct sigaction hangup = {};
-    ::sigaction(SIGHUP, nullptr, &hangup);
-    if (hangup.sa_handler == SIG_IGN)
-      sigdelset(&waited, SIGHUP);
+    // A signal that is ignored does not even wait. SIGHUP is, under nohup, and stays so.
+    struct sigaction usual = {};
+    usual.sa_handler = SIG_DFL;
+    for (size_t i = 0; i < kForwarded.size(); ++i)
+      ::sigaction(kForwarded[i], kForwarded[i] == SIGHUP ? nullptr : &usual, &actions[i]);
     try {
       const Listener listener;
       for (uint32_t rank = 0; rank < ranks; ++rank)
@@ -125,12 +135,14 @@ public:
 
   int supervise() {
     while (running() > 0) {
-      const timespec pause{.tv_sec = 0, .tv_nsec = 100'000'000};
-      const int signal = ::sigtimedwait(&waited, nullptr, &pause);
+      const timespec longest{.tv_sec = 0, .tv_nsec = 100'000'000};
+      const int signal = ::sigtimedwait(&waited, nullptr, &longest);
       if (std::ranges::find(kForwarded, signal) != kForwarded.end()) {
         signalAll(signal);
         asked = true;
       }
+      if (signal == SIGTSTP)
+        pause();
       while (reap(false)) {
       }
       hurry();
@@ -161,11 +173,21 @@ private:
       ::_exit(1);
     if (rank == 0)
       ::fcntl(listener.file(), F_SETFD, 0);
+    for (size_t i = 0; i < kForwarded.size(); ++i)
+      ::sigaction(kForwarded[i], &actions[i], nullptr);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    ::execve("/proc/self/exe", arguments, pointers.data());
+    ::execve(program.c_str(), arguments, pointers.data());
+    ::execve(kSelf, arguments, pointers.data()); // where the file has been replaced meanwhile
     const std::string_view problem = "hydra-run: cannot start itself again\n";
     (void)!::write(STDERR_FILENO, problem.data(), problem.size());
     ::_exit(1);
+  }
+
+  /// Ctrl-Z: all of them stop until this process goes on.
+  void pause() {
+    signalAll(SIGSTOP);
+    ::raise(SIGSTOP);
+    signalAll(SIGCONT);
   }
 
   size_t running() const {
@@ -192,9 +214,8 @@ private:
     if (!killed && code != 0)
       spoken = true;
     if (killed && !forced && victim.empty())
-      victim = fmt::format("rank {} (pid {}) was ended by signal {} ({})",
-                           child - children.begin(), pid, WTERMSIG(state),
-                           ::strsignal(WTERMSIG(state)));
+      victim = fmt::format("rank {} (pid {}) was ended by signal {} ({})", child - children.begin(),
+                           pid, WTERMSIG(state), ::strsignal(WTERMSIG(state)));
     if (code != 0 && status == 0) {
       status = code;
       failedAt = Clock::now();
@@ -224,8 +245,10 @@ private:
 
   char *const *arguments;
   const std::string hint;
+  const std::string program = programPath();
   sigset_t before{}, waited{};
-  std::vector<Child> children; // by rank
+  std::array<struct sigaction, kForwarded.size()> actions{}; // before
+  std::vector<Child> children;                               // by rank
   int status = 0;
   std::optional<Clock::time_point> failedAt;
   std::string victim; // the first that was killed by somebody else

@@ -10,11 +10,12 @@ namespace hydra::runtime {
 /// worldFromEnvironment reads, and waits for all of them. To be called before there is a second
 /// thread.
 ///
-/// SIGINT, SIGTERM and SIGHUP go on to all of them, each time that they come. The children are
-/// process groups of their own, so that Ctrl-C reaches them once. When one ends with a status other
-/// than 0, the others have some seconds to do the same before they are killed. Returns the status
-/// of the first that failed, 128 and the signal for one that was killed. What a rank that can still
-/// speak has not said is said here, followed by `hint` (such as how to resume).
+/// SIGINT, SIGTERM and SIGHUP go on to all of them, each time that they come, and SIGTSTP stops
+/// all. The children are process groups of their own, so that Ctrl-C reaches them once. When one
+/// ends with a status other than 0, the others have some seconds to do the same before they are
+/// killed. Returns the status of the first that failed, 128 and the signal for one that was killed.
+/// What a rank that can still speak has not said is said here, followed by `hint` (such as how to
+/// resume).
 ///
 /// Throws Error when there is no port, or a process cannot be started.
 int launchRanks(uint32_t ranks, char *const *arguments, const std::string &hint);

@@ -75,10 +75,8 @@ private:
 
 std::unique_ptr<Communicator> hydra::runtime::connectRanks(std::vector<NamedAxis> mesh,
                                                            Channel &channel) {
-  GlooOptions options{.rank = channel.rank(),
-                      .mesh = {},
-                      .address = channel.localAddress(),
-                      .store = &channel};
+  GlooOptions options{
+      .rank = channel.rank(), .mesh = {}, .address = channel.localAddress(), .store = &channel};
   for (const NamedAxis &axis : mesh)
     options.mesh.push_back(axis.size);
   std::unique_ptr<Communicator> inner(loadLibrary()(options));

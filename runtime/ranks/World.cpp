@@ -51,8 +51,7 @@ public:
   uint16_t port(const std::optional<std::string> &job) const {
     constexpr uint16_t torchrunDefault = 29500, first = 20000, count = 8000;
     if (text("MASTER_PORT"))
-      return static_cast<uint16_t>(
-          number("MASTER_PORT", 1, std::numeric_limits<uint16_t>::max()));
+      return static_cast<uint16_t>(number("MASTER_PORT", 1, std::numeric_limits<uint16_t>::max()));
     if (!job)
       return torchrunDefault;
     return static_cast<uint16_t>(first + XXH3_64bits(job->data(), job->size()) % count);
@@ -118,8 +117,9 @@ World ofSlurm(const Variables &variables) {
   }
   world.address = *address;
   const std::optional<std::string> job = variables.text("SLURM_JOB_ID");
-  world.port = variables.port(
-      job ? std::optional(*job + "." + variables.text("SLURM_STEP_ID").value_or("")) : std::nullopt);
+  world.port =
+      variables.port(job ? std::optional(*job + "." + variables.text("SLURM_STEP_ID").value_or(""))
+                         : std::nullopt);
   return world;
 }
 

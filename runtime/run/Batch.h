@@ -22,8 +22,8 @@ public:
   virtual Rows next() = 0;
 };
 
-/// The inputs of one program, as the rank `rank` of the plan's mesh has them: of what ranks share out,
-/// the rows that are its own. Writing them allocates nothing.
+/// The inputs of one program, as the rank `rank` of the plan's mesh has them: of what ranks share
+/// out, the rows that are its own. Writing them allocates nothing.
 class Batch {
 public:
   /// Values from `given`. Throws Error naming the tensor, and for an id that is not valid its

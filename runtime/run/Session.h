@@ -163,7 +163,7 @@ private:
   std::optional<double> norm, previousNorm; // of the last step, and the one before
   std::optional<std::string> refused;       // the last step, and why
   int64_t refusals = 0;                     // in a row
-  double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
+  double waited = 0, waitedAhead = 0;       // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;
 };

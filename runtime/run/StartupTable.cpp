@@ -43,8 +43,8 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
                phases + "then " + plan.programs()->Get(*mainTrainingProgram(plan))->name()->str()});
   }
   if (ranks > 1)
-    table.add({"ranks", fmt::format("{}, mesh {}; memory and device are of each", ranks,
-                                    meshText(plan))});
+    table.add({"ranks",
+               fmt::format("{}, mesh {}; memory and device are of each", ranks, meshText(plan))});
   table.add({"memory", fmt::format("{}: {} parameters and state, {} transient",
                                    bytesText(executor.arenaBytes()),
                                    segment(planfile::SegmentKind::persistent),

@@ -66,8 +66,7 @@ std::vector<std::byte> BatchPart::cut(std::vector<std::byte> bytes) const {
   return part;
 }
 
-std::vector<std::byte>
-BatchPart::join(const std::vector<std::vector<std::byte>> &parts) const {
+std::vector<std::byte> BatchPart::join(const std::vector<std::vector<std::byte>> &parts) const {
   if (!isPart())
     return parts.front();
   std::vector<std::byte> joined;

@@ -107,8 +107,8 @@ private:
 };
 
 TextSource::TextSource(const Plan &plan, const TextOptions &options)
-    : plan(plan), rank(options.rank), loading(loadingOf(plan, options)), name(options.files[0].string()),
-      files(filesOf(plan, options)) {
+    : plan(plan), rank(options.rank), loading(loadingOf(plan, options)),
+      name(options.files[0].string()), files(filesOf(plan, options)) {
   if (options.files.size() > 1)
     name += fmt::format(" and {} more", options.files.size() - 1);
   data::Windows::training(files, loading.length, 1); // refuses too little text before any work

@@ -96,8 +96,7 @@ private:
       return;
     const int64_t number = session.steps() + 1;
     const std::string problem = number < options.steps ? session.drawAhead(number) : "";
-    options.ranks->post(
-        {.signal = options.save ? StopSignal::received() : 0, .error = problem});
+    options.ranks->post({.signal = options.save ? StopSignal::received() : 0, .error = problem});
   }
 
   /// The signal that ends the run after the step just made, or 0.
@@ -203,7 +202,7 @@ private:
   RunLog log;
   std::optional<CheckpointFolder> folder;
   std::optional<StopSignal> signals;
-  Vote decision; // on the next step
+  Vote decision;      // on the next step
   bool proven = true; // the last checkpoint is
   int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
   TrainResult result;

@@ -153,7 +153,7 @@ void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
 }
 
 void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
-            runtime::Session &session) {
+            runtime::Session &session, bool leads) {
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
@@ -167,7 +167,7 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
   if (options.profile == "table")
     print(runtime::profileText(file, executor.stepTimes(), count,
                                std::accumulate(seconds.begin(), seconds.end(), 0.0)));
-  else
+  else if (leads)
     runtime::writeChromeTrace(options.profile, file, executor.timeline());
 }
 
@@ -196,26 +196,6 @@ runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *ch
           .ranks = channel};
 }
 
-/// On the device asked for, or the one that the plan was compiled for.
-std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
-                                                const runtime::PlanFile &file, unsigned threads,
-                                                runtime::Communicator *ranks,
-                                                runtime::Channel *channel, uint32_t localRank) {
-  const bool cuda = options.device.empty()
-                        ? file.plan().target()->kind() == planfile::TargetKind::cuda
-                        : options.device != "cpu";
-  if (!cuda && (options.check || !options.graph))
-    fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
-  if (!cuda)
-    return std::make_unique<runtime::CpuExecutor>(file,
-                                                  runtime::CpuOptions{.threads = threads,
-                                                                      .memoryAvailable = 0,
-                                                                      .poison = options.poison,
-                                                                      .dryRun = options.dryRun,
-                                                                      .ranks = ranks});
-  return runtime::makeCudaExecutor(file, cudaOptions(options, channel, localRank));
-}
-
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
   std::vector<runtime::NamedAxis> mesh;
   for (const planfile::MeshAxis *axis : *file.plan().mesh())
@@ -228,6 +208,31 @@ unsigned threadsOf(const RunOptions &options, const runtime::Channel *channel) {
   if (options.threads > 0 || !channel)
     return options.threads;
   return std::max(1u, runtime::usableProcessors() / channel->sharers());
+}
+
+/// What the ranks of this machine may take, in equal parts; 0: all that there is.
+uint64_t memoryOf(const runtime::Channel *channel) {
+  return channel ? runtime::availableMemory() / channel->neighbours() : 0;
+}
+
+/// On the device asked for, or the one that the plan was compiled for.
+std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
+                                                const runtime::PlanFile &file,
+                                                runtime::Channel *channel,
+                                                runtime::Communicator *ranks, uint32_t localRank) {
+  const bool cuda = options.device.empty()
+                        ? file.plan().target()->kind() == planfile::TargetKind::cuda
+                        : options.device != "cpu";
+  if (!cuda && (options.check || !options.graph))
+    fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
+  if (!cuda)
+    return std::make_unique<runtime::CpuExecutor>(
+        file, runtime::CpuOptions{.threads = threadsOf(options, channel),
+                                  .memoryAvailable = memoryOf(channel),
+                                  .poison = options.poison,
+                                  .dryRun = options.dryRun,
+                                  .ranks = ranks});
+  return runtime::makeCudaExecutor(file, cudaOptions(options, channel, localRank));
 }
 
 /// What the flags say about the scalars of the plan. Throws Error.
@@ -287,7 +292,8 @@ void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                  {"--top-k", std::to_string(options.generate.topK)}});
 }
 
-/// Throws Error when the ranks begin at other places, with other parameters, or train on other text.
+/// Throws Error when the ranks begin at other places, with other parameters, or train on other
+/// text.
 void agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,
                   const runtime::Session &session, uint64_t samplingSeed,
                   runtime::Channel &channel) {
@@ -353,7 +359,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (channel && onCpu && !options.dryRun)
     communicator = runtime::connectRanks(meshOf(file), *channel);
   const std::unique_ptr<runtime::Executor> loaded =
-      makeExecutor(options, file, threadsOf(options, channel), communicator.get(), channel, localRank);
+      makeExecutor(options, file, channel, communicator.get(), localRank);
   runtime::Executor &executor = *loaded;
 
   std::vector<std::pair<std::string, std::string>> rows = {
@@ -407,7 +413,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     sayWhatRuns();
   int status = 0;
   if (options.repeats())
-    repeat(options, file, executor, session);
+    repeat(options, file, executor, session, leads);
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)

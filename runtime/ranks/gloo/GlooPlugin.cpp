@@ -72,8 +72,8 @@ public:
       group->setTimeout(kNever);
       if (extent > 1) {
         const uint32_t first = number - coordinate * inner;
-        GroupStore store(*options.store, "gloo " + std::to_string(axis) + " " +
-                                             std::to_string(first) + " ");
+        GroupStore store(*options.store,
+                         "gloo " + std::to_string(axis) + " " + std::to_string(first) + " ");
         group->connectFullMesh(store, device);
       }
       groups.push_back(std::move(group));
@@ -121,7 +121,7 @@ private:
   template <typename Work> static void call(const Work &work) {
     try {
       work();
-    } catch (const gloo::Exception &error) {
+    } catch (const std::exception &error) {
       throw CommunicationError("lost another rank: " + textOf(error));
     }
   }
@@ -135,7 +135,9 @@ private:
 Communicator *hydraMakeGlooCommunicator(const GlooOptions &options) {
   try {
     return new GlooCommunicator(options);
-  } catch (const gloo::Exception &error) {
+  } catch (const hydra::support::Error &) { // of the store
+    throw;
+  } catch (const std::exception &error) {
     throw CommunicationError("cannot connect to the other ranks: " + textOf(error));
   }
 }

@@ -150,16 +150,14 @@ std::vector<std::string> saidWithout(uint32_t victim) {
 TEST(Channel, ARankThatGoesWithoutAWordIsNamed) {
   const std::vector<std::string> said = saidWithout(2);
   expectPart(said[0], "rank 2 (host ");
-  expectPart(said[0],
-             "died after step 7: its connection broke off; resume from run/step-00000005");
+  expectPart(said[0], "died after step 7: its connection broke off; resume from run/step-00000005");
   EXPECT_EQ(said[1], "");
 }
 
 TEST(Channel, TheLowestOtherRankNamesRankZero) {
   const std::vector<std::string> said = saidWithout(0);
   expectPart(said[1], "rank 0 (host ");
-  expectPart(said[1],
-             "died after step 7: its connection broke off; resume from run/step-00000005");
+  expectPart(said[1], "died after step 7: its connection broke off; resume from run/step-00000005");
   EXPECT_EQ(said[2], "");
 }
 
@@ -244,8 +242,8 @@ TEST(Channel, StrangersAreIgnored) {
     channel.decide("");
     channel.finish();
   });
-  for (const std::string &text : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string(9, '\0'),
-                                  std::string(9, '\xff')}) {
+  for (const std::string &text :
+       {std::string("GET / HTTP/1.0\r\n\r\n"), std::string(9, '\0'), std::string(9, '\xff')}) {
     for (int i = 0; i < 100; ++i) {
       const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
       sockaddr_in address{};
@@ -273,8 +271,8 @@ TEST(Channel, RanksThatAllWaitTooLongAreSaidToHang) {
   const auto outcomes = asRanks(
       2,
       [](Channel &channel) {
-        channel.waitIn({.what = "all_gather", .axis = "data", .number = 3 + channel.rank(),
-                        .bytes = 16});
+        channel.waitIn(
+            {.what = "all_gather", .axis = "data", .number = 3 + channel.rank(), .bytes = 16});
         channel.collect();
       },
       400ms);

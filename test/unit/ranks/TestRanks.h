@@ -34,9 +34,9 @@ inline uint16_t freePort() {
 struct RankOutcome {
   std::string error, said;
 };
-inline std::vector<RankOutcome> asRanks(uint32_t ranks,
-                                        const std::function<void(runtime::Channel &)> &work,
-                                        std::chrono::milliseconds limit = std::chrono::seconds(20)) {
+inline std::vector<RankOutcome>
+asRanks(uint32_t ranks, const std::function<void(runtime::Channel &)> &work,
+        std::chrono::milliseconds limit = std::chrono::seconds(20)) {
   std::vector<RankOutcome> outcomes(ranks);
   const uint16_t port = freePort();
   std::vector<std::thread> threads;

@@ -97,8 +97,10 @@ TEST(World, OfSlurmSteps) {
 TEST(World, SaysWhatIsWrong) {
   expectProblem({{"RANK", "0"}}, "no WORLD_SIZE");
   expectProblem({{"WORLD_SIZE", "2"}}, "no RANK");
-  expectProblem({{"RANK", "2"}, {"WORLD_SIZE", "2"}}, "RANK=2 in the environment: expected a number from 0 to 1");
+  expectProblem({{"RANK", "2"}, {"WORLD_SIZE", "2"}},
+                "RANK=2 in the environment: expected a number from 0 to 1");
   expectProblem({{"RANK", "x"}, {"WORLD_SIZE", "2"}}, "RANK=x");
   expectProblem({{"RANK", "0"}, {"WORLD_SIZE", "0"}}, "WORLD_SIZE=0");
-  expectProblem({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}, "MASTER_PORT=70000");
+  expectProblem({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}},
+                "MASTER_PORT=70000");
 }
