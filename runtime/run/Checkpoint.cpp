@@ -75,20 +75,57 @@ std::string hashText(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
+/// The first dimension of what a step reads, of all its ranks and micro-batches together, where it
+/// reads tokens and labels alone: into how many parts its rows are cut does not matter then.
+struct StepInputs {
+  explicit StepInputs(const Plan &plan) {
+    const auto program = mainTrainingProgram(plan);
+    if (!program)
+      return;
+    for (const Input *input : *plan.programs()->Get(*program)->inputs()) {
+      const Tensor &tensor = *plan.tensors()->Get(input->tensor());
+      const BatchPart part(plan, tensor, input->batch_dimension(), 0);
+      shapes[input->name()->str()] = part.wholeShape();
+      onlyRows = onlyRows && input->kind() != InputKind::values && !part.wholeShape().empty() &&
+                 input->batch_dimension() <= 0;
+    }
+  }
+
+  std::map<std::string, std::vector<int64_t>> shapes; // by name, of one micro-batch
+  bool onlyRows = true;
+};
+
+/// Takes the micro-batches of an identity together, where they are rows.
+void joinMicroBatches(const Plan &plan, json &identity) {
+  const auto accumulation = identity.find("accumulation"), inputs = identity.find("input");
+  if (!StepInputs(plan).onlyRows || accumulation == identity.end() ||
+      !accumulation->is_number_unsigned() || inputs == identity.end() || !inputs->is_object())
+    return;
+  for (json &shape : *inputs)
+    if (shape.is_array() && !shape.empty() && shape[0].is_number_unsigned())
+      shape[0] = shape[0].get<uint64_t>() * accumulation->get<uint64_t>();
+  *accumulation = uint64_t{1};
+}
+
 /// What must be equal for a run to go on with another plan.
 json identityOf(const PlanFile &file) {
   const Plan &plan = file.plan();
-  json symbols = json::object(), inputs = json::object();
+  json symbols = json::object();
   for (const KeyValue *symbol : *plan.header()->symbols())
     symbols[symbol->key()->str()] = symbol->value()->str();
-  if (const auto program = mainTrainingProgram(plan))
-    for (const Input *input : *plan.programs()->Get(*program)->inputs())
-      inputs[input->name()->str()] = shapeOf(*plan.tensors()->Get(input->tensor()));
-  return {{"model", plan.header()->model()->str()},
-          {"precision", plan.header()->precision()->str()},
-          {"accumulation", plan.accumulation()},
-          {"symbol", symbols},
-          {"input", inputs}};
+  json inputs = json::object();
+  for (const auto &[name, shape] : StepInputs(plan).shapes) {
+    inputs[name] = json::array();
+    for (const int64_t size : shape)
+      inputs[name].push_back(static_cast<uint64_t>(size));
+  }
+  json identity{{"model", plan.header()->model()->str()},
+                {"precision", plan.header()->precision()->str()},
+                {"accumulation", plan.accumulation()},
+                {"symbol", symbols},
+                {"input", inputs}};
+  joinMicroBatches(plan, identity);
+  return identity;
 }
 
 /// The numbers and texts of an object, by their paths: `symbol F`, `input tokens 0`.
@@ -102,7 +139,8 @@ void collectValues(const json &value, const std::string &path,
     collectValues(inner, path.empty() ? key : path + " " + key, values);
 }
 
-void checkIdentity(const fs::path &directory, const PlanFile &file, const json &saved) {
+void checkIdentity(const fs::path &directory, const PlanFile &file, json saved) {
+  joinMicroBatches(file.plan(), saved); // older ones were saved apart
   std::map<std::string, std::string> ours, theirs;
   collectValues(identityOf(file), "", ours);
   collectValues(saved, "", theirs);
@@ -248,6 +286,14 @@ void writeTensors(const fs::path &path, const fs::path &what, const PlanFile &fi
   writer.commit();
 }
 
+/// Rows of tokens that a step reads; its micro-batches where it reads something else.
+int64_t sequencesOfStep(const Plan &plan) {
+  const StepInputs inputs(plan);
+  const int64_t batches = plan.accumulation();
+  return inputs.onlyRows && !inputs.shapes.empty() ? batches * inputs.shapes.begin()->second[0]
+                                                   : batches;
+}
+
 hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const TrainingState *state) {
   const Header &header = *file.plan().header();
   json config = json::object();
@@ -259,7 +305,7 @@ hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const Train
       {"config", config.dump()}};
   if (state) {
     metadata["step"] = json(state->step).dump();
-    metadata["data_position"] = json(state->step * file.plan().accumulation()).dump();
+    metadata["data_position"] = json(state->step * sequencesOfStep(file.plan())).dump();
     metadata["rng"] = json({{"algorithm", "philox4x32-10"}, {"seed", state->seed}}).dump();
   }
   return metadata;
@@ -331,7 +377,7 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   for (const char *name : kTensorFiles) {
     std::vector<const Variable *> variables;
     for (const Variable *variable : *file.plan().variables())
-      if (isSaved(*variable) && fileOf(*variable) == name)
+      if (isInCheckpoint(*variable) && fileOf(*variable) == name)
         variables.push_back(variable);
     writeTensors(temporary.path / name, target, file, executor, variables, metadataOf(file, &state),
                  &hashes);
@@ -426,11 +472,14 @@ void Checkpoint::restore(Executor &executor) const {
   };
   // Everything is checked before anything is changed.
   for (const Variable *variable : *file.plan().variables())
-    if (isSaved(*variable))
+    if (isInCheckpoint(*variable))
       valuesOf(*variable);
   for (const Variable *variable : *file.plan().variables())
-    if (isSaved(*variable))
-      writeVariable(file.plan(), executor, *variable, valuesOf(*variable));
+    if (!isCopy(*variable))
+      writeVariable(file.plan(), executor, *variable,
+                    isInCheckpoint(*variable)
+                        ? valuesOf(*variable)
+                        : initialValue(file.plan(), *variable, training.seed));
 }
 
 void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor) {

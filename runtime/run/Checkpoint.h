@@ -66,7 +66,8 @@ class Checkpoint {
 public:
   /// `path` is a checkpoint, or a folder of them, and then stands for the newest. Throws Error when
   /// there is none, when its files cannot be read, or when it was made by a plan of another model,
-  /// precision, batch or accumulation: the message says what differs.
+  /// precision, or other tokens in a step: the message says what differs. Into how many
+  /// micro-batches, and on how many ranks, the rows of a step are cut does not matter.
   Checkpoint(const std::filesystem::path &path, const PlanFile &file);
 
   /// Whether there is one at `path`, or in the folder of that name.

@@ -115,6 +115,15 @@ bool hydra::runtime::isSaved(const Variable &variable) {
   return !isCopy(variable) && variable.role() != VariableRole::step_sum;
 }
 
+bool hydra::runtime::isInCheckpoint(const Variable &variable) {
+  return isSaved(variable) && variable.role() != VariableRole::gradient;
+}
+
+std::vector<std::byte> hydra::runtime::initialValue(const Plan &plan, const Variable &variable,
+                                                    uint64_t seed) {
+  return draw(variable, *plan.tensors()->Get(variable.tensor()), seed);
+}
+
 void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const Variable &variable,
                                    std::span<const std::byte> values) {
   executor.write(variable.tensor(), values);

@@ -12,6 +12,8 @@ namespace hydra::runtime {
 bool isCopy(const planfile::Variable &variable);
 /// Whether files have it: not what follows another variable, or lives within a step.
 bool isSaved(const planfile::Variable &variable);
+/// Those of them that a checkpoint holds: gradients are zero between two steps.
+bool isInCheckpoint(const planfile::Variable &variable);
 
 /// Writes one variable that is no copy (dense, in its own type), and its copies.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
@@ -25,6 +27,10 @@ void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *
 
 /// A hash of all variables that are saved, which is the same where all of them are.
 std::string hashOfVariables(const PlanFile &file, Executor &executor);
+
+/// What it begins with, drawn from the seed; dense, in its own type.
+std::vector<std::byte> initialValue(const planfile::Plan &plan, const planfile::Variable &variable,
+                                    uint64_t seed);
 
 /// Whether the file has any parameter of the plan.
 bool hasParameters(const PlanFile &file, const GivenTensors &given);
