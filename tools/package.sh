@@ -13,8 +13,10 @@ done
 for tool in hydra-run hydra-inspect; do
   strip -o "$out/programs/$tool" "$build/bin/$tool"
 done
+# What hydra-run loads for plans of several ranks.
+strip -o "$out/lib/libhydra-gloo.so" "$build/lib/libhydra-gloo.so"
 # The libraries they were linked with, but for those of glibc.
-libraries=$(for tool in "$out"/programs/*; do
+libraries=$(for tool in "$out"/programs/* "$out"/lib/libhydra-gloo.so; do
   ldd "$tool" | awk '$2 == "=>" && $1 !~ /^lib(c|m|dl|pthread|rt)\.so/ { print $3 }'
 done | sort -u)
 xargs -I{} cp -L {} "$out/lib/" <<<"$libraries"
@@ -24,7 +26,7 @@ for library in $libraries; do
   # By its path or by that of the file behind it, as the package has it.
   { dpkg-query --search "$library" "$(readlink -f "$library")" 2>/dev/null || true; } | cut -d: -f1
 done | sort -u | cat - <(printf '%s\n' llvm-22-dev libmlir-22-dev libcli11-dev libflatbuffers-dev libfmt-dev \
-  libspdlog-dev nlohmann-json3-dev) | sort -u | while read -r package; do
+  libspdlog-dev nlohmann-json3-dev libasio-dev libgloo-dev) | sort -u | while read -r package; do
   text=/usr/share/doc/$package/copyright
   if [ -e "$text" ]; then cp -L "$text" "$out/licences/$package"; fi
 done
