@@ -169,6 +169,30 @@ TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
   EXPECT_NE(whole[0].tokens, whole[epoch].tokens);
 }
 
+TEST_F(LoaderTest, PartsOfBatchesAreTheirRows) {
+  const TokenFiles files(
+      {.files = {numbers<uint16_t>("t", 5000)}, .format = Format::uint16, .vocabulary = 5000});
+  const LoaderOptions options{.batch = 12, .length = 16, .seed = 11};
+  const std::vector<BatchRows> whole = batches(files, options, 60); // more than one epoch
+  for (const uint64_t parts : {1, 2, 3, 4, 12}) {
+    std::vector<BatchRows> joined(whole.size());
+    for (uint64_t part = 0; part < parts; ++part) {
+      LoaderOptions own = options;
+      own.parts = parts;
+      own.part = part;
+      const std::vector<BatchRows> rows = batches(files, own, 60);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].tokens.size(), 12 / parts * 16);
+        joined[i].tokens.insert(joined[i].tokens.end(), rows[i].tokens.begin(),
+                                rows[i].tokens.end());
+        joined[i].labels.insert(joined[i].labels.end(), rows[i].labels.begin(),
+                                rows[i].labels.end());
+      }
+    }
+    EXPECT_TRUE(equal(joined, whole)) << parts;
+  }
+}
+
 TEST_F(LoaderTest, ShufflesOfAnySizeArePermutations) {
   for (const uint64_t count : {1, 2, 3, 5, 16, 17, 255, 1000})
     for (const uint64_t epoch : {0, 1}) {
