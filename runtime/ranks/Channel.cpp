@@ -252,7 +252,7 @@ void Channel::State::receive(const std::shared_ptr<Connection> &connection,
     const std::lock_guard lock(mutex);
     localAddress = connection->localAddress();
   }
-  if (hub->arrive(rank))
+  if (hub->arrive(rank, Clock::now()))
     connection->trust();
   else
     connection->send({MessageType::over, {}});

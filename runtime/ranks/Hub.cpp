@@ -70,7 +70,7 @@ std::string Hub::resumeText() const {
   return peers[0].step > 0 ? "; there is no checkpoint" : "";
 }
 
-bool Hub::arrive(const Introduction &rank) {
+bool Hub::arrive(const Introduction &rank, Clock::time_point now) {
   const Introduction &own = *peers[0].who;
   const auto refuse = [&](const std::string &line) {
     fail(line);
@@ -95,13 +95,13 @@ bool Hub::arrive(const Introduction &rank) {
   peer.who = rank;
   --missing;
   if (complete())
-    welcome();
+    welcome(now);
   return true;
 }
 
-void Hub::welcome() {
+void Hub::welcome(Clock::time_point now) {
   for (Peer &peer : peers)
-    peer.heard = Clock::now();
+    peer.heard = now;
   for (uint32_t rank = 0; rank < peers.size(); ++rank) {
     const Introduction &who = *peers[rank].who;
     const auto neighbours = std::ranges::count_if(

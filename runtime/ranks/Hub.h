@@ -52,7 +52,7 @@ public:
   void setLimit(Clock::duration duration) { limit = duration; }
 
   /// Another process says who it is. False: it is none of the run, which fails of it.
-  bool arrive(const Introduction &rank);
+  bool arrive(const Introduction &rank, Clock::time_point now);
   bool complete() const { return missing == 0; }
 
   void receive(uint32_t rank, const Message &message, Clock::time_point now);
@@ -86,7 +86,7 @@ private:
   void gather();
   void answer(uint32_t rank, const std::string &key);
   void broadcast(const Message &message);
-  void welcome();
+  void welcome(Clock::time_point now);
   void checkSilence(Clock::time_point now);
   void checkDeadlock();
   std::string whoText(uint32_t rank) const;

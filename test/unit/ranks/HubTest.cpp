@@ -1,0 +1,139 @@
+// What rank 0 concludes from what it hears, and from what it does not hear.
+#include "runtime/ranks/Hub.h"
+
+#include <gtest/gtest.h>
+
+using namespace hydra::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Rank 0 of so many ranks, at a time that the test moves on.
+class HubRun {
+public:
+  explicit HubRun(uint32_t ranks)
+      : ranks(ranks),
+        hub(who(0), 60s, now,
+            {.send = [this](uint32_t rank, const Message &m) { sent.emplace_back(rank, m.type); },
+             .gathered = [](const Hub::Pieces &) {},
+             .over = [this](const std::string &why) { line = why; }}) {}
+
+  static Introduction who(uint32_t rank, uint32_t size = 3) {
+    return {
+        .version = 1, .rank = rank, .size = size, .host = "h", .pid = 10 + rank, .processors = ""};
+  }
+  void arriveAll() {
+    for (uint32_t rank = 1; rank < ranks; ++rank)
+      ASSERT_TRUE(hub.arrive(who(rank), now));
+  }
+  /// A second passes, in which all but `silent` say that they wait for so many milliseconds; 0:
+  /// work.
+  void second(std::optional<uint32_t> silent = std::nullopt, int64_t waiting = 0) {
+    now += 1s;
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      if (rank != silent)
+        hub.receive(rank,
+                    MessageWriter(MessageType::beat)
+                        .number(7)
+                        .number(waiting)
+                        .text(waiting > 0 ? "all_gather 4 over data (8 bytes)" : "")
+                        .done(),
+                    now);
+    hub.tick(now);
+  }
+
+  uint32_t ranks;
+  Hub::Clock::time_point now = Hub::Clock::now();
+  Hub hub;
+  std::vector<std::pair<uint32_t, MessageType>> sent;
+  std::string line;
+};
+
+} // namespace
+
+TEST(Hub, WelcomesWhenAllAreThere) {
+  HubRun run(3);
+  EXPECT_TRUE(run.hub.arrive(HubRun::who(2), run.now));
+  EXPECT_TRUE(run.sent.empty());
+  EXPECT_TRUE(run.hub.arrive(HubRun::who(1), run.now));
+  EXPECT_EQ(run.sent.size(), 3u);
+  EXPECT_TRUE(run.hub.complete());
+}
+
+TEST(Hub, RefusesWhoDoesNotFit) {
+  HubRun twice(3);
+  EXPECT_TRUE(twice.hub.arrive(HubRun::who(2), twice.now));
+  EXPECT_FALSE(twice.hub.arrive(HubRun::who(2), twice.now));
+  EXPECT_NE(twice.line.find("are the same rank"), std::string::npos) << twice.line;
+  HubRun first(3);
+  EXPECT_FALSE(first.hub.arrive(HubRun::who(0), first.now));
+  EXPECT_NE(first.line.find("expected ranks 1 to 2"), std::string::npos) << first.line;
+  HubRun other(3);
+  Introduction old = HubRun::who(1);
+  old.version = 0;
+  EXPECT_FALSE(other.hub.arrive(old, other.now));
+  EXPECT_NE(other.line.find("use the same hydra-run everywhere"), std::string::npos) << other.line;
+}
+
+TEST(Hub, ASilentRankEndsTheRunAfterTheLimit) {
+  HubRun run(3);
+  run.arriveAll();
+  for (int i = 0; i < 58; ++i)
+    run.second(1, 1000 * i);
+  EXPECT_EQ(run.line, "");
+  for (int i = 0; i < 4; ++i)
+    run.second(1, 58'000);
+  EXPECT_EQ(run.line.rfind("rank 1 (host h, pid 11) has not answered for 60 s; rank 0 waits in "
+                           "all_gather 4 over data (8 bytes); rank 2 waits in ",
+                           0),
+            0u)
+      << run.line;
+}
+
+TEST(Hub, OneThatWorksWhileOthersWaitIsLeftAlone) {
+  HubRun run(3);
+  run.arriveAll();
+  for (int i = 0; i < 300; ++i)
+    run.second();
+  EXPECT_EQ(run.line, "");
+  for (int i = 0; i < 61; ++i)
+    run.second(std::nullopt, 1000 * i);
+  EXPECT_NE(run.line.find("no rank has got on for 60 s"), std::string::npos) << run.line;
+}
+
+TEST(Hub, AProcessThatWasStoppedItselfBlamesNobody) {
+  HubRun run(3);
+  run.arriveAll();
+  run.second();
+  run.now += 1h;
+  run.hub.tick(run.now);
+  EXPECT_EQ(run.line, "");
+  run.second();
+  EXPECT_EQ(run.line, "");
+}
+
+TEST(Hub, ADeathIsToldBeforeWhatFollowsFromIt) {
+  HubRun run(3);
+  run.arriveAll();
+  run.second();
+  run.hub.receive(1, MessageWriter(MessageType::failed).number(1).text("lost another rank").done(),
+                  run.now);
+  run.now += 100ms;
+  run.hub.lose(2, run.now);
+  for (int i = 0; i < 5; ++i)
+    run.hub.tick(run.now += 100ms);
+  EXPECT_EQ(
+      run.line.rfind("rank 2 (host h, pid 12) died after step 7: its connection broke off", 0), 0u)
+      << run.line;
+}
+
+TEST(Hub, WhatFollowsIsToldWhenNothingElseIsKnown) {
+  HubRun run(3);
+  run.arriveAll();
+  run.hub.receive(1, MessageWriter(MessageType::failed).number(1).text("lost another rank").done(),
+                  run.now);
+  for (int i = 0; i < 30; ++i)
+    run.hub.tick(run.now += 100ms);
+  EXPECT_NE(run.line.find("rank 1 (host h, pid 11): lost another rank"), std::string::npos)
+      << run.line;
+}
