@@ -3,10 +3,12 @@
 #include "runtime/support/Safetensors.h"
 #include "test/unit/cpu/SmallTraining.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -37,7 +39,7 @@ public:
 /// The program takes `ids` [4, 6] and `values` [3, 4, 5] of all ranks, cut along dimension 0 and 1.
 PlanFile planFor(uint32_t ranks) {
   using namespace planfile;
-  PlanBuilder builder = smallTraining();
+  hydra::test::PlanBuilder builder = smallTraining();
   if (ranks > 1) {
     auto axis = std::make_unique<MeshAxisT>();
     axis->name = "data";
