@@ -56,7 +56,7 @@ struct Matmuls : RuleOf<Matmuls, MatmulOp> {
       }
       return i == 0 ? take(own, other, result) : take(other, own, result);
     }
-    if (inLoop(op) && anyPart(in)) {
+    if (anyPart(in)) { // linear in each factor
       const bool first = in[0].isPart(), second = !first && in[1].isPart();
       if (first || second)
         return take(first ? Spread::part() : Spread::same(),

@@ -90,7 +90,7 @@ struct Broadcasts : RuleOf<Broadcasts, BroadcastOp> {
   void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
     if (in[0].isRows())
       out[0] = in[0].along(in[0].dim + missing(cast<BroadcastOp>(op)));
-    else if (in[0].isPart() && inLoop(op))
+    else if (in[0].isPart())
       out[0] = Spread::part();
     else
       together(in, out);

@@ -201,6 +201,13 @@ private:
       return build::scale(b, old.getLoc(), from.value, 1.0 / static_cast<double>(axis.ranks));
     if (body)
       return demand(old, want, user);
+    // A sum is taken where it is smallest.
+    if (auto repeated = old.getDefiningOp<BroadcastOp>();
+        repeated && from.spread.isPart() && want.isSame()) {
+      Value sum = as(repeated.getX(), Spread::same(), user);
+      b.setInsertionPointAfterValue(sum);
+      return copy(repeated, sum, want)->getResult(0);
+    }
     // As soon as there is something to exchange.
     b.setInsertionPointAfterValue(from.value);
     if ((from.spread.isRows() && from.spread.order) || (want.isRows() && want.order)) {
