@@ -104,6 +104,9 @@ private:
         llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreadOf(v); });
     SmallVector<Spread> out(op.getNumResults());
     auto rule = dyn_cast<PartitionOpInterface>(op);
+    // Where it must be added up before the end, a sum is smallest before it is repeated.
+    if (isa<BroadcastOp>(op) && !body && in[0].isPart() && !staysPart(op.getResult(0)))
+      in[0] = Spread::same();
     if (rule)
       rule.partition(axis.ranks, in, out);
     else if (!llvm::all_of(in, [](const Spread &s) { return s.isSame(); }))
@@ -124,6 +127,35 @@ private:
       place(old, scaled, spread);
     }
     return success();
+  }
+
+  /// Whether everything that is computed from a part is linear in it, up to the end of the program, as
+  /// far as operands are known.
+  bool staysPart(Value part) {
+    DenseSet<Value> seen{part};
+    SmallVector<Value> work{part};
+    while (!work.empty()) {
+      for (OpOperand &use : work.pop_back_val().getUses()) {
+        Operation *op = use.getOwner();
+        if (isa<ReturnOp>(op))
+          continue;
+        auto rule = dyn_cast<PartitionOpInterface>(op);
+        if (!rule)
+          return false;
+        SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
+          return seen.contains(v) ? Spread::part() : spreadOf(v);
+        });
+        SmallVector<Spread> out(op->getNumResults());
+        rule.partition(axis.ranks, in, out);
+        if (!in[use.getOperandNumber()].isPart() ||
+            !llvm::all_of(out, [](const Spread &spread) { return spread.isPart(); }))
+          return false;
+        for (Value result : op->getResults())
+          if (seen.insert(result).second)
+            work.push_back(result);
+      }
+    }
+    return true;
   }
 
   /// The same operation on these operands, with results of one rank.
@@ -201,13 +233,6 @@ private:
       return build::scale(b, old.getLoc(), from.value, 1.0 / static_cast<double>(axis.ranks));
     if (body)
       return demand(old, want, user);
-    // A sum is taken where it is smallest.
-    if (auto repeated = old.getDefiningOp<BroadcastOp>();
-        repeated && from.spread.isPart() && want.isSame()) {
-      Value sum = as(repeated.getX(), Spread::same(), user);
-      b.setInsertionPointAfterValue(sum);
-      return copy(repeated, sum, want)->getResult(0);
-    }
     // As soon as there is something to exchange.
     b.setInsertionPointAfterValue(from.value);
     if ((from.spread.isRows() && from.spread.order) || (want.isRows() && want.order)) {

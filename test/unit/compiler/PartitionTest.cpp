@@ -213,7 +213,10 @@ TEST(Partition, ScalesMeansOnce) {
   hydra.entry @loss(%x: [B, 5, 3] f32) dims(B) {
     %mean = hydra.mean %x axes = [-3]
     %turned = hydra.transpose %mean order = [1, 0]
-    %loss = hydra.let mean(%turned, [0, 1]) + sum(@w, [0])
+    %part = hydra.mean %turned axes = [0, 1]
+    %w = hydra.use @w
+    %own = hydra.sum %w axes = [0]
+    %loss = hydra.add %part, %own
     hydra.return loss = %loss
   }
 })";

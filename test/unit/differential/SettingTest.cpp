@@ -24,18 +24,21 @@ TEST(Setting, IsReadAsItIsPrinted) {
 
 TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   std::set<std::string> left, words;
+  SettingRange range;
+  range.batch = 12; // which ranks can share
   for (uint64_t number = 0; number < 400; ++number)
-    for (const Setting &setting : drawSettings(number, 2, {})) {
+    for (const Setting &setting : drawSettings(number, 2, range)) {
       left.insert(setting.disabled.begin(), setting.disabled.end());
       for (const char *word :
            {"-O0", "-O1", "--mode=train", "--mode=forward", "--recompute=none",
             "--recompute=rowwise,every=2", "--scan-checkpoint=2", "--ce-chunk=5",
             "--attention=naive", "--precision=bf16", "--precision=pure_bf16", "--accum=2",
-            "--no-clip", "--clip=0.5", "--threads=2", "--plain-code"})
+            "--no-clip", "--clip=0.5", "--threads=2", "--plain-code", "--mesh=data:3",
+            "--mesh=node:2,data:2"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 16u);
+  EXPECT_EQ(words.size(), 18u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
                           pass.name == "hydra-batch-launches" ||
