@@ -113,6 +113,21 @@ subprocess.run(command(save, last, "--ranks", "2", "--resume", "auto"), check=Tr
 assert newest(save) == last
 print("killed and resumed")
 
+# The same while the ranks start and find each other, when nothing is saved.
+for attempt in range(8):
+    process = start(["hydra-run", plan, "--ranks", "2", "--steps", str(10**9), "--threads", "1"])
+    ranks = []
+    while len(ranks) < 2:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            ranks = [int(word) for word in file.read().split()]
+    time.sleep(random.uniform(0, 0.1))
+    os.kill(ranks[attempt % 2], signal.SIGKILL)
+    lines = [line for line in end(process, ranks) if "random tokens" not in line]
+    assert process.returncode != 0
+    assert len(lines) == 1 and re.search(
+        rf"^hydra-run: rank {attempt % 2} ?(\(.*\))? (died|was ended by signal 9)", lines[0]), lines
+print("killed at the start")
+
 # The launcher is killed: the ranks save and stop.
 save = fresh("orphans")
 process = start(command(save, 10**9, "--ranks", "2"))
