@@ -104,8 +104,9 @@ private:
         llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreadOf(v); });
     SmallVector<Spread> out(op.getNumResults());
     auto rule = dyn_cast<PartitionOpInterface>(op);
-    // Where it must be added up before the end, a sum is smallest before it is repeated.
-    if (isa<BroadcastOp>(op) && !body && in[0].isPart() && !staysPart(op.getResult(0)))
+    // What is the same behind a sum, or rows of it, is best added up before it is repeated.
+    if (isa<BroadcastOp>(op) && !body && in[0].isPart() &&
+        !isSummedSmall(op.getResult(0), build::typeOf(op.getOperand(0)).getNumElements()))
       in[0] = Spread::same();
     if (rule)
       rule.partition(axis.ranks, in, out);
@@ -129,9 +130,9 @@ private:
     return success();
   }
 
-  /// Whether everything that is computed from a part is linear in it, up to the end of the program, as
-  /// far as operands are known.
-  bool staysPart(Value part) {
+  /// Whether all that is computed from a part is linear in it until it is returned, or has at most so
+  /// many elements where it must be added up; as far as operands are known.
+  bool isSummedSmall(Value part, int64_t most) {
     DenseSet<Value> seen{part};
     SmallVector<Value> work{part};
     while (!work.empty()) {
@@ -139,17 +140,21 @@ private:
         Operation *op = use.getOwner();
         if (isa<ReturnOp>(op))
           continue;
-        auto rule = dyn_cast<PartitionOpInterface>(op);
-        if (!rule)
+        Spread taken = Spread::same();
+        bool linear = false;
+        if (auto rule = dyn_cast<PartitionOpInterface>(op)) {
+          SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
+            return seen.contains(v) ? Spread::part() : spreadOf(v);
+          });
+          SmallVector<Spread> out(op->getNumResults());
+          rule.partition(axis.ranks, in, out);
+          taken = in[use.getOperandNumber()];
+          linear = taken.isPart() && llvm::all_of(out, [](const Spread &s) { return s.isPart(); });
+        }
+        if (!linear && (taken.isRows() || build::typeOf(use.get()).getNumElements() > most))
           return false;
-        SmallVector<Spread> in = llvm::map_to_vector(op->getOperands(), [&](Value v) {
-          return seen.contains(v) ? Spread::part() : spreadOf(v);
-        });
-        SmallVector<Spread> out(op->getNumResults());
-        rule.partition(axis.ranks, in, out);
-        if (!in[use.getOperandNumber()].isPart() ||
-            !llvm::all_of(out, [](const Spread &spread) { return spread.isPart(); }))
-          return false;
+        if (!linear)
+          continue;
         for (Value result : op->getResults())
           if (seen.insert(result).second)
             work.push_back(result);
