@@ -380,7 +380,7 @@ private:
     const size_t over = walk.getOver().size(), stacked = walk.getStacked().size();
     for (auto [spread, along] : llvm::zip(in, walk.getOver()))
       if (spread.isRows() && spread.dim == along)
-        spread = Spread::same(); // who walks over the batch has all of it
+        spread = Spread::same(); // who iterates over the batch has all of it
     const size_t kMostForms = 2 * in.size() + 2;
     Problem last;
     for (size_t tries = 0; tries < kMostForms; ++tries) {
@@ -419,7 +419,7 @@ private:
         for (auto &[number, want] : inside.demands)
           if (!(in[number] == want)) {
             if (number < over && want.isRows() && want.dim == walk.getOver()[number])
-              (void)inside.fail(loop, "walks over the batch and needs a part of it");
+              (void)inside.fail(loop, "iterates over the batch and needs a part of it");
             in[number] = want;
             changed = true;
           }

@@ -45,7 +45,8 @@ public:
 class Executor final : public runtime::Executor {
 public:
   Executor(const PlanFile &file, const CudaOptions &options)
-      : file(file), plan(file.plan()), options(options), device(file, options.device, options.ranks != nullptr) {
+      : file(file), plan(file.plan()), options(options),
+        device(file, options.device, options.ranks != nullptr) {
     if (options.profile && options.graph && !options.check)
       records.load();
     checkRanks();
@@ -253,8 +254,9 @@ public:
                       : options.graph ? "one captured graph a program"
                                       : "step by step"}};
     if (nccl)
-      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}", options.ranks->rank(),
-                                              options.ranks->size(), meshText(plan), nccl->version()));
+      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}",
+                                              options.ranks->rank(), options.ranks->size(),
+                                              meshText(plan), nccl->version()));
     if (options.profile)
       rows.emplace_back("profile", records.isLoaded() ? "of replayed graphs, by CUPTI"
                                    : records.whyNotLoaded().empty()
