@@ -237,14 +237,24 @@ private:
 
   LogicalResult emitVariable(plan::VariableOp op) {
     // Parameters side by side share a buffer, which goes by all their names.
-    std::string &bufferName = names[plan::placeOf(op.getBuffer()).buffer];
-    bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
+    if (!op.getMember()) {
+      std::string &bufferName = names[plan::placeOf(op.getBuffer()).buffer];
+      bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
+    }
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
     entry->role = fileWord<planfile::VariableRole>(op.getRole());
     entry->tensor = tensor(op.getBuffer());
-    file->tensors[entry->tensor]->name = entry->name;
-    auto init = initializer(op, cast<MemRefType>(op.getBuffer().getType()).getNumElements());
+    if (auto member = op.getMember()) {
+      entry->member = std::make_unique<planfile::MemberT>();
+      entry->member->shape.assign(member->getShape().begin(), member->getShape().end());
+      entry->member->offset = member->getOffset();
+      entry->member->axis = axisNumber(member->getAxis());
+      nameUnit(op, entry->tensor);
+    } else {
+      file->tensors[entry->tensor]->name = entry->name;
+    }
+    auto init = initializer(op, op.getNumElements());
     if (failed(init))
       return failure();
     entry->initializer = std::move(*init);
@@ -253,6 +263,22 @@ private:
     variables[op.getName()] = file->variables.size();
     file->variables.push_back(std::move(entry));
     return success();
+  }
+
+  /// The number of a mesh axis; -1 for none.
+  int32_t axisNumber(StringAttr name) {
+    for (auto [i, axis] : llvm::enumerate(module.getBody().getOps<plan::MeshAxisOp>()))
+      if (axis.getNameAttr() == name)
+        return static_cast<int32_t>(i);
+    return -1;
+  }
+
+  /// A unit goes by its first and its last member.
+  void nameUnit(plan::VariableOp op, uint32_t tensor) {
+    auto [first, fresh] = firstMembers.try_emplace(tensor, op.getName().str());
+    std::string name = fresh ? first->second : first->second + ".." + op.getName().str();
+    names[plan::placeOf(op.getBuffer()).buffer] = name;
+    file->tensors[tensor]->name = name;
   }
 
   static FailureOr<std::unique_ptr<planfile::InitializerT>> initializer(plan::VariableOp op,
@@ -619,6 +645,7 @@ private:
   llvm::StringMap<uint32_t> files, variables;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
   DenseMap<Attribute, uint32_t> kernels;
+  DenseMap<uint32_t, std::string> firstMembers; ///< of units, by their tensors
   std::vector<std::string> owners; // of variables, empty where there is none
   std::vector<Totals> programTotals;
   uint32_t events = 0;

@@ -7,6 +7,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/InterleavedRange.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -18,6 +20,15 @@ static ParseResult parseWord(OpAsmParser &parser, StringAttr &word) {
   return success();
 }
 static void printWord(OpAsmPrinter &p, Operation *, StringAttr word) { p << word.getValue(); }
+
+/// `[64, 64]`.
+static ParseResult parseDimensions(AsmParser &parser, SmallVector<int64_t> &shape) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseInteger(shape.emplace_back()); });
+}
+static void printDimensions(AsmPrinter &p, ArrayRef<int64_t> shape) {
+  p << '[' << llvm::interleaved(shape) << ']';
+}
 
 /// `(read %a : memref<…>, write %b : memref<…>)`.
 static ParseResult parseArgs(OpAsmParser &parser,
@@ -200,6 +211,38 @@ LogicalResult ViewOp::verify() {
   if (getPlus() < 0 || end > extentBytes(from))
     return emitOpError() << "ends " << end << " bytes behind the start of a buffer of "
                          << extentBytes(from);
+  return success();
+}
+
+int64_t VariableOp::getNumElements() {
+  if (!getMember())
+    return cast<MemRefType>(getBuffer().getType()).getNumElements();
+  return llvm::product_of(getMember()->getShape());
+}
+
+LogicalResult VariableOp::verify() {
+  std::optional<MemberAttr> member = getMember();
+  if (!member)
+    return success();
+  auto type = cast<MemRefType>(getBuffer().getType());
+  if (!type.getLayout().isIdentity())
+    return emitOpError() << "is a member of a buffer with strides; a unit is dense";
+  int64_t pieces = 1;
+  if (StringAttr name = member->getAxis()) {
+    auto axes = (*this)->getParentOfType<PlanModuleOp>().getBody().getOps<MeshAxisOp>();
+    auto axis = llvm::find_if(axes, [&](MeshAxisOp op) { return op.getNameAttr() == name; });
+    if (axis == axes.end())
+      return emitOpError() << "is cut over \"" << name.getValue() << "\", which is no axis of the mesh";
+    pieces = (*axis).getSize();
+  }
+  int64_t unit = 0, end = member->getOffset();
+  bool fits = !llvm::MulOverflow(type.getNumElements(), pieces, unit) && end >= 0;
+  int64_t count = 1;
+  for (int64_t size : member->getShape())
+    fits = fits && size >= 1 && !llvm::MulOverflow(count, size, count);
+  fits = fits && !llvm::AddOverflow(end, count, end) && end <= unit;
+  if (!fits)
+    return emitOpError() << "with the elements " << *member << " does not fit into a unit of " << unit;
   return success();
 }
 

@@ -91,18 +91,38 @@ def ViewOp : Plan_Op<"view", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Plan_MemberAttr : AttrDef<Plan_Dialect, "Member"> {
+  let mnemonic = "member";
+  let summary = "where a variable lies in a unit, which others share";
+  let description = [{
+    `<[64, 64] at 4096 over "data">`: its shape, how many elements of the unit come before its first, and
+    the axis of the mesh along which the unit is cut into equal pieces. Without an axis every rank has
+    the whole unit.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "int64_t":$offset,
+                        OptionalParameter<"::mlir::StringAttr">:$axis);
+  let assemblyFormat = "`<` custom<Dimensions>($shape) `at` $offset (`over` $axis^)? `>`";
+}
+
 def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
   let summary = "a parameter or state: named, initialised, saved in checkpoints";
   let description = [{
     `plan.variable moment "wq.m" = %m init #hydra.init<zeros> of "wq" : memref<…>`: its role, and the
-    variable that it belongs to.
+    variable that it belongs to. With `member`, the buffer is a unit, or the piece of it that each rank has
+    (`Member` in plan.fbs), and others lie in it too:
+    `plan.variable parameter "wq" = %u member <[64, 64] at 4096 over "data"> init … : memref<8x1024xf32>`.
   }];
   let arguments = (ins StrAttr:$name, Hydra_VariableRole:$role, Plan_Buffer:$buffer,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
-                       OptionalAttr<StrAttr>:$owner);
+                       OptionalAttr<StrAttr>:$owner, OptionalAttr<Plan_MemberAttr>:$member);
   let assemblyFormat = [{
-    $role $name `=` $buffer `init` $init (`group` $group^)? (`of` $owner^)?
+    $role $name `=` $buffer (`member` $member^)? `init` $init (`group` $group^)? (`of` $owner^)?
     attr-dict `:` type($buffer)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of the variable, whatever lies beside it.
+    int64_t getNumElements();
   }];
 }
 

@@ -162,7 +162,7 @@ void PlanWriter::addVariable(Operation *op, VariableRole role, RankedTensorType 
   if (!buffer)
     buffer = addBuffer(type, category, op->getLoc());
   plan::VariableOp::create(b, op->getLoc(), name, VariableRoleAttr::get(b.getContext(), role),
-                           buffer, init, group, owner);
+                           buffer, init, group, owner, plan::MemberAttr());
 }
 
 std::string PlanWriter::kernelName(FusedOp group) {

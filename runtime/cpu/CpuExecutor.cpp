@@ -6,6 +6,7 @@
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/CpuFeatures.h"
 #include "runtime/cpu/ElfFunctions.h"
+#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/report/Units.h"
@@ -146,17 +147,13 @@ double CpuExecutor::run(uint32_t program) {
 void CpuExecutor::transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from) {
   const planfile::Tensor &entry = *file.plan().tensors()->Get(tensor);
   const size_t elementSize = support::byteSize(dtypeOf(entry));
-  int64_t elements = 1;
-  bool dense = true;
-  for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0;) {
-    dense &= entry.shape()->Get(d) == 1 || entry.strides()->Get(d) == elements;
-    elements *= entry.shape()->Get(d);
-  }
-  const size_t expected = static_cast<size_t>(elements) * elementSize;
+  size_t expected = elementSize;
+  for (const int64_t extent : *entry.shape())
+    expected *= static_cast<size_t>(extent);
   if (size != expected)
     fail("{}: {} bytes for a tensor of {}", shown(entry.name()->string_view()), size, expected);
   char *inArena = segments[static_cast<size_t>(entry.segment())].data() + entry.offset();
-  if (dense) {
+  if (isDense(entry)) {
     std::memcpy(to ? static_cast<void *>(to) : inArena,
                 from ? static_cast<const void *>(from) : inArena, size);
     return;
@@ -179,6 +176,26 @@ void CpuExecutor::write(uint32_t tensor, std::span<const std::byte> values) {
 
 void CpuExecutor::read(uint32_t tensor, std::span<std::byte> values) {
   transfer(tensor, values.size(), values.data(), nullptr);
+}
+
+std::byte *CpuExecutor::placeOf(uint32_t tensor, uint64_t begin, size_t size) {
+  const planfile::Tensor &entry = *file.plan().tensors()->Get(tensor);
+  size_t all = support::byteSize(dtypeOf(entry));
+  for (const int64_t extent : *entry.shape())
+    all *= static_cast<size_t>(extent);
+  if (!isDense(entry) || begin > all || size > all - begin)
+    fail("{}: no bytes [{}, {}) in a {}tensor of {}", shown(entry.name()->string_view()), begin,
+         begin + size, isDense(entry) ? "" : "strided ", all);
+  char *segment = segments[static_cast<size_t>(entry.segment())].data();
+  return reinterpret_cast<std::byte *>(segment + entry.offset() + begin);
+}
+
+void CpuExecutor::writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) {
+  std::memcpy(placeOf(tensor, begin, values.size()), values.data(), values.size());
+}
+
+void CpuExecutor::readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) {
+  std::memcpy(values.data(), placeOf(tensor, begin, values.size()), values.size());
 }
 
 void CpuExecutor::setProfiling(bool on) {

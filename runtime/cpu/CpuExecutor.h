@@ -32,6 +32,8 @@ public:
   double run(uint32_t program) override;
   void write(uint32_t tensor, std::span<const std::byte> values) override;
   void read(uint32_t tensor, std::span<std::byte> values) override;
+  void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override;
+  void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override;
   void setProfiling(bool on) override;
   std::vector<StepTime> stepTimes() override;
   std::vector<StepRun> timeline() override;
@@ -41,6 +43,8 @@ public:
 private:
   /// Copies between the tensor in the arena and dense bytes of `size`.
   void transfer(uint32_t tensor, size_t size, std::byte *to, const std::byte *from);
+  /// Where byte `begin` of a dense tensor is, of which `size` are to be moved. Throws Error.
+  std::byte *placeOf(uint32_t tensor, uint64_t begin, size_t size);
   /// The functions of the plan's kernels; null ones in a dry run.
   std::vector<KernelFunction> loadCode();
   void loadPrograms(Communicator *ranks);

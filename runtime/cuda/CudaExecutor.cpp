@@ -9,6 +9,7 @@
 #include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/ranks/Channel.h"
@@ -153,16 +154,17 @@ public:
       device.wait("cannot write a tensor");
       return;
     }
-    if (stagedBytes + values.size() > kStagingBytes) {
-      device.upload(to, values);
-      device.wait("cannot write a tensor");
-      return;
-    }
-    // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
-    std::byte *place = staging + stagedBytes;
-    std::memcpy(place, values.data(), values.size());
-    stagedBytes += (values.size() + 63) / 64 * 64;
-    device.upload(to, {place, values.size()});
+    upload(to, values);
+  }
+
+  void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {
+    checkRange(*plan.tensors()->Get(tensor), begin, values.size());
+    upload(addressOf(tensor) + begin, values);
+  }
+
+  void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
+    checkRange(*plan.tensors()->Get(tensor), begin, values.size());
+    device.download(addressOf(tensor) + begin, values);
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
@@ -268,6 +270,20 @@ public:
   }
 
 private:
+  /// Bytes to the device.
+  void upload(CUdeviceptr to, std::span<const std::byte> values) {
+    if (stagedBytes + values.size() > kStagingBytes) {
+      device.upload(to, values);
+      device.wait("cannot write a tensor");
+      return;
+    }
+    // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
+    std::byte *place = staging + stagedBytes;
+    std::memcpy(place, values.data(), values.size());
+    stagedBytes += (values.size() + 63) / 64 * 64;
+    device.upload(to, {place, values.size()});
+  }
+
   static constexpr size_t kStagingBytes = size_t{4} << 20;
 
   /// In the order of nodes, those of a loop once for every iteration; null for switches.

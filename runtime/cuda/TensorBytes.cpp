@@ -1,12 +1,12 @@
 // Strided elements one by one.
 #include "runtime/cuda/TensorBytes.h"
 
+#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
-#include <cstdint>
 #include <cstring>
 
 namespace hydra::runtime::cuda {
@@ -27,12 +27,12 @@ void checkSize(const Tensor &entry, size_t size) {
                   size, expected);
 }
 
-bool isDense(const Tensor &entry) {
-  int64_t elements = 1;
-  for (flatbuffers::uoffset_t d = entry.shape()->size(); d-- > 0; elements *= entry.shape()->Get(d))
-    if (entry.shape()->Get(d) != 1 && entry.strides()->Get(d) != elements)
-      return false;
-  return true;
+void checkRange(const Tensor &entry, uint64_t begin, size_t size) {
+  const size_t all = denseBytes(entry);
+  if (!isDense(entry) || begin > all || size > all - begin)
+    support::fail("{}: no bytes [{}, {}) in a {}tensor of {}",
+                  support::shown(entry.name()->string_view()), begin, begin + size,
+                  isDense(entry) ? "" : "strided ", all);
 }
 
 size_t extentBytes(const Tensor &entry) {

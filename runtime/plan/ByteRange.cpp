@@ -59,6 +59,14 @@ void findPitch(ByteRange &range, uint64_t elementSize, std::span<const ByteStep>
 
 } // namespace
 
+bool isDense(const planfile::Tensor &tensor) {
+  int64_t elements = 1;
+  for (flatbuffers::uoffset_t d = tensor.shape()->size(); d-- > 0; elements *= tensor.shape()->Get(d))
+    if (tensor.shape()->Get(d) != 1 && tensor.strides()->Get(d) != elements)
+      return false;
+  return true;
+}
+
 uint64_t elementSize(const planfile::Tensor &tensor) { return support::byteSize(dtypeOf(tensor)); }
 
 std::optional<ByteRange> byteRange(const planfile::Tensor &tensor,

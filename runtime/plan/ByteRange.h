@@ -31,6 +31,9 @@ struct ByteRange {
 /// they leave [0, 2^63). The tensor's shape, strides and dtype must be valid (PlanVerifier.h).
 std::optional<ByteRange> byteRange(const planfile::Tensor &tensor, std::span<const ByteStep> loops);
 
+/// Whether the elements of a tensor lie in row-major order without gaps.
+bool isDense(const planfile::Tensor &tensor);
+
 /// Bytes of one element.
 uint64_t elementSize(const planfile::Tensor &tensor);
 

@@ -3,14 +3,17 @@
 
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/ContentVerifier.h"
+#include "runtime/plan/MemberVerifier.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/ProgramVerifier.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/plan/VariablePart.h"
 #include "runtime/plan/VerifyPath.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 #include <vector>
 
 namespace hydra::runtime {
@@ -55,6 +58,7 @@ public:
     checkVariables();
     checkScalars();
     checkMesh();
+    verifyUnits(plan, root, kMaxElements);
     checkDisjointVariables();
     checkBlobs();
     checkKernels();
@@ -163,7 +167,7 @@ private:
     return tensor;
   }
 
-  void checkInitializer(const Path &path, const Initializer &init, const Tensor &tensor) {
+  void checkInitializer(const Path &path, const Initializer &init, uint64_t elements) {
     checkEnum(path, "kind", init.kind());
     checkFinite(path, "value", init.value());
     checkNotNegative(path, "std", init.std());
@@ -171,9 +175,6 @@ private:
     checkNotNegative(path, "limit", init.limit());
     if (init.kind() == InitKind::trunc_normal && init.cut() == 0)
       failAt(Path(path, "cut"), "0 leaves no values; expected more");
-    uint64_t elements = 1;
-    for (const int64_t size : *tensor.shape())
-      elements *= size;
     if (init.table())
       checkAligned(Path(path, "table"), *init.table());
     const uint64_t entries = init.table() ? init.table()->size() : 0;
@@ -184,7 +185,7 @@ private:
   void checkCopy(const Path &path, const Variable &copy, const Variable &source) {
     const Tensor &to = persistentTensor(path, copy.tensor());
     const Tensor &from = persistentTensor(path, source.tensor());
-    if (!std::ranges::equal(*to.shape(), *from.shape()))
+    if (shapeOf(plan, copy) != shapeOf(plan, source))
       failAt(path, "{} has another shape", source.name()->string_view());
     if (to.dtype() == from.dtype())
       return;
@@ -197,14 +198,18 @@ private:
 
   void checkVariables() {
     const auto &variables = *plan.variables();
+    for (flatbuffers::uoffset_t i = 0; i < variables.size(); ++i)
+      if (const Member *member = variables.Get(i)->member())
+        verifyMemberShape(Path(Path(root, "variables", i), "member"), *member, kMaxElements);
     Names names;
     for (flatbuffers::uoffset_t i = 0; i < variables.size(); ++i) {
       const Path path(root, "variables", i);
       const Variable &variable = *variables.Get(i);
       names.add(path, "name", *variable.name());
       checkEnum(path, "role", variable.role());
+      persistentTensor(path, variable.tensor());
       checkInitializer(Path(path, "initializer"), *variable.initializer(),
-                       persistentTensor(path, variable.tensor()));
+                       static_cast<uint64_t>(elementsOf(plan, variable)));
       if (variable.group() && variable.role() != VariableRole::parameter)
         failAt(Path(path, "group"), "belongs to a state; only parameters have one");
       checkOwner(Path(path, "owner"), variable);
@@ -310,8 +315,11 @@ private:
   };
   std::vector<Lasting> lastingTensors() const {
     std::vector<Lasting> all;
+    std::set<uint32_t> units; // of whose members verifyUnits knows
     for (flatbuffers::uoffset_t i = 0; i < plan.variables()->size(); ++i) {
       const Variable &variable = *plan.variables()->Get(i);
+      if (variable.member() && !units.insert(variable.tensor()).second)
+        continue;
       all.push_back({"variables", i, variable.name()->string_view(), variable.tensor()});
     }
     for (flatbuffers::uoffset_t i = 0; i < plan.scalars()->size(); ++i) {

@@ -10,6 +10,9 @@
 // * Variables and scalars are persistent and share no byte; their names are unique. Numbers of
 //   initializers are finite and in range; the table of a shuffle has one value per element. Only
 //   parameters have a group; only states are moments, and of parameters.
+// * A variable may share its tensor, a unit, with others: it is dense, has at most 2^48 elements with
+//   the pieces of all ranks, is cut along one axis of the mesh or not at all, and its members lie
+//   inside and share no element. Copies have the shape of their owner.
 // * Scalars have rank 0. Step counts of schedules are not negative and in order.
 // * The axes of a mesh have names of their own and 1 to 65536 ranks in all; what says where a rank is
 //   along one is a persistent i32 of rank 0, and shares no byte with the variables and scalars.

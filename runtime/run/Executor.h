@@ -46,6 +46,10 @@ public:
   /// the size is another.
   virtual void write(uint32_t tensor, std::span<const std::byte> values) = 0;
   virtual void read(uint32_t tensor, std::span<std::byte> values) = 0;
+  /// The same for bytes [begin, begin + values.size()) of a dense tensor. Throws Error when it is not
+  /// dense, or has not so many.
+  virtual void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) = 0;
+  virtual void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) = 0;
 
   /// Starts (from zero) or stops taking times of steps. Off at first.
   virtual void setProfiling(bool on) = 0;

@@ -2,8 +2,10 @@
 // that it accepts can be read. Size and checksum are repaired first, or nothing would get past
 // them.
 #include "runtime/plan/Accesses.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
+#include "runtime/plan/VariablePart.h"
 #include "runtime/support/Error.h"
 #include "test/support/SamplePlan.h"
 
@@ -22,8 +24,28 @@ namespace {
 
 constexpr size_t kPrologue = 40;
 
+/// Two ranks have a unit of two variables in pieces.
+test::PlanBuilder sampleWithUnit() {
+  test::PlanBuilder builder = test::samplePlan();
+  const auto data = static_cast<int32_t>(builder.axis("data", 2));
+  const uint32_t unit = builder.tensor("unit", {2, 4}, planfile::SegmentKind::persistent);
+  builder.member("w2", unit, {3, 3}, 0, data);
+  builder.member("b2", unit, {5}, 10, data);
+  return builder;
+}
+
 /// What every executor does before it runs anything.
 void readAll(const planfile::Plan &plan) {
+  for (const planfile::Variable *variable : *plan.variables())
+    for (const uint64_t rank : {uint64_t{0}, ranksOf(plan) - 1}) {
+      const VariablePart part(plan, *variable, rank);
+      uint64_t elements = 1;
+      for (const int64_t size : *plan.tensors()->Get(variable->tensor())->shape())
+        elements *= static_cast<uint64_t>(size);
+      if (part.first < 0 || part.count < 0 || part.end() > elementsOf(plan, *variable) ||
+          part.place < 0 || static_cast<uint64_t>(part.place + part.count) > elements)
+        std::abort();
+    }
   for (const planfile::Scalar *scalar : *plan.scalars())
     scheduleValue(resolveSchedule(*scalar->schedule(), std::numeric_limits<int64_t>::max()), 1000);
   for (const planfile::Program *program : *plan.programs()) {
@@ -44,7 +66,7 @@ void readAll(const planfile::Plan &plan) {
 /// Starts from the sample, so that no binary file in the tree has to follow the format.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned) {
   if (size < kPrologue) {
-    const std::vector<std::byte> sample = encodePlan(test::samplePlan().plan);
+    const std::vector<std::byte> sample = encodePlan(sampleWithUnit().plan);
     const size_t count = std::min(sample.size(), maxSize);
     std::memcpy(data, sample.data(), count);
     return count;

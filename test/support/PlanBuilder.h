@@ -168,6 +168,34 @@ public:
     return plan.variables.size() - 1;
   }
 
+  /// A parameter, or with `momentOf` a moment, that is a member of the unit in `tensor`.
+  uint32_t member(std::string name, uint32_t tensor, std::vector<int64_t> shape, uint64_t offset,
+                  int32_t axis = -1, double value = 0, int32_t momentOf = -1) {
+    auto entry = std::make_unique<planfile::VariableT>();
+    entry->name = std::move(name);
+    entry->role = momentOf < 0 ? planfile::VariableRole::parameter : planfile::VariableRole::moment;
+    entry->tensor = tensor;
+    entry->initializer = std::make_unique<planfile::InitializerT>();
+    entry->initializer->value = value;
+    entry->owner = momentOf;
+    entry->member = std::make_unique<planfile::MemberT>();
+    entry->member->shape = std::move(shape);
+    entry->member->offset = offset;
+    entry->member->axis = axis;
+    plan.variables.push_back(std::move(entry));
+    return plan.variables.size() - 1;
+  }
+
+  /// An axis of the mesh, within those before.
+  uint32_t axis(std::string name, uint32_t size, int32_t rank = -1) {
+    auto entry = std::make_unique<planfile::MeshAxisT>();
+    entry->name = std::move(name);
+    entry->size = size;
+    entry->rank = rank;
+    plan.mesh.push_back(std::move(entry));
+    return plan.mesh.size() - 1;
+  }
+
   /// A scalar with a constant schedule.
   uint32_t scalar(std::string name, double value, planfile::DType dtype = planfile::DType::f32) {
     auto entry = std::make_unique<planfile::ScalarT>();

@@ -2,6 +2,7 @@
 #include "tools/hydra-inspect/PlanJson.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "tools/hydra-inspect/Cubin.h"
@@ -230,6 +231,13 @@ void addParameters(Json &out, const Plan &plan) {
   Json scalars = Json::array();
   for (const Variable *variable : *plan.variables()) {
     Json entry = named(*variable->name(), plan, variable->tensor());
+    if (const Member *member = variable->member()) {
+      entry["shape"] = runtime::shapeOf(plan, *variable);
+      entry["unit"] = {{"tensor", variable->tensor()}, {"offset", member->offset()}};
+      if (member->axis() >= 0)
+        entry["unit"]["axis"] =
+            plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->name()->str();
+    }
     entry["initializer"] = toJson(*variable->initializer());
     if (variable->group())
       entry["group"] = variable->group()->str();

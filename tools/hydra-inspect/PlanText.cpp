@@ -2,6 +2,7 @@
 #include "tools/hydra-inspect/PlanText.h"
 
 #include "runtime/plan/Schedule.h"
+#include "runtime/plan/VariablePart.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Units.h"
@@ -44,15 +45,23 @@ std::string strings(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::S
   return text.empty() ? "(none)" : text;
 }
 
-std::string tensorType(const Tensor &tensor) {
-  return fmt::format("{} [{}]", dtypeName(tensor), fmt::join(shapeOf(tensor), ", "));
+std::string typeText(const Tensor &tensor, const std::vector<int64_t> &shape) {
+  return fmt::format("{} [{}]", dtypeName(tensor), fmt::join(shape, ", "));
 }
+std::string tensorType(const Tensor &tensor) { return typeText(tensor, shapeOf(tensor)); }
 
-uint64_t elementsOf(const Tensor &tensor) {
-  uint64_t elements = 1;
-  for (const int64_t size : *tensor.shape())
-    elements *= size;
-  return elements;
+/// Where a member of a unit lies.
+std::string unitText(const Plan &plan, const Variable &variable) {
+  const Member *member = variable.member();
+  if (!member)
+    return "";
+  return fmt::format("  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
+                     member->axis() < 0
+                         ? ""
+                         : " over " + plan.mesh()
+                                          ->Get(static_cast<uint32_t>(member->axis()))
+                                          ->name()
+                                          ->str());
 }
 
 std::string initializerText(const Initializer &init) {
@@ -147,18 +156,18 @@ std::string parametersText(const Plan &plan) {
   size_t params = 0;
   uint64_t elements = 0;
   for (const Variable *variable : *plan.variables()) {
-    const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const bool isParam = variable->role() == VariableRole::parameter;
     if (isParam) {
       ++params;
-      elements += elementsOf(tensor);
+      elements += static_cast<uint64_t>(runtime::elementsOf(plan, *variable));
     }
     const auto owner = [&] {
       return plan.variables()->Get(static_cast<uint32_t>(variable->owner()))->name()->str();
     };
-    line(list, "  {:<12} {:<32} {:<20} {}{}", EnumNameVariableRole(variable->role()),
-         variable->name()->string_view(), tensorType(tensor),
-         initializerText(*variable->initializer()),
+    line(list, "  {:<12} {:<32} {:<20} {}{}{}", EnumNameVariableRole(variable->role()),
+         variable->name()->string_view(),
+         typeText(*plan.tensors()->Get(variable->tensor()), runtime::shapeOf(plan, *variable)),
+         initializerText(*variable->initializer()), unitText(plan, *variable),
          variable->group()        ? "  group " + variable->group()->str()
          : variable->owner() >= 0 ? "  of " + owner()
                                   : "");

@@ -16,6 +16,14 @@ plan.module @all {
   plan.mesh_axis "data" 2 rank %rank : memref<i32>
   // CHECK: plan.mesh_axis "model" 3
   plan.mesh_axis "model" 3
+  %unit = plan.buffer persistent param : memref<2x1024xf32>
+  // CHECK: plan.variable parameter "wq" = %{{.*}} member <[32, 64] at 0 over "data"> init <zeros> : memref<2x1024xf32>
+  plan.variable parameter "wq" = %unit member <[32, 64] at 0 over "data"> init <zeros> : memref<2x1024xf32>
+  // CHECK: plan.variable moment "wq.m" = %{{.*}} member <[32, 64] at 2048 over "data"> init <zeros> of "wq" : memref<2x1024xf32>
+  plan.variable moment "wq.m" = %unit member <[32, 64] at 2048 over "data"> init <zeros> of "wq" : memref<2x1024xf32>
+  %whole = plan.buffer persistent param : memref<1x1024xf32>
+  // CHECK: plan.variable parameter "scale" = %{{.*}} member <[] at 7> init <ones> : memref<1x1024xf32>
+  plan.variable parameter "scale" = %whole member <[] at 7> init <ones> : memref<1x1024xf32>
   // CHECK: plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>]
   plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>] {
   }

@@ -184,3 +184,33 @@ plan.module @m {
     }
   }
 }
+
+// -----
+
+// A unit that is cut along an axis that is not there.
+plan.module @m {
+  plan.mesh_axis "data" 2
+  %u = plan.buffer persistent param : memref<2x1024xf32>
+  // expected-error @+1 {{is cut over "model", which is no axis of the mesh}}
+  plan.variable parameter "w" = %u member <[64] at 0 over "model"> init <zeros> : memref<2x1024xf32>
+}
+
+// -----
+
+// A member that reaches beyond its unit.
+plan.module @m {
+  plan.mesh_axis "data" 2
+  %u = plan.buffer persistent param : memref<2x1024xf32>
+  // expected-error @+1 {{with the elements #plan.member<[64, 64] at 1 over "data"> does not fit into a unit of 4096}}
+  plan.variable parameter "w" = %u member <[64, 64] at 1 over "data"> init <zeros> : memref<2x1024xf32>
+}
+
+// -----
+
+// A member of a unit with strides.
+plan.module @m {
+  %x = plan.buffer persistent param : memref<16xf32>
+  %u = plan.view %x plus 0 : memref<16xf32> to memref<8xf32, strided<[2]>>
+  // expected-error @+1 {{is a member of a buffer with strides; a unit is dense}}
+  plan.variable parameter "w" = %u member <[4] at 0> init <zeros> : memref<8xf32, strided<[2]>>
+}

@@ -27,6 +27,8 @@ public:
     written[tensor] = {values.begin(), values.end()};
   }
   void read(uint32_t, std::span<std::byte>) override {}
+  void writeRange(uint32_t, uint64_t, std::span<const std::byte>) override {}
+  void readRange(uint32_t, uint64_t, std::span<std::byte>) override {}
   void setProfiling(bool) override {}
   std::vector<StepTime> stepTimes() override { return {}; }
   std::vector<StepRun> timeline() override { return {}; }

@@ -1,0 +1,67 @@
+// Members of units against the piece of a rank.
+#include "runtime/plan/VariablePart.h"
+
+#include "runtime/plan/Mesh.h"
+
+#include <algorithm>
+
+using namespace hydra::planfile;
+
+namespace hydra::runtime {
+
+namespace {
+
+template <typename Shape> int64_t productOf(const Shape &shape) {
+  int64_t elements = 1;
+  for (const int64_t size : shape)
+    elements *= size;
+  return elements;
+}
+
+/// How many pieces the unit of a variable is cut into.
+uint64_t piecesOf(const Plan &plan, const Variable &variable) {
+  const Member *member = variable.member();
+  return member && member->axis() >= 0
+             ? plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->size()
+             : 1;
+}
+
+} // namespace
+
+std::vector<int64_t> shapeOf(const Plan &plan, const Variable &variable) {
+  const auto &shape = variable.member() ? *variable.member()->shape()
+                                        : *plan.tensors()->Get(variable.tensor())->shape();
+  return {shape.begin(), shape.end()};
+}
+
+int64_t elementsOf(const Plan &plan, const Variable &variable) {
+  return productOf(shapeOf(plan, variable));
+}
+
+VariablePart::VariablePart(const Plan &plan, const Variable &variable, uint64_t rank)
+    : count(elementsOf(plan, variable)), isFirst(rank == 0) {
+  const Member *member = variable.member();
+  if (!member)
+    return;
+  const auto offset = static_cast<int64_t>(member->offset());
+  place = offset;
+  if (piecesOf(plan, variable) == 1)
+    return;
+  axis = member->axis();
+  const auto along = static_cast<uint32_t>(axis);
+  const uint64_t coordinate = coordinateOf(plan, rank, along);
+  isFirst = rank == coordinate * strideOf(plan, along);
+  const int64_t piece = productOf(*plan.tensors()->Get(variable.tensor())->shape());
+  const int64_t begin = piece * static_cast<int64_t>(coordinate);
+  first = std::clamp<int64_t>(begin - offset, 0, count);
+  count = std::clamp<int64_t>(begin + piece - offset, 0, count) - first;
+  place = count > 0 ? offset + first - begin : 0;
+}
+
+bool cutsVariables(const Plan &plan) {
+  return std::ranges::any_of(*plan.variables(), [&](const Variable *variable) {
+    return piecesOf(plan, *variable) > 1;
+  });
+}
+
+} // namespace hydra::runtime
