@@ -13,6 +13,11 @@ enum class Mode { Forward, Grad, Train };
 /// device; all rows are worked on, to the same values; nothing is left out, by soft routing of all.
 enum class Routing { Dynamic, Masked, Static };
 
+/// What ranks cut of parameters: nothing; what their update needs; the parameters themselves.
+enum class Sharding { Ddp, Zero1, Fsdp };
+/// Whether a unit is gathered again for the backward pass: see `hydra-reshard`.
+enum class Resharding { Auto, Always, Never };
+
 /// What binds a model: see `hydra-bind`.
 struct BindingOptions {
   std::string preset;

@@ -73,6 +73,16 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
 }
 
 bool hasRanks(Options options) { return !options.binding.mesh.empty(); }
+bool cutsParameters(Options options) {
+  return hasRanks(options) && options.sharding != Sharding::Ddp;
+}
+bool keepsGathered(Options options) {
+  return hasRanks(options) && options.sharding == Sharding::Zero1;
+}
+bool gathersAgain(Options options) {
+  return hasRanks(options) && options.sharding == Sharding::Fsdp &&
+         options.resharding != Resharding::Never;
+}
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
@@ -153,6 +163,19 @@ std::unique_ptr<Pass> targetPass(Options options) {
   return createSetTarget(target);
 }
 
+std::unique_ptr<Pass> shardPass(Options options) {
+  ShardOptions shard;
+  shard.wholeBelow = options.wholeBelow;
+  return createShard(shard);
+}
+
+std::unique_ptr<Pass> reshardPass(Options options) {
+  ReshardOptions reshard;
+  if (options.resharding == Resharding::Always)
+    reshard.most = 1;
+  return createReshard(reshard);
+}
+
 /// So large that the time in which an exchange begins is a sixteenth of it.
 std::unique_ptr<Pass> bucketPass(Options options) {
   constexpr uint64_t kLatencies = 16;
@@ -192,6 +215,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},
+      {P::Differentiate, false, 0, false, false, shardPass, cutsParameters},
       {P::Differentiate, false, 0, true, false, nestPass,
        [](Options options) { return options.scanCheckpoint > 1; }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
@@ -206,6 +230,8 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
       {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
+      {P::Group, true, 0, true, true, [](Options) { return createKeepGathered(); }, keepsGathered},
+      {P::Group, false, 0, true, false, reshardPass, gathersAgain},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},

@@ -32,6 +32,9 @@ struct CompileOptions : ProgramOptions {
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
+  Sharding sharding = Sharding::Ddp;
+  Resharding resharding = Resharding::Auto;
+  int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
   AttentionForm attention = AttentionForm::Flash;
   bool reducedReduction = false;      ///< partial sums may be in the type of the operands
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory

@@ -192,6 +192,26 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }
 
+def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
+  let summary = "parameters lie in vectors, of which each rank is to have a piece";
+  let description = [{
+    For `--shard=fsdp` and `zero1`, before differentiation. The parameters of an element of a stack that are
+    updated and rounded alike become one parameter, a unit: a vector (rows of 1024) in which they
+    lie one behind the other, with the axis of the mesh, the innermost, along which ranks will have its rows.
+    Programs take slices of it; those that the model joins are one slice. Parameters outside of stacks are units
+    of their own. Fewer elements than `whole-below`, or an optimizer that does not work element by
+    element, and a parameter stays as it is, the same on all ranks. Gradients, moments and rounded copies
+    are then those of the unit by the passes that make them, and `hydra-partition` finds what follows: a
+    gather where a program reads a unit, a reduce_scatter of its gradient, an update of the rows that
+    a rank has. Files know members only. *Exact.*
+  }];
+  let options = [
+    Option<"wholeBelow", "whole-below", "int64_t", "65536", "elements from which on parameters are cut">,
+  ];
+  let statistics = [Statistic<"units", "units", "units formed">,
+                    Statistic<"parameters", "parameters", "parameters that are members of units">];
+}
+
 def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
   let summary = "programs of the whole batch become programs of one rank's part of it";
   let description = [{
@@ -211,6 +231,30 @@ def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"reductions", "reductions", "sums over ranks placed">,
                     Statistic<"gathers", "gathers", "values that were gathered or dealt out">];
 }
+
+def KeepGathered : Pass<"hydra-keep-gathered", "::mlir::ModuleOp"> {
+  let summary = "parameters are gathered where they are updated, and kept";
+  let description = [{
+    For `--shard=zero1`: what programs gather of a unit is a state that they read, in the format that they
+    read it in, and the update gathers it anew from the rows that the ranks have updated. Moments
+    and the parameters in f32 are cut, and nothing is gathered forward or backward. Rounded rows that
+    nothing else reads are not kept. *Exact.*
+  }];
+  let statistics = [Statistic<"units", "units", "units that are kept gathered">];
+}
+
+def Reshard : Pass<"hydra-reshard", "::mlir::ModuleOp"> {
+  let summary = "what was gathered is not kept until it is needed again";
+  let description = [{
+    Where at least `most` other units are gathered between two readers of one, it is gathered again
+    for the second: a layer's parameters for its backward pass. A rank then holds a few units in all. *Exact.*
+  }];
+  let options = [
+    Option<"most", "most", "int64_t", "2", "units gathered in between">,
+  ];
+  let statistics = [Statistic<"gathers", "gathers", "units gathered again">];
+}
+
 def BucketCollectives : Pass<"hydra-bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "sums over ranks that are ready at about the same time become one";
   let description = [{

@@ -15,6 +15,10 @@ StringRef routingName(Routing routing) {
   return routing == Routing::Dynamic ? "dynamic" : routing == Routing::Masked ? "masked" : "static";
 }
 
+StringRef shardingName(Sharding sharding) {
+  return sharding == Sharding::Ddp ? "ddp" : sharding == Sharding::Zero1 ? "zero1" : "fsdp";
+}
+
 BindingFlags::BindingFlags(BindingOptions &binding)
     : category("Model"),
       preset("preset", cl::value_desc("NAME"), cl::cat(category), cl::location(binding.preset),

@@ -12,6 +12,7 @@ namespace hydra {
 /// `forward`, `grad`, `train`.
 llvm::StringRef modeName(Mode mode);
 /// `dynamic`, `masked`, `static`.
+llvm::StringRef shardingName(Sharding sharding);
 llvm::StringRef routingName(Routing routing);
 
 /// The flags of `hydra-bind`. Lives in main from before flags are parsed to the end, as does what

@@ -49,11 +49,22 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
     return success();
   };
   for (Operation &op : model.getBody().front()) {
-    if (auto param = dyn_cast<ParamOp>(op)) {
+    auto state = dyn_cast<StateOp>(op);
+    if (FlatUnitAttr unit = isa<ParamOp, StateOp>(op) ? unitOf(&op) : FlatUnitAttr()) {
+      const bool follows = !state || state.getRole() == VariableRole::copy;
+      for (MemberAttr member : unit.getMembers()) {
+        const std::string name = memberName(&op, member);
+        const auto type = RankedTensorType::get(
+            member.getShape(), op.getAttrOfType<TypeAttr>("dtype").getValue());
+        if (failed(initialize(&op, name, follows ? member.getName().getValue() : StringRef(name), type,
+                              follows ? member.getInit() : state.getInit())))
+          return failure();
+      }
+    } else if (auto param = dyn_cast<ParamOp>(op)) {
       if (failed(initialize(param, param.getSymName(), param.getSymName(), param.getBoundType(),
                             param.getInit())))
         return failure();
-    } else if (auto state = dyn_cast<StateOp>(op)) {
+    } else if (state) {
       if (failed(initialize(state, state.getSymName(),
                             state.getRole() == VariableRole::copy ? *state.getOwner()
                                                                   : state.getSymName(),
@@ -62,6 +73,49 @@ FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed) {
     }
   }
   return values;
+}
+
+/// The units among the variables of a model, and state of them.
+static SmallVector<Operation *> unitsOf(ModelOp model) {
+  SmallVector<Operation *> units;
+  for (Operation &op : model.getBody().front())
+    if (isa<ParamOp, StateOp>(op) && unitOf(&op))
+      units.push_back(&op);
+  return units;
+}
+
+void joinMembers(ModelOp model, TensorMap &values) {
+  for (Operation *variable : unitsOf(model)) {
+    FlatUnitAttr unit = unitOf(variable);
+    SmallVector<int64_t> shape = intList(variable->getAttrOfType<ArrayAttr>("shape"));
+    shape[0] *= unit.getPieces();
+    RefTensor whole(shape);
+    bool all = true;
+    for (MemberAttr member : unit.getMembers()) {
+      auto it = values.find(memberName(variable, member));
+      all = all && it != values.end();
+      if (all)
+        llvm::copy(it->second.data, whole.data.begin() + member.getOffset());
+    }
+    if (all)
+      values[SymbolTable::getSymbolName(variable).getValue()] = std::move(whole);
+  }
+}
+
+void takeMembers(ModelOp model, TensorMap &values) {
+  for (Operation *variable : unitsOf(model)) {
+    auto it = values.find(SymbolTable::getSymbolName(variable).getValue());
+    if (it == values.end())
+      continue;
+    const RefTensor whole = std::move(it->second);
+    values.erase(it);
+    for (MemberAttr member : unitOf(variable).getMembers()) {
+      RefTensor tensor(member.getShape());
+      std::copy_n(whole.data.begin() + member.getOffset(), tensor.data.size(),
+                  tensor.data.begin());
+      values[memberName(variable, member)] = std::move(tensor);
+    }
+  }
 }
 
 } // namespace hydra

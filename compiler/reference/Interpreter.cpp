@@ -402,11 +402,30 @@ FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry, ArrayRef<TensorM
   return Interpreter::run(entry, *mesh, interpreters);
 }
 
-FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
+/// Where a rank is along an axis of the mesh.
+static int64_t coordinateOf(MeshAttr mesh, int64_t rank, StringRef axis) {
+  return rank / mesh.stride(axis) % mesh.size(axis);
+}
+
+FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
                                     const InterpreterOptions &options) {
-  const int64_t ranks = entry.ranks();
-  if (ranks == 1)
-    return interpret(entry, values, options);
+  auto model = entry->getParentOfType<ModelOp>();
+  TensorMap values(given);
+  joinMembers(model, values);
+  // The units that are cut, and state of them.
+  SmallVector<Operation *> cut;
+  for (Operation &op : model.getBody().front())
+    if (FlatUnitAttr unit = isa<ParamOp, StateOp>(op) ? unitOf(&op) : FlatUnitAttr();
+        unit && unit.getPieces() > 1)
+      cut.push_back(&op);
+  if (entry.ranks() == 1 && cut.empty()) {
+    FailureOr<TensorMap> results = interpret(entry, values, options);
+    if (succeeded(results))
+      takeMembers(model, *results);
+    return results;
+  }
+  const MeshAttr mesh = *model.getMesh();
+  const int64_t ranks = mesh.ranks();
   std::vector<TensorMap> own(ranks, values);
   for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
     const int64_t dim = entry.batchDimension(i);
@@ -424,38 +443,68 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
       own[rank][name] = std::move(piece);
     }
   }
+  for (Operation *variable : cut) {
+    const StringRef name = SymbolTable::getSymbolName(variable).getValue();
+    const auto whole = values.find(name);
+    if (whole == values.end())
+      continue;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      RefTensor piece(intList(variable->getAttrOfType<ArrayAttr>("shape")));
+      takePiece(whole->second, piece, 0,
+                coordinateOf(mesh, rank, unitOf(variable).getOver()) * piece.shape[0]);
+      own[rank][name] = std::move(piece);
+    }
+  }
   FailureOr<std::vector<TensorMap>> all = interpretRanks(entry, own, options);
   if (failed(all))
     return failure();
   ReturnOp end = entry.getReturn();
   TensorMap results;
-  auto join = [&](StringRef name, int64_t dim) -> LogicalResult {
-    RefTensor whole = (*all)[0][name];
-    if (dim < 0) {
-      for (int64_t rank = 1; rank < ranks; ++rank)
-        if (const RefTensor &other = (*all)[rank][name];
-            std::memcmp(other.data.data(), whole.data.data(), whole.data.size() * sizeof(double)) != 0)
-          return end.emitOpError() << "gives '" << name << "' other values on rank " << rank
-                                   << " than on rank 0; expected the same";
-      results[name] = std::move(whole);
-      return success();
+  // Along a dimension, as many pieces as `pieceOf` numbers; ranks with the same piece must have the same.
+  auto join = [&](StringRef name, int64_t dim, int64_t pieces,
+                  llvm::function_ref<int64_t(int64_t)> pieceOf) -> LogicalResult {
+    SmallVector<int64_t> first(pieces, -1);
+    SmallVector<int64_t> shape = (*all)[0][name].shape;
+    if (pieces > 1)
+      shape[dim] *= pieces;
+    RefTensor whole(shape);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      const RefTensor &own = (*all)[rank][name];
+      int64_t &before = first[pieceOf(rank)];
+      if (before < 0) {
+        before = rank;
+        if (pieces > 1)
+          putPiece(whole, own, dim, pieceOf(rank) * own.shape[dim]);
+        else
+          whole = own;
+      } else if (std::memcmp(own.data.data(), (*all)[before][name].data.data(),
+                             own.data.size() * sizeof(double)) != 0) {
+        return end.emitOpError() << "gives '" << name << "' other values on rank " << rank
+                                 << " than on rank " << before << "; expected the same";
+      }
     }
-    SmallVector<int64_t> shape = whole.shape;
-    const int64_t rows = shape[dim];
-    shape[dim] *= ranks;
-    whole = RefTensor(shape);
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      putPiece(whole, (*all)[rank][name], dim, rank * rows);
     results[name] = std::move(whole);
     return success();
   };
-  ArrayRef<int64_t> rows = entry.getRows()->getResults();
+  auto joinRows = [&](StringRef name, int64_t dim) {
+    return dim < 0 ? join(name, 0, 1, [](int64_t) { return 0; })
+                   : join(name, dim, ranks, [](int64_t rank) { return rank; });
+  };
+  ArrayRef<int64_t> rows =
+      entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
   for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
-    if (failed(join(name, rows.empty() ? -1 : rows[i])))
+    if (failed(joinRows(name, rows.empty() ? -1 : rows[i])))
       return failure();
-  for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>())
-    if (failed(join(symbol.getValue(), -1)))
+  for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>()) {
+    FlatUnitAttr unit = unitOf(model.lookupSymbol(symbol.getAttr()));
+    const StringRef name = symbol.getValue();
+    if (failed(unit && unit.getPieces() > 1
+                   ? join(name, 0, unit.getPieces(),
+                          [&](int64_t rank) { return coordinateOf(mesh, rank, unit.getOver()); })
+                   : joinRows(name, -1)))
       return failure();
+  }
+  takeMembers(model, results);
   return results;
 }
 

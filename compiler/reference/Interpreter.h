@@ -35,8 +35,9 @@ llvm::FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry,
                                                        const InterpreterOptions &options = {});
 
 /// The same of values of the whole batch: rank r gets rows [r B / N, (r + 1) B / N) of it, and all of
-/// everything else. Of results, rows are joined in the order of ranks; others must be the same on all
-/// ranks, bit for bit, or it fails. A program of which every rank has all runs once.
+/// everything else but units, of which it gets its piece: members of units are given and returned, as
+/// tensors of their own. Of results, rows and pieces are joined in the order of ranks; others must be
+/// the same on all ranks, bit for bit, or it fails. A program of which every rank has all runs once.
 llvm::FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
                                           const InterpreterOptions &options = {});
 
@@ -53,7 +54,12 @@ int64_t machineMemory();
 void roundTo(RefTensor &tensor, mlir::Type element);
 
 /// The starting values of all parameters and state of a bound model (stacks unrolled), rounded to
-/// their types: models.md initialisers, counter-based by seed and name.
+/// their types: models.md initialisers, counter-based by seed and name. Those of units by members.
 llvm::FailureOr<TensorMap> initialValues(ModelOp model, uint64_t seed);
+
+/// Adds the whole tensor of every unit whose members are all there.
+void joinMembers(ModelOp model, TensorMap &values);
+/// Replaces whole tensors of units by those of their members.
+void takeMembers(ModelOp model, TensorMap &values);
 
 } // namespace hydra

@@ -91,23 +91,24 @@ static LogicalResult wantEqualPieces(TypeInference &infer, ArrayRef<int64_t> sha
 }
 
 /// Sums over ranks are f32; what only moves may have been rounded.
-#define COLLECTIVE_OP(Op, mayBeRounded, adds)                                                      \
+#define COLLECTIVE_OP(Op, precision, mayBeRounded, adds)                                           \
   LogicalResult Op::verify() { return verifyPlace(*this); }                                        \
   int64_t Op::flops() { return adds; }                                                             \
   OpClass Op::costClass() { return OpClass::collective; }                                          \
-  Precision Op::precisionClass() { return Precision::Exact; }                                      \
+  Precision Op::precisionClass() { return Precision::precision; }                                  \
   bool Op::takesRounded(unsigned) { return mayBeRounded; }                                         \
   LogicalResult Op::evaluate(ArrayRef<const RefTensor *>, MutableArrayRef<RefTensor>) {            \
     return emitOpError("needs the values of all ranks");                                           \
   }
 
-COLLECTIVE_OP(AllGatherOp, true, 0)
-COLLECTIVE_OP(AllToAllOp, true, 0)
-COLLECTIVE_OP(AllReduceOp, false,
+COLLECTIVE_OP(AllGatherOp, Move, true, 0)
+COLLECTIVE_OP(AllToAllOp, Exact, true, 0)
+COLLECTIVE_OP(AllReduceOp, Exact, false,
               productOf({getRanks() - (getStart() ? 0 : 1),
                          build::typeOf(getX()).getNumElements()}))
-COLLECTIVE_OP(ReduceScatterOp, false,
-              productOf({getRanks() - 1, build::typeOf(getY()).getNumElements()}))
+COLLECTIVE_OP(ReduceScatterOp, Exact, false,
+              productOf({getRanks() - (getStart() ? 0 : 1),
+                         build::typeOf(getY()).getNumElements()}))
 #undef COLLECTIVE_OP
 
 //===-- Evaluation --------------------------------------------------------------------------===//
@@ -149,6 +150,17 @@ void ReduceScatterOp::evaluateOverRanks(RankOperands in, MutableArrayRef<RefTens
   const RefTensor sum = sumOfRanks(in, nullptr);
   for (auto [rank, piece] : llvm::enumerate(out))
     takePiece(sum, piece, getAxis(), rank * piece.shape[getAxis()]);
+  if (!getStart())
+    return;
+  for (auto [rank, piece] : llvm::enumerate(out)) {
+    RefTensor from = piece;
+    piece = *in[rank][1];
+    for (const SmallVector<const RefTensor *> &operands : in) {
+      takePiece(*operands[0], from, getAxis(), rank * piece.shape[getAxis()]);
+      for (auto [to, v] : llvm::zip(piece.data, from.data))
+        to += v;
+    }
+  }
 }
 
 //===-- all_gather --------------------------------------------------------------------------===//
@@ -169,7 +181,7 @@ int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(get
 
 void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] =
-      ReduceScatterOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr());
+      ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(), getRanksAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//
@@ -232,7 +244,11 @@ LogicalResult ReduceScatterOp::inferTypes(TypeInference &infer, Adaptor op,
     return failure();
   shape[op.getAxis()] /= op.getRanks();
   types.push_back(infer.tensor(shape, infer.element(op.getX())));
-  return success();
+  if (!op.getStart())
+    return success();
+  if (infer.element(op.getStart()) != infer.element(op.getX()))
+    return infer.fail("start and operand have different element types");
+  return infer.wantShape(op.getStart(), "start", shape);
 }
 
 int64_t ReduceScatterOp::wireBytes() {
@@ -242,6 +258,22 @@ int64_t ReduceScatterOp::wireBytes() {
 void ReduceScatterOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] = AllGatherOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr(),
                                  b.getI64IntegerAttr(0));
+  if (getStart())
+    grads[1] = g[0];
+}
+
+//===-- shard -------------------------------------------------------------------------------===//
+
+LogicalResult ShardOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (infer.shape(op.getX()).empty())
+    return infer.fail("cannot cut a number into rows");
+  types.push_back(op.getX().getType());
+  return success();
+}
+
+LogicalResult ShardOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
+  out[0].data = in[0]->data;
+  return success();
 }
 
 //===-- rank --------------------------------------------------------------------------------===//

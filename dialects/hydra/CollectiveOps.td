@@ -55,9 +55,21 @@ def ReduceScatterOp : Hydra_CollectiveOp<"reduce_scatter"> {
   let description = [{
     `%y = hydra.reduce_scatter %x axis = 0 over = "data" ranks = 2`: `x [..., ranks n, ...]` is `ranks`
     pieces along `axis`; rank i has the sum of the pieces i `[..., n, ...]`, in the order of ranks.
-    An all_to_all and adds.
+    `hydra.reduce_scatter %x, %start` begins with `start`, of which each rank has its piece. An all_to_all
+    and adds.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, StrAttr:$over, Hydra_Int:$ranks);
+  let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$start, Hydra_Int:$axis, StrAttr:$over,
+                       Hydra_Int:$ranks);
+  let results = (outs Hydra_Value:$y);
+}
+
+def ShardOp : Hydra_ValueOp<"shard", [StorageOpInterface, PrecisionOpInterface, CostOpInterface]> {
+  let summary = "the same value, of which each rank is to have its rows";
+  let description = [{
+    `%y = hydra.shard %x over = "data"`: says that what follows works on the rows of `x` that a rank has
+    along that axis of the mesh. `hydra-partition` makes it so and leaves nothing of it.
+  }];
+  let arguments = (ins Hydra_Value:$x, StrAttr:$over);
   let results = (outs Hydra_Value:$y);
 }
 

@@ -138,6 +138,12 @@ inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
 inline constexpr llvm::StringLiteral kIndexSymbol = "index";
 inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
 
+/// The parameters that the vector of a variable holds: of a unit, or of state that belongs to one, in as
+/// many pieces as that is; null for any other variable.
+FlatUnitAttr unitOf(mlir::Operation *variable);
+/// What files call a member of such a variable: `wq`, or of state of the unit `wq.m`.
+std::string memberName(mlir::Operation *variable, MemberAttr member);
+
 /// `loc` tagged with a stack element or a phase for reports (see ScopeAttr); tags that are there
 /// already stay unless replaced.
 mlir::Location withLayer(mlir::Location loc, llvm::StringRef path);

@@ -143,6 +143,38 @@ def Hydra_RowsAttr : AttrDef<Hydra_Dialect, "Rows"> {
   }];
 }
 
+def Hydra_MemberAttr : AttrDef<Hydra_Dialect, "Member"> {
+  let mnemonic = "member";
+  let summary = "a parameter that lies with others in one vector";
+  let description = [{
+    `<"wq", [64, 64], 4096, init>`: its name, shape, the elements of the vector before it, and how it
+    starts.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, ArrayRefParameter<"int64_t">:$shape,
+                        "int64_t":$offset, "::hydra::InitAttr":$init);
+  let assemblyFormat = "`<` $name `,` `[` $shape `]` `,` $offset `,` $init `>`";
+  let extraClassDeclaration = [{
+    int64_t elements() const;
+  }];
+}
+
+def Hydra_FlatUnitAttr : AttrDef<Hydra_Dialect, "FlatUnit"> {
+  let mnemonic = "unit";
+  let summary = "the parameters that one vector holds, and the axis of the mesh along which it is cut";
+  let description = [{
+    `<"data", 2, [members]>`: each of two ranks along the axis has a half of the rows, in their order.
+    Before `hydra-partition` they are not cut (1). What belongs to no member is zero.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$over, "int64_t":$pieces,
+                        ArrayRefParameter<"::hydra::MemberAttr">:$members);
+  let assemblyFormat = "`<` $over `,` $pieces `,` `[` $members `]` `>`";
+  let extraClassDeclaration = [{
+    FlatUnitAttr withPieces(int64_t count) const {
+      return get(getContext(), getOver(), count, getMembers());
+    }
+  }];
+}
+
 def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
   let mnemonic = "target";
   let summary = "the machine that a module is compiled for: what passes may decide by";

@@ -279,6 +279,11 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
         All are there, each of its kind.
       }],
       "std::string", "checkSettings", (ins "::mlir::DictionaryAttr":$settings)>,
+    StaticInterfaceMethod<[{
+        Whether new values of an element depend on no other element: then parameters may lie behind one
+        another in a vector, of which each rank updates a part.
+      }],
+      "bool", "worksByElement", (ins)>,
     StaticInterfaceMethod<"The state kept for a parameter of that type, by bound settings.",
       "::llvm::SmallVector<::hydra::OptimizerState>", "states",
       (ins "::mlir::RankedTensorType":$parameter, "::mlir::DictionaryAttr":$settings)>,

@@ -106,7 +106,15 @@ def ParamOp : Hydra_VariableOp<"param"> {
   let description = [{
     `hydra.param @wq [D, D] init = normal(0.02) group = @decay when layer >= 1`. The element type
     (default f32) follows the shape. `when` drops the parameter where the condition is false.
+
+    `hydra-unroll-layers` notes the element of the stack that a parameter is of (`in "layers.3"`). With
+    `unit = #hydra.unit<…>` it is the rows of a vector that holds several parameters, made by
+    `hydra-shard`; files know its members alone.
   }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
+                       Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
+                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$element,
+                       OptionalAttr<Hydra_FlatUnitAttr>:$unit);
 }
 
 def StateOp : Hydra_VariableOp<"state"> {

@@ -32,17 +32,20 @@ LogicalResult GlobalNormOp::evaluate(ArrayRef<const RefTensor *> in,
   return success();
 }
 
-SmallVector<Value> GlobalNormOp::buildRowWiseForm(OpBuilder &b) {
-  Location loc = getLoc();
+Value GlobalNormOp::sumOfSquares(OpBuilder &b, Location loc, ValueRange tensors) {
   Value total;
-  for (Value v : getTensors()) {
+  for (Value v : tensors) {
     int64_t columns = build::shapeOf(v).empty() ? 1 : build::shapeOf(v).back();
     int64_t rows = build::typeOf(v).getNumElements() / columns;
     Value x = build::cast(b, loc, build::reshape(b, loc, v, {rows, columns}), b.getF32Type());
     Value sum = build::sum(b, loc, MulOp::create(b, loc, x, x), {0, 1});
     total = total ? AddOp::create(b, loc, total, sum) : sum;
   }
-  return {SqrtOp::create(b, loc, total)};
+  return total;
+}
+
+SmallVector<Value> GlobalNormOp::buildRowWiseForm(OpBuilder &b) {
+  return {SqrtOp::create(b, getLoc(), sumOfSquares(b, getLoc(), getTensors()))};
 }
 
 int64_t GlobalNormOp::flops() {

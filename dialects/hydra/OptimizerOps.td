@@ -21,6 +21,12 @@ def GlobalNormOp : Hydra_OptimizerOp<"global_norm", [Hydra_RowWiseForm]> {
   let description = [{ `%n = hydra.global_norm %g0, %g1, …`: `n []` in f32. }];
   let arguments = (ins Variadic<Hydra_Value>:$tensors);
   let results = (outs Hydra_Value:$norm);
+  let extraClassDeclaration = inferDeclaration # [{
+    /// Operations, row-wise or sums, for the sum of all squared elements of the tensors, at least one:
+    /// `[]` in f32.
+    static ::mlir::Value sumOfSquares(::mlir::OpBuilder &b, ::mlir::Location loc,
+                                      ::mlir::ValueRange tensors);
+  }];
 }
 
 def GuardOp : Hydra_OptimizerOp<"guard", [DeclareOpInterfaceMethods<RowWiseOpInterface,

@@ -218,6 +218,11 @@ private:
   template <typename Other> static int64_t axisOf(Other op) { return op.getAxis(); }
 };
 
+/// Along other axes than its own.
+struct Shards : RuleOf<Shards, ShardOp> {
+  void partition(Operation *, int64_t, Spreads in, Spreads out) const { out[0] = in[0]; }
+};
+
 struct Rotations : RuleOf<Rotations, RopeOp> {
   void partition(Operation *, int64_t, Spreads in, Spreads out) const {
     constexpr int64_t kSequences = 0, kHeads = 2; // positions count from the first row
@@ -245,6 +250,7 @@ void attachPartitionRules(MLIRContext &context) {
   EmbeddingOp::attachInterface<Embeddings>(context);
   EmbeddingGradOp::attachInterface<EmbeddingGrads>(context);
   RopeOp::attachInterface<Rotations>(context);
+  ShardOp::attachInterface<Shards>(context);
   TopKOp::attachInterface<TopKs>(context);
   CompactOp::attachInterface<Compacts>(context);
   TakeRowsOp::attachInterface<TakeRows>(context);

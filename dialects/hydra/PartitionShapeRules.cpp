@@ -177,7 +177,10 @@ template <typename Op> struct AlongAxis : RuleOf<AlongAxis<Op>, Op> {
       fill(in, rows);
       return fill(out, rows);
     }
-    const bool all = llvm::all_of(in, [](const Spread &s) { return s.isPart(); });
+    // Zeros are a part of any sum.
+    const bool all = llvm::all_of(llvm::seq<unsigned>(0, in.size()), [&](unsigned i) {
+      return in[i].isPart() || build::constantValue(op->getOperand(i)) == 0.0;
+    });
     if (firstRows(in) || !anyPart(in) || !(all || inLoop(op)))
       return together(in, out);
     fill(in, Spread::part());

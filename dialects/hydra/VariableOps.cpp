@@ -110,9 +110,58 @@ FailureOr<std::vector<double>> shuffledValues(InitAttr init, int64_t elements,
   return values;
 }
 
-ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) { return parseVariable(p, s); }
-void ParamOp::print(OpAsmPrinter &p) { printVariable(p, *this); }
-LogicalResult ParamOp::verify() { return verifyVariable(*this); }
+ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
+  if (parseVariable(p, s))
+    return failure();
+  if (succeeded(p.parseOptionalKeyword("in"))) {
+    StringAttr element;
+    if (p.parseAttribute(element))
+      return failure();
+    s.addAttribute("element", element);
+  }
+  if (succeeded(p.parseOptionalKeyword("unit"))) {
+    FlatUnitAttr unit;
+    if (p.parseEqual() || p.parseAttribute(unit))
+      return failure();
+    s.addAttribute("unit", unit);
+  }
+  return success();
+}
+void ParamOp::print(OpAsmPrinter &p) {
+  printVariable(p, *this);
+  if (getElement())
+    p << " in " << getElementAttr();
+  if (getUnit())
+    p << " unit = " << getUnitAttr();
+}
+
+/// Whether the members lie in the vector, one behind the other.
+static LogicalResult verifyUnit(ParamOp op, FlatUnitAttr unit) {
+  if (hasExpr(op.getShape()) || op.getShape().size() != 2)
+    return op.emitOpError("is a unit; expected rows of some elements");
+  if (unit.getPieces() < 1 || unit.getMembers().empty())
+    return op.emitOpError() << "is a unit of " << unit.getMembers().size() << " members in "
+                            << unit.getPieces() << " pieces; expected at least 1";
+  const int64_t elements = productOf({op.getBoundType().getNumElements(), unit.getPieces()});
+  int64_t end = 0;
+  for (MemberAttr member : unit.getMembers()) {
+    if (std::string problem = checkShape(member.getShape()); !problem.empty())
+      return op.emitOpError() << "member '" << member.getName().getValue() << "': shape " << problem;
+    if (member.getOffset() < end || member.getOffset() > elements - member.elements())
+      return op.emitOpError() << "member '" << member.getName().getValue() << "' has the elements "
+                              << member.getOffset() << " to "
+                              << member.getOffset() + member.elements() << ", of " << elements
+                              << "; the one before ends at " << end;
+    end = member.getOffset() + member.elements();
+  }
+  return success();
+}
+
+LogicalResult ParamOp::verify() {
+  if (failed(verifyVariable(*this)))
+    return failure();
+  return getUnit() ? verifyUnit(*this, *getUnit()) : success();
+}
 RankedTensorType ParamOp::getBoundType() { return boundTypeOf(*this); }
 
 ParseResult StateOp::parse(OpAsmParser &p, OperationState &s) {
@@ -176,7 +225,8 @@ LogicalResult StateOp::verify() {
       return emitOpError() << "is a gradient of no parameter of this shape";
     return success();
   case VariableRole::copy:
-    if (!isa_and_nonnull<ParamOp, StateOp>(owner) || shapeOf(owner) != getShape())
+    if (!isa_and_nonnull<ParamOp, StateOp>(owner) ||
+        (shapeOf(owner) != getShape() && !unitOf(*this)))
       return emitOpError() << "is a copy of no parameter or state of this shape";
     if (Type type = owner->getAttrOfType<TypeAttr>("dtype").getValue();
         type != getDtype() && !(isa<FloatType>(getDtype()) && isa<FloatType>(type)))
@@ -187,6 +237,31 @@ LogicalResult StateOp::verify() {
   llvm_unreachable("role of state");
 }
 RankedTensorType StateOp::getBoundType() { return boundTypeOf(*this); }
+int64_t MemberAttr::elements() const { return productOf(getShape()); }
+
+FlatUnitAttr unitOf(Operation *variable) {
+  if (auto param = dyn_cast<ParamOp>(variable))
+    return param.getUnitAttr();
+  auto state = cast<StateOp>(variable);
+  auto owner = state.getOwner()
+                   ? dyn_cast_or_null<ParamOp>(
+                         SymbolTable::lookupSymbolIn(state->getParentOp(), *state.getOwner()))
+                   : ParamOp();
+  FlatUnitAttr unit = owner ? owner.getUnitAttr() : FlatUnitAttr();
+  if (!unit || owner.getShape() == state.getShape())
+    return unit;
+  // A copy may be whole where its owner is cut.
+  const int64_t rows = state.getBoundType().getDimSize(0);
+  return rows == owner.getBoundType().getDimSize(0) * unit.getPieces() ? unit.withPieces(1)
+                                                                       : FlatUnitAttr();
+}
+
+std::string memberName(Operation *variable, MemberAttr member) {
+  auto state = dyn_cast<StateOp>(variable);
+  StringRef suffix = state ? state.getSymName().drop_front(state.getOwner()->size()) : StringRef();
+  return (member.getName().getValue() + suffix).str();
+}
+
 bool StateOp::isCopyOfParameter() {
   return getRole() == VariableRole::copy &&
          isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));

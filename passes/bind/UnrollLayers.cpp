@@ -224,6 +224,8 @@ private:
           return failure();
         StringRef name = SymbolTable::getSymbolName(&variable);
         SymbolTable::setSymbolName(clone, (path + "." + name).str());
+        if (auto param = dyn_cast<ParamOp>(clone))
+          param.setElement(path);
       }
     }
     stack.erase();

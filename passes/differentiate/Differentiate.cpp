@@ -90,35 +90,45 @@ public:
 private:
   static bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
 
-  /// Gradients of slices that together are the whole value need no sum of padded tensors: they are
-  /// put side by side, and taken out of `parts`.
+  /// Gradients of slices of different elements need no sum of padded tensors: they are put side by side,
+  /// with zeros in gaps between them, and taken out of `parts`.
   static Value joinSlices(OpBuilder &b, SmallVectorImpl<Value> &parts) {
     auto first = llvm::find_if(parts, [](Value v) { return v.getDefiningOp<PadOp>() != nullptr; });
     if (first == parts.end() || parts.size() < 2)
       return {};
+    const RankedTensorType type = build::typeOf(*first);
     const Attribute axisAttr = first->getDefiningOp<PadOp>().getAxisAttr();
-    const int64_t axis = first->getDefiningOp<PadOp>().getAxis(),
-                  whole = build::shapeOf(*first)[axis];
-    // From the last slice to the first: which begins a row of slices that ends where the value
-    // does.
-    SmallVector<PadOp> pads;
-    for (Value part : parts)
-      if (auto pad = part.getDefiningOp<PadOp>(); pad && pad.getAxisAttr() == axisAttr)
-        pads.push_back(pad);
-    llvm::stable_sort(pads, [](PadOp x, PadOp y) { return x.getBefore() > y.getBefore(); });
+    const int64_t axis = first->getDefiningOp<PadOp>().getAxis(), whole = type.getShape()[axis];
     auto endOf = [&](PadOp pad) { return pad.getBefore() + build::shapeOf(pad.getX())[axis]; };
-    DenseMap<int64_t, PadOp> from; // where it begins
-    for (PadOp pad : pads)
-      if (endOf(pad) == whole || from.count(endOf(pad)))
-        from.try_emplace(pad.getBefore(), pad);
-    if (!from.count(0))
-      return {};
-    SmallVector<Value> slices;
-    for (int64_t end = 0; end < whole; end = endOf(from[end])) {
-      slices.push_back(from[end].getX());
-      parts.erase(llvm::find(parts, from[end].getResult()));
+    std::map<int64_t, PadOp> slices; // by where it begins
+    for (Value part : parts) {
+      auto pad = part.getDefiningOp<PadOp>();
+      if (!pad || pad.getAxisAttr() != axisAttr || pad.getType() != type)
+        continue;
+      auto next = slices.lower_bound(pad.getBefore());
+      if ((next == slices.end() || endOf(pad) <= next->first) &&
+          (next == slices.begin() || endOf(std::prev(next)->second) <= pad.getBefore()))
+        slices.emplace(pad.getBefore(), pad);
     }
-    return ConcatOp::create(b, slices.back().getLoc(), slices, axisAttr);
+    if (slices.size() < 2)
+      return {};
+    SmallVector<Value> pieces;
+    int64_t end = 0;
+    auto fillTo = [&](int64_t start) {
+      SmallVector<int64_t> gap(type.getShape());
+      gap[axis] = start - end;
+      if (gap[axis] > 0)
+        pieces.push_back(build::constant(b, first->getLoc(), type.clone(gap), 0.0));
+    };
+    const Location loc = slices.rbegin()->second.getLoc();
+    for (auto [start, pad] : slices) {
+      fillTo(start);
+      pieces.push_back(pad.getX());
+      end = endOf(pad);
+      parts.erase(llvm::find(parts, pad.getResult()));
+    }
+    fillTo(whole);
+    return ConcatOp::create(b, loc, pieces, axisAttr);
   }
 
   /// Hands the gradients of an operation's results on to its operands.

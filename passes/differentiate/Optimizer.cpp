@@ -138,6 +138,54 @@ private:
 
   //===-- A step ----------------------------------------------------------------------------===//
 
+  /// The gradient of a unit, of which every rank updates its rows; that of another parameter itself.
+  static Value ofRank(OpBuilder &b, ParamOp param, Value gradient) {
+    std::optional<FlatUnitAttr> unit = param.getUnit();
+    return unit ? ShardOp::create(b, gradient.getLoc(), gradient, unit->getOver()).getResult()
+                : gradient;
+  }
+
+  /// Where the gradient of a unit is that of one member, it stands beside zeros, as several do: then it
+  /// can be made where the unit wants it.
+  static Value filledUp(Value gradient) {
+    auto reshape = gradient.getDefiningOp<ReshapeOp>();
+    auto pad = reshape ? reshape.getX().getDefiningOp<PadOp>() : PadOp();
+    if (!pad)
+      return gradient;
+    OpBuilder b(pad);
+    SmallVector<Value> parts{pad.getX()};
+    auto zeros = [&](int64_t count) {
+      const auto type = RankedTensorType::get({count}, build::typeOf(pad.getX()).getElementType());
+      return build::constant(b, pad.getLoc(), type, 0.0);
+    };
+    if (pad.getBefore() > 0)
+      parts.insert(parts.begin(), zeros(pad.getBefore()));
+    if (pad.getAfter() > 0)
+      parts.push_back(zeros(pad.getAfter()));
+    pad.getY().replaceAllUsesWith(ConcatOp::create(b, pad.getLoc(), parts, pad.getAxisAttr()));
+    pad.erase();
+    return gradient;
+  }
+  static Value finalGradient(ReturnOp end, ParamOp param) {
+    Value gradient = end.getGradient(param.getSymNameAttr());
+    return param.getUnit() ? filledUp(gradient) : gradient;
+  }
+
+  /// The norm of all gradients. Squares of units are added up apart, so that their sum is exchanged
+  /// once.
+  static Value globalNorm(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
+                          ArrayRef<Value> gradients) {
+    SmallVector<Value> whole, cut;
+    for (size_t i = 0; i < params.size(); ++i)
+      (ParamOp(params[i]).getUnit() ? cut : whole).push_back(gradients[i]);
+    if (cut.empty())
+      return GlobalNormOp::create(b, loc, gradients);
+    Value total = GlobalNormOp::sumOfSquares(b, loc, cut);
+    if (!whole.empty())
+      total = AddOp::create(b, loc, GlobalNormOp::sumOfSquares(b, loc, whole), total);
+    return SqrtOp::create(b, loc, total);
+  }
+
   /// min(1, clip / (norm + 1e-6)), or 1 when clip is not positive: models.md section 1.3.
   Value clipScale(OpBuilder &b, Location loc, Value norm, Value clip) {
     Type type = norm.getType();
@@ -179,7 +227,7 @@ private:
       scale = inverse;
     }
     if (clip || lossScale) {
-      Value norm = GlobalNormOp::create(b, loc, gradients);
+      Value norm = globalNorm(b, loc, params, gradients);
       if (lossScale)
         norm = MulOp::create(b, loc, norm, inverse);
       if (clip) {
@@ -279,7 +327,9 @@ private:
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
-    auto gradientOf = [&](ParamOp param) { return end.getGradient(param.getSymNameAttr()); };
+    auto gradientOf = [&](ParamOp param) {
+      return ofRank(b, param, finalGradient(end, param));
+    };
     if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
       return failure();
     entry.setStage("train");
@@ -311,14 +361,14 @@ private:
     }
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
       Location at = withPhase(param.getLoc(), Phase::optimizer);
-      Value gradient = end.getGradient(param.getSymNameAttr());
+      Value gradient = finalGradient(end, param);
       auto type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
       FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at, zeros(),
                                      VariableRole::gradient, param.getSymNameAttr());
       if (failed(sum))
         return failure();
       Value share = build::scale(b, at, build::cast(b, at, gradient, b.getF32Type()), 1.0 / accum);
-      outputs.set(*sum, AddOp::create(b, at, read(b, *sum), share));
+      outputs.set(*sum, AddOp::create(b, at, read(b, *sum), ofRank(b, param, share)));
       sums[param] = *sum;
     }
     if (!clip && !lossScaleOf(model)) {

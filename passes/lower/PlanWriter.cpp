@@ -20,7 +20,11 @@ PlanWriter::PlanWriter(ModelOp model, OpBuilder &at)
   placeSideBySide(model);
   addMesh(model);
   for (Operation &op : model.getBody().front()) {
-    if (auto param = dyn_cast<ParamOp>(op))
+    FlatUnitAttr unit = isa<ParamOp, StateOp>(op) ? unitOf(&op) : FlatUnitAttr();
+    if (unit)
+      addMembers(&op, unit,
+                 isa<ParamOp>(op) ? plan::Category::param : categoryOf(cast<StateOp>(op)));
+    else if (auto param = dyn_cast<ParamOp>(op))
       addVariable(param, VariableRole::parameter, param.getBoundType(), param.getInit(),
                   b.getStringAttr(param.getGroup().value_or("default")), StringAttr(),
                   plan::Category::param);
@@ -163,6 +167,24 @@ void PlanWriter::addVariable(Operation *op, VariableRole role, RankedTensorType 
     buffer = addBuffer(type, category, op->getLoc());
   plan::VariableOp::create(b, op->getLoc(), name, VariableRoleAttr::get(b.getContext(), role),
                            buffer, init, group, owner, plan::MemberAttr());
+}
+
+void PlanWriter::addMembers(Operation *op, FlatUnitAttr unit, plan::Category category) {
+  auto param = dyn_cast<ParamOp>(op);
+  auto state = dyn_cast<StateOp>(op);
+  Value &buffer = variables[SymbolTable::getSymbolName(op)];
+  if (!buffer)
+    buffer = addBuffer(param ? param.getBoundType() : state.getBoundType(), category, op->getLoc());
+  const VariableRole role = param ? VariableRole::parameter : state.getRole();
+  for (MemberAttr member : unit.getMembers())
+    plan::VariableOp::create(
+        b, op->getLoc(), b.getStringAttr(memberName(op, member)),
+        VariableRoleAttr::get(b.getContext(), role), buffer,
+        param || role == VariableRole::copy ? member.getInit() : state.getInit(),
+        param ? b.getStringAttr(param.getGroup().value_or("default")) : StringAttr(),
+        param ? StringAttr() : member.getName(),
+        plan::MemberAttr::get(b.getContext(), member.getShape(), member.getOffset(),
+                              unit.getPieces() > 1 ? unit.getOver() : StringAttr()));
 }
 
 std::string PlanWriter::kernelName(FusedOp group) {

@@ -45,6 +45,8 @@ private:
   void addVariable(mlir::Operation *op, VariableRole role, mlir::RankedTensorType type,
                    InitAttr init, mlir::StringAttr group, mlir::StringAttr owner,
                    plan::Category category);
+  /// The members of a unit, or of state of one.
+  void addMembers(mlir::Operation *op, FlatUnitAttr unit, plan::Category category);
   /// Named after the operations inside, numbered.
   std::string kernelName(FusedOp group);
 

@@ -57,8 +57,8 @@ public:
   }
 
   /// This rank's piece, along an axis, of the sum.
-  Value sumOfPiece(Value x, int64_t axis, ArrayRef<int64_t> result) {
-    return sumOfRows(exchange(piecesFirst(x, axis)), result, Value());
+  Value sumOfPiece(Value x, int64_t axis, ArrayRef<int64_t> result, Value start) {
+    return sumOfRows(exchange(piecesFirst(x, axis)), result, start);
   }
 
   Value gatherAlong(Value x, int64_t axis, ArrayRef<int64_t> result) {
@@ -163,7 +163,8 @@ private:
     if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
       ++exchanges;
       return CollectiveWriter(scatter, number)
-          .sumOfPiece(scatter.getX(), scatter.getAxis(), build::shapeOf(scatter.getY()));
+          .sumOfPiece(scatter.getX(), scatter.getAxis(), build::shapeOf(scatter.getY()),
+                      scatter.getStart());
     }
     if (auto gather = dyn_cast<AllGatherOp>(op); gather && gather.getAxis() != 0)
       return CollectiveWriter(gather, number)

@@ -37,6 +37,12 @@ struct Axis {
   int64_t exchanges = 0; ///< so far: their numbers
   unsigned reductions = 0, gathers = 0;
   std::map<std::string, LoopForm> loops = {}; ///< by body and how its operands lie
+
+  /// How a variable lies on the ranks.
+  Spread spreadOf(Operation *variable) const {
+    FlatUnitAttr unit = unitOf(variable);
+    return unit && unit.getOver() == name && ranks > 1 ? Spread::rows(0) : Spread::same();
+  }
 };
 
 RankedTensorType localType(Type type, const Spread &spread, int64_t ranks) {
@@ -100,6 +106,10 @@ private:
   LogicalResult write(Operation &op) {
     if (auto loop = dyn_cast<LoopOp>(op))
       return write(loop);
+    if (auto use = dyn_cast<UseOp>(op))
+      return write(use);
+    if (auto shard = dyn_cast<ShardOp>(op); shard && shard.getOverAttr() == axis.name)
+      return write(shard);
     SmallVector<Spread> in =
         llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreadOf(v); });
     SmallVector<Spread> out(op.getNumResults());
@@ -107,6 +117,9 @@ private:
     // What is the same behind a sum, or rows of it, is best added up before it is repeated.
     if (isa<BroadcastOp>(op) && !body && in[0].isPart() &&
         !isSummedSmall(op.getResult(0), build::typeOf(op.getOperand(0)).getNumElements()))
+      in[0] = Spread::same();
+    // What is cut is gathered as it lies, whatever is read out of it.
+    if (isa<ReshapeOp>(op) && in[0].isRows() && op.getOperand(0).getDefiningOp<UseOp>())
       in[0] = Spread::same();
     if (rule)
       rule.partition(axis.ranks, in, out);
@@ -127,6 +140,25 @@ private:
       spread.factor = 1.0; // or what is computed from it would be scaled again
       place(old, scaled, spread);
     }
+    return success();
+  }
+
+  /// A rank has its rows of what is cut along the axis, and all of every other variable.
+  LogicalResult write(UseOp use) {
+    const Spread spread = axis.spreadOf(use.lookup());
+    place(use.getValue(), copy(use, {}, spread)->getResult(0), spread);
+    return success();
+  }
+
+  /// Gives each rank its rows. A part that is added to a variable is added up from there.
+  LogicalResult write(ShardOp shard) {
+    const Placed x = placed.lookup(shard.getX());
+    auto add = shard->hasOneUse() ? dyn_cast<AddOp>(*shard->user_begin()) : AddOp();
+    const bool isAdded =
+        x.spread.isPart() && add &&
+        llvm::any_of(add->getOperands(), [](Value v) { return v.getDefiningOp<UseOp>(); });
+    const Spread spread = isAdded ? Spread::part() : Spread::rows(0);
+    place(shard.getY(), isAdded ? x.value : as(shard.getX(), spread, shard), spread);
     return success();
   }
 
@@ -178,6 +210,14 @@ private:
   /// device has one part after the other.
   bool startsSum(AddOp add) {
     Spread first = spreadOf(add.getA()), second = spreadOf(add.getB());
+    if (first == Spread::rows(0) && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
+      Value sum = ReduceScatterOp::create(b, add.getLoc(), placed.lookup(add.getB()).value,
+                                          placed.lookup(add.getA()).value, b.getI64IntegerAttr(0),
+                                          axis.name, ranksAttr());
+      ++axis.reductions;
+      place(add.getY(), sum, first);
+      return true;
+    }
     if (!(first.isSame() && second.isPart()) && !(first.isPart() && second.isSame()))
       return false;
     Value start = first.isSame() ? add.getA() : add.getB();
@@ -250,7 +290,7 @@ private:
     if (from.spread.isPart() && want.isRows()) {
       ++axis.reductions;
       Value rows = ReduceScatterOp::create(b, loc, apart(from.value, want, shape[want.dim]),
-                                           axisOf(want), axis.name, ranksAttr());
+                                           Value(), axisOf(want), axis.name, ranksAttr());
       return merged(rows, old, want);
     }
     if (from.spread.isPart())
@@ -461,18 +501,42 @@ struct Partition : impl::PartitionBase<Partition> {
     // Outermost first: the ranks of a node have neighbouring rows.
     for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
       Axis axis{name, ranks};
+      const bool cuts = llvm::any_of(model.getBody().getOps<ParamOp>(), [&](ParamOp param) {
+        return axis.spreadOf(param).isRows();
+      });
       for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
-        if (entry.isProgram() && entry.getRows() && failed(write(entry, axis)))
+        if (entry.isProgram() && (entry.getRows() || cuts) && failed(write(entry, axis)))
           return signalPassFailure();
+      cutVariables(model, axis);
       reductions += axis.reductions;
       gathers += axis.gathers;
     }
+    model.walk([](ShardOp shard) { // of an axis of one rank
+      shard.getY().replaceAllUsesWith(shard.getX());
+      shard.erase();
+    });
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       eraseDead(entry.getBody().front());
     eraseUnusedBodies(model);
   }
 
 private:
+  /// Gives units, and the state that belongs to them, the rows that a rank has along the axis.
+  static void cutVariables(ModelOp model, const Axis &axis) {
+    SmallVector<Operation *> variables;
+    for (Operation &op : model.getBody().front())
+      if (isa<ParamOp, StateOp>(op) && axis.spreadOf(&op).isRows())
+        variables.push_back(&op);
+    for (Operation *variable : variables) {
+      SmallVector<int64_t> shape = intList(variable->getAttrOfType<ArrayAttr>("shape"));
+      shape[0] /= axis.ranks;
+      variable->setAttr("shape", Builder(variable->getContext()).getI64ArrayAttr(shape));
+    }
+    for (Operation *variable : variables)
+      if (auto param = dyn_cast<ParamOp>(variable))
+        param.setUnitAttr(param.getUnitAttr().withPieces(axis.ranks));
+  }
+
   LogicalResult write(EntryOp entry, Axis &axis) {
     if (axis.ranks == 1)
       return success();
@@ -495,13 +559,18 @@ private:
     ReturnOp end = cast<ReturnOp>(old.getTerminator());
     SmallVector<Value> values;
     SmallVector<int64_t> dims;
-    const ArrayRef<int64_t> before = entry.getRows()->getResults();
+    const ArrayRef<int64_t> before =
+        entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
+    auto model = entry->getParentOfType<ModelOp>();
     if (succeeded(written))
       for (auto [i, value] : llvm::enumerate(end.getValues())) {
         Spread spread = writer.spreadOf(value);
-        if (i >= end.getOutputs().size() || !spread.isRows() || spread.order || spread.blocks != 1)
+        if (!entry.getRows() || !spread.isRows() || spread.order || spread.blocks != 1)
           spread = Spread::same();
-        if (i < end.getOutputs().size()) {
+        if (i >= end.getOutputs().size()) {
+          auto symbol = cast<FlatSymbolRefAttr>(end.getUpdated()[i - end.getOutputs().size()]);
+          spread = axis.spreadOf(model.lookupSymbol(symbol.getAttr()));
+        } else {
           dims.push_back(spread.isRows() ? spread.dim : -1);
           if (!before.empty() && before[i] != dims.back())
             return end.emitOpError()
@@ -516,9 +585,11 @@ private:
     OpBuilder b = OpBuilder::atBlockEnd(&block);
     auto copy = cast<ReturnOp>(b.insert(end->clone()));
     copy->setOperands(values);
-    const SmallVector<int64_t> arguments(entry.getRows()->getArguments());
     old.dropAllReferences();
     old.erase();
+    if (!entry.getRows()) // every rank has all that it is given, and all of what it gives
+      return success();
+    const SmallVector<int64_t> arguments(entry.getRows()->getArguments());
     for (BlockArgument argument : block.getArguments())
       entry.setArgumentType(argument.getArgNumber(), build::typeOf(argument));
     entry.setRowsAttr(RowsAttr::get(&getContext(), entry.ranks() * axis.ranks, arguments, dims));

@@ -45,6 +45,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())
     emit.options.emplace_back("mesh", fmt::format("{}", fmt::join(compile.binding.mesh, ",")));
+  if (compile.sharding != Sharding::Ddp)
+    emit.options.emplace_back("shard", shardingName(compile.sharding).str());
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   return emit;

@@ -192,8 +192,24 @@ static void checkFiles(const HydracOptions &options) {
                 {"--memory-timeline", options.memoryTimeline}});
 }
 
+/// Throws Error for what the ranks of a mesh cannot share out.
+static void checkSharding(const HydracOptions &options) {
+  const CompileOptions &compile = options.compile;
+  const bool cuts = compile.sharding != Sharding::Ddp;
+  if (cuts && compile.binding.mesh.empty())
+    support::fail("--shard={}: needs ranks; expected --mesh=NAME:SIZE", shardingName(compile.sharding));
+  if (cuts && compile.mode == Mode::Grad)
+    support::fail("--shard={}: is for --mode=train and --mode=forward; gradients are given as a whole",
+                  shardingName(compile.sharding));
+  if (compile.sharding != Sharding::Fsdp && isGiven(options.resharding))
+    support::fail("--reshard is for --shard=fsdp");
+  if (!cuts && isGiven(options.wholeBelow))
+    support::fail("--whole-below is for --shard=zero1 and --shard=fsdp");
+}
+
 void HydracOptions::check() const {
   Target::named(target);
+  checkSharding(*this);
   checkDisabled(*this);
   checkReports(*this);
   if (compile.reducedReduction &&

@@ -55,6 +55,25 @@ struct HydracOptions {
       "bf16-reduced-precision-reduction", cl::cat(category), cl::location(compile.reducedReduction),
       cl::desc("matmuls of bf16 numbers may add partial sums in bf16 where the library then is "
                "faster (default: sums in f32)")};
+  BoundChoice<Sharding> sharding{
+      "shard", cl::cat(category), cl::location(compile.sharding),
+      cl::desc("what the ranks of the innermost axis of --mesh share out beside the batch (default: ddp)"),
+      cl::values(clEnumValN(Sharding::Ddp, "ddp", "nothing: each has all parameters"),
+                 clEnumValN(Sharding::Zero1, "zero1",
+                            "moments, f32 parameters and their update; all have what they compute "
+                            "with"),
+                 clEnumValN(Sharding::Fsdp, "fsdp",
+                            "parameters too: gathered where they are needed"))};
+  BoundChoice<Resharding> resharding{
+      "reshard", cl::cat(category), cl::location(compile.resharding),
+      cl::desc("--shard=fsdp: whether the backward pass gathers again (default: auto)"),
+      cl::values(clEnumValN(Resharding::Auto, "auto", "but for what was needed just before"),
+                 clEnumValN(Resharding::Always, "always", "all but the last"),
+                 clEnumValN(Resharding::Never, "never", "what the forward pass gathered is kept"))};
+  BoundInteger<0> wholeBelow{"whole-below", cl::value_desc("N"), cl::cat(category),
+                             cl::location(compile.wholeBelow),
+                             cl::desc("--shard: parameters of fewer elements are not cut "
+                                      "(default: 65536)")};
   BoundChoice<AttentionForm> attention{
       "attention", cl::cat(category), cl::location(compile.attention),
       cl::desc("how attention is computed (default: flash)"),

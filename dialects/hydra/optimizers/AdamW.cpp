@@ -22,6 +22,8 @@ std::string AdamWOp::checkSettings(DictionaryAttr settings) {
   return checkNotNegative(settings, {"eps", "wd", "lr_scale"});
 }
 
+bool AdamWOp::worksByElement() { return true; }
+
 SmallVector<OptimizerState> AdamWOp::states(RankedTensorType parameter, DictionaryAttr) {
   auto moment =
       RankedTensorType::get(parameter.getShape(), Float32Type::get(parameter.getContext()));

@@ -33,6 +33,8 @@ std::string SgdOp::checkSettings(DictionaryAttr settings) {
   return checkNotNegative(settings, {"wd", "lr_scale"});
 }
 
+bool SgdOp::worksByElement() { return true; }
+
 SmallVector<OptimizerState> SgdOp::states(RankedTensorType parameter, DictionaryAttr settings) {
   if (!hasMomentum(settings))
     return {};

@@ -1,6 +1,7 @@
 // Attention in all forms, each on its own heads: whole, causal, in chunks, in windows, in both.
 hydra.model @attention version 1 {
-  hydra.symbols dims(D, V, H, Hk, hd, C, W)
+  // `gain` scales the loss, so that gradients of scores, each a mean over all tokens, are in the range of f16.
+  hydra.symbols dims(D, V, H, Hk, hd, C, W) reals(gain = 1.0)
   hydra.preset @narrow {D = 64, V = 97, H = 4, Hk = 2, hd = 16, C = 48, W = 40}
   hydra.preset @heads  {D = 64, V = 97, H = 4, Hk = 1, hd = 64, C = 128, W = 100}
   hydra.preset @eighty {D = 64, V = 97, H = 2, Hk = 2, hd = 80, C = 100, W = 64}
@@ -49,7 +50,8 @@ hydra.model @attention version 1 {
     %o5 = hydra.attention %q5, %k5, %v5 scale = 1 / sqrt(hd) causal chunk = C window = W
     %o = hydra.concat %o1, %o2, %o3, %o4, %o5 axis = 2
     %y = hydra.reshape %o shape = [B, S, 5 * H * hd]
-    %loss = hydra.linear_cross_entropy %y, %out, %labels
+    %mean = hydra.linear_cross_entropy %y, %out, %labels
+    %loss = hydra.let gain * %mean
     hydra.return loss = %loss
   }
 }

@@ -45,11 +45,15 @@ public:
   /// From a file, or from text if `binding` is of a random program.
   Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler, BindingOptions binding, Mode mode,
         int64_t accumulation = 1, bool clip = true)
+      : Model(std::move(parsed), compiler, [&](mlir::OpPassManager &passes) {
+          buildForwardPipeline(passes, binding);
+          buildTrainingPipeline(passes, mode, {"loss"}, accumulation, clip);
+        }) {}
+  /// By these passes.
+  Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler,
+        llvm::function_ref<void(mlir::OpPassManager &)> build)
       : compiler(compiler), module(std::move(parsed)) {
-    ready = module && compiler.run(*module, [&](mlir::OpPassManager &passes) {
-      buildForwardPipeline(passes, binding);
-      buildTrainingPipeline(passes, mode, {"loss"}, accumulation, clip);
-    });
+    ready = module && compiler.run(*module, build);
     EXPECT_TRUE(ready) << compiler.takeDiagnostics();
   }
 
@@ -205,6 +209,91 @@ TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
 }
 
 } // namespace
+
+//===-- Shards ------------------------------------------------------------------------------===//
+
+namespace {
+
+struct Cut {
+  const char *name;
+  Family family;
+  int64_t wholeBelow;
+};
+void PrintTo(const Cut &cut, std::ostream *out) { *out << cut.name; }
+
+class OfCutParameters : public testing::TestWithParam<Cut> {};
+
+/// With its parameters in units, forward to where `hydra-optimizer` has run.
+Model cutModel(Compiler &compiler, const std::string &path, const BindingOptions &binding,
+               int64_t wholeBelow, int64_t accumulation, bool clip) {
+  return Model(
+      compiler.parseFile(path), compiler, [&](mlir::OpPassManager &passes) {
+        buildForwardPipeline(passes, binding);
+        passes.addPass(createFuseQKV());
+        if (!binding.mesh.empty())
+          passes.addPass(createShard({.wholeBelow = wholeBelow}));
+        buildTrainingPipeline(passes, Mode::Train, {"loss"}, accumulation, clip);
+      });
+}
+
+} // namespace
+
+TEST_P(OfCutParameters, AreThoseOfTheWholeBatch) {
+  Compiler compiler;
+  const auto &[name, family, wholeBelow] = GetParam();
+  const std::string path = sourcePath(std::string("models/") + family.model + ".mlir");
+  Model whole = cutModel(compiler, path, bindingOf(family, {}), 0, 1, true);
+  ASSERT_TRUE(whole.ready);
+  const TensorMap values = valuesOf(whole.program(), 11), wanted = whole.run(values);
+  for (const Mesh &mesh :
+       {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}}) {
+    SCOPED_TRACE(mesh.back());
+    for (const bool keeps : {false, true}) {
+      Model ranks = cutModel(compiler, path, bindingOf(family, mesh), wholeBelow, 1, true);
+      ASSERT_TRUE(ranks.ready);
+      expectClose(ranks.run(values), wanted, 1e-12); // the norm adds up squares in another order
+      ranks.partition();
+      ASSERT_TRUE(ranks.ready);
+      EXPECT_EQ(ranks.count<AllToAllOp>(), 0u);
+      EXPECT_GT(ranks.count<AllGatherOp>(), 0u);
+      EXPECT_GT(ranks.count<ReduceScatterOp>(), 0u);
+      EXPECT_EQ(ranks.count<ShardOp>(), 0u);
+      const TensorMap after = ranks.run(values);
+      expectClose(after, wanted, 1e-9);
+      TensorMap given = values;
+      if (keeps) {
+        ASSERT_TRUE(compiler.run(*ranks.module, createKeepGathered()));
+        ModelOp root = modelOf(*ranks.module);
+        for (StateOp state : root.getBody().getOps<StateOp>())
+          if (state.getRole() == VariableRole::copy && unitOf(state))
+            for (MemberAttr member : unitOf(state).getMembers())
+              given[memberName(state, member)] = values.lookup(member.getName());
+      } else {
+        ASSERT_TRUE(compiler.run(*ranks.module, createReshard({.most = 1})));
+        EXPECT_GT(ranks.count<AllGatherOp>(), 1u);
+      }
+      TensorMap again = ranks.run(given);
+      for (auto &[name, tensor] : after)
+        EXPECT_TRUE(sameBits(tensor, again.lookup(name))) << name.str();
+      ranks.lower(given);
+      if (HasFailure())
+        return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shards, OfCutParameters,
+    testing::Values(Cut{"CS336", {"CS336", "cs336", "tiny", {}}, 0},
+                    Cut{"CS336Large", {"CS336", "cs336", "tiny", {}}, 2000},
+                    Cut{"Llama", {"Llama", "llama", "tiny", {}}, 0},
+                    Cut{"GPT2", {"GPT2", "gpt2", "tiny", {}}, 0},
+                    Cut{"TTT", {"TTT", "ttt", "ref", {}}, 0},
+                    Cut{"TTTLong", {"TTTLong", "ttt", "ref", {}, 144}, 0},
+                    Cut{"Megalodon", {"Megalodon", "megalodon", "ref", {}}, 0},
+                    Cut{"HydraTopK", {"HydraTopK", "hydra", "ref", {}}, 0},
+                    Cut{"HydraFixed", {"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}}, 100}),
+    [](const auto &info) { return std::string(info.param.name); });
 
 // What is a part of a mean is scaled where the mean is taken, and not again where it is moved.
 TEST(Partition, ScalesMeansOnce) {
