@@ -1,10 +1,10 @@
 // From the plan dialect to the tables of a plan file.
 #include "compiler/emit/EmitPlan.h"
 
-#include "dialects/hydra/NumberFormats.h"
+#include "compiler/emit/Actions.h"
+#include "compiler/emit/FileTables.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,21 +23,11 @@ std::optional<E> byName(const E (&values)[N], const char *(*nameOf)(E), StringRe
   return std::nullopt;
 }
 
-/// The same word of plan files: the lists of both are alike (PlanWordsTest).
-template <typename To, typename From> To fileWord(From word) { return static_cast<To>(word); }
-
-/// The format of a tensor's elements.
-std::optional<planfile::DType> dtypeOf(Type type) {
-  std::optional<support::DType> format = formatOf(type);
-  return format && support::formatOf(*format).stored
-             ? std::optional(fileWord<planfile::DType>(*format))
-             : std::nullopt;
-}
-
 class PlanEmitter {
 public:
   PlanEmitter(plan::PlanModuleOp module, const EmitOptions &options)
-      : module(module), options(options), file(std::make_unique<planfile::PlanT>()) {}
+      : module(module), options(options), file(std::make_unique<planfile::PlanT>()),
+        tables(*file, options.modelFile), actions(module, backend().fileKind(), *file, kernels) {}
 
   FailureOr<std::unique_ptr<planfile::PlanT>> run() {
     emitHeader();
@@ -59,22 +49,13 @@ public:
     file->accumulation = options.accumulation;
     emitTotal();
     emitPhases();
-    if (!sound)
+    if (!sound || !tables.isComplete())
       return failure();
     return std::move(file);
   }
 
 private:
   const TargetBackend &backend() const { return TargetBackend::named(options.target.kind); }
-
-  /// What plan files have of that name; a word that they do not know is an error.
-  template <typename E> E known(std::optional<E> value, Location loc, StringRef what, StringRef word) {
-    if (value)
-      return *value;
-    mlir::emitError(loc) << "plan files have no " << what << " '" << word << "'";
-    sound = false;
-    return E();
-  }
 
   static std::unique_ptr<planfile::KeyValueT> keyValue(StringRef key, StringRef value) {
     auto entry = std::make_unique<planfile::KeyValueT>();
@@ -157,45 +138,6 @@ private:
     }
   }
 
-  uint32_t fileIndex(StringRef name) {
-    auto [it, fresh] = files.try_emplace(name, file->files.size());
-    if (fresh)
-      file->files.push_back(name.str());
-    return it->second;
-  }
-
-  uint32_t location(Location loc) {
-    FileLineColLoc place;
-    loc->walk([&](Location l) {
-      if (auto found = dyn_cast<FileLineColLoc>(l))
-        place = found;
-      return place ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    std::tuple<uint32_t, uint32_t, uint32_t> key{0, 1, 1};
-    if (place)
-      key = {fileIndex(place.getFilename()), std::max(1u, place.getLine()),
-             std::max(1u, place.getColumn())};
-    else
-      fileIndex(options.modelFile);
-    auto [it, fresh] = locations.try_emplace(key, file->locations.size());
-    if (fresh)
-      file->locations.emplace_back(std::get<0>(key), std::get<1>(key), std::get<2>(key));
-    return it->second;
-  }
-
-  /// The number in a stack path such as `layers.3`; -1 outside of stacks.
-  static int32_t layerOf(Location loc) {
-    int32_t layer = -1;
-    loc->walk([&](Location l) {
-      if (ScopeAttr scope = scopeOf(l)) {
-        scope.getPath().rsplit('.').second.getAsInteger(10, layer);
-        return WalkResult::interrupt();
-      }
-      return WalkResult::advance();
-    });
-    return layer;
-  }
-
   static planfile::Phase phaseOf(Location loc, OpClass opClass) {
     Phase phase = Phase::forward;
     loc->walk([&](Location l) {
@@ -210,41 +152,16 @@ private:
     return fileWord<planfile::Phase>(phase);
   }
 
-  uint32_t tensor(Value value) {
-    auto [it, fresh] = tensors.try_emplace(value, file->tensors.size());
-    if (!fresh)
-      return it->second;
-    plan::Place place = plan::placeOf(value);
-    auto type = cast<MemRefType>(value.getType());
-    auto entry = std::make_unique<planfile::TensorT>();
-    entry->name =
-        names.count(place.buffer) ? names[place.buffer] : ("t" + Twine(file->tensors.size())).str();
-    std::string element;
-    llvm::raw_string_ostream(element) << type.getElementType();
-    entry->dtype = known(dtypeOf(type.getElementType()), value.getLoc(), "element type", element);
-    entry->shape.assign(type.getShape().begin(), type.getShape().end());
-    SmallVector<int64_t> strides = plan::stridesOf(type);
-    entry->strides.assign(strides.begin(), strides.end());
-    entry->segment = fileWord<planfile::SegmentKind>(place.buffer.getSegment());
-    entry->offset = place.buffer.getOffset().value_or(0) + place.bytes;
-    entry->category = fileWord<planfile::Category>(place.buffer.getCategory());
-    entry->layer = layerOf(place.buffer.getLoc());
-    entry->location = location(place.buffer.getLoc());
-    entry->buffer = buffers.try_emplace(place.buffer, buffers.size() + 1).first->second;
-    file->tensors.push_back(std::move(entry));
-    return it->second;
-  }
-
   LogicalResult emitVariable(plan::VariableOp op) {
     // Parameters side by side share a buffer, which goes by all their names.
     if (!op.getMember()) {
-      std::string &bufferName = names[plan::placeOf(op.getBuffer()).buffer];
+      std::string &bufferName = tables.bufferName(op.getBuffer());
       bufferName += (bufferName.empty() ? "" : "+") + op.getName().str();
     }
     auto entry = std::make_unique<planfile::VariableT>();
     entry->name = op.getName().str();
     entry->role = fileWord<planfile::VariableRole>(op.getRole());
-    entry->tensor = tensor(op.getBuffer());
+    entry->tensor = tables.tensor(op.getBuffer());
     if (auto member = op.getMember()) {
       entry->member = std::make_unique<planfile::MemberT>();
       entry->member->shape.assign(member->getShape().begin(), member->getShape().end());
@@ -277,7 +194,7 @@ private:
   void nameUnit(plan::VariableOp op, uint32_t tensor) {
     auto [first, fresh] = firstMembers.try_emplace(tensor, op.getName().str());
     std::string name = fresh ? first->second : first->second + ".." + op.getName().str();
-    names[plan::placeOf(op.getBuffer()).buffer] = name;
+    tables.bufferName(op.getBuffer()) = name;
     file->tensors[tensor]->name = name;
   }
 
@@ -317,10 +234,10 @@ private:
   }
 
   void emitScalar(plan::ScalarOp op) {
-    names[plan::placeOf(op.getBuffer()).buffer] = op.getName().str();
+    tables.bufferName(op.getBuffer()) = op.getName().str();
     auto entry = std::make_unique<planfile::ScalarT>();
     entry->name = op.getName().str();
-    entry->tensor = tensor(op.getBuffer());
+    entry->tensor = tables.tensor(op.getBuffer());
     entry->schedule = std::make_unique<planfile::ScheduleT>();
     bool counts = op.getSchedule() == "step";
     entry->schedule->kind =
@@ -337,8 +254,8 @@ private:
     entry->name = op.getName().str();
     entry->size = op.getSize();
     if (op.getRank()) {
-      names[plan::placeOf(op.getRank()).buffer] = "rank." + entry->name;
-      entry->rank = tensor(op.getRank());
+      tables.bufferName(op.getRank()) = "rank." + entry->name;
+      entry->rank = tables.tensor(op.getRank());
     }
     file->mesh.push_back(std::move(entry));
   }
@@ -370,20 +287,20 @@ private:
     Totals totals;
     for (Operation &op : program.getBody().front()) {
       if (auto input = dyn_cast<plan::InputOp>(op)) {
-        names[plan::placeOf(input.getBuffer()).buffer] = input.getName().str();
+        tables.bufferName(input.getBuffer()) = input.getName().str();
         auto i = std::make_unique<planfile::InputT>();
         i->name = input.getName().str();
-        i->kind = known(byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind,
-                               input.getKind()),
-                        input.getLoc(), "kind of input", input.getKind());
-        i->tensor = tensor(input.getBuffer());
+        i->kind = tables.known(
+            byName(planfile::EnumValuesInputKind(), planfile::EnumNameInputKind, input.getKind()),
+            input.getLoc(), "kind of input", input.getKind());
+        i->tensor = tables.tensor(input.getBuffer());
         i->limit = input.getLimit();
         i->batch_dimension = input.getBatch().value_or(-1);
         entry->inputs.push_back(std::move(i));
       } else if (auto output = dyn_cast<plan::OutputOp>(op)) {
         auto o = std::make_unique<planfile::OutputT>();
         o->name = output.getName().str();
-        o->tensor = tensor(output.getBuffer());
+        o->tensor = tables.tensor(output.getBuffer());
         o->batch_dimension = output.getBatch().value_or(-1);
         if (auto parameter = output.getGradientOf())
           o->gradient_of = variables.lookup(*parameter);
@@ -414,7 +331,7 @@ private:
         planfile::LoopT node;
         node.count = loop.getCount();
         for (auto [value, bytes] : llvm::zip(loop.getMoving(), loop.getStrides()))
-          node.strides.emplace_back(tensor(value), bytes);
+          node.strides.emplace_back(tables.tensor(value), bytes);
         llvm::sort(node.strides,
                    [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
         Totals once;
@@ -423,7 +340,7 @@ private:
         entry->node.Set(std::move(node));
       } else if (auto choice = dyn_cast<plan::SwitchOp>(op)) {
         planfile::SwitchT node;
-        node.selector = tensor(choice.getSelector());
+        node.selector = tables.tensor(choice.getSelector());
         node.divisor = choice.getDivisor();
         if (choice.getKernelAttr())
           node.kernel = kernels.lookup(choice.getKernelAttr().getAttr());
@@ -443,132 +360,22 @@ private:
     return result;
   }
 
-  template <typename Table> static planfile::ActionUnion action(Table table) {
-    planfile::ActionUnion action;
-    action.Set(std::move(table));
-    return action;
-  }
-
-  planfile::ActionUnion actionOf(plan::LaunchOp op) {
-    auto kernel = module.lookupSymbol<plan::KernelOp>(op.getKernelAttr());
-    planfile::LaunchT launch;
-    launch.kernel = kernels.lookup(kernel.getSymNameAttr());
-    const int64_t limit = op.getLimit().value_or(kernel.getRows());
-    if (backend().fileKind() == planfile::TargetKind::cpu) {
-      launch.rows = limit;
-      launch.grain = kernel.getGrain();
-    } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file->kernels.empty()) {
-      // Blocks share out rows in order. (Plans for reports have no kernels.)
-      const int64_t grid = file->kernels[launch.kernel]->grid.x();
-      launch.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
-    }
-    return action(launch);
-  }
-
-  static planfile::ActionUnion actionOf(plan::MatmulOp op) {
-    planfile::MatmulT matmul;
-    matmul.transpose_a = op.getTransposeA();
-    matmul.transpose_b = op.getTransposeB();
-    matmul.bias = op.getBias() != nullptr;
-    matmul.accumulate = op.getAccumulate();
-    matmul.gelu = op.getGelu();
-    matmul.saves_sums = op.getSums() != nullptr;
-    matmul.reduced_reduction = op.getReducedReduction();
-    if (std::optional<Type> compute = op.getCompute())
-      matmul.compute = fileWord<planfile::DType>(*formatOf(*compute));
-    matmul.multiprocessors = op.getMultiprocessors();
-    return action(matmul);
-  }
-
-  template <typename Table, typename Op> static planfile::ActionUnion attention(Op op) {
-    Table table;
-    table.scale = op.getScale().convertToDouble();
-    table.causal = op.getCausal();
-    table.chunk = op.getChunk();
-    table.window = op.getWindow();
-    return action(table);
-  }
-  static planfile::ActionUnion actionOf(plan::AttentionOp op) {
-    return attention<planfile::AttentionT>(op);
-  }
-  static planfile::ActionUnion actionOf(plan::AttentionGradOp op) {
-    return attention<planfile::AttentionGradT>(op);
-  }
-
-  static planfile::ActionUnion actionOf(plan::EmbeddingGradOp) {
-    return action(planfile::EmbeddingGradT());
-  }
-  static planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
-  static planfile::ActionUnion actionOf(plan::FillOp op) {
-    planfile::FillT fill;
-    fill.value = op.getValue().convertToDouble();
-    return action(fill);
-  }
-  static planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
-  template <typename Table, typename Op> static planfile::ActionUnion collective(Op op) {
-    Table table;
-    table.axis = op.getAxis();
-    return action(table);
-  }
-  static planfile::ActionUnion actionOf(plan::AllGatherOp op) {
-    return collective<planfile::AllGatherT>(op);
-  }
-  static planfile::ActionUnion actionOf(plan::AllToAllOp op) {
-    return collective<planfile::AllToAllT>(op);
-  }
-
-  /// What takes the place of a launch.
-  static planfile::ActionUnion actionOf(plan::SubstituteAttr substitute) {
-    auto attention = [&](auto table) {
-      table.scale = substitute.getScale().getValueAsDouble();
-      table.causal = substitute.getCausal();
-      return action(table);
-    };
-    switch (substitute.getFunction()) {
-    case plan::LibraryFunction::nothing:
-      return action(planfile::NothingT());
-    case plan::LibraryFunction::attention:
-      return attention(planfile::AttentionT());
-    case plan::LibraryFunction::attention_grad:
-      return attention(planfile::AttentionGradT());
-    }
-    llvm_unreachable("all functions are above");
-  }
-
-  /// The launch itself, and a library's function in its place.
-  static void addAlternatives(planfile::StepT &step, plan::SubstituteAttr substitute) {
-    auto own = std::make_unique<planfile::AlternativeT>();
-    own->description = "own kernel";
-    step.alternatives.push_back(std::move(own));
-    auto other = std::make_unique<planfile::AlternativeT>();
-    other->description = "cuDNN";
-    other->action = actionOf(substitute);
-    step.alternatives.push_back(std::move(other));
-  }
-
   std::unique_ptr<planfile::StepT> stepOf(plan::StepInterface op, Totals &totals) {
     auto step = std::make_unique<planfile::StepT>();
     step->name = op.getLabel().str();
     step->op_class = fileWord<planfile::OpClass>(op.getOpClass());
     step->phase = phaseOf(op.getLoc(), op.getOpClass());
     step->layer = layerOf(op.getLoc());
-    step->location = location(op.getLoc());
+    step->location = tables.location(op.getLoc());
     step->cost = planfile::Cost(op.getFlops(), op.getBytes(),
                                 1e6 * options.target.seconds(step->op_class, operandType(op),
                                                              op.getFlops(), op.getBytes()));
     totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))
       step->args.emplace_back(planfile::ArgKind::buffer, fileWord<planfile::Access>(access),
-                              planfile::DType::f64, tensor(value), /*value=*/0);
-    step->action =
-        llvm::TypeSwitch<Operation *, planfile::ActionUnion>(op)
-            .Case<plan::LaunchOp, plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp,
-                  plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp,
-                  plan::AllGatherOp, plan::AllToAllOp>(
-                [&](auto own) { return actionOf(own); });
-    if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()))
-      if (std::optional<plan::SubstituteAttr> substitute = launch.getSubstitute())
-        addAlternatives(*step, *substitute);
+                              planfile::DType::f64, tables.tensor(value), /*value=*/0);
+    step->action = actions.actionOf(op);
+    step->alternatives = actions.alternativesOf(op);
     return step;
   }
 
@@ -635,16 +442,14 @@ private:
     file->cost = total.cost();
   }
 
-  bool sound = true; ///< everything had a place in the file
+  bool sound = true; ///< phases and programs belong together
   plan::PlanModuleOp module;
   const EmitOptions &options;
   std::unique_ptr<planfile::PlanT> file;
-  DenseMap<Value, uint32_t> tensors;
-  DenseMap<Operation *, std::string> names;
-  DenseMap<Operation *, uint32_t> buffers; ///< their numbers
-  llvm::StringMap<uint32_t> files, variables;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
-  DenseMap<Attribute, uint32_t> kernels;
+  FileTables tables;
+  DenseMap<Attribute, uint32_t> kernels; // by symbol
+  ActionWriter actions;
+  llvm::StringMap<uint32_t> variables;
   DenseMap<uint32_t, std::string> firstMembers; ///< of units, by their tensors
   std::vector<std::string> owners; // of variables, empty where there is none
   std::vector<Totals> programTotals;

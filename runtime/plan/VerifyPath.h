@@ -92,6 +92,13 @@ void checkOptionalIndex(const Path &path, const char *what, int64_t index, const
     failAt(path, "{} index {} is out of range (plan has {} {}s)", what, index, list.size(), what);
 }
 
+/// Whether a number counts steps: sums of two do not overflow and doubles count exactly.
+inline void checkStepCount(const Path &owner, const char *field, int64_t value) {
+  constexpr int64_t largest = int64_t{1} << 52;
+  if (value < 0 || value > largest)
+    failAt(Path(owner, field), "{} is no number of steps; expected 0 to {}", value, largest);
+}
+
 /// Names given so far, each of which must be there and be new.
 class Names {
 public:

@@ -1,0 +1,126 @@
+// From the steps of the plan dialect to the actions of plan files.
+#include "compiler/emit/Actions.h"
+
+#include "compiler/emit/FileTables.h"
+#include "dialects/hydra/NumberFormats.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+template <typename Table> planfile::ActionUnion action(Table table) {
+  planfile::ActionUnion action;
+  action.Set(std::move(table));
+  return action;
+}
+
+planfile::ActionUnion actionOf(plan::MatmulOp op) {
+  planfile::MatmulT matmul;
+  matmul.transpose_a = op.getTransposeA();
+  matmul.transpose_b = op.getTransposeB();
+  matmul.bias = op.getBias() != nullptr;
+  matmul.accumulate = op.getAccumulate();
+  matmul.gelu = op.getGelu();
+  matmul.saves_sums = op.getSums() != nullptr;
+  matmul.reduced_reduction = op.getReducedReduction();
+  if (std::optional<Type> compute = op.getCompute())
+    matmul.compute = fileWord<planfile::DType>(*formatOf(*compute));
+  matmul.multiprocessors = op.getMultiprocessors();
+  return action(matmul);
+}
+
+template <typename Table, typename Op> planfile::ActionUnion attention(Op op) {
+  Table table;
+  table.scale = op.getScale().convertToDouble();
+  table.causal = op.getCausal();
+  table.chunk = op.getChunk();
+  table.window = op.getWindow();
+  return action(table);
+}
+planfile::ActionUnion actionOf(plan::AttentionOp op) { return attention<planfile::AttentionT>(op); }
+planfile::ActionUnion actionOf(plan::AttentionGradOp op) {
+  return attention<planfile::AttentionGradT>(op);
+}
+
+planfile::ActionUnion actionOf(plan::EmbeddingGradOp) { return action(planfile::EmbeddingGradT()); }
+planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
+planfile::ActionUnion actionOf(plan::FillOp op) {
+  planfile::FillT fill;
+  fill.value = op.getValue().convertToDouble();
+  return action(fill);
+}
+planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
+template <typename Table, typename Op> planfile::ActionUnion collective(Op op) {
+  Table table;
+  table.axis = op.getAxis();
+  return action(table);
+}
+planfile::ActionUnion actionOf(plan::AllGatherOp op) {
+  return collective<planfile::AllGatherT>(op);
+}
+planfile::ActionUnion actionOf(plan::AllToAllOp op) { return collective<planfile::AllToAllT>(op); }
+
+/// What takes the place of a launch.
+planfile::ActionUnion actionOf(plan::SubstituteAttr substitute) {
+  auto attention = [&](auto table) {
+    table.scale = substitute.getScale().getValueAsDouble();
+    table.causal = substitute.getCausal();
+    return action(table);
+  };
+  switch (substitute.getFunction()) {
+  case plan::LibraryFunction::nothing:
+    return action(planfile::NothingT());
+  case plan::LibraryFunction::attention:
+    return attention(planfile::AttentionT());
+  case plan::LibraryFunction::attention_grad:
+    return attention(planfile::AttentionGradT());
+  }
+  llvm_unreachable("all functions are above");
+}
+
+} // namespace
+
+planfile::ActionUnion ActionWriter::launch(plan::LaunchOp op) {
+  auto kernel = module.lookupSymbol<plan::KernelOp>(op.getKernelAttr());
+  planfile::LaunchT launch;
+  launch.kernel = kernels.lookup(kernel.getSymNameAttr());
+  const int64_t limit = op.getLimit().value_or(kernel.getRows());
+  if (target == planfile::TargetKind::cpu) {
+    launch.rows = limit;
+    launch.grain = kernel.getGrain();
+  } else if (limit < static_cast<int64_t>(kernel.getRows()) && !file.kernels.empty()) {
+    // Blocks share out rows in order. (Plans for reports have no kernels.)
+    const int64_t grid = file.kernels[launch.kernel]->grid.x();
+    launch.blocks = (grid * limit + kernel.getRows() - 1) / kernel.getRows();
+  }
+  return action(launch);
+}
+
+planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
+  return llvm::TypeSwitch<Operation *, planfile::ActionUnion>(step)
+      .Case([&](plan::LaunchOp op) { return launch(op); })
+      .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::EmbeddingGradOp,
+            plan::CopyOp, plan::FillOp, plan::CompactOp, plan::AllGatherOp, plan::AllToAllOp>(
+          [](auto op) { return hydra::actionOf(op); });
+}
+
+std::vector<std::unique_ptr<planfile::AlternativeT>>
+ActionWriter::alternativesOf(plan::StepInterface step) {
+  std::vector<std::unique_ptr<planfile::AlternativeT>> all;
+  auto launch = dyn_cast<plan::LaunchOp>(step.getOperation());
+  std::optional<plan::SubstituteAttr> substitute = launch ? launch.getSubstitute() : std::nullopt;
+  if (!substitute)
+    return all;
+  all.push_back(std::make_unique<planfile::AlternativeT>());
+  all.back()->description = "own kernel";
+  all.push_back(std::make_unique<planfile::AlternativeT>());
+  all.back()->description = "cuDNN";
+  all.back()->action = hydra::actionOf(*substitute);
+  return all;
+}
+
+} // namespace hydra

@@ -1,0 +1,398 @@
+// The thread behind the control channel: connects ranks, passes messages on, notices silence.
+#include "runtime/ranks/ChannelState.h"
+
+#include "runtime/support/Shown.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdio>
+
+using namespace hydra::runtime;
+using namespace std::chrono_literals;
+using asio::ip::tcp;
+using hydra::support::fail;
+using hydra::support::shown;
+using Clock = Hub::Clock;
+
+namespace {
+
+/// Of the messages; ranks with another one do not understand each other.
+constexpr int64_t kVersion = 1;
+
+/// How long a process that is told to end may take.
+constexpr auto kGrace = 2s;
+
+std::string hostName() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+/// The processors that this process may use.
+std::string processorSet() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string text;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set))
+        text += fmt::format("{} ", cpu);
+  return text;
+}
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string waitText(const Channel::Wait &wait) {
+  if (!wait.what)
+    return "";
+  if (!wait.axis) // more than one collective
+    return wait.what;
+  return fmt::format("{} {} over {} ({} bytes)", wait.what, wait.number, wait.axis, wait.bytes);
+}
+
+} // namespace
+
+Channel::State::State(const World &world, std::chrono::milliseconds limit)
+    : world(world), limit(limit),
+      own{kVersion, world.rank, world.size, hostName(), ::getpid(), processorSet()}, acceptor(io),
+      timer(io), connections(world.size) {}
+
+Channel::State::~State() {
+  io.stop();
+  if (thread.joinable())
+    thread.join();
+}
+
+void Channel::State::begin() {
+  if (world.rank == 0)
+    listen();
+  else
+    connect();
+  scheduleTick();
+  const Clock::duration most = limit;
+  thread = std::thread([this] { io.run(); });
+  std::unique_lock lock(mutex);
+  const bool answered = changed.wait_for(lock, most, [&] { return seen || ended; });
+  if (!answered && world.rank > 0)
+    fail("rank {}: what listens at {}:{} does not answer as rank 0 of such a run would; choose "
+         "another MASTER_PORT",
+         world.rank, shown(world.address), world.port);
+  changed.wait(lock, [&] { return welcomed || ended; });
+  if (welcomed)
+    return;
+  lineTaken = true;
+  lock.unlock();
+  flush(); // the others learn it before the connections close
+  if (line.empty())
+    throw RunEnded();
+  throw support::Error(line);
+}
+
+void Channel::State::listen() {
+  const auto refuse = [&](const asio::error_code &error) {
+    if (error)
+      fail("rank 0 cannot listen at {}:{}: {}; choose another MASTER_PORT", shown(world.address),
+           world.port, error.message());
+  };
+  asio::error_code error;
+  if (world.listener >= 0) {
+    acceptor.assign(tcp::v4(), world.listener, error);
+    refuse(error);
+  } else {
+    tcp::resolver resolver(io);
+    const auto found = resolver.resolve(world.address, std::to_string(world.port), error);
+    refuse(error);
+    // A name may stand for another address on each machine: only what is the same everywhere binds.
+    tcp::endpoint endpoint = *found.begin();
+    if (!endpoint.address().is_loopback())
+      endpoint.address(endpoint.address().is_v6() ? asio::ip::address(asio::ip::address_v6::any())
+                                                  : asio::ip::address_v4::any());
+    acceptor.open(endpoint.protocol(), error);
+    refuse(error);
+    acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    acceptor.bind(endpoint, error);
+    refuse(error);
+    acceptor.listen(asio::socket_base::max_listen_connections, error);
+    refuse(error);
+  }
+  seen = true;
+  hub = std::make_unique<Hub>(
+      own, limit, Clock::now(),
+      Hub::Callbacks{.send = [this](uint32_t rank, const Message &m) { send(rank, m); },
+                     .gathered =
+                         [this](Hub::Pieces pieces) {
+                           const std::lock_guard lock(mutex);
+                           gathered.push_back(std::move(pieces));
+                           changed.notify_all();
+                         },
+                     .over = [this](const std::string &why) { conclude(why); }});
+  accept();
+}
+
+void Channel::State::accept() {
+  acceptor.async_accept([this](const asio::error_code &error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted)
+      return;
+    if (!error) {
+      const auto connection = std::make_shared<Connection>(std::move(socket));
+      connection->start(
+          [this, from = std::weak_ptr(connection)](const Message &message) {
+            receive(from.lock(), message);
+          },
+          [this, from = connection.get()] {
+            const auto place =
+                std::ranges::find(connections, from, &std::shared_ptr<Connection>::get);
+            if (place != connections.end())
+              hub->lose(static_cast<uint32_t>(place - connections.begin()), Clock::now());
+          });
+    }
+    accept();
+  });
+}
+
+void Channel::State::receive(const std::shared_ptr<Connection> &connection,
+                             const Message &message) {
+  const auto place = std::ranges::find(connections, connection);
+  if (place != connections.end())
+    return hub->receive(static_cast<uint32_t>(place - connections.begin()), message, Clock::now());
+  const Introduction rank = Introduction::of(message); // throws: a stranger
+  connection->send({MessageType::seen, {}});
+  const bool fits = rank.rank > 0 && rank.rank < world.size && !connections[rank.rank];
+  if (fits)
+    connections[rank.rank] = connection;
+  {
+    const std::lock_guard lock(mutex);
+    localAddress = connection->localAddress();
+  }
+  if (hub->arrive(rank, Clock::now()))
+    connection->trust();
+  else
+    connection->send({MessageType::over, {}});
+}
+
+void Channel::State::connect() {
+  const Clock::time_point until = Clock::now() + limit;
+  std::string problem = "no answer";
+  while (Clock::now() < until) {
+    tcp::resolver resolver(io);
+    asio::error_code error;
+    for (const auto &found : resolver.resolve(world.address, std::to_string(world.port), error)) {
+      tcp::socket socket(io);
+      bool done = false;
+      error = asio::error::timed_out;
+      socket.async_connect(found.endpoint(), [&](const asio::error_code &result) {
+        error = result;
+        done = true;
+      });
+      while (!done && Clock::now() < until)
+        io.run_one_until(until);
+      if (!done) { // the handler must not outlive what it refers to
+        asio::error_code ignored;
+        socket.close(ignored);
+        while (!done)
+          io.run_one();
+        error = asio::error::timed_out;
+      }
+      if (error)
+        continue;
+      const auto connection = std::make_shared<Connection>(std::move(socket));
+      connection->trust();
+      connections[0] = connection;
+      localAddress = connection->localAddress();
+      heard = Clock::now();
+      connection->start(
+          [this](const Message &message) {
+            heard = Clock::now();
+            deliver(message);
+          },
+          [this] { lost = Clock::now(); });
+      connection->send(own.message());
+      return;
+    }
+    problem = error.message();
+    std::this_thread::sleep_for(20ms);
+  }
+  fail("rank {}: cannot reach rank 0 at {}:{} within {:g} s: {}", world.rank, shown(world.address),
+       world.port, seconds(limit), problem);
+}
+
+void Channel::State::toHub(Message message) {
+  onThread([this, message = std::move(message)] {
+    if (world.rank == 0)
+      hub->receive(0, message, Clock::now());
+    else
+      connections[0]->send(message);
+  });
+}
+
+void Channel::State::send(uint32_t rank, const Message &message) {
+  if (rank == 0)
+    deliver(message);
+  else if (connections[rank])
+    connections[rank]->send(message);
+}
+
+void Channel::State::deliver(const Message &message) {
+  MessageReader reader(message);
+  if (message.type == MessageType::over)
+    return conclude("");
+  const std::lock_guard lock(mutex);
+  switch (message.type) {
+  case MessageType::seen:
+    seen = true;
+    break;
+  case MessageType::welcome:
+    neighbours = static_cast<uint32_t>(reader.number());
+    sharers = static_cast<uint32_t>(reader.number());
+    speaks = reader.number() != 0;
+    rankZero = reader.text();
+    welcomed = true;
+    break;
+  case MessageType::decision: {
+    Vote decision;
+    decision.signal = static_cast<int>(reader.number());
+    decision.error = reader.text();
+    decisions.push_back(std::move(decision));
+    break;
+  }
+  case MessageType::value: {
+    const std::string key = reader.text();
+    values[key] = reader.bytes();
+    break;
+  }
+  case MessageType::taken:
+    ++taken;
+    break;
+  case MessageType::checkpoint:
+    checkpoint = reader.text();
+    break;
+  case MessageType::goodbye:
+    goodbye = true;
+    break;
+  case MessageType::beat:
+    return;
+  case MessageType::hello:
+  case MessageType::vote:
+  case MessageType::set:
+  case MessageType::get:
+  case MessageType::piece:
+  case MessageType::failed:
+  case MessageType::bye:
+  case MessageType::over:
+    fail("a message that rank 0 does not send");
+  }
+  changed.notify_all();
+}
+
+void Channel::State::conclude(const std::string &why) {
+  {
+    const std::lock_guard lock(mutex);
+    if (ended || goodbye)
+      return;
+    ended = true;
+    line = why;
+  }
+  changed.notify_all();
+  deadline = Clock::now() + kGrace;
+  for (const auto &connection : connections)
+    if (world.rank == 0 && connection)
+      connection->send({MessageType::over, {}});
+}
+
+void Channel::State::scheduleTick() {
+  const Clock::duration period = std::clamp<Clock::duration>(limit / 20, 10ms, 100ms);
+  timer.expires_after(period);
+  timer.async_wait([this](const asio::error_code &error) {
+    if (error)
+      return;
+    tick(Clock::now());
+    scheduleTick();
+  });
+}
+
+void Channel::State::tick(Clock::time_point now) {
+  if (deadline && now > *deadline) {
+    if (const std::string last = takeLine(); !last.empty())
+      std::fprintf(stderr, "hydra-run: %s\n", last.c_str());
+    std::fflush(stdout);
+    ::_exit(1);
+  }
+  if (now - beaten > std::clamp<Clock::duration>(limit / 8, 20ms, 2s)) {
+    beaten = now;
+    beat();
+  }
+  if (hub)
+    hub->tick(now);
+  else
+    watchRankZero(now);
+}
+
+void Channel::State::beat() {
+  MessageWriter message(MessageType::beat);
+  {
+    const std::lock_guard lock(mutex);
+    const auto waiting = std::chrono::duration_cast<std::chrono::milliseconds>(
+        wait.what ? Clock::now() - waitBegin : Clock::duration::zero());
+    message.number(step).number(waiting.count()).text(waitText(wait));
+  }
+  const Message done = message.done();
+  if (!hub)
+    return connections[0]->send(done);
+  hub->receive(0, done, Clock::now());
+  for (uint32_t rank = 1; rank < world.size; ++rank)
+    send(rank, done);
+}
+
+void Channel::State::watchRankZero(Clock::time_point now) {
+  constexpr auto afterLoss = 200ms; // of a signal to all, the own one comes first
+  const Clock::duration pause = now - std::exchange(ticked, now);
+  if (pause > limit / 2) // this process was stopped itself
+    heard = now;
+  std::string problem;
+  {
+    const std::lock_guard lock(mutex);
+    if (ended || goodbye)
+      return;
+    const std::string resume = !checkpoint.empty() ? fmt::format("; resume from {}", checkpoint)
+                               : step > 0          ? "; there is no checkpoint"
+                                                   : "";
+    const std::string when = step < 0 ? "" : fmt::format(" after step {}", step);
+    // Rank 0 is a little earlier to see that others are silent.
+    if (lost && now - *lost > afterLoss)
+      problem = fmt::format("{} died{}: its connection broke off{}", rankZero, when, resume);
+    else if (!lost && now - heard > limit + limit / 4)
+      problem = fmt::format(
+          "{} has not answered for {:g} s{}{}", rankZero, seconds(limit),
+          wait.what ? fmt::format("; rank {} waits in {}", world.rank, waitText(wait)) : "",
+          resume);
+    if (problem.empty())
+      return;
+  }
+  conclude(speaks ? problem : "");
+}
+
+std::string Channel::State::takeLine() {
+  const std::lock_guard lock(mutex);
+  return std::exchange(lineTaken, true) ? "" : line;
+}
+
+void Channel::State::flush() {
+  for (const Clock::time_point until = Clock::now() + 1s; Clock::now() < until;) {
+    bool sent = false, asked = false;
+    onThread([&] {
+      const std::lock_guard lock(mutex);
+      sent = std::ranges::all_of(connections, [](const auto &c) { return !c || c->sent(); });
+      asked = true;
+      changed.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return asked; });
+    if (sent)
+      return;
+    lock.unlock();
+    std::this_thread::sleep_for(1ms);
+  }
+}
