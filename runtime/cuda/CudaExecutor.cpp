@@ -1,15 +1,15 @@
-// Loading a plan on a GPU, capturing its programs, and moving tensors.
+// Loading a plan on a GPU, and running its programs: as captured graphs, or step by step.
 #include "runtime/cuda/CudaExecutor.h"
 
 #include "runtime/cuda/Capture.h"
 #include "runtime/cuda/DeviceLibrary.h"
 #include "runtime/cuda/GraphProfile.h"
+#include "runtime/cuda/KernelCode.h"
 #include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/NodeBuilder.h"
-#include "runtime/cuda/TensorBytes.h"
+#include "runtime/cuda/Transfers.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
-#include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/ranks/Channel.h"
@@ -18,8 +18,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <nvtx3/nvToolsExt.h>
+#include <optional>
 #include <set>
 
 namespace hydra::runtime {
@@ -60,16 +60,13 @@ public:
             driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(), device.stream),
             "cannot clear GPU memory");
     }
-    void *pinned = nullptr;
-    driver().check(driver().cuMemHostAlloc(&pinned, kStagingBytes, 0),
-                   "cannot take memory for transfers");
-    staging = static_cast<std::byte *>(pinned);
+    transfers.emplace(device);
     if (options.ranks) {
       nccl = std::make_unique<Nccl>(plan, *options.ranks);
       library.useRanks(*nccl);
     }
-    loadCode();
-    NodeBuilder nodes(plan, functions, library,
+    code.emplace(file, device);
+    NodeBuilder nodes(plan, code->functions(), library,
                       [this](uint32_t tensor) { return addressOf(tensor); });
     for (const Program *program : *plan.programs()) {
       try {
@@ -110,11 +107,6 @@ public:
     for (CudaProgram &program : programs)
       if (program.graph)
         driver().cuGraphExecDestroy(program.graph);
-    for (CUmodule module : modules)
-      if (module)
-        driver().cuModuleUnload(module);
-    if (staging)
-      driver().cuMemFreeHost(staging);
   }
 
   double run(uint32_t number) override {
@@ -135,48 +127,26 @@ public:
     }
     end.record(device.stream);
     waitFor(program);
-    stagedBytes = 0;
+    transfers->arrived();
     if (profiling && !records.isLoaded())
       takeTimes(program);
     return end.secondsSince(begin);
   }
 
   void write(uint32_t tensor, std::span<const std::byte> values) override {
-    const Tensor &entry = *plan.tensors()->Get(tensor);
-    checkSize(entry, values.size());
-    const CUdeviceptr to = addressOf(tensor);
-    if (!isDense(entry)) {
-      // The bytes between rows belong to others: read, change, write.
-      std::vector<std::byte> whole(extentBytes(entry));
-      device.download(to, whole);
-      moveElements(entry, whole.data(), const_cast<std::byte *>(values.data()), /*in=*/true);
-      device.upload(to, whole);
-      device.wait("cannot write a tensor");
-      return;
-    }
-    upload(to, values);
+    transfers->write(*plan.tensors()->Get(tensor), addressOf(tensor), values);
   }
 
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {
-    checkRange(*plan.tensors()->Get(tensor), begin, values.size());
-    upload(addressOf(tensor) + begin, values);
+    transfers->writeRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
 
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
-    checkRange(*plan.tensors()->Get(tensor), begin, values.size());
-    device.download(addressOf(tensor) + begin, values);
+    transfers->readRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
-    const Tensor &entry = *plan.tensors()->Get(tensor);
-    checkSize(entry, values.size());
-    if (isDense(entry)) {
-      device.download(addressOf(tensor), values);
-      return;
-    }
-    std::vector<std::byte> whole(extentBytes(entry));
-    device.download(addressOf(tensor), whole);
-    moveElements(entry, whole.data(), values.data(), /*in=*/false);
+    transfers->read(*plan.tensors()->Get(tensor), addressOf(tensor), values);
   }
 
   void setProfiling(bool on) override {
@@ -270,22 +240,6 @@ public:
   }
 
 private:
-  /// Bytes to the device.
-  void upload(CUdeviceptr to, std::span<const std::byte> values) {
-    if (stagedBytes + values.size() > kStagingBytes) {
-      device.upload(to, values);
-      device.wait("cannot write a tensor");
-      return;
-    }
-    // Small ones go by pinned memory, without waiting; the next run ends after they arrived.
-    std::byte *place = staging + stagedBytes;
-    std::memcpy(place, values.data(), values.size());
-    stagedBytes += (values.size() + 63) / 64 * 64;
-    device.upload(to, {place, values.size()});
-  }
-
-  static constexpr size_t kStagingBytes = size_t{4} << 20;
-
   /// In the order of nodes, those of a loop once for every iteration; null for switches.
   static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
                            std::vector<StepT *> &steps) {
@@ -325,46 +279,6 @@ private:
            "--precision=bf16 would help",
            file.origin(), bytesText(needed), bytesText(plan.segments()->Get(0)->size()),
            bytesText(plan.segments()->Get(1)->size()), bytesText(free), bytesText(total));
-  }
-
-  /// The module of a kernel: machine code, or where that does not fit what the driver compiles.
-  CUmodule moduleOf(const Kernel &kernel) {
-    modules.resize(plan.blobs()->size(), nullptr);
-    CUmodule &module = modules[kernel.blob()];
-    if (module)
-      return module;
-    const auto load = [&](uint32_t blob) {
-      // PTX ends with a zero byte.
-      const auto *data = plan.blobs()->Get(blob)->data();
-      std::vector<char> text(data->begin(), data->end());
-      text.push_back('\0');
-      return driver().cuModuleLoadData(&module, text.data());
-    };
-    CUresult status = load(kernel.blob());
-    if (status != CUDA_SUCCESS && kernel.ptx() >= 0 &&
-        static_cast<uint32_t>(kernel.ptx()) != kernel.blob())
-      status = load(static_cast<uint32_t>(kernel.ptx()));
-    driver().check(status, fmt::format("{}: the code of kernel {} does not load on {} ({})",
-                                       file.origin(), shown(kernel.name()->string_view()),
-                                       device.name, device.architecture));
-    return module;
-  }
-
-  void loadCode() {
-    for (const Kernel *kernel : *plan.kernels()) {
-      CUfunction function = nullptr;
-      driver().check(
-          driver().cuModuleGetFunction(&function, moduleOf(*kernel), kernel->symbol()->c_str()),
-          fmt::format("{}: kernel {}", file.origin(), shown(kernel->name()->string_view())));
-      constexpr uint32_t withoutAsking = 48 * 1024;
-      if (kernel->shared_bytes() > withoutAsking)
-        driver().check(driver().cuFuncSetAttribute(function,
-                                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                   static_cast<int>(kernel->shared_bytes())),
-                       fmt::format("{}: kernel {}: {} bytes of shared memory", file.origin(),
-                                   shown(kernel->name()->string_view()), kernel->shared_bytes()));
-      functions.push_back(function);
-    }
   }
 
   CUdeviceptr addressOf(uint32_t tensor) const {
@@ -535,10 +449,8 @@ private:
   Device device;
   std::array<DeviceMemory, 2> segments; // by SegmentKind
   std::vector<DeviceMemory> workspaces; // by stream
-  std::byte *staging = nullptr;         // pinned
-  size_t stagedBytes = 0;               // since the last run
-  std::vector<CUmodule> modules;
-  std::vector<CUfunction> functions;
+  std::optional<Transfers> transfers;
+  std::optional<KernelCode> code;
   std::unique_ptr<Nccl> nccl; // of a plan with a mesh
   DeviceLibrary library;
   std::vector<CudaProgram> programs;
