@@ -1,8 +1,8 @@
 // The default order of passes.
 #include "compiler/Pipelines.h"
 
+#include "compiler/Backends.h"
 #include "compiler/lowering/LibraryLowering.h"
-#include "compiler/targets/TargetBackend.h"
 
 #include "mlir/Transforms/Passes.h"
 

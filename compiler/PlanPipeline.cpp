@@ -1,7 +1,7 @@
 // From a model to a placed plan: which passes run, in which order.
 #include "compiler/PlanPipeline.h"
 
-#include "compiler/targets/TargetBackend.h"
+#include "compiler/Backends.h"
 #include "passes/precision/Policy.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -88,9 +88,7 @@ bool wantsFlashAttention(Options options) { return options.attention == Attentio
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
 bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
 
-TargetBackend::Wants wantsOf(Options options) {
-  return TargetBackend::named(options.target.kind).wants();
-}
+TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 bool wantsStreams(Options options) { return wantsOf(options).streams; }

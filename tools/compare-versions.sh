@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compiles plans of all families and modes with two versions, and compares them: the same file, or on the CPU the same
-# bits of parameters and state after two steps. For changes that are to change nothing.
+# Compiles plans of all families and modes with two versions, and compares them: the same file, or the same steps
+# (each as its own version shows them), and on the CPU the same bits of parameters and state after two steps. For
+# changes that are to change nothing.
 # Usage: tools/compare-versions.sh OLD_BIN NEW_BIN [TARGET]    folders with hydrac, hydra-run, hydra-inspect
 set -euo pipefail
 old=$(realpath "$1") new=$(realpath "$2") target=${3:-cpu}
@@ -40,8 +41,7 @@ plans=(
 )
 
 # What a plan computes, without its header and code.
-steps() { "$new/hydra-inspect" "$1" --steps | grep -v '^  *produced\|hydrac\|passes'; }
-bytes() { "$new/hydra-inspect" "$1" --steps | awk '/arena|transient|persistent/ { print; exit }'; }
+steps() { "${!1}/hydra-inspect" "$work/$1.fb" --steps | grep -v '^  *produced\|hydrac\|passes\|plan format'; }
 
 differ=0
 for plan in "${plans[@]}"; do
@@ -52,19 +52,22 @@ for plan in "${plans[@]}"; do
   done
   if cmp -s "$work/old.fb" "$work/new.fb"; then
     verdict="same plan"
-  elif [ "$target" = cpu ]; then
-    for side in old new; do
-      "${!side}/hydra-run" "$work/$side.fb" --steps 2 --threads 2 --save "$work/$side" >/dev/null 2>&1 || true
-    done
-    weights=$(cd "$work/new" && find . -name '*.safetensors' | sort | head -1)
-    if [ -n "$weights" ] && cmp -s "$work/old/$weights" "$work/new/$weights"; then
-      verdict="same bits"
-    else
-      verdict="OTHER BITS" differ=1
-    fi
-    rm -rf "$work/old" "$work/new"
   else
-    verdict="other plan: $(diff <(steps "$work/old.fb") <(steps "$work/new.fb") | grep -c '^[<>]') lines of steps differ"
+    others=$(diff <(steps old) <(steps new) | grep -c '^[<>]' || true)
+    verdict="same steps"
+    [ "$others" = 0 ] || verdict="OTHER STEPS ($others lines)" differ=1
+    if [ "$target" = cpu ]; then
+      for side in old new; do
+        "${!side}/hydra-run" "$work/$side.fb" --steps 2 --threads 2 --save "$work/$side" >/dev/null 2>&1 || true
+      done
+      weights=$(cd "$work/new" && find . -name '*.safetensors' | sort | head -1)
+      if [ -n "$weights" ] && cmp -s "$work/old/$weights" "$work/new/$weights"; then
+        verdict="$verdict, same bits"
+      else
+        verdict="$verdict, OTHER BITS" differ=1
+      fi
+      rm -rf "$work/old" "$work/new"
+    fi
   fi
   printf '%-80s %s\n' "$plan" "$verdict"
 done

@@ -1,6 +1,7 @@
 // From the plan dialect to the tables of a plan file.
 #include "compiler/emit/EmitPlan.h"
 
+#include "compiler/Backends.h"
 #include "compiler/emit/Actions.h"
 #include "compiler/emit/FileTables.h"
 
@@ -55,7 +56,7 @@ public:
   }
 
 private:
-  const TargetBackend &backend() const { return TargetBackend::named(options.target.kind); }
+  const TargetBackend &backend() const { return backendOf(options.target); }
 
   static std::unique_ptr<planfile::KeyValueT> keyValue(StringRef key, StringRef value) {
     auto entry = std::make_unique<planfile::KeyValueT>();
@@ -94,11 +95,11 @@ private:
     header->passes = options.passes;
     file->header = std::move(header);
     file->target = std::make_unique<planfile::TargetT>();
-    file->target->kind = planfile::TargetKind::cpu;
     file->target->name = options.target.name;
     file->target->kind = backend().fileKind();
     if (file->target->kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
+    file->target->block_shared_bytes = options.target.blockSharedBytes;
     file->target->peak_flops = options.target.peakFlops;
     file->target->cpu_features = options.code.cpuFeatures;
   }
@@ -367,34 +368,13 @@ private:
     step->phase = phaseOf(op.getLoc(), op.getOpClass());
     step->layer = layerOf(op.getLoc());
     step->location = tables.location(op.getLoc());
-    step->cost = planfile::Cost(op.getFlops(), op.getBytes(),
-                                1e6 * options.target.seconds(step->op_class, operandType(op),
-                                                             op.getFlops(), op.getBytes()));
+    step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 1e6 * op.seconds(options.target));
     totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))
-      step->args.emplace_back(planfile::ArgKind::buffer, fileWord<planfile::Access>(access),
-                              planfile::DType::f64, tables.tensor(value), /*value=*/0);
+      step->args.emplace_back(fileWord<planfile::Access>(access), tables.tensor(value));
     step->action = actions.actionOf(op);
     step->alternatives = actions.alternativesOf(op);
     return step;
-  }
-
-  /// The format that the operands are multiplied in.
-  static Type multipliedIn(plan::MatmulOp op) {
-    return op.getCompute().value_or(cast<MemRefType>(op.getA().getType()).getElementType());
-  }
-
-  /// The format that has a rate: of a matmul, what it multiplies in; else that of the first
-  /// argument.
-  static std::string operandType(plan::StepInterface op) {
-    if (op.getArgs().empty())
-      return "f32";
-    auto matmul = dyn_cast<plan::MatmulOp>(op.getOperation());
-    Type type = matmul ? multipliedIn(matmul)
-                       : cast<MemRefType>(op.getArgs().front().getType()).getElementType();
-    std::string text;
-    llvm::raw_string_ostream(text) << type;
-    return text;
   }
 
   /// The programs that run for each batch of a training step, in the order of the plan: that of the

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "compiler/PlanPipeline.h"
+#include "compiler/codegen/CompiledKernels.h"
 #include "compiler/targets/Target.h"
-#include "compiler/targets/TargetBackend.h"
 #include "dialects/plan/Plan.h"
 #include "runtime/plan/plan_generated.h"
 

@@ -1,7 +1,6 @@
-// Reading descriptions of targets, and the roofline over them.
+// Reading descriptions of targets.
 #include "compiler/targets/Target.h"
 
-#include "compiler/targets/TargetBackend.h"
 #include "dialects/hydra/Target.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
@@ -158,12 +157,9 @@ Target parse(const std::string &text, const std::string &origin) {
   }
   Reader in(content, origin);
   Target target;
+  target.origin = origin;
   target.name = in.text("name");
   target.kind = in.text("kind");
-  if (const std::vector<std::string> known = TargetBackend::names();
-      std::find(known.begin(), known.end(), target.kind) == known.end())
-    support::fail("{}: field 'kind' is \"{}\"; expected one of {}", origin, target.kind,
-                  fmt::join(known, ", "));
   target.code = in.text("code");
   target.multiprocessors = in.integer("multiprocessors", 0, 1 << 16);
   target.blockSharedBytes = in.integer("block_shared_bytes", 0, 1 << 30);
@@ -266,14 +262,6 @@ uint64_t Target::latencyBytes() const {
   if (links.empty())
     return 0;
   return static_cast<uint64_t>(links.at("node_bandwidth") * links.at("node_seconds"));
-}
-
-double Target::seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
-                       uint64_t bytes) const {
-  const Arithmetic arithmetic = kind == planfile::OpClass::gemm        ? Arithmetic::Matmul
-                                : kind == planfile::OpClass::attention ? Arithmetic::Attention
-                                                                       : Arithmetic::Other;
-  return Roofline::seconds(arithmetic, dtype, flops, bytes);
 }
 
 } // namespace hydra

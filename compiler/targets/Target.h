@@ -2,7 +2,6 @@
 #pragma once
 
 #include "dialects/hydra/Roofline.h"
-#include "runtime/plan/plan_generated.h"
 
 #include <cstdint>
 #include <map>
@@ -13,6 +12,7 @@ namespace hydra {
 
 /// A description, as the JSON files beside this one have it.
 struct Target : Roofline {
+  std::string origin; // of the description, for errors: a file, or a built-in target
   std::string name;
   std::string kind = "cpu"; // the backend: a folder of compiler/targets
   std::string code; // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
@@ -44,10 +44,6 @@ struct Target : Roofline {
 
   /// Bytes that a rank of a node sends in the time of one more exchange; 0: unknown.
   uint64_t latencyBytes() const;
-
-  /// Time at the limit (Roofline); `dtype` is that of a matmul's operands.
-  double seconds(planfile::OpClass kind, const std::string &dtype, uint64_t flops,
-                 uint64_t bytes) const;
 };
 
 } // namespace hydra

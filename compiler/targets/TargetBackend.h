@@ -5,8 +5,6 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
-#include "mlir/IR/DialectRegistry.h"
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -58,13 +56,6 @@ public:
   virtual llvm::FailureOr<CompiledKernels> compileKernels(plan::PlanModuleOp module,
                                                           const Target &target,
                                                           const CodeOptions &options) const = 0;
-
-  /// The backend of that name. Throws Error when there is none.
-  static const TargetBackend &named(llvm::StringRef name);
-  static std::vector<std::string> names();
 };
-
-/// Lets hydra-expand-kernels find the backends.
-void registerBackends(mlir::DialectRegistry &registry);
 
 } // namespace hydra

@@ -176,6 +176,9 @@ SmallVector<Access> MatmulOp::getAccesses() {
   return accesses;
 }
 void MatmulOp::countOnMultiprocessors(int64_t count) { setMultiprocessors(count); }
+Type MatmulOp::computedIn() {
+  return getCompute().value_or(cast<MemRefType>(getA().getType()).getElementType());
+}
 
 SmallVector<Access> AttentionOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6); }
@@ -185,6 +188,17 @@ SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2)
 SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
+
+double StepInterface::seconds(const Roofline &rates) {
+  Arithmetic kind = Arithmetic::Other;
+  if (getOpClass() == OpClass::gemm)
+    kind = Arithmetic::Matmul;
+  else if (getOpClass() == OpClass::attention)
+    kind = Arithmetic::Attention;
+  std::string format;
+  llvm::raw_string_ostream(format) << computedIn();
+  return rates.seconds(kind, format, getFlops(), getBytes());
+}
 
 bool AllGatherOp::meetsRanks() { return true; }
 bool AllToAllOp::meetsRanks() { return true; }

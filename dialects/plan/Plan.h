@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
+#include "dialects/hydra/Roofline.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -39,12 +39,22 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
       "void", "countOnMultiprocessors", (ins "int64_t":$count), "", [{ (void)count; }]>,
     InterfaceMethod<"Whether ranks meet in it. All of them run such steps in one order, so they share a stream.",
       "bool", "meetsRanks", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"The format that it computes in, by which a target has its rates.",
+      "::mlir::Type", "computedIn", (ins), "", [{
+        if ($_op->getNumOperands() == 0)
+          return ::mlir::Float32Type::get($_op->getContext());
+        return ::llvm::cast<::mlir::MemRefType>($_op->getOperand(0).getType()).getElementType();
+      }]>,
     InterfaceMethod<"", "uint64_t", "getFlops", (ins), "", [{ return $_op.getFlops(); }]>,
     InterfaceMethod<"", "uint64_t", "getBytes", (ins), "", [{ return $_op.getBytes(); }]>,
     InterfaceMethod<"", "::hydra::OpClass", "getOpClass", (ins), "",
       [{ return $_op.getOpClass(); }]>,
     InterfaceMethod<"", "::llvm::StringRef", "getLabel", (ins), "", [{ return $_op.getLabel(); }]>,
   ];
+  let extraClassDeclaration = [{
+    /// How long a machine takes for it, at the limit: by its class, format, operations and bytes.
+    double seconds(const ::hydra::Roofline &rates);
+  }];
   let extraSharedClassDeclaration = [{
     /// Arithmetic operations and bytes of traffic.
     void setWork(int64_t flops, int64_t bytes) {

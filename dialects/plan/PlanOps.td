@@ -250,7 +250,8 @@ def LaunchOp : Plan_StepOp<"launch",
 }
 
 def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions", "countOnMultiprocessors"]>]> {
+    DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions", "countOnMultiprocessors",
+                                              "computedIn"]>]> {
   let summary = "c = a b (+ bias) (+ c), or gelu of it";
   let description = [{
     runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of

@@ -4,7 +4,6 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -75,7 +74,7 @@ public:
 private:
   static double secondsOf(Operation *block, const Roofline &rates) {
     if (auto step = dyn_cast<plan::StepInterface>(block))
-      return secondsOf(step, rates);
+      return step.seconds(rates);
     // All iterations of a loop; of a switch the case with the most work.
     double longest = 0;
     for (Region &region : block->getRegions()) {
@@ -87,21 +86,6 @@ private:
     }
     auto loop = dyn_cast<plan::LoopOp>(block);
     return loop ? static_cast<double>(loop.getCount()) * longest : longest;
-  }
-
-  static double secondsOf(plan::StepInterface step, const Roofline &rates) {
-    Arithmetic kind = Arithmetic::Other;
-    if (step.getOpClass() == OpClass::gemm)
-      kind = Arithmetic::Matmul;
-    else if (step.getOpClass() == OpClass::attention)
-      kind = Arithmetic::Attention;
-    std::string format;
-    llvm::raw_string_ostream text(format);
-    if (auto matmul = dyn_cast<plan::MatmulOp>(step.getOperation()); matmul && matmul.getCompute())
-      text << *matmul.getCompute();
-    else if (!step.getArgs().empty())
-      text << cast<MemRefType>(step.getArgs().front().getType()).getElementType();
-    return rates.seconds(kind, format, step.getFlops(), step.getBytes());
   }
 
   void collectUses() {

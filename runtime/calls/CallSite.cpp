@@ -38,17 +38,12 @@ size_t CallSite::argumentCount(size_t least, size_t most) const {
   if (count < least || count > most)
     fail("{} arguments; expected {}", count,
          least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
-  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-    if (step.args()->Get(i)->kind() != planfile::ArgKind::buffer)
-      fail("argument {} is a {}; expected a buffer", i,
-           EnumNameArgKind(step.args()->Get(i)->kind()));
-  }
   return count;
 }
 
 TensorShape CallSite::tensor(size_t index, std::string_view name, int rank) const {
   const planfile::Arg &arg = *step.args()->Get(static_cast<flatbuffers::uoffset_t>(index));
-  const planfile::Tensor &tensor = *plan.tensors()->Get(arg.index());
+  const planfile::Tensor &tensor = *plan.tensors()->Get(arg.tensor());
   TensorShape shape{dtypeOf(tensor),
                     {tensor.shape()->begin(), tensor.shape()->end()},
                     {tensor.strides()->begin(), tensor.strides()->end()}};

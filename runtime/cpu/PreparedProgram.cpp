@@ -20,28 +20,13 @@ using BlockList = flatbuffers::Vector<flatbuffers::Offset<Block>>;
 struct PreparedProgram::Builder {
   const Resolved &resolved;
   PreparedProgram &program;
-  // Of each address, the tensor it belongs to, or none; loops look here for what they shift.
-  std::vector<int64_t> tensors = {};
-  // Constants grow while their addresses are taken: which address gets which constant.
-  std::vector<std::pair<uint32_t, uint32_t>> constantOf = {};
+  // Of each address, the tensor it belongs to; loops look here for what they shift.
+  std::vector<uint32_t> tensors = {};
 
-  uint32_t addAddress(char *address, int64_t tensor) {
-    program.addresses.push_back(address);
+  uint32_t addAddress(uint32_t tensor) {
+    program.addresses.push_back(resolved.addressOf(tensor));
     tensors.push_back(tensor);
     return static_cast<uint32_t>(program.addresses.size() - 1);
-  }
-
-  void addArgument(const Arg &arg) {
-    if (arg.kind() == ArgKind::constant) {
-      const auto constant = static_cast<uint32_t>(program.constants.size());
-      program.constants.push_back(arg.value());
-      constantOf.emplace_back(addAddress(nullptr, -1), constant);
-      return;
-    }
-    const uint32_t tensor = arg.kind() == ArgKind::scalar
-                                ? resolved.plan.scalars()->Get(arg.index())->tensor()
-                                : arg.index();
-    addAddress(resolved.addressOf(tensor), tensor);
   }
 
   void addStep(const Step &step) {
@@ -49,7 +34,7 @@ struct PreparedProgram::Builder {
     node.step = &step;
     node.addresses = static_cast<uint32_t>(program.addresses.size());
     for (const Arg *arg : *step.args())
-      addArgument(*arg);
+      addAddress(arg->tensor());
     if (const Launch *launch = step.action_as_Launch()) {
       node.kernel = resolved.kernels[launch->kernel()];
       node.rows = launch->rows();
@@ -82,7 +67,7 @@ struct PreparedProgram::Builder {
   void addSwitch(const Switch &choice) {
     const auto index = static_cast<uint32_t>(program.nodes.size());
     program.nodes.push_back({Node::Kind::Switch, 0});
-    const uint32_t selector = addAddress(resolved.addressOf(choice.selector()), choice.selector());
+    const uint32_t selector = addAddress(choice.selector());
     std::vector<Range> ranges; // switches inside add theirs first
     for (const Case *entry : *choice.cases()) {
       const auto begin = static_cast<uint32_t>(program.nodes.size());
@@ -108,17 +93,11 @@ struct PreparedProgram::Builder {
         addSwitch(*block->node_as_Switch());
     }
   }
-
-  void finish() {
-    for (const auto &[address, constant] : constantOf)
-      program.addresses[address] = reinterpret_cast<char *>(&program.constants[constant]);
-  }
 };
 
 PreparedProgram::PreparedProgram(const Resolved &resolved, const Program &program) {
   Builder builder{resolved, *this};
   builder.addBlocks(*program.blocks());
-  builder.finish();
 }
 
 void PreparedProgram::run(ThreadPool &pool, const WorkerScratch &scratch) {

@@ -81,8 +81,7 @@ private:
   void runLoop(const Node &node, uint32_t index, ThreadPool &pool, const WorkerScratch &scratch);
 
   std::vector<Node> nodes;
-  std::vector<char *> addresses;   // of all arguments and selectors
-  std::vector<uint64_t> constants; // what addresses of constant arguments point at
+  std::vector<char *> addresses; // of all arguments and selectors
   std::vector<Shift> shifts;
   std::vector<Range> cases;
   size_t scratchBytes = 0;

@@ -77,12 +77,8 @@ void NodeBuilder::addStep(CudaProgram &program, const Step &step, const Shifts &
   Node node;
   node.step = &step;
   for (const Arg *arg : *step.args()) {
-    if (arg->kind() == ArgKind::constant)
-      fail("step {}: constant arguments do not run on CUDA", shown(step.name()->string_view()));
-    const uint32_t tensor =
-        arg->kind() == ArgKind::scalar ? plan.scalars()->Get(arg->index())->tensor() : arg->index();
-    const auto shift = shifts.find(tensor);
-    node.args.push_back(addressOf(tensor) +
+    const auto shift = shifts.find(arg->tensor());
+    node.args.push_back(addressOf(arg->tensor()) +
                         (shift == shifts.end() ? 0 : static_cast<CUdeviceptr>(shift->second)));
   }
   if (const auto *launch = actionOf(step).as<Launch>()) {

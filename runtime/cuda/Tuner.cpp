@@ -55,7 +55,7 @@ bool Tuner::repeats(const DeviceCall &call, const Node &node, CUdeviceptr scratc
         const Arg &arg = *node.step->args()->Get(i);
         if (arg.access() == Access::read)
           continue;
-        const size_t size = extentBytes(*plan.tensors()->Get(arg.index()));
+        const size_t size = extentBytes(*plan.tensors()->Get(arg.tensor()));
         if (!running) {
           driver().check(driver().cuMemsetD8Async(node.args[i], 0, size, device.stream),
                          "cannot clear a result");

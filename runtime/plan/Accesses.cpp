@@ -14,12 +14,8 @@ public:
 
   void visit(const Block &block) {
     if (const Step *step = block.node_as_Step()) {
-      for (const Arg *arg : *step->args()) {
-        if (arg->kind() == ArgKind::buffer)
-          add(arg->index(), arg->access());
-        else if (arg->kind() == ArgKind::scalar)
-          add(plan.scalars()->Get(arg->index())->tensor(), arg->access());
-      }
+      for (const Arg *arg : *step->args())
+        add(arg->tensor(), arg->access());
     } else if (const Loop *loop = block.node_as_Loop()) {
       loops.push_back(loop);
       for (const Block *inner : *loop->blocks())

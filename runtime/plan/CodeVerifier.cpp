@@ -42,8 +42,8 @@ private:
         failAt(path, "has a grid, but the target is the CPU");
       return;
     }
-    // The limits of every architecture since sm_30; the shared memory of sm_90.
-    constexpr uint32_t maxX = 0x7fffffff, maxYZ = 0xffff, maxShared = 227 * 1024;
+    // The limits of every architecture since sm_30.
+    constexpr uint32_t maxX = 0x7fffffff, maxYZ = 0xffff;
     if (grid.x() < 1 || grid.x() > maxX || grid.y() < 1 || grid.y() > maxYZ || grid.z() < 1 ||
         grid.z() > maxYZ)
       failAt(Path(path, "grid"), "[{}, {}, {}] is no grid; expected 1 to [{}, {}, {}]", grid.x(),
@@ -61,8 +61,9 @@ private:
          (grid.y() != 1 || uint64_t{kernel.instances()} * kernel.arg_count() > maxInstances)))
       failAt(Path(path, "instances"), "{} lists of {} arguments do not fit into a launch",
              kernel.instances(), kernel.arg_count());
-    if (kernel.shared_bytes() > maxShared)
-      failAt(Path(path, "shared_bytes"), "{} is more than {}", kernel.shared_bytes(), maxShared);
+    if (const uint64_t most = plan.target()->block_shared_bytes(); kernel.shared_bytes() > most)
+      failAt(Path(path, "shared_bytes"), "{} is more than the {} of the target",
+             kernel.shared_bytes(), most);
   }
 
   void checkKernels() {

@@ -18,7 +18,8 @@
 //   along one is a persistent i32 of rank 0, and shares no byte with the variables and scalars.
 // Code
 // * Blobs are native on the CPU, cubin or ptx on CUDA, and not empty. Kernel names are unique.
-// * CUDA launches are within the limits of every device; CPU kernels have no grid.
+// * CUDA launches are within the limits of every device, and their shared memory within the target's;
+//   CPU kernels have no grid.
 // Programs
 // * There is at least one; names of programs, and of inputs and outputs within one, are unique.
 //   Accumulation above 1 needs the programs accumulate and apply.
@@ -32,12 +33,12 @@
 // * Streams and events are within the numbers the program declares (at most 64 streams); an event
 //   is signalled by one block, earlier in the same list than every block that waits for it.
 // * Launches pass as many arguments as the kernel has; on the CPU rows and grain are at least 1, on
-//   CUDA they are 0. Constants and scalars are read only; constants fit their dtype.
+//   CUDA they are 0.
 // * A tensor that is written gives each element bytes of its own.
 // * A tensor shifted by loops stays inside its segment in all iterations; what a program touches of
 //   the transient segment is inside its transient_bytes, which are inside the segment.
-// * One of a step's alternatives is chosen, and the step's workspace is a written buffer with room
-//   for each. Those of a launch, on CUDA, are the launch and then library calls.
+// * One of a step's alternatives is chosen. Those of a launch, on CUDA, are the launch and then
+//   library calls.
 // * Ordering: two blocks of one list that touch overlapping bytes, one of them writing, are ordered
 //   by their stream or by events. Loop and switch touch what anything inside touches, in all
 //   iterations and cases. Slices of columns with the same pitch count as disjoint when they are.

@@ -296,24 +296,8 @@ private:
   }
 
   void checkArg(const Path &at, const Arg &arg) {
-    checkEnum(at, "kind", arg.kind());
     checkEnum(at, "access", arg.access());
-    checkEnum(at, "dtype", arg.dtype());
-    if (arg.kind() == ArgKind::buffer) {
-      touch(at, arg.index(), arg.access());
-      return;
-    }
-    if (arg.access() != Access::read)
-      failAt(Path(at, "access"), "{}, but a {} is read only", EnumNameAccess(arg.access()),
-             EnumNameArgKind(arg.kind()));
-    if (arg.kind() == ArgKind::scalar) {
-      checkIndex(at, "scalar", arg.index(), *plan.scalars());
-      return;
-    }
-    const uint64_t size = support::byteSize(static_cast<support::DType>(arg.dtype()));
-    if (size < sizeof(arg.value()) && arg.value() >> (8 * size) != 0)
-      failAt(Path(at, "value"), "{:#x} has more bytes than {}", arg.value(),
-             EnumNameDType(arg.dtype()));
+    touch(at, arg.tensor(), arg.access());
   }
 
   void checkAlternatives(const Path &at, const Step &step) {
@@ -324,18 +308,6 @@ private:
     if (step.chosen() >= std::max<uint32_t>(1, count))
       failAt(Path(at, "chosen"), "{} is out of range (step has {} alternatives)", step.chosen(),
              count);
-    uint64_t room = 0;
-    if (step.workspace() != -1) {
-      const Path workspacePath(at, "workspace");
-      if (step.workspace() < 0 || static_cast<uint32_t>(step.workspace()) >= step.args()->size())
-        failAt(workspacePath, "argument {} is out of range (step has {})", step.workspace(),
-               step.args()->size());
-      const Arg &arg = *step.args()->Get(step.workspace());
-      if (arg.kind() != ArgKind::buffer || arg.access() == Access::read)
-        failAt(workspacePath, "argument {} is no buffer that is written", step.workspace());
-      const ByteRange range = *byteRange(*plan.tensors()->Get(arg.index()), {});
-      room = range.end - range.begin;
-    }
     for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
       const Path alternativePath(at, "alternatives", i);
       const Alternative &alternative = *step.alternatives()->Get(i);
@@ -344,12 +316,6 @@ private:
       if (!std::isfinite(alternative.microseconds()))
         failAt(Path(alternativePath, "microseconds"), "{} is not finite",
                alternative.microseconds());
-      if (alternative.workspace_bytes() > room) {
-        failAt(Path(alternativePath, "workspace_bytes"),
-               "{} bytes are more than the step's "
-               "workspace has ({})",
-               alternative.workspace_bytes(), room);
-      }
     }
   }
 

@@ -1,7 +1,7 @@
 // dlopen of libhydra-gloo.so, and the watch over its calls.
 #include "runtime/ranks/Plugin.h"
 
-#include "runtime/ranks/gloo/GlooPlugin.h"
+#include "runtime/ranks/GlooFunction.h"
 #include "runtime/support/Shown.h"
 
 #include <dlfcn.h>

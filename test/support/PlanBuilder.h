@@ -5,7 +5,6 @@
 #include "runtime/plan/PlanFile.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,22 +15,9 @@ namespace hydra::test {
 
 using Blocks = std::vector<std::unique_ptr<planfile::BlockT>>;
 
-inline planfile::Arg reads(uint32_t tensor) {
-  return {planfile::ArgKind::buffer, planfile::Access::read, planfile::DType::f32, tensor, 0};
-}
-inline planfile::Arg writes(uint32_t tensor) {
-  return {planfile::ArgKind::buffer, planfile::Access::write, planfile::DType::f32, tensor, 0};
-}
-inline planfile::Arg updates(uint32_t tensor) {
-  return {planfile::ArgKind::buffer, planfile::Access::read_write, planfile::DType::f32, tensor, 0};
-}
-inline planfile::Arg scalarArg(uint32_t scalar) {
-  return {planfile::ArgKind::scalar, planfile::Access::read, planfile::DType::f32, scalar, 0};
-}
-inline planfile::Arg constantArg(float value) {
-  return {planfile::ArgKind::constant, planfile::Access::read, planfile::DType::f32, 0,
-          std::bit_cast<uint32_t>(value)};
-}
+inline planfile::Arg reads(uint32_t tensor) { return {planfile::Access::read, tensor}; }
+inline planfile::Arg writes(uint32_t tensor) { return {planfile::Access::write, tensor}; }
+inline planfile::Arg updates(uint32_t tensor) { return {planfile::Access::read_write, tensor}; }
 
 /// A block that launches kernel `kernel`.
 inline std::unique_ptr<planfile::BlockT> launch(std::string name, uint32_t kernel, int64_t rows,
@@ -206,6 +192,9 @@ public:
     plan.scalars.push_back(std::move(entry));
     return plan.scalars.size() - 1;
   }
+
+  /// An argument: a scalar's tensor.
+  planfile::Arg readsScalar(uint32_t scalar) const { return reads(plan.scalars[scalar]->tensor); }
 
   /// A native kernel; `code` is the shared object, of which nothing but an executor takes notice.
   uint32_t kernel(std::string symbol, uint32_t argCount, std::vector<uint8_t> code = {0x7f}) {

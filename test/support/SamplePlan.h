@@ -36,6 +36,7 @@ inline PlanBuilder samplePlan() {
   builder.plan.scalars[lr]->schedule->total_steps = 100;
   const uint32_t wTensor = builder.plan.variables[w]->tensor;
   const uint32_t mTensor = builder.plan.variables[m]->tensor;
+  const uint32_t thetaTensor = builder.plan.variables[theta]->tensor;
 
   const SegmentKind transient = SegmentKind::transient;
   const uint32_t tokens = builder.tensor("tokens", {2, 3}, transient, DType::i32);
@@ -62,18 +63,18 @@ inline PlanBuilder samplePlan() {
   cases.push_back(blocks(call(half, {writes(column)})));
   cases.push_back(Blocks());
   Blocks inner = blocks(choose(selector, std::move(cases)));
-  Blocks body =
-      blocks(launch("scale", scale, 6, 2, {updates(slice), constantArg(2), scalarArg(lr)}),
-             loop(4, {LoopStride(column, 4)}, std::move(inner)));
+  Blocks body = blocks(
+      launch("scale", scale, 6, 2, {updates(slice), reads(thetaTensor), builder.readsScalar(lr)}),
+      loop(4, {LoopStride(column, 4)}, std::move(inner)));
   MatmulT product;
   product.transpose_a = true;
-  Blocks train =
-      blocks(step("embedding", {reads(tokens), reads(wTensor), writes(x), writes(selector)}),
-             loop(5, {LoopStride(slice, 96), LoopStride(column, 96)}, std::move(body)),
-             call(CopyT(), {reads(slice), writes(copy)}),
-             call(product, {reads(x), reads(labels), writes(gradient), writes(workspace)}),
-             launch("adamw", adamw, 8, 8,
-                    {updates(wTensor), updates(mTensor), reads(gradient), scalarArg(lr)}));
+  Blocks train = blocks(
+      step("embedding", {reads(tokens), reads(wTensor), writes(x), writes(selector)}),
+      loop(5, {LoopStride(slice, 96), LoopStride(column, 96)}, std::move(body)),
+      call(CopyT(), {reads(slice), writes(copy)}),
+      call(product, {reads(x), reads(labels), writes(gradient), writes(workspace)}),
+      launch("adamw", adamw, 8, 8,
+             {updates(wTensor), updates(mTensor), reads(gradient), builder.readsScalar(lr)}));
   train[kLoop]->signals = 0;
   train[kSide]->stream = 1;
   train[kSide]->waits = {0};
@@ -85,12 +86,10 @@ inline PlanBuilder samplePlan() {
     alternative->description = "algorithm " + std::to_string(algorithm);
     product.algorithm = algorithm;
     alternative->action.Set(product);
-    alternative->workspace_bytes = 4 * algorithm;
     matmul.alternatives.push_back(std::move(alternative));
   }
   matmul.alternatives[1]->microseconds = 12.5;
   matmul.chosen = 1;
-  matmul.workspace = 3;
   matmul.op_class = OpClass::gemm;
   matmul.phase = Phase::backward;
   matmul.layer = 0;

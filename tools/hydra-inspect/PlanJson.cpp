@@ -96,17 +96,9 @@ Json named(const flatbuffers::String &name, const Plan &plan, uint32_t index) {
 }
 
 Json toJson(const Plan &plan, const Arg &arg) {
-  switch (arg.kind()) {
-  case ArgKind::buffer:
-    return {{"tensor", arg.index()},
-            {"name", tensorName(plan, arg.index())},
-            {"access", EnumNameAccess(arg.access())}};
-  case ArgKind::scalar:
-    return {{"scalar", plan.scalars()->Get(arg.index())->name()->str()}};
-  case ArgKind::constant:
-    return {{"dtype", EnumNameDType(arg.dtype())}, {"bits", arg.value()}};
-  }
-  return {};
+  return {{"tensor", arg.tensor()},
+          {"name", tensorName(plan, arg.tensor())},
+          {"access", EnumNameAccess(arg.access())}};
 }
 
 Json toJson(const Plan &plan, const Step &step) {
@@ -124,8 +116,7 @@ Json toJson(const Plan &plan, const Step &step) {
   out["args"] = std::move(args);
   if (step.alternatives()) {
     for (const Alternative *one : *step.alternatives()) {
-      Json alternative = {{"description", one->description()->str()},
-                          {"workspace_bytes", one->workspace_bytes()}};
+      Json alternative = {{"description", one->description()->str()}};
       if (one->action_type() != Action::NONE)
         addFunction(alternative, {one->action_type(), one->action()});
       if (one->microseconds() >= 0)
@@ -134,8 +125,6 @@ Json toJson(const Plan &plan, const Step &step) {
     }
     out["chosen"] = step.chosen();
   }
-  if (step.programmatic())
-    out["programmatic"] = true;
   out["phase"] = EnumNamePhase(step.phase());
   out["op_class"] = EnumNameOpClass(step.op_class());
   if (step.layer() >= 0)
@@ -214,8 +203,10 @@ void addHeader(Json &out, const runtime::PlanFile &file) {
   out["target"] = {{"kind", EnumNameTargetKind(target.kind())},
                    {"name", target.name()->str()},
                    {"cpu_features", toJson(*target.cpu_features())}};
-  if (target.sm_arch())
+  if (target.sm_arch()) {
     out["target"]["sm_arch"] = target.sm_arch()->str();
+    out["target"]["block_shared_bytes"] = target.block_shared_bytes();
+  }
   out["accumulation"] = plan.accumulation();
   out["phases"] = Json::array();
   if (plan.phases())

@@ -50,10 +50,9 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
   const OpClass kind = step.op_class();
   if (kind == OpClass::optimizer)
     for (const Arg *arg : *step.args())
-      if (const Tensor *tensor = plan.tensors()->Get(arg->index());
-          arg->access() == Access::read && arg->kind() == ArgKind::buffer &&
-          tensor->segment() == SegmentKind::transient && isFloat(*tensor) &&
-          tensor->shape()->size() > 0)
+      if (const Tensor *tensor = plan.tensors()->Get(arg->tensor());
+          arg->access() == Access::read && tensor->segment() == SegmentKind::transient &&
+          isFloat(*tensor) && tensor->shape()->size() > 0)
         kinds.add("gradients of parameters", *tensor);
   if (kind != OpClass::gemm && kind != OpClass::attention && kind != OpClass::norm)
     return;
@@ -62,9 +61,7 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
                                                         : "norms";
   const std::string phase = EnumNamePhase(step.phase());
   for (const Arg *arg : *step.args()) {
-    if (arg->kind() != ArgKind::buffer)
-      continue;
-    const Tensor &tensor = *plan.tensors()->Get(arg->index());
+    const Tensor &tensor = *plan.tensors()->Get(arg->tensor());
     if (!isFloat(tensor) || tensor.category() == Category::workspace)
       continue;
     const bool reads = arg->access() == Access::read;

@@ -6,7 +6,6 @@
 
 #include <fmt/ranges.h>
 
-#include <bit>
 #include <iterator>
 
 namespace hydra::inspect {
@@ -110,8 +109,6 @@ private:
     text += fmt::format("  {} flops, {}, {:.1f} us  {}", countText(step.cost()->flops()),
                         bytesText(step.cost()->bytes()), step.cost()->microseconds(),
                         locationText(plan, step.location()));
-    if (step.programmatic())
-      text += "  programmatic";
     if (step.alternatives())
       for (uint32_t i = 0; i < step.alternatives()->size(); ++i)
         text += alternativeText(*step.alternatives()->Get(i), i == step.chosen());
@@ -119,14 +116,13 @@ private:
   }
 
   static std::string alternativeText(const Alternative &alternative, bool chosen) {
-    return fmt::format(
-        "  {}{}{} {}{}", chosen ? "*" : "-", alternative.description()->string_view(),
-        alternative.action_type() == Action::NONE
-            ? ""
-            : ": " + functionText({alternative.action_type(), alternative.action()}),
-        bytesText(alternative.workspace_bytes()),
-        alternative.microseconds() < 0 ? ""
-                                       : fmt::format(" {:.1f} us", alternative.microseconds()));
+    return fmt::format("  {}{}{}{}", chosen ? "*" : "-", alternative.description()->string_view(),
+                       alternative.action_type() == Action::NONE
+                           ? ""
+                           : ": " + functionText({alternative.action_type(), alternative.action()}),
+                       alternative.microseconds() < 0
+                           ? ""
+                           : fmt::format(" {:.1f} us", alternative.microseconds()));
   }
 
   /// `matmul{transpose_b=true algorithm=3}`.
@@ -146,20 +142,7 @@ private:
       const char *mark = arg->access() == Access::write        ? "!"
                          : arg->access() == Access::read_write ? "&"
                                                                : "";
-      switch (arg->kind()) {
-      case ArgKind::buffer:
-        texts.push_back(fmt::format("{}{}", mark, tensorName(plan, arg->index())));
-        break;
-      case ArgKind::scalar:
-        texts.push_back(fmt::format("{}", plan.scalars()->Get(arg->index())->name()->str()));
-        break;
-      case ArgKind::constant:
-        texts.push_back(
-            arg->dtype() == DType::f32
-                ? fmt::format("{}", std::bit_cast<float>(static_cast<uint32_t>(arg->value())))
-                : fmt::format("{}:{:#x}", EnumNameDType(arg->dtype()), arg->value()));
-        break;
-      }
+      texts.push_back(fmt::format("{}{}", mark, tensorName(plan, arg->tensor())));
     }
     return fmt::format("({})", fmt::join(texts, ", "));
   }

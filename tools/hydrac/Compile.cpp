@@ -1,10 +1,10 @@
 // From a model file to the plan.
 #include "tools/hydrac/Compile.h"
 
+#include "compiler/Backends.h"
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
-#include "compiler/targets/TargetBackend.h"
 #include "passes/precision/Policy.h"
 #include "runtime/calls/CheckCalls.h"
 #include "runtime/plan/PlanFile.h"
@@ -114,7 +114,7 @@ static void checkRanks(const CompileOptions &compile, const planfile::PlanT &pla
   uint64_t ranks = 1;
   for (const auto &axis : plan.mesh)
     ranks *= axis->size;
-  if (ranks > 1 && !TargetBackend::named(compile.target.kind).hasCollectives())
+  if (ranks > 1 && !backendOf(compile.target).hasCollectives())
     support::fail("--mesh: {} runs plans on one device; plans for several ranks are for a CPU",
                   compile.target.name);
 }
@@ -153,8 +153,7 @@ LogicalResult compile(const HydracOptions &options) {
     cache = cuda::KernelCache::defaultDirectory();
   TimingScope scope = driver.time("Code generation");
   FailureOr<CompiledKernels> kernels =
-      TargetBackend::named(compile.target.kind)
-          .compileKernels(module, compile.target, {.cache = cache});
+      backendOf(compile.target).compileKernels(module, compile.target, {.cache = cache});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);

@@ -1,6 +1,7 @@
 // The flags of hydrac: what they mean together, and for a model.
 #include "tools/hydrac/Options.h"
 
+#include "compiler/Backends.h"
 #include "compiler/driver/NamedFiles.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
@@ -208,7 +209,7 @@ static void checkSharding(const HydracOptions &options) {
 }
 
 void HydracOptions::check() const {
-  Target::named(target);
+  backendOf(Target::named(target)); // both exist
   checkSharding(*this);
   checkDisabled(*this);
   checkReports(*this);

@@ -1,5 +1,5 @@
 // all_gather and all_to_all over TCP, by Gloo: one context for the group of each axis.
-#include "runtime/ranks/gloo/GlooPlugin.h"
+#include "runtime/ranks/GlooFunction.h"
 
 #include <gloo/allgather.h>
 #include <gloo/alltoall.h>

@@ -1,7 +1,7 @@
 // What hydrac and hydra-run do, in this process.
 #include "test/fuzz/differential/Candidate.h"
 
-#include "compiler/targets/TargetBackend.h"
+#include "compiler/Backends.h"
 #include "compiler/codegen/cpu/CpuModule.h"
 #include "compiler/driver/ModelOptions.h"
 #include "compiler/emit/EmitPlan.h"
@@ -52,7 +52,7 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
   static cpu::ObjectCache objects;
   FailureOr<CompiledKernels> kernels =
-      TargetBackend::named(emit.target.kind)
+      backendOf(emit.target)
           .compileKernels(planModule, emit.target,
                           {.cache = {}, .optimised = !setting.plainCode, .objects = &objects});
   if (failed(kernels))

@@ -1,7 +1,7 @@
 // Compiling models to plans, running them, and comparing with the oracle.
 #include "test/unit/compiled/CompiledModel.h"
 
-#include "compiler/targets/TargetBackend.h"
+#include "compiler/Backends.h"
 #include "compiler/emit/EmitPlan.h"
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/plan/PlanFile.h"
@@ -63,7 +63,9 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   if (!compiled)
     return {};
   auto planModule = *module->getOps<plan::PlanModuleOp>().begin();
-  FailureOr<CompiledKernels> kernels = TargetBackend::named("cpu").compileKernels(planModule, Target::named("cpu"), {});
+  emit.target = Target::named("cpu");
+  FailureOr<CompiledKernels> kernels =
+      backendOf(emit.target).compileKernels(planModule, emit.target, {});
   EXPECT_TRUE(succeeded(kernels)) << own.takeDiagnostics();
   if (failed(kernels))
     return {};
@@ -71,7 +73,6 @@ std::vector<std::byte> CompiledModel::plan(unsigned level, std::vector<std::stri
   emit.modelFile = "test.mlir";
   emit.precision = precision;
   emit.mode = mode == Mode::Grad ? "grad" : "forward";
-  emit.target = Target::named("cpu");
   emit.code = std::move(*kernels);
   auto plan = emitPlan(planModule, emit);
   EXPECT_TRUE(succeeded(plan)) << own.takeDiagnostics();

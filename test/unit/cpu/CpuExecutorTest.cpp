@@ -37,6 +37,18 @@ void writeFloats(Executor &executor, uint32_t tensor, const std::vector<float> &
   executor.write(tensor, std::as_bytes(std::span(values)));
 }
 
+/// An argument: a scalar of its own with this value, once `writeScalars` was called.
+Arg number(PlanBuilder &builder, double value) {
+  const size_t count = builder.plan.scalars.size();
+  return builder.readsScalar(builder.scalar("number" + std::to_string(count), value));
+}
+
+/// What a run does before a step.
+void writeScalars(Executor &executor, const PlanBuilder &builder) {
+  for (const auto &scalar : builder.plan.scalars)
+    writeFloats(executor, scalar->tensor, {static_cast<float>(scalar->schedule->peak)});
+}
+
 std::vector<float> randomFloats(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
@@ -63,11 +75,12 @@ TEST(CpuExecutor, LaunchesKernelsOverGrains) {
   PlanBuilder builder;
   const uint32_t kernel = testKernel(builder, "scale_rows", 3);
   const uint32_t in = builder.tensor("in", {7, 4}), out = builder.tensor("out", {7, 4});
-  builder.program("main",
-                  blocks(launch("scale", kernel, 7, 2, {reads(in), writes(out), constantArg(3)})));
+  builder.program(
+      "main", blocks(launch("scale", kernel, 7, 2, {reads(in), writes(out), number(builder, 3)})));
   const PlanFile file = builder.load();
   for (const unsigned threads : {1u, 2u, 5u}) {
     CpuExecutor executor(file, {.threads = threads});
+    writeScalars(executor, builder);
     const std::vector<float> values = randomFloats(28, 1);
     writeFloats(executor, in, values);
     executor.run(0);
@@ -82,7 +95,8 @@ TEST(CpuExecutor, ScalarsComeFromTheirBlock) {
   const uint32_t kernel = testKernel(builder, "add_scalar", 2);
   const uint32_t lr = builder.scalar("lr", 0.5);
   const uint32_t x = builder.tensor("x", {5});
-  builder.program("main", blocks(launch("add", kernel, 5, 5, {updates(x), scalarArg(lr)})));
+  builder.program("main",
+                  blocks(launch("add", kernel, 5, 5, {updates(x), builder.readsScalar(lr)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 1});
   writeFloats(executor, x, {0, 1, 2, 3, 4});
@@ -101,15 +115,16 @@ TEST(CpuExecutor, LoopsShiftTensorsAndAddUp) {
       builder.view("x.element", {}, {}, transient, builder.plan.tensors[x]->offset);
   const uint32_t entry =
       builder.view("row.element", {}, {}, transient, builder.plan.tensors[row]->offset);
-  Blocks inner = blocks(launch("one", kernel, 1, 1, {updates(element), constantArg(1)}));
-  Blocks body = blocks(launch("row", kernel, 1, 1, {updates(entry), constantArg(1)}),
+  Blocks inner = blocks(launch("one", kernel, 1, 1, {updates(element), number(builder, 1)}));
+  Blocks body = blocks(launch("row", kernel, 1, 1, {updates(entry), number(builder, 1)}),
                        loop(4, {LoopStride(element, 4)}, std::move(inner)),
-                       launch("last", kernel, 1, 1, {updates(element), constantArg(10)}));
+                       launch("last", kernel, 1, 1, {updates(element), number(builder, 10)}));
   builder.program("main",
                   blocks(loop(3, {LoopStride(element, 16), LoopStride(entry, 4)}, std::move(body)),
-                         launch("after", kernel, 1, 1, {updates(element), constantArg(100)})));
+                         launch("after", kernel, 1, 1, {updates(element), number(builder, 100)})));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 2});
+  writeScalars(executor, builder);
   for (int repeat = 1; repeat <= 2; ++repeat) { // addresses are back where they were
     writeFloats(executor, x, std::vector<float>(12, 0.0f));
     writeFloats(executor, row, std::vector<float>(3, 0.0f));
@@ -128,11 +143,13 @@ TEST(CpuExecutor, LoopsMayGoBackwards) {
   // x[i] = 2 x[i + 1] from the end: a chain that only works in this order.
   const uint32_t from = builder.view("from", {1, 4}, {4, 1}, SegmentKind::transient, offset + 64);
   const uint32_t to = builder.view("to", {1, 4}, {4, 1}, SegmentKind::transient, offset + 48);
-  builder.program("main", blocks(loop(4, {LoopStride(from, -16), LoopStride(to, -16)},
-                                      blocks(launch("double", kernel, 1, 1,
-                                                    {reads(from), writes(to), constantArg(2)})))));
+  builder.program("main",
+                  blocks(loop(4, {LoopStride(from, -16), LoopStride(to, -16)},
+                              blocks(launch("double", kernel, 1, 1,
+                                            {reads(from), writes(to), number(builder, 2)})))));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 1});
+  writeScalars(executor, builder);
   writeFloats(executor, x, std::vector<float>(20, 1.0f));
   executor.run(0);
   const std::vector<float> result = readFloats(executor, x, 20);
@@ -148,11 +165,11 @@ TEST(CpuExecutor, SwitchesRunTheSelectedCase) {
   const uint32_t selector =
       builder.tensor("selector", {}, SegmentKind::transient, hydra::planfile::DType::i32);
   std::vector<Blocks> inner;
-  inner.push_back(blocks(launch("a", kernel, 1, 1, {updates(x), constantArg(1000)})));
-  inner.push_back(blocks(launch("b", kernel, 1, 1, {updates(x), constantArg(2000)})));
+  inner.push_back(blocks(launch("a", kernel, 1, 1, {updates(x), number(builder, 1000)})));
+  inner.push_back(blocks(launch("b", kernel, 1, 1, {updates(x), number(builder, 2000)})));
   std::vector<Blocks> cases;
-  cases.push_back(blocks(launch("zero", kernel, 1, 1, {updates(x), constantArg(1)})));
-  cases.push_back(blocks(launch("one", kernel, 1, 1, {updates(x), constantArg(10)}),
+  cases.push_back(blocks(launch("zero", kernel, 1, 1, {updates(x), number(builder, 1)})));
+  cases.push_back(blocks(launch("one", kernel, 1, 1, {updates(x), number(builder, 10)}),
                          choose(selector, std::move(inner))));
   cases.push_back(Blocks());
   // The body counts the selector up, so that five iterations see 0, 1, 2, 3 and 4.
@@ -161,6 +178,7 @@ TEST(CpuExecutor, SwitchesRunTheSelectedCase) {
   builder.program("main", blocks(loop(5, {}, std::move(body))));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 1});
+  writeScalars(executor, builder);
   const std::array<int32_t, 1> zero{0};
   executor.write(selector, std::as_bytes(std::span(zero)));
   writeFloats(executor, x, {0});
@@ -339,10 +357,12 @@ TEST(CpuExecutor, ProfileCountsCallsOfEveryStep) {
   const uint32_t x = builder.tensor("x", {});
   builder.program(
       "main",
-      blocks(launch("once", kernel, 1, 1, {updates(x), constantArg(1)}),
-             loop(3, {}, blocks(launch("thrice", kernel, 1, 1, {updates(x), constantArg(1)})))));
+      blocks(
+          launch("once", kernel, 1, 1, {updates(x), number(builder, 1)}),
+          loop(3, {}, blocks(launch("thrice", kernel, 1, 1, {updates(x), number(builder, 1)})))));
   const PlanFile file = builder.load();
   CpuExecutor executor(file, {.threads = 1});
+  writeScalars(executor, builder);
   executor.run(0);
   executor.setProfiling(true);
   executor.run(0);
@@ -362,10 +382,10 @@ TEST(CpuExecutor, PoisonShowsWhatIsReadUnwritten) {
   const uint32_t lr = builder.scalar("lr", 0.5);
   const uint32_t w = builder.plan.variables[builder.variable("w", {2}, 0.0)]->tensor;
   const uint32_t x = builder.tensor("x", {2}), y = builder.tensor("y", {2});
-  auto &program =
-      builder.program("main", blocks(launch("x", kernel, 2, 2, {updates(x), scalarArg(lr)}),
-                                     launch("w", kernel, 2, 2, {updates(w), scalarArg(lr)}),
-                                     launch("y", kernel, 2, 2, {updates(y), scalarArg(lr)})));
+  auto &program = builder.program(
+      "main", blocks(launch("x", kernel, 2, 2, {updates(x), builder.readsScalar(lr)}),
+                     launch("w", kernel, 2, 2, {updates(w), builder.readsScalar(lr)}),
+                     launch("y", kernel, 2, 2, {updates(y), builder.readsScalar(lr)})));
   builder.input(program, "x", hydra::planfile::InputKind::values, x);
   const PlanFile file = builder.load();
   for (const bool poison : {false, true}) {

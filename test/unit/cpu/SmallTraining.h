@@ -34,17 +34,15 @@ inline PlanBuilder smallTraining(uint32_t accumulation = 1) {
 
   const uint32_t halfSquare = testKernel(builder, "half_square", 4);
   const uint32_t sgd = testKernel(builder, "sgd", 3);
-  const uint32_t add = testKernel(builder, "add_scalar", 2);
+  const uint32_t add = testKernel(builder, "add_one", 1);
   const auto forward = [&] {
     return launch("half_square", halfSquare, 4, 4,
                   {reads(wTensor), reads(target), writes(loss), writes(gradient)});
   };
   const auto update = [&] {
-    return launch("sgd", sgd, 4, 2, {updates(wTensor), reads(gradient), scalarArg(lr)});
+    return launch("sgd", sgd, 4, 2, {updates(wTensor), reads(gradient), builder.readsScalar(lr)});
   };
-  const auto momentum = [&] {
-    return launch("momentum", add, 4, 4, {updates(mTensor), constantArg(1)});
-  };
+  const auto momentum = [&] { return launch("momentum", add, 4, 4, {updates(mTensor)}); };
   const auto addInputs = [&](ProgramT &program) {
     builder.input(program, "target", InputKind::values, target);
     builder.input(program, "tokens", InputKind::tokens, tokens, 8);

@@ -160,7 +160,7 @@ TEST_F(OrderVerifier, ChecksBodiesOnTheirOwn) {
 TEST_F(OrderVerifier, KnowsThatScalarsAreRead) {
   const uint32_t lr = builder.scalar("lr", 1);
   const uint32_t tensor = builder.plan.scalars[lr]->tensor;
-  EXPECT_NE(errorWith(blocks(on(0, step("adamw", {scalarArg(lr)})),
+  EXPECT_NE(errorWith(blocks(on(0, step("adamw", {builder.readsScalar(lr)})),
                              on(1, step("fill", {writes(tensor)})))),
             "");
 }
@@ -238,8 +238,8 @@ private:
     for (const Arg &x : argsOf[i]) {
       for (const Arg &y : argsOf[j]) {
         if (x.access() == Access::write || y.access() == Access::write) {
-          for (const uint64_t byte : bytes[x.index()])
-            if (bytes[y.index()].count(byte))
+          for (const uint64_t byte : bytes[x.tensor()])
+            if (bytes[y.tensor()].count(byte))
               return true;
         }
       }

@@ -15,6 +15,7 @@ class PlanRules : public testing::TestWithParam<DamageCase> {};
 void makeCuda(PlanT &plan) {
   plan.target->kind = TargetKind::cuda;
   plan.target->sm_arch = "sm_90a";
+  plan.target->block_shared_bytes = 1000;
   for (auto &blob : plan.blobs)
     blob->kind = BlobKind::cubin;
   for (auto &kernel : plan.kernels) {
@@ -228,9 +229,9 @@ std::vector<DamageCase> cases() {
       {"SharedBytes",
        [](PlanT &p) {
          makeCuda(p);
-         p.kernels[1]->shared_bytes = 232449;
+         p.kernels[1]->shared_bytes = 1001;
        },
-       "kernels[1].shared_bytes: 232449 is more than 232448"},
+       "kernels[1].shared_bytes: 1001 is more than the 1000 of the target"},
       {"AlternativeOfLaunchWithoutAction",
        [](PlanT &p) {
          makeCuda(p);

@@ -29,6 +29,13 @@ void add_scalar(char *const *args, int64_t begin, int64_t end) {
     x[i] += y;
 }
 
+// x[row] += 1.
+void add_one(char *const *args, int64_t begin, int64_t end) {
+  float *x = (float *)args[0];
+  for (int64_t i = begin; i < end; ++i)
+    x[i] += 1;
+}
+
 // counter += 1.
 void count(char *const *args, int64_t begin, int64_t end) {
   *(int32_t *)args[0] += (int32_t)(end - begin);

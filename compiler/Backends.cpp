@@ -1,5 +1,6 @@
 // The list of backends.
-#include "compiler/targets/TargetBackend.h"
+#include "compiler/Backends.h"
+
 #include "compiler/targets/cpu/CpuBackend.h"
 #include "compiler/targets/cuda/CudaBackend.h"
 #include "compiler/targets/null/NullBackend.h"
@@ -19,18 +20,15 @@ static ArrayRef<const TargetBackend *> backends() {
   return all;
 }
 
-const TargetBackend &TargetBackend::named(StringRef name) {
-  for (const TargetBackend *backend : backends())
-    if (backend->name() == name)
-      return *backend;
-  support::fail("there is no backend '{}'; known are {}", name.str(), fmt::join(names(), ", "));
-}
-
-std::vector<std::string> TargetBackend::names() {
+const TargetBackend &backendOf(const Target &target) {
   std::vector<std::string> names;
-  for (const TargetBackend *backend : backends())
+  for (const TargetBackend *backend : backends()) {
+    if (backend->name() == target.kind)
+      return *backend;
     names.push_back(backend->name().str());
-  return names;
+  }
+  support::fail("{}: field 'kind' is \"{}\"; expected one of {}", target.origin, target.kind,
+                fmt::join(names, ", "));
 }
 
 namespace {
@@ -50,9 +48,8 @@ struct Expansion : plan::KernelExpansionInterface {
 } // namespace
 
 void registerBackends(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *, plan::PlanDialect *dialect) {
-    dialect->addInterfaces<Expansion>();
-  });
+  registry.addExtension(
+      +[](MLIRContext *, plan::PlanDialect *dialect) { dialect->addInterfaces<Expansion>(); });
 }
 
 } // namespace hydra
