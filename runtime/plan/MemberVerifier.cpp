@@ -53,8 +53,8 @@ private:
     const auto count = static_cast<uint64_t>(elementsOf(plan, variable(index)));
     const uint64_t unit = piece * pieces;
     if (member.offset() > unit || count > unit - member.offset())
-      failAt(path, "{} elements from {} on reach beyond the {} of the unit", count,
-             member.offset(), unit);
+      failAt(path, "{} elements from {} on reach beyond the {} of the unit", count, member.offset(),
+             unit);
     units[variable(index).tensor()].push_back({member.offset(), member.offset() + count, index});
   }
 

@@ -59,9 +59,8 @@ VariablePart::VariablePart(const Plan &plan, const Variable &variable, uint64_t 
 }
 
 bool cutsVariables(const Plan &plan) {
-  return std::ranges::any_of(*plan.variables(), [&](const Variable *variable) {
-    return piecesOf(plan, *variable) > 1;
-  });
+  return std::ranges::any_of(
+      *plan.variables(), [&](const Variable *variable) { return piecesOf(plan, *variable) > 1; });
 }
 
 } // namespace hydra::runtime

@@ -12,8 +12,8 @@ namespace hydra::runtime {
 std::vector<int64_t> shapeOf(const planfile::Plan &plan, const planfile::Variable &variable);
 int64_t elementsOf(const planfile::Plan &plan, const planfile::Variable &variable);
 
-/// What a rank holds of a variable: all elements, or those of a unit's member that lie in the rank's
-/// piece. Elements count in row-major order.
+/// What a rank holds of a variable: all elements, or those of a unit's member that lie in the
+/// rank's piece. Elements count in row-major order.
 struct VariablePart {
   VariablePart(const planfile::Plan &plan, const planfile::Variable &variable, uint64_t rank);
 

@@ -18,11 +18,14 @@ Channel::~Channel() = default;
 uint32_t Channel::rank() const { return state->world.rank; }
 uint32_t Channel::size() const { return state->world.size; }
 
+std::string Channel::name() const { return describe(state->own); }
+
 void Channel::post(const Vote &vote) {
   state->toHub(MessageWriter(MessageType::vote).number(vote.signal).text(vote.error).done());
 }
 
 Vote Channel::collect() {
+  const State::Waiting waiting(*state, "a decision of all ranks");
   const auto lock = state->await([&] { return !state->decisions.empty(); });
   Vote decision = std::move(state->decisions.front());
   state->decisions.pop_front();
@@ -31,6 +34,7 @@ Vote Channel::collect() {
 
 std::vector<std::vector<std::byte>> Channel::gather(std::span<const std::byte> bytes) {
   state->toHub(MessageWriter(MessageType::piece).bytes(bytes).done());
+  const State::Waiting waiting(*state, "what all ranks hand in");
   if (rank() > 0) {
     const auto lock = state->await([&] { return state->taken > 0; });
     --state->taken;
@@ -42,25 +46,41 @@ std::vector<std::vector<std::byte>> Channel::gather(std::span<const std::byte> b
   return pieces;
 }
 
-void Channel::agree(const std::vector<std::pair<std::string, std::string>> &values) {
+std::vector<std::byte> Channel::broadcast(std::span<const std::byte> bytes) {
+  const std::string key = fmt::format("broadcast {}", state->broadcasts++);
+  if (rank() > 0)
+    return get(key);
+  set(key, {bytes.begin(), bytes.end()});
+  return {bytes.begin(), bytes.end()};
+}
+
+void Channel::agree(const std::vector<Claim> &claims) {
   MessageWriter list(MessageType::piece);
-  list.text(describe(state->own)).number(static_cast<int64_t>(values.size()));
-  for (const auto &[name, value] : values)
-    list.text(name).text(value);
+  list.text(name()).number(static_cast<int64_t>(claims.size()));
+  for (const Claim &claim : claims)
+    list.text(claim.name).text(claim.value).number(static_cast<int64_t>(claim.group));
+  struct First {
+    std::string who, value;
+  };
+  std::map<std::pair<std::string, int64_t>, First> groups;
   std::string problem;
   for (std::vector<std::byte> &piece : gather(list.done().body)) {
     const Message theirs{MessageType::piece, std::move(piece)};
     MessageReader reader(theirs);
     const std::string who = reader.text();
-    if (reader.number() != static_cast<int64_t>(values.size()))
-      fail("{} runs another hydra-run than {}", who, describe(state->own));
-    for (const auto &[name, value] : values) {
-      const std::string theirName = reader.text(), theirValue = reader.text();
-      if (problem.empty() && (theirName != name || theirValue != value))
-        problem = fmt::format("{} has {} {}, {} has {}", describe(state->own), name,
-                              shown(value.empty() ? "none" : value), who,
-                              shown(theirValue.empty() ? "none" : theirValue));
+    bool known = reader.number() == static_cast<int64_t>(claims.size());
+    for (size_t i = 0; known && i < claims.size(); ++i) {
+      const std::string what = reader.text(), value = reader.text();
+      known = what == claims[i].name;
+      const auto &[first, theirFirst] =
+          *groups.try_emplace({what, reader.number()}, First{who, value}).first;
+      if (problem.empty() && theirFirst.value != value)
+        problem = fmt::format("{} has {} {}, {} has {}", theirFirst.who, what,
+                              shown(theirFirst.value.empty() ? "none" : theirFirst.value), who,
+                              shown(value.empty() ? "none" : value));
     }
+    if (!known)
+      fail("{} runs another hydra-run than {}", who, name());
   }
   decide(problem);
 }
@@ -114,8 +134,7 @@ uint32_t Channel::neighbours() const {
 
 void Channel::waitIn(const Wait &wait) {
   const std::lock_guard lock(state->mutex);
-  state->wait = wait;
-  state->waitBegin = Hub::Clock::now();
+  state->beginWait(wait);
 }
 
 void Channel::work() {

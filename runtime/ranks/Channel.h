@@ -39,10 +39,12 @@ public:
 
   uint32_t rank() const override;
   uint32_t size() const override;
+  std::string name() const override;
   void post(const Vote &vote) override;
   Vote collect() override;
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) override;
-  void agree(const std::vector<std::pair<std::string, std::string>> &values) override;
+  std::vector<std::byte> broadcast(std::span<const std::byte> bytes) override;
+  void agree(const std::vector<Claim> &claims) override;
   void noteStep(int64_t step) override;
   void noteCheckpoint(const std::filesystem::path &path) override;
   void set(const std::string &key, const std::vector<std::byte> &value) override;

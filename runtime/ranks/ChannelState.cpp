@@ -21,7 +21,7 @@ using Clock = Hub::Clock;
 namespace {
 
 /// Of the messages; ranks with another one do not understand each other.
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 /// How long a process that is told to end may take.
 constexpr auto kGrace = 2s;

@@ -57,6 +57,32 @@ public:
   const Introduction own;
   std::unique_ptr<Hub> hub; // rank 0; on the thread alone
 
+  /// The program waits for others, unless it has said already what it waits in.
+  class Waiting {
+  public:
+    Waiting(State &state, const char *what) : state(state) {
+      const std::lock_guard lock(state.mutex);
+      isOwn = !state.wait.what;
+      if (isOwn)
+        state.beginWait({.what = what});
+    }
+    ~Waiting() {
+      const std::lock_guard lock(state.mutex);
+      if (isOwn)
+        state.wait = {};
+    }
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
+
+  private:
+    State &state;
+    bool isOwn;
+  };
+  void beginWait(const Channel::Wait &begun) {
+    wait = begun;
+    waitBegin = Clock::now();
+  }
+
   // Of both threads, under the mutex.
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,6 +93,7 @@ public:
   std::deque<Vote> decisions;
   std::deque<Hub::Pieces> gathered;
   uint64_t taken = 0;
+  uint64_t broadcasts = 0; // of the program's own thread
   std::map<std::string, std::vector<std::byte>> values;
   std::string checkpoint;
   int64_t step = -1;

@@ -154,6 +154,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     vote(rank, reader);
     return decide();
   case MessageType::piece:
+    leaving = leaving && rank > 0; // rank 0 needs the others still
     peer.pieces.push_back(reader.bytes());
     return gather();
   case MessageType::set: {

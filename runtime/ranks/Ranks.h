@@ -33,8 +33,20 @@ public:
   using Error::Error;
 };
 
+/// What a rank says of itself, which the other ranks of its group have to say too.
+struct Claim {
+  std::string name, value;
+  uint64_t group = 0;
+};
+
+/// An error that all ranks throw at the same place.
+class CommonError : public support::Error {
+public:
+  using Error::Error;
+};
+
 /// The ranks of a run, seen from one of them, outside of the steps of a plan. All ranks make the
-/// same calls in the same order. All but `post` wait for others, and throw RunEnded.
+/// same calls in the same order. Where they wait for others they throw RunEnded.
 class Ranks {
 public:
   virtual ~Ranks() = default;
@@ -43,25 +55,42 @@ public:
   virtual uint32_t size() const = 0;
   /// Rank 0 prints, logs and saves.
   bool leads() const { return rank() == 0; }
+  /// As messages call it: `rank 1 (host node7, pid 4711)`.
+  virtual std::string name() const = 0;
 
   /// Hands in the vote of this rank on what comes next; does not wait, so that work can go on while
   /// rank 0 decides.
   virtual void post(const Vote &vote) = 0;
   /// What was decided on the oldest vote whose decision was not collected.
   virtual Vote collect() = 0;
-  /// Votes and waits for the decision; throws Error with the error of any rank.
+  /// Votes and waits for the decision; throws CommonError with the error of any rank, which ends
+  /// the run.
   void decide(const std::string &error) {
     post({.signal = 0, .error = error});
     if (const Vote decision = collect(); !decision.error.empty())
-      throw support::Error(decision.error);
+      throw CommonError(decision.error);
   }
 
   /// Rank 0 gets the bytes of each rank, in their order; others nothing.
   virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) = 0;
+  /// All get the bytes of rank 0, which are few.
+  virtual std::vector<std::byte> broadcast(std::span<const std::byte> bytes) = 0;
+  /// Waits until all ranks are here. Throws CommonError with the error of the lowest rank that has
+  /// one; the run may go on.
+  void meet(const std::string &error) {
+    const std::string own = error.empty() || leads() ? error : name() + ": " + error;
+    std::vector<std::byte> first;
+    for (std::vector<std::byte> &piece : gather(std::as_bytes(std::span(own))))
+      if (first.empty())
+        first = std::move(piece);
+    first = broadcast(first);
+    if (!first.empty())
+      throw CommonError(std::string(reinterpret_cast<const char *>(first.data()), first.size()));
+  }
 
-  /// Throws Error, naming rank 0 and the other one, when the ranks do not all have the same list of
-  /// names and values.
-  virtual void agree(const std::vector<std::pair<std::string, std::string>> &values) = 0;
+  /// Throws Error, naming two ranks, when those of a group have other values, or when lists of
+  /// names differ.
+  virtual void agree(const std::vector<Claim> &claims) = 0;
 
   /// For what is said when a rank dies: steps made, and the checkpoint to resume from.
   virtual void noteStep(int64_t step) = 0;

@@ -1,13 +1,16 @@
 // Writing, finding and reading checkpoints.
 #include "runtime/run/Checkpoint.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
+#include "runtime/support/BlockHash.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
+#include "runtime/support/StreamHash.h"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +21,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -31,9 +36,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kFormat = 2;
-/// Had no count of updates: every step was one.
-constexpr int kFormatWithoutCount = 1;
+constexpr int64_t kFormat = 3;
+/// Hashed tensors as a whole, not by blocks.
+constexpr int64_t kFormatOfWholeHashes = 2;
+/// That, and had no count of updates: every step was one.
+constexpr int64_t kFormatWithoutCount = 1;
 constexpr const char *kManifest = "checkpoint.json";
 constexpr const char *kTemporary = ".saving-"; // followed by the name of the checkpoint
 constexpr const char *kHash = "hash";          // of the rest of the manifest
@@ -71,9 +78,7 @@ std::map<int64_t, fs::path> checkpointsIn(const fs::path &folder) {
   return found;
 }
 
-std::string hashText(std::span<const std::byte> bytes) {
-  return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
-}
+std::string hashText(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 /// The first dimension of what a step reads, of all its ranks and micro-batches together, where it
 /// reads tokens and labels alone: into how many parts its rows are cut does not matter then.
@@ -164,7 +169,7 @@ void checkIdentity(const fs::path &directory, const PlanFile &file, json saved) 
 /// The same for the same content, however it is laid out.
 std::string hashOf(const json &manifest) {
   const std::string text = manifest.dump(-1, ' ', false, json::error_handler_t::replace);
-  return hashText(std::as_bytes(std::span(text)));
+  return hashText(XXH3_64bits(text.data(), text.size()));
 }
 
 /// checkpoint.json, of which nothing is believed.
@@ -247,45 +252,6 @@ private:
   json content;
 };
 
-/// Throws NotFinite, in which `what` was to be saved.
-void checkFinite(const fs::path &what, const Variable &variable, const Tensor &tensor,
-                 std::span<const std::byte> values) {
-  const hydra::support::DType dtype = dtypeOf(tensor);
-  const std::optional<size_t> bad = hydra::support::firstNotFinite(dtype, values);
-  if (!bad)
-    return;
-  const size_t size = hydra::support::byteSize(dtype);
-  double value = 0;
-  hydra::support::toDoubles(dtype, values.subspan(*bad * size, size), std::span(&value, 1));
-  throw NotFinite(fmt::format("cannot save {}: {}{} is {}; expected finite parameters and states "
-                              "(what was saved before stays)",
-                              shownPath(what), shown(variable.name()->string_view()),
-                              placeText(shapeOf(tensor), static_cast<int64_t>(*bad)), value));
-}
-
-/// One file of `what` is to be saved, or all of it.
-void writeTensors(const fs::path &path, const fs::path &what, const PlanFile &file,
-                  Executor &executor, const std::vector<const Variable *> &variables,
-                  const hydra::support::SafetensorsMetadata &metadata, json *hashes) {
-  const auto &tensors = *file.plan().tensors();
-  std::vector<hydra::support::TensorInfo> infos;
-  for (const Variable *variable : variables) {
-    const Tensor &tensor = *tensors.Get(variable->tensor());
-    infos.push_back({variable->name()->str(), dtypeOf(tensor), shapeOf(tensor)});
-  }
-  hydra::support::SafetensorsWriter writer(path, infos, metadata);
-  std::vector<std::byte> bytes;
-  for (const Variable *variable : variables) {
-    bytes.resize(denseBytes(*tensors.Get(variable->tensor())));
-    executor.read(variable->tensor(), bytes);
-    checkFinite(what, *variable, *tensors.Get(variable->tensor()), bytes);
-    if (hashes)
-      (*hashes)[variable->name()->str()] = hashText(bytes);
-    writer.append(variable->name()->string_view(), bytes);
-  }
-  writer.commit();
-}
-
 /// Rows of tokens that a step reads; its micro-batches where it reads something else.
 int64_t sequencesOfStep(const Plan &plan) {
   const StepInputs inputs(plan);
@@ -337,7 +303,18 @@ public:
 
 } // namespace
 
-CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step) : folder(path) {
+CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step, Ranks *ranks)
+    : folder(path), ranks(ranks) {
+  if (leads())
+    open(step);
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+void CheckpointFolder::open(int64_t step) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code)
@@ -367,42 +344,56 @@ CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step) : folder(
   }
 }
 
-CheckpointFolder::~CheckpointFolder() { ::close(descriptor); }
-
 fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
                                 const TrainingState &state) {
-  const fs::path target = folder / nameOf(state.step);
-  const TemporaryDirectory temporary(folder / (kTemporary + nameOf(state.step)));
-  json hashes = json::object();
+  const fs::path target = folder / nameOf(state.step),
+                 directory = folder / (kTemporary + nameOf(state.step));
+  std::optional<TemporaryDirectory> temporary;
+  together(ranks, [&] {
+    if (leads())
+      temporary.emplace(directory);
+  });
+  std::vector<TensorFile> files;
   for (const char *name : kTensorFiles) {
-    std::vector<const Variable *> variables;
+    files.push_back({directory / name, {}, metadataOf(file, &state)});
     for (const Variable *variable : *file.plan().variables())
       if (isInCheckpoint(*variable) && fileOf(*variable) == name)
-        variables.push_back(variable);
-    writeTensors(temporary.path / name, target, file, executor, variables, metadataOf(file, &state),
-                 &hashes);
+        files.back().variables.push_back(variable);
   }
+  const std::map<std::string, std::string> hashes =
+      writeTensorFiles(target, files, file, executor, ranks);
+  together(ranks, [&] {
+    if (leads())
+      finish(directory, target, file, state, hashes);
+  });
+  return target;
+}
+
+void CheckpointFolder::finish(const fs::path &temporary, const fs::path &target,
+                              const PlanFile &file, const TrainingState &state,
+                              const std::map<std::string, std::string> &hashes) {
   json content{{"format", kFormat},  {"step", state.step},           {"seed", state.seed},
                {"data", state.data}, {"schedules", state.schedules}, {"plan", identityOf(file)},
                {"hashes", hashes}};
   content[kHash] = hashOf(content);
   const std::string manifest = content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   {
-    support::AtomicFile out(temporary.path / kManifest);
+    support::AtomicFile out(temporary / kManifest);
     out.write(std::as_bytes(std::span(manifest)));
     out.commit();
   }
   // A directory cannot be renamed over one that is not empty, but the two can change places.
   const bool replaces = fs::exists(target);
-  if (::renameat2(AT_FDCWD, temporary.path.c_str(), AT_FDCWD, target.c_str(),
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(),
                   replaces ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0)
     fail("cannot rename the finished checkpoint to {}: {}", shownPath(target),
          support::errnoText(errno));
   syncDirectory(descriptor, folder);
-  return target;
 }
 
 void CheckpointFolder::prune(int keep) {
+  if (!leads())
+    return;
   std::map<int64_t, fs::path> present = checkpointsIn(folder);
   while (present.size() > static_cast<size_t>(keep)) {
     std::error_code code;
@@ -433,8 +424,8 @@ Checkpoint::Checkpoint(const fs::path &path, const PlanFile &file) : file(file),
   }
   const ManifestReader manifest(directory / kManifest);
   format = manifest.integer("format", 1, INT32_MAX);
-  if (format != kFormat && format != kFormatWithoutCount)
-    fail("{}: checkpoint format {}; expected {}", shownPath(directory), format, kFormat);
+  if (format > kFormat)
+    fail("{}: checkpoint format {}; expected at most {}", shownPath(directory), format, kFormat);
   checkIdentity(directory, file, manifest.object("plan"));
   constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
   training.step = manifest.integer("step", 0, mostSteps);
@@ -446,46 +437,152 @@ Checkpoint::Checkpoint(const fs::path &path, const PlanFile &file) : file(file),
   hashes = manifest.texts("hashes");
 }
 
-void Checkpoint::restore(Executor &executor) const {
-  const auto &tensors = *file.plan().tensors();
-  std::map<std::string_view, GivenTensors> files;
-  for (const char *name : kTensorFiles)
-    files.emplace(name, directory / name);
-  const auto valuesOf = [&](const Variable &variable) {
-    if (format == kFormatWithoutCount && variable.role() == VariableRole::update_count) {
-      const auto next = static_cast<double>(training.step + 1);
-      const hydra::support::DType dtype = dtypeOf(*tensors.Get(variable.tensor()));
-      std::vector<std::byte> count(hydra::support::byteSize(dtype));
-      hydra::support::fromDoubles(dtype, std::span(&next, 1), count);
-      return count;
+/// One reading of a checkpoint, by one of the ranks.
+class Checkpoint::Restoring {
+public:
+  Restoring(const Checkpoint &checkpoint, Executor &executor, Ranks *ranks)
+      : checkpoint(checkpoint), plan(checkpoint.file.plan()), executor(executor), ranks(ranks),
+        rank(ranks ? ranks->rank() : 0) {
+    for (const char *name : kTensorFiles)
+      files.emplace(name, checkpoint.directory / name);
+  }
+
+  void run() {
+    clearGaps(plan, executor, rank);
+    for (const Variable *variable : *plan.variables())
+      if (!isCopy(*variable))
+        restore(*variable);
+    if (ranks && !cut.empty())
+      compareSums();
+  }
+
+private:
+  void restore(const Variable &variable) {
+    if (!isInCheckpoint(variable))
+      return writeVariable(plan, executor, variable, rank,
+                           initialValues(plan, variable, checkpoint.training.seed));
+    if (checkpoint.format == kFormatWithoutCount && variable.role() == VariableRole::update_count)
+      return writeVariable(plan, executor, variable, rank, countOf(variable));
+    const ElementSource values = givenValues(plan, variable, fileWith(variable));
+    if (checkpoint.format <= kFormatOfWholeHashes) {
+      compare(variable, wholeHash(variable, values));
+      return writeVariable(plan, executor, variable, rank, values);
     }
-    const GivenTensors &from = files.at(fileOf(variable));
+    const uint64_t sum = restoreAndHash(variable, values);
+    if (VariablePart(plan, variable, rank).isCut()) {
+      cut.push_back(&variable);
+      sums.push_back(sum);
+    } else {
+      compare(variable, hashText(sum));
+    }
+  }
+
+  const GivenTensors &fileWith(const Variable &variable) const {
+    return files.at(fileOf(variable));
+  }
+
+  /// The update that follows the steps made, each of which was one.
+  std::vector<std::byte> countOf(const Variable &variable) const {
+    const auto next = static_cast<double>(checkpoint.training.step + 1);
+    const hydra::support::DType dtype = dtypeOf(plan, variable);
+    std::vector<std::byte> count(hydra::support::byteSize(dtype));
+    hydra::support::fromDoubles(dtype, std::span(&next, 1), count);
+    return count;
+  }
+
+  std::string wholeHash(const Variable &variable, const ElementSource &values) const {
+    const int64_t elements = elementsOf(plan, variable);
+    const size_t size = hydra::support::byteSize(dtypeOf(plan, variable));
+    hydra::support::StreamHash hash;
+    std::vector<std::byte> bytes;
+    for (int64_t at = 0; at < elements; at += kPiece) {
+      bytes.resize(static_cast<size_t>(std::min(kPiece, elements - at)) * size);
+      values(at, bytes);
+      hash.add(bytes);
+    }
+    return hashText(hash.value());
+  }
+
+  /// What this rank holds of the variable, and adds to its hash.
+  uint64_t restoreAndHash(const Variable &variable, const ElementSource &values) {
+    const VariablePart part(plan, variable, rank);
+    const size_t size = hydra::support::byteSize(dtypeOf(plan, variable));
+    const auto byteOf = [&](int64_t element) { return static_cast<uint64_t>(element) * size; };
+    hydra::support::BlockHash hash(byteOf(elementsOf(plan, variable)), byteOf(part.first));
+    writeVariable(plan, executor, variable, rank, [&](int64_t first, std::span<std::byte> out) {
+      values(first, out);
+      const int64_t begin = std::max(first, part.first),
+                    end = std::min(first + static_cast<int64_t>(out.size() / size), part.end());
+      if (begin < end) // a copy may have more of it than the variable
+        hash.add(out.subspan(byteOf(begin - first), byteOf(end - begin)));
+    });
+    if (hash.missing() > 0) {
+      std::vector<std::byte> rest(hash.missing());
+      values(static_cast<int64_t>(hash.position() / size), rest);
+      hash.add(rest);
+    }
+    return hash.sum();
+  }
+
+  void compare(const Variable &variable, const std::string &hash) const {
     const std::string_view name = variable.name()->string_view();
-    std::vector<std::byte> values = from.values(name, *tensors.Get(variable.tensor()));
-    const auto hash = hashes.find(std::string(name));
-    if (hash == hashes.end())
-      fail("{}: tensor {} has no hash in {}", from.path(), shown(name), kManifest);
-    if (hash->second != hashText(values))
-      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", from.path(), shown(name),
-           hashText(values), kManifest, shown(hash->second));
-    return values;
-  };
-  // Everything is checked before anything is changed.
-  for (const Variable *variable : *file.plan().variables())
-    if (isInCheckpoint(*variable))
-      valuesOf(*variable);
-  for (const Variable *variable : *file.plan().variables())
-    if (!isCopy(*variable))
-      writeVariable(file.plan(), executor, *variable,
-                    isInCheckpoint(*variable)
-                        ? valuesOf(*variable)
-                        : initialValue(file.plan(), *variable, training.seed));
+    const auto said = checkpoint.hashes.find(std::string(name));
+    if (said == checkpoint.hashes.end())
+      fail("{}: tensor {} has no hash in {}", fileWith(variable).path(), shown(name), kManifest);
+    if (said->second != hash)
+      fail("{}: tensor {} is damaged: its hash is {}; {} says {}", fileWith(variable).path(),
+           shown(name), hash, kManifest, shown(said->second));
+  }
+
+  /// Every set of ranks that together hold a variable must have read what was saved.
+  void compareSums() {
+    const auto bytes = std::as_bytes(std::span(sums));
+    const std::vector<std::vector<std::byte>> all = ranks->gather(bytes);
+    std::string problem;
+    try {
+      for (uint64_t first = 0; first < all.size(); ++first)
+        for (size_t i = 0; i < cut.size(); ++i)
+          compareSum(*cut[i], first, [&](uint64_t from) {
+            uint64_t sum = 0;
+            std::memcpy(&sum, all[from].data() + i * sizeof sum, sizeof sum);
+            return sum;
+          });
+    } catch (const hydra::support::Error &error) {
+      problem = error.what();
+    }
+    ranks->decide(problem);
+  }
+
+  void compareSum(const Variable &variable, uint64_t first,
+                  const std::function<uint64_t(uint64_t rank)> &sumOf) const {
+    const auto axis = static_cast<uint32_t>(VariablePart(plan, variable, first).axis);
+    if (coordinateOf(plan, first, axis) != 0)
+      return;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < plan.mesh()->Get(axis)->size(); ++i)
+      sum += sumOf(first + i * strideOf(plan, axis));
+    compare(variable, hashText(sum));
+  }
+
+  const Checkpoint &checkpoint;
+  const Plan &plan;
+  Executor &executor;
+  Ranks *ranks;
+  const uint64_t rank;
+  std::map<std::string_view, GivenTensors> files;
+  std::vector<const Variable *> cut; // of which this rank has hashed a part
+  std::vector<uint64_t> sums;        // and what came out
+};
+
+void Checkpoint::restore(Executor &executor, Ranks *ranks) const {
+  Restoring(*this, executor, ranks).run();
 }
 
-void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor) {
-  std::vector<const Variable *> parameters;
+void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor,
+                                   Ranks *ranks) {
+  TensorFile weights{path, {}, metadataOf(file, nullptr)};
   for (const Variable *variable : *file.plan().variables())
     if (variable->role() == VariableRole::parameter)
-      parameters.push_back(variable);
-  writeTensors(path, path, file, executor, parameters, metadataOf(file, nullptr), nullptr);
+      weights.variables.push_back(variable);
+  writeTensorFiles(path, {weights}, file, executor, ranks);
 }

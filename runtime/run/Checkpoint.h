@@ -11,8 +11,9 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/ranks/Ranks.h"
 #include "runtime/run/Executor.h"
-#include "runtime/support/Error.h"
+#include "runtime/run/TensorFiles.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -31,34 +32,38 @@ struct TrainingState {
   std::map<std::string, std::string> schedules; // of scalars, in words
 };
 
-/// Values that are infinite or NaN, which no file of a run may hold.
-class NotFinite : public support::Error {
-public:
-  using Error::Error;
-};
-
 /// The checkpoints of one run. While it lives, no other process can open the same folder.
 class CheckpointFolder {
 public:
   /// Creates the folder if need be, and removes what an interrupted save left in it. Throws Error
   /// when another process holds the folder, or when it has checkpoints of steps after `step`, where
-  /// the run begins: two runs would mix.
-  CheckpointFolder(const std::filesystem::path &path, int64_t step);
+  /// the run begins: two runs would mix. With `ranks` (writersOf) each of them has such an object,
+  /// and that of rank 0 does all this; without, only rank 0 has one.
+  CheckpointFolder(const std::filesystem::path &path, int64_t step, Ranks *ranks = nullptr);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Saves all variables of the plan and returns the new directory. A checkpoint of the same step
-  /// is replaced. Throws Error when it cannot be written, NotFinite when a value is not finite;
-  /// then nothing of it remains, and the others are untouched.
+  /// Saves all variables of the plan and returns the new directory; all ranks that have the folder
+  /// call it. A checkpoint of the same step is replaced. Throws Error when it cannot be written,
+  /// NotFinite when a value is not finite; then nothing of it remains, and the others are
+  /// untouched.
   std::filesystem::path save(const PlanFile &file, Executor &executor, const TrainingState &state);
 
-  /// Removes the oldest checkpoints but `keep` >= 1. Throws Error when it cannot.
+  /// Removes the oldest checkpoints but `keep` >= 1, on rank 0. Throws Error when it cannot.
   void prune(int keep);
 
 private:
+  bool leads() const { return !ranks || ranks->leads(); }
+  void open(int64_t step);
+  /// Fills a directory and gives it its name. Rank 0.
+  void finish(const std::filesystem::path &temporary, const std::filesystem::path &target,
+              const PlanFile &file, const TrainingState &state,
+              const std::map<std::string, std::string> &hashes);
+
   std::filesystem::path folder;
-  int descriptor; // of the folder, locked
+  Ranks *ranks;
+  int descriptor = -1; // of the folder, locked; -1: rank 0 has it
 };
 
 /// A checkpoint that belongs to a plan.
@@ -76,11 +81,13 @@ public:
   const std::filesystem::path &path() const { return directory; }
   const TrainingState &state() const { return training; }
 
-  /// Checks every tensor against its hash, then writes all of them to the device. Throws Error that
-  /// names the file and the tensor.
-  void restore(Executor &executor) const;
+  /// Writes what this rank holds to the device, and checks every tensor against its hash: all ranks
+  /// together those of which each reads a part. Throws Error that names the file and the tensor.
+  void restore(Executor &executor, Ranks *ranks) const;
 
 private:
+  class Restoring;
+
   const PlanFile &file;
   std::filesystem::path directory;
   TrainingState training;
@@ -89,7 +96,8 @@ private:
 };
 
 /// Writes the parameters alone. Throws Error when the file cannot be written, NotFinite when one of
-/// them is not finite.
-void exportWeights(const std::filesystem::path &path, const PlanFile &file, Executor &executor);
+/// them is not finite. `ranks` (writersOf): those that all call it.
+void exportWeights(const std::filesystem::path &path, const PlanFile &file, Executor &executor,
+                   Ranks *ranks = nullptr);
 
 } // namespace hydra::runtime

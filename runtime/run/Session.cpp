@@ -2,6 +2,7 @@
 #include "runtime/run/Session.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/VariablePart.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
@@ -12,6 +13,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <span>
 
@@ -129,7 +131,7 @@ void Session::setValues() {
     given->checkNames(known);
   }
   if (options.resume)
-    return options.resume->restore(executor);
+    return options.resume->restore(executor, options.ranks);
   std::optional<GivenTensors> weights;
   if (options.weights) {
     weights.emplace(*options.weights);
@@ -141,7 +143,7 @@ void Session::setValues() {
     if (!hasParameters(file, *weights))
       fail("{}: has no parameter of {}", weights->path(), file.origin());
   }
-  setVariables(file, executor, weights ? &*weights : given.get(), seed());
+  setVariables(file, executor, rank(), weights ? &*weights : given.get(), seed());
 }
 
 uint32_t Session::programOf(ProgramRole role, std::string_view name) const {
@@ -281,6 +283,33 @@ std::vector<std::byte> Session::readOutput(const Output &output) const {
   return options.ranks->leads() ? part.join(parts) : std::vector<std::byte>();
 }
 
+void Session::gatherVariable(const Variable &variable,
+                             const std::function<void(std::span<const std::byte>)> &take) const {
+  const Plan &plan = file.plan();
+  const VariablePart own(plan, variable, rank());
+  if (!own.isCut() || !options.ranks) {
+    if (rank() == 0)
+      readVariable(plan, executor, variable, 0,
+                   [&](int64_t, std::span<const std::byte> values) { take(values); });
+    return;
+  }
+  // One rank after the other has the next elements.
+  constexpr int64_t piece = int64_t{1} << 22;
+  const auto size = static_cast<int64_t>(support::byteSize(dtypeOf(plan, variable)));
+  const int64_t elements = elementsOf(plan, variable);
+  std::vector<std::byte> bytes;
+  for (int64_t at = 0; at < elements; at += piece) {
+    const int64_t begin = std::max(at, own.first),
+                  end = std::min({at + piece, elements, own.end()});
+    bytes.resize(own.isFirst && begin < end ? static_cast<size_t>((end - begin) * size) : 0);
+    if (!bytes.empty())
+      executor.readRange(variable.tensor(),
+                         static_cast<uint64_t>((own.place + begin - own.first) * size), bytes);
+    for (const std::vector<std::byte> &theirs : options.ranks->gather(bytes))
+      take(theirs);
+  }
+}
+
 std::vector<Session::SmallOutput> Session::smallOutputs() const {
   const bool forward = file.plan().header()->mode()->string_view() == "forward";
   const int64_t most = forward ? 256 : 1;
@@ -359,9 +388,10 @@ void Session::noteRefusal(double loss) {
   if (++refusals < mostRefusals)
     return;
   sound = true; // nothing has changed since the last update
-  fail("step {}: {}; so it was in the {} steps before, none of which was an update; all parameters "
-       "are as they were",
-       step, *refused, refusals - 1);
+  throw CommonError(
+      fmt::format("step {}: {}; so it was in the {} steps before, none of which was an "
+                  "update; all parameters are as they were",
+                  step, *refused, refusals - 1));
 }
 
 void Session::checkFinite(std::string_view what, double value) {
@@ -373,15 +403,23 @@ void Session::checkFinite(std::string_view what, double value) {
     text += fmt::format("; learning rate {:g}", *rate);
   if (previousNorm)
     text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
-  size_t bad = 0, count = 0;
-  std::string first;
+  std::vector<std::byte> finite; // of each parameter, whether it is
+  std::vector<std::string_view> names;
   for (const Variable *variable : *file.plan().variables()) {
     if (variable->role() != VariableRole::parameter)
       continue;
-    ++count;
-    if (!isFinite(file, executor, *variable) && bad++ == 0)
-      first = shown(variable->name()->string_view());
+    names.push_back(variable->name()->string_view());
+    finite.push_back(std::byte{isFinite(file, executor, *variable, rank())});
   }
+  if (options.ranks) // all are here; what rank 0 says counts
+    for (const std::vector<std::byte> &theirs : options.ranks->gather(finite))
+      std::ranges::transform(finite, theirs, finite.begin(), std::bit_and<>());
+  const size_t count = names.size();
+  const auto bad = static_cast<size_t>(std::ranges::count(finite, std::byte{0}));
+  const std::string first = bad == 0
+                                ? ""
+                                : shown(names[static_cast<size_t>(
+                                      std::ranges::find(finite, std::byte{0}) - finite.begin())]);
   text += bad == 0 ? "; all parameters are finite"
                    : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,
                                  count, first);
@@ -440,15 +478,18 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
     infos.push_back({"losses", support::DType::F32, {lossCount}});
     for (const Variable *variable : *plan.variables())
       if (isSaved(*variable))
-        entries.push_back({variable->name()->str(), variable->tensor(), nullptr});
+        entries.push_back({variable->name()->str(), nullptr, variable});
   } else {
     for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())
-      entries.push_back({output->name()->str(), output->tensor(), output});
+      entries.push_back({output->name()->str(), output, nullptr});
   }
   for (const Entry &entry : entries) {
-    const Tensor &tensor = *plan.tensors()->Get(entry.tensor);
-    const BatchPart part(plan, tensor, entry.output ? entry.output->batch_dimension() : -1,
-                         session.rank());
+    if (entry.variable) {
+      infos.push_back({entry.name, dtypeOf(plan, *entry.variable), shapeOf(plan, *entry.variable)});
+      continue;
+    }
+    const Tensor &tensor = *plan.tensors()->Get(entry.output->tensor());
+    const BatchPart part(plan, tensor, entry.output->batch_dimension(), session.rank());
     infos.push_back({entry.name, dtypeOf(tensor), part.wholeShape()});
   }
   if (session.rank() == 0)
@@ -460,14 +501,14 @@ void SessionOutputs::write(const std::vector<double> &losses) {
     const std::vector<float> rounded(losses.begin(), losses.end());
     writer->append("losses", std::as_bytes(std::span(rounded)));
   }
-  std::vector<std::byte> bytes;
   for (const Entry &entry : entries) {
-    if (entry.output) {
-      bytes = session.readOutput(*entry.output);
-    } else if (writer) {
-      bytes.resize(denseBytes(*session.file.plan().tensors()->Get(entry.tensor)));
-      session.executor.read(entry.tensor, bytes);
+    if (entry.variable) {
+      session.gatherVariable(*entry.variable, [&](std::span<const std::byte> bytes) {
+        writer->append(entry.name, bytes);
+      });
+      continue;
     }
+    const std::vector<std::byte> bytes = session.readOutput(*entry.output);
     if (writer)
       writer->append(entry.name, bytes);
   }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -131,6 +132,9 @@ private:
   double readScalar(uint32_t tensor) const;
   /// Dense bytes of an output, of all ranks' parts on rank 0; nothing on others for one in parts.
   std::vector<std::byte> readOutput(const planfile::Output &output) const;
+  /// Gives all elements of a variable, in pieces, on rank 0; others hand in theirs.
+  void gatherVariable(const planfile::Variable &variable,
+                      const std::function<void(std::span<const std::byte>)> &take) const;
   /// Throws Error, with what a user can go by, unless the value is finite: parameters that give such
   /// ones are not sound.
   void checkFinite(std::string_view what, double value);
@@ -182,8 +186,8 @@ public:
 private:
   struct Entry {
     std::string name;
-    uint32_t tensor;
-    const planfile::Output *output; ///< null: a variable
+    const planfile::Output *output;     ///< or
+    const planfile::Variable *variable; ///< this
   };
 
   const Session &session;

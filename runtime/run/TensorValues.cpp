@@ -88,6 +88,16 @@ void GivenTensors::checkNames(const std::set<std::string, std::less<>> &known) c
 
 std::vector<std::byte> GivenTensors::values(std::string_view name, DType to,
                                             const std::vector<int64_t> &shape) const {
+  int64_t elements = 1;
+  for (const int64_t size : shape)
+    elements *= size;
+  std::vector<std::byte> bytes(static_cast<size_t>(elements) * support::byteSize(to));
+  read(name, to, shape, 0, bytes);
+  return bytes;
+}
+
+void GivenTensors::read(std::string_view name, DType to, const std::vector<int64_t> &shape,
+                        int64_t first, std::span<std::byte> out) const {
   const support::TensorPlace *tensor = file.find(name);
   if (!tensor)
     fail("{}: tensor {} is missing; expected {} {}", path(), shown(name),
@@ -99,23 +109,23 @@ std::vector<std::byte> GivenTensors::values(std::string_view name, DType to,
     fail("{}: tensor {} is {}; expected {}", path(), shown(name),
          support::safetensorsName(tensor->dtype), support::safetensorsName(to));
 
-  const std::vector<std::byte> given = file.read(*tensor);
+  const size_t from = support::byteSize(tensor->dtype), size = support::byteSize(to);
+  const auto begin = static_cast<uint64_t>(first) * from;
   if (tensor->dtype == to)
-    return given;
-  const size_t elements = given.size() / support::byteSize(tensor->dtype);
-  std::vector<std::byte> bytes(elements * support::byteSize(to));
+    return file.read(*tensor, begin, out);
+  const size_t elements = out.size() / size;
+  std::vector<std::byte> given(elements * from);
+  file.read(*tensor, begin, given);
   constexpr size_t chunk = 4096;
   std::vector<double> doubles(chunk);
-  const size_t from = support::byteSize(tensor->dtype), size = support::byteSize(to);
   try {
     for (size_t i = 0; i < elements; i += chunk) {
       const size_t count = std::min(chunk, elements - i);
       const std::span<double> part = std::span(doubles).first(count);
       support::toDoubles(tensor->dtype, std::span(given).subspan(i * from, count * from), part);
-      support::fromDoubles(to, part, std::span(bytes).subspan(i * size, count * size));
+      support::fromDoubles(to, part, out.subspan(i * size, count * size));
     }
   } catch (const support::Error &error) {
     fail("{}: tensor {}: {}", path(), shown(name), error.what());
   }
-  return bytes;
 }

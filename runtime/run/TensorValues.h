@@ -68,6 +68,10 @@ public:
   }
   std::vector<std::byte> values(std::string_view name, support::DType dtype,
                                 const std::vector<int64_t> &shape) const;
+  /// The same of elements `first` and on, in row-major order, as many as there is room for in
+  /// `out`.
+  void read(std::string_view name, support::DType dtype, const std::vector<int64_t> &shape,
+            int64_t first, std::span<std::byte> out) const;
 
 private:
   support::SafetensorsFile file;

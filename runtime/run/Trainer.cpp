@@ -26,6 +26,7 @@ class Trainer {
 public:
   Trainer(const PlanFile &file, Executor &executor, Session &session, const TrainOptions &options)
       : file(file), executor(executor), session(session), options(options),
+        writers(writersOf(file.plan(), options.ranks)),
         progress({.firstStep = session.steps(),
                   .lastStep = options.steps,
                   .memoryBytes = executor.arenaBytes(),
@@ -34,8 +35,8 @@ public:
         log(leads() ? options.log : std::nullopt, leads() ? options.tensorboard : std::nullopt,
             session.steps() > 0) {
     if (options.save) {
-      if (leads())
-        folder.emplace(*options.save, session.steps());
+      if (leads() || writers)
+        folder.emplace(*options.save, session.steps(), writers);
       signals.emplace();
       saved = session.steps();
     }
@@ -55,6 +56,8 @@ public:
       if (options.ranks && !dynamic_cast<const CommunicationError *>(&error))
         options.ranks->leave();
       saveAfter(error);
+      if (writers)
+        writers->leave(); // who saved with others, needed them
       log.end(session.steps(), "error");
       throw;
     }
@@ -76,7 +79,7 @@ private:
     }
     while (session.steps() < options.steps && result.signal == 0) {
       if (!decision.error.empty())
-        throw hydra::support::Error(decision.error);
+        throw CommonError(decision.error);
       makeStep();
       result.signal = stopSignal();
       const bool last = session.steps() == options.steps || result.signal != 0;
@@ -149,8 +152,12 @@ private:
   void saveAfter(const std::exception &error) {
     if (!folder || !session.isSound() || session.steps() == saved)
       return;
+    if (writers && !dynamic_cast<const CommonError *>(&error))
+      return; // the others know nothing of it
     try {
       save(true);
+    } catch (const RunEnded &) {
+      throw;
     } catch (const std::exception &second) {
       fail("{}; nor is there a checkpoint of step {}: {}", error.what(), session.steps(),
            second.what());
@@ -160,16 +167,18 @@ private:
   void save(bool last) {
     saved = session.steps(); // or it cannot be; there is no second try
     if (!folder)
-      return; // of rank 0
+      return; // rank 0 saves all
     try {
       const auto path = folder->save(file, executor, session.state());
       proven = false;
-      if (options.ranks)
+      if (options.ranks && leads())
         options.ranks->noteCheckpoint(path);
       log.checkpoint(session.steps(), path);
       progress.note(fmt::format("step {}  saved {}", session.steps(), path.string()));
     } catch (const NotFinite &) {
       throw; // nor will it be after further steps
+    } catch (const RunEnded &) {
+      throw;
     } catch (const hydra::support::Error &error) {
       if (last)
         throw;
@@ -190,6 +199,8 @@ private:
   }
 
   void warn(const hydra::support::Error &error) {
+    if (!leads())
+      return; // rank 0 says so
     progress.finish();
     std::fprintf(stderr, "hydra-run: %s; training goes on\n", error.what());
   }
@@ -198,6 +209,7 @@ private:
   Executor &executor;
   Session &session;
   const TrainOptions &options;
+  Ranks *const writers; // if all ranks save together
   Progress progress;
   RunLog log;
   std::optional<CheckpointFolder> folder;

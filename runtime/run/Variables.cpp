@@ -1,16 +1,19 @@
-// Loads or draws variables one at a time; large ones are drawn in parallel pieces.
+// Loads or draws variables one at a time, in pieces, which several threads draw.
 #include "runtime/run/Variables.h"
 
+#include "runtime/plan/ByteRange.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Shown.h"
-
-#include <xxhash.h>
+#include "runtime/support/StreamHash.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -36,16 +39,16 @@ support::Initializer initializerOf(const Initializer &init) {
   support::fail("an initializer is of kind {}", static_cast<int>(init.kind()));
 }
 
-/// Elements [begin, end) of the variable, into their place in `bytes`.
+/// Elements `first` and on of the variable.
 void drawRange(const support::Initializer &init, uint64_t seed, std::string_view name,
-               support::DType dtype, std::vector<std::byte> &bytes, size_t begin, size_t end) {
+               support::DType dtype, int64_t first, std::span<std::byte> out) {
   constexpr size_t chunk = 4096;
   std::array<double, chunk> doubles;
-  const size_t size = support::byteSize(dtype);
-  for (size_t i = begin; i < end; i += chunk) {
-    const std::span<double> part = std::span(doubles).first(std::min(chunk, end - i));
-    support::fill(init, seed, name, part, i);
-    support::fromDoubles(dtype, part, std::span(bytes).subspan(i * size, part.size() * size));
+  const size_t size = support::byteSize(dtype), elements = out.size() / size;
+  for (size_t i = 0; i < elements; i += chunk) {
+    const std::span<double> part = std::span(doubles).first(std::min(chunk, elements - i));
+    support::fill(init, seed, name, part, static_cast<uint64_t>(first) + i);
+    support::fromDoubles(dtype, part, out.subspan(i * size, part.size() * size));
   }
 }
 
@@ -79,15 +82,6 @@ void inRanges(size_t elements, const std::function<void(size_t begin, size_t end
       std::rethrow_exception(error);
 }
 
-std::vector<std::byte> draw(const Variable &variable, const Tensor &tensor, uint64_t seed) {
-  const support::Initializer init = initializerOf(*variable.initializer());
-  std::vector<std::byte> bytes(denseBytes(tensor));
-  inRanges(static_cast<size_t>(elementsOf(tensor)), [&](size_t begin, size_t end) {
-    drawRange(init, seed, variable.name()->string_view(), dtypeOf(tensor), bytes, begin, end);
-  });
-  return bytes;
-}
-
 /// The same numbers in another type, rounded to nearest.
 std::vector<std::byte> converted(std::span<const std::byte> values, support::DType from,
                                  support::DType to) {
@@ -106,38 +100,171 @@ std::vector<std::byte> converted(std::span<const std::byte> values, support::DTy
   return result;
 }
 
+/// A variable and the part of it that a rank holds.
+struct Held {
+  Held(const Plan &plan, const Variable &variable, uint64_t rank)
+      : tensor(variable.tensor()), dtype(dtypeOf(plan, variable)), part(plan, variable, rank),
+        dense(isDense(*plan.tensors()->Get(tensor))) {}
+
+  /// Where element `index` begins in the tensor.
+  uint64_t byteOf(int64_t index) const {
+    return static_cast<uint64_t>(part.place + index - part.first) * support::byteSize(dtype);
+  }
+  void write(Executor &executor, int64_t first, std::span<const std::byte> values) const {
+    if (dense)
+      executor.writeRange(tensor, byteOf(first), values);
+    else
+      executor.write(tensor, values); // of all elements
+  }
+  void read(Executor &executor, int64_t first, std::span<std::byte> values) const {
+    if (dense)
+      executor.readRange(tensor, byteOf(first), values);
+    else
+      executor.read(tensor, values);
+  }
+
+  uint32_t tensor;
+  support::DType dtype;
+  VariablePart part;
+  bool dense;
+};
+
+/// Elements [begin, end).
+struct Elements {
+  int64_t begin, end;
+
+  bool empty() const { return begin >= end; }
+  Elements of(const VariablePart &part) const {
+    return {std::max(begin, part.first), std::min(end, part.end())};
+  }
+};
+
 } // namespace
 
-bool hydra::runtime::isCopy(const Variable &variable) {
-  return variable.role() == VariableRole::copy;
-}
-bool hydra::runtime::isSaved(const Variable &variable) {
+namespace hydra::runtime {
+
+bool isCopy(const Variable &variable) { return variable.role() == VariableRole::copy; }
+
+bool isSaved(const Variable &variable) {
   return !isCopy(variable) && variable.role() != VariableRole::step_sum;
 }
 
-bool hydra::runtime::isInCheckpoint(const Variable &variable) {
+bool isInCheckpoint(const Variable &variable) {
   return isSaved(variable) && variable.role() != VariableRole::gradient;
 }
 
-std::vector<std::byte> hydra::runtime::initialValue(const Plan &plan, const Variable &variable,
-                                                    uint64_t seed) {
-  return draw(variable, *plan.tensors()->Get(variable.tensor()), seed);
+support::DType dtypeOf(const Plan &plan, const Variable &variable) {
+  return dtypeOf(*plan.tensors()->Get(variable.tensor()));
 }
 
-void hydra::runtime::writeVariable(const Plan &plan, Executor &executor, const Variable &variable,
-                                   std::span<const std::byte> values) {
-  executor.write(variable.tensor(), values);
-  for (const Variable *copy : *plan.variables()) {
-    if (!isCopy(*copy) || plan.variables()->Get(static_cast<uint32_t>(copy->owner())) != &variable)
+ElementSource initialValues(const Plan &plan, const Variable &variable, uint64_t seed) {
+  return [&variable, init = initializerOf(*variable.initializer()), dtype = dtypeOf(plan, variable),
+          seed](int64_t first, std::span<std::byte> out) {
+    const size_t size = support::byteSize(dtype);
+    inRanges(out.size() / size, [&](size_t begin, size_t end) {
+      drawRange(init, seed, variable.name()->string_view(), dtype,
+                first + static_cast<int64_t>(begin),
+                out.subspan(begin * size, (end - begin) * size));
+    });
+  };
+}
+
+void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                   const ElementSource &source) {
+  const support::DType dtype = dtypeOf(plan, variable);
+  std::vector<Held> all = {Held(plan, variable, rank)};
+  for (const Variable *copy : *plan.variables())
+    if (isCopy(*copy) && plan.variables()->Get(static_cast<uint32_t>(copy->owner())) == &variable)
+      all.emplace_back(plan, *copy, rank);
+  const int64_t elements = elementsOf(plan, variable);
+  const int64_t most = std::ranges::all_of(all, &Held::dense) ? kPiece : elements;
+  const size_t size = support::byteSize(dtype);
+  std::vector<std::byte> bytes;
+  for (int64_t at = 0; at < elements; at += most) {
+    const Elements piece{at, std::min(elements, at + most)};
+    Elements needed{piece.end, piece.begin};
+    for (const Held &held : all)
+      if (const Elements own = piece.of(held.part); !own.empty())
+        needed = {std::min(needed.begin, own.begin), std::max(needed.end, own.end)};
+    if (needed.empty())
       continue;
-    executor.write(copy->tensor(),
-                   converted(values, dtypeOf(*plan.tensors()->Get(variable.tensor())),
-                             dtypeOf(*plan.tensors()->Get(copy->tensor()))));
+    bytes.resize(static_cast<size_t>(needed.end - needed.begin) * size);
+    source(needed.begin, bytes);
+    for (const Held &held : all) {
+      const Elements own = piece.of(held.part);
+      if (own.empty())
+        continue;
+      const auto values = std::span<const std::byte>(bytes).subspan(
+          static_cast<size_t>(own.begin - needed.begin) * size,
+          static_cast<size_t>(own.end - own.begin) * size);
+      if (held.dtype == dtype)
+        held.write(executor, own.begin, values);
+      else
+        held.write(executor, own.begin, converted(values, dtype, held.dtype));
+    }
   }
 }
 
-void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
-                                  const GivenTensors *given, uint64_t seed) {
+void writeVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                   std::span<const std::byte> values) {
+  const size_t size = support::byteSize(dtypeOf(plan, variable));
+  if (const auto expected = static_cast<size_t>(elementsOf(plan, variable)) * size;
+      values.size() != expected)
+    support::fail("{}: {} bytes for a variable of {}",
+                  support::shown(variable.name()->string_view()), values.size(), expected);
+  writeVariable(plan, executor, variable, rank, [&](int64_t first, std::span<std::byte> out) {
+    std::ranges::copy(values.subspan(static_cast<size_t>(first) * size, out.size()), out.begin());
+  });
+}
+
+void readVariable(const Plan &plan, Executor &executor, const Variable &variable, uint64_t rank,
+                  const ElementSink &sink) {
+  const Held held(plan, variable, rank);
+  const int64_t most = held.dense ? kPiece : held.part.count;
+  std::vector<std::byte> bytes;
+  for (int64_t at = held.part.first; at < held.part.end(); at += most) {
+    const int64_t count = std::min(most, held.part.end() - at);
+    bytes.resize(static_cast<size_t>(count) * support::byteSize(held.dtype));
+    held.read(executor, at, bytes);
+    sink(at, bytes);
+  }
+}
+
+void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {
+  std::map<uint32_t, std::vector<Elements>> units; // by tensor, places of members
+  for (const Variable *variable : *plan.variables()) {
+    if (!variable->member())
+      continue;
+    const VariablePart part(plan, *variable, rank);
+    units[variable->tensor()].push_back({part.place, part.place + part.count});
+  }
+  for (auto &[index, places] : units) {
+    const Tensor &tensor = *plan.tensors()->Get(index);
+    const size_t size = support::byteSize(dtypeOf(tensor));
+    const int64_t all = elementsOf(tensor);
+    std::ranges::sort(places, {}, &Elements::begin);
+    places.push_back({all, all});
+    int64_t end = 0;
+    for (const Elements &place : places) {
+      for (int64_t at = end; at < place.begin; at += kPiece) {
+        const std::vector<std::byte> zeros(static_cast<size_t>(std::min(kPiece, place.begin - at)) *
+                                           size);
+        executor.writeRange(index, static_cast<uint64_t>(at) * size, zeros);
+      }
+      end = std::max(end, place.end);
+    }
+  }
+}
+
+ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given) {
+  return [&variable, &given, dtype = dtypeOf(plan, variable),
+          shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
+    given.read(variable.name()->string_view(), dtype, shape, first, out);
+  };
+}
+
+void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
+                  const GivenTensors *given, uint64_t seed) {
   const Plan &plan = file.plan();
   const auto isParameter = [](const Variable &v) { return v.role() == VariableRole::parameter; };
   // Of states, and of parameters: a name that the file has.
@@ -147,10 +274,10 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
       if (isSaved(*variable) && given->has(variable->name()->string_view()))
         found[isParameter(*variable)] = variable->name();
   }
+  clearGaps(plan, executor, rank);
   for (const Variable *variable : *plan.variables()) {
     if (isCopy(*variable))
       continue;
-    const Tensor &tensor = *plan.tensors()->Get(variable->tensor());
     const std::string_view name = variable->name()->string_view();
     const flatbuffers::String *other = isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
     const bool needed = variable->role() != VariableRole::update_count &&
@@ -162,25 +289,35 @@ void hydra::runtime::setVariables(const PlanFile &file, Executor &executor,
                     given->path(), support::shown(name), support::shown(other->string_view()),
                     isParameter(*variable) ? "parameters" : "states");
     }
-    writeVariable(plan, executor, *variable,
-                  other ? given->values(name, tensor) : draw(*variable, tensor, seed));
+    writeVariable(plan, executor, *variable, rank,
+                  other ? givenValues(plan, *variable, *given)
+                        : initialValues(plan, *variable, seed));
   }
 }
 
-std::string hydra::runtime::hashOfVariables(const PlanFile &file, Executor &executor) {
-  uint64_t hash = 0;
-  std::vector<std::byte> bytes;
-  for (const Variable *variable : *file.plan().variables()) {
-    if (!isSaved(*variable))
-      continue;
-    bytes.resize(denseBytes(*file.plan().tensors()->Get(variable->tensor())));
-    executor.read(variable->tensor(), bytes);
-    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash);
-  }
-  return fmt::format("{:016x}", hash);
+std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank) {
+  const Plan &plan = file.plan();
+  const auto hashOf = [&](int32_t axis) {
+    support::StreamHash hash;
+    bool any = false;
+    for (const Variable *variable : *plan.variables())
+      if (isSaved(*variable) && VariablePart(plan, *variable, rank).axis == axis) {
+        any = true;
+        readVariable(plan, executor, *variable, rank,
+                     [&](int64_t, std::span<const std::byte> values) { hash.add(values); });
+      }
+    return any ? std::optional(fmt::format("{:016x}", hash.value())) : std::nullopt;
+  };
+  std::vector<Claim> claims = {{"parameters and states with hash", hashOf(-1).value_or("")}};
+  for (uint32_t axis = 0; plan.mesh() && axis < plan.mesh()->size(); ++axis)
+    if (const auto hash = hashOf(static_cast<int32_t>(axis)))
+      claims.push_back({fmt::format("pieces of parameters and states over {} with hash",
+                                    support::shown(plan.mesh()->Get(axis)->name()->string_view())),
+                        *hash, coordinateOf(plan, rank, axis)});
+  return claims;
 }
 
-bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &given) {
+bool hasParameters(const PlanFile &file, const GivenTensors &given) {
   return std::any_of(file.plan().variables()->begin(), file.plan().variables()->end(),
                      [&](const Variable *variable) {
                        return variable->role() == VariableRole::parameter &&
@@ -188,17 +325,21 @@ bool hydra::runtime::hasParameters(const PlanFile &file, const GivenTensors &giv
                      });
 }
 
-bool hydra::runtime::isFinite(const PlanFile &file, Executor &executor, const Variable &variable) {
-  const Tensor &tensor = *file.plan().tensors()->Get(variable.tensor());
-  std::vector<std::byte> bytes(denseBytes(tensor));
-  executor.read(variable.tensor(), bytes);
-  return !support::firstNotFinite(dtypeOf(tensor), bytes);
+bool isFinite(const PlanFile &file, Executor &executor, const Variable &variable, uint64_t rank) {
+  bool finite = true;
+  readVariable(
+      file.plan(), executor, variable, rank, [&](int64_t, std::span<const std::byte> values) {
+        finite = finite && !support::firstNotFinite(dtypeOf(file.plan(), variable), values);
+      });
+  return finite;
 }
 
-uint64_t hydra::runtime::countParameters(const Plan &plan) {
+uint64_t countParameters(const Plan &plan) {
   uint64_t count = 0;
   for (const Variable *variable : *plan.variables())
     if (variable->role() == VariableRole::parameter)
-      count += static_cast<uint64_t>(elementsOf(*plan.tensors()->Get(variable->tensor())));
+      count += static_cast<uint64_t>(elementsOf(plan, *variable));
   return count;
 }
+
+} // namespace hydra::runtime

@@ -1,10 +1,14 @@
-// First values of a plan's parameters and states, from a file or from their initialisers.
+// First values of a plan's parameters and states, from a file or from their initialisers; and how a
+// rank reads and writes its part of them, in pieces that fit into memory.
 #pragma once
 
+#include "runtime/plan/VariablePart.h"
+#include "runtime/ranks/Ranks.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/TensorValues.h"
 
 #include <cstdint>
+#include <functional>
 
 namespace hydra::runtime {
 
@@ -15,28 +19,58 @@ bool isSaved(const planfile::Variable &variable);
 /// Those of them that a checkpoint holds: gradients are zero between two steps.
 bool isInCheckpoint(const planfile::Variable &variable);
 
-/// Writes one variable that is no copy (dense, in its own type), and its copies.
+/// Elements of a variable that are on the host at a time.
+inline constexpr int64_t kPiece = int64_t{1} << 23;
+
+/// Its elements' type.
+support::DType dtypeOf(const planfile::Plan &plan, const planfile::Variable &variable);
+
+/// Fills `out` with elements of a variable from number `first` on, dense, in its own type.
+using ElementSource = std::function<void(int64_t first, std::span<std::byte> out)>;
+/// Takes them.
+using ElementSink = std::function<void(int64_t first, std::span<const std::byte> values)>;
+
+/// Writes what a rank holds of a variable that is no copy, and of its copies. The source is asked
+/// for pieces in increasing order, and for nothing that the rank does not hold.
 void writeVariable(const planfile::Plan &plan, Executor &executor,
-                   const planfile::Variable &variable, std::span<const std::byte> values);
+                   const planfile::Variable &variable, uint64_t rank, const ElementSource &source);
+/// The same from the values of all its elements.
+void writeVariable(const planfile::Plan &plan, Executor &executor,
+                   const planfile::Variable &variable, uint64_t rank,
+                   std::span<const std::byte> values);
 
-/// Writes all variables of the plan. Parameters come from `given` if it has any of them, and then
-/// all must be there; otherwise they are drawn from `seed`. States alike, but for the count of
-/// updates, which then begins anew. `given` may be null.
-void setVariables(const PlanFile &file, Executor &executor, const GivenTensors *given,
-                  uint64_t seed);
+/// Reads what a rank holds of a variable, in pieces in increasing order.
+void readVariable(const planfile::Plan &plan, Executor &executor,
+                  const planfile::Variable &variable, uint64_t rank, const ElementSink &sink);
 
-/// A hash of all variables that are saved, which is the same where all of them are.
-std::string hashOfVariables(const PlanFile &file, Executor &executor);
+/// Zeros what lies between the members of units, on which nothing else writes.
+void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 
-/// What it begins with, drawn from the seed; dense, in its own type.
-std::vector<std::byte> initialValue(const planfile::Plan &plan, const planfile::Variable &variable,
-                                    uint64_t seed);
+/// Writes what a rank holds of all variables of the plan. Parameters come from `given` if it has
+/// any of them, and then all must be there; otherwise they are drawn from `seed`. States alike, but
+/// for the count of updates, which then begins anew. `given` may be null.
+void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
+                  const GivenTensors *given, uint64_t seed);
+
+/// Hashes of all variables that are saved: of those that all ranks have whole, and for each axis
+/// along which some are cut, of the rank's pieces of those. Ranks that hold the same make the same
+/// claims.
+std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank);
+
+/// What a variable begins with, drawn from the seed. The plan must outlive the result.
+ElementSource initialValues(const planfile::Plan &plan, const planfile::Variable &variable,
+                            uint64_t seed);
+
+/// What the file has of it, which must be there. Plan and file must outlive the result.
+ElementSource givenValues(const planfile::Plan &plan, const planfile::Variable &variable,
+                          const GivenTensors &given);
 
 /// Whether the file has any parameter of the plan.
 bool hasParameters(const PlanFile &file, const GivenTensors &given);
 
-/// Whether all elements of a variable are finite.
-bool isFinite(const PlanFile &file, Executor &executor, const planfile::Variable &variable);
+/// Whether all elements that a rank holds of a variable are finite.
+bool isFinite(const PlanFile &file, Executor &executor, const planfile::Variable &variable,
+              uint64_t rank);
 
 /// Elements of all parameters.
 uint64_t countParameters(const planfile::Plan &plan);

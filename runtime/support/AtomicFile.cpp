@@ -67,6 +67,11 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::resize(uint64_t size) {
+  if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0)
+    failWith("resize", errno);
+}
+
 void AtomicFile::commit() {
   if (::fsync(descriptor) != 0)
     failWith("sync", errno);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -20,6 +21,10 @@ public:
   AtomicFile &operator=(const AtomicFile &) = delete;
 
   void write(std::span<const std::byte> bytes);
+  /// From now on it has so many bytes; new ones are zero.
+  void resize(uint64_t size);
+  /// Where it is until commit().
+  const std::filesystem::path &temporaryPath() const { return temporary; }
 
   /// Syncs the file, renames it, syncs the directory. Once, after the last write.
   void commit();

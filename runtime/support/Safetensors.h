@@ -92,6 +92,8 @@ public:
 
   /// Row-major. Throws Error when the file has become shorter, or the system cannot read it.
   std::vector<std::byte> read(const TensorPlace &tensor) const;
+  /// Bytes [begin, begin + out.size()) of it, which it must have. Any number of threads at a time.
+  void read(const TensorPlace &tensor, uint64_t begin, std::span<std::byte> out) const;
 
 private:
   InputFile file;
@@ -100,13 +102,25 @@ private:
   std::map<std::string, size_t, std::less<>> index; // name -> position in list
 };
 
-/// Writes a file tensor by tensor, so that it never has to be in memory as a whole. The bytes
-/// depend on the arguments only; the data section starts at a multiple of 64. The file appears at
-/// commit(), otherwise nothing remains (see AtomicFile).
+/// The bytes of a file that say what it holds, and where each tensor has its own. They depend on
+/// the arguments only; the data section starts at a multiple of 64.
+struct SafetensorsLayout {
+  /// `shownPath` stands for the file in errors. Throws Error on a name given twice, `__metadata__`
+  /// as a name, names or metadata that are not UTF-8, negative or overflowing sizes, a header above
+  /// 100 MB.
+  SafetensorsLayout(const std::vector<TensorInfo> &tensors, const SafetensorsMetadata &metadata,
+                    const std::string &shownPath);
+
+  std::string header;               ///< with its length before it
+  std::vector<TensorPlace> tensors; ///< bytes [begin, end) of the file
+  uint64_t fileSize;
+};
+
+/// Writes a file tensor by tensor, so that it never has to be in memory as a whole. The file
+/// appears at commit(), otherwise nothing remains (see AtomicFile).
 class SafetensorsWriter {
 public:
-  /// Throws Error on a name given twice, `__metadata__` as a name, names or metadata that are not
-  /// UTF-8, negative or overflowing sizes, a header above 100 MB, an unwritable path.
+  /// Throws Error as SafetensorsLayout does, and on an unwritable path.
   SafetensorsWriter(const std::filesystem::path &path, std::vector<TensorInfo> tensors,
                     const SafetensorsMetadata &metadata = {});
 

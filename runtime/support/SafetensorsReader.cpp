@@ -286,8 +286,13 @@ const TensorPlace *SafetensorsFile::find(std::string_view name) const {
 
 std::vector<std::byte> SafetensorsFile::read(const TensorPlace &tensor) const {
   std::vector<std::byte> bytes(tensor.end - tensor.begin);
-  file.read(data + tensor.begin, bytes);
+  read(tensor, 0, bytes);
   return bytes;
+}
+
+void SafetensorsFile::read(const TensorPlace &tensor, uint64_t begin,
+                           std::span<std::byte> out) const {
+  file.read(data + tensor.begin + begin, out);
 }
 
 } // namespace hydra::support

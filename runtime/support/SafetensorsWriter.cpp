@@ -58,11 +58,11 @@ std::string headerOf(const std::vector<TensorInfo> &tensors, const std::vector<u
 
 } // namespace
 
-SafetensorsWriter::SafetensorsWriter(const std::filesystem::path &path,
-                                     std::vector<TensorInfo> tensors,
-                                     const SafetensorsMetadata &metadata)
-    : shownPath(support::shownPath(path)), list(std::move(tensors)) {
+SafetensorsLayout::SafetensorsLayout(const std::vector<TensorInfo> &list,
+                                     const SafetensorsMetadata &metadata,
+                                     const std::string &shownPath) {
   std::set<std::string_view> names = {"__metadata__"};
+  std::vector<uint64_t> sizes;
   for (const TensorInfo &tensor : list) {
     if (!names.insert(tensor.name).second)
       fail("cannot write {}: tensor '{}': the name is taken; expected unique names", shownPath,
@@ -71,13 +71,28 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path &path,
     if (!size)
       fail("cannot write {}: tensor '{}': shape {} is negative or its size does not fit 64 bits",
            shownPath, shown(tensor.name), shapeText(tensor.shape));
-    remaining.push_back(*size);
+    sizes.push_back(*size);
   }
-  const std::string header = headerOf(list, remaining, metadata, shownPath);
-  const uint64_t length = header.size();
+  const std::string text = headerOf(list, sizes, metadata, shownPath);
+  const uint64_t length = text.size();
+  header.assign(reinterpret_cast<const char *>(&length), sizeof length);
+  header += text;
+  fileSize = header.size();
+  for (size_t i = 0; i < list.size(); ++i) {
+    tensors.push_back({list[i], fileSize, fileSize + sizes[i]});
+    fileSize += sizes[i];
+  }
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path &path,
+                                     std::vector<TensorInfo> tensors,
+                                     const SafetensorsMetadata &metadata)
+    : shownPath(support::shownPath(path)), list(std::move(tensors)) {
+  const SafetensorsLayout layout(list, metadata, shownPath);
+  for (const TensorPlace &tensor : layout.tensors)
+    remaining.push_back(tensor.end - tensor.begin);
   file.emplace(path);
-  file->write(std::as_bytes(std::span(&length, 1)));
-  file->write(std::as_bytes(std::span(header)));
+  file->write(std::as_bytes(std::span(layout.header)));
   skipFinished();
 }
 

@@ -283,6 +283,7 @@ void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                  {"--save", given(options.save)},
                  {"--save-every", std::to_string(options.saveEvery)},
                  {"--outputs", given(options.outputs)},
+                 {"--export", given(options.exportTo)},
                  {"--bench", std::to_string(options.bench)},
                  {"--profile", options.profile},
                  {"--dry-run", given(options.dryRun)},
@@ -298,12 +299,14 @@ void agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,
                   const runtime::Session &session, uint64_t samplingSeed,
                   runtime::Channel &channel) {
   const runtime::TrainingState state = session.state();
-  channel.agree({{"as its first step", std::to_string(state.step)},
-                 {"as its data", state.data},
-                 {"as its seed", std::to_string(state.seed)},
-                 {"as the seed of texts", std::to_string(samplingSeed)},
-                 {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))},
-                 {"parameters and states with hash", runtime::hashOfVariables(file, executor)}});
+  std::vector<runtime::Claim> claims = {
+      {"as its data", state.data},
+      {"as its seed", std::to_string(state.seed)},
+      {"as the seed of texts", std::to_string(samplingSeed)},
+      {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))}};
+  for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
+    claims.push_back(std::move(hash));
+  channel.agree(claims);
 }
 
 /// How long a rank may be silent.
@@ -338,6 +341,9 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   }
   checkOptions(options, file);
   const std::optional<runtime::Checkpoint> checkpoint = findCheckpoint(options, file);
+  if (channel) // before they read it together
+    channel->agree(
+        {{"as its first step", std::to_string(checkpoint ? checkpoint->state().step : 0)}});
   const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);
   std::optional<runtime::TextSource> text;
   if (!options.data.empty()) {
@@ -419,8 +425,9 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   else if (trains)
     status = train(options, file, executor, session, outputs ? &*outputs : nullptr, channel,
                    sayWhatRuns);
-  if (status == 0 && options.exportTo && leads)
-    runtime::exportWeights(*options.exportTo, file, executor);
+  runtime::Ranks *const writers = runtime::writersOf(file.plan(), channel);
+  if (status == 0 && options.exportTo && (leads || writers))
+    runtime::exportWeights(*options.exportTo, file, executor, writers);
   if (status == 0 && options.prompt)
     generateText(options, file, executor, seed);
   return status;

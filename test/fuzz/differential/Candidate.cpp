@@ -64,9 +64,9 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   return runtime::encodePlan(**plan);
 }
 
-std::vector<std::byte> bytesOf(const planfile::Tensor &tensor, const RefTensor &values) {
-  std::vector<std::byte> bytes(runtime::denseBytes(tensor));
-  support::fromDoubles(runtime::dtypeOf(tensor), values.data, bytes);
+std::vector<std::byte> bytesOf(support::DType dtype, const RefTensor &values) {
+  std::vector<std::byte> bytes(values.data.size() * support::byteSize(dtype));
+  support::fromDoubles(dtype, values.data, bytes);
   return bytes;
 }
 
@@ -107,17 +107,18 @@ public:
 
   /// Of values of the whole batch this rank's part; of results what this rank has.
   TensorMap run(const Work &work) {
+    runtime::clearGaps(plan, *executor, rank);
     for (const planfile::Variable *variable : *plan.variables())
       if (!runtime::isCopy(*variable))
-        runtime::writeVariable(plan, *executor, *variable,
-                               bytesOf(tensorAt(variable->tensor()),
+        runtime::writeVariable(plan, *executor, *variable, rank,
+                               bytesOf(runtime::dtypeOf(plan, *variable),
                                        valueOf(work.variables, variable->name()->str())));
     TensorMap results;
     for (const Call &call : work.calls)
       make(call, results);
     for (const planfile::Variable *variable : *plan.variables())
       if (!runtime::isCopy(*variable))
-        results[variable->name()->str()] = take(variable->tensor());
+        results[variable->name()->str()] = take(*variable);
     return results;
   }
 
@@ -162,7 +163,7 @@ private:
   const planfile::Tensor &tensorAt(uint32_t index) const { return *plan.tensors()->Get(index); }
 
   void give(uint32_t index, const RefTensor &values) {
-    executor->write(index, bytesOf(tensorAt(index), values));
+    executor->write(index, bytesOf(runtime::dtypeOf(tensorAt(index)), values));
   }
 
   RefTensor take(uint32_t index) {
@@ -174,10 +175,51 @@ private:
     return values;
   }
 
+  /// The elements that this rank holds, and zeros.
+  RefTensor take(const planfile::Variable &variable) {
+    RefTensor values(runtime::shapeOf(plan, variable));
+    const support::DType dtype = runtime::dtypeOf(plan, variable);
+    runtime::readVariable(
+        plan, *executor, variable, rank, [&](int64_t first, std::span<const std::byte> bytes) {
+          support::toDoubles(
+              dtype, bytes,
+              std::span(values.data).subspan(first, bytes.size() / support::byteSize(dtype)));
+        });
+    return values;
+  }
+
   const planfile::Plan &plan;
   const uint64_t rank;
   std::unique_ptr<runtime::Executor> executor;
 };
+
+/// Null where the name is an output's.
+const planfile::Variable *variableOf(const planfile::Plan &plan, StringRef name) {
+  for (const planfile::Variable *variable : *plan.variables())
+    if (name == StringRef(variable->name()->string_view()))
+      return variable;
+  return nullptr;
+}
+
+/// From what each rank holds. Throws where ranks differ in what they both hold.
+RefTensor joinedVariable(const planfile::Plan &plan, const planfile::Variable &variable,
+                         const std::vector<std::vector<TensorMap>> &found, unsigned run) {
+  const std::string name = variable.name()->str();
+  RefTensor whole(runtime::shapeOf(plan, variable));
+  std::vector<bool> known(whole.data.size());
+  for (size_t rank = 0; rank < found.size(); ++rank) {
+    const runtime::VariablePart part(plan, variable, rank);
+    const RefTensor &theirs = found[rank][run].find(name)->second;
+    for (int64_t i = part.first; i < part.end(); ++i) {
+      if (known[i] &&
+          std::bit_cast<uint64_t>(whole.data[i]) != std::bit_cast<uint64_t>(theirs.data[i]))
+        support::fail("rank {} has another {} than a rank before it", rank, name);
+      whole.data[i] = theirs.data[i];
+      known[i] = true;
+    }
+  }
+  return whole;
+}
 
 /// The results of all ranks of one run as those of the whole batch. Throws where ranks differ in what
 /// must be the same.
@@ -193,6 +235,11 @@ TensorMap joined(const planfile::Plan &plan, const Work &work,
   for (const auto &[name, first] : found[0][run]) {
     const auto it = dimensions.find(name.str());
     const int dimension = it == dimensions.end() ? -1 : it->second;
+    if (const planfile::Variable *variable = variableOf(plan, name);
+        variable && it == dimensions.end()) {
+      results[name] = joinedVariable(plan, *variable, found, run);
+      continue;
+    }
     if (dimension < 0) {
       for (size_t rank = 1; rank < found.size(); ++rank)
         if (!sameBits(found[rank][run].find(name)->second, first))

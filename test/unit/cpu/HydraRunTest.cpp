@@ -1,7 +1,7 @@
 // The program hydra-run: what it prints, what it leaves, and that every mistake is one line and
 // status 1.
 #include "runtime/support/Safetensors.h"
-#include "test/unit/cpu/SmallTraining.h"
+#include "test/unit/cpu/SharedVariables.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 using namespace hydra::test;
@@ -71,6 +72,92 @@ protected:
 };
 
 } // namespace
+
+TEST_F(HydraRun, RanksThatHoldPartsLeaveTheFilesOfOneAlone) {
+  const auto train = [&](const Keeping &how, const std::string &more) {
+    const std::string plan = how.name + ".fb";
+    runtime::writePlan(folder / plan, sharedVariables(how).plan);
+    const std::string ranks = how.ranks() > 1 ? fmt::format(" --ranks={}", how.ranks()) : "";
+    return run(plan + ranks + " " + more, "2>&1");
+  };
+  const auto same = [&](const std::string &a, const std::string &b) {
+    const Outcome outcome = shell("cd " + folder.string() + " && diff -r " + a + " " + b);
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+  };
+  const Keeping alone = keepings().front();
+  EXPECT_EQ(train(alone, "--steps 4 --save Alone --outputs Alone.out --export Alone.st").status, 0);
+  for (const Keeping &how : keepings()) {
+    if (how.name != "Fsdp" && how.name != "FsdpOnFour" && how.name != "Zero1" &&
+        how.name != "Hybrid")
+      continue;
+    const std::string to = " --save " + how.name;
+    EXPECT_EQ(train(how, "--steps 2" + to).status, 0) << how.name;
+    EXPECT_EQ(train(alone, "--steps 3 --resume auto" + to).status, 0) << how.name;
+    const Outcome last = train(how, "--steps 4 --resume auto" + to + " --outputs " + how.name +
+                                        ".out --export " + how.name + ".st");
+    EXPECT_EQ(last.status, 0) << last.output;
+    EXPECT_NE(last.output.find("67,223 parameters"), std::string::npos) << last.output;
+    same("Alone/step-00000004", how.name + "/step-00000004");
+    same("Alone.st", how.name + ".st");
+    // Losses are of the steps of each run.
+    const auto whole = support::Safetensors::open(folder / "Alone.out");
+    const auto ours = support::Safetensors::open(folder / (how.name + ".out"));
+    for (const support::TensorView &tensor : whole.tensors())
+      if (tensor.name != "losses")
+        EXPECT_TRUE(std::ranges::equal(tensor.bytes, ours.get(tensor.name).bytes)) << tensor.name;
+    const Outcome weights = train(how, "--steps 1 --weights Alone.st --export again.st");
+    EXPECT_EQ(weights.status, 0) << weights.output;
+  }
+}
+
+TEST_F(HydraRun, RanksSayTogetherWhichParametersAreNotFinite) {
+  const Keeping how = keepings()[4];
+  ASSERT_EQ(how.name, "Fsdp");
+  runtime::writePlan(folder / "fsdp.fb", sharedVariables(how).plan);
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const std::array<float, 4> target{1, 2, inf, 4}, w{};
+  const std::array<int32_t, 6> ids{0, 1, 2, 3, 4, 5};
+  std::vector<float> large(size_t{130} * 517);
+  large.back() = inf; // which rank 1 holds
+  const std::array<float, 6> order{};
+  const std::array<float, 3> tiny{};
+  const auto bytes = [](const auto &values) { return std::as_bytes(std::span(values)); };
+  const std::vector<support::TensorView> tensors = {
+      {{"target", support::DType::F32, {4}}, bytes(target)},
+      {{"tokens", support::DType::I32, {2, 3}}, bytes(ids)},
+      {{"labels", support::DType::I32, {2, 3}}, bytes(ids)},
+      {{"w", support::DType::F32, {4}}, bytes(w)},
+      {{"large", support::DType::F32, {130, 517}}, bytes(large)},
+      {{"order", support::DType::F32, {6}}, bytes(order)},
+      {{"tiny", support::DType::F32, {3}}, bytes(tiny)}};
+  support::writeSafetensors(folder / "inf.safetensors", tensors);
+  expectRefusal("fsdp.fb --ranks=2 --inputs inf.safetensors --steps 1",
+                "step 1: the loss is inf; learning rate 0.5; 2 of 4 parameters are not finite now, "
+                "the first is w");
+}
+
+TEST_F(HydraRun, AFullDiskUnderOneRankCostsTheCheckpointOfAll) {
+  runtime::writePlan(folder / "fsdp.fb", sharedVariables(keepings()[4]).plan);
+  // Rank 1 may write half of a file, which is not where its part is.
+  const std::string world =
+      fmt::format("WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={} ", freePort());
+  const std::string command = " exec " HYDRA_RUN " fsdp.fb --steps 2 --save run --save-every 1";
+  const auto outcome =
+      shell("cd " + folder.string() + " && (" + world + "RANK=1 bash -c 'ulimit -f 120;" + command +
+            "' > one.txt 2>&1; echo $? >> one.txt) & cd " + folder.string() + " && " + world +
+            "RANK=0 bash -c '" + command + "' 2>&1 > /dev/null; echo $?; wait");
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 4) << outcome.output;
+  const std::string_view text = outcome.output;
+  EXPECT_TRUE(text.ends_with("1\n")) << text;
+  const size_t first = text.find("hydra-run: rank 1 (host "),
+               goesOn = text.find("; training goes on\n"),
+               last = text.rfind("hydra-run: rank 1 (host ");
+  EXPECT_TRUE(first < goesOn && goesOn < last && last != text.npos) << text;
+  EXPECT_NE(text.find("cannot write "), text.npos) << text;
+  EXPECT_NE(text.find("File too large"), text.npos) << text;
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "run"));
+  EXPECT_EQ(shell("cat " + (folder / "one.txt").string() + " | tail -1").output, "1\n");
+}
 
 TEST_F(HydraRun, TrainsOnGivenValuesTheSameEveryTime) {
   const std::string command = "train.fb --inputs in.safetensors --steps 3 --outputs ";

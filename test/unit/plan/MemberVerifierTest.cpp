@@ -12,8 +12,9 @@ using namespace planfile;
 
 namespace {
 
-/// Variables 3 to 5 of the sample: w2 [3, 4] and b2 [5] at 2 and 16 of a unit of 24 elements that three
-/// ranks have in pieces [2, 4], and a copy of w2 in bf16 at 1 of a unit [16] that each has whole.
+/// Variables 3 to 5 of the sample: w2 [3, 4] and b2 [5] at 2 and 16 of a unit of 24 elements that
+/// three ranks have in pieces [2, 4], and a copy of w2 in bf16 at 1 of a unit [16] that each has
+/// whole.
 PlanBuilder unitPlan() {
   PlanBuilder builder = samplePlan();
   builder.axis("replica", 2);
@@ -56,11 +57,9 @@ std::vector<DamageCase> cases() {
        "unit"},
       {"Overlap", [](PlanT &p) { memberOf(p, 3).offset = 5; },
        "variables[4].member: b2 shares elements with w2"},
-      {"WholeVariableInAUnit",
-       [](PlanT &p) { p.variables[4]->member = nullptr; },
+      {"WholeVariableInAUnit", [](PlanT &p) { p.variables[4]->member = nullptr; },
        "variables[4]: b2 shares bytes with w2"},
-      {"Strides",
-       [](PlanT &p) { p.tensors[p.variables[5]->tensor]->strides = {0}; },
+      {"Strides", [](PlanT &p) { p.tensors[p.variables[5]->tensor]->strides = {0}; },
        "variables[5].tensor: unit.bf16 has strides of its own; a unit is dense"},
       {"Transient",
        [](PlanT &p) { p.tensors[p.variables[3]->tensor]->segment = SegmentKind::transient; },

@@ -63,6 +63,47 @@ TEST(Channel, DecidesOnVotesInTheirOrder) {
   }));
 }
 
+TEST(Channel, BroadcastsWhatRankZeroHas) {
+  expectNoErrors(asRanks(3, [](Channel &channel) {
+    for (const std::string text : {"first", "", "third"})
+      EXPECT_EQ(channel.broadcast(bytesOf(channel.rank() == 0 ? text : "own")), bytesOf(text));
+  }));
+}
+
+TEST(Channel, MeetsWithTheErrorOfTheLowestRankAndGoesOn) {
+  expectNoErrors(asRanks(3, [](Channel &channel) {
+    channel.meet("");
+    const auto errorOf = [&](const std::string &own) -> std::string {
+      try {
+        channel.meet(own);
+      } catch (const CommonError &error) {
+        return error.what();
+      }
+      return "";
+    };
+    const std::string two =
+        errorOf(channel.rank() > 0 ? "no room " + std::to_string(channel.rank()) : "");
+    expectPart(two, "rank 1 (host ");
+    expectPart(two, "): no room 1");
+    EXPECT_EQ(errorOf("no room " + std::to_string(channel.rank())), "no room 0");
+    EXPECT_EQ(errorOf(""), "");
+  }));
+}
+
+TEST(Channel, RanksAgreeByGroups) {
+  expectNoErrors(asRanks(4, [](Channel &channel) {
+    const uint64_t column = channel.rank() % 2;
+    channel.agree({{"whole", "5"}, {"pieces", std::to_string(column), column}});
+  }));
+  const auto outcomes = asRanks(4, [](Channel &channel) {
+    const uint64_t column = channel.rank() % 2;
+    channel.agree({{"whole", "5"}, {"pieces", channel.rank() == 3 ? "x" : "y", column}});
+  });
+  expectPart(outcomes[0].error, "rank 1 (host ");
+  expectPart(outcomes[0].error, ") has pieces y, rank 3 (host ");
+  expectPart(outcomes[0].error, ") has x");
+}
+
 TEST(Channel, RanksThatDisagreeAreNamed) {
   const auto outcomes = asRanks(3, [](Channel &channel) {
     channel.agree({{"--steps", "5"}, {"--seed", ""}});

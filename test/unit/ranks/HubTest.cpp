@@ -137,3 +137,17 @@ TEST(Hub, WhatFollowsIsToldWhenNothingElseIsKnown) {
   EXPECT_NE(run.line.find("rank 1 (host h, pid 11): lost another rank"), std::string::npos)
       << run.line;
 }
+
+TEST(Hub, WhileRankZeroEndsTheRunADeathIsNotTold) {
+  for (const bool needsOthers : {false, true}) {
+    HubRun run(3);
+    run.arriveAll();
+    run.hub.leave();
+    if (needsOthers) // to save with them
+      run.hub.receive(0, MessageWriter(MessageType::piece).bytes({}).done(), run.now);
+    run.hub.lose(2, run.now);
+    for (int i = 0; i < 30; ++i)
+      run.hub.tick(run.now += 100ms);
+    EXPECT_EQ(run.line.find("rank 2 (host h, pid 12) died") == 0, needsOthers) << run.line;
+  }
+}

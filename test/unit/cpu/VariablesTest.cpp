@@ -1,0 +1,223 @@
+// What ranks hold of variables: together, what one rank alone has.
+#include "runtime/run/Variables.h"
+#include "runtime/support/DType.h"
+#include "runtime/support/Safetensors.h"
+#include "test/unit/cpu/SharedVariables.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+using namespace hydra::runtime;
+using namespace hydra::test;
+namespace planfile = hydra::planfile;
+namespace support = hydra::support;
+
+namespace {
+
+class Variables : public testing::TestWithParam<Keeping> {
+protected:
+  void SetUp() override {
+    folder =
+        std::filesystem::temp_directory_path() / ("hydra-variables-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::filesystem::path folder;
+};
+
+/// Of the units of a rank, the elements that are not zero.
+size_t nonZeros(const planfile::Plan &plan, Member &member) {
+  size_t count = 0;
+  std::set<uint32_t> seen;
+  for (const planfile::Variable *variable : *plan.variables()) {
+    if (!variable->member() || !seen.insert(variable->tensor()).second)
+      continue;
+    const planfile::Tensor &tensor = *plan.tensors()->Get(variable->tensor());
+    std::vector<std::byte> bytes(denseBytes(tensor));
+    member.executor.read(variable->tensor(), bytes);
+    std::vector<double> values(bytes.size() / support::byteSize(dtypeOf(tensor)));
+    support::toDoubles(dtypeOf(tensor), bytes, values);
+    count += static_cast<size_t>(std::ranges::count_if(values, [](double x) { return x != 0; }));
+  }
+  return count;
+}
+
+} // namespace
+
+TEST_P(Variables, BeginAsOnOneRankAlone) {
+  constexpr uint64_t seed = 11;
+  const auto draw = [&](const PlanFile &file, Member &member) {
+    setVariables(file, member.executor, member.rank, nullptr, seed);
+  };
+  const Values alone = valuesOf(keepings().front(), draw);
+  EXPECT_EQ(valuesOf(GetParam(), draw), alone);
+  // The numbers are those of the generator, and copies are rounded.
+  const std::vector<double> &large = alone.at("large"), &copy = alone.at("large.bf16");
+  EXPECT_NE(large[5], large[66000]);
+  for (const size_t i : {0, 517, 67209})
+    EXPECT_EQ(copy[i], support::rounded(support::DType::BF16, large[i]));
+  EXPECT_EQ(std::set<double>(alone.at("order").begin(), alone.at("order").end()),
+            (std::set<double>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_P(Variables, LeaveTheGapsOfUnitsZero) {
+  const PlanFile file = sharedVariables(GetParam()).load();
+  if (!GetParam().units)
+    return;
+  onEachRank(file, [&](Member &member) {
+    const planfile::Plan &plan = file.plan();
+    std::set<uint32_t> units;
+    for (const planfile::Variable *variable : *plan.variables())
+      if (variable->member())
+        units.insert(variable->tensor());
+    for (const uint32_t tensor : units) {
+      const std::vector<std::byte> ones(denseBytes(*plan.tensors()->Get(tensor)), std::byte{1});
+      member.executor.write(tensor, ones);
+    }
+    setVariables(file, member.executor, member.rank, nullptr, 3);
+    size_t zeros = 0, elements = 0; // of moments, large.m is zero
+    for (const planfile::Variable *variable : *plan.variables())
+      if (variable->member()) {
+        const VariablePart part(plan, *variable, member.rank);
+        elements += static_cast<size_t>(part.count);
+        if (variable->name()->string_view() == "large.m")
+          zeros += static_cast<size_t>(part.count);
+      }
+    EXPECT_EQ(nonZeros(plan, member), elements - zeros);
+  });
+}
+
+TEST_P(Variables, ComeFromAFileInAnyFloatingType) {
+  for (const support::DType dtype : {support::DType::F32, support::DType::BF16}) {
+    std::vector<support::TensorInfo> infos;
+    std::vector<std::vector<std::byte>> storage;
+    const PlanFile alone = sharedVariables(keepings().front()).load();
+    for (const planfile::Variable *variable : *alone.plan().variables()) {
+      if (!isSaved(*variable))
+        continue;
+      infos.push_back({variable->name()->str(), dtype, shapeOf(alone.plan(), *variable)});
+      std::vector<double> values(static_cast<size_t>(elementsOf(alone.plan(), *variable)));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<double>(i % 4001) / 7 - static_cast<double>(infos.size());
+      storage.emplace_back(values.size() * support::byteSize(dtype));
+      support::fromDoubles(dtype, values, storage.back());
+    }
+    std::vector<support::TensorView> views;
+    for (size_t i = 0; i < infos.size(); ++i)
+      views.push_back({infos[i], storage[i]});
+    support::writeSafetensors(folder / "given", views);
+    const auto read = [&](const PlanFile &file, Member &member) {
+      const GivenTensors given(folder / "given");
+      setVariables(file, member.executor, member.rank, &given, 0);
+    };
+    EXPECT_EQ(valuesOf(GetParam(), read), valuesOf(keepings().front(), read));
+  }
+}
+
+TEST_P(Variables, AreTakenFromDenseValuesOfTheWhole) {
+  const auto write = [&](const PlanFile &file, Member &member) {
+    const planfile::Plan &plan = file.plan();
+    clearGaps(plan, member.executor, member.rank);
+    for (const planfile::Variable *variable : *plan.variables()) {
+      if (isCopy(*variable))
+        continue;
+      std::vector<float> values(static_cast<size_t>(elementsOf(plan, *variable)));
+      std::iota(values.begin(), values.end(), 0.5f);
+      writeVariable(plan, member.executor, *variable, member.rank,
+                    std::as_bytes(std::span(values)));
+    }
+  };
+  EXPECT_EQ(valuesOf(GetParam(), write), valuesOf(keepings().front(), write));
+}
+
+TEST_P(Variables, AreComparedAmongRanksThatHoldTheSame) {
+  const PlanFile file = sharedVariables(GetParam()).load();
+  const planfile::Plan &plan = file.plan();
+  if (GetParam().ranks() == 1)
+    return;
+  onEachRank(file, [&](Member &member) {
+    setVariables(file, member.executor, member.rank, nullptr, 5);
+    member.ranks->agree(hashesOfVariables(file, member.executor, member.rank));
+  });
+  // The last element of `large`, changed on one rank that holds it.
+  const planfile::Variable *large = nullptr;
+  for (const planfile::Variable *variable : *plan.variables())
+    if (variable->name()->string_view() == "large")
+      large = variable;
+  std::vector<uint32_t> holders;
+  const int64_t last = elementsOf(plan, *large) - 1;
+  for (uint32_t rank = 0; rank < GetParam().ranks(); ++rank)
+    if (VariablePart(plan, *large, rank).end() > last && VariablePart(plan, *large, rank).count > 0)
+      holders.push_back(rank);
+  std::vector<std::string> said(GetParam().ranks());
+  asRanks(GetParam().ranks(), [&](Channel &channel) {
+    Member member(file, &channel);
+    setVariables(file, member.executor, member.rank, nullptr, 5);
+    if (member.rank == holders.back()) {
+      const VariablePart part(plan, *large, member.rank);
+      const float value = 7;
+      member.executor.writeRange(large->tensor(),
+                                 static_cast<uint64_t>(part.place + last - part.first) * 4,
+                                 std::as_bytes(std::span(&value, 1)));
+    }
+    try {
+      channel.agree(hashesOfVariables(file, member.executor, member.rank));
+    } catch (const support::Error &error) {
+      said[member.rank] = error.what();
+    }
+  });
+  for (const std::string &text : said) {
+    if (holders.size() == 1) { // nobody else knows
+      EXPECT_EQ(text, "");
+      continue;
+    }
+    EXPECT_NE(text.find(GetParam().cut >= 0 ? "pieces of parameters and states over "
+                                            : " has parameters and states with hash "),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("rank " + std::to_string(holders.front())), std::string::npos) << text;
+    EXPECT_NE(text.find("rank " + std::to_string(holders.back())), std::string::npos) << text;
+  }
+}
+
+TEST_P(Variables, CountAndAreFiniteAsOnOneRankAlone) {
+  const PlanFile file = sharedVariables(GetParam()).load();
+  EXPECT_EQ(countParameters(file.plan()), 4u + 130 * 517 + 6 + 3);
+  onEachRank(file, [&](Member &member) {
+    setVariables(file, member.executor, member.rank, nullptr, 5);
+    for (const planfile::Variable *variable : *file.plan().variables())
+      EXPECT_TRUE(isFinite(file, member.executor, *variable, member.rank));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Keeping, Variables, testing::ValuesIn(keepings()), nameOfKeeping);
+
+TEST(TensorRanges, AreOfDenseTensorsAndInsideThem) {
+  PlanBuilder builder = smallTraining();
+  const uint32_t strided = builder.view("strided", {2}, {2}, planfile::SegmentKind::persistent, 0);
+  const PlanFile file = builder.load();
+  CpuExecutor executor(file, {.threads = 1});
+  const uint32_t w = file.plan().variables()->Get(0)->tensor();
+  const std::array<float, 2> values = {8, 9};
+  executor.writeRange(w, 4, std::as_bytes(std::span(values)));
+  std::array<float, 3> found{};
+  executor.readRange(w, 4, std::as_writable_bytes(std::span(found)));
+  EXPECT_EQ(found[0], 8);
+  EXPECT_EQ(found[1], 9);
+  const auto errorOf = [&](uint32_t tensor, uint64_t begin) -> std::string {
+    try {
+      executor.writeRange(tensor, begin, std::as_bytes(std::span(values)));
+    } catch (const support::Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(errorOf(w, 8), "");
+  EXPECT_EQ(errorOf(w, 12), "w: no bytes [12, 20) in a tensor of 16");
+  EXPECT_EQ(errorOf(w, ~uint64_t{0}), "w: no bytes [18446744073709551615, 7) in a tensor of 16");
+  EXPECT_EQ(errorOf(strided, 0), "strided: no bytes [0, 8) in a strided tensor of 8");
+}
