@@ -305,13 +305,43 @@ public:
 
 CheckpointFolder::CheckpointFolder(const fs::path &path, int64_t step, Ranks *ranks)
     : folder(path), ranks(ranks) {
-  if (leads())
-    open(step);
+  try {
+    together(ranks, [&] {
+      if (leads())
+        open(step);
+    });
+    if (ranks)
+      checkThatAllSeeIt();
+  } catch (...) {
+    unlock();
+    throw;
+  }
 }
 
-CheckpointFolder::~CheckpointFolder() {
+CheckpointFolder::~CheckpointFolder() { unlock(); }
+
+void CheckpointFolder::unlock() const {
   if (descriptor >= 0)
     ::close(descriptor);
+}
+
+void CheckpointFolder::checkThatAllSeeIt() {
+  std::optional<TemporaryDirectory> probe;
+  std::string name;
+  together(ranks, [&] {
+    if (!leads())
+      return;
+    probe.emplace(folder / fmt::format("{}nothing-{}", kTemporary, ::getpid()));
+    name = fs::absolute(probe->path).string();
+  });
+  const std::vector<std::byte> seen = ranks->broadcast(std::as_bytes(std::span(name)));
+  together(ranks, [&] {
+    const std::string_view path(reinterpret_cast<const char *>(seen.data()), seen.size());
+    if (!fs::exists(path))
+      fail("cannot save into {}: {}, which rank 0 has created, is not there; ranks that hold parts "
+           "of variables need a folder that all of them see",
+           shownPath(folder), shownPath(path));
+  });
 }
 
 void CheckpointFolder::open(int64_t step) {
@@ -336,11 +366,7 @@ void CheckpointFolder::open(int64_t step) {
       if (entry.path().filename().string().starts_with(kTemporary))
         fs::remove_all(entry.path(), code);
   } catch (const fs::filesystem_error &error) {
-    ::close(descriptor);
     fail("cannot read the folder {}: {}", shownPath(folder), error.code().message());
-  } catch (...) {
-    ::close(descriptor);
-    throw;
   }
 }
 

@@ -37,8 +37,9 @@ class CheckpointFolder {
 public:
   /// Creates the folder if need be, and removes what an interrupted save left in it. Throws Error
   /// when another process holds the folder, or when it has checkpoints of steps after `step`, where
-  /// the run begins: two runs would mix. With `ranks` (writersOf) each of them has such an object,
-  /// and that of rank 0 does all this; without, only rank 0 has one.
+  /// the run begins: two runs would mix. With `ranks` (writersOf) all of them make such an object
+  /// together, and that of rank 0 does all this; Error too when another rank does not see what rank
+  /// 0 creates there. Without, only rank 0 makes one.
   CheckpointFolder(const std::filesystem::path &path, int64_t step, Ranks *ranks = nullptr);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
@@ -56,6 +57,8 @@ public:
 private:
   bool leads() const { return !ranks || ranks->leads(); }
   void open(int64_t step);
+  void unlock() const;
+  void checkThatAllSeeIt();
   /// Fills a directory and gives it its name. Rank 0.
   void finish(const std::filesystem::path &temporary, const std::filesystem::path &target,
               const PlanFile &file, const TrainingState &state,

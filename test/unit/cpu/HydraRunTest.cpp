@@ -159,6 +159,26 @@ TEST_F(HydraRun, AFullDiskUnderOneRankCostsTheCheckpointOfAll) {
   EXPECT_EQ(shell("cat " + (folder / "one.txt").string() + " | tail -1").output, "1\n");
 }
 
+TEST_F(HydraRun, RanksThatSaveTogetherNeedAFolderThatAllSee) {
+  if (shell("unshare -rm true 2> /dev/null").status != 0)
+    GTEST_SKIP() << "there is no way to hide a folder here";
+  runtime::writePlan(folder / "fsdp.fb", sharedVariables(keepings()[4]).plan);
+  std::filesystem::create_directory(folder / "run");
+  const std::string world =
+      fmt::format("WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={} ", freePort());
+  const std::string command = " exec " HYDRA_RUN " fsdp.fb --steps 2 --save run";
+  const Outcome outcome = shell("cd " + folder.string() + " && (" + world +
+                                "RANK=1 unshare -rm bash -c 'mount -t tmpfs none run;" + command +
+                                "' > one.txt 2>&1) & cd " + folder.string() + " && " + world +
+                                "RANK=0 bash -c '" + command + "' 2>&1 > /dev/null; echo $?; wait");
+  EXPECT_TRUE(outcome.output.ends_with("1\n")) << outcome.output;
+  for (const char *part : {"hydra-run: rank 1 (host ", "): cannot save into run: ",
+                           ", which rank 0 has created, is not there; ranks that hold parts of "
+                           "variables need a folder that all of them see\n"})
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << outcome.output;
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 2) << outcome.output;
+}
+
 TEST_F(HydraRun, TrainsOnGivenValuesTheSameEveryTime) {
   const std::string command = "train.fb --inputs in.safetensors --steps 3 --outputs ";
   const Outcome first = run(command + "a.safetensors --threads 1");
