@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -157,6 +158,55 @@ TEST_F(HydraRun, AFullDiskUnderOneRankCostsTheCheckpointOfAll) {
   EXPECT_NE(text.find("File too large"), text.npos) << text;
   EXPECT_TRUE(std::filesystem::is_empty(folder / "run"));
   EXPECT_EQ(shell("cat " + (folder / "one.txt").string() + " | tail -1").output, "1\n");
+}
+
+TEST_F(HydraRun, RanksThatSaveTogetherCanBeKilledAtAnyMoment) {
+  const Keeping alone = keepings().front(), how = keepings()[4];
+  runtime::writePlan(folder / "alone.fb", sharedVariables(alone).plan);
+  runtime::writePlan(folder / "fsdp.fb", sharedVariables(how).plan);
+  const auto newest = [&] {
+    int64_t step = 0;
+    if (std::filesystem::exists(folder / "run"))
+      for (const auto &entry : std::filesystem::directory_iterator(folder / "run"))
+        if (const std::string name = entry.path().filename(); name.starts_with("step-"))
+          step = std::max<int64_t>(step, std::stoll(name.substr(5)));
+    return step;
+  };
+  const std::string command = "fsdp.fb --ranks=2 --save run --save-every 1 --resume auto --steps ";
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const int64_t before = newest();
+    // The launcher's number, then what its ranks say.
+    FILE *pipe = ::popen(("cd " + folder.string() + " && bash -c 'echo $$; exec " HYDRA_RUN " " +
+                          command + "1000000000 2>&1 > /dev/null'")
+                             .c_str(),
+                         "r");
+    int launcher = 0;
+    ASSERT_EQ(std::fscanf(pipe, "%d\n", &launcher), 1);
+    for (int wait = 0; newest() <= before && wait < 30'000; ++wait)
+      ::usleep(1000);
+    ::usleep(static_cast<unsigned>(attempt) * 3000);
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", launcher));
+    std::array<int, 2> pids{};
+    children >> pids[0] >> pids[1];
+    ASSERT_GT(pids[1], 0) << "step " << newest() << ", before " << before;
+    ::kill(pids[static_cast<size_t>(attempt % 2)], SIGKILL);
+    std::string said;
+    std::array<char, 4096> part;
+    while (std::fgets(part.data(), part.size(), pipe))
+      if (!std::string_view(part.data()).ends_with(" of seed 0\n"))
+        said += part.data();
+    EXPECT_NE(::pclose(pipe), 0);
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    EXPECT_NE(said.find(fmt::format("pid {}) died", pids[static_cast<size_t>(attempt % 2)])),
+              std::string::npos)
+        << said;
+  }
+  const int64_t last = newest() + 1;
+  EXPECT_EQ(run(command + std::to_string(last)).status, 0);
+  EXPECT_EQ(run(fmt::format("alone.fb --save alone --steps {}", last)).status, 0);
+  const Outcome same = shell(
+      fmt::format("cd {} && diff -r alone/step-{:08} run/step-{:08}", folder.string(), last, last));
+  EXPECT_EQ(same.status, 0) << same.output;
 }
 
 TEST_F(HydraRun, RanksThatSaveTogetherNeedAFolderThatAllSee) {
