@@ -381,10 +381,11 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
   });
   std::vector<TensorFile> files;
   for (const char *name : kTensorFiles) {
-    files.push_back({directory / name, {}, metadataOf(file, &state)});
-    for (const Variable *variable : *file.plan().variables())
-      if (isInCheckpoint(*variable) && fileOf(*variable) == name)
-        files.back().variables.push_back(variable);
+    const auto isIn = [&](const Variable &variable) {
+      return isInCheckpoint(variable) && fileOf(variable) == name;
+    };
+    files.push_back(
+        {directory / name, variablesByName(file.plan(), isIn), metadataOf(file, &state)});
   }
   const std::map<std::string, std::string> hashes =
       writeTensorFiles(target, files, file, executor, ranks);
@@ -606,9 +607,10 @@ void Checkpoint::restore(Executor &executor, Ranks *ranks) const {
 
 void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor,
                                    Ranks *ranks) {
-  TensorFile weights{path, {}, metadataOf(file, nullptr)};
-  for (const Variable *variable : *file.plan().variables())
-    if (variable->role() == VariableRole::parameter)
-      weights.variables.push_back(variable);
+  const auto isParameter = [](const Variable &variable) {
+    return variable.role() == VariableRole::parameter;
+  };
+  const TensorFile weights{path, variablesByName(file.plan(), isParameter),
+                           metadataOf(file, nullptr)};
   writeTensorFiles(path, {weights}, file, executor, ranks);
 }

@@ -476,9 +476,8 @@ SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session 
   std::vector<support::TensorInfo> infos;
   if (session.trains()) {
     infos.push_back({"losses", support::DType::F32, {lossCount}});
-    for (const Variable *variable : *plan.variables())
-      if (isSaved(*variable))
-        entries.push_back({variable->name()->str(), nullptr, variable});
+    for (const Variable *variable : variablesByName(plan, isSaved))
+      entries.push_back({variable->name()->str(), nullptr, variable});
   } else {
     for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())
       entries.push_back({output->name()->str(), output, nullptr});

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -151,6 +152,16 @@ bool isSaved(const Variable &variable) {
 
 bool isInCheckpoint(const Variable &variable) {
   return isSaved(variable) && variable.role() != VariableRole::gradient;
+}
+
+std::vector<const Variable *>
+variablesByName(const Plan &plan, const std::function<bool(const Variable &)> &isWanted) {
+  std::vector<const Variable *> variables;
+  std::ranges::copy_if(*plan.variables(), std::back_inserter(variables),
+                       [&](const Variable *variable) { return isWanted(*variable); });
+  std::ranges::sort(variables, {},
+                    [](const Variable *variable) { return variable->name()->string_view(); });
+  return variables;
 }
 
 support::DType dtypeOf(const Plan &plan, const Variable &variable) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -18,6 +19,12 @@ bool isCopy(const planfile::Variable &variable);
 bool isSaved(const planfile::Variable &variable);
 /// Those of them that a checkpoint holds: gradients are zero between two steps.
 bool isInCheckpoint(const planfile::Variable &variable);
+
+/// Those that a file is to have, in the order of their names: that of the plan depends on which of
+/// them lie in a unit.
+std::vector<const planfile::Variable *>
+variablesByName(const planfile::Plan &plan,
+                const std::function<bool(const planfile::Variable &)> &isWanted);
 
 /// Elements of a variable that are on the host at a time.
 inline constexpr int64_t kPiece = int64_t{1} << 23;

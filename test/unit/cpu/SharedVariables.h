@@ -90,6 +90,14 @@ inline PlanBuilder sharedVariables(const Keeping &how) {
   const auto init = [&](int32_t variable) -> InitializerT & {
     return *builder.plan.variables[static_cast<size_t>(variable)]->initializer;
   };
+  int32_t tiny = -1;
+  const auto addTiny = [&] {
+    tiny = add("tiny", {3}, parameters, 1, how.cut, VariableRole::parameter);
+    init(tiny).kind = InitKind::uniform;
+    init(tiny).limit = 2;
+  };
+  if (how.units) // in another order
+    addTiny();
   const int32_t large = add("large", {130, 517}, parameters, 64, how.cut, VariableRole::parameter);
   init(large).kind = InitKind::trunc_normal;
   init(large).std = 0.02;
@@ -97,9 +105,8 @@ inline PlanBuilder sharedVariables(const Keeping &how) {
   const int32_t order = add("order", {6}, parameters, 67328, how.cut, VariableRole::parameter);
   init(order).kind = InitKind::shuffle;
   init(order).table = {1, 2, 3, 4, 5, 6};
-  const int32_t tiny = add("tiny", {3}, parameters, 1, how.cut, VariableRole::parameter);
-  init(tiny).kind = InitKind::uniform;
-  init(tiny).limit = 2;
+  if (!how.units)
+    addTiny();
   add("large.m", {130, 517}, moments, 0, how.cut, VariableRole::moment, large);
   add("tiny.m", {3}, moments, 67232, how.cut, VariableRole::moment, tiny);
   init(static_cast<int32_t>(builder.plan.variables.size()) - 1).value = 0.5;
