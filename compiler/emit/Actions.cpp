@@ -57,6 +57,7 @@ planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::Compac
 template <typename Table, typename Op> planfile::ActionUnion collective(Op op) {
   Table table;
   table.axis = op.getAxis();
+  table.wire_bytes = op.getWireBytes();
   return action(table);
 }
 planfile::ActionUnion actionOf(plan::AllGatherOp op) {

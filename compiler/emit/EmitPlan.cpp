@@ -4,6 +4,7 @@
 #include "compiler/Backends.h"
 #include "compiler/emit/Actions.h"
 #include "compiler/emit/FileTables.h"
+#include "runtime/support/StreamTimeline.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -101,6 +102,7 @@ private:
       file->target->sm_arch = options.target.code;
     file->target->block_shared_bytes = options.target.blockSharedBytes;
     file->target->peak_flops = options.target.peakFlops;
+    file->target->overlap = options.target.links.overlap;
     file->target->cpu_features = options.code.cpuFeatures;
   }
 
@@ -308,7 +310,10 @@ private:
         entry->outputs.push_back(std::move(o));
       }
     }
-    entry->blocks = blocks(program.getBody().front(), totals);
+    std::vector<support::TimedBlock> timeline;
+    entry->blocks = blocks(program.getBody().front(), totals, &timeline);
+    if (llvm::any_of(timeline, [](const support::TimedBlock &block) { return block.exchange; }))
+      totals.microseconds = support::predictTimeline(timeline, options.target.links.overlap).total;
     entry->cost = totals.cost();
     entry->transient_bytes = program.getTransientBytes().value_or(0);
     entry->live_bytes = program.getLiveBytes().value_or(0);
@@ -316,7 +321,9 @@ private:
     file->programs.push_back(std::move(entry));
   }
 
-  std::vector<std::unique_ptr<planfile::BlockT>> blocks(Block &list, Totals &totals) {
+  /// The blocks of a list; `timeline`: to which they are added with their times.
+  std::vector<std::unique_ptr<planfile::BlockT>>
+  blocks(Block &list, Totals &totals, std::vector<support::TimedBlock> *timeline = nullptr) {
     std::vector<std::unique_ptr<planfile::BlockT>> result;
     for (Operation &op : list) {
       auto block = dyn_cast<plan::BlockInterface>(op);
@@ -326,8 +333,9 @@ private:
       entry->stream = block.getStreamNumber();
       entry->waits.assign(block.getAwaited().begin(), block.getAwaited().end());
       entry->signals = block.getSignalled();
+      Totals own;
       if (auto step = dyn_cast<plan::StepInterface>(op)) {
-        entry->node.Set(std::move(*stepOf(step, totals)));
+        entry->node.Set(std::move(*stepOf(step, own)));
       } else if (auto loop = dyn_cast<plan::LoopOp>(op)) {
         planfile::LoopT node;
         node.count = loop.getCount();
@@ -337,7 +345,7 @@ private:
                    [](const auto &a, const auto &b) { return a.tensor() < b.tensor(); });
         Totals once;
         node.blocks = blocks(loop.getBody().front(), once);
-        totals.add(once.cost(), loop.getCount());
+        own.add(once.cost(), loop.getCount());
         entry->node.Set(std::move(node));
       } else if (auto choice = dyn_cast<plan::SwitchOp>(op)) {
         planfile::SwitchT node;
@@ -353,8 +361,14 @@ private:
           if (one.microseconds > most.microseconds)
             most = one;
         }
-        totals.add(most.cost(), 1);
+        own = most;
         entry->node.Set(std::move(node));
+      }
+      totals.add(own.cost(), 1);
+      if (timeline) {
+        auto step = dyn_cast<plan::StepInterface>(op);
+        timeline->push_back({entry->stream, entry->waits, entry->signals, own.microseconds,
+                             step && step.meetsRanks()});
       }
       result.push_back(std::move(entry));
     }

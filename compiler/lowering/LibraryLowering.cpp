@@ -18,6 +18,25 @@ void addStep(Lowering &lowering, Operation *op, Args &&...args) {
   lowering.finish(op, Step::create(lowering.builder(), op->getLoc(), std::forward<Args>(args)...));
 }
 
+int64_t denseBytes(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+/// Elements moved from one place to another, which may be a part of what the operation makes.
+void addCopy(Lowering &lowering, Operation *op, Value from, Value to) {
+  auto step = plan::CopyOp::create(lowering.builder(), op->getLoc(), from, to);
+  lowering.finish(op, step);
+  step.setWork(0, 2 * denseBytes(to));
+}
+
+/// One number in all of such a place.
+void addFill(Lowering &lowering, Operation *op, Value to, double value) {
+  auto step = plan::FillOp::create(lowering.builder(), op->getLoc(), to, llvm::APFloat(value));
+  lowering.finish(op, step);
+  step.setWork(0, denseBytes(to));
+}
+
 /// A vector as a matrix of one row, which is what a matmul takes; anything else as it is.
 Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -71,7 +90,7 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
     Value target = lowering.target(matmul.getC());
     if (matmul.getAddend())
       if (Value addend = lowering.source(matmul.getAddend()); addend != target)
-        addStep<plan::CopyOp>(lowering, op, addend, target);
+        addCopy(lowering, op, addend, target);
     addStep<plan::MatmulOp>(lowering, op, a, b, Value(), target, Value(), matmul.getTransposeA(),
                             matmul.getTransposeB(), matmul.getAddend() != nullptr, /*gelu=*/false,
                             matmul.getReducedReduction(), matmul.getComputeAttr());
@@ -142,19 +161,16 @@ struct CollectiveLowering
     const auto *axis = llvm::find_if(
         mesh->getAxes(), [&](StringAttr name) { return name.getValue() == collective.getOver(); });
     Value x = lowering.source(collective.getX()), y = lowering.target(collective.getY());
-    addStep<Step>(lowering, op, x, y, axis - mesh->getAxes().begin());
+    addStep<Step>(lowering, op, x, y, axis - mesh->getAxes().begin(),
+                  cast<CollectiveOpInterface>(op).wireBytes());
     return success();
   }
 };
 
-void fill(Operation *op, Lowering &lowering, Value target, double value) {
-  addStep<plan::FillOp>(lowering, op, target, llvm::APFloat(value));
-}
-
 struct ConstantLowering
     : plan::PlanLoweringOpInterface::ExternalModel<ConstantLowering, ConstantOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
-    fill(op, lowering, lowering.target(op->getResult(0)), cast<ConstantOp>(op).getValue());
+    addFill(lowering, op, lowering.target(op->getResult(0)), cast<ConstantOp>(op).getValue());
     return success();
   }
 };
@@ -179,8 +195,8 @@ struct ConcatLowering : plan::PlanLoweringOpInterface::ExternalModel<ConcatLower
     for (auto [i, value] : llvm::enumerate(concat.getParts())) {
       int64_t size = build::shapeOf(value)[concat.getAxis()];
       if (!lowering.isInPlace(op, i))
-        addStep<plan::CopyOp>(lowering, op, lowering.source(value),
-                              part(lowering, op, whole, concat.getAxis(), start, size));
+        addCopy(lowering, op, lowering.source(value),
+                part(lowering, op, whole, concat.getAxis(), start, size));
       start += size;
     }
     return success();
@@ -193,12 +209,12 @@ struct PadLowering : plan::PlanLoweringOpInterface::ExternalModel<PadLowering, P
     Value whole = lowering.target(pad.getY());
     int64_t axis = pad.getAxis(), size = build::shapeOf(pad.getX())[axis];
     if (pad.getBefore())
-      fill(op, lowering, part(lowering, op, whole, axis, 0, pad.getBefore()), 0.0);
-    addStep<plan::CopyOp>(lowering, op, lowering.source(pad.getX()),
-                          part(lowering, op, whole, axis, pad.getBefore(), size));
+      addFill(lowering, op, part(lowering, op, whole, axis, 0, pad.getBefore()), 0.0);
+    addCopy(lowering, op, lowering.source(pad.getX()),
+            part(lowering, op, whole, axis, pad.getBefore(), size));
     if (pad.getAfter())
-      fill(op, lowering, part(lowering, op, whole, axis, pad.getBefore() + size, pad.getAfter()),
-           0.0);
+      addFill(lowering, op, part(lowering, op, whole, axis, pad.getBefore() + size, pad.getAfter()),
+              0.0);
     return success();
   }
 };

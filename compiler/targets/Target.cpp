@@ -86,15 +86,40 @@ public:
     return rates;
   }
 
-  std::map<std::string, double> links(const char *field) {
-    static constexpr const char *parts[] = {"node_ranks", "node_bandwidth", "node_seconds",
-                                            "network_bandwidth", "network_seconds"};
-    std::map<std::string, double> links = numbers(field);
-    const bool complete = std::all_of(std::begin(parts), std::end(parts),
-                                      [&](const char *part) { return links.contains(part); });
-    if (!links.empty() && (!complete || links.size() != std::size(parts)))
+  Links links(const char *field) {
+    const std::pair<llvm::StringRef, double Links::*> rates[] = {
+        {kNodeBandwidth, &Links::nodeBandwidth},
+        {kNodeSeconds, &Links::nodeSeconds},
+        {kNetworkBandwidth, &Links::networkBandwidth},
+        {kNetworkSeconds, &Links::networkSeconds},
+        {kOverlap, &Links::overlap}};
+    std::map<std::string, double> given = numbers(field, 0);
+    Links links;
+    if (given.empty())
+      return links;
+    size_t known = given.contains(kNodeRanks.str()) ? 1 : 0;
+    links.nodeRanks = known ? static_cast<int64_t>(given.at(kNodeRanks.str())) : 0;
+    std::vector<std::string> names = {kNodeRanks.str()};
+    for (const auto &[name, rate] : rates) {
+      names.push_back(name.str());
+      if (const auto found = given.find(name.str()); found != given.end()) {
+        links.*rate = found->second;
+        ++known;
+      }
+    }
+    for (const auto &[name, rate] : rates)
+      if (rate == &Links::overlap ? links.*rate > 1 : links.*rate <= 0)
+        support::fail("{}: field '{}.{}' is {}; expected {}", origin, field, name.str(),
+                      links.*rate,
+                      rate == &Links::overlap ? "a number from 0 to 1" : "a number above 0");
+    constexpr double most = 65536; // as of a mesh
+    if (known != names.size() || given.size() != names.size())
       support::fail("{}: field '{}' is {}; expected {}, or nothing", origin, field,
-                    content.at(field).dump(), fmt::join(parts, ", "));
+                    content.at(field).dump(), fmt::join(names, ", "));
+    if (const double ranks = given.at(kNodeRanks.str());
+        ranks < 1 || ranks > most || ranks != double(links.nodeRanks))
+      support::fail("{}: field '{}.{}' is {}; expected an integer from 1 to {}", origin, field,
+                    kNodeRanks.str(), ranks, most);
     return links;
   }
 
@@ -241,11 +266,16 @@ std::string Target::attribute() const {
     known.push_back(quoted(feature));
   for (const auto &[rate, value] : loopRates)
     rates.push_back(fmt::format("{} = {}", rate, number(value)));
+  const std::string between = fmt::format(
+      "{{{} = {}, {} = {}, {} = {}, {} = {}, {} = {}}}", kNodeRanks.str(),
+      number(double(links.nodeRanks)), kNodeBandwidth.str(), number(links.nodeBandwidth),
+      kNodeSeconds.str(), number(links.nodeSeconds), kNetworkBandwidth.str(),
+      number(links.networkBandwidth), kNetworkSeconds.str(), number(links.networkSeconds));
   const std::pair<llvm::StringRef, std::string> roofline[] = {
       {kMemoryBandwidth, number(memoryBandwidth)}, {kCacheBytes, number(double(cacheBytes))},
       {kCacheBandwidth, number(cacheBandwidth)},   {kMatmulFlops, byFormat(matmulFlops)},
       {kAttentionFlops, byFormat(attentionFlops)}, {kVectorFlops, number(vectorFlops)},
-      {kLaunchSeconds, number(launchSeconds)}};
+      {kLaunchSeconds, number(launchSeconds)},     {kLinks, links.nodeRanks > 0 ? between : "{}"}};
   for (const auto &[name, value] : roofline)
     rates.push_back(fmt::format("{} = {}", name.str(), value));
   std::string text =
@@ -259,9 +289,7 @@ std::string Target::attribute() const {
 }
 
 uint64_t Target::latencyBytes() const {
-  if (links.empty())
-    return 0;
-  return static_cast<uint64_t>(links.at("node_bandwidth") * links.at("node_seconds"));
+  return static_cast<uint64_t>(links.nodeBandwidth * links.nodeSeconds);
 }
 
 } // namespace hydra

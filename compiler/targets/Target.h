@@ -25,10 +25,6 @@ struct Target : Roofline {
   int64_t classMultiple = 1;             // of which its library wants as many classes
   uint64_t memoryBytes = 0;
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
-  /// Between ranks, each a device: how many share a node (`node_ranks`), the bytes/s that each sends
-  /// and receives (`node_bandwidth`, `network_bandwidth`) and the time of the smallest exchange
-  /// (`node_seconds`, `network_seconds`). Empty: unknown.
-  std::map<std::string, double> links;
   std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues
   double peakFlops = 0; // FLOP/s of dense bf16 matmuls as the vendor has it, for MFU; 0: unknown
 

@@ -10,6 +10,34 @@ namespace hydra {
 /// Whose rate the arithmetic of a step has.
 enum class Arithmetic { Matmul, Attention, Other };
 
+/// Ranks that meet in a collective: `ranks` of `world`, each `stride` behind the one before. All
+/// groups along an axis of a mesh are alike.
+struct RankGroup {
+  int64_t ranks = 1, stride = 1, world = 1;
+};
+
+/// What connects ranks, each of them a device. Nodes hold equally many ranks, one behind the other.
+/// Rates are the bytes/s that each rank sends and receives at a time, seconds those of the smallest
+/// exchange.
+struct Links {
+  int64_t nodeRanks = 0; ///< that share a node; 0: nothing is known of links
+  double nodeBandwidth = 0, nodeSeconds = 0;
+  double networkBandwidth = 0, networkSeconds = 0;
+  double overlap = 1; ///< of its rate, what computing keeps beside an exchange
+
+  /// Whether every such group lies in one node.
+  bool inNode(const RankGroup &group) const {
+    return group.world <= nodeRanks || nodeRanks % (group.ranks * group.stride) == 0;
+  }
+  /// Of a collective in which each rank of a group sends so many bytes to others. A group in one
+  /// node has the links of the node; one that crosses nodes has, for all that it sends, the
+  /// network.
+  double seconds(const RankGroup &group, uint64_t wireBytes) const {
+    return inNode(group) ? nodeSeconds + double(wireBytes) / nodeBandwidth
+                         : networkSeconds + double(wireBytes) / networkBandwidth;
+  }
+};
+
 /// Rates of a whole device, such as well-written code reaches; in FLOP/s, bytes/s and seconds.
 struct Roofline {
   double memoryBandwidth = 0; ///< read plus written
@@ -19,9 +47,14 @@ struct Roofline {
   std::map<std::string, double> attentionFlops;
   double vectorFlops = 0;   ///< of everything else
   double launchSeconds = 0; ///< of any step
+  Links links;
 
   /// The larger of computing and moving bytes, and a launch. `format`: that of the operands.
   double seconds(Arithmetic kind, const std::string &format, uint64_t flops, uint64_t bytes) const;
+
+  /// Of a collective: the larger of its time on the links and that of `bytes` in memory. Where
+  /// nothing is known of links, or a rank is alone, as of a copy.
+  double collectiveSeconds(const RankGroup &group, uint64_t wireBytes, uint64_t bytes) const;
 };
 
 } // namespace hydra

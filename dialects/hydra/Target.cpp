@@ -28,6 +28,25 @@ double Roofline::seconds(Arithmetic kind, const std::string &format, uint64_t fl
   return std::max(double(flops) / rate, double(bytes) / bandwidth) + launchSeconds;
 }
 
+double Roofline::collectiveSeconds(const RankGroup &group, uint64_t wireBytes,
+                                   uint64_t bytes) const {
+  const double inMemory = seconds(Arithmetic::Other, "f32", 0, bytes);
+  if (group.ranks <= 1 || links.nodeRanks == 0)
+    return inMemory;
+  return std::max(inMemory, links.seconds(group, wireBytes));
+}
+
+static Links linksOf(DictionaryAttr links) {
+  auto number = [&](StringRef name) {
+    auto value = links ? links.getAs<FloatAttr>(name) : FloatAttr();
+    return value ? value.getValueAsDouble() : 0.0;
+  };
+  Links found{static_cast<int64_t>(number(kNodeRanks)), number(kNodeBandwidth),
+              number(kNodeSeconds), number(kNetworkBandwidth), number(kNetworkSeconds)};
+  return found.nodeRanks > 0 && found.nodeBandwidth > 0 && found.networkBandwidth > 0 ? found
+                                                                                      : Links();
+}
+
 std::optional<Roofline> rooflineOf(TargetAttr target) {
   Roofline rates;
   auto byFormat = [&](StringRef name, std::map<std::string, double> &flops) {
@@ -45,6 +64,7 @@ std::optional<Roofline> rooflineOf(TargetAttr target) {
   rates.cacheBandwidth = target.rate(kCacheBandwidth);
   rates.vectorFlops = target.rate(kVectorFlops);
   rates.launchSeconds = target.rate(kLaunchSeconds);
+  rates.links = linksOf(target.getRates().getAs<DictionaryAttr>(kLinks));
   if (rates.memoryBandwidth <= 0 || rates.vectorFlops <= 0)
     return std::nullopt;
   return rates;

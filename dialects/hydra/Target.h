@@ -27,6 +27,13 @@ inline constexpr llvm::StringLiteral kMemoryBandwidth = "memory_bandwidth",
                                      kVectorFlops = "vector_flops",
                                      kLaunchSeconds = "launch_seconds";
 
+// Links between ranks, a dictionary of its own.
+inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks",
+                                     kNodeBandwidth = "node_bandwidth",
+                                     kNodeSeconds = "node_seconds",
+                                     kNetworkBandwidth = "network_bandwidth",
+                                     kNetworkSeconds = "network_seconds", kOverlap = "overlap";
+
 // Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a step
 // inside the kernel; of one block, FLOP/s and bytes/s.
 inline constexpr llvm::StringLiteral kGraphLaunchSeconds = "graph_launch_seconds",

@@ -189,7 +189,27 @@ SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 
+RankGroup StepInterface::group() {
+  RankGroup group;
+  const int64_t axis = getMeshAxis();
+  if (axis < 0)
+    return group;
+  int64_t number = 0;
+  for (auto one : (*this)->getParentOfType<PlanModuleOp>().getBody().getOps<MeshAxisOp>()) {
+    const auto size = static_cast<int64_t>(one.getSize());
+    group.world *= size;
+    if (number == axis)
+      group.ranks = size;
+    else if (number > axis)
+      group.stride *= size;
+    ++number;
+  }
+  return group;
+}
+
 double StepInterface::seconds(const Roofline &rates) {
+  if (meetsRanks())
+    return rates.collectiveSeconds(group(), getSentBytes(), getBytes());
   Arithmetic kind = Arithmetic::Other;
   if (getOpClass() == OpClass::gemm)
     kind = Arithmetic::Matmul;
@@ -202,6 +222,10 @@ double StepInterface::seconds(const Roofline &rates) {
 
 bool AllGatherOp::meetsRanks() { return true; }
 bool AllToAllOp::meetsRanks() { return true; }
+int64_t AllGatherOp::getMeshAxis() { return getAxis(); }
+int64_t AllToAllOp::getMeshAxis() { return getAxis(); }
+uint64_t AllGatherOp::getSentBytes() { return getWireBytes(); }
+uint64_t AllToAllOp::getSentBytes() { return getWireBytes(); }
 
 //===-- Verifiers ---------------------------------------------------------------------------===//
 

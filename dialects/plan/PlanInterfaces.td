@@ -45,6 +45,10 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
           return ::mlir::Float32Type::get($_op->getContext());
         return ::llvm::cast<::mlir::MemRefType>($_op->getOperand(0).getType()).getElementType();
       }]>,
+    InterfaceMethod<"The axis of the mesh along which ranks meet; -1 where they do not.", "int64_t",
+      "getMeshAxis", (ins), "", [{ return -1; }]>,
+    InterfaceMethod<"Bytes that each rank sends to others.", "uint64_t", "getSentBytes", (ins), "",
+      [{ return 0; }]>,
     InterfaceMethod<"", "uint64_t", "getFlops", (ins), "", [{ return $_op.getFlops(); }]>,
     InterfaceMethod<"", "uint64_t", "getBytes", (ins), "", [{ return $_op.getBytes(); }]>,
     InterfaceMethod<"", "::hydra::OpClass", "getOpClass", (ins), "",
@@ -52,8 +56,11 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
     InterfaceMethod<"", "::llvm::StringRef", "getLabel", (ins), "", [{ return $_op.getLabel(); }]>,
   ];
   let extraClassDeclaration = [{
-    /// How long a machine takes for it, at the limit: by its class, format, operations and bytes.
+    /// How long a machine takes for it, at the limit: by its class, format, operations and bytes; of a
+    /// collective by what it sends over the links that its axis of the mesh has.
     double seconds(const ::hydra::Roofline &rates);
+    /// The ranks that it meets; alone where it meets none.
+    ::hydra::RankGroup group();
   }];
   let extraSharedClassDeclaration = [{
     /// Arithmetic operations and bytes of traffic.

@@ -336,8 +336,11 @@ def CompactOp : Plan_StepOp<"compact"> {
 }
 
 class Plan_CollectiveOp<string mnemonic>
-    : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<StepInterface, ["meetsRanks"]>]> {
-  let arguments = !con((ins Plan_Buffer:$x, Plan_Buffer:$y, I64Attr:$axis), work, order);
+    : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<
+          StepInterface, ["meetsRanks", "getMeshAxis", "getSentBytes"]>]> {
+  let description = [{ `wire_bytes`: what each rank sends to others, as `CollectiveOpInterface` says it. }];
+  let arguments = !con((ins Plan_Buffer:$x, Plan_Buffer:$y, I64Attr:$axis,
+                            DefaultValuedAttr<I64Attr, "0">:$wire_bytes), work, order);
   let assemblyFormat = "`(` $x `:` type($x) `)` `->` `(` $y `:` type($y) `)` `along` $axis attr-dict";
   let hasVerifier = 1;
 }

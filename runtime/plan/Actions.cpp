@@ -90,8 +90,10 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.attention(*gradient);
   } else if (const auto *gather = action.as<AllGather>()) {
     fields.list.emplace_back("axis", gather->axis());
+    fields.integer("wire_bytes", static_cast<int64_t>(gather->wire_bytes()));
   } else if (const auto *exchange = action.as<AllToAll>()) {
     fields.list.emplace_back("axis", exchange->axis());
+    fields.integer("wire_bytes", static_cast<int64_t>(exchange->wire_bytes()));
   } else if (const auto *fill = action.as<Fill>()) {
     fields.real("value", fill->value());
   }

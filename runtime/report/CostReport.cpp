@@ -1,12 +1,17 @@
 // Sums over the tree of blocks.
 #include "runtime/report/CostReport.h"
 
+#include "runtime/plan/Actions.h"
+#include "runtime/plan/Mesh.h"
+#include "runtime/report/PlanNames.h"
+#include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 using namespace hydra::report;
@@ -64,17 +69,96 @@ std::string layerName(int layer) { return layer < 0 ? "outside" : fmt::format("l
 std::string phaseName(int phase) { return EnumNamePhase(static_cast<Phase>(phase)); }
 std::string className(int kind) { return EnumNameOpClass(static_cast<OpClass>(kind)); }
 
+std::string share(double part, double whole) {
+  return fmt::format("{:.1f}%", whole > 0 ? 100 * part / whole : 0.0);
+}
+
 void addRows(Table &table, const std::string &title, const std::map<int, Sums> &groups,
              std::string (*name)(int), const Sums &total) {
   table.add({title, "GFLOP", "traffic", "ms", "share"});
   for (const auto &[key, sums] : groups)
-    table.add(
-        {name(key), fmt::format("{:.3f}", sums.flops * 1e-9),
-         bytesText(static_cast<uint64_t>(sums.bytes)),
-         fmt::format("{:.4f}", sums.microseconds * 1e-3),
-         fmt::format("{:.1f}%",
-                     total.microseconds > 0 ? 100 * sums.microseconds / total.microseconds : 0.0)});
+    table.add({name(key), fmt::format("{:.3f}", sums.flops * 1e-9),
+               bytesText(static_cast<uint64_t>(sums.bytes)),
+               fmt::format("{:.4f}", sums.microseconds * 1e-3),
+               share(sums.microseconds, total.microseconds)});
 }
+
+std::string titleOf(const Plan &plan, const Program &program, const Sums &total) {
+  return fmt::format("program {}: {:.3f} GFLOP, {} of traffic, {:.4f} ms at the limit of {}",
+                     program.name()->string_view(), total.flops * 1e-9,
+                     bytesText(static_cast<uint64_t>(total.bytes)), total.microseconds * 1e-3,
+                     plan.target()->name()->string_view());
+}
+
+//===-- Several ranks -----------------------------------------------------------------------===//
+
+std::string predictionText(const std::string &what, const PredictedTime &time) {
+  return fmt::format(
+      "{}: {:.4f} ms predicted; exchanges take {:.4f} ms, of which {:.4f} ms ({} of it "
+      "all) are exposed",
+      what, time.total * 1e-3, time.wire * 1e-3, time.exposed * 1e-3,
+      share(time.exposed, time.total));
+}
+
+std::string stepName(const Plan &plan) {
+  return fmt::format("{} on {} ranks, mesh {}",
+                     plan.header()->mode()->string_view() == "train" ? "one step" : "one call",
+                     hydra::runtime::ranksOf(plan), hydra::runtime::meshText(plan));
+}
+
+/// What each rank sends; of all times the share of the program's.
+Table exchangeTable(const Plan &plan, const PredictedTime &time) {
+  Table table(1);
+  table.add({"exchange", "calls", "on the wire", "us", "share", "alone us", "exposed us", "share",
+             "bus GB/s"});
+  for (const ExchangeSum &sum : time.exchanges)
+    table.add({exchangeName(plan, sum), fmt::format("{:.6g}", sum.calls),
+               bytesText(static_cast<uint64_t>(sum.wireBytes)),
+               fmt::format("{:.1f}", sum.microseconds), share(sum.microseconds, time.total),
+               fmt::format("{:.1f}", sum.alone), fmt::format("{:.1f}", sum.exposed),
+               share(sum.exposed, time.total), fmt::format("{:.1f}", sum.bandwidth() * 1e-9)});
+  return table;
+}
+
+/// The collectives that add most to the program's time.
+Table exposedTable(const Plan &plan, const PredictedTime &time) {
+  constexpr size_t kShown = 3;
+  std::vector<const ExchangeStep *> order;
+  for (const ExchangeStep &one : time.steps)
+    order.push_back(&one);
+  std::sort(order.begin(), order.end(), [](const ExchangeStep *a, const ExchangeStep *b) {
+    return a->exposed != b->exposed ? a->exposed > b->exposed : a < b;
+  });
+  order.resize(std::min(order.size(), kShown));
+  Table table(4);
+  table.add({"most exposed", "phase", "layer", "model", "on the wire", "us", "exposed us"});
+  for (const ExchangeStep *one : order) {
+    const ExchangeSum sum = exchangeOf(*one->step);
+    table.add({exchangeName(plan, sum), EnumNamePhase(one->step->phase()),
+               one->step->layer() < 0 ? "-" : fmt::format("{}", one->step->layer()),
+               locationText(plan, one->step->location()),
+               bytesText(static_cast<uint64_t>(sum.wireBytes)),
+               fmt::format("{:.1f}", one->microseconds), fmt::format("{:.1f}", one->exposed)});
+  }
+  return table;
+}
+
+ordered_json jsonOf(const Plan &plan, const PredictedTime &time) {
+  ordered_json exchanges = ordered_json::array();
+  for (const ExchangeSum &sum : time.exchanges)
+    exchanges.push_back({{"kind", hydra::runtime::wordOf(sum.kind)},
+                         {"axis", plan.mesh()->Get(sum.axis)->name()->str()},
+                         {"calls", sum.calls},
+                         {"wire_bytes", sum.wireBytes},
+                         {"microseconds", sum.microseconds},
+                         {"alone_microseconds", sum.alone},
+                         {"exposed_microseconds", sum.exposed}});
+  return {{"microseconds", time.total},     {"compute_microseconds", time.compute},
+          {"wire_microseconds", time.wire}, {"exposed_microseconds", time.exposed},
+          {"wire_bytes", time.wireBytes()}, {"exchanges", exchanges}};
+}
+
+bool hasRanks(const Plan &plan) { return plan.mesh() && plan.mesh()->size() > 0; }
 
 ordered_json jsonOf(const Sums &sums) {
   return {{"flops", sums.flops}, {"bytes", sums.bytes}, {"microseconds", sums.microseconds}};
@@ -91,32 +175,65 @@ ordered_json jsonOf(const std::map<int, Sums> &groups, std::string (*name)(int))
 
 std::string hydra::report::costText(const Plan &plan) {
   std::string text;
+  if (hasRanks(plan))
+    text += predictionText(stepName(plan), predictedStep(plan)) + "\n";
   for (const Program *program : *plan.programs()) {
     Costs costs;
     costs.add(*program->blocks(), 1);
-    text += fmt::format("program {}: {:.3f} GFLOP, {} of traffic, {:.4f} ms at the limit of {}\n",
-                        program->name()->string_view(), costs.total.flops * 1e-9,
-                        bytesText(static_cast<uint64_t>(costs.total.bytes)),
-                        costs.total.microseconds * 1e-3, plan.target()->name()->string_view());
+    text += titleOf(plan, *program, costs.total) + "\n";
     Table table(1);
     addRows(table, "phase", costs.byPhase, phaseName, costs.total);
     addRows(table, "class", costs.byClass, className, costs.total);
     addRows(table, "layer", costs.byLayer, layerName, costs.total);
     text += table.text();
+    if (const PredictedTime time = predictedTime(plan, *program); !time.exchanges.empty())
+      text += predictionText("  one run", time) + "\n" + exchangeTable(plan, time).text() +
+              exposedTable(plan, time).text();
+  }
+  return text;
+}
+
+std::string hydra::report::costMarkdown(const Plan &plan) {
+  std::string text;
+  if (hasRanks(plan))
+    text += predictionText(stepName(plan), predictedStep(plan)) + "\n\n";
+  for (const Program *program : *plan.programs()) {
+    Costs costs;
+    costs.add(*program->blocks(), 1);
+    text += titleOf(plan, *program, costs.total) + "\n";
+    const auto add = [&](const char *title, const std::map<int, Sums> &groups,
+                         std::string (*name)(int)) {
+      Table table(1);
+      addRows(table, title, groups, name, costs.total);
+      text += "\n" + table.markdown();
+    };
+    add("phase", costs.byPhase, phaseName);
+    add("class", costs.byClass, className);
+    add("layer", costs.byLayer, layerName);
+    if (const PredictedTime time = predictedTime(plan, *program); !time.exchanges.empty())
+      text += "\n" + predictionText("one run", time) + "\n\n" +
+              exchangeTable(plan, time).markdown() + "\n" + exposedTable(plan, time).markdown();
+    text += "\n";
   }
   return text;
 }
 
 std::string hydra::report::costJson(const Plan &plan) {
-  ordered_json json{{"target", plan.target()->name()->str()}, {"programs", ordered_json::array()}};
+  ordered_json json{{"target", plan.target()->name()->str()},
+                    {"mesh", hydra::runtime::meshText(plan)},
+                    {"ranks", hydra::runtime::ranksOf(plan)},
+                    {"step", jsonOf(plan, predictedStep(plan))},
+                    {"programs", ordered_json::array()}};
   for (const Program *program : *plan.programs()) {
     Costs costs;
     costs.add(*program->blocks(), 1);
-    json["programs"].push_back({{"name", program->name()->str()},
-                                {"total", jsonOf(costs.total)},
-                                {"by_phase", jsonOf(costs.byPhase, phaseName)},
-                                {"by_layer", jsonOf(costs.byLayer, layerName)},
-                                {"by_class", jsonOf(costs.byClass, className)}});
+    ordered_json one{{"name", program->name()->str()},
+                     {"total", jsonOf(costs.total)},
+                     {"by_phase", jsonOf(costs.byPhase, phaseName)},
+                     {"by_layer", jsonOf(costs.byLayer, layerName)},
+                     {"by_class", jsonOf(costs.byClass, className)},
+                     {"predicted", jsonOf(plan, predictedTime(plan, *program))}};
+    json["programs"].push_back(std::move(one));
   }
   return json.dump(1) + "\n";
 }

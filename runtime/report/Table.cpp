@@ -1,7 +1,8 @@
 // Column widths, then lines.
 #include "runtime/report/Table.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -26,6 +27,19 @@ std::string Table::text(const std::string &indent) const {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
+  }
+  return text;
+}
+
+std::string Table::markdown() const {
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    if (&row != &rows.front())
+      continue;
+    for (size_t c = 0; c < row.size(); ++c)
+      text += c < leftColumns ? "|---" : "|---:";
+    text += "|\n";
   }
   return text;
 }

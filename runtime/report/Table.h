@@ -1,4 +1,4 @@
-// Aligned text tables.
+// Tables as aligned text or Markdown.
 #pragma once
 
 #include <string>
@@ -14,6 +14,8 @@ public:
 
   void add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
   std::string text(const std::string &indent = "  ") const;
+  /// The same as Markdown, where the first row is the head.
+  std::string markdown() const;
 
 private:
   size_t leftColumns;

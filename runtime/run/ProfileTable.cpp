@@ -2,16 +2,22 @@
 #include "runtime/run/ProfileTable.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
 using namespace hydra::planfile;
+using nlohmann::ordered_json;
 
 namespace {
 
@@ -47,23 +53,145 @@ std::vector<Group> groupBy(std::span<const StepTime> times, NameOf nameOf) {
   return groups;
 }
 
+/// Seconds of each run during which no other run of a step goes on; 0 for steps that are no
+/// exchange.
+std::vector<double> secondsAlone(std::span<const StepRun> timeline) {
+  std::vector<std::pair<double, double>> busy; // apart from each other, in order
+  std::vector<const StepRun *> compute;
+  for (const StepRun &run : timeline)
+    if (exchangeOf(*run.step).kind == Action::NONE)
+      compute.push_back(&run);
+  std::sort(compute.begin(), compute.end(),
+            [](const StepRun *a, const StepRun *b) { return a->begin < b->begin; });
+  for (const StepRun *run : compute) {
+    if (busy.empty() || busy.back().second < run->begin)
+      busy.emplace_back(run->begin, run->end);
+    else
+      busy.back().second = std::max(busy.back().second, run->end);
+  }
+  std::vector<double> alone;
+  for (const StepRun &run : timeline) {
+    double seconds = 0;
+    if (exchangeOf(*run.step).kind != Action::NONE) {
+      seconds = run.end - run.begin;
+      auto at = std::partition_point(busy.begin(), busy.end(),
+                                     [&](const auto &span) { return span.second <= run.begin; });
+      for (; at != busy.end() && at->first < run.end; ++at)
+        seconds -= std::min(at->second, run.end) - std::max(at->first, run.begin);
+    }
+    alone.push_back(seconds);
+  }
+  return alone;
+}
+
+/// Exchanges of one kind along one axis: as predicted for one step, and as measured in all runs.
+struct ExchangeTimes {
+  ExchangeSum predicted;
+  double calls = 0, wireBytes = 0, seconds = 0;
+  std::optional<double> alone; ///< seconds; nothing without a time line
+};
+
+std::vector<ExchangeTimes> exchangeTimes(const Plan &plan, const Profile &profile) {
+  std::map<std::pair<Action, uint32_t>, ExchangeTimes> found;
+  for (const ExchangeSum &sum : predictedStep(plan).exchanges)
+    found[{sum.kind, sum.axis}].predicted = sum;
+  for (const StepTime &time : profile.times) {
+    const ExchangeSum one = exchangeOf(*time.step);
+    if (one.kind == Action::NONE || time.calls == 0)
+      continue;
+    ExchangeTimes &times = found[{one.kind, one.axis}];
+    times.predicted.kind = one.kind;
+    times.predicted.axis = one.axis;
+    times.calls += double(time.calls);
+    times.wireBytes += double(time.calls) * one.wireBytes;
+    times.seconds += time.seconds;
+  }
+  const std::vector<double> alone = secondsAlone(profile.timeline);
+  for (size_t i = 0; i < alone.size(); ++i)
+    if (const ExchangeSum one = exchangeOf(*profile.timeline[i].step); one.kind != Action::NONE) {
+      std::optional<double> &sum = found[{one.kind, one.axis}].alone;
+      sum = sum.value_or(0) + alone[i];
+    }
+  std::vector<ExchangeTimes> list;
+  for (const auto &[key, times] : found)
+    if (times.calls > 0)
+      list.push_back(times);
+  return list;
+}
+
 class Writer {
 public:
-  Writer(const PlanFile &file, std::span<const StepTime> times, int runs, double wallSeconds)
-      : plan(file.plan()), times(times), runs(runs), wallSeconds(wallSeconds) {
+  Writer(const PlanFile &file, const Profile &profile)
+      : plan(file.plan()), times(profile.times), runs(profile.runs),
+        wallSeconds(profile.wallSeconds), exchanges(exchangeTimes(plan, profile)) {
     for (const StepTime &time : times)
       total.add(time);
   }
 
   std::string text() {
-    return fmt::format("one step, mean of {}: {:.3f} ms, of which {:.3f} ms ({}) in steps of the "
-                       "plan\n\n{}\n{}\n{}\n{}",
-                       runs, wallSeconds / runs * 1e3, total.seconds / runs * 1e3,
-                       share(total.seconds, wallSeconds), byPhase(), byClass(), byFunction(),
-                       byStep());
+    std::vector<std::string> tables;
+    for (const Table &table : all())
+      tables.push_back(table.text());
+    return fmt::format("{}\n\n{}", headline(), fmt::join(tables, "\n"));
+  }
+
+  std::string markdown() {
+    std::string text = headline() + "\n";
+    for (const Table &table : all())
+      text += "\n" + table.markdown();
+    return text;
+  }
+
+  std::string json() {
+    const auto nameOfPhase = [](const Step &step) { return EnumNamePhase(step.phase()); };
+    const auto nameOfClass = [](const Step &step) { return EnumNameOpClass(step.op_class()); };
+    ordered_json json = {{"runs", runs}, {"step_microseconds", 1e6 * wallSeconds / runs}};
+    json["phases"] = jsonOf(groupBy(times, nameOfPhase));
+    json["classes"] = jsonOf(groupBy(times, nameOfClass));
+    json["functions"] =
+        jsonOf(groupBy(times, [this](const Step &step) { return functionOf(step); }));
+    json["exchanges"] = ordered_json::array();
+    for (const ExchangeTimes &one : exchanges)
+      json["exchanges"].push_back(
+          {{"kind", wordOf(one.predicted.kind)},
+           {"axis", plan.mesh()->Get(one.predicted.axis)->name()->str()},
+           {"calls", one.calls / runs},
+           {"wire_bytes", one.wireBytes / runs},
+           {"microseconds", 1e6 * one.seconds / runs},
+           {"predicted_microseconds", one.predicted.microseconds},
+           {"alone_microseconds",
+            one.alone ? ordered_json(1e6 * *one.alone / runs) : ordered_json()},
+           {"predicted_alone_microseconds", one.predicted.alone}});
+    return json.dump(1) + "\n";
   }
 
 private:
+  std::string headline() const {
+    return fmt::format("one step, mean of {}: {:.3f} ms, of which {:.3f} ms ({}) in steps of the "
+                       "plan",
+                       runs, wallSeconds / runs * 1e3, total.seconds / runs * 1e3,
+                       share(total.seconds, wallSeconds));
+  }
+
+  std::vector<Table> all() {
+    std::vector<Table> tables = {byPhase(), byClass(), byFunction(), byStep()};
+    if (!exchanges.empty())
+      tables.push_back(byExchange());
+    return tables;
+  }
+
+  ordered_json jsonOf(const std::vector<Group> &groups) const {
+    ordered_json list = ordered_json::array();
+    for (const auto &[name, sums] : groups)
+      list.push_back({{"name", name},
+                      {"calls", double(sums.calls) / runs},
+                      {"microseconds", 1e6 * sums.seconds / runs},
+                      {"flops", sums.flops / runs},
+                      {"bytes", sums.bytes / runs},
+                      {"predicted_microseconds", 1e6 * sums.predicted / runs}});
+    return list;
+  }
+
   static std::string share(double part, double whole) {
     return fmt::format("{:.1f}%", whole > 0 ? 100 * part / whole : 0.0);
   }
@@ -86,16 +214,16 @@ private:
     table.add(std::move(cells));
   }
 
-  std::string byPhase() {
+  Table byPhase() {
     Table table(1);
     table.add({"phase", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit"});
     for (const auto &[name, sums] :
          groupBy(times, [](const Step &step) { return EnumNamePhase(step.phase()); }))
       add(table, {name}, columns(sums));
-    return table.text();
+    return table;
   }
 
-  std::string byClass() {
+  Table byClass() {
     Table table(1);
     table.add({"class", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit", "predicted us"});
     const auto row = [&](const std::string &name, const Sums &sums) {
@@ -108,7 +236,7 @@ private:
          groupBy(times, [](const Step &step) { return EnumNameOpClass(step.op_class()); }))
       row(name, sums);
     row("all", total);
-    return table.text();
+    return table;
   }
 
   std::string functionOf(const Step &step) const {
@@ -118,7 +246,7 @@ private:
     return std::string(wordOf(action.type));
   }
 
-  std::string byFunction() {
+  Table byFunction() {
     constexpr size_t shown = 20;
     Table table(1);
     table.add({"kernel or function", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit"});
@@ -135,10 +263,10 @@ private:
     }
     if (groups.size() > shown)
       add(table, {fmt::format("{} others", groups.size() - shown)}, columns(rest));
-    return table.text();
+    return table;
   }
 
-  std::string byStep() {
+  Table byStep() {
     constexpr size_t shown = 15;
     std::vector<const StepTime *> order;
     for (const StepTime &time : times)
@@ -163,19 +291,42 @@ private:
                        location.line())},
           columns(sums));
     }
-    return table.text();
+    return table;
+  }
+
+  /// What this rank sent; times over that of the step.
+  Table byExchange() {
+    Table table(1);
+    table.add({"exchange", "calls", "on the wire", "us", "share", "predicted us", "alone us",
+               "share", "predicted us", "bus GB/s"});
+    for (const ExchangeTimes &one : exchanges)
+      table.add({exchangeName(plan, one.predicted), fmt::format("{:.6g}", one.calls / runs),
+                 bytesText(static_cast<uint64_t>(one.wireBytes / runs)), micros(one.seconds),
+                 share(one.seconds, wallSeconds), fmt::format("{:.1f}", one.predicted.microseconds),
+                 one.alone ? micros(*one.alone) : "-",
+                 one.alone ? share(*one.alone, wallSeconds) : "-",
+                 fmt::format("{:.1f}", one.predicted.alone), rate(one.wireBytes, one.seconds)});
+    return table;
   }
 
   const Plan &plan;
   std::span<const StepTime> times;
   int runs;
   double wallSeconds;
+  std::vector<ExchangeTimes> exchanges;
   Sums total;
 };
 
 } // namespace
 
-std::string hydra::runtime::profileText(const PlanFile &file, std::span<const StepTime> times,
-                                        int runs, double wallSeconds) {
-  return Writer(file, times, runs, wallSeconds).text();
+std::string hydra::runtime::profileText(const PlanFile &file, const Profile &profile) {
+  return Writer(file, profile).text();
+}
+
+std::string hydra::runtime::profileMarkdown(const PlanFile &file, const Profile &profile) {
+  return Writer(file, profile).markdown();
+}
+
+std::string hydra::runtime::profileJson(const PlanFile &file, const Profile &profile) {
+  return Writer(file, profile).json();
 }

@@ -257,14 +257,17 @@ void addReports(CLI::App &app, RunOptions &options) {
                "time N batches of --data alone (default 200), without the model")
       ->check(quiet(CLI::Range(1, 1 << 30)))
       ->group(group);
-  app.add_option("--profile", options.profile,
-                 "where the time goes: table, or FILE.json with a time line of every step for "
-                 "chrome://tracing")
+  app.add_option(
+         "--profile", options.profile,
+         "where the time goes: table, the same as markdown or (with nothing else on the standard "
+         "output) json, or FILE.json with a time line of every step for chrome://tracing")
       ->check(quiet(CLI::Validator(
           [](std::string &form) {
-            return form == "table" || form.ends_with(".json")
+            return form == "table" || form == "markdown" || form == "json" ||
+                           form.ends_with(".json")
                        ? std::string()
-                       : "'" + form + "' is neither table nor the name of a .json file";
+                       : "'" + form +
+                             "' is neither table, markdown or json nor the name of a .json file";
           },
           "FORM")))
       ->excludes("--outputs")

@@ -55,6 +55,8 @@ struct RunOptions {
   double rankTimeout = 0; // seconds; 0: not given
 
   bool repeats() const { return bench > 0 || !profile.empty(); }
+  /// Whether a profile is all that goes to the standard output.
+  bool printsJson() const { return profile == "json"; }
 };
 
 /// Steps or calls that --bench and --profile time, and those before that warm up.

@@ -152,23 +152,46 @@ void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
     outputs->write({});
 }
 
+/// By which exchanges between ranks are told from what ran beside them; empty for one rank, and
+/// where the device has no time line.
+std::vector<runtime::StepRun> timelineOfRanks(const runtime::PlanFile &file,
+                                              runtime::Executor &executor) {
+  if (runtime::ranksOf(file.plan()) == 1)
+    return {};
+  try {
+    return executor.timeline();
+  } catch (const support::Error &) {
+    return {};
+  }
+}
+
 void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
             runtime::Session &session, bool leads) {
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
   runtime::timeSteps(session, kWarmUpSteps, 0);
-  if (options.bench > 0)
+  if (options.bench > 0 && !options.printsJson())
     print(runtime::benchText(file, session, executor, runtime::timeSteps(session, 0, count)));
   if (options.profile.empty())
     return;
   executor.setProfiling(true);
   const std::vector<double> seconds = runtime::timeSteps(session, 0, count);
-  if (options.profile == "table")
-    print(runtime::profileText(file, executor.stepTimes(), count,
-                               std::accumulate(seconds.begin(), seconds.end(), 0.0)));
-  else if (leads)
-    runtime::writeChromeTrace(options.profile, file, executor.timeline());
+  if (options.profile.ends_with(".json")) {
+    if (leads)
+      runtime::writeChromeTrace(options.profile, file, executor.timeline());
+    return;
+  }
+  const std::vector<runtime::StepTime> times = executor.stepTimes();
+  const std::vector<runtime::StepRun> timeline = timelineOfRanks(file, executor);
+  const runtime::Profile profile{.times = times,
+                                 .timeline = timeline,
+                                 .runs = count,
+                                 .wallSeconds =
+                                     std::accumulate(seconds.begin(), seconds.end(), 0.0)};
+  print(options.profile == "json"       ? runtime::profileJson(file, profile)
+        : options.profile == "markdown" ? runtime::profileMarkdown(file, profile)
+                                        : runtime::profileText(file, profile));
 }
 
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
@@ -408,7 +431,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const auto sayWhatRuns = [&] {
     if (trains)
       runtime::say(table + "\n");
-    else if (!onlyGenerates)
+    else if (!onlyGenerates && !options.printsJson())
       print(table + "\n");
     const bool trained = checkpoint || options.weights;
     if (const std::string note = session.note();

@@ -167,10 +167,11 @@ static void checkPassFlags(const HydracOptions &options) {
 
 /// Throws Error for a report in a format that does not exist, before any work.
 static void checkReports(const HydracOptions &options) {
-  for (auto [flag, format] : {std::pair("memory-report", &options.memoryReport),
-                              std::pair("cost-report", &options.costReport)})
-    if (isGiven(*format) && !format->empty() && *format != "json")
-      support::fail("--{} is '{}'; expected json or nothing", flag, format->getValue());
+  const std::string &memory = options.memoryReport, &cost = options.costReport;
+  if (isGiven(options.memoryReport) && !memory.empty() && memory != "json")
+    support::fail("--memory-report is '{}'; expected json or nothing", memory);
+  if (isGiven(options.costReport) && !cost.empty() && cost != "json" && cost != "markdown")
+    support::fail("--cost-report is '{}'; expected json, markdown or nothing", cost);
   StringRef timeline = options.memoryTimeline.getValue();
   if (!timeline.empty() && !timeline.ends_with(".csv") && !timeline.ends_with(".json"))
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());

@@ -149,8 +149,9 @@ struct HydracOptions {
       "memory-timeline", cl::value_desc("FILE.csv|FILE.json"), cl::cat(category),
       cl::desc("write the live bytes of every block of every program (default: off)")};
   cl::opt<std::string> costReport{
-      "cost-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
-      cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, as text or JSON")};
+      "cost-report", cl::ValueOptional, cl::value_desc("markdown|json"), cl::cat(category),
+      cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, and what ranks "
+               "exchange, as text, Markdown or JSON")};
   SwitchOption allowOversize{"allow-oversize", cl::cat(category),
                              cl::desc("write a plan that does not fit the memory of its target")};
   SwitchOption explain{"explain", cl::cat(category),

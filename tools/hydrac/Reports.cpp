@@ -42,7 +42,9 @@ void printReports(const HydracOptions &options, const planfile::PlanT &content) 
     printOutput(options.memoryReport == "json" ? report::memoryReportJson(plan)
                                                : report::memoryReportText(plan));
   if (isGiven(options.costReport))
-    printOutput(options.costReport == "json" ? report::costJson(plan) : report::costText(plan));
+    printOutput(options.costReport == "json"       ? report::costJson(plan)
+                : options.costReport == "markdown" ? report::costMarkdown(plan)
+                                                   : report::costText(plan));
   if (!timeline.empty())
     writeFile(timeline, StringRef(timeline).ends_with(".json") ? report::memoryTimelineJson(plan)
                                                                : report::memoryTimelineCsv(plan));

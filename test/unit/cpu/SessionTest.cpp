@@ -400,11 +400,15 @@ TEST(Reports, BenchProfileAndStartup) {
 
   executor.setProfiling(true);
   timeSteps(session, 0, 2);
-  const std::string profile = profileText(file, executor.stepTimes(), 2, 1.0);
+  const std::vector<StepTime> times = executor.stepTimes();
+  const Profile measured{.times = times, .timeline = {}, .runs = 2, .wallSeconds = 1.0};
+  const std::string profile = profileText(file, measured);
   EXPECT_CONTAINS(profile, "optimizer");
   EXPECT_CONTAINS(profile, "predicted us");
   EXPECT_CONTAINS(profile, "model.mlir:41");
   EXPECT_EQ(profile.find("eval"), std::string::npos) << "eval did not run";
+  EXPECT_CONTAINS(profileMarkdown(file, measured), "| phase | calls | us |");
+  EXPECT_CONTAINS(profileJson(file, measured), "\"exchanges\": []");
 
   const std::string startup = startupTable(file, executor, {{"data", "synthetic"}});
   EXPECT_CONTAINS(startup, "test tiny from model.mlir, 4 parameters");

@@ -1,0 +1,154 @@
+// Plans on the time line that their streams and events allow.
+#include "runtime/report/PredictedTime.h"
+
+#include "runtime/plan/Actions.h"
+#include "runtime/support/StreamTimeline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hydra::report {
+
+using namespace planfile;
+
+namespace {
+
+using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
+
+double microsecondsOf(const Blocks &blocks);
+
+double microsecondsOf(const Block &block) {
+  if (const Step *step = block.node_as_Step())
+    return step->cost()->microseconds();
+  if (const Loop *loop = block.node_as_Loop())
+    return double(loop->count()) * microsecondsOf(*loop->blocks());
+  double most = 0;
+  if (const Switch *choice = block.node_as_Switch())
+    for (const Case *one : *choice->cases())
+      most = std::max(most, microsecondsOf(*one->blocks()));
+  return most;
+}
+
+double microsecondsOf(const Blocks &blocks) {
+  double sum = 0;
+  for (const Block *block : blocks)
+    sum += microsecondsOf(*block);
+  return sum;
+}
+
+bool isExchange(const Block &block) {
+  const Step *step = block.node_as_Step();
+  return step && exchangeOf(*step).kind != Action::NONE;
+}
+
+ExchangeSum &sumOf(std::vector<ExchangeSum> &sums, const ExchangeSum &one) {
+  const auto key = [](const ExchangeSum &sum) { return std::pair(sum.kind, sum.axis); };
+  const auto at =
+      std::lower_bound(sums.begin(), sums.end(), one,
+                       [&](const ExchangeSum &a, const ExchangeSum &b) { return key(a) < key(b); });
+  if (at != sums.end() && key(*at) == key(one))
+    return *at;
+  return *sums.insert(at, {.kind = one.kind, .axis = one.axis});
+}
+
+void addSum(std::vector<ExchangeSum> &sums, const ExchangeSum &one, double times) {
+  ExchangeSum &sum = sumOf(sums, one);
+  sum.calls += times * one.calls;
+  sum.wireBytes += times * one.wireBytes;
+  sum.microseconds += times * one.microseconds;
+  sum.alone += times * one.alone;
+  sum.exposed += times * one.exposed;
+}
+
+} // namespace
+
+double PredictedTime::wireBytes() const {
+  double bytes = 0;
+  for (const ExchangeSum &sum : exchanges)
+    bytes += sum.wireBytes;
+  return bytes;
+}
+
+void PredictedTime::add(const PredictedTime &other, double times) {
+  total += times * other.total;
+  compute += times * other.compute;
+  wire += times * other.wire;
+  exposed += times * other.exposed;
+  for (const ExchangeSum &sum : other.exchanges)
+    addSum(exchanges, sum, times);
+  steps.insert(steps.end(), other.steps.begin(), other.steps.end());
+}
+
+PredictedTime predictedTime(const Plan &plan, const Program &program) {
+  std::vector<support::TimedBlock> blocks;
+  for (const Block *block : *program.blocks()) {
+    support::TimedBlock timed{.stream = block->stream(),
+                              .signals = block->signals(),
+                              .time = microsecondsOf(*block),
+                              .exchange = isExchange(*block)};
+    if (block->waits())
+      timed.waits.assign(block->waits()->begin(), block->waits()->end());
+    blocks.push_back(std::move(timed));
+  }
+  const support::StreamTimeline timeline =
+      support::predictTimeline(blocks, plan.target()->overlap());
+  PredictedTime time{timeline.total, timeline.compute, timeline.wire, timeline.exposed, {}, {}};
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i].exchange)
+      continue;
+    const Step &step = *program.blocks()->Get(static_cast<uint32_t>(i))->node_as_Step();
+    ExchangeSum one = exchangeOf(step);
+    one.microseconds = blocks[i].time;
+    one.alone = timeline.blocks[i].alone;
+    one.exposed = timeline.blocks[i].exposed;
+    addSum(time.exchanges, one, 1);
+    time.steps.push_back({&step, one.microseconds, one.exposed});
+  }
+  return time;
+}
+
+PredictedTime predictedStep(const Plan &plan) {
+  const auto &programs = *plan.programs();
+  PredictedTime time;
+  bool trains = false;
+  // Of the programs that train, the first is that of the run, and the others those of its phases.
+  for (uint32_t i = 0; i < programs.size(); ++i) {
+    const Program &program = *programs.Get(i);
+    const ProgramRole role = program.role();
+    const bool first = !trains && (role == ProgramRole::train || role == ProgramRole::accumulate);
+    if (first) {
+      trains = true;
+      time.add(predictedTime(plan, program), plan.accumulation());
+      if (i > 0 && programs.Get(i - 1)->role() == ProgramRole::count)
+        time.add(predictedTime(plan, *programs.Get(i - 1)), plan.accumulation());
+    } else if (role == ProgramRole::apply) {
+      time.add(predictedTime(plan, program), 1);
+    }
+  }
+  if (!trains && programs.size() > 0)
+    return predictedTime(plan, *programs.Get(0));
+  return time;
+}
+
+ExchangeSum exchangeOf(const Step &step) {
+  ExchangeSum one{.kind = step.action_type(), .calls = 1};
+  if (const AllGather *gather = step.action_as_AllGather()) {
+    one.axis = gather->axis();
+    one.wireBytes = double(gather->wire_bytes());
+  } else if (const AllToAll *exchange = step.action_as_AllToAll()) {
+    one.axis = exchange->axis();
+    one.wireBytes = double(exchange->wire_bytes());
+  } else {
+    return {};
+  }
+  return one;
+}
+
+std::string exchangeName(const Plan &plan, const ExchangeSum &exchange) {
+  return fmt::format("{} of {}", runtime::wordOf(exchange.kind),
+                     plan.mesh()->Get(exchange.axis)->name()->string_view());
+}
+
+} // namespace hydra::report

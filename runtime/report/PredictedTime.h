@@ -1,0 +1,58 @@
+// How long a step of several ranks should take, and how much of it is waiting for exchanges.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hydra::report {
+
+/// What ranks exchange by collectives of one kind along one axis of the mesh. Bytes are those that
+/// one rank sends; times are microseconds: `alone` those in which nothing computes, `exposed` those
+/// by which the step would be shorter without.
+struct ExchangeSum {
+  planfile::Action kind = planfile::Action::NONE;
+  uint32_t axis = 0;
+  double calls = 0, wireBytes = 0, microseconds = 0, alone = 0, exposed = 0;
+
+  /// Bytes that a rank sends in a second; 0 where it took no time.
+  double bandwidth() const { return microseconds > 0 ? 1e6 * wireBytes / microseconds : 0; }
+};
+
+/// A collective of a program.
+struct ExchangeStep {
+  const planfile::Step *step = nullptr;
+  double microseconds = 0, exposed = 0;
+};
+
+/// A run of a program, or a step that runs several; in microseconds. `compute` is what it would
+/// take if exchanges cost nothing, `total - compute = exposed` what they add, `wire` what they
+/// take.
+struct PredictedTime {
+  double total = 0, compute = 0, wire = 0, exposed = 0;
+  std::vector<ExchangeSum> exchanges; ///< by kind, then by axis
+  std::vector<ExchangeStep> steps;    ///< in the order of programs and blocks
+
+  double wireBytes() const;
+  /// Adds what another program takes that often.
+  void add(const PredictedTime &other, double times);
+};
+
+/// Blocks wait for streams and events as the plan has them (support/StreamTimeline.h). Of a switch
+/// the case that takes longest counts.
+PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program);
+
+/// One optimizer step of the run with all its micro-batches, in a plan that trains; else a run of
+/// the first program.
+PredictedTime predictedStep(const planfile::Plan &plan);
+
+/// The exchange of a step that is one, with its bytes and no times; `kind` is NONE of any other
+/// step.
+ExchangeSum exchangeOf(const planfile::Step &step);
+
+/// `all_gather of data`.
+std::string exchangeName(const planfile::Plan &plan, const ExchangeSum &exchange);
+
+} // namespace hydra::report

@@ -1,0 +1,127 @@
+// Predicted time lines against what follows from them, and by hand.
+#include "runtime/support/StreamTimeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace hydra::support;
+
+namespace {
+
+TimedBlock compute(uint32_t stream, double time, std::vector<uint32_t> waits = {},
+                   int32_t signals = -1) {
+  return {.stream = stream, .waits = std::move(waits), .signals = signals, .time = time};
+}
+TimedBlock exchange(double time, std::vector<uint32_t> waits = {}, int32_t signals = -1) {
+  return {
+      .stream = 3, .waits = std::move(waits), .signals = signals, .time = time, .exchange = true};
+}
+
+} // namespace
+
+TEST(StreamTimeline, WithoutExchangesStreamsShareTheDevice) {
+  const std::vector<TimedBlock> blocks = {compute(0, 2, {}, 0), compute(1, 3, {0}), compute(0, 4),
+                                          compute(2, 5)};
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.total, 14);
+  EXPECT_EQ(timeline.exposed, 0);
+  EXPECT_EQ(timeline.blocks[3].begin, 0 + 2)
+      << "ready from the beginning, behind what stands before";
+  EXPECT_EQ(timeline.blocks[1].begin, 7);
+}
+
+TEST(StreamTimeline, WhatRunsBesideAnExchangeHidesIt) {
+  // 0..10 computes, 10..40 is exchanged, beside it 10..25 computes; the reader waits.
+  const std::vector<TimedBlock> blocks = {compute(0, 10, {}, 0), exchange(30, {0}, 1),
+                                          compute(0, 15), compute(0, 5, {1})};
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.compute, 30);
+  EXPECT_EQ(timeline.wire, 30);
+  EXPECT_EQ(timeline.exposed, 15);
+  EXPECT_EQ(timeline.total, 45);
+  EXPECT_EQ(timeline.blocks[1].exposed, 15);
+  EXPECT_EQ(timeline.blocks[3].begin, 40);
+}
+
+TEST(StreamTimeline, AReaderOnAStreamOfItsOwnLetsTheOthersGoOn) {
+  const std::vector<TimedBlock> blocks = {compute(0, 10, {}, 0), exchange(30, {0}, 1),
+                                          compute(1, 5, {1}), compute(0, 15), compute(0, 25)};
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.exposed, 0);
+  EXPECT_EQ(timeline.total, 55);
+  EXPECT_EQ(timeline.blocks[2].begin, 50) << "the device is taken when the exchange has ended";
+}
+
+TEST(StreamTimeline, ExchangesFollowEachOther) {
+  const std::vector<TimedBlock> blocks = {exchange(10), exchange(20), compute(0, 5)};
+  const StreamTimeline timeline = predictTimeline(blocks);
+  EXPECT_EQ(timeline.total, 30);
+  EXPECT_EQ(timeline.blocks[0].exposed, 5);
+  EXPECT_EQ(timeline.blocks[1].exposed, 20);
+}
+
+TEST(StreamTimeline, AnExchangeSlowsDownWhatRunsBesideIt) {
+  // 0..10 computes; beside the exchange, 10..40, the next 15 take 30 at half the rate.
+  const std::vector<TimedBlock> blocks = {compute(0, 10, {}, 0), exchange(30, {0}, 1),
+                                          compute(0, 15), compute(0, 5, {1})};
+  const StreamTimeline timeline = predictTimeline(blocks, 0.5);
+  EXPECT_EQ(timeline.blocks[2].end, 40);
+  EXPECT_EQ(timeline.total, 45);
+  EXPECT_EQ(timeline.exposed, 15);
+  EXPECT_EQ(timeline.blocks[1].alone, 0);
+  EXPECT_EQ(predictTimeline(blocks, 0).total, 60) << "nothing is hidden";
+}
+
+TEST(StreamTimeline, RandomLists) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+    std::vector<TimedBlock> blocks;
+    int32_t events = 0;
+    for (uint32_t i = 0, count = 1 + below(40); i < count; ++i) {
+      TimedBlock block{.stream = below(3), .time = 1.0 + below(16), .exchange = below(4) == 0};
+      if (block.exchange)
+        block.stream = 3;
+      for (uint32_t waits = below(3); events > 0 && waits > 0; --waits)
+        block.waits.push_back(below(static_cast<uint32_t>(events)));
+      if (below(2) == 0)
+        block.signals = events++;
+      blocks.push_back(block);
+    }
+    const StreamTimeline timeline = predictTimeline(blocks);
+    double last = 0, compute = 0, wire = 0, exposed = 0;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const BlockSpan &span = timeline.blocks[i];
+      EXPECT_EQ(span.end, span.begin + blocks[i].time);
+      last = std::max(last, span.end);
+      (blocks[i].exchange ? wire : compute) += blocks[i].time;
+      exposed += span.exposed;
+      for (size_t j = 0; j < i; ++j) {
+        const BlockSpan &before = timeline.blocks[j];
+        const bool awaited = std::ranges::count(blocks[i].waits, blocks[j].signals) > 0;
+        if (blocks[j].stream == blocks[i].stream || (blocks[j].signals >= 0 && awaited)) {
+          EXPECT_LE(before.end, span.begin) << "seed " << seed << ", " << j << " before " << i;
+        }
+        if (blocks[j].exchange == blocks[i].exchange) {
+          EXPECT_TRUE(before.end <= span.begin || span.end <= before.begin) << "seed " << seed;
+        }
+      }
+    }
+    EXPECT_EQ(timeline.total, last) << "seed " << seed;
+    EXPECT_EQ(timeline.compute, compute);
+    EXPECT_EQ(timeline.wire, wire);
+    EXPECT_EQ(timeline.exposed, exposed);
+    EXPECT_EQ(timeline.total, compute + exposed) << "seed " << seed;
+    for (const double overlap : {0.0, 0.3}) {
+      const StreamTimeline slower = predictTimeline(blocks, overlap);
+      EXPECT_NEAR(slower.total, slower.compute + slower.exposed, 1e-9) << "seed " << seed;
+      EXPECT_LE(slower.total, compute + wire + 1e-9) << "seed " << seed;
+    }
+    // Exchanges that take no time leave the sum of the others.
+    for (TimedBlock &block : blocks)
+      block.time = block.exchange ? 0 : block.time;
+    EXPECT_EQ(predictTimeline(blocks).total, compute) << "seed " << seed;
+  }
+}
