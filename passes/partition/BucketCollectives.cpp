@@ -16,10 +16,11 @@ class Buckets {
 public:
   Buckets(Block &block, uint64_t most) : block(block), most(most) {}
 
-  /// Buckets of two sums or more, and sums in them.
-  unsigned made = 0, taken = 0;
+  /// Buckets of two sums or more, and sums in them; sums that became a part of one over the whole.
+  unsigned made = 0, taken = 0, joined = 0;
 
   void run() {
+    joinSlices();
     for (Operation &op : llvm::make_early_inc_range(block)) {
       for (Value operand : op.getOperands())
         if (auto it = bucketOf.find(operand); it != bucketOf.end())
@@ -38,6 +39,58 @@ private:
     SmallVector<AllReduceOp> sums;
     uint64_t bytes = 0;
   };
+
+  /// Sums of slices that make up a value (the gradients of weights that one matmul takes side by
+  /// side) become slices of one sum: they then are exchanged where they were made.
+  void joinSlices() {
+    llvm::MapVector<std::pair<Value, Attribute>, SmallVector<AllReduceOp>> bySource;
+    for (auto reduce : block.getOps<AllReduceOp>())
+      if (SliceOp slice = reduce.getX().getDefiningOp<SliceOp>(); slice && !reduce.getStart())
+        bySource[{slice.getX(), reduce.getOverAttr()}].push_back(reduce);
+    for (auto &[key, reduces] : bySource)
+      if (makeUp(key.first, reduces)) {
+        AllReduceOp first = reduces.front();
+        OpBuilder b(first);
+        Value sum = AllReduceOp::create(b, first.getLoc(), key.first, Value(), first.getOverAttr(),
+                                        first.getRanksAttr());
+        for (AllReduceOp reduce : reduces) {
+          auto slice = reduce.getX().getDefiningOp<SliceOp>();
+          // Where it is used, for that closes the bucket that the sum will be in.
+          b.setInsertionPoint(firstUser(reduce));
+          reduce.getY().replaceAllUsesWith(
+              SliceOp::create(b, reduce.getLoc(), sum, slice.getAxisAttr(), slice.getStartAttr(),
+                              slice.getSizeAttr()));
+          reduce.erase();
+        }
+        joined += reduces.size();
+      }
+  }
+
+  Operation *firstUser(AllReduceOp reduce) {
+    Operation *first = block.getTerminator();
+    for (Operation *user : reduce.getY().getUsers())
+      if (Operation *at = block.findAncestorOpInBlock(*user); at->isBeforeInBlock(first))
+        first = at;
+    return first;
+  }
+
+  /// Whether the slices that are summed up cover a value, each element of it once.
+  static bool makeUp(Value whole, ArrayRef<AllReduceOp> reduces) {
+    auto sliceOf = [](AllReduceOp reduce) { return reduce.getX().getDefiningOp<SliceOp>(); };
+    SmallVector<AllReduceOp> order(reduces);
+    llvm::sort(order, [&](AllReduceOp a, AllReduceOp b) {
+      return sliceOf(a).getStart() < sliceOf(b).getStart();
+    });
+    const int64_t axis = sliceOf(order.front()).getAxis();
+    int64_t end = 0;
+    for (AllReduceOp reduce : order) {
+      SliceOp slice = sliceOf(reduce);
+      if (slice.getAxis() != axis || slice.getStart() != end)
+        return false;
+      end += slice.getSize();
+    }
+    return end == build::shapeOf(whole)[axis];
+  }
 
   void place(AllReduceOp reduce) {
     const Key key{reduce.getOverAttr(), build::typeOf(reduce.getX()).getElementType()};
@@ -116,6 +169,7 @@ struct BucketCollectives : impl::BucketCollectivesBase<BucketCollectives> {
       work.run();
       buckets += work.made;
       sums += work.taken;
+      joined += work.joined;
     }
   }
 };

@@ -14,6 +14,56 @@ namespace {
 /// Of the pieces that ranks add up: a kernel works on rows, so a long piece is many of them.
 constexpr int64_t kRow = 1024;
 
+/// Elements of a value that lie one behind the other: a slice or reshape of it, or all of it.
+struct Part {
+  Value value;
+  int64_t start = 0; ///< the first, of those of the whole
+  int64_t size() const { return build::typeOf(value).getNumElements(); }
+};
+
+/// Adds what is read of a part: neighbouring elements of it where nothing else is read, else
+/// itself.
+void addParts(const Part &part, SmallVector<Part> &parts) {
+  SmallVector<Part> inner;
+  for (Operation *user : part.value.getUsers()) {
+    if (auto reshape = dyn_cast<ReshapeOp>(user)) {
+      inner.push_back({reshape.getResult(), part.start});
+      continue;
+    }
+    auto slice = dyn_cast<SliceOp>(user);
+    ArrayRef<int64_t> shape = build::shapeOf(part.value);
+    if (!slice || productOf(shape.take_front(slice.getAxis())) != 1) {
+      parts.push_back(part);
+      return;
+    }
+    const int64_t row = productOf(shape.drop_front(slice.getAxis() + 1));
+    inner.push_back({slice.getResult(), part.start + static_cast<int64_t>(slice.getStart()) * row});
+  }
+  for (const Part &one : inner)
+    addParts(one, parts);
+}
+
+/// What is read of a value, as parts of it that share nothing; the value itself where parts do.
+SmallVector<Part> partsOf(Value whole) {
+  SmallVector<Part> parts;
+  addParts({whole}, parts);
+  llvm::sort(parts, [](const Part &a, const Part &b) { return a.start < b.start; });
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (parts[i].start < parts[i - 1].start + parts[i - 1].size())
+      return {{whole}};
+  return parts;
+}
+
+/// Slices and reshapes of a value that nothing reads.
+void eraseUnread(Value value) {
+  for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
+    if (isa<SliceOp, ReshapeOp>(user)) {
+      eraseUnread(user->getResult(0));
+      if (user->use_empty())
+        user->erase();
+    }
+}
+
 /// Writes one collective by those that only move whole rows of the first axis.
 class CollectiveWriter {
 public:
@@ -37,6 +87,23 @@ public:
     return sumOfRows(gather(build::reshape(b, loc, x, one)), shape, start);
   }
 
+  /// The same where only parts of the sum are read (a bucket of gradients): each is added up by
+  /// itself, in its shape, so that the adds can become a piece of the kernel that reads it.
+  void sumOfAll(Value x, ArrayRef<Part> parts) {
+    const int64_t elements = build::typeOf(x).getNumElements();
+    Value all = gather(build::reshape(b, loc, x, {1, elements}));
+    for (Part part : parts) {
+      Value sum;
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        Value own = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
+        own = SliceOp::create(b, loc, own, integer(1), integer(part.start), integer(part.size()));
+        own = build::reshape(b, loc, own, build::shapeOf(part.value));
+        sum = sum ? AddOp::create(b, loc, sum, own).getResult() : own;
+      }
+      part.value.replaceAllUsesWith(sum);
+    }
+  }
+
   /// The same, where each rank sums up one piece.
   Value sumByPieces(Value x, Value start) {
     const int64_t elements = build::typeOf(x).getNumElements();
@@ -46,8 +113,12 @@ public:
     if (piece > kRow)
       piece = llvm::alignTo(piece, kRow);
     Value flat = build::reshape(b, loc, x, {elements});
-    if (piece * ranks > elements)
-      flat = PadOp::create(b, loc, flat, integer(0), integer(0), integer(piece * ranks - elements));
+    if (const int64_t rest = piece * ranks - elements; rest > 0) {
+      // As a part of its own, so that what makes x can write it where it is sent from.
+      Value zeros = build::constant(
+          b, loc, RankedTensorType::get({rest}, build::typeOf(x).getElementType()), 0.0);
+      flat = ConcatOp::create(b, loc, ValueRange{flat, zeros}, integer(0));
+    }
     SmallVector<int64_t> shape = rowsOf(piece);
     Value sum = sumOfRows(exchange(flat), shape, Value());
     Value all = gather(build::reshape(b, loc, sum, {piece}));
@@ -156,7 +227,7 @@ struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
   }
 
 private:
-  /// What takes the place of the result; null where it stays.
+  /// What takes the place of the result; null where that has none, or the operation stays.
   Value lower(Operation *op, int64_t &number) {
     if (auto reduce = dyn_cast<AllReduceOp>(op))
       return lower(reduce, number);
@@ -182,7 +253,13 @@ private:
     const double whole = (ranks - 1) * bytes, pieces = 2 * (ranks - 1) / ranks * bytes;
     if (whole <= pieces + static_cast<double>(latencyBytes)) {
       ++gathers;
-      return writer.sumOfAll(reduce.getX(), reduce.getStart());
+      SmallVector<Part> parts = partsOf(reduce.getY());
+      if (reduce.getStart() || parts.empty() || parts.front().value == reduce.getY())
+        return writer.sumOfAll(reduce.getX(), reduce.getStart());
+      writer.sumOfAll(reduce.getX(), parts);
+      eraseUnread(reduce.getY());
+      reduce.erase();
+      return {};
     }
     ++exchanges;
     return writer.sumByPieces(reduce.getX(), reduce.getStart());

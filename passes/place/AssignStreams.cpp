@@ -3,6 +3,7 @@
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -20,6 +21,8 @@ enum Stream : int64_t { Main, Updates, Casts, Links, Streams };
 /// Blocks in whose average time another stream may be ahead or behind. More would keep more buffers
 /// alive; fewer would make streams wait for each other.
 constexpr double kLag = 48;
+/// Exchanges whose bytes wait at a time for the stream of updates to read them.
+constexpr int64_t kExchanges = 2;
 /// Every so many blocks of the main stream it waits for updates that far back.
 constexpr int64_t kJoinEvery = 8;
 
@@ -42,7 +45,11 @@ public:
         continue;
       blocks.push_back(&op);
       begin.push_back(time);
-      time += rates ? secondsOf(&op, *rates) : 1;
+      // What ranks exchange takes time of the links, not of the device.
+      auto step = dyn_cast<plan::StepInterface>(op);
+      if (!step || !step.meetsRanks())
+        time += rates ? secondsOf(&op, *rates) : 1;
+      end.push_back(time);
     }
     lag = kLag * time / static_cast<double>(blocks.size());
   }
@@ -133,8 +140,12 @@ private:
         stream[i] = Updates;
         updates = true;
       }
-    if (!updates)
-      return;
+    if (updates)
+      chooseBesideUpdates();
+    moveReadersOfExchanges();
+  }
+
+  void chooseBesideUpdates() {
     SmallVector<int64_t> gradients;
     for (size_t i = 0; i < blocks.size(); ++i)
       if (stream[i] == Main && isReadOnlyByUpdates(i))
@@ -144,6 +155,58 @@ private:
     for (size_t i = 0; i < blocks.size(); ++i)
       if (stream[i] == Main && readsOnlyVariables(i))
         stream[i] = Casts;
+  }
+
+  /// What is computed from exchanged bytes and variables alone (the sums of gradients, before the
+  /// norm of them all) would make the main stream wait for the links. It runs beside that where the
+  /// main stream has other work to do until it reads the results.
+  void moveReadersOfExchanges() {
+    BitVector exchanged(blocks.size());
+    for (size_t i = 0; i < blocks.size(); ++i)
+      exchanged[i] = stream[i] == Links || (stream[i] == Main && readsExchanged(i, exchanged));
+    for (size_t i = blocks.size(); i-- > 0;) // what reads is decided before what writes
+      if (exchanged[i] && stream[i] == Main && isNeededLater(i))
+        stream[i] = Updates;
+  }
+
+  bool readsExchanged(size_t i, const BitVector &exchanged) {
+    bool found = false;
+    if (blocks[i]->getNumRegions() > 0)
+      return false;
+    for (const auto &[buffer, use] : uses[i]) {
+      if (use.writes)
+        continue;
+      const int64_t writer = writerBefore(i, buffer, use);
+      if (writer >= 0 && exchanged[writer])
+        found = true;
+      else if (plan::BufferOp(buffer).isTransient())
+        return false;
+    }
+    return found;
+  }
+
+  /// The last block before `i` that writes bytes of a use; -1 where there is none.
+  int64_t writerBefore(size_t i, plan::BufferOp buffer, const Use &use) {
+    int64_t writer = -1;
+    for (const Use &earlier : history[buffer])
+      if (earlier.block < static_cast<int64_t>(i) && earlier.writes && earlier.overlaps(use))
+        writer = std::max(writer, earlier.block);
+    return writer;
+  }
+
+  /// Whether the main stream works at least as long as a step takes before it touches what that
+  /// writes.
+  bool isNeededLater(size_t i) {
+    const double own = end[i] - begin[i];
+    for (const auto &[buffer, use] : uses[i]) {
+      if (!use.writes)
+        continue;
+      for (const Use &later : history[buffer])
+        if (later.block > static_cast<int64_t>(i) && later.overlaps(use) &&
+            stream[later.block] == Main && begin[later.block] - end[i] < own)
+          return false;
+    }
+    return true;
   }
 
   /// Whether a step writes something, and all of it into these buffers.
@@ -195,6 +258,17 @@ private:
     return reads;
   }
 
+  /// The last block of a stream, before block `end`, that touches what a block writes; -1 for none.
+  int64_t lastReader(int64_t block, int64_t which, int64_t end) {
+    int64_t last = -1;
+    for (const auto &[buffer, use] : uses[block])
+      for (const Use &later : history[buffer])
+        if (use.writes && later.block > block && later.block < end && later.overlaps(use) &&
+            stream[later.block] == which)
+          last = std::max(last, later.block);
+    return last;
+  }
+
   /// Waits wherever blocks of two streams touch the same bytes, and where one would run too far
   /// ahead.
   void order() {
@@ -224,6 +298,9 @@ private:
         needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
       if (own == Casts)
         needed[Main] = std::max(needed[Main], lastBefore(Main, i));
+      if (own == Links && issued[Links].size() >= kExchanges)
+        needed[Updates] =
+            std::max(needed[Updates], lastReader(issued[Links].end()[-kExchanges], Updates, i));
       // The latest need may make others known.
       for (int64_t s = 0; s < Streams; ++s) {
         int64_t block = needed[s];
@@ -245,9 +322,9 @@ private:
   plan::ProgramOp program;
   int64_t multiprocessors; ///< of matmuls on the stream of updates; 0: all
   std::vector<Operation *> blocks;
-  /// When each block begins if one runs after the other, in seconds; they take the same time where
-  /// the target has no rates.
-  std::vector<double> begin;
+  /// When each block begins and ends if one runs after the other, and exchanges take no time; in
+  /// seconds. All take the same time where the target has no rates.
+  std::vector<double> begin, end;
   double lag; ///< in the same unit
   std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
   DenseMap<Operation *, std::vector<Use>> history; ///< by buffer

@@ -39,4 +39,33 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %b = hydra.all_reduce %z over = "gpu" ranks = 3 : tensor<3x2xf32>
     hydra.return a = %a, b = %b : tensor<3x2xf32>, tensor<3x2xf32>
   }
+
+  // Sums of slices that make up a value are slices of one sum, which is in a bucket with what follows; sums of
+  // a part of a value, and those that begin with something, stay.
+  // CHECK-LABEL: hydra.entry @slices
+  // CHECK: %[[FLAT:.*]] = hydra.reshape %x shape = [6]
+  // CHECK: %[[BOTH:.*]] = hydra.concat %[[FLAT]], %y axis = 0
+  // CHECK: %[[SUMS:.*]] = hydra.all_reduce %[[BOTH]] over = "gpu" ranks = 3 : tensor<10xf32>
+  // CHECK: %[[OWN:.*]] = hydra.slice %[[SUMS]] axis = 0 size = 6 start = 0
+  // CHECK: %[[X:.*]] = hydra.reshape %[[OWN]] shape = [3, 2]
+  // CHECK: hydra.slice %[[X]] axis = 0 size = 2 start = 1
+  // CHECK: hydra.slice %[[X]] axis = 0 size = 1 start = 0
+  // CHECK-LABEL: hydra.entry @part
+  // CHECK-COUNT-2: hydra.slice %x
+  // CHECK: hydra.all_reduce
+  hydra.entry @slices(%x: tensor<3x2xf32>, %y: tensor<4xf32>) rows <1 arguments [-1, -1]> {
+    %0 = hydra.slice %x axis = 0 start = 0 size = 1 : tensor<3x2xf32>
+    %1 = hydra.slice %x axis = 0 start = 1 size = 2 : tensor<3x2xf32>
+    %b = hydra.all_reduce %1 over = "gpu" ranks = 3 : tensor<2x2xf32>
+    %a = hydra.all_reduce %0 over = "gpu" ranks = 3 : tensor<1x2xf32>
+    %c = hydra.all_reduce %y over = "gpu" ranks = 3 : tensor<4xf32>
+    hydra.return a = %a, b = %b, c = %c : tensor<1x2xf32>, tensor<2x2xf32>, tensor<4xf32>
+  }
+  hydra.entry @part(%x: tensor<3x2xf32>) rows <1 arguments [-1]> {
+    %0 = hydra.slice %x axis = 0 start = 0 size = 1 : tensor<3x2xf32>
+    %1 = hydra.slice %x axis = 0 start = 1 size = 1 : tensor<3x2xf32>
+    %a = hydra.all_reduce %0 over = "gpu" ranks = 3 : tensor<1x2xf32>
+    %b = hydra.all_reduce %1 over = "gpu" ranks = 3 : tensor<1x2xf32>
+    hydra.return a = %a, b = %b : tensor<1x2xf32>, tensor<1x2xf32>
+  }
 }

@@ -7,7 +7,8 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // two ranks each gets the other's value and adds both: no more bytes, and one exchange less.
   // CHECK-LABEL: hydra.entry @reduce
   // CHECK: %[[FLAT:.*]] = hydra.reshape %x shape = [7]
-  // CHECK: %[[PAD:.*]] = hydra.pad %[[FLAT]] after = 2 axis = 0 before = 0
+  // CHECK: %[[ZEROS:.*]] = hydra.constant {{.*}}shape = [2] value = 0.0
+  // CHECK: %[[PAD:.*]] = hydra.concat %[[FLAT]], %[[ZEROS]] axis = 0
   // CHECK: %[[GOT:.*]] = hydra.all_to_all %[[PAD]] axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<9xf32>
   // CHECK: %[[PIECES:.*]] = hydra.reshape %[[GOT]] shape = [3, 3]
   // CHECK: hydra.slice %[[PIECES]] axis = 0 size = 1 start = 0
@@ -67,5 +68,40 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %t = hydra.all_to_all %g axis = 1 over = "gpu" ranks = 3 number = 1 : tensor<4x6xf32>
     %y = hydra.reduce_scatter %t axis = 1 over = "gpu" ranks = 3 : tensor<4x6xf32>
     hydra.return y = %y : tensor<4x2xf32>
+  }
+
+  // Parts of a sum that are read apart are added up apart, in their own shape; parts that share elements, and
+  // those that are no neighbours, are not.
+  // CHECK-LABEL: hydra.entry @parts
+  // CHECK: %[[ALL:.*]] = hydra.all_gather %{{.*}} axis = 0 {{.*}} over = "node" ranks = 2 : tensor<1x10xf32>
+  // CHECK: %[[OWN:.*]] = hydra.slice %[[ALL]] axis = 0 size = 1 start = 0
+  // CHECK: %[[FIRST:.*]] = hydra.slice %[[OWN]] axis = 1 size = 6 start = 0
+  // CHECK: hydra.reshape %[[FIRST]] shape = [2, 3]
+  // CHECK: %[[OTHER:.*]] = hydra.slice %[[ALL]] axis = 0 size = 1 start = 1
+  // CHECK: hydra.slice %[[OTHER]] axis = 1 size = 6 start = 0
+  // CHECK: %[[A:.*]] = hydra.add %{{.*}} : tensor<2x3xf32>
+  // CHECK: hydra.slice %{{.*}} axis = 1 size = 2 start = 8
+  // CHECK: %[[B:.*]] = hydra.add %{{.*}} : tensor<2xf32>
+  // CHECK-NOT: hydra.slice
+  // CHECK: hydra.return a = %[[A]], b = %[[B]]
+  hydra.entry @parts(%x: tensor<10xf32>) rows <1 arguments [-1]> {
+    %y = hydra.all_reduce %x over = "node" ranks = 2 : tensor<10xf32>
+    %s = hydra.slice %y axis = 0 start = 0 size = 6 : tensor<10xf32>
+    %a = hydra.reshape %s shape = [2, 3] : tensor<6xf32>
+    %b = hydra.slice %y axis = 0 start = 8 size = 2 : tensor<10xf32>
+    hydra.return a = %a, b = %b : tensor<2x3xf32>, tensor<2xf32>
+  }
+  // CHECK-LABEL: hydra.entry @whole
+  // CHECK: hydra.all_gather %{{.*}} : tensor<1x10xf32>
+  // CHECK: hydra.add %{{.*}} : tensor<10xf32>
+  // CHECK: hydra.all_gather %{{.*}} : tensor<1x2x5xf32>
+  // CHECK: hydra.add %{{.*}} : tensor<2x5xf32>
+  hydra.entry @whole(%x: tensor<10xf32>, %z: tensor<2x5xf32>) rows <1 arguments [-1, -1]> {
+    %y = hydra.all_reduce %x over = "node" ranks = 2 : tensor<10xf32>
+    %a = hydra.slice %y axis = 0 start = 0 size = 6 : tensor<10xf32>
+    %b = hydra.slice %y axis = 0 start = 4 size = 6 : tensor<10xf32>
+    %w = hydra.all_reduce %z over = "node" ranks = 2 : tensor<2x5xf32>
+    %c = hydra.slice %w axis = 1 start = 0 size = 2 : tensor<2x5xf32>
+    hydra.return a = %a, b = %b, c = %c : tensor<6xf32>, tensor<6xf32>, tensor<2x2xf32>
   }
 }

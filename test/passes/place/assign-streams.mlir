@@ -136,3 +136,61 @@ plan.module @lag {
     plan.output "x" = %x : memref<8xf32>
   }
 }
+
+// -----
+
+// Exchanges have a stream of their own. The sum of what ranks have, of which the main stream takes a norm at the end,
+// and what only reads that sum, go to stream 1: the main stream does not wait for the exchange before it goes on. The
+// third exchange waits for what reads the first. What reads bytes of the main stream too stays, and so does the last sum,
+// which that reads at once.
+// CHECK-LABEL: plan.module @exchange
+// CHECK: plan.all_gather{{.*}}label = "gather 0"{{.*}}signals = [[G0:[0-9]+]] : i64, stream = 3
+// CHECK: label = "sum 0"{{.*}}signals = [[S0:[0-9]+]] : i64, stream = 1 : i64, waits = array<i64: [[G0]]>
+// CHECK: label = "square 0"{{.*}}stream = 1
+// CHECK: label = "work 1"
+// CHECK-NOT: waits
+// CHECK: label = "gather 1"{{.*}}stream = 3
+// CHECK: label = "sum 1"{{.*}}stream = 1
+// CHECK: label = "gather 2"{{.*}}stream = 3 : i64, waits = array<i64: {{.*}}[[S0]]>
+// CHECK: label = "scaled"}
+// CHECK: label = "sum 2"
+// CHECK-NOT: stream = 1
+// CHECK-SAME: waits
+// CHECK: label = "norm"
+// CHECK-NOT: stream = 1
+// CHECK-SAME: waits
+plan.module @exchange {
+  plan.mesh_axis "data" 2
+  plan.kernel @add rows 1 grain 1 [memref<2x8xf32>, memref<8xf32>] {}
+  plan.kernel @square rows 1 grain 1 [memref<8xf32>, memref<f32>] {}
+  plan.kernel @norm rows 1 grain 1 [memref<f32>, memref<8xf32>, memref<8xf32>, memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @scale rows 1 grain 1 [memref<2x8xf32>, memref<8xf32>, memref<8xf32>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    %y = plan.buffer transient other : memref<8xf32>
+    %g0 = plan.buffer transient comm : memref<2x8xf32>
+    %g1 = plan.buffer transient comm : memref<2x8xf32>
+    %g2 = plan.buffer transient comm : memref<2x8xf32>
+    %s0 = plan.buffer transient grad : memref<8xf32>
+    %s1 = plan.buffer transient grad : memref<8xf32>
+    %s2 = plan.buffer transient grad : memref<8xf32>
+    %z = plan.buffer transient grad : memref<8xf32>
+    %n0 = plan.buffer transient grad : memref<f32>
+    %out = plan.buffer transient other : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    plan.all_gather(%x : memref<8xf32>) -> (%g0 : memref<2x8xf32>) along 0 {label = "gather 0"}
+    plan.launch @add(read %g0 : memref<2x8xf32>, write %s0 : memref<8xf32>) {label = "sum 0"}
+    plan.launch @square(read %s0 : memref<8xf32>, write %n0 : memref<f32>) {label = "square 0"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "work 1"}
+    plan.all_gather(%y : memref<8xf32>) -> (%g1 : memref<2x8xf32>) along 0 {label = "gather 1"}
+    plan.launch @add(read %g1 : memref<2x8xf32>, write %s1 : memref<8xf32>) {label = "sum 1"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "work 2"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "work 3"}
+    plan.all_gather(%x : memref<8xf32>) -> (%g2 : memref<2x8xf32>) along 0 {label = "gather 2"}
+    plan.launch @scale(read %g1 : memref<2x8xf32>, read %y : memref<8xf32>, write %z : memref<8xf32>) {label = "scaled"}
+    plan.launch @add(read %g2 : memref<2x8xf32>, write %s2 : memref<8xf32>) {label = "sum 2"}
+    plan.launch @norm(read %n0 : memref<f32>, read %s1 : memref<8xf32>, read %s2 : memref<8xf32>, read %y : memref<8xf32>, write %out : memref<8xf32>) {label = "norm"}
+    plan.output "out" = %out : memref<8xf32>
+    plan.output "z" = %z : memref<8xf32>
+  }
+}
