@@ -85,6 +85,7 @@ PredictedTime predictedTime(const Plan &plan, const Program &program) {
   std::vector<support::TimedBlock> blocks;
   for (const Block *block : *program.blocks()) {
     support::TimedBlock timed{.stream = block->stream(),
+                              .waits = {},
                               .signals = block->signals(),
                               .time = microsecondsOf(*block),
                               .exchange = isExchange(*block)};

@@ -81,7 +81,8 @@ TEST(StreamTimeline, RandomLists) {
     std::vector<TimedBlock> blocks;
     int32_t events = 0;
     for (uint32_t i = 0, count = 1 + below(40); i < count; ++i) {
-      TimedBlock block{.stream = below(3), .time = 1.0 + below(16), .exchange = below(4) == 0};
+      TimedBlock block{
+          .stream = below(3), .waits = {}, .time = 1.0 + below(16), .exchange = below(4) == 0};
       if (block.exchange)
         block.stream = 3;
       for (uint32_t waits = below(3); events > 0 && waits > 0; --waits)
