@@ -203,7 +203,8 @@ def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
     element, and a parameter stays as it is, the same on all ranks. Gradients, moments and rounded copies
     are then those of the unit by the passes that make them, and `hydra-partition` finds what follows: a
     gather where a program reads a unit, a reduce_scatter of its gradient, an update of the rows that
-    a rank has. Files know members only. *Exact.*
+    a rank has. Files know members only. *Numerics-changing* where a norm of gradients adds up squares, in
+    another order.
   }];
   let options = [
     Option<"wholeBelow", "whole-below", "int64_t", "65536", "elements from which on parameters are cut">,

@@ -296,7 +296,8 @@ private:
             needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
       if (own == Main && i % kJoinEvery == 0)
         needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
-      if (own == Casts)
+      // What reads variables alone (casts, gathers) could begin at once, and all of it would be kept.
+      if (own == Casts || own == Links)
         needed[Main] = std::max(needed[Main], lastBefore(Main, i));
       if (own == Links && issued[Links].size() >= kExchanges)
         needed[Updates] =

@@ -54,6 +54,12 @@ private:
     return {update};
   }
 
+  /// Whether an operation takes elements of its operand, computes nothing, and can stand anywhere behind it.
+  static bool onlyMoves(Operation *op) {
+    auto storage = dyn_cast<StorageOpInterface>(op);
+    return storage && storage.viewedOperand() && op->getNumOperands() == 1;
+  }
+
   void place(ArrayRef<Operation *> group, const Updates &updates) {
     // Behind what it reads, and behind what still reads the old value.
     Operation *last = nullptr;
@@ -61,10 +67,17 @@ private:
       if (!llvm::is_contained(group, op) && (!last || last->isBeforeInBlock(op)))
         last = op;
     };
+    llvm::SetVector<Operation *> moved; // that only say where operands lie; from the source on
     for (Operation *op : group) {
-      for (Value operand : op->getOperands())
-        if (Operation *producer = operand.getDefiningOp(); producer && !isa<UseOp>(producer))
+      for (Value operand : op->getOperands()) {
+        SmallVector<Operation *> moves;
+        Operation *producer = operand.getDefiningOp();
+        for (; producer && onlyMoves(producer); producer = producer->getOperand(0).getDefiningOp())
+          moves.push_back(producer);
+        moved.insert(moves.rbegin(), moves.rend());
+        if (producer && !isa<UseOp>(producer))
           after(producer);
+      }
       if (auto it = updates.find(op); it != updates.end())
         for (Operation *reader : it->second)
           after(reader);
@@ -74,6 +87,9 @@ private:
       return; // a reader behind it: it is written elsewhere and copied, as before
     for (Operation *op : llvm::reverse(group))
       op->moveAfter(last);
+    for (Operation *op : moved)
+      if (first->isBeforeInBlock(op))
+        op->moveBefore(first);
     for (Operation *op : group)
       for (Value operand : op->getOperands()) // reading a variable can be anywhere before
         if (auto use = operand.getDefiningOp<UseOp>(); use && first->isBeforeInBlock(use))

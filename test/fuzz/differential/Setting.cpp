@@ -98,6 +98,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
   app.add_option("--mesh", setting.mesh);
+  app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
   app.add_flag("--plain-code", setting.plainCode);
   try {
     app.parse(text);
@@ -137,6 +138,7 @@ std::string Setting::text() const {
   flag("clip", clip, plain.clip);
   flag("threads", threads, plain.threads);
   flag("mesh", mesh, plain.mesh);
+  flag("shard", shard, plain.shard);
   if (plainCode)
     text += " --plain-code";
   return text;
@@ -157,6 +159,11 @@ CompileOptions Setting::compileOptions() const {
   for (const std::string &name : disabled)
     compile.disabled.insert(name);
   compile.binding.mesh = meshAxes();
+  compile.sharding = shard == "fsdp"    ? Sharding::Fsdp
+                     : shard == "zero1" ? Sharding::Zero1
+                                        : Sharding::Ddp;
+  compile.resharding = Resharding::Always;
+  compile.wholeBelow = 0;
   return compile;
 }
 
@@ -178,7 +185,8 @@ std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
   std::string key =
-      fmt::format("{} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention, mesh);
+      fmt::format("{} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention,
+                  mesh, shard);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
@@ -239,6 +247,8 @@ public:
     }
     if (const std::vector<std::string> meshes = meshesOf(range); !meshes.empty() && random.chance(0.5))
       setting.mesh = random.pick(meshes);
+    if (!setting.mesh.empty() && setting.mode != Mode::Grad && random.chance(0.6))
+      setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
       for (const std::string &name : numericsChangingPasses("cpu"))
@@ -368,10 +378,13 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       add([&](Setting &s) { s.ceChunk = chunk; });
     for (const std::string &mesh : meshesOf(range))
       for (unsigned level : {0u, 2u})
-        add([&](Setting &s) {
-          s.mesh = mesh;
-          s.level = level;
-        });
+        for (const char *shard : {"ddp", "zero1", "fsdp"})
+          if (mode != Mode::Grad || StringRef(shard) == "ddp")
+            add([&](Setting &s) {
+              s.mesh = mesh;
+              s.level = level;
+              s.shard = shard;
+            });
     if (mode == Mode::Forward)
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})

@@ -23,6 +23,7 @@ struct Setting {
   double clip = 0.0; ///< the norm given to every step; 0: none
   unsigned threads = 1;
   std::string mesh;       ///< such as data:2, or node:2,data:3; empty: one rank
+  std::string shard = "ddp"; ///< what ranks share out, of parameters of any size
   bool plainCode = false; ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;

@@ -5,7 +5,6 @@
 hydra.model @m version 1 mesh <["gpu"], [2]> bound {} {
   // CHECK: hydra.param @unit.w [2, 1024]
   // CHECK-NEXT: hydra.state @unit.w.bf16.whole [4, 1024] bf16 init = zeros of @unit.w as copy
-  // CHECK-NEXT: hydra.entry
   hydra.param @unit.w [2, 1024] init = zeros unit = #hydra.unit<"gpu", 2, [<"w", [64, 64], 0, <normal(1.0)>>]>
   hydra.state @unit.w.bf16 [2, 1024] bf16 init = zeros of @unit.w as copy
 

@@ -85,7 +85,8 @@ TEST(HostileProgram, MeetsEveryOperation) {
   for (const char *name : {"linear_gelu", "embedding_grad", "rms_norm_grad", "layer_norm_grad",
                            "softmax_grad", "attention_grad", "cross_entropy_grad", "global_norm",
                            "adamw", "sgd", "guard", "fused", "copy", "boundary", "loop",
-                           "all_gather", "all_to_all", "all_reduce", "reduce_scatter", "rank"})
+                           "all_gather", "all_to_all", "all_reduce", "reduce_scatter", "rank",
+                           "shard"})
     EXPECT_TRUE(missing.erase(std::string("hydra.") + name)) << name;
   // Declarations that change no program: names of expressions, and values of symbols.
   for (const char *name : {"derive", "preset"})

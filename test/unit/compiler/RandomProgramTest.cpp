@@ -298,7 +298,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.boundary",    "hydra.scan",        "hydra.detach",
                                      "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
-                                     "hydra.rank",        "hydra.reduce_scatter"};
+                                     "hydra.rank",        "hydra.reduce_scatter",
+                                     "hydra.shard"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

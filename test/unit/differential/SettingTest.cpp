@@ -34,11 +34,11 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
             "--recompute=rowwise,every=2", "--scan-checkpoint=2", "--ce-chunk=5",
             "--attention=naive", "--precision=bf16", "--precision=pure_bf16", "--accum=2",
             "--no-clip", "--clip=0.5", "--threads=2", "--plain-code", "--mesh=data:3",
-            "--mesh=node:2,data:2"})
+            "--mesh=node:2,data:2", "--shard=zero1", "--shard=fsdp"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 18u);
+  EXPECT_EQ(words.size(), 20u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
                           pass.name == "hydra-batch-launches" ||
