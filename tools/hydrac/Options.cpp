@@ -163,6 +163,10 @@ static void checkPassFlags(const HydracOptions &options) {
     needs("--scan-checkpoint", "hydra-nest-loops", 0);
   if (options.compile.attention == AttentionForm::Naive)
     needs("--attention=naive", "hydra-decompose-attention", 0);
+  if (options.compile.sharding != Sharding::Ddp)
+    needs("--shard=" + shardingName(options.compile.sharding).str(), "hydra-shard", 0);
+  if (isGiven(options.resharding) && options.compile.resharding != Resharding::Never)
+    needs("--reshard", "hydra-reshard", 0);
 }
 
 /// Throws Error for a report in a format that does not exist, before any work.
