@@ -541,15 +541,16 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates, casts of parameters and exchanges run beside the main stream";
   let description = [{
     For GPUs: updates, which are what writes nothing but parameters, their moments and rounded copies, and
-    the steps whose results only updates read (gradients of parameters), go to a second stream; steps
-    that only read parameters (casts) to a third; what ranks exchange to a fourth, in one order on all of
-    them. What is computed from exchanged bytes and variables alone goes to the second stream too, where the
-    main stream has other work to do before it reads the results (sums of gradients, whose norm is taken at
-    the end): else it would wait for the links. An exchange waits until what came before the last one was
-    read there, so that bytes of two are alive. Events order blocks that touch the same bytes. No stream is
-    ahead of another by much more than the time of 48 average steps, as the target's rates predict it (0.1 ms of TTT bytes on an H200, 2 ms of CS336 xl), so that buffers still are reused. What does not fill the machine then runs beside something else:
-    the small kernels of small batches, and the ends of large matmuls. Gradients and casts live a
-    little longer. *Exact.*
+    the steps whose results only updates read (gradients of parameters), go to a second stream; steps that
+    only read parameters (casts) to a third; what ranks exchange to a fourth, in one order on all of them.
+    What is computed from exchanged bytes and variables alone goes to the second stream too, where the main
+    stream has other work to do before it reads the results (sums of gradients, whose norm is taken at the
+    end): else it would wait for the links. An exchange waits until what came before the last one was read
+    there, so that bytes of two are alive. Events order blocks that touch the same bytes. No stream is ahead
+    of another by much more than the time of 48 average steps, as the target's rates predict it (0.1 ms of
+    TTT bytes on an H200, 2 ms of CS336 xl), so that buffers still are reused. What does not fill the
+    machine then runs beside something else: the small kernels of small batches, and the ends of large
+    matmuls. Gradients and casts live a little longer. *Exact.*
   }];
   let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "0",
                         "how many the library should expect for gradients on the second stream; 0: all">];

@@ -22,8 +22,7 @@ struct KeepGathered : impl::KeepGatheredBase<KeepGathered> {
     model.walk([&](AllGatherOp gather) { number = std::max(number, gather.getNumber() + 1); });
     // Reading, then writing: what only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
-      for (auto gather :
-           llvm::make_early_inc_range(entry.getBody().front().getOps<AllGatherOp>()))
+      for (auto gather : llvm::make_early_inc_range(entry.getBody().front().getOps<AllGatherOp>()))
         if (UseOp use = source(gather); use && unitOf(use.lookup()))
           readWhole(gather, use.lookup());
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
@@ -55,11 +54,11 @@ private:
       const StringAttr owner = state ? state.getOwnerAttr() : SymbolTable::getSymbolName(variable);
       OpBuilder b(variable);
       b.setInsertionPointAfter(variable);
-      it->whole = StateOp::create(
-          b, variable->getLoc(), b.getStringAttr(nameFor(variable, element)),
-          b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
-          InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(), owner,
-          VariableRoleAttr::get(&getContext(), VariableRole::copy));
+      it->whole =
+          StateOp::create(b, variable->getLoc(), b.getStringAttr(nameFor(variable, element)),
+                          b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
+                          InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(),
+                          owner, VariableRoleAttr::get(&getContext(), VariableRole::copy));
       it->over = gather.getOverAttr();
       it->ranks = gather.getRanksAttr();
       ++units;
@@ -136,7 +135,7 @@ private:
   }
 
   ModelOp model;
-  int64_t number = 0; ///< of the next gather
+  int64_t number = 0;                                      ///< of the next gather
   llvm::MapVector<Operation *, SmallVector<Kept, 1>> kept; ///< by what is gathered
 };
 

@@ -48,9 +48,8 @@ private:
       SmallVector<Reader> readers;
       find(gather.getY(), {}, readers);
       auto placeOf = [&](const Reader &reader) { return position[reader.operand->getOwner()]; };
-      llvm::stable_sort(readers, [&](const Reader &a, const Reader &b) {
-        return placeOf(a) < placeOf(b);
-      });
+      llvm::stable_sort(readers,
+                        [&](const Reader &a, const Reader &b) { return placeOf(a) < placeOf(b); });
       Again again;
       for (size_t i = 1; i < readers.size(); ++i) {
         const auto between = llvm::count_if(all, [&](AllGatherOp other) {

@@ -69,8 +69,8 @@ private:
     });
   }
 
-  /// Whether a parameter is read by programs alone, and updated by nothing but an optimizer that works
-  /// element by element.
+  /// Whether a parameter is read by programs alone, and updated by nothing but an optimizer that
+  /// works element by element.
   bool canBeCut(ParamOp param) {
     const StringRef name = param.getGroup().value_or("default");
     for (GroupOp group : model.getBody().getOps<GroupOp>())
@@ -116,7 +116,8 @@ private:
       int64_t elements = 0;
       for (ParamOp each : neighbours)
         elements += elementsOf(each);
-      if (elements >= wholeBelow && llvm::all_of(neighbours, [&](ParamOp p) { return canBeCut(p); }))
+      if (elements >= wholeBelow &&
+          llvm::all_of(neighbours, [&](ParamOp p) { return canBeCut(p); }))
         all.push_back(neighbours);
     }
     return all;
@@ -186,7 +187,8 @@ private:
 
   //===-- Programs --------------------------------------------------------------------------===//
 
-  /// Reads every unit once, right before the first of its members is used, and takes members out of it.
+  /// Reads every unit once, right before the first of its members is used, and takes members out of
+  /// it.
   void readFromUnits(EntryOp entry) {
     llvm::MapVector<ParamOp, SmallVector<UseOp>> read; // by unit
     for (auto use : entry.getBody().front().getOps<UseOp>())
@@ -211,8 +213,8 @@ private:
       for (UseOp use : members)
         if (!use->use_empty()) {
           auto param = cast<ParamOp>(use.lookup());
-          use.getValue().replaceAllUsesWith(slice(b, use.getLoc(), flat, places[param].offset,
-                                                  build::shapeOf(use.getValue())));
+          use.getValue().replaceAllUsesWith(
+              slice(b, use.getLoc(), flat, places[param].offset, build::shapeOf(use.getValue())));
         }
       for (UseOp use : members)
         use.erase();
