@@ -264,10 +264,15 @@ TEST_P(OfCutParameters, AreThoseOfTheWholeBatch) {
       if (keeps) {
         ASSERT_TRUE(compiler.run(*ranks.module, createKeepGathered()));
         ModelOp root = modelOf(*ranks.module);
+        unsigned kept = 0;
         for (StateOp state : root.getBody().getOps<StateOp>())
-          if (state.getRole() == VariableRole::copy && unitOf(state))
+          if (state.getRole() == VariableRole::copy && unitOf(state)) {
+            EXPECT_EQ(unitOf(state).getPieces(), 1);
+            ++kept;
             for (MemberAttr member : unitOf(state).getMembers())
               given[memberName(state, member)] = values.lookup(member.getName());
+          }
+        EXPECT_GT(kept, 0u);
       } else {
         ASSERT_TRUE(compiler.run(*ranks.module, createReshard({.most = 1})));
         EXPECT_GT(ranks.count<AllGatherOp>(), 1u);
