@@ -53,18 +53,17 @@ public:
     checkRanks();
     checkMemory();
     for (size_t i = 0; i < segments.size(); ++i) {
-      segments[i] =
-          DeviceMemory(plan.segments()->Get(static_cast<uint32_t>(i))->size(), file.origin());
+      const uint64_t bytes = plan.segments()->Get(static_cast<uint32_t>(i))->size();
+      segments[i] = options.ranks ? Nccl::allocate(bytes, file.origin())
+                                  : DeviceMemory(bytes, file.origin());
       if (segments[i].size() > 0)
         driver().check(
             driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(), device.stream),
             "cannot clear GPU memory");
     }
     transfers.emplace(device);
-    if (options.ranks) {
-      nccl = std::make_unique<Nccl>(plan, *options.ranks);
-      library.useRanks(*nccl);
-    }
+    if (options.ranks)
+      connectRanks();
     code.emplace(file, device);
     NodeBuilder nodes(plan, code->functions(), library,
                       [this](uint32_t tensor) { return addressOf(tensor); });
@@ -226,9 +225,11 @@ public:
                       : options.graph ? "one captured graph a program"
                                       : "step by step"}};
     if (nccl)
-      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}",
+      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}{}, {} beside the arena",
                                               options.ranks->rank(), options.ranks->size(),
-                                              meshText(plan), nccl->version()));
+                                              meshText(plan), nccl->version(),
+                                              nccl->usesEngines() ? " with copy engines" : "",
+                                              bytesText(ncclBytes)));
     if (options.profile)
       rows.emplace_back("profile", records.isLoaded() ? "of replayed graphs, by CUPTI"
                                    : records.whyNotLoaded().empty()
@@ -302,6 +303,21 @@ private:
     const uint64_t expected = ranksOf(plan), ranks = options.ranks ? options.ranks->size() : 1;
     if (ranks != expected)
       fail("{}: is for {} ranks, not for {}", file.origin(), expected, ranks);
+  }
+
+  void connectRanks() {
+    const size_t before = freeMemory();
+    nccl = std::make_unique<Nccl>(plan, *options.ranks);
+    for (const DeviceMemory &segment : segments)
+      nccl->share(segment);
+    library.useRanks(*nccl);
+    ncclBytes = before - std::min(before, freeMemory());
+  }
+
+  static size_t freeMemory() {
+    size_t free = 0, total = 0;
+    driver().check(driver().cuMemGetInfo(&free, &total), "cannot ask the GPU for its memory");
+    return free;
   }
 
   /// Every collective once, on memory that holds nothing yet: NCCL connects what a call needs when it is
@@ -452,6 +468,7 @@ private:
   std::optional<Transfers> transfers;
   std::optional<KernelCode> code;
   std::unique_ptr<Nccl> nccl; // of a plan with a mesh
+  size_t ncclBytes = 0;       // of GPU memory that it took to connect
   DeviceLibrary library;
   std::vector<CudaProgram> programs;
   Event begin, end;

@@ -29,6 +29,10 @@ struct Cupti::Functions {
 #undef HYDRA_DECLARE
 };
 
+/// What ranks exchange may be copied by copy engines, without a kernel.
+static constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                      CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2};
+
 /// Callbacks of the activity interface have no argument of their own.
 struct Cupti::State {
   static State *current;
@@ -59,6 +63,10 @@ struct Cupti::State {
     CUpti_Activity *record = nullptr;
     const std::lock_guard guard(lock);
     while (f.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+      if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+        readCopy(*reinterpret_cast<const CUpti_ActivityMemcpy6 *>(record));
+      else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY2)
+        readCopy(*reinterpret_cast<const CUpti_ActivityMemcpyPtoP4 *>(record));
       if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
         continue;
       const auto &kernel = *reinterpret_cast<const CUpti_ActivityKernel10 *>(record);
@@ -72,6 +80,13 @@ struct Cupti::State {
            kernel.correlationId, kernel.streamId, size(kernel.gridX, kernel.gridY, kernel.gridZ),
            size(kernel.blockX, kernel.blockY, kernel.blockZ), kernel.name ? kernel.name : ""});
     }
+  }
+
+  /// Copies outside of graphs are the executor's own, and no part of a step.
+  template <typename Record> void readCopy(const Record &copy) {
+    if (const auto tag = tags.find(copy.graphNodeId); copy.graphNodeId && tag != tags.end())
+      runs.push_back(
+          {copy.start, copy.end, tag->second, copy.correlationId, copy.streamId, {}, {}, "copy"});
   }
 
   static void CUPTIAPI onResource(void *self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
@@ -134,15 +149,18 @@ std::unique_ptr<Cupti> Cupti::load(std::string &why) {
       !ok(state.f.cuptiEnableCallback(1, state.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                       CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)) ||
       !ok(state.f.cuptiActivityRegisterCallbacks(State::giveBuffer, State::takeBuffer)) ||
-      // Kernels of graphs are seen one by one only if this is on when the graph is made.
-      !ok(state.f.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
+      // Nodes of graphs are seen one by one only if this is on when the graph is made.
+      !std::ranges::all_of(kKinds, [&](CUpti_ActivityKind kind) {
+        return ok(state.f.cuptiActivityEnable(kind));
+      }))
     return nullptr;
   return cupti;
 }
 
 Cupti::~Cupti() {
   if (state->subscriber) {
-    state->f.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    for (const CUpti_ActivityKind kind : kKinds)
+      state->f.cuptiActivityDisable(kind);
     state->f.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     state->f.cuptiUnsubscribe(state->subscriber);
   }

@@ -12,14 +12,14 @@
 
 namespace hydra::runtime::cuda {
 
-/// A kernel that ran.
+/// A kernel or a copy that ran.
 struct KernelRun {
   uint64_t begin, end;  // ns
   uint64_t node;        // what `noteNode` gave it; kUnknownNode for others
   uint32_t correlation; // equal for all kernels of one graph launch; 0 in cases of switches
   uint32_t stream;
-  std::array<uint32_t, 3> grid, block;
-  std::string name;
+  std::array<uint32_t, 3> grid, block; // 0 of copies
+  std::string name;                    // of copies `copy`
 };
 
 constexpr uint64_t kUnknownNode = ~uint64_t{0};

@@ -19,7 +19,9 @@ DeviceMemory::DeviceMemory(size_t bytes, const std::string &what) : bytes(bytes)
 }
 
 DeviceMemory::~DeviceMemory() {
-  if (address)
+  if (address && release)
+    release(address);
+  else if (address)
     driver().cuMemFree(address);
 }
 

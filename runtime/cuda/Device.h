@@ -15,15 +15,21 @@ namespace hydra::runtime::cuda {
 /// Device memory that is given back.
 class DeviceMemory {
 public:
+  /// Gives memory back to whoever gave it.
+  using Release = void (*)(CUdeviceptr address);
+
   DeviceMemory() = default;
   /// Throws Error, beginning with `what`, when there is not so much.
   DeviceMemory(size_t bytes, const std::string &what);
+  /// Of a library that gives memory of its own.
+  DeviceMemory(CUdeviceptr address, size_t bytes, Release release)
+      : address(address), bytes(bytes), release(release) {}
   ~DeviceMemory();
-  DeviceMemory(DeviceMemory &&other) noexcept
-      : address(std::exchange(other.address, 0)), bytes(std::exchange(other.bytes, 0)) {}
+  DeviceMemory(DeviceMemory &&other) noexcept { *this = std::move(other); }
   DeviceMemory &operator=(DeviceMemory &&other) noexcept {
     std::swap(address, other.address);
     std::swap(bytes, other.bytes);
+    std::swap(release, other.release);
     return *this;
   }
   CUdeviceptr get() const { return address; }
@@ -32,6 +38,7 @@ public:
 private:
   CUdeviceptr address = 0;
   size_t bytes = 0;
+  Release release = nullptr; ///< null: the driver's
 };
 
 /// The GPU, made current for the thread that creates it; `ranks`: its number is that of a rank on

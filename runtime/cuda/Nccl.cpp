@@ -4,11 +4,13 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/ranks/Channel.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
 
 #include <dlfcn.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <vector>
@@ -24,7 +26,7 @@ namespace {
   X(ncclGetErrorString)                                                                            \
   X(ncclGetLastError)                                                                              \
   X(ncclGetUniqueId)                                                                               \
-  X(ncclCommInitRank)                                                                              \
+  X(ncclCommInitRankConfig)                                                                        \
   X(ncclCommGetAsyncError)                                                                         \
   X(ncclCommDestroy)                                                                               \
   X(ncclCommAbort)                                                                                 \
@@ -32,13 +34,20 @@ namespace {
   X(ncclSend)                                                                                      \
   X(ncclRecv)                                                                                      \
   X(ncclGroupStart)                                                                                \
-  X(ncclGroupEnd)
+  X(ncclGroupEnd)                                                                                  \
+  X(ncclMemAlloc)                                                                                  \
+  X(ncclMemFree)
 
 struct Library {
 #define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
   HYDRA_NCCL_FUNCTIONS(HYDRA_DECLARE)
 #undef HYDRA_DECLARE
   decltype(&::ncclAllGather) ncclAlltoAll = nullptr; // since 2.28; null: by sends and receives
+#ifdef NCCL_CTA_POLICY_ZERO
+  // Since 2.28 copy engines move what lies in windows; null: kernels move everything.
+  decltype(&::ncclCommWindowRegister) ncclCommWindowRegister = nullptr;
+  decltype(&::ncclCommWindowDeregister) ncclCommWindowDeregister = nullptr;
+#endif
   int version = 0;
 
   Library() {
@@ -55,13 +64,22 @@ struct Library {
     constexpr int oldest = 21900; // whose calls can be captured with others beside them
     if (ncclGetVersion(&version) != ncclSuccess || version < oldest)
       fail("NCCL is version {}; expected {} or newer", text(version), text(oldest));
+#ifdef NCCL_CTA_POLICY_ZERO
+    constexpr int engines = 22800;
+    if (version >= engines) {
+      ncclCommWindowRegister = reinterpret_cast<decltype(ncclCommWindowRegister)>(
+          dlsym(library, "ncclCommWindowRegister"));
+      ncclCommWindowDeregister = reinterpret_cast<decltype(ncclCommWindowDeregister)>(
+          dlsym(library, "ncclCommWindowDeregister"));
+    }
+#endif
   }
 
   static std::string text(int version) {
     return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   }
 
-  void check(ncclResult_t status, const char *what, ncclComm_t comm = nullptr) const {
+  void check(ncclResult_t status, const std::string &what, ncclComm_t comm = nullptr) const {
     if (status == ncclSuccess || status == ncclInProgress)
       return;
     std::string detail = ncclGetLastError(comm);
@@ -129,9 +147,61 @@ private:
 
 } // namespace
 
+/// Bytes that a rank sends and receives in one call from which on copy engines move them. They begin
+/// some 40 us later than kernels do, and take no multiprocessors from what computes meanwhile.
+constexpr uint64_t kEngineBytes = uint64_t{4} << 20;
+
 struct Nccl::Impl {
-  std::vector<ncclComm_t> groups; ///< by axis of the mesh
+  /// The ranks along one axis of the mesh.
+  struct Group {
+    ncclComm_t byKernels = nullptr;
+    ncclComm_t byEngines = nullptr; ///< null where NCCL has none
+
+    ncclComm_t forBytes(uint64_t bytes) const {
+
+      return byEngines && bytes >= kEngineBytes ? byEngines : byKernels;
+    }
+  };
+
+  template <typename Function> void forEachComm(Function &&function) const {
+    for (const Group &group : groups)
+      for (const ncclComm_t comm : {group.byKernels, group.byEngines})
+        if (comm)
+          function(comm);
+  }
+
+  std::vector<Group> groups; ///< by axis of the mesh
+#ifdef NCCL_CTA_POLICY_ZERO
+  std::vector<std::pair<ncclComm_t, ncclWindow_t>> windows;
+#endif
 };
+
+namespace {
+
+/// A communicator of the ranks along an axis; the first of them names it, and the others learn the name
+/// over the channel.
+ncclComm_t connect(Channel &channel, const std::string &key, uint64_t own, uint64_t ranks,
+                   const ncclConfig_t &wanted) {
+  ncclUniqueId id{};
+  if (own == 0) {
+    nccl().check(nccl().ncclGetUniqueId(&id), "cannot begin a group");
+    const auto *bytes = reinterpret_cast<const std::byte *>(&id);
+    channel.set(key, {bytes, bytes + sizeof id});
+  } else {
+    const std::vector<std::byte> bytes = channel.get(key);
+    std::memcpy(&id, bytes.data(), std::min(bytes.size(), sizeof id));
+  }
+  ncclConfig_t config = wanted; // NCCL may write what it chose
+  ncclComm_t comm = nullptr;
+  channel.waitIn({.what = "connecting to the other GPUs"});
+  nccl().check(nccl().ncclCommInitRankConfig(&comm, static_cast<int>(ranks), id,
+                                             static_cast<int>(own), &config),
+               "cannot connect the GPUs");
+  channel.work();
+  return comm;
+}
+
+} // namespace
 
 Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique<Impl>()) {
   channel.agree({{"NCCL", version()}});
@@ -139,23 +209,17 @@ Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique
     const uint64_t ranks = plan.mesh()->Get(axis)->size();
     const uint64_t own = coordinateOf(plan, channel.rank(), axis);
     const uint64_t first = channel.rank() - own * strideOf(plan, axis);
-    // The first rank of a group names it; the others learn the name over the channel.
-    const std::string key = fmt::format("nccl {} {}", axis, first);
-    ncclUniqueId id{};
-    if (own == 0) {
-      nccl().check(nccl().ncclGetUniqueId(&id), "cannot begin a group");
-      const auto *bytes = reinterpret_cast<const std::byte *>(&id);
-      channel.set(key, {bytes, bytes + sizeof id});
-    } else {
-      const std::vector<std::byte> bytes = channel.get(key);
-      std::memcpy(&id, bytes.data(), std::min(bytes.size(), sizeof id));
+    Impl::Group group;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    group.byKernels = connect(channel, fmt::format("nccl {} {}", axis, first), own, ranks, config);
+#ifdef NCCL_CTA_POLICY_ZERO
+    if (nccl().ncclCommWindowRegister) {
+      config = NCCL_CONFIG_INITIALIZER;
+      config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+      group.byEngines =
+          connect(channel, fmt::format("nccl {} {} engines", axis, first), own, ranks, config);
     }
-    ncclComm_t group = nullptr;
-    channel.waitIn({.what = "connecting to the other GPUs"});
-    nccl().check(nccl().ncclCommInitRank(&group, static_cast<int>(ranks), id,
-                                         static_cast<int>(own)),
-                 "cannot connect the GPUs");
-    channel.work();
+#endif
     impl->groups.push_back(group);
   }
 }
@@ -163,27 +227,73 @@ Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique
 Nccl::~Nccl() {
   // Where another rank is gone, waiting for it would last forever.
   const bool failed = std::uncaught_exceptions() > 0;
-  for (const ncclComm_t group : impl->groups)
+#ifdef NCCL_CTA_POLICY_ZERO
+  if (!failed)
+    for (const auto &[comm, window] : impl->windows)
+      nccl().ncclCommWindowDeregister(comm, window);
+#endif
+  impl->forEachComm([&](ncclComm_t comm) {
     if (failed)
-      nccl().ncclCommAbort(group);
+      nccl().ncclCommAbort(comm);
     else
-      nccl().ncclCommDestroy(group);
+      nccl().ncclCommDestroy(comm);
+  });
+}
+
+DeviceMemory Nccl::allocate(size_t bytes, const std::string &what) {
+  if (bytes == 0)
+    return {};
+  void *address = nullptr;
+  nccl().check(nccl().ncclMemAlloc(&address, bytes),
+               fmt::format("{}: cannot take {} of GPU memory", what, report::bytesText(bytes)));
+  return {reinterpret_cast<CUdeviceptr>(address), bytes, [](CUdeviceptr taken) {
+            nccl().ncclMemFree(reinterpret_cast<void *>(taken));
+          }};
+}
+
+void Nccl::share([[maybe_unused]] const DeviceMemory &memory) {
+#ifdef NCCL_CTA_POLICY_ZERO
+  if (memory.size() == 0 || !nccl().ncclCommWindowRegister)
+    return;
+  impl->forEachComm([&](ncclComm_t comm) {
+    ncclWindow_t window = nullptr; // NCCL gives none where GPUs cannot reach each other's memory
+    nccl().check(nccl().ncclCommWindowRegister(comm, reinterpret_cast<void *>(memory.get()),
+                                               memory.size(), &window, NCCL_WIN_COLL_SYMMETRIC),
+                 "cannot share memory with the other GPUs", comm);
+    if (window)
+      impl->windows.emplace_back(comm, window);
+  });
+#endif
 }
 
 std::unique_ptr<DeviceCall> Nccl::prepareAllGather(const CollectiveSpec &spec) const {
-  return std::make_unique<AllGather>(impl->groups[spec.axis], spec.bytes);
+  const ncclComm_t group = impl->groups[spec.axis].forBytes(spec.bytes * spec.ranks);
+  return std::make_unique<AllGather>(group, spec.bytes);
 }
 
 std::unique_ptr<DeviceCall> Nccl::prepareAllToAll(const CollectiveSpec &spec) const {
-  return std::make_unique<AllToAll>(impl->groups[spec.axis], spec.ranks, spec.bytes);
+  const ncclComm_t group = impl->groups[spec.axis].forBytes(spec.bytes);
+  return std::make_unique<AllToAll>(group, spec.ranks, spec.bytes);
 }
 
 void Nccl::check() const {
-  for (const ncclComm_t group : impl->groups) {
+  impl->forEachComm([](ncclComm_t comm) {
     ncclResult_t status = ncclSuccess;
-    nccl().check(nccl().ncclCommGetAsyncError(group, &status), "cannot ask for errors", group);
-    nccl().check(status, "a collective failed", group);
-  }
+    nccl().check(nccl().ncclCommGetAsyncError(comm, &status), "cannot ask for errors", comm);
+    nccl().check(status, "a collective failed", comm);
+  });
+}
+
+bool Nccl::usesEngines() const {
+#ifdef NCCL_CTA_POLICY_ZERO
+  return std::ranges::any_of(impl->groups, [this](const Impl::Group &group) {
+    return group.byEngines && std::ranges::any_of(impl->windows, [&](const auto &window) {
+             return window.first == group.byEngines;
+           });
+  });
+#else
+  return false;
+#endif
 }
 
 std::string Nccl::version() const { return Library::text(nccl().version); }

@@ -12,9 +12,14 @@ Nccl::Nccl(const planfile::Plan &, Channel &) {
                 "headers");
 }
 Nccl::~Nccl() = default;
+DeviceMemory Nccl::allocate(size_t bytes, const std::string &what) {
+  return DeviceMemory(bytes, what);
+}
+void Nccl::share(const DeviceMemory &) {}
 std::unique_ptr<DeviceCall> Nccl::prepareAllGather(const CollectiveSpec &) const { return {}; }
 std::unique_ptr<DeviceCall> Nccl::prepareAllToAll(const CollectiveSpec &) const { return {}; }
 void Nccl::check() const {}
+bool Nccl::usesEngines() const { return false; }
 std::string Nccl::version() const { return {}; }
 
 } // namespace hydra::runtime::cuda
