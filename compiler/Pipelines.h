@@ -17,6 +17,8 @@ enum class Routing { Dynamic, Masked, Static };
 enum class Sharding { Ddp, Zero1, Fsdp };
 /// Whether a unit is gathered again for the backward pass: see `hydra-reshard`.
 enum class Resharding { Auto, Always, Never };
+/// What ranks send of gradients.
+enum class WireFormat { F32, BF16 };
 
 /// What binds a model: see `hydra-bind`.
 struct BindingOptions {

@@ -83,6 +83,7 @@ bool gathersAgain(Options options) {
   return hasRanks(options) && options.sharding == Sharding::Fsdp &&
          options.resharding != Resharding::Never;
 }
+bool roundsGradients(Options options) { return hasRanks(options) && options.wire == WireFormat::BF16; }
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
@@ -91,7 +92,11 @@ bool wantsRecomputation(Options options) { return options.recompute != Recomputa
 TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
-bool wantsStreams(Options options) { return wantsOf(options).streams; }
+/// Beside the main stream run updates, and what ranks exchange.
+bool wantsStreams(Options options) {
+  return wantsOf(options).streams && (options.mode == Mode::Train || hasRanks(options));
+}
+bool overlapsExchanges(Options options) { return wantsOf(options).streams && hasRanks(options); }
 bool wantsMixedPrecision(Options options) {
   return policyOf(options).format != support::DType::F32;
 }
@@ -149,6 +154,12 @@ std::unique_ptr<Pass> layoutPass(Options options) {
   return createAssignLayouts(layouts);
 }
 
+std::unique_ptr<Pass> overlapPass(Options options) {
+  OverlapCollectivesOptions overlap;
+  overlap.ahead = options.gatherAhead;
+  return createOverlapCollectives(overlap);
+}
+
 std::unique_ptr<Pass> streamPass(Options options) {
   AssignStreamsOptions streams;
   streams.multiprocessors = options.sideMultiprocessors;
@@ -170,7 +181,7 @@ std::unique_ptr<Pass> shardPass(Options options) {
 std::unique_ptr<Pass> reshardPass(Options options) {
   ReshardOptions reshard;
   if (options.resharding == Resharding::Always)
-    reshard.most = 1;
+    reshard.between = 1;
   return createReshard(reshard);
 }
 
@@ -220,6 +231,8 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, true, 0, true, true, optimizerPass},
       {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); }, hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
+      {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },
+       roundsGradients},
       {P::Group, true, 0, false, false, chunkPass},
       {P::Group, true, 0, false, false, [](Options) { return createLowerLosses(); }},
       {P::Group, false, 2, false, false, bucketPass, hasRanks},
@@ -244,7 +257,8 @@ const std::vector<Stage> &stages() {
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },
        wantsBatchedLaunches},
-      {P::Plan, false, 2, true, true, streamPass, wantsStreams},
+      {P::Plan, false, 2, false, false, overlapPass, overlapsExchanges},
+      {P::Plan, false, 2, false, false, streamPass, wantsStreams},
       {P::Plan, true, 0, false, false, memoryPass},
   };
   return all;

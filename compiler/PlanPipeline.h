@@ -34,7 +34,9 @@ struct CompileOptions : ProgramOptions {
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;
+  WireFormat wire = WireFormat::F32;
   int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
+  int64_t gatherAhead = 2;    ///< largest gathers whose bytes may wait for their readers
   AttentionForm attention = AttentionForm::Flash;
   bool reducedReduction = false;      ///< partial sums may be in the type of the operands
   int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory

@@ -17,7 +17,16 @@ std::unique_ptr<MemoryBuffer> readModelText(const std::string &path, std::string
     problem = "it is no regular file";
     return nullptr;
   }
-  auto text = MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
+  // The standard input can be read once, a model more often: with fewer passes, or less memory.
+  auto read = [&]() -> ErrorOr<std::unique_ptr<MemoryBuffer>> {
+    if (path != "-")
+      return MemoryBuffer::getFile(path, /*IsText=*/true);
+    static const ErrorOr<std::unique_ptr<MemoryBuffer>> input = MemoryBuffer::getSTDIN();
+    if (!input)
+      return input.getError();
+    return MemoryBuffer::getMemBufferCopy((*input)->getBuffer(), path);
+  };
+  auto text = read();
   if (!text) {
     problem = text.getError().message();
     return nullptr;

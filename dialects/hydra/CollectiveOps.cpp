@@ -1,5 +1,6 @@
 // What ranks exchange, and which of them one is.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
 
 using namespace mlir;
@@ -103,10 +104,10 @@ static LogicalResult wantEqualPieces(TypeInference &infer, ArrayRef<int64_t> sha
 
 COLLECTIVE_OP(AllGatherOp, Move, true, 0)
 COLLECTIVE_OP(AllToAllOp, Exact, true, 0)
-COLLECTIVE_OP(AllReduceOp, Exact, false,
+COLLECTIVE_OP(AllReduceOp, Exact, getSum().has_value(),
               productOf({getRanks() - (getStart() ? 0 : 1),
                          build::typeOf(getX()).getNumElements()}))
-COLLECTIVE_OP(ReduceScatterOp, Exact, false,
+COLLECTIVE_OP(ReduceScatterOp, Exact, getSum().has_value(),
               productOf({getRanks() - (getStart() ? 0 : 1),
                          build::typeOf(getY()).getNumElements()}))
 #undef COLLECTIVE_OP
@@ -181,7 +182,8 @@ int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(get
 
 void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[0] =
-      ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(), getRanksAttr());
+      ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(), getRanksAttr(),
+                              TypeAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//
@@ -208,25 +210,41 @@ void AllToAllOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 
 //===-- all_reduce --------------------------------------------------------------------------===//
 
+/// A sum of values of ranks, of that shape: its type and that of what it begins with.
+static LogicalResult inferSum(TypeInference &infer, Type element, TypeAttr sum, Value start,
+                              ArrayRef<int64_t> shape, SmallVectorImpl<Type> &types) {
+  if (element.isInteger(1))
+    return infer.fail("cannot add truth values (i1)");
+  if (sum && !(sum.getValue().isF32() && isNarrowFloat(element)))
+    return infer.fail("cannot add up in this type; expected sum = f32, of operands in bf16 or f16");
+  element = sum ? sum.getValue() : element;
+  types.push_back(infer.tensor(shape, element));
+  if (!start)
+    return success();
+  if (infer.element(start) != element)
+    return infer.fail("start has another element type than the sum");
+  return infer.wantShape(start, "start", shape);
+}
+
 LogicalResult AllReduceOp::inferTypes(TypeInference &infer, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
-  if (infer.element(op.getX()).isInteger(1))
-    return infer.fail("cannot add truth values (i1)");
   if (failed(wantRanks(infer, op.getRanks())))
     return failure();
-  if (op.getStart() && failed(infer.wantSameType(op.getStart(), "start", op.getX(), "operand")))
-    return failure();
-  types.push_back(op.getX().getType());
-  return success();
+  return inferSum(infer, infer.element(op.getX()), op.getSumAttr(), op.getStart(),
+                  infer.shape(op.getX()), types);
 }
 
 int64_t AllReduceOp::wireBytes() {
   // Every rank sends the pieces that others sum up, and the sums of its own.
-  return productOf({2, bytesOf(getX().getType()) * (getRanks() - 1) / getRanks()});
+  const int64_t bytes = bytesOf(getX().getType()) + bytesOf(getY().getType());
+  return productOf({bytes / getRanks(), getRanks() - 1});
 }
 
 void AllReduceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(), getRanksAttr());
+  grads[0] = build::cast(b, getLoc(),
+                         AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(),
+                                             getRanksAttr(), TypeAttr()),
+                         build::typeOf(getX()).getElementType());
   if (getStart()) // every rank adds its own copy
     grads[1] = g[0];
 }
@@ -236,28 +254,23 @@ void AllReduceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) 
 LogicalResult ReduceScatterOp::inferTypes(TypeInference &infer, Adaptor op,
                                           SmallVectorImpl<Type> &types) {
   SmallVector<int64_t> shape;
-  if (infer.element(op.getX()).isInteger(1))
-    return infer.fail("cannot add truth values (i1)");
   if (failed(inferPieces<ReduceScatterOp>(infer, op, shape)) ||
       failed(wantRanks(infer, op.getRanks())) ||
       failed(wantEqualPieces(infer, shape, op.getAxis(), op.getRanks())))
     return failure();
   shape[op.getAxis()] /= op.getRanks();
-  types.push_back(infer.tensor(shape, infer.element(op.getX())));
-  if (!op.getStart())
-    return success();
-  if (infer.element(op.getStart()) != infer.element(op.getX()))
-    return infer.fail("start and operand have different element types");
-  return infer.wantShape(op.getStart(), "start", shape);
+  return inferSum(infer, infer.element(op.getX()), op.getSumAttr(), op.getStart(), shape, types);
 }
 
 int64_t ReduceScatterOp::wireBytes() {
-  return productOf({getRanks() - 1, bytesOf(getY().getType())});
+  return productOf({getRanks() - 1, bytesOf(getX().getType()) / getRanks()});
 }
 
 void ReduceScatterOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = AllGatherOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(), getRanksAttr(),
-                                 b.getI64IntegerAttr(0));
+  grads[0] = build::cast(b, getLoc(),
+                         AllGatherOp::create(b, getLoc(), g[0], getAxisAttr(), getOverAttr(),
+                                             getRanksAttr(), b.getI64IntegerAttr(0)),
+                         build::typeOf(getX()).getElementType());
   if (getStart())
     grads[1] = g[0];
 }

@@ -44,9 +44,11 @@ def AllReduceOp : Hydra_CollectiveOp<"all_reduce"> {
     `%y = hydra.all_reduce %x over = "data" ranks = 2`: `y = x of rank 0 + x of rank 1 + …`, from left to
     right. `hydra.all_reduce %x, %start` begins with `start`, the same on all ranks:
     `start + x of rank 0 + …`, the chain of adds that accumulation over as many micro-batches makes.
-    An all_to_all of pieces, adds, and an all_gather of the sums.
+    An all_to_all of pieces, adds, and an all_gather of the sums. With `sum = f32` rounded operands (bf16,
+    f16) are added up in f32, which `start` and `y` then are.
   }];
-  let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$start, StrAttr:$over, Hydra_Int:$ranks);
+  let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$start, StrAttr:$over, Hydra_Int:$ranks,
+                       OptionalAttr<TypeAttr>:$sum);
   let results = (outs Hydra_Value:$y);
 }
 
@@ -56,10 +58,10 @@ def ReduceScatterOp : Hydra_CollectiveOp<"reduce_scatter"> {
     `%y = hydra.reduce_scatter %x axis = 0 over = "data" ranks = 2`: `x [..., ranks n, ...]` is `ranks`
     pieces along `axis`; rank i has the sum of the pieces i `[..., n, ...]`, in the order of ranks.
     `hydra.reduce_scatter %x, %start` begins with `start`, of which each rank has its piece. An all_to_all
-    and adds.
+    and adds. `sum = f32` is as in all_reduce.
   }];
   let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$start, Hydra_Int:$axis, StrAttr:$over,
-                       Hydra_Int:$ranks);
+                       Hydra_Int:$ranks, OptionalAttr<TypeAttr>:$sum);
   let results = (outs Hydra_Value:$y);
 }
 

@@ -78,6 +78,12 @@ bool LinearOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
   return true;
 }
+bool LinearOp::yieldRounded(Type element) {
+  if (getB() || build::typeOf(getX()).getElementType() != element)
+    return false;
+  removeDtypeAttr();
+  return true;
+}
 void LinearOp::allowReducedReduction() { setReducedReduction(true); }
 bool LinearOp::multiplyIn(Type format) {
   setCompute(format);
@@ -224,6 +230,12 @@ bool MatmulOp::takesRounded(unsigned operand) {
 }
 bool MatmulOp::yieldF32() {
   setDtype(Float32Type::get(getContext()));
+  return true;
+}
+bool MatmulOp::yieldRounded(Type element) {
+  if (getAddend() || build::typeOf(getA()).getElementType() != element)
+    return false;
+  removeDtypeAttr();
   return true;
 }
 void MatmulOp::allowReducedReduction() { setReducedReduction(true); }

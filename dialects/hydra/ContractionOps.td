@@ -11,7 +11,7 @@ class Hydra_MatmulLikeOp<string mnemonic, list<Trait> traits>
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
 class Hydra_ContractionOp<string mnemonic>
     : Hydra_MatmulLikeOp<mnemonic, [
-        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32",
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32", "yieldRounded",
                                                          "multipliedIn", "multiplyIn",
                                                          "allowReducedReduction"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>]>;

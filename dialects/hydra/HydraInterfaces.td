@@ -116,6 +116,12 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       }],
       "bool", "yieldF32", (ins), "", [{ return false; }]>,
     InterfaceMethod<[{
+        Undoes `yieldF32`, where the operation then writes its sums rounded to that type; false if it
+        cannot, or would write another. The caller sets the type of the result.
+      }],
+      "bool", "yieldRounded", (ins "::mlir::Type":$element), "",
+      [{ (void)element; return false; }]>,
+    InterfaceMethod<[{
         The format that an operand is rounded to before it is multiplied; null: its own.
       }],
       "::mlir::Type", "multipliedIn", (ins "unsigned":$operand), "",

@@ -33,8 +33,8 @@ public:
   }
 
 private:
-  /// Sums of one type of elements over one axis.
-  using Key = std::pair<Attribute, Type>;
+  /// Sums in one type, of one type of elements, over one axis.
+  using Key = std::tuple<Attribute, Type, Attribute>;
   struct Bucket {
     SmallVector<AllReduceOp> sums;
     uint64_t bytes = 0;
@@ -52,7 +52,7 @@ private:
         AllReduceOp first = reduces.front();
         OpBuilder b(first);
         Value sum = AllReduceOp::create(b, first.getLoc(), key.first, Value(), first.getOverAttr(),
-                                        first.getRanksAttr());
+                                        first.getRanksAttr(), first.getSumAttr());
         for (AllReduceOp reduce : reduces) {
           auto slice = reduce.getX().getDefiningOp<SliceOp>();
           // Where it is used, for that closes the bucket that the sum will be in.
@@ -93,7 +93,8 @@ private:
   }
 
   void place(AllReduceOp reduce) {
-    const Key key{reduce.getOverAttr(), build::typeOf(reduce.getX()).getElementType()};
+    const Key key{reduce.getOverAttr(), build::typeOf(reduce.getX()).getElementType(),
+                  reduce.getSumAttr()};
     const auto bytes = static_cast<uint64_t>(bytesOf(reduce.getX().getType()));
     if (auto it = open.find(key); it != open.end() && it->second.bytes + bytes > most)
       close(key);
@@ -129,23 +130,26 @@ private:
       parts.push_back(build::reshape(b, reduce.getLoc(), x, {build::typeOf(x).getNumElements()}));
     }
     Value all = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
-    Value sums = AllReduceOp::create(b, loc, all, Value(), last.getOverAttr(), last.getRanksAttr());
+    Value sums = AllReduceOp::create(b, loc, all, Value(), last.getOverAttr(), last.getRanksAttr(),
+                                     last.getSumAttr());
     int64_t start = 0;
     for (AllReduceOp reduce : bucket.sums) {
       const int64_t size = build::typeOf(reduce.getX()).getNumElements();
       Value own = SliceOp::create(b, reduce.getLoc(), sums, b.getI64IntegerAttr(0),
                                   b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
       start += size;
-      reduce.getY().replaceAllUsesWith(
-          build::reshape(b, reduce.getLoc(), own, build::shapeOf(reduce.getX())));
+      own = build::reshape(b, reduce.getLoc(), own, build::shapeOf(reduce.getX()));
+      if (reduce.getSum() && reduce.getStart())
+        own = AddOp::create(b, reduce.getLoc(), reduce.getStart(), own);
+      reduce.getY().replaceAllUsesWith(own);
       reduce.erase();
     }
   }
 
-  /// What a rank adds: on the first one, to what the sum begins with.
+  /// What a rank adds: on the first one, to what the sum begins with, unless that would be rounded.
   static Value begun(OpBuilder &b, AllReduceOp reduce) {
     Value x = reduce.getX();
-    if (!reduce.getStart())
+    if (!reduce.getStart() || reduce.getSum())
       return x;
     return build::onFirstRank(b, reduce.getLoc(), reduce.getOverAttr(), reduce.getRanks(),
                               AddOp::create(b, reduce.getLoc(), reduce.getStart(), x), x);

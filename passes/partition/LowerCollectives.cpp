@@ -69,7 +69,8 @@ class CollectiveWriter {
 public:
   template <typename Op>
   CollectiveWriter(Op op, int64_t &number)
-      : b(op), loc(op.getLoc()), over(op.getOverAttr()), ranks(op.getRanks()), number(number) {}
+      : b(op), loc(op.getLoc()), over(op.getOverAttr()), ranks(op.getRanks()), number(number),
+        element(build::typeOf(op->getResult(0)).getElementType()) {}
 
   /// `x [n, ...]` of all ranks as `[ranks n, ...]`.
   Value gather(Value x) {
@@ -97,7 +98,7 @@ public:
       for (int64_t rank = 0; rank < ranks; ++rank) {
         Value own = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
         own = SliceOp::create(b, loc, own, integer(1), integer(part.start), integer(part.size()));
-        own = build::reshape(b, loc, own, build::shapeOf(part.value));
+        own = build::cast(b, loc, build::reshape(b, loc, own, build::shapeOf(part.value)), element);
         sum = sum ? AddOp::create(b, loc, sum, own).getResult() : own;
       }
       part.value.replaceAllUsesWith(sum);
@@ -107,7 +108,8 @@ public:
   /// The same, where each rank sums up one piece.
   Value sumByPieces(Value x, Value start) {
     const int64_t elements = build::typeOf(x).getNumElements();
-    if (start)
+    const bool rounded = build::typeOf(x).getElementType() != element;
+    if (start && !rounded)
       x = build::onFirstRank(b, loc, over, ranks, AddOp::create(b, loc, start, x), x);
     int64_t piece = llvm::divideCeil(elements, ranks);
     if (piece > kRow)
@@ -124,7 +126,9 @@ public:
     Value all = gather(build::reshape(b, loc, sum, {piece}));
     if (piece * ranks > elements)
       all = SliceOp::create(b, loc, all, integer(0), integer(0), integer(elements));
-    return build::reshape(b, loc, all, build::typeOf(x).getShape());
+    all = build::reshape(b, loc, all, build::typeOf(x).getShape());
+    // Rounded it would lose what it has gathered so far.
+    return start && rounded ? AddOp::create(b, loc, start, all).getResult() : all;
   }
 
   /// This rank's piece, along an axis, of the sum.
@@ -160,7 +164,7 @@ private:
     Value sum = start;
     for (int64_t rank = 0; rank < ranks; ++rank) {
       Value part = SliceOp::create(b, loc, all, integer(0), integer(rank), integer(1));
-      part = build::reshape(b, loc, part, shape);
+      part = build::cast(b, loc, build::reshape(b, loc, part, shape), element);
       sum = sum ? AddOp::create(b, loc, sum, part).getResult() : part;
     }
     return sum;
@@ -203,6 +207,7 @@ private:
   StringAttr over;
   int64_t ranks;
   int64_t &number; ///< of the next gather or exchange
+  Type element;    ///< of the result: sums are in it
 };
 
 struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
@@ -250,7 +255,7 @@ private:
     const double bytes = static_cast<double>(bytesOf(reduce.getX().getType()));
     const auto ranks = static_cast<double>(reduce.getRanks());
     // Everything to all, or a piece to each and back.
-    const double whole = (ranks - 1) * bytes, pieces = 2 * (ranks - 1) / ranks * bytes;
+    const double whole = (ranks - 1) * bytes, pieces = static_cast<double>(reduce.wireBytes());
     if (whole <= pieces + static_cast<double>(latencyBytes)) {
       ++gathers;
       SmallVector<Part> parts = partsOf(reduce.getY());

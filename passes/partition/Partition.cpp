@@ -213,7 +213,7 @@ private:
     if (first == Spread::rows(0) && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
       Value sum = ReduceScatterOp::create(b, add.getLoc(), placed.lookup(add.getB()).value,
                                           placed.lookup(add.getA()).value, b.getI64IntegerAttr(0),
-                                          axis.name, ranksAttr());
+                                          axis.name, ranksAttr(), TypeAttr());
       ++axis.reductions;
       place(add.getY(), sum, first);
       return true;
@@ -225,7 +225,7 @@ private:
     if (build::constantValue(placed.lookup(start).value) == 0.0)
       return false;
     Value sum = AllReduceOp::create(b, add.getLoc(), placed.lookup(part).value,
-                                    placed.lookup(start).value, axis.name, ranksAttr());
+                                    placed.lookup(start).value, axis.name, ranksAttr(), TypeAttr());
     ++axis.reductions;
     place(add.getY(), sum, Spread::same());
     return true;
@@ -261,7 +261,7 @@ private:
 
   Value allReduce(Value part) {
     ++axis.reductions;
-    return AllReduceOp::create(b, part.getLoc(), part, Value(), axis.name, ranksAttr());
+    return AllReduceOp::create(b, part.getLoc(), part, Value(), axis.name, ranksAttr(), TypeAttr());
   }
 
   Value convert(Value old, const Placed &from, const Spread &want, Operation *user) {
@@ -290,7 +290,7 @@ private:
     if (from.spread.isPart() && want.isRows()) {
       ++axis.reductions;
       Value rows = ReduceScatterOp::create(b, loc, apart(from.value, want, shape[want.dim]),
-                                           Value(), axisOf(want), axis.name, ranksAttr());
+                                           Value(), axisOf(want), axis.name, ranksAttr(), TypeAttr());
       return merged(rows, old, want);
     }
     if (from.spread.isPart())

@@ -52,11 +52,11 @@ private:
                         [&](const Reader &a, const Reader &b) { return placeOf(a) < placeOf(b); });
       Again again;
       for (size_t i = 1; i < readers.size(); ++i) {
-        const auto between = llvm::count_if(all, [&](AllGatherOp other) {
+        const auto gathered = llvm::count_if(all, [&](AllGatherOp other) {
           return other != gather && position[other] > placeOf(readers[i - 1]) &&
                  position[other] < placeOf(readers[i]);
         });
-        if (between >= most) {
+        if (gathered >= between) {
           again.clear();
           OpBuilder b(readers[i].operand->getOwner());
           auto copy = cast<AllGatherOp>(b.clone(*gather));

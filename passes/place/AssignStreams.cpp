@@ -1,7 +1,6 @@
 // hydra-assign-streams: what the next step does not wait for runs beside it.
-#include "dialects/hydra/Target.h"
-#include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
+#include "passes/place/ProgramBlocks.h"
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -20,43 +19,21 @@ enum Stream : int64_t { Main, Updates, Casts, Links, Streams };
 
 /// Blocks in whose average time another stream may be ahead or behind. More would keep more buffers
 /// alive; fewer would make streams wait for each other.
-constexpr double kLag = 48;
+constexpr double kLag = 96;
 /// Exchanges whose bytes wait at a time for the stream of updates to read them.
 constexpr int64_t kExchanges = 2;
 /// Every so many blocks of the main stream it waits for updates that far back.
 constexpr int64_t kJoinEvery = 8;
 
-/// Bytes of one buffer that a block touches.
-struct Use {
-  int64_t block, begin, end;
-  bool writes;
-  bool overlaps(const Use &other) const { return begin < other.end && other.begin < end; }
-};
-
 /// Which steps of one program run beside the others.
 class StreamChoice {
 public:
   StreamChoice(plan::ProgramOp program, int64_t multiprocessors)
-      : program(program), multiprocessors(multiprocessors) {
-    const std::optional<Roofline> rates = rooflineOf(targetOf(program));
-    double time = 0;
-    for (Operation &op : program.getBody().front()) {
-      if (!isa<plan::BlockInterface>(op))
-        continue;
-      blocks.push_back(&op);
-      begin.push_back(time);
-      // What ranks exchange takes time of the links, not of the device.
-      auto step = dyn_cast<plan::StepInterface>(op);
-      if (!step || !step.meetsRanks())
-        time += rates ? secondsOf(&op, *rates) : 1;
-      end.push_back(time);
-    }
-    lag = kLag * time / static_cast<double>(blocks.size());
-  }
+      : program(program), table(program), multiprocessors(multiprocessors),
+        lag(kLag * table.time / static_cast<double>(blocks.size())) {}
 
   /// Whether there was anything to move.
   bool run() {
-    collectUses();
     chooseStreams();
     if (llvm::none_of(stream, [](int64_t s) { return s != Main; }))
       return false;
@@ -79,36 +56,6 @@ public:
   }
 
 private:
-  static double secondsOf(Operation *block, const Roofline &rates) {
-    if (auto step = dyn_cast<plan::StepInterface>(block))
-      return step.seconds(rates);
-    // All iterations of a loop; of a switch the case with the most work.
-    double longest = 0;
-    for (Region &region : block->getRegions()) {
-      double seconds = 0;
-      for (Operation &inner : region.getOps())
-        if (isa<plan::BlockInterface>(inner))
-          seconds += secondsOf(&inner, rates);
-      longest = std::max(longest, seconds);
-    }
-    auto loop = dyn_cast<plan::LoopOp>(block);
-    return loop ? static_cast<double>(loop.getCount()) * longest : longest;
-  }
-
-  void collectUses() {
-    uses.resize(blocks.size());
-    for (auto [i, op] : llvm::enumerate(blocks))
-      for (const plan::BufferUse &use : plan::usesOf(op)) {
-        plan::Place place = plan::placeOf(use.value);
-        int64_t size = plan::extentBytes(cast<MemRefType>(use.value.getType()));
-        Use entry{static_cast<int64_t>(i), place.bytes, place.bytes + size, use.writes};
-        if (isa<plan::LoopOp>(op)) // iterations move buffers
-          std::tie(entry.begin, entry.end) = std::pair<int64_t, int64_t>(0, INT64_MAX);
-        uses[i].emplace_back(place.buffer, entry);
-        history[place.buffer].push_back(entry);
-      }
-  }
-
   /// What training changes: parameters, their moments, and copies of them in another type.
   static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
     DenseSet<Operation *> buffers;
@@ -131,7 +78,7 @@ private:
   void chooseStreams() {
     stream.assign(blocks.size(), Main);
     for (size_t i = 0; i < blocks.size(); ++i)
-      if (auto step = dyn_cast<plan::StepInterface>(blocks[i]); step && step.meetsRanks())
+      if (table.meetsRanks(i))
         stream[i] = Links;
     bool updates = false;
     const DenseSet<Operation *> trained = trainedBuffers(program);
@@ -186,9 +133,9 @@ private:
   }
 
   /// The last block before `i` that writes bytes of a use; -1 where there is none.
-  int64_t writerBefore(size_t i, plan::BufferOp buffer, const Use &use) {
+  int64_t writerBefore(size_t i, plan::BufferOp buffer, const BlockUse &use) {
     int64_t writer = -1;
-    for (const Use &earlier : history[buffer])
+    for (const BlockUse &earlier : history[buffer])
       if (earlier.block < static_cast<int64_t>(i) && earlier.writes && earlier.overlaps(use))
         writer = std::max(writer, earlier.block);
     return writer;
@@ -201,7 +148,7 @@ private:
     for (const auto &[buffer, use] : uses[i]) {
       if (!use.writes)
         continue;
-      for (const Use &later : history[buffer])
+      for (const BlockUse &later : history[buffer])
         if (later.block > static_cast<int64_t>(i) && later.overlaps(use) &&
             stream[later.block] == Main && begin[later.block] - end[i] < own)
           return false;
@@ -231,7 +178,7 @@ private:
         continue;
       if (!plan::BufferOp(buffer).isTransient())
         return false;
-      for (const Use &later : history[buffer]) {
+      for (const BlockUse &later : history[buffer]) {
         if (later.block <= static_cast<int64_t>(i) || !later.overlaps(use))
           continue;
         if (stream[later.block] != Updates)
@@ -262,7 +209,7 @@ private:
   int64_t lastReader(int64_t block, int64_t which, int64_t end) {
     int64_t last = -1;
     for (const auto &[buffer, use] : uses[block])
-      for (const Use &later : history[buffer])
+      for (const BlockUse &later : history[buffer])
         if (use.writes && later.block > block && later.block < end && later.overlaps(use) &&
             stream[later.block] == which)
           last = std::max(last, later.block);
@@ -291,8 +238,8 @@ private:
       Clock needed;
       needed.fill(-1);
       for (auto &[buffer, use] : uses[i])
-        for (const Use &earlier : history[buffer])
-          if (earlier.block < i && earlier.overlaps(use) && (earlier.writes || use.writes))
+        for (const BlockUse &earlier : history[buffer])
+          if (earlier.block < i && earlier.conflicts(use))
             needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
       if (own == Main && i % kJoinEvery == 0)
         needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
@@ -321,14 +268,13 @@ private:
   }
 
   plan::ProgramOp program;
+  ProgramBlocks table;
+  std::vector<Operation *> &blocks = table.operations;
+  std::vector<double> &begin = table.begin, &end = table.end;
+  decltype(ProgramBlocks::uses) &uses = table.uses;
+  decltype(ProgramBlocks::history) &history = table.history;
   int64_t multiprocessors; ///< of matmuls on the stream of updates; 0: all
-  std::vector<Operation *> blocks;
-  /// When each block begins and ends if one runs after the other, and exchanges take no time; in
-  /// seconds. All take the same time where the target has no rates.
-  std::vector<double> begin, end;
-  double lag; ///< in the same unit
-  std::vector<SmallVector<std::pair<plan::BufferOp, Use>, 8>> uses;
-  DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
+  double lag;              ///< in the unit of times
   std::vector<int64_t> stream, signals;
   std::vector<SmallVector<int64_t>> waits;
   int64_t events = 0;

@@ -47,6 +47,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("mesh", fmt::format("{}", fmt::join(compile.binding.mesh, ",")));
   if (compile.sharding != Sharding::Ddp)
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
+  if (compile.wire == WireFormat::BF16)
+    emit.options.emplace_back("reduce", "bf16");
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   return emit;
@@ -89,13 +91,17 @@ static LogicalResult explain(const HydracOptions &options) {
       });
 }
 
-/// Throws Error for a plan that its target has no memory for.
+static uint64_t bytesOf(const planfile::PlanT &plan) {
+  uint64_t bytes = 0;
+  for (const auto &segment : plan.segments)
+    bytes += segment.size();
+  return bytes;
+}
+
+/// Throws Error for a plan that takes more memory than it may.
 static void checkFits(const HydracOptions &options, const CompileOptions &compile,
                       const planfile::PlanT &plan) {
-  uint64_t needed = 0;
-  for (const auto &segment : plan.segments)
-    needed += segment.size();
-  const uint64_t there = compile.target.memoryBytes;
+  const uint64_t needed = bytesOf(plan), there = options.memoryBudgetBytes();
   if (needed <= there || options.allowOversize)
     return;
   std::vector<std::string> helps = {"a smaller --batch or --seq"};
@@ -106,7 +112,9 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
   helps.emplace_back("or --allow-oversize, to write it all the same");
   support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",
                 report::bytesText(needed), report::bytesText(needed - there),
-                report::bytesText(there), compile.target.name, fmt::join(helps, ", "));
+                report::bytesText(there),
+                isGiven(options.memoryBudget) ? "--memory-budget" : compile.target.name,
+                fmt::join(helps, ", "));
 }
 
 /// Throws Error for a mesh that no executor runs.
@@ -119,46 +127,80 @@ static void checkRanks(const CompileOptions &compile, const planfile::PlanT &pla
                   compile.target.name);
 }
 
+/// A model behind all passes.
+struct Lowered {
+  std::unique_ptr<Driver> driver;
+  CompileOptions compile;
+  EmitOptions emit;
+  std::unique_ptr<planfile::PlanT> outline; ///< without code; null where --until ends before it
+};
+
+static FailureOr<Lowered> lower(const HydracOptions &options, int64_t gatherAhead) {
+  Lowered lowered;
+  lowered.driver = std::make_unique<Driver>(options.model, options.timing);
+  Driver &driver = *lowered.driver;
+  if (failed(driver.load()))
+    return failure();
+  lowered.compile = options.compileOptions(driver.model());
+  lowered.compile.gatherAhead = gatherAhead;
+  std::vector<std::string> passes;
+  if (failed(driver.run([&](OpPassManager &manager) {
+        passes = buildPlanPipeline(manager, lowered.compile);
+      })))
+    return failure();
+  if (options.until.getNumOccurrences() > 0)
+    return lowered;
+  lowered.emit = emitOptions(options, lowered.compile);
+  lowered.emit.passes = passes;
+  auto outline = emitPlan(planOf(driver.module()), lowered.emit);
+  if (failed(outline) || failed(driver.verdict()))
+    return failure();
+  lowered.outline = std::move(*outline);
+  return lowered;
+}
+
+/// With parameters gathered as far ahead of their readers as memory allows.
+static FailureOr<Lowered> lower(const HydracOptions &options) {
+  const uint64_t most = options.memoryBudgetBytes();
+  for (int64_t ahead = CompileOptions().gatherAhead;; --ahead) {
+    FailureOr<Lowered> lowered = lower(options, ahead);
+    if (failed(lowered) || !lowered->outline || bytesOf(*lowered->outline) <= most || ahead == 0 ||
+        !llvm::is_contained(lowered->emit.passes, "hydra-overlap-collectives"))
+      return lowered;
+  }
+}
+
 LogicalResult compile(const HydracOptions &options) {
   options.check();
   if (options.explain)
     return explain(options);
-  Driver driver(options.model, options.timing);
-  if (failed(driver.load()))
+  FailureOr<Lowered> lowered = lower(options);
+  if (failed(lowered))
     return failure();
-  CompileOptions compile = options.compileOptions(driver.model());
-  std::vector<std::string> passes;
-  if (failed(driver.run(
-          [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, compile); })))
-    return failure();
-  if (options.until.getNumOccurrences() > 0) {
+  auto &[driver, compile, emit, outline] = *lowered;
+  if (!outline) {
     writeText(options.output.getNumOccurrences() ? options.output.getValue() : "-",
-              driver.module());
+              driver->module());
     return success();
   }
-  plan::PlanModuleOp module = planOf(driver.module());
-  EmitOptions emit = emitOptions(options, compile);
-  emit.passes = passes;
-  auto outline = emitPlan(module, emit);
-  if (failed(outline) || failed(driver.verdict()))
-    return failure();
-  options.checkScalars(**outline);
-  printReports(options, **outline);
+  plan::PlanModuleOp module = planOf(driver->module());
+  options.checkScalars(*outline);
+  printReports(options, *outline);
   if (options.reports() && options.output.getNumOccurrences() == 0)
     return success();
-  checkFits(options, compile, **outline);
-  checkRanks(compile, **outline);
+  checkFits(options, compile, *outline);
+  checkRanks(compile, *outline);
   std::string cache = options.kernelCache;
   if (!isGiven(options.kernelCache))
     cache = cuda::KernelCache::defaultDirectory();
-  TimingScope scope = driver.time("Code generation");
+  TimingScope scope = driver->time("Code generation");
   FailureOr<CompiledKernels> kernels =
       backendOf(compile.target).compileKernels(module, compile.target, {.cache = cache});
   if (failed(kernels))
     return failure();
   emit.code = std::move(*kernels);
   auto content = emitPlan(module, emit);
-  if (failed(content) || failed(driver.verdict()))
+  if (failed(content) || failed(driver->verdict()))
     return failure();
   const runtime::PlanFile plan =
       runtime::PlanFile::parse(runtime::encodePlan(**content), options.output.getValue());

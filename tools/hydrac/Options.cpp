@@ -7,6 +7,9 @@
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -181,6 +184,24 @@ static void checkReports(const HydracOptions &options) {
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
 }
 
+uint64_t HydracOptions::memoryBudgetBytes() const {
+  if (!isGiven(memoryBudget))
+    return Target::named(target).memoryBytes;
+  StringRef text = memoryBudget.getValue();
+  double number = 0;
+  const StringRef digits = text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+  const std::optional<unsigned> shift = llvm::StringSwitch<std::optional<unsigned>>(text.substr(digits.size()))
+                                            .Case("KiB", 10)
+                                            .Case("MiB", 20)
+                                            .Case("GiB", 30)
+                                            .Case("TiB", 40)
+                                            .Default(std::nullopt);
+  constexpr double most = 0x1p60;
+  if (!shift || digits.getAsDouble(number) || !(number > 0) || number * double(uint64_t{1} << *shift) > most)
+    support::fail("--memory-budget is '{}'; expected a size such as 32GiB or 512MiB", text.str());
+  return static_cast<uint64_t>(number * double(uint64_t{1} << *shift));
+}
+
 bool HydracOptions::reports() const {
   return isGiven(memoryReport) || isGiven(costReport) || !memoryTimeline.empty();
 }
@@ -207,6 +228,11 @@ static void checkSharding(const HydracOptions &options) {
   if (cuts && compile.mode == Mode::Grad)
     support::fail("--shard={}: is for --mode=train and --mode=forward; gradients are given as a whole",
                   shardingName(compile.sharding));
+  const bool rounds = compile.wire != WireFormat::F32;
+  if (rounds && compile.binding.mesh.empty())
+    support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
+  if (rounds && compile.mode == Mode::Forward)
+    support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
   if (compile.sharding != Sharding::Fsdp && isGiven(options.resharding))
     support::fail("--reshard is for --shard=fsdp");
   if (!cuts && isGiven(options.wholeBelow))
@@ -218,6 +244,7 @@ void HydracOptions::check() const {
   checkSharding(*this);
   checkDisabled(*this);
   checkReports(*this);
+  (void)memoryBudgetBytes(); // is a size
   if (compile.reducedReduction &&
       precisionPolicy(compile.precision)->format != support::DType::BF16)
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");

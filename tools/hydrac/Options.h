@@ -70,6 +70,11 @@ struct HydracOptions {
       cl::values(clEnumValN(Resharding::Auto, "auto", "but for what was needed just before"),
                  clEnumValN(Resharding::Always, "always", "all but the last"),
                  clEnumValN(Resharding::Never, "never", "what the forward pass gathered is kept"))};
+  BoundChoice<WireFormat> reduce{
+      "reduce", cl::cat(category), cl::location(compile.wire),
+      cl::desc("--mesh: what ranks send of gradients, which are summed up in f32 (default: f32)"),
+      cl::values(clEnumValN(WireFormat::F32, "f32", "all of it"),
+                 clEnumValN(WireFormat::BF16, "bf16", "rounded: half the bytes"))};
   BoundInteger<0> wholeBelow{"whole-below", cl::value_desc("N"), cl::cat(category),
                              cl::location(compile.wholeBelow),
                              cl::desc("--shard: parameters of fewer elements are not cut "
@@ -152,6 +157,10 @@ struct HydracOptions {
       "cost-report", cl::ValueOptional, cl::value_desc("markdown|json"), cl::cat(category),
       cl::desc("print FLOPs, bytes and roofline time by phase, class and layer, and what ranks "
                "exchange, as text, Markdown or JSON")};
+  cl::opt<std::string> memoryBudget{
+      "memory-budget", cl::value_desc("SIZE"), cl::cat(category),
+      cl::desc("memory that the plan may take, such as 32GiB: gathers of parameters begin later where "
+               "else it would not fit (default: that of the target)")};
   SwitchOption allowOversize{"allow-oversize", cl::cat(category),
                              cl::desc("write a plan that does not fit the memory of its target")};
   SwitchOption explain{"explain", cl::cat(category),
@@ -174,6 +183,8 @@ struct HydracOptions {
   /// Throws Error for a number given to a plan that takes none of that name.
   void checkScalars(const planfile::PlanT &plan) const;
 
+  /// Bytes that the plan may take. Throws Error for a size that is none.
+  uint64_t memoryBudgetBytes() const;
   /// Whether reports of a plan are asked for.
   bool reports() const;
 };

@@ -187,7 +187,8 @@ Verdict Checker::check(const Setting &setting) {
 
 Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
                          const TensorMap &found) const {
-  const double ulp = setting.precision == "fp32" ? 0x1p-24 : 0x1p-12;
+  const bool f32 = setting.precision == "fp32" && setting.reduce == "f32";
+  const double ulp = f32 ? 0x1p-24 : 0x1p-12;
   // Beyond the numbers that an f32 can be nothing is promised.
   for (auto &[key, exact] : oracle.exact())
     if (llvm::any_of(exact.data, [](double v) {

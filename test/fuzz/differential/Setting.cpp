@@ -98,6 +98,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
   app.add_option("--mesh", setting.mesh);
+  app.add_option("--reduce", setting.reduce)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
   app.add_flag("--plain-code", setting.plainCode);
   try {
@@ -139,6 +140,7 @@ std::string Setting::text() const {
   flag("threads", threads, plain.threads);
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
+  flag("reduce", reduce, plain.reduce);
   if (plainCode)
     text += " --plain-code";
   return text;
@@ -163,6 +165,7 @@ CompileOptions Setting::compileOptions() const {
                      : shard == "zero1" ? Sharding::Zero1
                                         : Sharding::Ddp;
   compile.resharding = Resharding::Always;
+  compile.wire = reduce == "bf16" ? WireFormat::BF16 : WireFormat::F32;
   compile.wholeBelow = 0;
   return compile;
 }
@@ -185,8 +188,8 @@ std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
   std::string key =
-      fmt::format("{} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk, attention,
-                  mesh, shard);
+      fmt::format("{} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk,
+                  attention, mesh, shard, reduce);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
@@ -249,6 +252,8 @@ public:
       setting.mesh = random.pick(meshes);
     if (!setting.mesh.empty() && setting.mode != Mode::Grad && random.chance(0.6))
       setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
+    if (!setting.mesh.empty() && setting.mode != Mode::Forward && random.chance(0.3))
+      setting.reduce = "bf16";
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
       for (const std::string &name : numericsChangingPasses("cpu"))
@@ -385,6 +390,12 @@ std::vector<Setting> allSettings(const SettingRange &range) {
               s.level = level;
               s.shard = shard;
             });
+    if (mode != Mode::Forward)
+      for (const std::string &mesh : meshesOf(range))
+        add([&](Setting &s) {
+          s.mesh = mesh;
+          s.reduce = "bf16";
+        });
     if (mode == Mode::Forward)
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})

@@ -24,6 +24,7 @@ struct Setting {
   unsigned threads = 1;
   std::string mesh;       ///< such as data:2, or node:2,data:3; empty: one rank
   std::string shard = "ddp"; ///< what ranks share out, of parameters of any size
+  std::string reduce = "f32"; ///< what they send of gradients
   bool plainCode = false; ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;

@@ -1,4 +1,4 @@
-// RUN: hydra-opt %s --hydra-reshard="most=1" | FileCheck %s
+// RUN: hydra-opt %s --hydra-reshard="between=1" | FileCheck %s
 // RUN: hydra-opt %s | hydra-opt > %t
 // RUN: hydra-opt %s --hydra-reshard | diff %t -
 

@@ -58,12 +58,12 @@ plan.module @forward {
 
 // -----
 
-// The main stream waits for the update, which no step needs, when 48 average steps have passed since: steps are all the
-// same to a target without rates, and with them the first copy takes as long as 400 others.
+// The main stream waits for the update, which no step needs, when 96 average steps have passed since: steps are all the
+// same to a target without rates, and with them the first copy takes as long as 1200 others.
 // CHECK-LABEL: plan.module @lag
 // CHECK: plan.launch @adamw{{.*}}signals = 0 : i64, stream = 1
 // CHECK-NOT: waits = array<i64: 0>
-// CHECK: label = "48"{{.*}}waits = array<i64: 0>
+// CHECK: label = "96"{{.*}}waits = array<i64: 0>
 // TIMED-LABEL: plan.module @lag
 // TIMED: plan.launch @adamw{{.*}}signals = 0 : i64, stream = 1
 // TIMED-NOT: waits = array<i64: 0>
@@ -77,7 +77,7 @@ plan.module @lag {
     %y = plan.buffer transient other : memref<8xf32>
     plan.input "x" = %x values 0 : memref<8xf32>
     plan.launch @adamw(update %w : memref<8xf32>) {label = "adamw"}
-    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "1", flops = 400000000 : i64}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "1", flops = 1200000000 : i64}
     plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "2"}
     plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "3"}
     plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "4"}
@@ -133,6 +133,54 @@ plan.module @lag {
     plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "54"}
     plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "55"}
     plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "56"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "57"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "58"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "59"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "60"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "61"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "62"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "63"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "64"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "65"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "66"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "67"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "68"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "69"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "70"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "71"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "72"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "73"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "74"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "75"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "76"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "77"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "78"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "79"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "80"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "81"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "82"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "83"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "84"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "85"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "86"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "87"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "88"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "89"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "90"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "91"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "92"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "93"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "94"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "95"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "96"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "97"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "98"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "99"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "100"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "101"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "102"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "103"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "104"}
     plan.output "x" = %x : memref<8xf32>
   }
 }

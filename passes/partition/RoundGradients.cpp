@@ -1,0 +1,144 @@
+// hydra-round-gradients: ranks send gradients in fewer bits than they are summed up in.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_ROUNDGRADIENTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+Precision classOf(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  return precision ? precision.precisionClass() : Precision::Exact;
+}
+
+/// The sums over ranks in one program that make gradients of parameters.
+class GradientSums {
+public:
+  explicit GradientSums(EntryOp entry) {
+    ReturnOp end = entry.getReturn();
+    auto model = entry->getParentOfType<ModelOp>();
+    for (unsigned i = 0; i < end.getOutputNames().size(); ++i)
+      if (end.gradientOf(i))
+        add(end.getValues()[i]);
+    for (auto [symbol, value] :
+         llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
+      Operation *variable = model.lookupSymbol(symbol.getAttr());
+      auto state = dyn_cast<StateOp>(variable);
+      if (!state || state.getRole() == VariableRole::gradient)
+        add(value);
+    }
+    // What makes a new value, element by element, from sums of as many elements.
+    while (!work.empty()) {
+      Value v = work.pop_back_val();
+      Operation *op = v.getDefiningOp();
+      if (!op)
+        continue;
+      if (isa<AllReduceOp, ReduceScatterOp>(op)) {
+        sums.insert(op);
+        continue;
+      }
+      if (classOf(op) != Precision::Move && !isa<RowWiseOpInterface>(op))
+        continue;
+      const int64_t least = build::typeOf(v).getNumElements();
+      for (Value operand : op->getOperands())
+        if (classOf(op) == Precision::Move || build::typeOf(operand).getNumElements() >= least)
+          add(operand);
+    }
+  }
+
+  llvm::SetVector<Operation *> sums;
+
+private:
+  /// Numbers by themselves (losses, norms) cost no time to send.
+  void add(Value v) {
+    if (build::typeOf(v).getNumElements() > 1 && seen.insert(v).second)
+      work.push_back(v);
+  }
+
+  SmallVector<Value> work;
+  DenseSet<Value> seen;
+};
+
+/// Rounds values as near to where they are made as it can.
+class Rounding {
+public:
+  explicit Rounding(Type format) : format(format) {}
+
+  Value rounded(Value v) {
+    if (Value known = twins.lookup(v))
+      return known;
+    Value &twin = twins[v];
+    Operation *op = v.getDefiningOp();
+    if (auto cast = dyn_cast_or_null<CastOp>(op);
+        cast && build::typeOf(cast.getX()).getElementType() == format)
+      return twin = cast.getX(); // was widened to be summed up
+    OpBuilder b(v.getContext());
+    b.setInsertionPointAfterValue(v);
+    if (op && classOf(op) == Precision::Move && op->getNumResults() == 1) {
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(isa<FloatType>(build::typeOf(operand).getElementType())
+                               ? rounded(operand)
+                               : operand);
+      Operation *copy = b.clone(*op);
+      copy->setOperands(operands);
+      copy->getResult(0).setType(build::typeOf(v).clone(format));
+      return twins[v] = copy->getResult(0);
+    }
+    CastOp cast = CastOp::create(b, v.getLoc(), v, TypeAttr::get(format));
+    casts.push_back(cast);
+    return twins[v] = cast;
+  }
+
+  /// Matmuls that were to write f32 for nothing but a sum write rounded numbers at once. What is dead
+  /// must be gone.
+  void foldIntoMatmuls() {
+    for (CastOp cast : casts) {
+      auto matmul = cast.getX().getDefiningOp<PrecisionOpInterface>();
+      if (!matmul || !cast.getX().hasOneUse() || !matmul.yieldRounded(format))
+        continue;
+      Value result = cast.getX();
+      result.setType(build::typeOf(result).clone(format));
+      cast.getY().replaceAllUsesWith(result);
+      cast.erase();
+    }
+  }
+
+private:
+  Type format;
+  DenseMap<Value, Value> twins; ///< by f32 value
+  SmallVector<CastOp> casts;
+};
+
+struct RoundGradients : impl::RoundGradientsBase<RoundGradients> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    Builder b(&getContext());
+    const Type format = b.getBF16Type(), f32 = b.getF32Type();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      if (!entry.isProgram())
+        continue;
+      Rounding rounding(format);
+      for (Operation *sum : GradientSums(entry).sums) {
+        if (!build::typeOf(sum->getOperand(0)).getElementType().isF32())
+          continue;
+        sum->setOperand(0, rounding.rounded(sum->getOperand(0)));
+        sum->setAttr("sum", TypeAttr::get(f32));
+        ++sums;
+      }
+      eraseDead(entry.getBody().front());
+      rounding.foldIntoMatmuls();
+    }
+  }
+};
+
+} // namespace
+} // namespace hydra

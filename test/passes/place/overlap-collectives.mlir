@@ -1,0 +1,81 @@
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", rates = {memory_bandwidth = 1.0e12, cache_bandwidth = 1.0e12, vector_flops = 1.0e12, launch_seconds = 1.0e-6, matmul_flops = {f32 = 1.0e12}, attention_flops = {f32 = 1.0e12}, links = {node_ranks = 8.0, node_bandwidth = 1.0e12, node_seconds = 2.0e-6, network_bandwidth = 1.0e12, network_seconds = 2.0e-6, overlap = 0.5}}>}' --hydra-overlap-collectives | FileCheck %s
+// RUN: hydra-opt %s --hydra-overlap-collectives | FileCheck %s --check-prefix=UNTIMED
+
+// Each kernel takes 1 us here, each exchange 2. The second gather stands two kernels before its reader, where 2.4 us
+// are left, a fifth more than predicted. The exchange of a gradient goes as soon as that is there; the third gather
+// would not end before its reader behind it, and so goes before it. The gather of what a kernel has just written stays
+// behind that kernel.
+// CHECK-LABEL: plan.program @train
+// CHECK: plan.all_gather{{.*}}label = "first"
+// CHECK: label = "reads first"
+// CHECK: label = "one"
+// CHECK: label = "two"
+// CHECK: plan.all_gather{{.*}}label = "second"
+// CHECK: label = "three"
+// CHECK: label = "four"
+// CHECK: label = "reads second"
+// CHECK: plan.all_gather{{.*}}label = "third"
+// CHECK: label = "gradient"
+// CHECK: plan.all_to_all
+// CHECK: label = "reads exchanged"
+// CHECK: label = "reads third"
+// CHECK: label = "writes"
+// CHECK: plan.all_gather{{.*}}label = "of what was written"
+
+// Without rates nothing is predicted, and nothing moves.
+// UNTIMED: label = "four"
+// UNTIMED: label = "second"
+// UNTIMED: label = "reads second"
+plan.module @step {
+  plan.mesh_axis "data" 2
+  plan.kernel @k rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @two rows 8 grain 8 [memref<8xf32>, memref<8xf32>, memref<8xf32>] {}
+  %a = plan.buffer persistent param : memref<4xf32>
+  plan.variable parameter "a" = %a init <zeros> : memref<4xf32>
+  %b = plan.buffer persistent param : memref<4xf32>
+  plan.variable parameter "b" = %b init <zeros> : memref<4xf32>
+  %c = plan.buffer persistent param : memref<4xf32>
+  plan.variable parameter "c" = %c init <zeros> : memref<4xf32>
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    %ga = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%a : memref<4xf32>) -> (%ga : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "first"}
+    %x1 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x : memref<8xf32>, read %ga : memref<8xf32>, write %x1 : memref<8xf32>) {label = "reads first"}
+    %x2 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x1 : memref<8xf32>, write %x2 : memref<8xf32>) {label = "one"}
+    %x3 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x2 : memref<8xf32>, write %x3 : memref<8xf32>) {label = "two"}
+    %x4 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x3 : memref<8xf32>, write %x4 : memref<8xf32>) {label = "three"}
+    %x5 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x4 : memref<8xf32>, write %x5 : memref<8xf32>) {label = "four"}
+    %gb = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%b : memref<4xf32>) -> (%gb : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "second"}
+    %x6 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x5 : memref<8xf32>, read %gb : memref<8xf32>, write %x6 : memref<8xf32>) {label = "reads second"}
+    %x7 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x6 : memref<8xf32>, write %x7 : memref<8xf32>) {label = "five"}
+    %x8 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x7 : memref<8xf32>, write %x8 : memref<8xf32>) {label = "six"}
+    %x9 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x8 : memref<8xf32>, write %x9 : memref<8xf32>) {label = "gradient"}
+    %sent = plan.buffer transient comm : memref<8xf32>
+    plan.all_to_all(%x9 : memref<8xf32>) -> (%sent : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "exchange"}
+    %y = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %sent : memref<8xf32>, write %y : memref<8xf32>) {label = "reads exchanged"}
+    %gc = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%c : memref<4xf32>) -> (%gc : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "third"}
+    %x10 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x8 : memref<8xf32>, read %gc : memref<8xf32>, write %x10 : memref<8xf32>) {label = "reads third"}
+    %x11 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x9 : memref<8xf32>, read %y : memref<8xf32>, write %x11 : memref<8xf32>) {label = "writes"}
+    %part = plan.view %x11 plus 0 : memref<8xf32> to memref<4xf32>
+    %gd = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%part : memref<4xf32>) -> (%gd : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "of what was written"}
+    %x12 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x10 : memref<8xf32>, read %gd : memref<8xf32>, write %x12 : memref<8xf32>) {label = "seven"}
+    plan.output "y" = %x12 : memref<8xf32>
+  }
+}
