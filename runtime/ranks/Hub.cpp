@@ -178,6 +178,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     checkpoint = reader.text();
     return broadcast(message);
   case MessageType::failed: {
+    leaving = leaving && rank > 0; // rank 0 leaves to the hub what is said
     const bool follows = reader.number() != 0;
     const std::string text = reader.text();
     // Of a broken connection, the rank that is gone is told as soon as it is known.

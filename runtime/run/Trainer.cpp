@@ -53,10 +53,11 @@ public:
       throw;
     } catch (const std::exception &error) {
       progress.finish(); // what stops the run gets a line of its own
-      if (options.ranks && !dynamic_cast<const CommunicationError *>(&error))
+      const bool isOwn = !dynamic_cast<const CommunicationError *>(&error);
+      if (options.ranks && isOwn)
         options.ranks->leave();
       saveAfter(error);
-      if (writers)
+      if (writers && isOwn)
         writers->leave(); // who saved with others, needed them
       log.end(session.steps(), "error");
       throw;

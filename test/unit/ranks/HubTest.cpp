@@ -151,3 +151,15 @@ TEST(Hub, WhileRankZeroEndsTheRunADeathIsNotTold) {
     EXPECT_EQ(run.line.find("rank 2 (host h, pid 12) died") == 0, needsOthers) << run.line;
   }
 }
+
+TEST(Hub, ADeathIsToldAfterRankZeroHasMetItWhileItEndedTheRun) {
+  HubRun run(3);
+  run.arriveAll();
+  run.hub.leave(); // after an error of its own, for which it saves with the others
+  run.hub.lose(2, run.now);
+  run.hub.receive(0, MessageWriter(MessageType::failed).number(1).text("lost another rank").done(),
+                  run.now);
+  for (int i = 0; i < 30; ++i)
+    run.hub.tick(run.now += 100ms);
+  EXPECT_EQ(run.line.find("rank 2 (host h, pid 12) died"), 0u) << run.line;
+}
