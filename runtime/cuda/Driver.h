@@ -22,10 +22,12 @@ struct Driver {
   X(cuDeviceGet, cuDeviceGet)                                                                      \
   X(cuDeviceGetName, cuDeviceGetName)                                                              \
   X(cuDeviceGetAttribute, cuDeviceGetAttribute)                                                    \
+  X(cuDeviceGetUuid, cuDeviceGetUuid_v2)                                                           \
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                                            \
   X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)                                       \
   X(cuCtxSetCurrent, cuCtxSetCurrent)                                                              \
   X(cuCtxGetCurrent, cuCtxGetCurrent)                                                              \
+  X(cuCtxGetDevice, cuCtxGetDevice)                                                                \
   X(cuMemGetInfo, cuMemGetInfo_v2)                                                                 \
   X(cuMemAlloc, cuMemAlloc_v2)                                                                     \
   X(cuMemFree, cuMemFree_v2)                                                                       \

@@ -13,6 +13,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace hydra::runtime::cuda {
@@ -145,6 +148,27 @@ private:
   uint64_t ranks, piece;
 };
 
+/// Two ranks that have one GPU would be told so by NCCL in its own words.
+void checkThatEachHasOne(Channel &channel) {
+  CUdevice device = 0;
+  CUuuid uuid{};
+  driver().check(driver().cuCtxGetDevice(&device), "cannot ask for the GPU");
+  driver().check(driver().cuDeviceGetUuid(&uuid, device), "cannot ask the GPU for its number");
+  const std::string own = std::string(uuid.bytes, sizeof uuid.bytes) + channel.name();
+  std::map<std::string, std::string> owners; // by GPU
+  std::string problem;
+  for (const std::vector<std::byte> &piece : channel.gather(std::as_bytes(std::span(own)))) {
+    const std::string text(reinterpret_cast<const char *>(piece.data()), piece.size());
+    const std::string name = text.substr(sizeof uuid.bytes);
+    const auto [owner, isNew] = owners.try_emplace(text.substr(0, sizeof uuid.bytes), name);
+    if (!isNew && problem.empty())
+      problem = fmt::format("{} and {} have the same GPU; each needs one, that CUDA_VISIBLE_DEVICES "
+                            "lets it see",
+                            owner->second, name);
+  }
+  channel.decide(problem);
+}
+
 } // namespace
 
 /// Bytes that a rank sends and receives in one call from which on copy engines move them. They begin
@@ -205,6 +229,7 @@ ncclComm_t connect(Channel &channel, const std::string &key, uint64_t own, uint6
 
 Nccl::Nccl(const planfile::Plan &plan, Channel &channel) : impl(std::make_unique<Impl>()) {
   channel.agree({{"NCCL", version()}});
+  checkThatEachHasOne(channel);
   for (uint32_t axis = 0; axis < plan.mesh()->size(); ++axis) {
     const uint64_t ranks = plan.mesh()->Get(axis)->size();
     const uint64_t own = coordinateOf(plan, channel.rank(), axis);
