@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Packs what a machine with several GPUs needs to test and measure plans for several ranks: programs and plans.
+# That machine needs NVIDIA's driver, CUDA 13's cuBLASLt and NCCL; no compiler and no MLIR.
+# Usage: tools/gpu/pack-ranks.sh [BUILD] [GPUS]    writes BUILD/gpu-ranks.tar.xz, for 2 GPUs unless said otherwise;
+#                                                  there: tar xf gpu-ranks.tar.xz && gpu-ranks/ranks.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/dev} gpus=${2:-2}
+out=$build/gpu-ranks
+rm -rf "$out" "$out.tar.xz"
+mkdir -p "$out"/{bin,lib,old,bits,bench}
+cp tools/gpu/ranks.sh "$out"
+cp data/tinyshakespeare.txt "$out/text"
+echo "$gpus" > "$out/gpus"
+strip -o "$out/bin/hydra-run" "$build/bin/hydra-run"
+ldd "$build/bin/hydra-run" | awk '$2 == "=>" && $1 !~ /^lib(c|m|stdc\+\+|gcc_s)\./ { print $3 }' |
+  xargs -I{} cp -L {} "$out/lib/"
+# A library that says it is NCCL 2.18.3, and has the functions that are looked up.
+{
+  echo 'extern "C" int ncclGetVersion(int *version) { *version = 21803; return 0; }'
+  grep -o '^  X(nccl[A-Za-z]*)' runtime/cuda/Nccl.cpp | sed 's/^  X(\(.*\))/\1/' | grep -v ncclGetVersion |
+    sed 's/.*/extern "C" int &() { return 3; }/'
+} > "$out/old.cpp"
+"${CXX:-g++}" -shared -fPIC -o "$out/old/libnccl.so.2" "$out/old.cpp"
+rm "$out/old.cpp"
+
+compile() { "$build/bin/hydrac" "$@" --target=h200; }
+# Training in f32, without a clip, parameters cut whatever their size: N micro-batches on one GPU and N GPUs make the
+# same bytes. HYDRA balances the experts of a batch, so one GPU has its whole batch there.
+while read -r name batch flags; do
+  read -ra one <<< "--batch=$batch --accum=$gpus"
+  [[ $name == hydra ]] && one=("--batch=$((batch * gpus))")
+  compile $flags --no-clip "${one[@]}" -o "$out/bits/$name-one.fb"
+  for kind in ddp zero1 fsdp; do
+    read -ra shard <<< "--shard=$kind --whole-below=0"
+    [[ $kind == ddp ]] && shard=()
+    compile $flags --no-clip --batch=$((batch * gpus)) --mesh="data:$gpus" "${shard[@]}" -o "$out/bits/$name-$kind.fb"
+  done
+  # Micro-batches on several GPUs: of half the rows.
+  [[ $name == hydra ]] && continue
+  compile $flags --no-clip --batch=$((batch / 2)) --accum=$((2 * gpus)) -o "$out/bits/$name-one-parts.fb"
+  compile $flags --no-clip --batch=$((batch / 2 * gpus)) --accum=2 --mesh="data:$gpus" --shard=fsdp --whole-below=0 \
+    -o "$out/bits/$name-parts.fb"
+done << 'FAMILIES'
+cs336 4 models/cs336.mlir --preset=tiny --set V=256 --seq=32
+llama 4 models/llama.mlir --preset=bytes --seq=64
+gpt2 4 models/gpt2.mlir --preset=tiny --set V=256 --seq=32
+ttt 4 models/ttt.mlir --preset=bytes --seq=64
+megalodon 4 models/megalodon.mlir --preset=bytes --seq=64
+hydra 4 models/hydra.mlir --preset=bytes --seq=64
+FAMILIES
+
+# The rows of docs/performance.md: a name, rows of the batch of one GPU, and flags.
+while read -r name batch flags; do
+  compile models/cs336.mlir --precision=bf16 $flags --batch="$batch" -o "$out/bench/$name-one.fb"
+  for kind in ddp zero1 fsdp; do
+    compile models/cs336.mlir --precision=bf16 $flags --batch=$((batch * gpus)) --mesh="data:$gpus" --shard=$kind \
+      -o "$out/bench/$name-$kind.fb"
+  done
+  compile models/cs336.mlir --precision=bf16 $flags --batch=$((batch * gpus)) --mesh="data:$gpus" --shard=fsdp \
+    --reshard=never -o "$out/bench/$name-fsdp-never.fb"
+done << 'ROWS'
+small-4x1024 4 --preset=small --seq=1024 --no-clip
+xl-4x512 4 --preset=xl --seq=512 --no-clip
+2.7B-4x1024 4 --preset=2.7B --seq=1024 --no-clip
+ROWS
+tar cJf "$out.tar.xz" -C "$build" gpu-ranks
+ls -l "$out.tar.xz"
