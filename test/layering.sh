@@ -73,7 +73,7 @@ check runtime/support '^runtime/support/'                                "$compi
 check dialects        '^(dialects|runtime/support)/'                     ''
 check passes          '^(passes|dialects)/'                              ''
 check runtime/calls   '^runtime/(calls|plan|support)/'                   ''
-check runtime/ranks   '^runtime/(ranks|support)/'                        "$compiler_libraries"
+check runtime/ranks   '^runtime/((ranks|support)/|report/Units\.h$)'     "$compiler_libraries"
 # What connects ranks is known behind runtime/ranks alone.
 check runtime/run     '^runtime/((run|data|plan|report|support)/|ranks/Ranks\.h$)'   '^(asio|gloo)[/.]'
 check runtime/cpu     '^runtime/((cpu|calls|plan|report|run|support)/|ranks/Communicator\.h$)' '^(asio|gloo)[/.]'

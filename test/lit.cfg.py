@@ -1,6 +1,7 @@
 # The lit suite: files with RUN lines, checked with FileCheck. Configured by lit.site.cfg.py.
 import ctypes
 import os
+import shutil
 
 import lit.formats
 
@@ -22,6 +23,14 @@ if config.python:
     config.available_features.add("python")
     config.substitutions.append(("%python", config.python))
 
+# What starts ranks: tested where it is installed.
+for launcher, programs in {
+    "mpirun": ["mpirun"],
+    "torchrun": ["torchrun"],
+    "srun": ["srun", "slurmctld", "slurmd", "munged"],
+}.items():
+    if all(shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") for program in programs):
+        config.available_features.add(launcher)
 
 
 def loads(*names):

@@ -26,6 +26,12 @@ std::string CallSite::place() const {
                      wordOf(action.type));
 }
 
+std::string CallSite::modelPlace() const {
+  const planfile::Location &at = *plan.locations()->Get(step.location());
+  return fmt::format("{}{}:{}", step.layer() < 0 ? "" : fmt::format("layer {}, ", step.layer()),
+                     support::shown(plan.files()->Get(at.file())->string_view()), at.line());
+}
+
 uint64_t CallSite::ranksAlong(uint32_t axis) const {
   const uint32_t axes = plan.mesh() ? plan.mesh()->size() : 0;
   if (axis >= axes)

@@ -53,6 +53,9 @@ public:
   TensorShape tensor(size_t index, std::string_view name, int rank = -1) const;
   TensorShape tensor(size_t index, std::string_view name, int rank, support::DType dtype) const;
 
+  /// Where the model asks for it: `layer 3, llama.mlir:20`.
+  std::string modelPlace() const;
+
   /// Throws Error: `step <name>: <function>: <message>`.
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args &&...args) const {

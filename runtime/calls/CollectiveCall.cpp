@@ -20,7 +20,7 @@ CollectiveSpec describe(const CallSite &site, uint32_t axis, uint64_t ranks, uin
   // The verifier has limited both, so nothing overflows.
   if (static_cast<uint64_t>(y.elements()) != elements * factor)
     site.fail("y has {} elements; expected {}", y.elements(), elements * factor);
-  return {axis, ranks, elements * support::byteSize(x.dtype)};
+  return {axis, ranks, elements * support::byteSize(x.dtype), site.modelPlace()};
 }
 
 } // namespace

@@ -9,16 +9,19 @@ using namespace hydra::runtime;
 
 namespace {
 
-using Move = void (Communicator::*)(uint32_t, const std::byte *, std::byte *, size_t);
+using Move = void (Communicator::*)(const Exchange &);
 
 class CollectiveCall final : public LibraryCall {
 public:
-  CollectiveCall(Communicator *ranks, Move move, const CollectiveSpec &spec)
-      : ranks(ranks), move(move), spec(spec) {}
+  CollectiveCall(Communicator *ranks, Move move, CollectiveSpec spec)
+      : ranks(ranks), move(move), spec(std::move(spec)) {}
 
   void run(char *const *args, ThreadPool &, const WorkerScratch &) override {
-    (ranks->*move)(spec.axis, reinterpret_cast<const std::byte *>(args[0]),
-                   reinterpret_cast<std::byte *>(args[1]), spec.bytes);
+    (ranks->*move)({.axis = spec.axis,
+                    .x = reinterpret_cast<const std::byte *>(args[0]),
+                    .y = reinterpret_cast<std::byte *>(args[1]),
+                    .bytes = spec.bytes,
+                    .place = spec.place.c_str()});
   }
 
 private:

@@ -21,7 +21,13 @@ uint32_t Channel::size() const { return state->world.size; }
 std::string Channel::name() const { return describe(state->own); }
 
 void Channel::post(const Vote &vote) {
-  state->toHub(MessageWriter(MessageType::vote).number(vote.signal).text(vote.error).done());
+  MessageWriter message(MessageType::vote);
+  message.number(vote.signal).text(vote.error);
+  {
+    const std::lock_guard lock(state->mutex);
+    message.number(state->step);
+  }
+  state->toHub(message.done());
 }
 
 Vote Channel::collect() {
@@ -92,6 +98,11 @@ void Channel::noteStep(int64_t step) {
 
 void Channel::noteCheckpoint(const std::filesystem::path &path) {
   state->toHub(MessageWriter(MessageType::checkpoint).text(path.string()).done());
+}
+
+void Channel::lookForCheckpoints(std::function<std::filesystem::path()> newest) {
+  const std::lock_guard lock(state->mutex);
+  state->newestCheckpoint = std::move(newest);
 }
 
 void Channel::set(const std::string &key, const std::vector<std::byte> &value) {

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +49,7 @@ public:
   void agree(const std::vector<Claim> &claims) override;
   void noteStep(int64_t step) override;
   void noteCheckpoint(const std::filesystem::path &path) override;
+  void lookForCheckpoints(std::function<std::filesystem::path()> newest) override;
   void set(const std::string &key, const std::vector<std::byte> &value) override;
   std::vector<std::byte> get(const std::string &key) override;
 
@@ -66,6 +69,7 @@ public:
     const char *axis = nullptr; ///< null: of no axis, and the numbers below mean nothing
     uint64_t number = 0; ///< among all collectives of the run
     uint64_t bytes = 0;
+    const char *place = ""; ///< in the model
   };
   void waitIn(const Wait &wait);
   void work();

@@ -1,6 +1,8 @@
 // The thread behind the control channel: connects ranks, passes messages on, notices silence.
 #include "runtime/ranks/ChannelState.h"
 
+#include "runtime/ranks/HeldSignal.h"
+#include "runtime/report/Units.h"
 #include "runtime/support/Shown.h"
 
 #include <sched.h>
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 
 using namespace hydra::runtime;
@@ -21,7 +24,7 @@ using Clock = Hub::Clock;
 namespace {
 
 /// Of the messages; ranks with another one do not understand each other.
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 
 /// How long a process that is told to end may take.
 constexpr auto kGrace = 2s;
@@ -50,7 +53,9 @@ std::string waitText(const Channel::Wait &wait) {
     return "";
   if (!wait.axis) // more than one collective
     return wait.what;
-  return fmt::format("{} {} over {} ({} bytes)", wait.what, wait.number, wait.axis, wait.bytes);
+  return fmt::format("{} {}{} over {}, {}", wait.what, wait.number,
+                     *wait.place ? fmt::format(" ({})", wait.place) : "", wait.axis,
+                     hydra::report::bytesText(wait.bytes));
 }
 
 } // namespace
@@ -58,7 +63,7 @@ std::string waitText(const Channel::Wait &wait) {
 Channel::State::State(const World &world, std::chrono::milliseconds limit)
     : world(world), limit(limit),
       own{kVersion, world.rank, world.size, hostName(), ::getpid(), processorSet()}, acceptor(io),
-      timer(io), connections(world.size) {}
+      timer(io), connections(world.size), parent(world.launched ? ::getppid() : 0) {}
 
 Channel::State::~State() {
   io.stop();
@@ -128,7 +133,8 @@ void Channel::State::listen() {
                            gathered.push_back(std::move(pieces));
                            changed.notify_all();
                          },
-                     .over = [this](const std::string &why) { conclude(why); }});
+                     .over = [this](const std::string &why) { conclude(why); },
+                     .newestCheckpoint = [this] { return lookForCheckpoint(); }});
   accept();
 }
 
@@ -255,6 +261,7 @@ void Channel::State::deliver(const Message &message) {
     Vote decision;
     decision.signal = static_cast<int>(reader.number());
     decision.error = reader.text();
+    stepOfRankZero = std::max(stepOfRankZero, reader.number());
     decisions.push_back(std::move(decision));
     break;
   }
@@ -273,6 +280,7 @@ void Channel::State::deliver(const Message &message) {
     goodbye = true;
     break;
   case MessageType::beat:
+    stepOfRankZero = std::max(stepOfRankZero, reader.number());
     return;
   case MessageType::hello:
   case MessageType::vote:
@@ -320,6 +328,8 @@ void Channel::State::tick(Clock::time_point now) {
     std::fflush(stdout);
     ::_exit(1);
   }
+  watchParent();
+  passSignal();
   if (now - beaten > std::clamp<Clock::duration>(limit / 8, 20ms, 2s)) {
     beaten = now;
     beat();
@@ -328,6 +338,27 @@ void Channel::State::tick(Clock::time_point now) {
     hub->tick(now);
   else
     watchRankZero(now);
+}
+
+/// mpirun and torchrun, killed, leave their ranks behind. These end as if the signal had reached them.
+void Channel::State::watchParent() {
+  if (parent == 0 || ::getppid() == parent)
+    return;
+  parent = 0;
+  ::kill(::getpid(), SIGTERM);
+}
+
+/// A SIGTERM that came before anything was known to be wrong ends this rank; later, a line is due.
+void Channel::State::passSignal() {
+  const std::optional<Clock::time_point> came = HeldSignal::since();
+  if (!came)
+    return;
+  const std::optional<Clock::time_point> trouble = hub ? hub->troubledSince() : lost;
+  std::unique_lock lock(mutex);
+  const bool due = ended ? !lineTaken && !line.empty() : trouble && *trouble < *came;
+  lock.unlock();
+  if (!due)
+    HeldSignal::pass();
 }
 
 void Channel::State::beat() {
@@ -346,6 +377,21 @@ void Channel::State::beat() {
     send(rank, done);
 }
 
+std::string Channel::State::lookForCheckpoint() {
+  std::unique_lock lock(mutex);
+  const auto look = newestCheckpoint;
+  lock.unlock(); // a folder may be far away
+  return look ? look().string() : "";
+}
+
+std::string Channel::State::resumeText() {
+  const std::string seen = lookForCheckpoint();
+  const std::lock_guard lock(mutex);
+  if (const std::string &newest = seen.empty() ? checkpoint : seen; !newest.empty())
+    return fmt::format("; resume from {}", newest);
+  return stepOfRankZero > 0 ? "; there is no checkpoint" : "";
+}
+
 void Channel::State::watchRankZero(Clock::time_point now) {
   constexpr auto afterLoss = 200ms; // of a signal to all, the own one comes first
   const Clock::duration pause = now - std::exchange(ticked, now);
@@ -356,22 +402,19 @@ void Channel::State::watchRankZero(Clock::time_point now) {
     const std::lock_guard lock(mutex);
     if (ended || goodbye)
       return;
-    const std::string resume = !checkpoint.empty() ? fmt::format("; resume from {}", checkpoint)
-                               : step > 0          ? "; there is no checkpoint"
-                                                   : "";
-    const std::string when = step < 0 ? "" : fmt::format(" after step {}", step);
+    const std::string when =
+        stepOfRankZero < 0 ? "" : fmt::format(" after step {}", stepOfRankZero);
     // Rank 0 is a little earlier to see that others are silent.
     if (lost && now - *lost > afterLoss)
-      problem = fmt::format("{} died{}: its connection broke off{}", rankZero, when, resume);
+      problem = fmt::format("{} died{}: its connection broke off", rankZero, when);
     else if (!lost && now - heard > limit + limit / 4)
       problem = fmt::format(
-          "{} has not answered for {:g} s{}{}", rankZero, seconds(limit),
-          wait.what ? fmt::format("; rank {} waits in {}", world.rank, waitText(wait)) : "",
-          resume);
+          "{}{} has not answered for {:g} s{}", rankZero, when, seconds(limit),
+          wait.what ? fmt::format("; rank {} waits in {}", world.rank, waitText(wait)) : "");
     if (problem.empty())
       return;
   }
-  conclude(speaks ? problem : "");
+  conclude(speaks ? problem + resumeText() : "");
 }
 
 std::string Channel::State::takeLine() {

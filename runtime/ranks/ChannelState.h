@@ -18,6 +18,8 @@
 #include <optional>
 #include <thread>
 
+#include <sys/types.h>
+
 namespace hydra::runtime {
 
 class Channel::State {
@@ -96,7 +98,8 @@ public:
   uint64_t broadcasts = 0; // of the program's own thread
   std::map<std::string, std::vector<std::byte>> values;
   std::string checkpoint;
-  int64_t step = -1;
+  std::function<std::filesystem::path()> newestCheckpoint;
+  int64_t step = -1, stepOfRankZero = -1; // the last that was ended
   Channel::Wait wait;
   Clock::time_point waitBegin;
 
@@ -109,7 +112,11 @@ private:
   void send(uint32_t rank, const Message &message);
   void scheduleTick();
   void tick(Clock::time_point now);
+  void watchParent();
+  void passSignal();
   void watchRankZero(Clock::time_point now);
+  std::string resumeText();
+  std::string lookForCheckpoint();
   void beat();
 
   asio::io_context io;
@@ -125,6 +132,7 @@ private:
   std::optional<Clock::time_point> lost;
   Clock::time_point heard = Clock::now(), beaten{}, ticked = Clock::now();
   std::optional<Clock::time_point> deadline; // of this process
+  pid_t parent;                              // that launched it; 0: none, or it is gone
 };
 
 } // namespace hydra::runtime

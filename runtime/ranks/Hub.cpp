@@ -65,8 +65,9 @@ std::string Hub::stepText(uint32_t rank) const {
 }
 
 std::string Hub::resumeText() const {
-  if (!checkpoint.empty())
-    return fmt::format("; resume from {}", checkpoint);
+  const std::string seen = callbacks.newestCheckpoint ? callbacks.newestCheckpoint() : "";
+  if (const std::string &newest = seen.empty() ? checkpoint : seen; !newest.empty())
+    return fmt::format("; resume from {}", newest);
   return peers[0].step > 0 ? "; there is no checkpoint" : "";
 }
 
@@ -133,9 +134,9 @@ void Hub::fail(const std::string &line) {
   callbacks.over(line);
 }
 
-void Hub::suspect(const std::string &line, Clock::time_point due) {
-  if (!problem || due < problem->due)
-    problem = Problem{line, due};
+void Hub::suspect(const std::string &line, Clock::time_point now, Clock::duration patience) {
+  if (!problem || now + patience < problem->due)
+    problem = Problem{line, problem ? problem->since : now, now + patience};
 }
 
 void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) {
@@ -146,7 +147,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
   MessageReader reader(message);
   switch (message.type) {
   case MessageType::beat:
-    peer.step = reader.number();
+    peer.step = std::max(peer.step, reader.number());
     peer.waiting = static_cast<double>(reader.number()) * 1e-3;
     peer.activity = reader.text();
     return;
@@ -183,7 +184,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     const std::string text = reader.text();
     // Of a broken connection, the rank that is gone is told as soon as it is known.
     suspect(fmt::format("{}: {}{}", whoText(rank), text, follows ? resumeText() : ""),
-            now + (follows ? 2 * kAfterError : kAfterError));
+            now, follows ? 2 * kAfterError : kAfterError);
     peer.bye = true; // it may close its connection
     return;
   }
@@ -207,6 +208,7 @@ void Hub::vote(uint32_t rank, MessageReader &reader) {
   Vote vote;
   vote.signal = static_cast<int>(reader.number());
   vote.error = reader.text();
+  peers[rank].step = std::max(peers[rank].step, reader.number());
   if (!vote.error.empty() && rank > 0)
     vote.error = fmt::format("{}: {}", whoText(rank), vote.error);
   peers[rank].votes.push_back(std::move(vote));
@@ -225,7 +227,11 @@ void Hub::decide() {
     // Then rank 0 will say so itself, after it has saved.
     leaving = leaving || !decision.error.empty();
     broadcast(
-        MessageWriter(MessageType::decision).number(decision.signal).text(decision.error).done());
+        MessageWriter(MessageType::decision)
+            .number(decision.signal)
+            .text(decision.error)
+            .number(peers[0].step)
+            .done());
   }
 }
 
@@ -251,7 +257,7 @@ void Hub::lose(uint32_t rank, Clock::time_point now) {
     return;
   suspect(fmt::format("{} died{}: its connection broke off{}", whoText(rank), stepText(rank),
                       resumeText()),
-          now + kAfterLoss);
+          now, kAfterLoss);
 }
 
 void Hub::tick(Clock::time_point now) {

@@ -44,6 +44,8 @@ public:
     std::function<void(Pieces)> gathered;                     // for rank 0
     /// The run has failed: the line that says so. Once, and nothing else is called after it.
     std::function<void(const std::string &line)> over;
+    /// What there is to resume from, where one looks for it; empty: what a rank has said.
+    std::function<std::string()> newestCheckpoint = {};
   };
 
   /// `limit`: after so long a rank that says nothing is lost. `own` is rank 0.
@@ -60,6 +62,10 @@ public:
   void lose(uint32_t rank, Clock::time_point now);
   /// Rank 0 is about to end the run itself, and to say why.
   void leave() { leaving = true; }
+  /// Since when it is known that something is wrong, if it is.
+  std::optional<Clock::time_point> troubledSince() const {
+    return problem ? std::optional(problem->since) : std::nullopt;
+  }
   /// To be called several times a second: problems wait a little for what may have caused them.
   void tick(Clock::time_point now);
 
@@ -67,7 +73,7 @@ private:
   struct Peer {
     std::optional<Introduction> who;
     Clock::time_point heard{};
-    int64_t step = -1;    // -1: it has not said
+    int64_t step = -1;    // the last that it has ended; -1: it has not said
     std::string activity; // what it waits in; empty: it works
     double waiting = 0;   // seconds in that
     bool bye = false;
@@ -76,11 +82,12 @@ private:
   };
   struct Problem {
     std::string line;
+    Clock::time_point since;
     Clock::time_point due; // when it ends the run, unless a nearer cause shows up
   };
 
   void fail(const std::string &line);
-  void suspect(const std::string &line, Clock::time_point due);
+  void suspect(const std::string &line, Clock::time_point now, Clock::duration patience);
   void vote(uint32_t rank, MessageReader &reader);
   void decide();
   void gather();

@@ -16,8 +16,8 @@ enum class MessageType : uint8_t {
   seen,       // [0] the connection is one to rank 0 of such a run
   welcome,    // [0] all ranks are there
   beat,       // [all] it is alive, and what it waits in
-  vote,       // [r]
-  decision,   // [0] on the votes of all
+  vote,       // [r] and the last step that it has ended
+  decision,   // [0] on the votes of all; and its own last step
   set,        // [r] key and value
   get,        // [r] key
   value,      // [0] key and value

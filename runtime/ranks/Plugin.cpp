@@ -45,19 +45,23 @@ public:
 
   uint32_t rank() const override { return inner->rank(); }
   uint32_t size() const override { return inner->size(); }
-  void allGather(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-    const Watch watch(*this, "all_gather", axis, bytes);
-    inner->allGather(axis, x, y, bytes);
+  void allGather(const Exchange &exchange) override {
+    const Watch watch(*this, "all_gather", exchange);
+    inner->allGather(exchange);
   }
-  void allToAll(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-    const Watch watch(*this, "all_to_all", axis, bytes);
-    inner->allToAll(axis, x, y, bytes);
+  void allToAll(const Exchange &exchange) override {
+    const Watch watch(*this, "all_to_all", exchange);
+    inner->allToAll(exchange);
   }
 
 private:
   struct Watch {
-    Watch(Watched &owner, const char *what, uint32_t axis, size_t bytes) : channel(owner.channel) {
-      channel.waitIn({what, owner.mesh[axis].name.c_str(), ++owner.calls, bytes});
+    Watch(Watched &owner, const char *what, const Exchange &exchange) : channel(owner.channel) {
+      channel.waitIn({.what = what,
+                      .axis = owner.mesh[exchange.axis].name.c_str(),
+                      .number = ++owner.calls,
+                      .bytes = exchange.bytes,
+                      .place = exchange.place});
     }
     ~Watch() { channel.work(); }
     Watch(const Watch &) = delete;

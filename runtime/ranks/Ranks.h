@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -92,9 +93,13 @@ public:
   /// names differ.
   virtual void agree(const std::vector<Claim> &claims) = 0;
 
-  /// For what is said when a rank dies: steps made, and the checkpoint to resume from.
+  /// For what is said when a rank dies: steps made, which others learn by its next vote, and the
+  /// checkpoint to resume from.
   virtual void noteStep(int64_t step) = 0;
   virtual void noteCheckpoint(const std::filesystem::path &path) = 0;
+  /// How to look for a newer one: a rank may die after it has finished a checkpoint, and before it
+  /// could say so. Called when the line is made, on a thread of the ranks' own; an empty path: none.
+  virtual void lookForCheckpoints(std::function<std::filesystem::path()> newest) = 0;
 
   /// This rank has met an error and will report it, after it has saved what can be saved: what
   /// other ranks report meanwhile no longer matters.

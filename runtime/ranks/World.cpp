@@ -81,6 +81,7 @@ World ofTorchrun(const Variables &variables) {
     return world;
   world.address = variables.text("MASTER_ADDR").value_or(world.address);
   world.port = variables.port(std::nullopt);
+  world.launched = variables.text("TORCHELASTIC_RUN_ID").has_value();
   // There torchrun itself listens at MASTER_PORT.
   if (variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True")
     world.port = world.port == std::numeric_limits<uint16_t>::max()
@@ -94,6 +95,7 @@ World ofOpenMpi(const Variables &variables) {
                                 "OMPI_COMM_WORLD_LOCAL_RANK");
   if (world.size == 1)
     return world;
+  world.launched = true;
   const std::optional<std::string> address = variables.text("MASTER_ADDR");
   if (!address && variables.number("OMPI_COMM_WORLD_LOCAL_SIZE", 1, world.size) != world.size)
     fail("the {} ranks are on several machines: say where rank 0 is, mpirun -x MASTER_ADDR=NAME",
@@ -108,6 +110,7 @@ World ofSlurm(const Variables &variables) {
   World world = variables.world("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID");
   if (world.size == 1)
     return world;
+  world.launched = true;
   std::optional<std::string> address = variables.text("MASTER_ADDR");
   if (!address) {
     const std::optional<std::string> nodes = variables.text("SLURM_STEP_NODELIST");

@@ -15,6 +15,8 @@ struct World {
   std::string address = "127.0.0.1"; ///< name or number of the machine of rank 0
   uint16_t port = 0;                 ///< where rank 0 listens
   int listener = -1;                 ///< rank 0: a socket that listens there already; -1: none
+  /// Started by a program that waits for it: when that is gone, so is the run.
+  bool launched = false;
   std::string origin;                ///< who says so, as messages quote it: `WORLD_SIZE=2`
 };
 

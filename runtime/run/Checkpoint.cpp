@@ -436,6 +436,11 @@ void CheckpointFolder::prune(int keep) {
   }
 }
 
+fs::path hydra::runtime::newestCheckpoint(const fs::path &folder, int64_t step) {
+  const std::map<int64_t, fs::path> present = checkpointsIn(folder);
+  return present.empty() || present.rbegin()->first <= step ? fs::path() : present.rbegin()->second;
+}
+
 bool Checkpoint::exists(const fs::path &path) {
   std::error_code code;
   return fs::exists(path / kManifest, code) || !checkpointsIn(path).empty();

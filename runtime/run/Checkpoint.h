@@ -69,6 +69,9 @@ private:
   int descriptor = -1; // of the folder, locked; -1: rank 0 has it
 };
 
+/// The newest checkpoint of a step after `step` in a folder; an empty path if there is none.
+std::filesystem::path newestCheckpoint(const std::filesystem::path &folder, int64_t step);
+
 /// A checkpoint that belongs to a plan.
 class Checkpoint {
 public:

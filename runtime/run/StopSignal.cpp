@@ -1,8 +1,6 @@
 // The handlers of SIGINT, SIGTERM and SIGHUP.
 #include "runtime/run/StopSignal.h"
 
-#include <csignal>
-
 namespace hydra::runtime {
 
 namespace {
@@ -11,30 +9,29 @@ volatile std::sig_atomic_t receivedSignal = 0;
 
 void note(int number) { receivedSignal = number; }
 
-void setHandlers(void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  // A second one of the same kind ends the process; a write to a terminal must not fail.
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  // Nobody asked twice when a terminal that closes sends it twice (the kernel, then the shell). Who
-  // started the program with nohup wants it to be ignored.
-  struct sigaction hangup = {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  action.sa_flags = SA_RESTART;
-  if (hangup.sa_handler != SIG_IGN)
-    ::sigaction(SIGHUP, &action, nullptr);
-}
-
 } // namespace
 
 StopSignal::StopSignal() {
   receivedSignal = 0;
-  setHandlers(note);
+  struct sigaction action = {};
+  action.sa_handler = note;
+  // A second one of the same kind ends the process; a write to a terminal must not fail.
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  ::sigaction(SIGINT, &action, &before[0]);
+  ::sigaction(SIGTERM, &action, &before[1]);
+  // Nobody asked twice when a terminal that closes sends it twice (the kernel, then the shell). Who
+  // started the program with nohup wants it to be ignored.
+  ::sigaction(SIGHUP, nullptr, &before[2]);
+  action.sa_flags = SA_RESTART;
+  if (before[2].sa_handler != SIG_IGN)
+    ::sigaction(SIGHUP, &action, nullptr);
 }
 
-StopSignal::~StopSignal() { setHandlers(SIG_DFL); }
+StopSignal::~StopSignal() {
+  ::sigaction(SIGINT, &before[0], nullptr);
+  ::sigaction(SIGTERM, &before[1], nullptr);
+  ::sigaction(SIGHUP, &before[2], nullptr);
+}
 
 int StopSignal::received() { return receivedSignal; }
 

@@ -2,6 +2,9 @@
 // process at once.
 #pragma once
 
+#include <array>
+#include <csignal>
+
 namespace hydra::runtime {
 
 /// While alive, notes the first signal instead of dying of it. One at a time.
@@ -14,6 +17,9 @@ public:
 
   /// The number of the signal that came, or 0.
   static int received();
+
+private:
+  std::array<struct sigaction, 3> before{}; // of SIGINT, SIGTERM, SIGHUP
 };
 
 } // namespace hydra::runtime

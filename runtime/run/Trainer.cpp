@@ -37,6 +37,10 @@ public:
     if (options.save) {
       if (leads() || writers)
         folder.emplace(*options.save, session.steps(), writers);
+      if (options.ranks)
+        options.ranks->lookForCheckpoints([folder = *options.save, begin = session.steps()] {
+          return newestCheckpoint(folder, begin);
+        });
       signals.emplace();
       saved = session.steps();
     }

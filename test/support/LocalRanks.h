@@ -50,16 +50,16 @@ private:
 
     uint32_t rank() const override { return number; }
     uint32_t size() const override { return all.size; }
-    void allGather(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-      all.meet(number, axis, x, [&](uint64_t from, const std::byte *given) {
-        std::memcpy(y + from * bytes, given, bytes);
+    void allGather(const runtime::Exchange &own) override {
+      all.meet(number, own.axis, own.x, [&](uint64_t from, const std::byte *given) {
+        std::memcpy(own.y + from * own.bytes, given, own.bytes);
       });
     }
-    void allToAll(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-      const size_t piece = bytes / all.plan.mesh()->Get(axis)->size();
-      const uint64_t own = runtime::coordinateOf(all.plan, number, axis);
-      all.meet(number, axis, x, [&](uint64_t from, const std::byte *given) {
-        std::memcpy(y + from * piece, given + own * piece, piece);
+    void allToAll(const runtime::Exchange &own) override {
+      const size_t piece = own.bytes / all.plan.mesh()->Get(own.axis)->size();
+      const uint64_t place = runtime::coordinateOf(all.plan, number, own.axis);
+      all.meet(number, own.axis, own.x, [&](uint64_t from, const std::byte *given) {
+        std::memcpy(own.y + from * piece, given + place * piece, piece);
       });
     }
 

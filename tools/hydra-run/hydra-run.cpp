@@ -6,6 +6,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/ranks/Channel.h"
+#include "runtime/ranks/HeldSignal.h"
 #include "runtime/ranks/Launcher.h"
 #include "runtime/ranks/Plugin.h"
 #include "runtime/ranks/World.h"
@@ -122,7 +123,8 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   how.tensorboard = options.tensorboard;
   constexpr int64_t shortRun = 100, sparse = 10;
   how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
-  how.live = ::isatty(STDOUT_FILENO) != 0;
+  // mpirun gives ranks a terminal of their own, whatever its own output goes to.
+  how.live = ::isatty(STDOUT_FILENO) != 0 && !runtime::readEnvironment("OMPI_COMM_WORLD_SIZE");
   how.plot = options.plot;
   runtime::TrainResult result = runtime::train(file, executor, session, how);
   if (result.signal != 0) {
@@ -458,6 +460,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
 
 /// As one of the ranks of the world.
 int runAsRank(const RunOptions &options, const runtime::World &world) {
+  const runtime::HeldSignal held;
   runtime::Channel channel(world, rankLimit(options, nullptr));
   try {
     if (!channel.leads())

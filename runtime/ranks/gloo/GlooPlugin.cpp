@@ -83,31 +83,31 @@ public:
   uint32_t rank() const override { return number; }
   uint32_t size() const override { return count; }
 
-  void allGather(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-    const std::shared_ptr<gloo::Context> group = groups[axis];
+  void allGather(const Exchange &exchange) override {
+    const std::shared_ptr<gloo::Context> group = groups[exchange.axis];
     const auto ranks = static_cast<size_t>(group->size);
     if (ranks == 1) {
-      std::memcpy(y, x, bytes);
+      std::memcpy(exchange.y, exchange.x, exchange.bytes);
       return;
     }
     call([&] {
       gloo::AllgatherOptions options(group);
-      options.setInput(bytesOf(x), bytes);
-      options.setOutput(bytesOf(y), bytes * ranks);
+      options.setInput(bytesOf(exchange.x), exchange.bytes);
+      options.setOutput(bytesOf(exchange.y), exchange.bytes * ranks);
       gloo::allgather(options);
     });
   }
 
-  void allToAll(uint32_t axis, const std::byte *x, std::byte *y, size_t bytes) override {
-    const std::shared_ptr<gloo::Context> group = groups[axis];
+  void allToAll(const Exchange &exchange) override {
+    const std::shared_ptr<gloo::Context> group = groups[exchange.axis];
     if (group->size == 1) {
-      std::memcpy(y, x, bytes);
+      std::memcpy(exchange.y, exchange.x, exchange.bytes);
       return;
     }
     call([&] {
       gloo::AlltoallOptions options(group);
-      options.setInput(bytesOf(x), bytes);
-      options.setOutput(bytesOf(y), bytes);
+      options.setInput(bytesOf(exchange.x), exchange.bytes);
+      options.setOutput(bytesOf(exchange.y), exchange.bytes);
       gloo::alltoall(options);
     });
   }

@@ -121,8 +121,8 @@ public:
   SilentRank(uint32_t rank, uint32_t size) : number(rank), count(size) {}
   uint32_t rank() const override { return number; }
   uint32_t size() const override { return count; }
-  void allGather(uint32_t, const std::byte *, std::byte *, size_t) override { refuse(); }
-  void allToAll(uint32_t, const std::byte *, std::byte *, size_t) override { refuse(); }
+  void allGather(const runtime::Exchange &) override { refuse(); }
+  void allToAll(const runtime::Exchange &) override { refuse(); }
 
 private:
   [[noreturn]] static void refuse() { support::fail("nothing to exchange"); }

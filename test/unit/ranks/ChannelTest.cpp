@@ -172,7 +172,6 @@ std::vector<std::string> saidWithout(uint32_t victim) {
         channel.noteCheckpoint("run/step-00000005");
       channel.noteStep(7);
       channel.decide("");
-      std::this_thread::sleep_for(2200ms); // until rank 0 has heard of the step
       if (rank == victim)
         return;
       try {
@@ -313,12 +312,17 @@ TEST(Channel, RanksThatAllWaitTooLongAreSaidToHang) {
       2,
       [](Channel &channel) {
         channel.waitIn(
-            {.what = "all_gather", .axis = "data", .number = 3 + channel.rank(), .bytes = 16});
+            {.what = "all_gather",
+             .axis = "data",
+             .number = 3 + channel.rank(),
+             .bytes = 4404019,
+             .place = channel.rank() == 0 ? "layer 3, models/ttt.mlir:118" : ""});
         channel.collect();
       },
       400ms);
-  expectPart(outcomes[0].said, "no rank has got on for 0.4 s; rank 0 waits in all_gather 3 over "
-                               "data (16 bytes); rank 1 waits in all_gather 4 over data");
+  expectPart(outcomes[0].said, "no rank has got on for 0.4 s; rank 0 waits in all_gather 3 (layer "
+                               "3, models/ttt.mlir:118) over data, 4.20 MiB; rank 1 waits in "
+                               "all_gather 4 over data, 4.20 MiB");
   EXPECT_EQ(outcomes[1].said, "");
 }
 

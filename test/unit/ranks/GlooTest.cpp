@@ -36,7 +36,7 @@ void exchange(Channel &channel, const std::vector<NamedAxis> &mesh) {
       ++round;
       const std::vector<std::byte> x = sent(ranks->rank(), round, piece);
       std::vector<std::byte> y(piece * extent), expected;
-      ranks->allGather(axis, x.data(), y.data(), piece);
+      ranks->allGather({.axis = axis, .x = x.data(), .y = y.data(), .bytes = piece});
       for (uint32_t i = 0; i < extent; ++i) {
         const std::vector<std::byte> part = sent(first + i * inner, round, piece);
         expected.insert(expected.end(), part.begin(), part.end());
@@ -45,7 +45,7 @@ void exchange(Channel &channel, const std::vector<NamedAxis> &mesh) {
 
       ++round;
       const std::vector<std::byte> all = sent(ranks->rank(), round, piece * extent);
-      ranks->allToAll(axis, all.data(), y.data(), piece * extent);
+      ranks->allToAll({.axis = axis, .x = all.data(), .y = y.data(), .bytes = piece * extent});
       expected.clear();
       for (uint32_t i = 0; i < extent; ++i) {
         const std::vector<std::byte> theirs = sent(first + i * inner, round, piece * extent);
@@ -95,7 +95,7 @@ TEST(Gloo, ALostRankIsAnErrorOfTheCallAndNamed) {
   channel.decide("");
   std::vector<std::byte> x(8), y(16);
   try {
-    ranks->allGather(0, x.data(), y.data(), 8);
+    ranks->allGather({.axis = 0, .x = x.data(), .y = y.data(), .bytes = 8});
     ADD_FAILURE();
   } catch (const CommunicationError &error) {
     const std::string said = channel.end(error);

@@ -46,6 +46,7 @@ TEST(World, OfTorchrunBeforeOthers) {
   EXPECT_EQ(world.address, "node7");
   EXPECT_EQ(world.port, 1234);
   EXPECT_EQ(world.listener, -1);
+  EXPECT_FALSE(world.launched); // by hand, with the same variables
 }
 
 TEST(World, LeavesTheAgentOfTorchrunItsPort) {
@@ -65,6 +66,7 @@ TEST(World, OfOpenMpi) {
   const World one = worldOf(variables);
   EXPECT_EQ(one.rank, 1u);
   EXPECT_EQ(one.address, "127.0.0.1");
+  EXPECT_TRUE(one.launched);
   variables["OMPI_COMM_WORLD_RANK"] = "0";
   EXPECT_EQ(worldOf(variables).port, one.port);
   variables["PMIX_NAMESPACE"] = "prterun-4712";
