@@ -103,8 +103,8 @@ std::vector<std::string> environmentOf(uint32_t rank, uint32_t ranks, const List
 
 class Launch {
 public:
-  Launch(uint32_t ranks, char *const *arguments, std::string hint)
-      : arguments(arguments), hint(std::move(hint)) {
+  Launch(uint32_t ranks, char *const *arguments, const std::function<std::string()> &hint)
+      : arguments(arguments), hint(hint) {
     sigset_t ours;
     sigemptyset(&ours);
     for (const int signal : kForwarded)
@@ -240,11 +240,11 @@ private:
   /// A rank that ends by itself with another status than 0 has said why, or knows who has.
   void tell() const {
     if (!victim.empty() && !spoken && !asked)
-      std::fprintf(stderr, "hydra-run: %s%s\n", victim.c_str(), hint.c_str());
+      std::fprintf(stderr, "hydra-run: %s%s\n", victim.c_str(), hint().c_str());
   }
 
   char *const *arguments;
-  const std::string hint;
+  const std::function<std::string()> &hint;
   const std::string program = programPath();
   sigset_t before{}, waited{};
   std::array<struct sigaction, kForwarded.size()> actions{}; // before
@@ -257,6 +257,7 @@ private:
 
 } // namespace
 
-int hydra::runtime::launchRanks(uint32_t ranks, char *const *arguments, const std::string &hint) {
+int hydra::runtime::launchRanks(uint32_t ranks, char *const *arguments,
+                                const std::function<std::string()> &hint) {
   return Launch(ranks, arguments, hint).supervise();
 }

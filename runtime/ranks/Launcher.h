@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace hydra::runtime {
@@ -14,10 +15,10 @@ namespace hydra::runtime {
 /// all. The children are process groups of their own, so that Ctrl-C reaches them once. When one
 /// ends with a status other than 0, the others have some seconds to do the same before they are
 /// killed. Returns the status of the first that failed, 128 and the signal for one that was killed.
-/// What a rank that can still speak has not said is said here, followed by `hint` (such as how to
-/// resume).
+/// What a rank that can still speak has not said is said here, followed by what `hint` returns
+/// (such as how to resume).
 ///
 /// Throws Error when there is no port, or a process cannot be started.
-int launchRanks(uint32_t ranks, char *const *arguments, const std::string &hint);
+int launchRanks(uint32_t ranks, char *const *arguments, const std::function<std::string()> &hint);
 
 } // namespace hydra::runtime

@@ -11,6 +11,7 @@
 #include "runtime/ranks/Plugin.h"
 #include "runtime/ranks/World.h"
 #include "runtime/run/Bench.h"
+#include "runtime/run/Checkpoint.h"
 #include "runtime/run/ChromeTrace.h"
 #include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
@@ -32,6 +33,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -497,9 +499,12 @@ int start(const RunOptions &options, char **arguments) {
            support::shown(file.plan().target()->name()->string_view()), gpus ? "gpus" : "ranks",
            ranks);
   }
-  return runtime::launchRanks(
-      ranks, arguments,
-      options.save ? fmt::format("; resume from the newest checkpoint in {}", *options.save) : "");
+  return runtime::launchRanks(ranks, arguments, [&]() -> std::string {
+    if (!options.save)
+      return "";
+    const std::filesystem::path newest = runtime::newestCheckpoint(*options.save, 0);
+    return newest.empty() ? "; there is no checkpoint" : "; resume from " + newest.string();
+  });
 }
 
 } // namespace

@@ -1,11 +1,12 @@
-"""Ends ranks of hydra-run at bad moments. Usage: ranks-faults.py PLAN OTHER_PLAN DATA FOLDER
+"""Ends ranks of hydra-run at bad moments. Usage: ranks-faults.py PLAN OTHER_PLAN CUT_PLAN DATA FOLDER
 
-PLAN and OTHER_PLAN are plans for two ranks. Each case prints a line: what was done, the status, and
+All are plans for two ranks; those of CUT_PLAN hold parts of the parameters, and save together. Each case prints a line: what was done, the status, and
 how many lines the run wrote to standard error.
 """
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 
-plan, other_plan, data, folder = sys.argv[1:]
+plan, other_plan, cut_plan, data, folder = sys.argv[1:]
 random.seed(1)
 SECONDS_TO_GO = 5  # how long others may take after one rank has died
 
@@ -93,27 +94,7 @@ def fresh(name):
     return path
 
 
-# kill -9 of either rank at any moment: one line that names it; then the run is resumed.
-save = fresh("killed")
-for attempt in range(int(os.environ.get("HYDRA_TEST_KILLS", "10"))):
-    process = start(command(save, 10**9, "--ranks", "2", "--resume", "auto"))
-    wait_for_step(save, newest(save) + 1, process)
-    time.sleep(random.uniform(0, 0.05))
-    ranks = children(process)
-    victim = attempt % 2
-    os.kill(ranks[victim], signal.SIGKILL)
-    lines = end(process, ranks.values())
-    assert process.returncode != 0
-    assert len(lines) == 1, lines
-    assert re.search(rf"^hydra-run: rank {victim} \(host .*, pid {ranks[victim]}\) died( after step "
-                     rf"\d+)?: its connection broke off; resume from .*step-\d+$", lines[0]), lines
-last = newest(save) + 2
-subprocess.run(command(save, last, "--ranks", "2", "--resume", "auto"), check=True,
-               stdout=subprocess.DEVNULL)
-assert newest(save) == last
-print("killed and resumed")
-
-# The same while the ranks start and find each other, when nothing is saved.
+# kill -9 while the ranks start and find each other, when nothing is saved.
 for attempt in range(8):
     process = start(["hydra-run", plan, "--ranks", "2", "--steps", str(10**9), "--threads", "1"])
     ranks = []
@@ -184,10 +165,10 @@ def free_port():
         return found.getsockname()[1]
 
 
-def by_hand(rank, size, port, save, *more, **options):
+def by_hand(rank, size, port, save, *more, preexec_fn=None, **options):
     variables = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1",
                      MASTER_PORT=str(port))
-    return start(command(save, 4, "--rank-timeout", "5", *more, **options), env=variables)
+    return start(command(save, 4, "--rank-timeout", "5", *more, **options), env=variables, preexec_fn=preexec_fn)
 
 
 def both(name, first, second, expected):
@@ -220,6 +201,26 @@ with socket.socket() as taken:
     taken.listen()
     one = by_hand(0, 2, taken.getsockname()[1], fresh("hand"))
     report("the port is taken", one, end(one), "cannot listen at 127.0.0.1:.*Address already in use")
+
+# The disk of one rank is full, for which a limit on the size of its files stands: each checkpoint costs a line, and the
+# last one the run.
+port, save = free_port(), fresh("hand")
+one = by_hand(0, 2, port, save, plan=cut_plan, every=2)
+two = by_hand(1, 2, port, save, plan=cut_plan, every=2,
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000)))
+lines = end(one, seconds=20) + end(two, seconds=20)
+assert one.returncode == two.returncode == 1 and len(lines) == 2, lines
+for line, goes_on in zip(lines, ("; training goes on", "")):
+    assert re.search(rf"rank 1 \(host .*\): cannot write .*: File too large{goes_on}$", line), lines
+assert os.listdir(save) == [], os.listdir(save)
+print("a full disk of rank 1: status 1, no checkpoint is left")
+
+# No folder to save into.
+blocked = os.path.join(folder, "blocked")
+open(blocked, "w").close()
+for what in (plan, cut_plan):
+    process = start(command(os.path.join(blocked, "run"), 4, "--ranks", "2", plan=what))
+    report("no folder to save into", process, end(process, seconds=20), "cannot create the folder .*: Not a directory")
 
 # What one rank alone meets: all stop after the same step, which is saved.
 text = bytearray(open(data, "rb").read()[:8000])
