@@ -133,8 +133,8 @@ void Channel::State::listen() {
                            gathered.push_back(std::move(pieces));
                            changed.notify_all();
                          },
-                     .over = [this](const std::string &why) { conclude(why); },
-                     .newestCheckpoint = [this] { return lookForCheckpoint(); }});
+                     .over = [this](const std::string &why,
+                                    bool resuming) { conclude(why, resuming); }});
   accept();
 }
 
@@ -295,13 +295,14 @@ void Channel::State::deliver(const Message &message) {
   changed.notify_all();
 }
 
-void Channel::State::conclude(const std::string &why) {
+void Channel::State::conclude(const std::string &why, bool resuming) {
   {
     const std::lock_guard lock(mutex);
     if (ended || goodbye)
       return;
     ended = true;
     line = why;
+    resumes = resuming;
   }
   changed.notify_all();
   deadline = Clock::now() + kGrace;
@@ -377,19 +378,15 @@ void Channel::State::beat() {
     send(rank, done);
 }
 
-std::string Channel::State::lookForCheckpoint() {
+std::string Channel::State::resumeText() {
   std::unique_lock lock(mutex);
   const auto look = newestCheckpoint;
   lock.unlock(); // a folder may be far away
-  return look ? look().string() : "";
-}
-
-std::string Channel::State::resumeText() {
-  const std::string seen = lookForCheckpoint();
-  const std::lock_guard lock(mutex);
+  const std::string seen = look ? look().string() : "";
+  lock.lock();
   if (const std::string &newest = seen.empty() ? checkpoint : seen; !newest.empty())
     return fmt::format("; resume from {}", newest);
-  return stepOfRankZero > 0 ? "; there is no checkpoint" : "";
+  return std::max(step, stepOfRankZero) > 0 ? "; there is no checkpoint" : "";
 }
 
 void Channel::State::watchRankZero(Clock::time_point now) {
@@ -414,12 +411,16 @@ void Channel::State::watchRankZero(Clock::time_point now) {
     if (problem.empty())
       return;
   }
-  conclude(speaks ? problem + resumeText() : "");
+  conclude(speaks ? problem : "", true);
 }
 
 std::string Channel::State::takeLine() {
-  const std::lock_guard lock(mutex);
-  return std::exchange(lineTaken, true) ? "" : line;
+  {
+    const std::lock_guard lock(mutex);
+    if (std::exchange(lineTaken, true) || line.empty())
+      return "";
+  }
+  return resumes ? line + resumeText() : line; // which no longer change
 }
 
 void Channel::State::flush() {

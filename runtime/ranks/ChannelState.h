@@ -49,10 +49,12 @@ public:
   }
   /// Waits until the system has what was sent; not for long.
   void flush();
-  /// The line that this rank has to print, once.
+  /// The line that this rank has to print, once. It is made late: what was being saved when another
+  /// rank died may be there by now.
   std::string takeLine();
-  /// The run has ended, on the thread; `why` is empty where another rank says it.
-  void conclude(const std::string &why);
+  /// The run has ended, on the thread; `why` is empty where another rank says it. `resumes`: from where
+  /// to resume is said, too.
+  void conclude(const std::string &why, bool resumes = false);
 
   const World world;
   Clock::duration limit; // of the thread, once it runs
@@ -90,6 +92,7 @@ public:
   std::condition_variable changed;
   bool seen = false, welcomed = false, goodbye = false, ended = false, lineTaken = false;
   std::string line; // why the run has ended, if this rank says so
+  bool resumes = false; // and from where to resume
   std::string localAddress;
   uint32_t neighbours = 1, sharers = 1;
   std::deque<Vote> decisions;
@@ -116,7 +119,6 @@ private:
   void passSignal();
   void watchRankZero(Clock::time_point now);
   std::string resumeText();
-  std::string lookForCheckpoint();
   void beat();
 
   asio::io_context io;

@@ -64,13 +64,6 @@ std::string Hub::stepText(uint32_t rank) const {
   return peers[rank].step < 0 ? "" : fmt::format(" after step {}", peers[rank].step);
 }
 
-std::string Hub::resumeText() const {
-  const std::string seen = callbacks.newestCheckpoint ? callbacks.newestCheckpoint() : "";
-  if (const std::string &newest = seen.empty() ? checkpoint : seen; !newest.empty())
-    return fmt::format("; resume from {}", newest);
-  return peers[0].step > 0 ? "; there is no checkpoint" : "";
-}
-
 bool Hub::arrive(const Introduction &rank, Clock::time_point now) {
   const Introduction &own = *peers[0].who;
   const auto refuse = [&](const std::string &line) {
@@ -128,15 +121,16 @@ void Hub::broadcast(const Message &message) {
     callbacks.send(rank, message);
 }
 
-void Hub::fail(const std::string &line) {
+void Hub::fail(const std::string &line, bool resumes) {
   if (std::exchange(ended, true))
     return;
-  callbacks.over(line);
+  callbacks.over(line, resumes);
 }
 
-void Hub::suspect(const std::string &line, Clock::time_point now, Clock::duration patience) {
+void Hub::suspect(const std::string &line, bool resumes, Clock::time_point now,
+                  Clock::duration patience) {
   if (!problem || now + patience < problem->due)
-    problem = Problem{line, problem ? problem->since : now, now + patience};
+    problem = Problem{line, resumes, problem ? problem->since : now, now + patience};
 }
 
 void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) {
@@ -176,15 +170,14 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     return;
   }
   case MessageType::checkpoint:
-    checkpoint = reader.text();
     return broadcast(message);
   case MessageType::failed: {
     leaving = leaving && rank > 0; // rank 0 leaves to the hub what is said
     const bool follows = reader.number() != 0;
     const std::string text = reader.text();
     // Of a broken connection, the rank that is gone is told as soon as it is known.
-    suspect(fmt::format("{}: {}{}", whoText(rank), text, follows ? resumeText() : ""),
-            now, follows ? 2 * kAfterError : kAfterError);
+    suspect(fmt::format("{}: {}", whoText(rank), text), follows, now,
+            follows ? 2 * kAfterError : kAfterError);
     peer.bye = true; // it may close its connection
     return;
   }
@@ -255,8 +248,7 @@ void Hub::answer(uint32_t rank, const std::string &key) {
 void Hub::lose(uint32_t rank, Clock::time_point now) {
   if (ended || peers[rank].bye)
     return;
-  suspect(fmt::format("{} died{}: its connection broke off{}", whoText(rank), stepText(rank),
-                      resumeText()),
+  suspect(fmt::format("{} died{}: its connection broke off", whoText(rank), stepText(rank)), true,
           now, kAfterLoss);
 }
 
@@ -270,7 +262,7 @@ void Hub::tick(Clock::time_point now) {
     begun += pause;
   }
   if (problem && now >= problem->due && !leaving)
-    return fail(problem->line);
+    return fail(problem->line, problem->resumes);
   if (!complete()) {
     if (now - begun > limit) {
       std::string names;
@@ -296,8 +288,9 @@ void Hub::checkSilence(Clock::time_point now) {
       waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
   }
   if (!silent.empty() && !leaving)
-    fail(fmt::format("{} has not answered for {:g} s{}{}", shown(silent, 400), seconds(limit),
-                     shown(waiting, 600), resumeText()));
+    fail(fmt::format("{} has not answered for {:g} s{}", shown(silent, 400), seconds(limit),
+                     shown(waiting, 600)),
+         true);
 }
 
 void Hub::checkDeadlock() {
@@ -309,6 +302,5 @@ void Hub::checkDeadlock() {
     waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
   }
   if (!leaving)
-    fail(fmt::format("no rank has got on for {:g} s{}{}", seconds(limit), shown(waiting, 800),
-                     resumeText()));
+    fail(fmt::format("no rank has got on for {:g} s{}", seconds(limit), shown(waiting, 800)), true);
 }

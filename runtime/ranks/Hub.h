@@ -42,10 +42,9 @@ public:
   struct Callbacks {
     std::function<void(uint32_t rank, const Message &)> send; // also to rank 0
     std::function<void(Pieces)> gathered;                     // for rank 0
-    /// The run has failed: the line that says so. Once, and nothing else is called after it.
-    std::function<void(const std::string &line)> over;
-    /// What there is to resume from, where one looks for it; empty: what a rank has said.
-    std::function<std::string()> newestCheckpoint = {};
+    /// The run has failed: the line that says so, and whether it is to say from where to resume. Once,
+    /// and nothing else is called after it.
+    std::function<void(const std::string &line, bool resumes)> over;
   };
 
   /// `limit`: after so long a rank that says nothing is lost. `own` is rank 0.
@@ -82,12 +81,14 @@ private:
   };
   struct Problem {
     std::string line;
+    bool resumes;
     Clock::time_point since;
     Clock::time_point due; // when it ends the run, unless a nearer cause shows up
   };
 
-  void fail(const std::string &line);
-  void suspect(const std::string &line, Clock::time_point now, Clock::duration patience);
+  void fail(const std::string &line, bool resumes = false);
+  void suspect(const std::string &line, bool resumes, Clock::time_point now,
+               Clock::duration patience);
   void vote(uint32_t rank, MessageReader &reader);
   void decide();
   void gather();
@@ -98,7 +99,6 @@ private:
   void checkDeadlock();
   std::string whoText(uint32_t rank) const;
   std::string stepText(uint32_t rank) const;
-  std::string resumeText() const;
 
   Callbacks callbacks;
   Clock::duration limit;
@@ -110,7 +110,6 @@ private:
   std::optional<Problem> problem;
   std::map<std::string, std::vector<std::byte>> store;
   std::map<std::string, std::vector<uint32_t>> waitingGets; // by key, the ranks
-  std::string checkpoint;
 };
 
 } // namespace hydra::runtime

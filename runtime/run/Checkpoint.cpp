@@ -2,12 +2,13 @@
 #include "runtime/run/Checkpoint.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/run/CheckpointNames.h"
+#include "runtime/run/LongWork.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/BlockHash.h"
 #include "runtime/support/Error.h"
-#include "runtime/support/InputFile.h"
 #include "runtime/support/Safetensors.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
@@ -16,11 +17,9 @@
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -36,14 +35,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int64_t kFormat = 3;
-/// Hashed tensors as a whole, not by blocks.
-constexpr int64_t kFormatOfWholeHashes = 2;
-/// That, and had no count of updates: every step was one.
-constexpr int64_t kFormatWithoutCount = 1;
-constexpr const char *kManifest = "checkpoint.json";
 constexpr const char *kTemporary = ".saving-"; // followed by the name of the checkpoint
-constexpr const char *kHash = "hash";          // of the rest of the manifest
 
 /// The files of a checkpoint, in the order they are written.
 constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
@@ -51,213 +43,6 @@ const char *fileOf(const Variable &variable) {
   return kTensorFiles[variable.role() == VariableRole::moment ||
                       variable.role() == VariableRole::update_count ||
                       variable.role() == VariableRole::loss_scaling];
-}
-
-std::string nameOf(int64_t step) { return fmt::format("step-{:08}", step); }
-
-/// The step of a checkpoint's name; nothing for any other name.
-std::optional<int64_t> stepOf(const fs::path &path) {
-  const std::string name = path.filename();
-  constexpr std::string_view prefix = "step-";
-  int64_t step = 0;
-  if (!name.starts_with(prefix))
-    return std::nullopt;
-  const char *end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  return error == std::errc() && rest == end && nameOf(step) == name ? std::optional(step)
-                                                                     : std::nullopt;
-}
-
-/// The checkpoints of a folder by their steps.
-std::map<int64_t, fs::path> checkpointsIn(const fs::path &folder) {
-  std::map<int64_t, fs::path> found;
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; !code && it != end; it.increment(code))
-    if (const auto step = stepOf(it->path()))
-      found[*step] = it->path();
-  return found;
-}
-
-std::string hashText(uint64_t hash) { return fmt::format("{:016x}", hash); }
-
-/// The first dimension of what a step reads, of all its ranks and micro-batches together, where it
-/// reads tokens and labels alone: into how many parts its rows are cut does not matter then.
-struct StepInputs {
-  explicit StepInputs(const Plan &plan) {
-    const auto program = mainTrainingProgram(plan);
-    if (!program)
-      return;
-    for (const Input *input : *plan.programs()->Get(*program)->inputs()) {
-      const Tensor &tensor = *plan.tensors()->Get(input->tensor());
-      const BatchPart part(plan, tensor, input->batch_dimension(), 0);
-      shapes[input->name()->str()] = part.wholeShape();
-      onlyRows = onlyRows && input->kind() != InputKind::values && !part.wholeShape().empty() &&
-                 input->batch_dimension() <= 0;
-    }
-  }
-
-  std::map<std::string, std::vector<int64_t>> shapes; // by name, of one micro-batch
-  bool onlyRows = true;
-};
-
-/// Takes the micro-batches of an identity together, where they are rows.
-void joinMicroBatches(const Plan &plan, json &identity) {
-  const auto accumulation = identity.find("accumulation"), inputs = identity.find("input");
-  if (!StepInputs(plan).onlyRows || accumulation == identity.end() ||
-      !accumulation->is_number_unsigned() || inputs == identity.end() || !inputs->is_object())
-    return;
-  for (json &shape : *inputs)
-    if (shape.is_array() && !shape.empty() && shape[0].is_number_unsigned())
-      shape[0] = shape[0].get<uint64_t>() * accumulation->get<uint64_t>();
-  *accumulation = uint64_t{1};
-}
-
-/// What must be equal for a run to go on with another plan.
-json identityOf(const PlanFile &file) {
-  const Plan &plan = file.plan();
-  json symbols = json::object();
-  for (const KeyValue *symbol : *plan.header()->symbols())
-    symbols[symbol->key()->str()] = symbol->value()->str();
-  json inputs = json::object();
-  for (const auto &[name, shape] : StepInputs(plan).shapes) {
-    inputs[name] = json::array();
-    for (const int64_t size : shape)
-      inputs[name].push_back(static_cast<uint64_t>(size));
-  }
-  json identity{{"model", plan.header()->model()->str()},
-                {"precision", plan.header()->precision()->str()},
-                {"accumulation", plan.accumulation()},
-                {"symbol", symbols},
-                {"input", inputs}};
-  joinMicroBatches(plan, identity);
-  return identity;
-}
-
-/// The numbers and texts of an object, by their paths: `symbol F`, `input tokens 0`.
-void collectValues(const json &value, const std::string &path,
-                   std::map<std::string, std::string> &values) {
-  if (!value.is_structured()) {
-    values[path] = value.dump();
-    return;
-  }
-  for (const auto &[key, inner] : value.items()) // of an array, the keys are numbers
-    collectValues(inner, path.empty() ? key : path + " " + key, values);
-}
-
-void checkIdentity(const fs::path &directory, const PlanFile &file, json saved) {
-  joinMicroBatches(file.plan(), saved); // older ones were saved apart
-  std::map<std::string, std::string> ours, theirs;
-  collectValues(identityOf(file), "", ours);
-  collectValues(saved, "", theirs);
-  const auto differs = [&](const std::string &name, const std::string *there,
-                           const std::string *here) {
-    const auto text = [](const std::string *t) { return t ? shown(*t) : "nothing"; };
-    fail("{}: made by another plan: {} is {} there and {} in {}; --weights takes its parameters "
-         "alone",
-         shownPath(directory), shown(name), text(there), text(here), file.origin());
-  };
-  for (const auto &[name, value] : ours) {
-    const auto there = theirs.find(name);
-    if (there == theirs.end() || there->second != value)
-      differs(name, there == theirs.end() ? nullptr : &there->second, &value);
-  }
-  for (const auto &[name, value] : theirs)
-    if (!ours.contains(name))
-      differs(name, &value, nullptr);
-}
-
-/// The same for the same content, however it is laid out.
-std::string hashOf(const json &manifest) {
-  const std::string text = manifest.dump(-1, ' ', false, json::error_handler_t::replace);
-  return hashText(XXH3_64bits(text.data(), text.size()));
-}
-
-/// checkpoint.json, of which nothing is believed.
-class ManifestReader {
-public:
-  explicit ManifestReader(const fs::path &path) : path(shownPath(path)) {
-    const hydra::support::InputFile file(path);
-    constexpr uint64_t most = 100'000'000;
-    if (file.size() > most)
-      damaged("{} bytes; expected at most {}", file.size(), most);
-    const std::vector<std::byte> bytes = file.readAll();
-    const auto *text = reinterpret_cast<const char *>(bytes.data());
-    constexpr int deepest = 16; // nothing recursive is done to what nests without end
-    const auto watch = [&](int depth, json::parse_event_t, json &) {
-      if (depth > deepest)
-        damaged("its objects nest more than {} deep", deepest);
-      return true;
-    };
-    content = json::parse(text, text + bytes.size(), watch, /*allow_exceptions=*/false);
-    if (!content.is_object())
-      damaged("expected an object in JSON");
-    const auto hash = content.find(kHash);
-    if (hash == content.end())
-      return; // older ones have none
-    const json found = *hash;
-    content.erase(hash);
-    if (found != hashOf(content))
-      damaged("its hash is {}; it says {}", hashOf(content), shown(found.dump()));
-  }
-
-  int64_t integer(const char *name, int64_t least, int64_t most) const {
-    const json &value = member(name);
-    // Negative ones are of a type of their own.
-    if (!value.is_number_integer() ||
-        (value.is_number_unsigned() ? value.get<uint64_t>() > static_cast<uint64_t>(most)
-                                    : value.get<int64_t>() < least))
-      damaged("{} is {}; expected an integer from {} to {}", name, shown(value.dump()), least,
-              most);
-    return value.get<int64_t>();
-  }
-  uint64_t seed() const {
-    const json &value = member("seed");
-    if (!value.is_number_unsigned())
-      damaged("seed is {}; expected an integer from 0 to 2^64-1", shown(value.dump()));
-    return value.get<uint64_t>();
-  }
-  std::string text(const char *name) const { return textOf(name, member(name)); }
-  std::map<std::string, std::string> texts(const char *name) const {
-    std::map<std::string, std::string> result;
-    for (const auto &[key, value] : object(name).items())
-      result[key] = textOf(fmt::format("{} of {}", name, shown(key)), value);
-    return result;
-  }
-  const json &object(const char *name) const {
-    const json &value = member(name);
-    if (!value.is_object())
-      damaged("{} is {}; expected an object", name, shown(value.dump()));
-    return value;
-  }
-
-  template <typename... Args>
-  [[noreturn]] void damaged(fmt::format_string<Args...> format, Args &&...args) const {
-    fail("{} is damaged: {}", path, fmt::format(format, std::forward<Args>(args)...));
-  }
-
-private:
-  const json &member(const char *name) const {
-    const auto found = content.find(name);
-    if (found == content.end())
-      damaged("it has no {}", name);
-    return *found;
-  }
-  std::string textOf(const std::string &name, const json &value) const {
-    if (!value.is_string())
-      damaged("{} is {}; expected a string", name, shown(value.dump()));
-    return value.get<std::string>();
-  }
-
-  std::string path;
-  json content;
-};
-
-/// Rows of tokens that a step reads; its micro-batches where it reads something else.
-int64_t sequencesOfStep(const Plan &plan) {
-  const StepInputs inputs(plan);
-  const int64_t batches = plan.accumulation();
-  return inputs.onlyRows && !inputs.shapes.empty() ? batches * inputs.shapes.begin()->second[0]
-                                                   : batches;
 }
 
 hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const TrainingState *state) {
@@ -372,8 +157,8 @@ void CheckpointFolder::open(int64_t step) {
 
 fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
                                 const TrainingState &state) {
-  const fs::path target = folder / nameOf(state.step),
-                 directory = folder / (kTemporary + nameOf(state.step));
+  const fs::path target = folder / checkpointName(state.step),
+                 directory = folder / (kTemporary + checkpointName(state.step));
   std::optional<TemporaryDirectory> temporary;
   together(ranks, [&] {
     if (leads())
@@ -399,11 +184,7 @@ fs::path CheckpointFolder::save(const PlanFile &file, Executor &executor,
 void CheckpointFolder::finish(const fs::path &temporary, const fs::path &target,
                               const PlanFile &file, const TrainingState &state,
                               const std::map<std::string, std::string> &hashes) {
-  json content{{"format", kFormat},  {"step", state.step},           {"seed", state.seed},
-               {"data", state.data}, {"schedules", state.schedules}, {"plan", identityOf(file)},
-               {"hashes", hashes}};
-  content[kHash] = hashOf(content);
-  const std::string manifest = content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string manifest = manifestText(file, state, hashes);
   {
     support::AtomicFile out(temporary / kManifest);
     out.write(std::as_bytes(std::span(manifest)));
@@ -436,11 +217,6 @@ void CheckpointFolder::prune(int keep) {
   }
 }
 
-fs::path hydra::runtime::newestCheckpoint(const fs::path &folder, int64_t step) {
-  const std::map<int64_t, fs::path> present = checkpointsIn(folder);
-  return present.empty() || present.rbegin()->first <= step ? fs::path() : present.rbegin()->second;
-}
-
 bool Checkpoint::exists(const fs::path &path) {
   std::error_code code;
   return fs::exists(path / kManifest, code) || !checkpointsIn(path).empty();
@@ -454,19 +230,7 @@ Checkpoint::Checkpoint(const fs::path &path, const PlanFile &file) : file(file),
       fail("there is no checkpoint in {}", shownPath(path));
     directory = present.rbegin()->second;
   }
-  const ManifestReader manifest(directory / kManifest);
-  format = manifest.integer("format", 1, INT32_MAX);
-  if (format > kFormat)
-    fail("{}: checkpoint format {}; expected at most {}", shownPath(directory), format, kFormat);
-  checkIdentity(directory, file, manifest.object("plan"));
-  constexpr int64_t mostSteps = int64_t{1} << 40; // as of --steps
-  training.step = manifest.integer("step", 0, mostSteps);
-  if (const auto named = stepOf(directory); named && *named != training.step)
-    manifest.damaged("step is {} in a checkpoint of step {}", training.step, *named);
-  training.seed = manifest.seed();
-  training.data = manifest.text("data");
-  training.schedules = manifest.texts("schedules");
-  hashes = manifest.texts("hashes");
+  manifest = readManifest(directory, file);
 }
 
 /// One reading of a checkpoint, by one of the ranks.
@@ -481,22 +245,28 @@ public:
 
   void run() {
     clearGaps(plan, executor, rank);
+    uint64_t bytes = 0;
+    for (const Variable *variable : *plan.variables())
+      if (isInCheckpoint(*variable))
+        bytes += heldBytes(plan, *variable, rank);
+    work.emplace("reading " + shownPath(checkpoint.directory), bytes, rank == 0);
     for (const Variable *variable : *plan.variables())
       if (!isCopy(*variable))
         restore(*variable);
     if (ranks && !cut.empty())
       compareSums();
+    work->finish();
   }
 
 private:
   void restore(const Variable &variable) {
     if (!isInCheckpoint(variable))
       return writeVariable(plan, executor, variable, rank,
-                           initialValues(plan, variable, checkpoint.training.seed));
-    if (checkpoint.format == kFormatWithoutCount && variable.role() == VariableRole::update_count)
+                           initialValues(plan, variable, checkpoint.manifest.state.seed));
+    if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
     const ElementSource values = givenValues(plan, variable, fileWith(variable));
-    if (checkpoint.format <= kFormatOfWholeHashes) {
+    if (checkpoint.manifest.wholeHashes) {
       compare(variable, wholeHash(variable, values));
       return writeVariable(plan, executor, variable, rank, values);
     }
@@ -515,7 +285,7 @@ private:
 
   /// The update that follows the steps made, each of which was one.
   std::vector<std::byte> countOf(const Variable &variable) const {
-    const auto next = static_cast<double>(checkpoint.training.step + 1);
+    const auto next = static_cast<double>(checkpoint.manifest.state.step + 1);
     const hydra::support::DType dtype = dtypeOf(plan, variable);
     std::vector<std::byte> count(hydra::support::byteSize(dtype));
     hydra::support::fromDoubles(dtype, std::span(&next, 1), count);
@@ -545,8 +315,10 @@ private:
       values(first, out);
       const int64_t begin = std::max(first, part.first),
                     end = std::min(first + static_cast<int64_t>(out.size() / size), part.end());
-      if (begin < end) // a copy may have more of it than the variable
+      if (begin < end) { // a copy may have more of it than the variable
         hash.add(out.subspan(byteOf(begin - first), byteOf(end - begin)));
+        work->add(byteOf(end - begin));
+      }
     });
     if (hash.missing() > 0) {
       std::vector<std::byte> rest(hash.missing());
@@ -558,8 +330,9 @@ private:
 
   void compare(const Variable &variable, const std::string &hash) const {
     const std::string_view name = variable.name()->string_view();
-    const auto said = checkpoint.hashes.find(std::string(name));
-    if (said == checkpoint.hashes.end())
+    const std::map<std::string, std::string> &hashes = checkpoint.manifest.hashes;
+    const auto said = hashes.find(std::string(name));
+    if (said == hashes.end())
       fail("{}: tensor {} has no hash in {}", fileWith(variable).path(), shown(name), kManifest);
     if (said->second != hash)
       fail("{}: tensor {} is damaged: its hash is {}; {} says {}", fileWith(variable).path(),
@@ -604,10 +377,21 @@ private:
   std::map<std::string_view, GivenTensors> files;
   std::vector<const Variable *> cut; // of which this rank has hashed a part
   std::vector<uint64_t> sums;        // and what came out
+  std::optional<LongWork> work;
 };
 
 void Checkpoint::restore(Executor &executor, Ranks *ranks) const {
-  Restoring(*this, executor, ranks).run();
+  try {
+    Restoring(*this, executor, ranks).run();
+  } catch (const RunEnded &) {
+    throw;
+  } catch (const CommunicationError &) {
+    throw;
+  } catch (const CommonError &error) {
+    throw CommonError(error.what() + olderCheckpointText(directory));
+  } catch (const hydra::support::Error &error) {
+    throw hydra::support::Error(error.what() + olderCheckpointText(directory));
+  }
 }
 
 void hydra::runtime::exportWeights(const fs::path &path, const PlanFile &file, Executor &executor,

@@ -13,6 +13,7 @@
 #include "runtime/plan/PlanFile.h"
 #include "runtime/ranks/Ranks.h"
 #include "runtime/run/Executor.h"
+#include "runtime/run/Manifest.h"
 #include "runtime/run/TensorFiles.h"
 
 #include <cstdint>
@@ -22,15 +23,6 @@
 #include <string>
 
 namespace hydra::runtime {
-
-/// Where a training run stands, beside the values of its variables. The batches of a step follow
-/// from seed, data and step alone, so this is all of the random state.
-struct TrainingState {
-  int64_t step = 0; // updates made
-  uint64_t seed = 0;
-  std::string data;                             // what batches come from: see BatchSource::identity
-  std::map<std::string, std::string> schedules; // of scalars, in words
-};
 
 /// The checkpoints of one run. While it lives, no other process can open the same folder.
 class CheckpointFolder {
@@ -69,9 +61,6 @@ private:
   int descriptor = -1; // of the folder, locked; -1: rank 0 has it
 };
 
-/// The newest checkpoint of a step after `step` in a folder; an empty path if there is none.
-std::filesystem::path newestCheckpoint(const std::filesystem::path &folder, int64_t step);
-
 /// A checkpoint that belongs to a plan.
 class Checkpoint {
 public:
@@ -85,10 +74,11 @@ public:
   static bool exists(const std::filesystem::path &path);
 
   const std::filesystem::path &path() const { return directory; }
-  const TrainingState &state() const { return training; }
+  const TrainingState &state() const { return manifest.state; }
 
   /// Writes what this rank holds to the device, and checks every tensor against its hash: all ranks
-  /// together those of which each reads a part. Throws Error that names the file and the tensor.
+  /// together those of which each reads a part. Throws Error that names the file and the tensor, and an
+  /// older checkpoint if there is one; then what was written means nothing.
   void restore(Executor &executor, Ranks *ranks) const;
 
 private:
@@ -96,9 +86,7 @@ private:
 
   const PlanFile &file;
   std::filesystem::path directory;
-  TrainingState training;
-  int64_t format = 0;
-  std::map<std::string, std::string> hashes; // by tensor
+  Manifest manifest;
 };
 
 /// Writes the parameters alone. Throws Error when the file cannot be written, NotFinite when one of

@@ -1,6 +1,7 @@
 // Headers by rank 0, elements by all, hashes of what each wrote.
 #include "runtime/run/TensorFiles.h"
 
+#include "runtime/run/LongWork.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/BlockHash.h"
@@ -54,7 +55,7 @@ public:
   }
 
   /// The elements that are for this rank to write.
-  void write(const fs::path &at, const fs::path &what, Executor &executor) {
+  void write(const fs::path &at, const fs::path &what, Executor &executor, LongWork &work) {
     place = at;
     std::optional<hydra::support::OutputFile> out = open();
     for (size_t i = 0; i < file.variables.size(); ++i) {
@@ -69,6 +70,7 @@ public:
                        checkFinite(what, plan, variable, first, values);
                        hashes.back().add(values);
                        out->write(tensor.begin + static_cast<uint64_t>(first) * size, values);
+                       work.add(values.size());
                      });
     }
     out->close();
@@ -180,9 +182,14 @@ hydra::runtime::writeTensorFiles(const fs::path &what, const std::vector<TensorF
   });
   if (ranks)
     places = pathsOf(ranks->broadcast(bytesOf(places)));
+  uint64_t bytes = 0;
+  for (const TensorFile &one : files)
+    for (const Variable *variable : one.variables)
+      bytes += heldBytes(file.plan(), *variable, rank);
+  LongWork work("saving " + shownPath(what), bytes, rank == 0);
   together(ranks, [&] {
     for (size_t i = 0; i < parts.size(); ++i)
-      parts[i].write(places[i], what, executor);
+      parts[i].write(places[i], what, executor, work);
   });
   std::vector<uint64_t> sums; // of all variables, what this rank has of their hashes
   together(ranks, [&] {
@@ -203,6 +210,7 @@ hydra::runtime::writeTensorFiles(const fs::path &what, const std::vector<TensorF
       for (Part &part : parts)
         part.commit();
   });
+  work.finish();
   std::map<std::string, std::string> hashes;
   size_t next = 0;
   for (const TensorFile &one : files)

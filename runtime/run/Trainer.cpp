@@ -2,6 +2,7 @@
 #include "runtime/run/Trainer.h"
 
 #include "runtime/report/LossPlot.h"
+#include "runtime/run/CheckpointNames.h"
 #include "runtime/run/Progress.h"
 #include "runtime/run/RunLog.h"
 #include "runtime/run/StopSignal.h"

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/ByteRange.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/run/LongWork.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Shown.h"
@@ -241,6 +242,11 @@ void readVariable(const Plan &plan, Executor &executor, const Variable &variable
   }
 }
 
+uint64_t heldBytes(const Plan &plan, const Variable &variable, uint64_t rank) {
+  return static_cast<uint64_t>(VariablePart(plan, variable, rank).count) *
+         support::byteSize(dtypeOf(plan, variable));
+}
+
 void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {
   std::map<uint32_t, std::vector<Elements>> units; // by tensor, places of members
   for (const Variable *variable : *plan.variables()) {
@@ -286,6 +292,11 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
         found[isParameter(*variable)] = variable->name();
   }
   clearGaps(plan, executor, rank);
+  uint64_t bytes = 0;
+  for (const Variable *variable : *plan.variables())
+    if (!isCopy(*variable))
+      bytes += heldBytes(plan, *variable, rank);
+  LongWork work(given ? "reading " + given->path() : "drawing initial values", bytes, rank == 0);
   for (const Variable *variable : *plan.variables()) {
     if (isCopy(*variable))
       continue;
@@ -300,10 +311,14 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                     given->path(), support::shown(name), support::shown(other->string_view()),
                     isParameter(*variable) ? "parameters" : "states");
     }
-    writeVariable(plan, executor, *variable, rank,
-                  other ? givenValues(plan, *variable, *given)
-                        : initialValues(plan, *variable, seed));
+    const ElementSource source = other ? givenValues(plan, *variable, *given)
+                                       : initialValues(plan, *variable, seed);
+    writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {
+      source(first, out);
+      work.add(out.size());
+    });
   }
+  work.finish();
 }
 
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank) {

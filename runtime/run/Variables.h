@@ -50,6 +50,9 @@ void writeVariable(const planfile::Plan &plan, Executor &executor,
 void readVariable(const planfile::Plan &plan, Executor &executor,
                   const planfile::Variable &variable, uint64_t rank, const ElementSink &sink);
 
+/// Bytes that a rank holds of a variable.
+uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variable, uint64_t rank);
+
 /// Zeros what lies between the members of units, on which nothing else writes.
 void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 

@@ -11,7 +11,7 @@
 #include "runtime/ranks/Plugin.h"
 #include "runtime/ranks/World.h"
 #include "runtime/run/Bench.h"
-#include "runtime/run/Checkpoint.h"
+#include "runtime/run/CheckpointNames.h"
 #include "runtime/run/ChromeTrace.h"
 #include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"

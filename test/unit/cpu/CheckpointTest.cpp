@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <fstream>
@@ -25,13 +24,7 @@ namespace {
 /// A folder of its own, and the small plan with its first values.
 class CheckpointTest : public testing::Test {
 protected:
-  void SetUp() override {
-    folder =
-        std::filesystem::temp_directory_path() / ("hydra-checkpoint-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-    setVariables(file, executor, 0, nullptr, 0);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
+  CheckpointTest() { setVariables(file, executor, 0, nullptr, 0); }
 
   void write(size_t variable, std::array<float, 4> values) {
     executor.write(file.plan().variables()->Get(static_cast<uint32_t>(variable))->tensor(),
@@ -40,7 +33,8 @@ protected:
 
   const PlanFile file = smallTraining().load();
   CpuExecutor executor{file, {.threads = 1}};
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path &folder = temporary.path;
 };
 
 /// The message of the error that `fn` throws.
@@ -83,15 +77,8 @@ const TrainingState kState{.step = 3, .seed = 5, .data = {}, .schedules = {}};
 const char *const kName = "step-00000003";
 
 /// What ranks save and load, and one rank alone.
-class SharedCheckpoint : public testing::TestWithParam<Keeping> {
+class SharedCheckpoint : public SharedVariables {
 protected:
-  void SetUp() override {
-    folder =
-        std::filesystem::temp_directory_path() / ("hydra-shared-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   /// Values that all differ, as training leaves them.
   static void setAll(const PlanFile &file, Member &member) {
     const planfile::Plan &plan = file.plan();
@@ -128,8 +115,6 @@ protected:
       Checkpoint(path, file).restore(member.executor, member.ranks);
     });
   }
-
-  std::filesystem::path folder;
 };
 
 std::string contentOf(const std::filesystem::path &path) {

@@ -7,11 +7,13 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
+#include "test/support/TemporaryFolder.h"
 #include "test/unit/cpu/SmallTraining.h"
 #include "test/unit/ranks/TestRanks.h"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -196,6 +198,13 @@ inline Values valuesOf(const Keeping &how,
   });
   return whole;
 }
+
+/// A test of all ways to keep them, with a folder of its own.
+class SharedVariables : public testing::TestWithParam<Keeping> {
+protected:
+  const TemporaryFolder temporary;
+  const std::filesystem::path &folder = temporary.path;
+};
 
 inline std::string nameOfKeeping(const testing::TestParamInfo<Keeping> &info) {
   return info.param.name;

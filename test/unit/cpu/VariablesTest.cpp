@@ -5,9 +5,7 @@
 #include "test/unit/cpu/SharedVariables.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <set>
 
 using namespace hydra::runtime;
@@ -17,17 +15,7 @@ namespace support = hydra::support;
 
 namespace {
 
-class Variables : public testing::TestWithParam<Keeping> {
-protected:
-  void SetUp() override {
-    folder =
-        std::filesystem::temp_directory_path() / ("hydra-variables-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  std::filesystem::path folder;
-};
+class Variables : public SharedVariables {};
 
 /// Of the units of a rank, the elements that are not zero.
 size_t nonZeros(const planfile::Plan &plan, Member &member) {

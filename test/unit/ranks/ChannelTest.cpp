@@ -157,7 +157,7 @@ namespace {
 
 /// Three ranks after step 7, of which one closes its channel without a goodbye, as if its process
 /// were killed. What each of them would print.
-std::vector<std::string> saidWithout(uint32_t victim) {
+std::vector<std::string> saidWithout(uint32_t victim, bool newer = false) {
   const uint16_t port = freePort();
   std::vector<std::string> said(3);
   std::vector<std::thread> threads;
@@ -170,6 +170,8 @@ std::vector<std::string> saidWithout(uint32_t victim) {
       Channel channel(world, 20s);
       if (rank == 0)
         channel.noteCheckpoint("run/step-00000005");
+      if (newer)
+        channel.lookForCheckpoints([] { return "run/step-00000006"; });
       channel.noteStep(7);
       channel.decide("");
       if (rank == victim)
@@ -199,6 +201,11 @@ TEST(Channel, TheLowestOtherRankNamesRankZero) {
   expectPart(said[1], "rank 0 (host ");
   expectPart(said[1], "died after step 7: its connection broke off; resume from run/step-00000005");
   EXPECT_EQ(said[2], "");
+}
+
+TEST(Channel, ACheckpointThatNobodyCouldTellOfIsFound) {
+  for (const uint32_t victim : {0, 2})
+    expectPart(saidWithout(victim, true)[victim == 0 ? 1 : 0], "; resume from run/step-00000006");
 }
 
 TEST(Channel, RanksThatDoNotComeAreNamed) {

@@ -16,7 +16,7 @@ public:
         hub(who(0), 60s, now,
             {.send = [this](uint32_t rank, const Message &m) { sent.emplace_back(rank, m.type); },
              .gathered = [](const Hub::Pieces &) {},
-             .over = [this](const std::string &why) { line = why; }}) {}
+             .over = [this](const std::string &why, bool) { line = why; }}) {}
 
   static Introduction who(uint32_t rank, uint32_t size = 3) {
     return {
@@ -153,22 +153,15 @@ TEST(Hub, WhileRankZeroEndsTheRunADeathIsNotTold) {
 }
 
 TEST(Hub, ADeathIsAfterTheStepThatTheRankHadEndedWhenItVoted) {
-  std::string line;
-  const Hub::Clock::time_point now = Hub::Clock::now();
-  Hub hub(HubRun::who(0, 2), 60s, now,
-          {.send = [](uint32_t, const Message &) {},
-           .gathered = [](const Hub::Pieces &) {},
-           .over = [&](const std::string &why) { line = why; },
-           .newestCheckpoint = [] { return "run/step-00000060"; }});
-  hub.arrive(HubRun::who(1, 2), now);
-  hub.receive(0, MessageWriter(MessageType::checkpoint).text("run/step-00000030").done(), now);
-  const auto vote = MessageWriter(MessageType::vote).number(0).text("").number(61).done();
-  hub.receive(1, vote, now);
-  hub.receive(1, MessageWriter(MessageType::beat).number(12).number(0).text("").done(), now);
-  hub.lose(1, now);
-  hub.tick(now + 1s);
-  EXPECT_EQ(line, "rank 1 (host h, pid 11) died after step 61: its connection broke off; resume "
-                  "from run/step-00000060");
+  HubRun run(3);
+  run.arriveAll();
+  run.hub.receive(2, MessageWriter(MessageType::vote).number(0).text("").number(61).done(),
+                  run.now);
+  run.hub.receive(2, MessageWriter(MessageType::beat).number(12).number(0).text("").done(),
+                  run.now);
+  run.hub.lose(2, run.now);
+  run.hub.tick(run.now += 1s);
+  EXPECT_EQ(run.line, "rank 2 (host h, pid 12) died after step 61: its connection broke off");
 }
 
 TEST(Hub, ADeathIsToldAfterRankZeroHasMetItWhileItEndedTheRun) {

@@ -1,0 +1,45 @@
+// checkpoint.json: which step of which run a checkpoint holds, and hashes of its tensors.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace hydra::runtime {
+
+/// Where a training run stands, beside the values of its variables. The batches of a step follow
+/// from seed, data and step alone, so this is all of the random state.
+struct TrainingState {
+  int64_t step = 0; // updates made
+  uint64_t seed = 0;
+  std::string data;                             // what batches come from: see BatchSource::identity
+  std::map<std::string, std::string> schedules; // of scalars, in words
+};
+
+inline constexpr const char *kManifest = "checkpoint.json";
+
+/// As the manifest writes it.
+std::string hashText(uint64_t hash);
+
+struct Manifest {
+  TrainingState state;
+  std::map<std::string, std::string> hashes; ///< by tensor
+  bool wholeHashes = false; ///< of an older format: of tensors as a whole, not by blocks
+  bool countsUpdates = true; ///< false in the oldest one: every step was one
+};
+
+/// Of a checkpoint that belongs to the plan. Throws Error when it cannot be read, is damaged, or was made
+/// by a plan of another model, precision, or other tokens in a step: the message says what differs.
+Manifest readManifest(const std::filesystem::path &checkpoint, const PlanFile &file);
+
+/// The file's text.
+std::string manifestText(const PlanFile &file, const TrainingState &state,
+                         const std::map<std::string, std::string> &hashes);
+
+/// Rows of tokens that a step reads; its micro-batches where it reads something else.
+int64_t sequencesOfStep(const planfile::Plan &plan);
+
+} // namespace hydra::runtime
