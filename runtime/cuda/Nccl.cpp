@@ -162,9 +162,10 @@ void checkThatEachHasOne(Channel &channel) {
     const std::string name = text.substr(sizeof uuid.bytes);
     const auto [owner, isNew] = owners.try_emplace(text.substr(0, sizeof uuid.bytes), name);
     if (!isNew && problem.empty())
-      problem = fmt::format("{} and {} have the same GPU; each needs one, that CUDA_VISIBLE_DEVICES "
-                            "lets it see",
-                            owner->second, name);
+      problem =
+          fmt::format("{} and {} have the same GPU; each needs one, that CUDA_VISIBLE_DEVICES "
+                      "lets it see",
+                      owner->second, name);
   }
   channel.decide(problem);
 }

@@ -126,15 +126,15 @@ void Channel::State::listen() {
   seen = true;
   hub = std::make_unique<Hub>(
       own, limit, Clock::now(),
-      Hub::Callbacks{.send = [this](uint32_t rank, const Message &m) { send(rank, m); },
-                     .gathered =
-                         [this](Hub::Pieces pieces) {
-                           const std::lock_guard lock(mutex);
-                           gathered.push_back(std::move(pieces));
-                           changed.notify_all();
-                         },
-                     .over = [this](const std::string &why,
-                                    bool resuming) { conclude(why, resuming); }});
+      Hub::Callbacks{
+          .send = [this](uint32_t rank, const Message &m) { send(rank, m); },
+          .gathered =
+              [this](Hub::Pieces pieces) {
+                const std::lock_guard lock(mutex);
+                gathered.push_back(std::move(pieces));
+                changed.notify_all();
+              },
+          .over = [this](const std::string &why, bool resuming) { conclude(why, resuming); }});
   accept();
 }
 
@@ -341,7 +341,8 @@ void Channel::State::tick(Clock::time_point now) {
     watchRankZero(now);
 }
 
-/// mpirun and torchrun, killed, leave their ranks behind. These end as if the signal had reached them.
+/// mpirun and torchrun, killed, leave their ranks behind. These end as if the signal had reached
+/// them.
 void Channel::State::watchParent() {
   if (parent == 0 || ::getppid() == parent)
     return;

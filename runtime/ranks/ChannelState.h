@@ -52,8 +52,8 @@ public:
   /// The line that this rank has to print, once. It is made late: what was being saved when another
   /// rank died may be there by now.
   std::string takeLine();
-  /// The run has ended, on the thread; `why` is empty where another rank says it. `resumes`: from where
-  /// to resume is said, too.
+  /// The run has ended, on the thread; `why` is empty where another rank says it. `resumes`: from
+  /// where to resume is said, too.
   void conclude(const std::string &why, bool resumes = false);
 
   const World world;

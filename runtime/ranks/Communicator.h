@@ -29,8 +29,8 @@ public:
   /// y: the x of each rank of the group along the axis, in their order.
   virtual void allGather(const Exchange &exchange) = 0;
 
-  /// x is equal pieces: one for each rank of the group along the axis. y: the pieces for this rank, in
-  /// the order of who gave them.
+  /// x is equal pieces: one for each rank of the group along the axis. y: the pieces for this rank,
+  /// in the order of who gave them.
   virtual void allToAll(const Exchange &exchange) = 0;
 };
 

@@ -10,7 +10,8 @@ namespace hydra::runtime {
 
 /// When one rank has died, mpirun and torchrun send SIGTERM to the others, which then know of the
 /// death but have not told it yet. While such an object lives, the channel's thread decides: it
-/// passes the signal on, to the default action, or says the line first. A second SIGTERM is not held.
+/// passes the signal on, to the default action, or says the line first. A second SIGTERM is not
+/// held.
 class HeldSignal {
 public:
   HeldSignal();

@@ -219,12 +219,11 @@ void Hub::decide() {
     }
     // Then rank 0 will say so itself, after it has saved.
     leaving = leaving || !decision.error.empty();
-    broadcast(
-        MessageWriter(MessageType::decision)
-            .number(decision.signal)
-            .text(decision.error)
-            .number(peers[0].step)
-            .done());
+    broadcast(MessageWriter(MessageType::decision)
+                  .number(decision.signal)
+                  .text(decision.error)
+                  .number(peers[0].step)
+                  .done());
   }
 }
 

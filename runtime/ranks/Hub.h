@@ -42,8 +42,8 @@ public:
   struct Callbacks {
     std::function<void(uint32_t rank, const Message &)> send; // also to rank 0
     std::function<void(Pieces)> gathered;                     // for rank 0
-    /// The run has failed: the line that says so, and whether it is to say from where to resume. Once,
-    /// and nothing else is called after it.
+    /// The run has failed: the line that says so, and whether it is to say from where to resume.
+    /// Once, and nothing else is called after it.
     std::function<void(const std::string &line, bool resumes)> over;
   };
 

@@ -98,7 +98,8 @@ public:
   virtual void noteStep(int64_t step) = 0;
   virtual void noteCheckpoint(const std::filesystem::path &path) = 0;
   /// How to look for a newer one: a rank may die after it has finished a checkpoint, and before it
-  /// could say so. Called when the line is made, on a thread of the ranks' own; an empty path: none.
+  /// could say so. Called when the line is made, on a thread of the ranks' own; an empty path:
+  /// none.
   virtual void lookForCheckpoints(std::function<std::filesystem::path()> newest) = 0;
 
   /// This rank has met an error and will report it, after it has saved what can be saved: what

@@ -77,8 +77,8 @@ public:
   const TrainingState &state() const { return manifest.state; }
 
   /// Writes what this rank holds to the device, and checks every tensor against its hash: all ranks
-  /// together those of which each reads a part. Throws Error that names the file and the tensor, and an
-  /// older checkpoint if there is one; then what was written means nothing.
+  /// together those of which each reads a part. Throws Error that names the file and the tensor,
+  /// and an older checkpoint if there is one; then what was written means nothing.
   void restore(Executor &executor, Ranks *ranks) const;
 
 private:

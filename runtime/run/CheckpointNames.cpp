@@ -23,7 +23,7 @@ std::optional<int64_t> checkpointStep(const fs::path &path) {
   const char *end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + prefix.size(), end, step);
   return error == std::errc() && rest == end && checkpointName(step) == name ? std::optional(step)
-                                                                     : std::nullopt;
+                                                                             : std::nullopt;
 }
 
 std::map<int64_t, fs::path> checkpointsIn(const fs::path &folder) {

@@ -7,14 +7,14 @@
 
 namespace hydra::runtime {
 
-/// Says on standard error how far it is, after two seconds and then every five, and at the end how long it
-/// took; nothing where it takes less. Of a terminal's live line it takes the place.
+/// Says on standard error how far it is, after two seconds and then every five, and at the end how
+/// long it took; nothing where it takes less. Of a terminal's live line it takes the place.
 class LongWork {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// `what`, such as `saving run/step-00000500`. Unless it `speaks`, it says nothing: the others of several
-  /// ranks work as long.
+  /// `what`, such as `saving run/step-00000500`. Unless it `speaks`, it says nothing: the others of
+  /// several ranks work as long.
   LongWork(std::string what, uint64_t bytes, bool speaks);
 
   /// So many more are done.

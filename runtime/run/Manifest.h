@@ -27,12 +27,13 @@ std::string hashText(uint64_t hash);
 struct Manifest {
   TrainingState state;
   std::map<std::string, std::string> hashes; ///< by tensor
-  bool wholeHashes = false; ///< of an older format: of tensors as a whole, not by blocks
+  bool wholeHashes = false;  ///< of an older format: of tensors as a whole, not by blocks
   bool countsUpdates = true; ///< false in the oldest one: every step was one
 };
 
-/// Of a checkpoint that belongs to the plan. Throws Error when it cannot be read, is damaged, or was made
-/// by a plan of another model, precision, or other tokens in a step: the message says what differs.
+/// Of a checkpoint that belongs to the plan. Throws Error when it cannot be read, is damaged, or
+/// was made by a plan of another model, precision, or other tokens in a step: the message says what
+/// differs.
 Manifest readManifest(const std::filesystem::path &checkpoint, const PlanFile &file);
 
 /// The file's text.

@@ -311,8 +311,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                     given->path(), support::shown(name), support::shown(other->string_view()),
                     isParameter(*variable) ? "parameters" : "states");
     }
-    const ElementSource source = other ? givenValues(plan, *variable, *given)
-                                       : initialValues(plan, *variable, seed);
+    const ElementSource source =
+        other ? givenValues(plan, *variable, *given) : initialValues(plan, *variable, seed);
     writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {
       source(first, out);
       work.add(out.size());

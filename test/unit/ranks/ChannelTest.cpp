@@ -318,12 +318,11 @@ TEST(Channel, RanksThatAllWaitTooLongAreSaidToHang) {
   const auto outcomes = asRanks(
       2,
       [](Channel &channel) {
-        channel.waitIn(
-            {.what = "all_gather",
-             .axis = "data",
-             .number = 3 + channel.rank(),
-             .bytes = 4404019,
-             .place = channel.rank() == 0 ? "layer 3, models/ttt.mlir:118" : ""});
+        channel.waitIn({.what = "all_gather",
+                        .axis = "data",
+                        .number = 3 + channel.rank(),
+                        .bytes = 4404019,
+                        .place = channel.rank() == 0 ? "layer 3, models/ttt.mlir:118" : ""});
         channel.collect();
       },
       400ms);

@@ -130,7 +130,9 @@ for victim in (0, 1):
     ranks = children(process)
     os.kill(ranks[victim], signal.SIGSTOP)
     report(f"rank {victim} stopped", process, end(process, ranks.values(), 2 * 1.25 + 2 + 5),
-           rf"rank {victim} \(host .*, pid {ranks[victim]}\).* has not answered for 2 s.*"
+           rf"rank {victim} \(host .*, pid {ranks[victim]}\).* has not answered for 2 s; rank {1 - victim} waits in "
+           r"(a decision of all ranks|what all ranks hand in|"
+           r"all_\w+ \d+ \((layer \d+, )?\S*llama\.mlir:\d+\) over data, [\d.]+ \w+)"
            rf"; resume from .*step-")
 
 # Signals: once all stop after the same step, saved; twice they are gone.
