@@ -5,7 +5,7 @@
 //
 //   exp      1.0    overflow gives inf, results below the normal range are rounded, not flushed
 //   log      0.8    log 0 = -inf, log of a negative number = nan, denormal arguments included
-//   tanh     1.3    sigmoid  2.1
+//   tanh     1.3    sigmoid  2.1    erf  1.1
 //   sqrt, / and so rsqrt = 1 / sqrt: each operation exactly rounded
 //
 // A fused multiply-add is written as one; nothing else is contracted.
@@ -26,6 +26,7 @@ public:
   llvm::Value *exp(llvm::Value *x);
   llvm::Value *log(llvm::Value *x);
   llvm::Value *tanh(llvm::Value *x);
+  llvm::Value *erf(llvm::Value *x);
   llvm::Value *sigmoid(llvm::Value *x);
   llvm::Value *sqrt(llvm::Value *x);
   llvm::Value *rsqrt(llvm::Value *x);

@@ -208,6 +208,7 @@ UNARY_OP(DetachOp, x, x)
 UNARY_OP(SinOp, std::sin(x), apply(RowUnary::Sin, x))
 UNARY_OP(CosOp, std::cos(x), apply(RowUnary::Cos, x))
 UNARY_OP(TanhOp, std::tanh(x), tanh(x))
+UNARY_OP(ErfOp, std::erf(x), apply(RowUnary::Erf, x))
 UNARY_OP(SigmoidOp, logistic(x), sigmoid(x))
 UNARY_OP(SiluOp, x *logistic(x), x *sigmoid(x))
 UNARY_OP(GeluOp, geluOf(x), x *sigmoid((x + x * x * x * kGeluCubic) * (2.0 * kGeluScale)))
@@ -327,6 +328,13 @@ void TanhOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value one = build::constant(b, getLoc(), getType(), 1.0);
   Value slope = SubOp::create(b, getLoc(), one, MulOp::create(b, getLoc(), getY(), getY()));
   grads[0] = MulOp::create(b, getLoc(), g[0], slope);
+}
+void ErfOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
+  // 2/sqrt(pi) e^(-x²)
+  constexpr double kSlope = 1.1283791670955126;
+  Value square = MulOp::create(b, getLoc(), getX(), getX());
+  Value bell = ExpOp::create(b, getLoc(), NegOp::create(b, getLoc(), square));
+  grads[0] = MulOp::create(b, getLoc(), build::scale(b, getLoc(), g[0], kSlope), bell);
 }
 void SigmoidOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Value one = build::constant(b, getLoc(), getType(), 1.0);

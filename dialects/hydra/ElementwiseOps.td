@@ -56,6 +56,7 @@ def RsqrtOp : Hydra_UnaryOp<"rsqrt", "y = x^(-1/2)">;
 def SinOp : Hydra_UnaryOp<"sin", "y = sin x, x in radians; as exact as others up to 2^30">;
 def CosOp : Hydra_UnaryOp<"cos", "y = cos x, x in radians; as exact as others up to 2^30">;
 def TanhOp : Hydra_UnaryOp<"tanh", "y = tanh x">;
+def ErfOp : Hydra_UnaryOp<"erf", "y = erf x = 2/sqrt(pi) times the integral of e^(-t²) from 0 to x">;
 def SigmoidOp : Hydra_UnaryOp<"sigmoid", "y = 1 / (1 + e^-x)", [RecomputeOpInterface]>;
 def SiluOp : Hydra_UnaryOp<"silu", "y = x * sigmoid(x)", [RecomputeOpInterface]>;
 def GeluOp : Hydra_UnaryOp<"gelu", "y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))",

@@ -135,6 +135,8 @@ namespace hydra {
 /// The symbol that counts the elements of a stack, the one that counts the elements of a tensor in
 /// `shuffle`, and the one that is the number of rows of a chunk in `hydra.scan`.
 inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
+/// Where the name of a tensor elsewhere has the number of the element: `from "h.{layer}.w"`.
+inline constexpr llvm::StringLiteral kLayerPlaceholder = "{layer}";
 inline constexpr llvm::StringLiteral kIndexSymbol = "index";
 inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
 

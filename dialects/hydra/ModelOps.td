@@ -107,13 +107,18 @@ def ParamOp : Hydra_VariableOp<"param"> {
     `hydra.param @wq [D, D] init = normal(0.02) group = @decay when layer >= 1`. The element type
     (default f32) follows the shape. `when` drops the parameter where the condition is false.
 
+    `from "model.layers.{layer}.self_attn.q_proj.weight"` is the name of the tensor in files of other
+    programs; in a stack, `{layer}` stands for the number of the element. Of a matrix that they store
+    as `[columns, rows]` it says `from "…" transposed`. `hydra-import` and `hydra-export` go by it.
+
     `hydra-unroll-layers` notes the element of the stack that a parameter is of (`in "layers.3"`). With
     `unit = #hydra.unit<…>` it is the rows of a vector that holds several parameters, made by
     `hydra-shard`; files know its members alone.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
-                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$element,
+                       OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$origin,
+                       UnitAttr:$transposed, OptionalAttr<StrAttr>:$element,
                        OptionalAttr<Hydra_FlatUnitAttr>:$unit);
 }
 

@@ -43,7 +43,7 @@ struct RowValue {
   unsigned id = ~0u;
 };
 
-enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Sin, Cos };
+enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos };
 enum class RowBinary { Add, Sub, Mul, Div, Max, Min };
 enum class RowPredicate { Eq, Ne, Lt, Le, Gt, Ge };
 enum class RowReduction { Sum, Max };

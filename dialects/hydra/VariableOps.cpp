@@ -113,6 +113,14 @@ FailureOr<std::vector<double>> shuffledValues(InitAttr init, int64_t elements,
 ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
   if (parseVariable(p, s))
     return failure();
+  if (succeeded(p.parseOptionalKeyword("from"))) {
+    StringAttr origin;
+    if (p.parseAttribute(origin))
+      return failure();
+    s.addAttribute("origin", origin);
+    if (succeeded(p.parseOptionalKeyword("transposed")))
+      s.addAttribute("transposed", p.getBuilder().getUnitAttr());
+  }
   if (succeeded(p.parseOptionalKeyword("in"))) {
     StringAttr element;
     if (p.parseAttribute(element))
@@ -129,6 +137,11 @@ ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
 }
 void ParamOp::print(OpAsmPrinter &p) {
   printVariable(p, *this);
+  if (getOrigin()) {
+    p << " from " << getOriginAttr();
+    if (getTransposed())
+      p << " transposed";
+  }
   if (getElement())
     p << " in " << getElementAttr();
   if (getUnit())
@@ -157,8 +170,27 @@ static LogicalResult verifyUnit(ParamOp op, FlatUnitAttr unit) {
   return success();
 }
 
+/// Whether the name of its tensor elsewhere is one for each element of the stack.
+static LogicalResult verifyOrigin(ParamOp op) {
+  StringRef name = op.getOrigin().value_or("");
+  if (op.getOrigin() && name.empty())
+    return op.emitOpError("is from a tensor without a name");
+  if (op.getTransposed() && (!op.getOrigin() || op.getShape().size() != 2))
+    return op.emitOpError("is transposed; expected the name of a tensor, and 2 dimensions");
+  const auto braces = llvm::count_if(name, [](char c) { return c == '{' || c == '}'; });
+  const size_t layers = name.count(kLayerPlaceholder);
+  if (braces != 2 * static_cast<ptrdiff_t>(layers))
+    return op.emitOpError() << "is from \"" << name << "\"; expected no braces but "
+                            << kLayerPlaceholder;
+  const bool inStack = isa<StackOp>(op->getParentOp());
+  if (op.getOrigin() && inStack != (layers == 1))
+    return op.emitOpError() << "is from \"" << name << "\"; expected " << kLayerPlaceholder
+                            << (inStack ? " once, as it is in a stack" : " in stacks only");
+  return success();
+}
+
 LogicalResult ParamOp::verify() {
-  if (failed(verifyVariable(*this)))
+  if (failed(verifyVariable(*this)) || failed(verifyOrigin(*this)))
     return failure();
   return getUnit() ? verifyUnit(*this, *getUnit()) : success();
 }

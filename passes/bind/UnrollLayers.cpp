@@ -203,6 +203,15 @@ private:
     return success();
   }
 
+  /// Notes which element of its stack a parameter is of.
+  static void nameElement(ParamOp param, const std::string &path, int64_t layer) {
+    param.setElement(path);
+    if (!param.getOrigin())
+      return;
+    auto [before, after] = param.getOrigin()->split(kLayerPlaceholder);
+    param.setOrigin((before + Twine(layer) + after).str());
+  }
+
   /// Replaces a stack by the variables of its elements.
   LogicalResult expand(StackOp stack) {
     OpBuilder b(stack);
@@ -225,7 +234,7 @@ private:
         StringRef name = SymbolTable::getSymbolName(&variable);
         SymbolTable::setSymbolName(clone, (path + "." + name).str());
         if (auto param = dyn_cast<ParamOp>(clone))
-          param.setElement(path);
+          nameElement(param, path, layer);
       }
     }
     stack.erase();

@@ -168,7 +168,7 @@ private:
     auto unit = ParamOp::create(
         b, first.getLoc(), b.getStringAttr(nameOf(first)), b.getI64ArrayAttr({rows, kRow}),
         TypeAttr::get(first.getDtype()), InitAttr::get(context, "zeros", {}), first.getGroupAttr(),
-        Attribute(), first.getElementAttr(), FlatUnitAttr::get(context, over, 1, members));
+        Attribute(), StringAttr(), UnitAttr(), first.getElementAttr(), FlatUnitAttr::get(context, over, 1, members));
     for (const Neighbours &neighbours : list)
       for (ParamOp param : neighbours)
         places[param].unit = unit;

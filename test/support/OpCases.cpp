@@ -255,7 +255,7 @@ OpCase crossEntropy(bool fused, double ignored, const std::string &form) {
 
 std::vector<OpCase> makeCases() {
   std::vector<OpCase> cases;
-  for (const char *op : {"neg", "exp", "sin", "cos", "tanh", "sigmoid", "silu", "gelu"})
+  for (const char *op : {"neg", "exp", "sin", "cos", "tanh", "erf", "sigmoid", "silu", "gelu"})
     cases.push_back(elementwise(op, {"x"}, -3.0, 3.0));
   for (const char *op : {"log", "sqrt", "rsqrt"})
     cases.push_back(elementwise(op, {"x"}, 0.2, 3.0));

@@ -165,8 +165,8 @@ Dim OpWriter::someWidth() {
 
 bool OpWriter::elementwise() {
   Operand x = any();
-  static const std::vector<std::string> names = {"neg", "exp",  "log",     "sqrt", "rsqrt", "sin",
-                                                 "cos", "tanh", "sigmoid", "silu", "gelu"};
+  static const std::vector<std::string> names = {"neg", "exp",  "log", "sqrt",    "rsqrt", "sin",
+                                                 "cos", "tanh", "erf", "sigmoid", "silu",  "gelu"};
   const std::string name = random.pick(names);
   if (name == "log" || name == "sqrt" || name == "rsqrt") {
     x = binary("mul", x, x, x.size * x.size);

@@ -66,6 +66,8 @@ public:
         return 1.0 / std::sqrt(v[0]);
       case RowUnary::Tanh:
         return std::tanh(v[0]);
+      case RowUnary::Erf:
+        return std::erf(v[0]);
       case RowUnary::Sin:
         return std::sin(v[0]);
       case RowUnary::Cos:

@@ -285,12 +285,13 @@ private:
       case RowUnary::Sigmoid:
         return 28;
       case RowUnary::Tanh:
+      case RowUnary::Erf:
         return 40;
       case RowUnary::Sin:
       case RowUnary::Cos:
         return 60;
       }
-      llvm_unreachable("nine functions");
+      llvm_unreachable("ten functions");
     case Kind::Binary:
       return static_cast<RowBinary>(node.code) == RowBinary::Div ? 6 : 1;
     case Kind::Cast:

@@ -204,6 +204,8 @@ private:
       return "__fdiv_rn(1.0f, __fsqrt_rn(" + x + "))";
     case RowUnary::Tanh:
       return "tanhf(" + x + ")";
+    case RowUnary::Erf:
+      return "erff(" + x + ")";
     case RowUnary::Sigmoid:
       return "sigmoid(" + x + ")";
     case RowUnary::Sin:
@@ -211,7 +213,7 @@ private:
     case RowUnary::Cos:
       return "cosf(" + x + ")";
     }
-    llvm_unreachable("nine functions");
+    llvm_unreachable("ten functions");
   }
 
   std::string binary(const RowNode &node) const {

@@ -14,6 +14,7 @@
 //
 // RUN: hydra-opt %t.bound --hydra-unroll-layers -o %t.unrolled
 // RUN: hydra-opt %t.unrolled | diff %t.unrolled -
+// RUN: FileCheck %s --input-file=%t.unrolled --check-prefix=UNROLLED
 
 // CHECK-LABEL: hydra.model @everything version 1 {
 hydra.model @everything version 1 {
@@ -34,9 +35,9 @@ hydra.model @everything version 1 {
   // BOUND:      hydra.model @everything version 1 bound {preset = "small", symbols = {D = 8 : i64, F = 12 : i64, H = 2 : i64, L = 3 : i64, V = 11 : i64, cut = 3.000000e+00 : f64, eps = 1.000000e-05 : f64, hd = 4 : i64, kind = "b", mode = "fast", tied = false, wide = true}} {
   // BOUND-NEXT:   hydra.group @default
 
-  // CHECK-NEXT: hydra.param @table [V, D] init = trunc_normal(1.000000e+00, cut)
-  // BOUND:      hydra.param @table [11, 8] init = trunc_normal(1.000000e+00, 3.000000e+00)
-  hydra.param @table [V, D] init = trunc_normal(1.0, cut)
+  // CHECK-NEXT: hydra.param @table [V, D] init = trunc_normal(1.000000e+00, cut) from "embed.weight"{{$}}
+  // BOUND:      hydra.param @table [11, 8] init = trunc_normal(1.000000e+00, 3.000000e+00) from "embed.weight"{{$}}
+  hydra.param @table [V, D] init = trunc_normal(1.0, cut) from "embed.weight"
   // CHECK-NEXT: hydra.param @half [D] bf16 init = uniform(1 / sqrt(D)) group = @slow when not tied
   // BOUND-NEXT: hydra.param @half [8] bf16 init = uniform(0.35355339059327373) group = @slow{{$}}
   hydra.param @half [D] bf16 init = uniform(1 / sqrt(D)) group = @slow when not tied
@@ -49,9 +50,10 @@ hydra.model @everything version 1 {
   // CHECK-NEXT: hydra.stack @layers[L] {
   // BOUND-NEXT: hydra.stack @layers[3] {
   hydra.stack @layers[L] {
-    // CHECK-NEXT: hydra.param @w [D, D] init = normal(2.000000e-02)
-    // BOUND-NEXT: hydra.param @w [8, 8] init = normal(2.000000e-02)
-    hydra.param @w [D, D] init = normal(0.02)
+    // CHECK-NEXT: hydra.param @w [D, D] init = normal(2.000000e-02) from "h.{layer}.w.weight" transposed{{$}}
+    // BOUND-NEXT: hydra.param @w [8, 8] init = normal(2.000000e-02) from "h.{layer}.w.weight" transposed{{$}}
+    // UNROLLED: hydra.param @layers.2.w [8, 8] init = normal(2.000000e-02) from "h.2.w.weight" transposed in "layers.2"{{$}}
+    hydra.param @w [D, D] init = normal(0.02) from "h.{layer}.w.weight" transposed
     // CHECK-NEXT: hydra.param @b [D] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= L - 2
     // BOUND-NEXT: hydra.param @b [8] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= 1
     hydra.param @b [D] init = constant(0.5 * layer) when layer >= 1 and layer <= L - 2
@@ -151,6 +153,9 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.tanh
     // BOUND-NEXT: hydra.tanh
     %5 = hydra.tanh %2
+    // CHECK-NEXT: hydra.erf
+    // BOUND-NEXT: hydra.erf
+    %erf = hydra.erf %3
     // CHECK-NEXT: hydra.sigmoid
     // BOUND-NEXT: hydra.sigmoid
     %6 = hydra.sigmoid %3

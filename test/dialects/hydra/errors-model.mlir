@@ -1155,6 +1155,43 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from a tensor without a name}}
+  hydra.param @w [4] init = ones from ""
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is transposed; expected the name of a tensor, and 2 dimensions}}
+  hydra.param @w [4] init = ones from "w" transposed
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from "h.{lay}.w"; expected no braces but {layer}}}
+  hydra.param @w [4] init = ones from "h.{lay}.w"
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from "h.{layer}.w"; expected {layer} in stacks only}}
+  hydra.param @w [4] init = ones from "h.{layer}.w"
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.stack @layers[2] {
+    // expected-error@+1 {{'hydra.param' op is from "h.w"; expected {layer} once, as it is in a stack}}
+    hydra.param @w [4] init = ones from "h.w"
+  }
+}
+
+// -----
+
+hydra.model @m version 1 {
   // expected-error@+1 {{'hydra.param' op shuffles 1048577 numbers; expected at most 1048576}}
   hydra.param @w [1048577] init = shuffle(index)
 }

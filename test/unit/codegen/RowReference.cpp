@@ -116,6 +116,8 @@ private:
       return 1.0 / round(std::sqrt(x), RowType::F32);
     case RowUnary::Tanh:
       return std::tanh(x);
+    case RowUnary::Erf:
+      return std::erf(x);
     case RowUnary::Sin:
       return std::sin(x);
     case RowUnary::Cos:

@@ -112,6 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
         FunctionCase{"exp", RowUnary::Exp, [](double x) { return std::exp(x); }, 1.0},
         FunctionCase{"log", RowUnary::Log, [](double x) { return std::log(x); }, 0.8},
         FunctionCase{"tanh", RowUnary::Tanh, [](double x) { return std::tanh(x); }, 1.3},
+        FunctionCase{"erf", RowUnary::Erf, [](double x) { return std::erf(x); }, 1.1},
         FunctionCase{"sigmoid", RowUnary::Sigmoid, sigmoidOf, 2.1},
         FunctionCase{"sqrt", RowUnary::Sqrt, [](double x) { return std::sqrt(x); }, 0.5},
         FunctionCase{"rsqrt", RowUnary::Rsqrt, [](double x) { return 1.0 / std::sqrt(x); }, 1.5},
