@@ -1,0 +1,228 @@
+// One layer, feature by feature.
+#include "frontend/BlockWriter.h"
+
+#include "frontend/LayerPattern.h"
+#include "frontend/RotaryWriter.h"
+#include "frontend/Text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hydra::frontend {
+
+std::string normed(const ModelWords &words, const std::string &value, const std::string &weight) {
+  if (words.a.norm == NormKind::Layer)
+    return fmt::format("layer_norm({0}, @{1}, @{1}_b, eps = eps)", value, weight);
+  return fmt::format("rms_norm({}, {}@{}, eps = eps)", value, words.a.normAddsOne ? "1.0 + " : "", weight);
+}
+
+namespace {
+
+class Block {
+public:
+  explicit Block(const ModelWords &words) : words(words), a(words.a) {
+    if (!words.hasLayerKinds())
+      return;
+    std::vector<bool> full = a.slides;
+    full.flip();
+    // All of one kind is no pattern.
+    if (std::find(full.begin(), full.end(), true) != full.end())
+      fullLayers = layerCondition(full);
+  }
+
+  std::string body() {
+    line("// Attention.");
+    const bool before = a.block != BlockForm::PostNorm, after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
+    if (before)
+      let("%n", normed(words, "%x", "norm1"));
+    projections(before ? "%n" : "%x");
+    attention();
+    const std::string mixed = ModelWords::linear(
+        fmt::format("reshape(%heads, [B, S, {}])", words.queries()), "wo", a.outBias);
+    if (a.block == BlockForm::Parallel) {
+      let("%mixed", mixed);
+      mlp("%x", "%x + %mixed");
+      return text;
+    }
+    if (after) {
+      let("%mixed", mixed);
+      let("%y", "%x + " + normed(words, "%mixed", "post1"));
+    } else {
+      let("%y", "%x + " + mixed);
+    }
+    mlp("%y", "%y");
+    return text;
+  }
+
+private:
+  void line(const std::string &content) { text += "      " + content + "\n"; }
+  void let(const std::string &names, const std::string &values) {
+    line(fmt::format("{} = hydra.let {}", names, values));
+  }
+
+  /// `%q1, %k1 [B, S, H, hd]` and `%v`; the names with a number go on.
+  void projections(const std::string &x) {
+    const std::string heads = "[B, S, H, hd]", keyHeads = fmt::format("[B, S, {}, hd]", words.keyHeads());
+    if (a.projections == Projections::PerHead) {
+      let("%qkv", fmt::format("reshape({}, [B, S, H, 3 * hd])", ModelWords::linear(x, "qkv", a.projectionBias)));
+      line("%q1 = hydra.slice %qkv axis = 3 start = 0 size = hd");
+      line("%k1 = hydra.slice %qkv axis = 3 start = hd size = hd");
+      line("%v = hydra.slice %qkv axis = 3 start = 2 * hd size = hd");
+      return;
+    }
+    if (a.projections == Projections::Stacked) {
+      const std::string q = words.queries(), k = words.keys();
+      let("%qkv", ModelWords::linear(x, "qkv", a.projectionBias));
+      line(fmt::format("%q0 = hydra.slice %qkv axis = 2 start = 0 size = {}", q));
+      line(fmt::format("%k0 = hydra.slice %qkv axis = 2 start = {} size = {}", q, k));
+      line(fmt::format("%v0 = hydra.slice %qkv axis = 2 start = {} size = {}", q == k ? "2 * " + q : q + " + " + k, k));
+    } else {
+      let("%q0, %k0, %v0", joined({ModelWords::linear(x, "wq", a.projectionBias),
+                                   ModelWords::linear(x, "wk", a.projectionBias),
+                                   ModelWords::linear(x, "wv", a.projectionBias)}));
+    }
+    std::string q = "%q0", k = "%k0";
+    if (a.headNorm == HeadNorm::AllHeads) {
+      let("%qn, %kn", joined({normed(words, q, "q_norm"), normed(words, k, "k_norm")}));
+      q = "%qn";
+      k = "%kn";
+    }
+    let("%q1, %k1", fmt::format("reshape({}, {}), reshape({}, {})", q, heads, k, keyHeads));
+    let("%v", fmt::format("reshape(%v0, {})", keyHeads));
+  }
+
+  void attention() {
+    std::string q = "%q1", k = "%k1";
+    if (a.headNorm == HeadNorm::EachHead) {
+      let("%qn, %kn", joined({normed(words, q, "q_norm"), normed(words, k, "k_norm")}));
+      q = "%qn";
+      k = "%kn";
+    }
+    if (a.rotary) {
+      const std::string values[] = {turned(words, q, fullLayers), turned(words, k, fullLayers)};
+      if (values[0].starts_with("when(")) { // long ones: a line each
+        let("%q", values[0]);
+        let("%k", values[1]);
+      } else {
+        let("%q, %k", values[0] + ", " + values[1]);
+      }
+      q = "%q";
+      k = "%k";
+    }
+    const bool windows = a.window > 0;
+    if (windows && !fullLayers.empty()) {
+      line("// Some layers see everything, the others a window.");
+      line(fmt::format("%heads = hydra.let when({},", fullLayers));
+      line(fmt::format("                        {},", attend(q, k, false)));
+      line(fmt::format("                        {})", attend(q, k, true)));
+    } else if (a.scoreCap) {
+      let("%heads", attend(q, k, windows));
+    } else {
+      line(fmt::format("%heads = hydra.attention {}, {}, %v scale = {} causal{}", q, k, scale(),
+                       windows ? " window = W" : ""));
+    }
+  }
+
+  std::string attend(const std::string &q, const std::string &k, bool windows) const {
+    if (a.scoreCap)
+      return fmt::format("@attend({}, {}, %v, window = {})", q, k, windows ? "W" : "S");
+    return fmt::format("attention({}, {}, %v, scale = {}, causal{})", q, k, scale(), windows ? ", window = W" : "");
+  }
+
+  std::string scale() const {
+    const std::string width = a.queryScale == 0 ? "sqrt(hd)" : a.queryScale == 1.0 ? "1.0" : "sqrt(query)";
+    if (a.scaleByLayer)
+      return fmt::format("1 / ({} * (layer + 1))", width);
+    return a.queryScale == 1.0 ? "1.0" : "1 / " + width;
+  }
+
+  std::string activated(const std::string &x) const {
+    switch (a.activation) {
+    case Activation::Silu:
+      return "silu(" + x + ")";
+    case Activation::GeluTanh:
+      return "gelu(" + x + ")";
+    case Activation::Gelu:
+      return "@erf_gelu(" + x + ")";
+    case Activation::Relu:
+      return "max(" + x + ", 0.0)";
+    }
+    return x;
+  }
+
+  /// Adds the MLP of `x` to `sum` and yields.
+  void mlp(const std::string &x, const std::string &sum) {
+    text += "\n";
+    line(a.gated && a.activation == Activation::Silu ? "// SwiGLU." : "// MLP.");
+    const bool before = a.block != BlockForm::PostNorm;
+    const bool after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
+    if (before)
+      let("%m", normed(words, x, "norm2"));
+    const std::string m = before ? "%m" : x;
+    std::string inner;
+    if (a.fusedGate) {
+      let("%gate_up", ModelWords::linear(m, "gate_up", a.mlpBias));
+      line("%gate = hydra.slice %gate_up axis = 2 start = 0 size = F");
+      line("%up = hydra.slice %gate_up axis = 2 start = F size = F");
+    } else if (a.gated) {
+      let("%gate, %up", joined({ModelWords::linear(m, "gate", a.mlpBias), ModelWords::linear(m, "up", a.mlpBias)}));
+    }
+    inner = a.gated ? activated("%gate") + " * %up" : activated(ModelWords::linear(m, "up", a.mlpBias));
+    const std::string result = ModelWords::linear(inner, "down", a.mlpBias);
+    if (after) {
+      let("%out", result);
+      let("%z", fmt::format("{} + {}", sum, normed(words, "%out", "post2")));
+    } else {
+      let("%z", fmt::format("{} + {}", sum, result));
+    }
+    line("hydra.yield %z");
+  }
+
+  const ModelWords &words;
+  const Architecture &a;
+  std::string fullLayers; ///< the condition for layers without window; empty: all are alike
+  std::string text;
+};
+
+/// Attention by its formula, as `hydra.attention` bounds no scores.
+std::string cappedAttention(const ModelWords &words) {
+  const std::string groups = words.groups() ? "Hk" : "H", each = words.groups() ? "H / Hk" : "1";
+  const std::string width = words.a.queryScale == 0 ? "hd" : words.a.queryScale == 1.0 ? "1.0" : "query";
+  return fmt::format(
+      "\n"
+      "  // Causal attention [B, S, H, hd] to the last `window` positions, with scores bounded by\n"
+      "  // score_cap * tanh(score / score_cap). Queries that share a key head are side by side.\n"
+      "  hydra.def @attend(%q, %k, %v) dims(window) {{\n"
+      "    %queries = hydra.let transpose(reshape(%q, [B, S, {0}, {1}, hd]), [0, 2, 3, 1, 4])\n"
+      "    %keys, %values = hydra.let transpose(%k, [0, 2, 1, 3]), transpose(%v, [0, 2, 1, 3])\n"
+      "    %products = hydra.let matmul(reshape(%queries, [B, {0}, {1} * S, hd]), %keys, transpose_b)\n"
+      "    %bounded = hydra.let score_cap * tanh(%products * (1 / (sqrt({2}) * score_cap)))\n"
+      "    %query = hydra.iota shape = [S, S] axis = 0\n"
+      "    %key = hydra.iota shape = [S, S] axis = 1\n"
+      "    %ago = hydra.let %query - %key\n"
+      "    %scores = hydra.let reshape(%bounded, [B, {0}, {1}, S, S])\n"
+      "    %seen = hydra.let select(%ago >= 0, select(%ago < window, %scores, -inf), -inf)\n"
+      "    %shares = hydra.let reshape(softmax(%seen), [B, {0}, {1} * S, S])\n"
+      "    %sums = hydra.let reshape(matmul(%shares, %values), [B, {0}, {1}, S, hd])\n"
+      "    %heads = hydra.let reshape(transpose(%sums, [0, 3, 1, 2, 4]), [B, S, H, hd])\n"
+      "    hydra.yield %heads\n"
+      "  }}\n",
+      groups, each, width);
+}
+
+} // namespace
+
+std::string blockDefinitions(const ModelWords &words) {
+  std::string text;
+  if (words.a.scoreCap)
+    text += cappedAttention(words);
+  if (words.a.activation == Activation::Gelu)
+    text += "\n  // GELU by the error function; the operation `gelu` is its form by tanh.\n"
+            "  hydra.def @erf_gelu(%u) = %u * 0.5 * (1.0 + erf(%u * (1 / sqrt(2.0))))\n";
+  return text;
+}
+
+std::string blockBody(const ModelWords &words) { return Block(words).body(); }
+
+} // namespace hydra::frontend

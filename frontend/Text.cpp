@@ -1,0 +1,58 @@
+// Numbers, names and columns as people write them.
+#include "frontend/Text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+namespace hydra::frontend {
+
+std::string realText(double value) {
+  // The fewest digits that read back, of which a large round number needs few.
+  std::string text = fmt::format("{}", value);
+  if (value >= 1.0e4 && std::fmod(value, 1000.0) == 0.0)
+    for (int digits = 0; digits < 17; ++digits)
+      if (text = fmt::format("{:.{}e}", value, digits); std::stod(text) == value)
+        break;
+  const size_t e = text.find('e');
+  std::string mantissa = text.substr(0, e);
+  if (mantissa.find('.') == std::string::npos)
+    mantissa += ".0";
+  return e == std::string::npos ? mantissa : fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
+}
+
+std::string symbolText(std::string_view name) {
+  std::string text;
+  bool identifier = !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0;
+  for (const char c : name) {
+    const bool word = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    identifier = identifier && word;
+    text += word || c == '.' || c == '-' ? c : '_';
+  }
+  return identifier ? "@" + text : "@\"" + text + "\"";
+}
+
+std::string joined(const std::vector<std::string> &words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+std::string table(const std::vector<std::vector<std::string>> &rows, std::string_view indent) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const std::vector<std::string> &row : rows) {
+    text += indent;
+    for (size_t i = 0; i < row.size(); ++i)
+      text += i + 1 < row.size() ? fmt::format("{:<{}} ", row[i], widths[i]) : row[i];
+    text += '\n';
+  }
+  return text;
+}
+
+} // namespace hydra::frontend

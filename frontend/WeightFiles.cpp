@@ -1,0 +1,79 @@
+// Which shards there are, and that the index and they say the same.
+#include "frontend/WeightFiles.h"
+
+#include "frontend/Config.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace hydra::frontend {
+
+using support::fail;
+using support::shown;
+
+std::string StoredTensor::where() const {
+  return fmt::format("{}: tensor '{}'", file->name(), shown(place->name));
+}
+
+WeightFiles::WeightFiles(const fs::path &directory) : shownDirectory(support::shownPath(directory)) {
+  const fs::path one = directory / "model.safetensors", index = directory / "model.safetensors.index.json";
+  const bool hasOne = fs::exists(one), hasIndex = fs::exists(index);
+  if (hasOne && hasIndex)
+    fail("{}: has model.safetensors and model.safetensors.index.json; expected one of them", shownDirectory);
+  if (!hasOne && !hasIndex)
+    fail("{}: has neither model.safetensors nor model.safetensors.index.json{}", shownDirectory,
+         fs::exists(directory / "pytorch_model.bin") ||
+                 fs::exists(directory / "pytorch_model.bin.index.json")
+             ? "; pytorch_model.bin is not read"
+             : "");
+  if (hasOne)
+    addAll(one);
+  else
+    readIndex(directory, index);
+}
+
+void WeightFiles::addAll(const fs::path &path) {
+  const support::SafetensorsFile &file = files.emplace_back(path);
+  for (const support::TensorPlace &place : file.tensors())
+    if (const auto [other, isNew] = byName.try_emplace(place.name, StoredTensor{&file, &place}); !isNew)
+      fail("{}: tensor '{}' is in {} too; expected it once", file.name(), shown(place.name),
+           other->second.file->name());
+}
+
+void WeightFiles::readIndex(const fs::path &directory, const fs::path &index) {
+  Config content = Config::open(index);
+  const auto map = content.findObject("weight_map");
+  if (!map)
+    fail("{}: has no weight_map; expected the file of each tensor", content.where());
+  std::map<std::string, std::string> fileOf; // by tensor
+  std::set<std::string> names;
+  for (const auto &[tensor, file] : map->json().items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos ||
+        name.find('\0') != name.npos)
+      fail("{}: tensor '{}' is in {}; expected the name of a file beside the index", content.where(),
+           shown(tensor), shown(file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+    fileOf[tensor] = name;
+    names.insert(name);
+  }
+  for (const std::string &name : names)
+    addAll(directory / name);
+  for (const auto &[tensor, file] : fileOf) {
+    const StoredTensor *found = find(tensor);
+    if (!found || found->file->name() != support::shownPath(directory / file))
+      fail("{}: tensor '{}' is not in {}", content.where(), shown(tensor), shown(file));
+  }
+  for (const auto &[name, tensor] : byName)
+    if (!fileOf.contains(name))
+      fail("{} is not in the index", tensor.where());
+}
+
+const StoredTensor *WeightFiles::find(std::string_view name) const {
+  const auto found = byName.find(name);
+  return found == byName.end() ? nullptr : &found->second;
+}
+
+} // namespace hydra::frontend

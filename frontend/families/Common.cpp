@@ -1,0 +1,85 @@
+// Sizes, activations, kinds of layers and names as most families have them.
+#include "frontend/families/Common.h"
+
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+
+namespace hydra::frontend {
+
+void readSizes(Config &config, Architecture &a, bool tied) {
+  a.hidden = config.integer("hidden_size");
+  a.inner = config.integer("intermediate_size");
+  a.layers = config.integer("num_hidden_layers");
+  a.heads = config.integer("num_attention_heads");
+  a.keyHeads = config.integer("num_key_value_heads", 1, a.heads);
+  a.vocabulary = config.integer("vocab_size");
+  a.initStd = config.positive("initializer_range", 0.02);
+  a.tied = config.flag("tie_word_embeddings", tied);
+  if (a.heads % a.keyHeads != 0)
+    config.reject("num_key_value_heads",
+                  fmt::format("a divisor of num_attention_heads, {}", a.heads));
+}
+
+void readHeadWidth(Config &config, Architecture &a) {
+  if (const auto width = config.findInteger("head_dim")) {
+    a.headWidth = *width;
+    return;
+  }
+  if (a.hidden % a.heads != 0)
+    config.reject("hidden_size", fmt::format("a multiple of num_attention_heads, {}", a.heads));
+  a.headWidth = a.hidden / a.heads;
+}
+
+Activation readActivation(Config &config, std::string_view field, std::string_view otherwise) {
+  const std::string name = config.text(field, std::string(otherwise));
+  if (name == "silu" || name == "swish")
+    return Activation::Silu;
+  if (name == "gelu")
+    return Activation::Gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh")
+    return Activation::GeluTanh;
+  if (name == "relu")
+    return Activation::Relu;
+  config.reject(field, "silu, gelu, gelu_new, gelu_pytorch_tanh or relu");
+}
+
+bool readLayerTypes(Config &config, Architecture &a) {
+  const auto types = config.findTexts("layer_types");
+  if (!types)
+    return false;
+  if (types->size() != static_cast<size_t>(a.layers))
+    config.reject("layer_types", fmt::format("one for each of {} layers", a.layers));
+  a.slides.clear();
+  for (const std::string &type : *types) {
+    if (type != "full_attention" && type != "sliding_attention")
+      config.reject("layer_types", "full_attention and sliding_attention");
+    a.slides.push_back(type == "sliding_attention");
+  }
+  if (std::ranges::none_of(a.slides, [](bool slides) { return slides; }))
+    a.window = 0;
+  else if (a.window == 0)
+    config.reject("sliding_window", "a window, which layer_types asks for");
+  return true;
+}
+
+Names llamaNames() {
+  const std::string layer = "model.layers.{layer}.", attention = layer + "self_attn.",
+                    mlp = layer + "mlp.";
+  Names names;
+  names.embedding = "model.embed_tokens";
+  names.norm = "model.norm";
+  names.head = "lm_head";
+  names.norm1 = layer + "input_layernorm";
+  names.q = attention + "q_proj";
+  names.k = attention + "k_proj";
+  names.v = attention + "v_proj";
+  names.out = attention + "o_proj";
+  names.norm2 = layer + "post_attention_layernorm";
+  names.gate = mlp + "gate_proj";
+  names.up = mlp + "up_proj";
+  names.down = mlp + "down_proj";
+  return names;
+}
+
+} // namespace hydra::frontend

@@ -1,0 +1,223 @@
+// hydra-export: weights of a model as a directory that transformers loads.
+#include "compiler/driver/CommandLine.h"
+#include "compiler/driver/ModelText.h"
+#include "frontend/ModelWriter.h"
+#include "frontend/Transfer.h"
+#include "frontend/families/Families.h"
+#include "runtime/support/AtomicFile.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+#include "runtime/support/StandardStreams.h"
+#include "tools/common/ParsedModel.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+
+using namespace mlir;
+using namespace hydra;
+using support::fail;
+using support::shown;
+namespace cl = llvm::cl;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr llvm::StringLiteral kOverview =
+    "Makes a directory that transformers loads of a model's weights.\n\n"
+    "  hydra-export run --model=llama.mlir --preset=Llama-3.2-1B --config=Llama-3.2-1B/config.json -o trained\n\n"
+    "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a folder of checkpoints, and then\n"
+    "stands for the newest. The model says by `from` what files of others call its parameters. The configuration\n"
+    "is the one that the model was imported with; it is copied, with the number format of the weights.\n";
+
+enum class Format { Keep, F32, BF16, F16 };
+
+struct Options {
+  cl::OptionCategory category{"Export"};
+  cl::opt<std::string> weights{cl::Positional, cl::desc("WEIGHTS"), cl::value_desc("WEIGHTS"), cl::cat(category)};
+  cl::opt<std::string> model{"model", cl::value_desc("FILE"), cl::cat(category), cl::desc("the model file")};
+  cl::opt<std::string> preset{"preset", cl::value_desc("NAME"), cl::cat(category),
+                              cl::desc("a preset of the model (default: none)")};
+  cl::list<std::string> set{"set", cl::value_desc("NAME=VALUE,..."), cl::cat(category), cl::CommaSeparated,
+                            cl::desc("values of symbols (default: those of the preset)")};
+  cl::opt<std::string> config{"config", cl::value_desc("FILE"), cl::cat(category),
+                              cl::desc("the configuration that the model was imported with")};
+  cl::opt<std::string> output{"o", cl::value_desc("DIR"), cl::cat(category), cl::desc("the directory to make")};
+  ChoiceOption<Format> dtype{"dtype", cl::cat(category), cl::init(Format::Keep),
+                             cl::desc("number format of the weights (default: keep)"),
+                             cl::values(clEnumValN(Format::Keep, "keep", "as they are in WEIGHTS"),
+                                        clEnumValN(Format::F32, "f32", ""), clEnumValN(Format::BF16, "bf16", ""),
+                                        clEnumValN(Format::F16, "f16", ""))};
+
+  void check() const {
+    for (const auto &[what, value] :
+         {std::pair<const char *, const std::string &>("weights are given; expected WEIGHTS [flags]", weights),
+          {"model is given; expected --model=FILE", model},
+          {"configuration is given; expected --config=FILE", config},
+          {"output is given; expected -o DIR", output}})
+      if (value.empty())
+        fail("no {}, see --help", what);
+  }
+};
+
+std::optional<support::DType> dtypeOf(Format format) {
+  switch (format) {
+  case Format::Keep:
+    return std::nullopt;
+  case Format::F32:
+    return support::DType::F32;
+  case Format::BF16:
+    return support::DType::BF16;
+  case Format::F16:
+    return support::DType::F16;
+  }
+  return std::nullopt;
+}
+
+/// The file of weights that a path stands for.
+fs::path weightsAt(const fs::path &path) {
+  if (!fs::is_directory(path))
+    return path;
+  if (const fs::path file = path / "model.safetensors"; fs::exists(file))
+    return file;
+  fs::path newest; // names of checkpoints are in the order of their steps
+  for (const fs::directory_entry &entry : fs::directory_iterator(path))
+    if (entry.path().filename().string().starts_with("step-") && fs::exists(entry.path() / "model.safetensors"))
+      newest = std::max(newest, entry.path());
+  if (newest.empty())
+    fail("{}: is no checkpoint, and holds none", support::shownPath(path));
+  return newest / "model.safetensors";
+}
+
+/// Throws Error unless the model has the tensors, by name and shape, that the configuration asks for.
+void checkTable(const std::vector<frontend::NamedParameter> &table,
+                const std::vector<frontend::NamedParameter> &expected, const Options &options) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const frontend::NamedParameter &parameter : table)
+    shapes[parameter.origin] = parameter.originShape();
+  for (const frontend::NamedParameter &parameter : expected) {
+    const auto found = shapes.find(parameter.origin);
+    if (found == shapes.end())
+      fail("{}: no parameter is from \"{}\", which {} asks for", support::shownPath(options.model.getValue()),
+           shown(parameter.origin), support::shownPath(options.config.getValue()));
+    if (found->second != parameter.originShape())
+      fail("{}: \"{}\" is {}; expected {}, as {} says", support::shownPath(options.model.getValue()),
+           shown(parameter.origin), support::shapeText(found->second),
+           support::shapeText(parameter.originShape()), support::shownPath(options.config.getValue()));
+    shapes.erase(found);
+  }
+  if (!shapes.empty())
+    fail("{}: \"{}\" is nothing that {} asks for", support::shownPath(options.model.getValue()),
+         shown(shapes.begin()->first), support::shownPath(options.config.getValue()));
+}
+
+/// What the configuration asks for, under the names with or without prefix that the model has.
+FailureOr<std::vector<frontend::NamedParameter>>
+tableOf(frontend::Architecture architecture, const std::vector<frontend::NamedParameter> &table) {
+  const std::string name = architecture.names.embedding + ".weight";
+  const bool has = std::ranges::any_of(table, [&](const auto &p) { return p.origin == name; });
+  const bool hasBare = std::ranges::any_of(
+      table, [&](const auto &p) { return p.origin == name.substr(architecture.prefix.size()); });
+  if (!has && hasBare)
+    architecture = frontend::withoutPrefix(architecture);
+  ParsedModel expected;
+  if (failed(expected.load(frontend::modelText(architecture, "expected"), "the model of the configuration",
+                           "expected")))
+    return failure();
+  return frontend::namesOf(expected.model());
+}
+
+/// The configuration, with the format that the weights have.
+std::string configText(nlohmann::ordered_json config, const frontend::NamedParameter &any, const fs::path &weights) {
+  const support::SafetensorsFile file(weights);
+  const char *name = file.find(any.origin)->dtype == support::DType::BF16  ? "bfloat16"
+                     : file.find(any.origin)->dtype == support::DType::F16 ? "float16"
+                     : file.find(any.origin)->dtype == support::DType::F64 ? "float64"
+                                                                           : "float32";
+  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = name;
+  return config.dump(2) + "\n";
+}
+
+/// A directory that has its name once it is complete, and else goes.
+class NewDirectory {
+public:
+  explicit NewDirectory(const fs::path &path)
+      : target(fs::absolute(path).lexically_normal()) {
+    if (!target.has_filename())
+      target = target.parent_path();
+    if (fs::exists(fs::symlink_status(target)))
+      fail("cannot write {}: it exists", support::shownPath(path));
+    temporary = target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
+    std::error_code error;
+    if (!fs::create_directory(temporary, error))
+      fail("cannot write {}: {}", support::shownPath(path), error.message());
+  }
+  ~NewDirectory() {
+    std::error_code ignored;
+    if (!temporary.empty())
+      fs::remove_all(temporary, ignored);
+  }
+  NewDirectory(const NewDirectory &) = delete;
+  NewDirectory &operator=(const NewDirectory &) = delete;
+
+  const fs::path &path() const { return temporary; }
+  void commit() {
+    fs::rename(temporary, target);
+    temporary.clear();
+  }
+
+private:
+  fs::path target, temporary;
+};
+
+LogicalResult run(const Options &options) {
+  options.check();
+  const frontend::Config config = frontend::Config::open(options.config.getValue());
+  const frontend::Architecture architecture = frontend::readArchitecture(config);
+  std::string problem;
+  const std::unique_ptr<llvm::MemoryBuffer> text = readModelText(options.model, problem);
+  if (!text)
+    fail("cannot open the model: {}", problem);
+  ParsedModel model;
+  if (failed(model.load(text->getBuffer().str(), options.model,
+                        options.preset, {options.set.begin(), options.set.end()})))
+    return failure();
+  const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
+  const FailureOr<std::vector<frontend::NamedParameter>> expected = tableOf(architecture, table);
+  if (failed(expected))
+    return failure();
+  checkTable(table, *expected, options);
+
+  const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
+  NewDirectory directory(options.output.getValue());
+  const fs::path file = directory.path() / "model.safetensors";
+  frontend::exportWeights(weights, table, frontend::statesOf(model.model()), dtypeOf(options.dtype), file);
+  const std::string content = configText(config.json(), table.front(), file);
+  support::AtomicFile written(directory.path() / "config.json");
+  written.write(std::as_bytes(std::span(content)));
+  written.commit();
+  directory.commit();
+  return success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  support::reserveStandardStreams();
+  static Options options;
+  if (!parseCommandLine(argc, argv, kOverview, {&options.category}))
+    return 1;
+  try {
+    return failed(run(options));
+  } catch (const std::bad_alloc &) {
+    printProblem("there is not enough memory for a tensor of this model");
+  } catch (const std::exception &error) {
+    printProblem(error.what());
+  }
+  return 1;
+}
