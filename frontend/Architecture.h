@@ -1,6 +1,6 @@
-// What a decoder of the family of transformers is made of: features that every architecture chooses from,
-// with the numbers of one model. Families (frontend/families) fill it from a configuration; the
-// ModelWriter makes a model of it. Nothing else knows both sides.
+// What a decoder of the family of transformers is made of: features that every architecture chooses
+// from, with the numbers of one model. Families (frontend/families) fill it from a configuration;
+// the ModelWriter makes a model of it. Nothing else knows both sides.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class HeadNorm { None, EachHead, AllHeads };
 
 enum class Activation { Silu, Gelu, GeluTanh, Relu };
 
-/// Rotary positions. Pair i of `width` channels (i, i + width/2) is turned by position · f(i), where f(i) is
-/// base^(-2i/width), scaled for contexts that are longer than those of training.
+/// Rotary positions. Pair i of `width` channels (i, i + width/2) is turned by position · f(i),
+/// where f(i) is base^(-2i/width), scaled for contexts that are longer than those of training.
 struct Rotary {
   enum class Scaling { None, Linear, Dynamic, Llama3, Yarn, LongRope };
 
@@ -43,8 +43,8 @@ struct Rotary {
   std::vector<double> shortFactors, longFactors; ///< LongRope: f(i) is divided by
 };
 
-/// Names of tensors in files of the family, without `.weight` and `.bias`. In layers `{layer}` is the number;
-/// empty is what the architecture lacks.
+/// Names of tensors in files of the family, without `.weight` and `.bias`. In layers `{layer}` is
+/// the number; empty is what the architecture lacks.
 struct Names {
   std::string embedding, positions, norm, head;
   std::string norm1, q, k, v, qkv, out, qNorm, kNorm, postNorm1;
@@ -66,13 +66,13 @@ struct Architecture {
   Projections projections = Projections::Separate;
   bool projectionBias = false, outBias = false;
   HeadNorm headNorm = HeadNorm::None;
-  double queryScale = 0;                 ///< scores are divided by its root; 0: the width of a head
-  bool scaleByLayer = false;             ///< and by the number of the layer, from 1
-  std::optional<double> scoreCap;        ///< scores become cap · tanh(score / cap)
-  int64_t window = 0;                    ///< 0: none
-  std::vector<bool> slides;              ///< which layers have it; empty: all
-  std::optional<Rotary> rotary;          ///< or else learned positions
-  int64_t positions = 0;                 ///< learned ones
+  double queryScale = 0;          ///< scores are divided by its root; 0: the width of a head
+  bool scaleByLayer = false;      ///< and by the number of the layer, from 1
+  std::optional<double> scoreCap; ///< scores become cap · tanh(score / cap)
+  int64_t window = 0;             ///< 0: none
+  std::vector<bool> slides;       ///< which layers have it; empty: all
+  std::optional<Rotary> rotary;   ///< or else learned positions
+  int64_t positions = 0;          ///< learned ones
 
   bool gated = true, mlpBias = false, fusedGate = false;
   Activation activation = Activation::Silu;
@@ -82,9 +82,10 @@ struct Architecture {
   std::optional<double> logitCap; ///< logits become cap · tanh(logit / cap)
 
   Names names;
-  std::string prefix;     ///< of all names but the head's, which files of the trunk alone lack
+  std::string prefix;      ///< of all names but the head's, which files of the trunk alone lack
   bool transposed = false; ///< projections are stored as [in, out]
-  /// Endings of names that files may hold beside the weights: buffers that follow from the configuration.
+  /// Endings of names that files may hold beside the weights: buffers that follow from the
+  /// configuration.
   std::vector<std::string> buffers;
 
   bool slidesAt(int64_t layer) const {

@@ -14,7 +14,8 @@ namespace hydra::frontend {
 std::string normed(const ModelWords &words, const std::string &value, const std::string &weight) {
   if (words.a.norm == NormKind::Layer)
     return fmt::format("layer_norm({0}, @{1}, @{1}_b, eps = eps)", value, weight);
-  return fmt::format("rms_norm({}, {}@{}, eps = eps)", value, words.a.normAddsOne ? "1.0 + " : "", weight);
+  return fmt::format("rms_norm({}, {}@{}, eps = eps)", value, words.a.normAddsOne ? "1.0 + " : "",
+                     weight);
 }
 
 namespace {
@@ -33,7 +34,8 @@ public:
 
   std::string body() {
     line("// Attention.");
-    const bool before = a.block != BlockForm::PostNorm, after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
+    const bool before = a.block != BlockForm::PostNorm,
+               after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
     if (before)
       let("%n", normed(words, "%x", "norm1"));
     projections(before ? "%n" : "%x");
@@ -63,9 +65,11 @@ private:
 
   /// `%q1, %k1 [B, S, H, hd]` and `%v`; the names with a number go on.
   void projections(const std::string &x) {
-    const std::string heads = "[B, S, H, hd]", keyHeads = fmt::format("[B, S, {}, hd]", words.keyHeads());
+    const std::string heads = "[B, S, H, hd]",
+                      keyHeads = fmt::format("[B, S, {}, hd]", words.keyHeads());
     if (a.projections == Projections::PerHead) {
-      let("%qkv", fmt::format("reshape({}, [B, S, H, 3 * hd])", ModelWords::linear(x, "qkv", a.projectionBias)));
+      let("%qkv", fmt::format("reshape({}, [B, S, H, 3 * hd])",
+                              ModelWords::linear(x, "qkv", a.projectionBias)));
       line("%q1 = hydra.slice %qkv axis = 3 start = 0 size = hd");
       line("%k1 = hydra.slice %qkv axis = 3 start = hd size = hd");
       line("%v = hydra.slice %qkv axis = 3 start = 2 * hd size = hd");
@@ -76,7 +80,8 @@ private:
       let("%qkv", ModelWords::linear(x, "qkv", a.projectionBias));
       line(fmt::format("%q0 = hydra.slice %qkv axis = 2 start = 0 size = {}", q));
       line(fmt::format("%k0 = hydra.slice %qkv axis = 2 start = {} size = {}", q, k));
-      line(fmt::format("%v0 = hydra.slice %qkv axis = 2 start = {} size = {}", q == k ? "2 * " + q : q + " + " + k, k));
+      line(fmt::format("%v0 = hydra.slice %qkv axis = 2 start = {} size = {}",
+                       q == k ? "2 * " + q : q + " + " + k, k));
     } else {
       let("%q0, %k0, %v0", joined({ModelWords::linear(x, "wq", a.projectionBias),
                                    ModelWords::linear(x, "wk", a.projectionBias),
@@ -127,11 +132,14 @@ private:
   std::string attend(const std::string &q, const std::string &k, bool windows) const {
     if (a.scoreCap)
       return fmt::format("@attend({}, {}, %v, window = {})", q, k, windows ? "W" : "S");
-    return fmt::format("attention({}, {}, %v, scale = {}, causal{})", q, k, scale(), windows ? ", window = W" : "");
+    return fmt::format("attention({}, {}, %v, scale = {}, causal{})", q, k, scale(),
+                       windows ? ", window = W" : "");
   }
 
   std::string scale() const {
-    const std::string width = a.queryScale == 0 ? "sqrt(hd)" : a.queryScale == 1.0 ? "1.0" : "sqrt(query)";
+    const std::string width = a.queryScale == 0     ? "sqrt(hd)"
+                              : a.queryScale == 1.0 ? "1.0"
+                                                    : "sqrt(query)";
     if (a.scaleByLayer)
       return fmt::format("1 / ({} * (layer + 1))", width);
     return a.queryScale == 1.0 ? "1.0" : "1 / " + width;
@@ -166,9 +174,11 @@ private:
       line("%gate = hydra.slice %gate_up axis = 2 start = 0 size = F");
       line("%up = hydra.slice %gate_up axis = 2 start = F size = F");
     } else if (a.gated) {
-      let("%gate, %up", joined({ModelWords::linear(m, "gate", a.mlpBias), ModelWords::linear(m, "up", a.mlpBias)}));
+      let("%gate, %up", joined({ModelWords::linear(m, "gate", a.mlpBias),
+                                ModelWords::linear(m, "up", a.mlpBias)}));
     }
-    inner = a.gated ? activated("%gate") + " * %up" : activated(ModelWords::linear(m, "up", a.mlpBias));
+    inner =
+        a.gated ? activated("%gate") + " * %up" : activated(ModelWords::linear(m, "up", a.mlpBias));
     const std::string result = ModelWords::linear(inner, "down", a.mlpBias);
     if (after) {
       let("%out", result);
@@ -188,7 +198,9 @@ private:
 /// Attention by its formula, as `hydra.attention` bounds no scores.
 std::string cappedAttention(const ModelWords &words) {
   const std::string groups = words.groups() ? "Hk" : "H", each = words.groups() ? "H / Hk" : "1";
-  const std::string width = words.a.queryScale == 0 ? "hd" : words.a.queryScale == 1.0 ? "1.0" : "query";
+  const std::string width = words.a.queryScale == 0     ? "hd"
+                            : words.a.queryScale == 1.0 ? "1.0"
+                                                        : "query";
   return fmt::format(
       "\n"
       "  // Causal attention [B, S, H, hd] to the last `window` positions, with scores bounded by\n"
@@ -196,7 +208,8 @@ std::string cappedAttention(const ModelWords &words) {
       "  hydra.def @attend(%q, %k, %v) dims(window) {{\n"
       "    %queries = hydra.let transpose(reshape(%q, [B, S, {0}, {1}, hd]), [0, 2, 3, 1, 4])\n"
       "    %keys, %values = hydra.let transpose(%k, [0, 2, 1, 3]), transpose(%v, [0, 2, 1, 3])\n"
-      "    %products = hydra.let matmul(reshape(%queries, [B, {0}, {1} * S, hd]), %keys, transpose_b)\n"
+      "    %products = hydra.let matmul(reshape(%queries, [B, {0}, {1} * S, hd]), %keys, "
+      "transpose_b)\n"
       "    %bounded = hydra.let score_cap * tanh(%products * (1 / (sqrt({2}) * score_cap)))\n"
       "    %query = hydra.iota shape = [S, S] axis = 0\n"
       "    %key = hydra.iota shape = [S, S] axis = 1\n"

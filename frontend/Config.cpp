@@ -26,7 +26,8 @@ Config::Config(ordered_json object, std::string where)
 Config Config::open(const std::filesystem::path &path) {
   const support::InputFile file(path);
   if (file.size() > kMostBytes)
-    fail("{}: {} bytes; expected at most {} of a configuration", file.name(), file.size(), kMostBytes);
+    fail("{}: {} bytes; expected at most {} of a configuration", file.name(), file.size(),
+         kMostBytes);
   const std::vector<std::byte> bytes = file.readAll();
   const auto *text = reinterpret_cast<const char *>(bytes.data());
   try {
@@ -146,7 +147,8 @@ std::optional<std::vector<double>> Config::findPositives(std::string_view field)
     reject(field, "a list of numbers above 0");
   std::vector<double> numbers;
   for (const ordered_json &element : *value) {
-    if (!element.is_number() || !std::isfinite(element.get<double>()) || !(element.get<double>() > 0))
+    if (!element.is_number() || !std::isfinite(element.get<double>()) ||
+        !(element.get<double>() > 0))
       reject(field, "a list of numbers above 0");
     numbers.push_back(element.get<double>());
   }
@@ -176,8 +178,8 @@ void Config::ignore(std::span<const std::string_view> fields) {
 void Config::finish(std::string_view what) const {
   for (const auto &[field, value] : object.items())
     if (!known.contains(field) && !value.is_null())
-      fail("{}: the field '{}' of {} is not supported; it may change what the model computes", place,
-           shown(field), what);
+      fail("{}: the field '{}' of {} is not supported; it may change what the model computes",
+           place, shown(field), what);
 }
 
 } // namespace hydra::frontend

@@ -1,5 +1,5 @@
-// A configuration in JSON, read field by field. Fields that nobody has asked for are an error in the end:
-// one that is not understood may change what the model computes.
+// A configuration in JSON, read field by field. Fields that nobody has asked for are an error in
+// the end: one that is not understood may change what the model computes.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// Symbols with the numbers of an architecture, and its parameters with the names that files give them.
+// Symbols with the numbers of an architecture, and its parameters with the names that files give
+// them.
 #include "frontend/Declarations.h"
 
 #include "frontend/ModelWords.h"
@@ -28,11 +29,14 @@ public:
     std::string text = fmt::format("  hydra.symbols dims({})", joined(names));
     for (const std::vector<std::string> &line : reals)
       if (!line.empty())
-        text += fmt::format("{}reals({})", &line == &reals.front() ? " " : "\n                ", joined(line));
-    text += fmt::format("\n                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)\n{}",
-                        derived());
+        text += fmt::format("{}reals({})", &line == &reals.front() ? " " : "\n                ",
+                            joined(line));
+    text += fmt::format(
+        "\n                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)\n{}",
+        derived());
     text += fmt::format("\n  hydra.preset {} {{{}}}\n", symbolText(preset), joined(values));
-    text += "\n  hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)\n\n";
+    text +=
+        "\n  hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)\n\n";
     return text + parameters();
   }
 
@@ -103,11 +107,12 @@ private:
     if (a.rotary && a.rotary->scaling == Rotary::Scaling::Yarn) {
       // The pair that turns so often within the positions of training.
       auto pair = [&](const char *turns) {
-        return fmt::format("{} * log(trained / ({} * 6.283185307179586)) / (2.0 * log(rope))", words.turned(),
-                           turns);
+        return fmt::format("{} * log(trained / ({} * 6.283185307179586)) / (2.0 * log(rope))",
+                           words.turned(), turns);
       };
       const char *down = a.rotary->truncate ? "floor" : "", *up = a.rotary->truncate ? "ceil" : "";
-      derive("first", fmt::format("max(real({}({})), 0.0)", down, pair("fast")), "pair from which on it turns slower");
+      derive("first", fmt::format("max(real({}({})), 0.0)", down, pair("fast")),
+             "pair from which on it turns slower");
       derive("last", fmt::format("min(real({}({})), {} - 1.0)", up, pair("slow"), words.turned()),
              "pair that turns slower by factor");
     }
@@ -118,11 +123,13 @@ private:
 
   void add(Rows &rows, const std::string &name, const std::string &shape, const std::string &init,
            const std::string &origin, const char *ending, bool transposed = false) const {
-    rows.push_back({"hydra.param", "@" + name, "[" + shape + "]", "init = " + init,
-                    fmt::format("from \"{}.{}\"{}", origin, ending, transposed ? " transposed" : "")});
+    rows.push_back(
+        {"hydra.param", "@" + name, "[" + shape + "]", "init = " + init,
+         fmt::format("from \"{}.{}\"{}", origin, ending, transposed ? " transposed" : "")});
   }
 
-  void addNorm(Rows &rows, const std::string &name, const std::string &width, const std::string &origin) const {
+  void addNorm(Rows &rows, const std::string &name, const std::string &width,
+               const std::string &origin) const {
     if (origin.empty())
       return;
     add(rows, name, width, a.normAddsOne ? "zeros" : "ones", origin, "weight");
@@ -134,13 +141,14 @@ private:
                  const std::string &origin, bool bias) const {
     if (origin.empty())
       return;
-    add(rows, name, out + ", " + in, fmt::format("normal({})", realText(a.initStd)), origin, "weight",
-        a.transposed);
+    add(rows, name, out + ", " + in, fmt::format("normal({})", realText(a.initStd)), origin,
+        "weight", a.transposed);
     if (bias)
       add(rows, name + "_b", out, "zeros", origin, "bias");
   }
 
-  void addTable(Rows &rows, const std::string &name, const std::string &shape, const std::string &origin) const {
+  void addTable(Rows &rows, const std::string &name, const std::string &shape,
+                const std::string &origin) const {
     add(rows, name, shape, fmt::format("normal({})", realText(a.initStd)), origin, "weight");
   }
 

@@ -10,7 +10,8 @@
 namespace hydra::frontend {
 
 /// The numbers for which `layers` is true, of the first `count`, each as an equation.
-static std::string equations(const std::vector<bool> &layers, size_t count, const std::string &left) {
+static std::string equations(const std::vector<bool> &layers, size_t count,
+                             const std::string &left) {
   std::vector<std::string> terms;
   for (size_t i = 0; i < count; ++i)
     if (layers[i])

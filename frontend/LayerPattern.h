@@ -6,9 +6,9 @@
 
 namespace hydra::frontend {
 
-/// An expression over `layer` that is true where `layers` is: `layer >= 4`, or of a pattern that repeats
-/// `layer - 6 * floor(layer / 6.0) == 5`, so that it holds for other numbers of layers too; else the numbers
-/// one by one. There must be a layer of each kind.
+/// An expression over `layer` that is true where `layers` is: `layer >= 4`, or of a pattern that
+/// repeats `layer - 6 * floor(layer / 6.0) == 5`, so that it holds for other numbers of layers too;
+/// else the numbers one by one. There must be a layer of each kind.
 std::string layerCondition(const std::vector<bool> &layers);
 
 } // namespace hydra::frontend

@@ -35,14 +35,17 @@ static std::string trunk(const ModelWords &words) {
 }
 
 static std::string entries(const ModelWords &words) {
-  const std::string head = words.head(), loss = "  // The mean cross entropy of every token's successor.\n",
+  const std::string head = words.head(),
+                    loss = "  // The mean cross entropy of every token's successor.\n",
                     scores = "  // The scores of every next token [B, S, V].\n";
   std::string definition, lossValue, logits;
   if (words.a.logitCap) {
-    definition = fmt::format("\n"
-                             "  // The scores of every next token, bounded by logit_cap * tanh(score / logit_cap).\n"
-                             "  hydra.def @scores(%tokens) = logit_cap * tanh(linear(@trunk(%tokens), {}) * (1 / logit_cap))\n",
-                             head);
+    definition = fmt::format(
+        "\n"
+        "  // The scores of every next token, bounded by logit_cap * tanh(score / logit_cap).\n"
+        "  hydra.def @scores(%tokens) = logit_cap * tanh(linear(@trunk(%tokens), {}) * (1 / "
+        "logit_cap))\n",
+        head);
     lossValue = "cross_entropy(@scores(%tokens), %labels)";
     logits = "@scores(%tokens)";
   } else {
@@ -72,9 +75,10 @@ std::string modelText(const Architecture &architecture, std::string_view preset)
                      "hydra.model {} version 1 {{\n"
                      "{}{}{}{}{}"
                      "}}\n",
-                     symbolText(preset).substr(1), architecture.family, architecture.title,
+                     preset, architecture.family, architecture.title,
                      symbolText(architecture.family), declarations(architecture, preset),
-                     rotaryDefinitions(words), blockDefinitions(words), trunk(words), entries(words));
+                     rotaryDefinitions(words), blockDefinitions(words), trunk(words),
+                     entries(words));
 }
 
 } // namespace hydra::frontend

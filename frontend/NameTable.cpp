@@ -22,8 +22,9 @@ std::vector<NamedParameter> namesOf(ModelOp model) {
   for (ParamOp param : model.getBody().getOps<ParamOp>()) {
     const std::string name = param.getSymName().str();
     if (!param.getOrigin())
-      support::fail("the parameter {} does not say from which tensor it is; expected from \"NAME\" behind it",
-                    support::shown(name));
+      support::fail(
+          "the parameter {} does not say from which tensor it is; expected from \"NAME\" behind it",
+          support::shown(name));
     NamedParameter &entry = table.emplace_back();
     entry.name = name;
     entry.origin = param.getOrigin()->str();
@@ -32,7 +33,8 @@ std::vector<NamedParameter> namesOf(ModelOp model) {
     entry.shape.assign(shape.begin(), shape.end());
     if (const auto [other, isNew] = users.try_emplace(entry.origin, name); !isNew)
       support::fail("the parameters {} and {} are both from \"{}\"; expected a tensor for each",
-                    support::shown(other->second), support::shown(name), support::shown(entry.origin));
+                    support::shown(other->second), support::shown(name),
+                    support::shown(entry.origin));
   }
   return table;
 }

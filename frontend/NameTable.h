@@ -18,8 +18,8 @@ struct NamedParameter {
   std::vector<int64_t> originShape() const;
 };
 
-/// The parameters of a model whose layers are unrolled, in their order. Throws support::Error for a parameter
-/// without `from`, and two from one tensor.
+/// The parameters of a model whose layers are unrolled, in their order. Throws support::Error for a
+/// parameter without `from`, and two from one tensor.
 std::vector<NamedParameter> namesOf(ModelOp model);
 
 /// The names of its state, which files of others do not have.

@@ -20,18 +20,24 @@ std::string realText(double value) {
   std::string mantissa = text.substr(0, e);
   if (mantissa.find('.') == std::string::npos)
     mantissa += ".0";
-  return e == std::string::npos ? mantissa : fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
+  return e == std::string::npos ? mantissa
+                                : fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
+}
+
+static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string plainName(std::string_view name) {
+  std::string text(name.empty() ? "model" : name);
+  for (char &c : text)
+    if (!isWord(c) && c != '.' && c != '-')
+      c = '_';
+  return text;
 }
 
 std::string symbolText(std::string_view name) {
-  std::string text;
-  bool identifier = !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0;
-  for (const char c : name) {
-    const bool word = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-    identifier = identifier && word;
-    text += word || c == '.' || c == '-' ? c : '_';
-  }
-  return identifier ? "@" + text : "@\"" + text + "\"";
+  const bool identifier = std::ranges::all_of(name, isWord) &&
+                          std::isdigit(static_cast<unsigned char>(name.front())) == 0;
+  return identifier ? fmt::format("@{}", name) : fmt::format("@\"{}\"", name);
 }
 
 std::string joined(const std::vector<std::string> &words, std::string_view between) {

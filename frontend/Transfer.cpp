@@ -19,7 +19,8 @@ using support::TensorPlace;
 
 namespace {
 
-constexpr uint64_t kPiece = uint64_t{32} << 20; ///< bytes at a time; a multiple of every format's size
+constexpr uint64_t kPiece = uint64_t{32}
+                            << 20; ///< bytes at a time; a multiple of every format's size
 
 /// A tensor on its way.
 struct Move {
@@ -84,7 +85,8 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
 
 void checkFloating(const TensorPlace &tensor, const std::string &where) {
   if (!support::isFloat(tensor.dtype))
-    fail("{} is {}; expected floating-point numbers", where, support::safetensorsName(tensor.dtype));
+    fail("{} is {}; expected floating-point numbers", where,
+         support::safetensorsName(tensor.dtype));
 }
 
 /// Of a tied model, files may have the table a second time; then it must be the same.
@@ -103,7 +105,8 @@ void checkTiedHead(const StoredTensor &head, const StoredTensor &embedding) {
     fail("{} differs from '{}' although tie_word_embeddings is true", head.where(), shown(b.name));
 }
 
-void checkRest(const WeightFiles &weights, const Architecture &a, const std::set<std::string_view> &used) {
+void checkRest(const WeightFiles &weights, const Architecture &a,
+               const std::set<std::string_view> &used) {
   for (const auto &[name, tensor] : weights.tensors()) {
     if (used.contains(name) || std::ranges::any_of(a.buffers, [&](const std::string &ending) {
           return name.ends_with(ending);
@@ -125,9 +128,9 @@ bool lacksPrefix(const Architecture &a, const WeightFiles &weights) {
 
 Architecture withoutPrefix(Architecture a) {
   Names &n = a.names;
-  for (std::string *name : {&n.embedding, &n.positions, &n.norm, &n.norm1, &n.q, &n.k, &n.v, &n.qkv, &n.out,
-                            &n.qNorm, &n.kNorm, &n.postNorm1, &n.norm2, &n.gate, &n.up, &n.gateUp, &n.down,
-                            &n.postNorm2})
+  for (std::string *name :
+       {&n.embedding, &n.positions, &n.norm, &n.norm1, &n.q, &n.k, &n.v, &n.qkv, &n.out, &n.qNorm,
+        &n.kNorm, &n.postNorm1, &n.norm2, &n.gate, &n.up, &n.gateUp, &n.down, &n.postNorm2})
     if (name->starts_with(a.prefix))
       name->erase(0, a.prefix.size());
   a.prefix.clear();
@@ -135,7 +138,8 @@ Architecture withoutPrefix(Architecture a) {
 }
 
 void importWeights(const WeightFiles &weights, const Architecture &architecture,
-                   std::span<const NamedParameter> table, const std::filesystem::path &path) {
+                   std::span<const NamedParameter> table, std::optional<DType> dtype,
+                   const std::filesystem::path &path) {
   std::vector<Move> moves;
   std::set<std::string_view> used;
   for (const NamedParameter &parameter : table) {
@@ -145,10 +149,13 @@ void importWeights(const WeightFiles &weights, const Architecture &architecture,
       fail("{}: tensor '{}' is missing; expected {}", weights.name(), shown(parameter.origin),
            shapeText(shape));
     if (tensor->place->shape != shape)
-      fail("{} is {}; expected {}", tensor->where(), shown(shapeText(tensor->place->shape)), shapeText(shape));
+      fail("{} is {}; expected {}", tensor->where(), shown(shapeText(tensor->place->shape)),
+           shapeText(shape));
     checkFloating(*tensor->place, tensor->where());
     used.insert(parameter.origin);
-    moves.push_back({tensor->file, tensor->place, {parameter.name, tensor->place->dtype, parameter.shape},
+    moves.push_back({tensor->file,
+                     tensor->place,
+                     {parameter.name, dtype.value_or(tensor->place->dtype), parameter.shape},
                      parameter.transposed});
   }
   checkRest(weights, architecture, used);
@@ -167,15 +174,19 @@ void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> 
            shapeText(parameter.shape));
     const std::string where = fmt::format("{}: tensor '{}'", file.name(), shown(tensor->name));
     if (tensor->shape != parameter.shape)
-      fail("{} is {}; expected {}", where, shown(shapeText(tensor->shape)), shapeText(parameter.shape));
+      fail("{} is {}; expected {}", where, shown(shapeText(tensor->shape)),
+           shapeText(parameter.shape));
     checkFloating(*tensor, where);
     known.insert(parameter.name);
-    moves.push_back({&file, tensor, {parameter.origin, dtype.value_or(tensor->dtype), parameter.originShape()},
+    moves.push_back({&file,
+                     tensor,
+                     {parameter.origin, dtype.value_or(tensor->dtype), parameter.originShape()},
                      parameter.transposed});
   }
   for (const TensorPlace &tensor : file.tensors())
     if (!known.contains(tensor.name))
-      fail("{}: tensor '{}' is no parameter or state of the model", file.name(), shown(tensor.name));
+      fail("{}: tensor '{}' is no parameter or state of the model", file.name(),
+           shown(tensor.name));
   run(moves, path, {{"format", "pt"}});
 }
 

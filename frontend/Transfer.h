@@ -1,4 +1,5 @@
-// Weights from one file to another under other names, tensor by tensor: never more than one is in memory.
+// Weights from one file to another under other names, tensor by tensor: never more than one is in
+// memory.
 #pragma once
 
 #include "frontend/Architecture.h"
@@ -11,19 +12,22 @@
 
 namespace hydra::frontend {
 
-/// Whether the files have the trunk's names without the architecture's prefix, as those of a trunk alone do.
+/// Whether the files have the trunk's names without the architecture's prefix, as those of a trunk
+/// alone do.
 bool lacksPrefix(const Architecture &architecture, const WeightFiles &weights);
 /// The architecture with the names that files without the prefix have.
 Architecture withoutPrefix(Architecture architecture);
 
-/// Writes what the table asks for, under Hydra's names, each in the number format that it has. `path` appears
-/// complete or not at all. Throws Error for a tensor that is missing, misshapen or no floating-point number,
-/// and one that is neither in the table nor a buffer nor a copy of the tied table.
+/// Writes what the table asks for, under Hydra's names, in `dtype` or as it is. `path` appears
+/// complete or not at all. Throws Error for a tensor that is missing, misshapen or no
+/// floating-point number, and one that is neither in the table nor a buffer nor a copy of the tied
+/// table.
 void importWeights(const WeightFiles &weights, const Architecture &architecture,
-                   std::span<const NamedParameter> table, const std::filesystem::path &path);
+                   std::span<const NamedParameter> table, std::optional<support::DType> dtype,
+                   const std::filesystem::path &path);
 
-/// The same back: writes the parameters of a file of Hydra's under the names of the table, in `dtype` or as
-/// they are. `states` are names that the file may hold beside them.
+/// The same back: writes the parameters of a file of Hydra's under the names of the table. `states`
+/// are names that the file may hold beside them.
 void exportWeights(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
                    const std::filesystem::path &path);

@@ -18,11 +18,14 @@ std::string StoredTensor::where() const {
   return fmt::format("{}: tensor '{}'", file->name(), shown(place->name));
 }
 
-WeightFiles::WeightFiles(const fs::path &directory) : shownDirectory(support::shownPath(directory)) {
-  const fs::path one = directory / "model.safetensors", index = directory / "model.safetensors.index.json";
+WeightFiles::WeightFiles(const fs::path &directory)
+    : shownDirectory(support::shownPath(directory)) {
+  const fs::path one = directory / "model.safetensors",
+                 index = directory / "model.safetensors.index.json";
   const bool hasOne = fs::exists(one), hasIndex = fs::exists(index);
   if (hasOne && hasIndex)
-    fail("{}: has model.safetensors and model.safetensors.index.json; expected one of them", shownDirectory);
+    fail("{}: has model.safetensors and model.safetensors.index.json; expected one of them",
+         shownDirectory);
   if (!hasOne && !hasIndex)
     fail("{}: has neither model.safetensors nor model.safetensors.index.json{}", shownDirectory,
          fs::exists(directory / "pytorch_model.bin") ||
@@ -36,14 +39,17 @@ WeightFiles::WeightFiles(const fs::path &directory) : shownDirectory(support::sh
 }
 
 void WeightFiles::addAll(const fs::path &path) {
+  read.push_back(path);
   const support::SafetensorsFile &file = files.emplace_back(path);
   for (const support::TensorPlace &place : file.tensors())
-    if (const auto [other, isNew] = byName.try_emplace(place.name, StoredTensor{&file, &place}); !isNew)
+    if (const auto [other, isNew] = byName.try_emplace(place.name, StoredTensor{&file, &place});
+        !isNew)
       fail("{}: tensor '{}' is in {} too; expected it once", file.name(), shown(place.name),
            other->second.file->name());
 }
 
 void WeightFiles::readIndex(const fs::path &directory, const fs::path &index) {
+  read.push_back(index);
   Config content = Config::open(index);
   const auto map = content.findObject("weight_map");
   if (!map)
@@ -54,8 +60,9 @@ void WeightFiles::readIndex(const fs::path &directory, const fs::path &index) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos ||
         name.find('\0') != name.npos)
-      fail("{}: tensor '{}' is in {}; expected the name of a file beside the index", content.where(),
-           shown(tensor), shown(file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+      fail("{}: tensor '{}' is in {}; expected the name of a file beside the index",
+           content.where(), shown(tensor),
+           shown(file.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
     fileOf[tensor] = name;
     names.insert(name);
   }

@@ -25,8 +25,9 @@ struct StoredTensor {
 /// All tensors; headers are read and checked, values are read when they are asked for.
 class WeightFiles {
 public:
-  /// Reads `model.safetensors`, or the shards that `model.safetensors.index.json` names. Throws Error for a
-  /// directory without either, shards outside of it, and where index and shards disagree.
+  /// Reads `model.safetensors`, or the shards that `model.safetensors.index.json` names. Throws
+  /// Error for a directory without either, shards outside of it, and where index and shards
+  /// disagree.
   explicit WeightFiles(const std::filesystem::path &directory);
   WeightFiles(const WeightFiles &) = delete;
   WeightFiles &operator=(const WeightFiles &) = delete;
@@ -34,6 +35,8 @@ public:
   const std::map<std::string, StoredTensor, std::less<>> &tensors() const { return byName; }
   /// Null without a tensor of that name.
   const StoredTensor *find(std::string_view name) const;
+  /// All that were read, the index too.
+  const std::vector<std::filesystem::path> &paths() const { return read; }
   /// The directory, as messages quote it.
   const std::string &name() const { return shownDirectory; }
 
@@ -42,6 +45,7 @@ private:
   void readIndex(const std::filesystem::path &directory, const std::filesystem::path &index);
 
   std::string shownDirectory;
+  std::vector<std::filesystem::path> read;
   std::deque<support::SafetensorsFile> files;
   std::map<std::string, StoredTensor, std::less<>> byName;
 };

@@ -8,8 +8,8 @@
 
 namespace hydra::frontend {
 
-/// Sizes, RMS norms, a gated MLP and the tied head, by the names that Llama has given them. A missing
-/// `tie_word_embeddings` is `tied`.
+/// Sizes, RMS norms, a gated MLP and the tied head, by the names that Llama has given them. A
+/// missing `tie_word_embeddings` is `tied`.
 void readSizes(Config &config, Architecture &a, bool tied);
 /// The width of a head: `head_dim`, or the hidden size shared out among the heads.
 void readHeadWidth(Config &config, Architecture &a);
@@ -21,7 +21,8 @@ struct RotaryFields {
   std::string_view base = "rope_theta", part = "partial_rotary_factor";
   double defaultBase = 1.0e4, defaultPart = 1.0;
 };
-/// From `rope_parameters`, or `rope_scaling` and the fields above. `maxPositions`: of the configuration.
+/// From `rope_parameters`, or `rope_scaling` and the fields above. `maxPositions`: of the
+/// configuration.
 Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
                   const RotaryFields &fields = {});
 /// From one object that holds all of it.

@@ -14,34 +14,30 @@ using support::shown;
 namespace {
 
 constexpr Family kFamilies[] = {
-    {"gemma2", "Gemma2ForCausalLM", readGemma2},
-    {"gemma3_text", "Gemma3ForCausalLM", readGemma3},
-    {"gpt2", "GPT2LMHeadModel", readGpt2},
-    {"gpt_neox", "GPTNeoXForCausalLM", readGptNeoX},
-    {"llama", "LlamaForCausalLM", readLlama},
-    {"mistral", "MistralForCausalLM", readMistral},
-    {"olmo2", "Olmo2ForCausalLM", readOlmo2},
-    {"phi3", "Phi3ForCausalLM", readPhi3},
-    {"qwen2", "Qwen2ForCausalLM", readQwen2},
-    {"qwen3", "Qwen3ForCausalLM", readQwen3},
+    {"gemma2", "Gemma2ForCausalLM", readGemma2}, {"gemma3_text", "Gemma3ForCausalLM", readGemma3},
+    {"gpt2", "GPT2LMHeadModel", readGpt2},       {"gpt_neox", "GPTNeoXForCausalLM", readGptNeoX},
+    {"llama", "LlamaForCausalLM", readLlama},    {"mistral", "MistralForCausalLM", readMistral},
+    {"olmo2", "Olmo2ForCausalLM", readOlmo2},    {"phi3", "Phi3ForCausalLM", readPhi3},
+    {"qwen2", "Qwen2ForCausalLM", readQwen2},    {"qwen3", "Qwen3ForCausalLM", readQwen3},
 };
 
-/// Fields that say nothing of what the model computes: about files, tokens, generation, training, and
-/// what a call returns. Dropout is of training by others; here there is none.
+/// Fields that say nothing of what the model computes: about files, tokens, generation, training,
+/// and what a call returns. Dropout is of training by others; here there is none.
 constexpr std::string_view kHarmless[] = {
     // Files.
-    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path", "auto_map",
-    "dtype", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
+    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_name_or_path",
+    "auto_map", "dtype", "torch_dtype", "torchscript", "transformers_version", "use_bfloat16",
     // Tokens.
-    "bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id", "prefix", "sep_token_id",
-    "tokenizer_class",
+    "bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token_id", "prefix",
+    "sep_token_id", "tokenizer_class",
     // Generation.
-    "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty", "do_sample",
-    "early_stopping", "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty",
-    "forced_bos_token_id", "forced_eos_token_id", "length_penalty", "max_length", "min_length",
-    "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences",
-    "remove_invalid_values", "repetition_penalty", "suppress_tokens", "task_specific_params",
-    "temperature", "top_k", "top_p", "typical_p", "use_cache",
+    "bad_words_ids", "begin_suppress_tokens", "cache_implementation", "diversity_penalty",
+    "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
+    "length_penalty", "max_length", "min_length", "no_repeat_ngram_size", "num_beam_groups",
+    "num_beams", "num_return_sequences", "remove_invalid_values", "repetition_penalty",
+    "suppress_tokens", "task_specific_params", "temperature", "top_k", "top_p", "typical_p",
+    "use_cache",
     // Training.
     "attention_dropout", "attn_pdrop", "classifier_dropout", "embd_pdrop", "embedding_dropout",
     "gradient_checkpointing", "hidden_dropout", "resid_pdrop", "tf_legacy_loss",
@@ -52,7 +48,8 @@ constexpr std::string_view kHarmless[] = {
     "chunk_size_feed_forward", "pretraining_tp", "reorder_and_upcast_attn"};
 
 /// Flags that change everything.
-constexpr std::string_view kFalse[] = {"add_cross_attention", "is_encoder_decoder", "tie_encoder_decoder"};
+constexpr std::string_view kFalse[] = {"add_cross_attention", "is_encoder_decoder",
+                                       "tie_encoder_decoder"};
 
 std::string known() {
   std::string list;

@@ -17,8 +17,8 @@ struct Family {
 
 std::span<const Family> families();
 
-/// Reads a configuration completely. Throws Error for a family that is not in the table, a field that is
-/// not understood, and values that are not supported.
+/// Reads a configuration completely. Throws Error for a family that is not in the table, a field
+/// that is not understood, and values that are not supported.
 Architecture readArchitecture(Config config);
 
 Architecture readGemma2(Config &config);

@@ -1,5 +1,5 @@
-// Gemma 2, with caps on scores and logits, and the text model of Gemma 3, with norms of queries and keys and
-// another rotary base where attention slides.
+// Gemma 2, with caps on scores and logits, and the text model of Gemma 3, with norms of queries and
+// keys and another rotary base where attention slides.
 #include "frontend/families/Common.h"
 #include "frontend/families/Families.h"
 
@@ -17,7 +17,8 @@ static void readGemma(Config &config, Architecture &a) {
   config.findText("hidden_act"); // of older files; the other one counts
   a.projectionBias = a.outBias = config.flag("attention_bias", false);
   a.queryScale = config.positive("query_pre_attn_scalar", 256.0);
-  a.window = config.integer("sliding_window", 1, config.json().contains("sliding_window") ? 0 : 4096);
+  a.window =
+      config.integer("sliding_window", 1, config.json().contains("sliding_window") ? 0 : 4096);
   config.wantFlag("use_bidirectional_attention", false);
   a.normAddsOne = true;
   a.embeddingScale = 0;
@@ -37,7 +38,8 @@ static void slideBetween(Architecture &a, int64_t pattern) {
     a.slides.push_back((layer + 1) % pattern != 0);
 }
 
-static std::optional<double> readCap(Config &config, std::string_view field, std::optional<double> otherwise) {
+static std::optional<double> readCap(Config &config, std::string_view field,
+                                     std::optional<double> otherwise) {
   const bool given = config.json().contains(field); // null: none
   const std::optional<double> cap = config.findPositive(field);
   return given ? cap : otherwise;
@@ -46,7 +48,8 @@ static std::optional<double> readCap(Config &config, std::string_view field, std
 Architecture readGemma2(Config &config) {
   Architecture a;
   a.family = "gemma2";
-  a.title = "norms around attention and MLP, caps on scores and logits, a window in every other layer";
+  a.title =
+      "norms around attention and MLP, caps on scores and logits, a window in every other layer";
   readGemma(config, a);
   if (!readLayerTypes(config, a))
     slideBetween(a, 2);
@@ -92,7 +95,8 @@ Architecture readGemma3(Config &config) {
   a.family = "gemma3";
   a.title = "norms around attention and MLP and of queries and keys, a window in most layers";
   readGemma(config, a);
-  const int64_t pattern = config.integer("sliding_window_pattern", 1, config.integer("_sliding_window_pattern", 1, 6));
+  const int64_t pattern =
+      config.integer("sliding_window_pattern", 1, config.integer("_sliding_window_pattern", 1, 6));
   if (!readLayerTypes(config, a))
     slideBetween(a, pattern);
   a.scoreCap = readCap(config, "attn_logit_softcapping", std::nullopt);

@@ -1,4 +1,5 @@
-// GPT-2: learned positions, LayerNorm, one matrix for q, k and v. Its projections are stored as [in, out].
+// GPT-2: learned positions, LayerNorm, one matrix for q, k and v. Its projections are stored as
+// [in, out].
 #include "frontend/families/Common.h"
 #include "frontend/families/Families.h"
 
@@ -34,7 +35,7 @@ Architecture readGpt2(Config &config) {
   a.tied = config.flag("tie_word_embeddings", true);
   // Of its other heads, and the length of a mask.
   constexpr std::array<std::string_view, 6> others = {
-      "n_ctx", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+      "n_ctx",        "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
       "summary_type", "summary_use_proj"};
   config.ignore(others);
 

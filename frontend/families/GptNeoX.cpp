@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia: attention and MLP beside each other, partial rotary positions, q, k and v of each
-// head side by side in one matrix.
+// GPT-NeoX and Pythia: attention and MLP beside each other, partial rotary positions, q, k and v of
+// each head side by side in one matrix.
 #include "frontend/families/Common.h"
 #include "frontend/families/Families.h"
 
@@ -19,7 +19,8 @@ Architecture readGptNeoX(Config &config) {
   a.mlpBias = true;
   a.block = config.flag("use_parallel_residual", true) ? BlockForm::Parallel : BlockForm::PreNorm;
   a.title = a.block == BlockForm::Parallel
-                ? "attention and MLP beside each other, LayerNorm, rotary positions on a part of each head"
+                ? "attention and MLP beside each other, LayerNorm, rotary positions on a part of "
+                  "each head"
                 : "LayerNorm, GELU, biases, rotary positions on a part of each head";
   a.projections = Projections::PerHead;
   a.projectionBias = a.outBias = config.flag("attention_bias", true);

@@ -15,7 +15,8 @@ Architecture readMistral(Config &config) {
   a.eps = config.positive("rms_norm_eps", 1.0e-6);
   a.activation = readActivation(config, "hidden_act", "silu");
   a.rotary = readRotary(config, a.headWidth, config.integer("max_position_embeddings", 1, 131072));
-  a.window = config.integer("sliding_window", 1, config.json().contains("sliding_window") ? 0 : 4096);
+  a.window =
+      config.integer("sliding_window", 1, config.json().contains("sliding_window") ? 0 : 4096);
   a.names = llamaNames();
   a.prefix = "model.";
   a.buffers = {".rotary_emb.inv_freq"};

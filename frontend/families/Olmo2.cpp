@@ -7,7 +7,8 @@ namespace hydra::frontend {
 Architecture readOlmo2(Config &config) {
   Architecture a;
   a.family = "olmo2";
-  a.title = "a decoder with norms behind attention and MLP, and of queries and keys, rotary positions and SwiGLU";
+  a.title = "a decoder with norms behind attention and MLP, and of queries and keys, rotary "
+            "positions and SwiGLU";
   readSizes(config, a, /*tied=*/false);
   readHeadWidth(config, a);
   a.eps = config.positive("rms_norm_eps", 1.0e-5);

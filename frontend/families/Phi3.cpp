@@ -1,4 +1,5 @@
-// Phi-3 and Phi-4: Llama's form with the rows of q, k and v in one matrix, and those of gate and up.
+// Phi-3 and Phi-4: Llama's form with the rows of q, k and v in one matrix, and those of gate and
+// up.
 #include "frontend/families/Common.h"
 #include "frontend/families/Families.h"
 

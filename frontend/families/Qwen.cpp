@@ -35,7 +35,8 @@ static void readQwen(Config &config, Architecture &a) {
 Architecture readQwen2(Config &config) {
   Architecture a;
   a.family = "qwen2";
-  a.title = "a pre-norm decoder with grouped heads, biases on q, k and v, rotary positions and SwiGLU";
+  a.title =
+      "a pre-norm decoder with grouped heads, biases on q, k and v, rotary positions and SwiGLU";
   readQwen(config, a);
   readHeadWidth(config, a);
   a.rotary = readRotary(config, a.headWidth, config.integer("max_position_embeddings", 1, 32768));
@@ -46,7 +47,8 @@ Architecture readQwen2(Config &config) {
 Architecture readQwen3(Config &config) {
   Architecture a;
   a.family = "qwen3";
-  a.title = "a pre-norm decoder with grouped heads, norms of each query and key, rotary positions and SwiGLU";
+  a.title = "a pre-norm decoder with grouped heads, norms of each query and key, rotary positions "
+            "and SwiGLU";
   readQwen(config, a);
   a.headWidth = config.integer("head_dim", 1, 128);
   a.rotary = readRotary(config, a.headWidth, config.integer("max_position_embeddings", 1, 32768));

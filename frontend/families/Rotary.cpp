@@ -1,4 +1,5 @@
-// Rotary positions of a configuration, in the form of transformers 5 (`rope_parameters`) and in the older one
+// Rotary positions of a configuration, in the form of transformers 5 (`rope_parameters`) and in the
+// older one
 // (`rope_theta` and `rope_scaling`).
 #include "frontend/families/Common.h"
 
@@ -19,7 +20,6 @@ int64_t rotaryWidth(const Config &config, std::string_view field, int64_t headWi
 }
 
 void readLlama3(Config &scaling, Rotary &rotary) {
-  rotary.scaling = Rotary::Scaling::Llama3;
   rotary.low = scaling.positive("low_freq_factor");
   rotary.high = scaling.positive("high_freq_factor");
   if (rotary.high <= rotary.low)
@@ -31,14 +31,15 @@ double yarnAttention(double factor, double scale) {
   return factor <= 1.0 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
 }
 
-/// The number of the pair of channels, a real one, that turns so often within the positions of training.
+/// The number of the pair of channels, a real one, that turns so often within the positions of
+/// training.
 double pairOfTurns(const Rotary &rotary, double turns) {
   return static_cast<double>(rotary.width) *
-         std::log(static_cast<double>(rotary.original) / (turns * 2.0 * M_PI)) / (2.0 * std::log(rotary.base));
+         std::log(static_cast<double>(rotary.original) / (turns * 2.0 * M_PI)) /
+         (2.0 * std::log(rotary.base));
 }
 
 void readYarn(Config &scaling, Rotary &rotary) {
-  rotary.scaling = Rotary::Scaling::Yarn;
   rotary.fast = scaling.positive("beta_fast", 32.0);
   rotary.slow = scaling.positive("beta_slow", 1.0);
   rotary.truncate = scaling.flag("truncate", true);
@@ -47,25 +48,42 @@ void readYarn(Config &scaling, Rotary &rotary) {
     scaling.reject("beta_fast", "turns of a pair of channels, more than beta_slow");
   const auto given = scaling.findPositive("attention_factor");
   const auto scale = scaling.findPositive("mscale"), all = scaling.findPositive("mscale_all_dim");
-  rotary.attention = given          ? *given
-                     : scale && all ? yarnAttention(rotary.factor, *scale) / yarnAttention(rotary.factor, *all)
-                                    : yarnAttention(rotary.factor, 1.0);
+  rotary.attention = given ? *given
+                     : scale && all
+                         ? yarnAttention(rotary.factor, *scale) / yarnAttention(rotary.factor, *all)
+                         : yarnAttention(rotary.factor, 1.0);
 }
 
 void readLongRope(Config &scaling, Rotary &rotary) {
-  rotary.scaling = Rotary::Scaling::LongRope;
   for (const auto &[field, factors] : {std::pair("short_factor", &rotary.shortFactors),
                                        std::pair("long_factor", &rotary.longFactors)}) {
     const auto list = scaling.findPositives(field);
     if (!list || list->size() != static_cast<size_t>(rotary.width / 2))
-      scaling.reject(field, fmt::format("{} numbers, one for each pair of channels", rotary.width / 2));
+      scaling.reject(field,
+                     fmt::format("{} numbers, one for each pair of channels", rotary.width / 2));
     *factors = *list;
   }
   const auto given = scaling.findPositive("attention_factor");
-  rotary.attention = given                 ? *given
-                     : rotary.factor <= 1.0 ? 1.0
-                                            : std::sqrt(1.0 + std::log(rotary.factor) /
-                                                                  std::log(static_cast<double>(rotary.original)));
+  rotary.attention = given ? *given
+                     : rotary.factor <= 1.0
+                         ? 1.0
+                         : std::sqrt(1.0 + std::log(rotary.factor) /
+                                               std::log(static_cast<double>(rotary.original)));
+}
+
+Rotary::Scaling readScaling(Config &scaling) {
+  using enum Rotary::Scaling;
+  constexpr std::pair<std::string_view, Rotary::Scaling> known[] = {
+      {"default", None}, {"linear", Linear}, {"dynamic", Dynamic},  {"llama3", Llama3},
+      {"yarn", Yarn},    {"su", LongRope},   {"longrope", LongRope}};
+  const std::string old = scaling.text("type", "default"), type = scaling.text("rope_type", old);
+  if (scaling.has("type") && old != type)
+    scaling.reject("type", "that of rope_type");
+  for (const auto &[name, kind] : known)
+    if (name == type)
+      return kind;
+  scaling.reject(scaling.has("rope_type") ? "rope_type" : "type",
+                 "default, linear, dynamic, llama3, yarn or longrope");
 }
 
 } // namespace
@@ -75,50 +93,51 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
   rotary.base = scaling.positive("rope_theta", rotary.base);
   rotary.width = rotaryWidth(scaling, "partial_rotary_factor", headWidth,
                              scaling.positive("partial_rotary_factor", defaultPart));
-  const std::string old = scaling.text("type", "default"), type = scaling.text("rope_type", old);
-  if (scaling.has("type") && old != type)
-    scaling.reject("type", "that of rope_type");
-  if (type == "default") {
+  using enum Rotary::Scaling;
+  rotary.scaling = readScaling(scaling);
+  if (rotary.scaling == None) {
     scaling.finish("rotary positions");
     return rotary;
   }
-  const bool compares = type != "linear";
-  const bool byRatio = type == "yarn" || type == "longrope" || type == "su";
-  if (compares)
+  if (rotary.scaling != Linear)
     rotary.original = scaling.integer("original_max_position_embeddings", 2,
                                       rotary.original > 0 ? rotary.original : maxPositions);
-  const double ratio = compares ? static_cast<double>(maxPositions) / static_cast<double>(rotary.original) : 1.0;
-  rotary.factor = byRatio ? scaling.positive("factor", ratio) : scaling.positive("factor");
-  if (type == "linear")
-    rotary.scaling = Rotary::Scaling::Linear;
-  else if (type == "dynamic")
-    rotary.scaling = Rotary::Scaling::Dynamic;
-  else if (type == "llama3")
-    readLlama3(scaling, rotary);
-  else if (type == "yarn")
-    readYarn(scaling, rotary);
-  else if (type == "longrope" || type == "su")
-    readLongRope(scaling, rotary);
-  else
-    scaling.reject(scaling.has("rope_type") ? "rope_type" : "type",
-                   "default, linear, dynamic, llama3, yarn or longrope");
-  if (rotary.scaling == Rotary::Scaling::Dynamic) {
-    // It compares with the positions of the configuration.
-    rotary.original = maxPositions;
+  const bool byRatio = rotary.scaling == Yarn || rotary.scaling == LongRope;
+  rotary.factor = byRatio ? scaling.positive("factor", static_cast<double>(maxPositions) /
+                                                           static_cast<double>(rotary.original))
+                          : scaling.positive("factor");
+  switch (rotary.scaling) {
+  case None:
+  case Linear:
+    break;
+  case Dynamic:
+    rotary.original = maxPositions; // it compares with those of the configuration
     if (rotary.width < 4)
       scaling.reject("rope_type", "rotary positions of at least 4 channels for dynamic");
+    break;
+  case Llama3:
+    readLlama3(scaling, rotary);
+    break;
+  case Yarn:
+    readYarn(scaling, rotary);
+    break;
+  case LongRope:
+    readLongRope(scaling, rotary);
+    break;
   }
   scaling.finish("rotary positions");
   return rotary;
 }
 
-Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions, const RotaryFields &fields) {
+Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
+                  const RotaryFields &fields) {
   Rotary rotary;
   rotary.base = config.positive(fields.base, fields.defaultBase);
   rotary.original = config.integer("original_max_position_embeddings", 2, 0);
   const double part = config.positive(fields.part, fields.defaultPart);
   rotary.width = rotaryWidth(config, fields.part, headWidth, part);
-  std::optional<Config> now = config.findObject("rope_parameters"), before = config.findObject("rope_scaling");
+  std::optional<Config> now = config.findObject("rope_parameters"),
+                        before = config.findObject("rope_scaling");
   if (now && before)
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
   if (now)

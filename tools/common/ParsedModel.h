@@ -18,9 +18,10 @@ class ParsedModel {
 public:
   ParsedModel();
 
-  /// Parses `text`, which messages call `name`, binds it and unrolls its layers; what is wrong has then been
-  /// said on stderr. `settings`: NAME=VALUE. To be called once.
-  llvm::LogicalResult load(const std::string &text, const std::string &name, const std::string &preset,
+  /// Parses `text`, which messages call `name`, binds it and unrolls its layers; what is wrong has
+  /// then been said on stderr. `settings`: NAME=VALUE. To be called once.
+  llvm::LogicalResult load(const std::string &text, const std::string &name,
+                           const std::string &preset,
                            const std::vector<std::string> &settings = {});
 
   ModelOp model();

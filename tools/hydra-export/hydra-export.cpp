@@ -9,6 +9,7 @@
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParsedModel.h"
+#include "tools/common/WeightFormat.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -30,54 +31,42 @@ namespace {
 
 constexpr llvm::StringLiteral kOverview =
     "Makes a directory that transformers loads of a model's weights.\n\n"
-    "  hydra-export run --model=llama.mlir --preset=Llama-3.2-1B --config=Llama-3.2-1B/config.json -o trained\n\n"
-    "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a folder of checkpoints, and then\n"
-    "stands for the newest. The model says by `from` what files of others call its parameters. The configuration\n"
-    "is the one that the model was imported with; it is copied, with the number format of the weights.\n";
-
-enum class Format { Keep, F32, BF16, F16 };
+    "  hydra-export run --model=llama.mlir --preset=Llama-3.2-1B --config=Llama-3.2-1B/config.json "
+    "-o trained\n\n"
+    "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a folder of "
+    "checkpoints, and then\n"
+    "stands for the newest. The model says by `from` what files of others call its parameters. The "
+    "configuration\n"
+    "is the one that the model was imported with; it is copied, with the number format of the "
+    "weights.\n";
 
 struct Options {
   cl::OptionCategory category{"Export"};
-  cl::opt<std::string> weights{cl::Positional, cl::desc("WEIGHTS"), cl::value_desc("WEIGHTS"), cl::cat(category)};
-  cl::opt<std::string> model{"model", cl::value_desc("FILE"), cl::cat(category), cl::desc("the model file")};
+  cl::opt<std::string> weights{cl::Positional, cl::desc("WEIGHTS"), cl::value_desc("WEIGHTS"),
+                               cl::cat(category)};
+  cl::opt<std::string> model{"model", cl::value_desc("FILE"), cl::cat(category),
+                             cl::desc("the model file")};
   cl::opt<std::string> preset{"preset", cl::value_desc("NAME"), cl::cat(category),
                               cl::desc("a preset of the model (default: none)")};
-  cl::list<std::string> set{"set", cl::value_desc("NAME=VALUE,..."), cl::cat(category), cl::CommaSeparated,
+  cl::list<std::string> set{"set", cl::value_desc("NAME=VALUE,..."), cl::cat(category),
+                            cl::CommaSeparated,
                             cl::desc("values of symbols (default: those of the preset)")};
   cl::opt<std::string> config{"config", cl::value_desc("FILE"), cl::cat(category),
                               cl::desc("the configuration that the model was imported with")};
-  cl::opt<std::string> output{"o", cl::value_desc("DIR"), cl::cat(category), cl::desc("the directory to make")};
-  ChoiceOption<Format> dtype{"dtype", cl::cat(category), cl::init(Format::Keep),
-                             cl::desc("number format of the weights (default: keep)"),
-                             cl::values(clEnumValN(Format::Keep, "keep", "as they are in WEIGHTS"),
-                                        clEnumValN(Format::F32, "f32", ""), clEnumValN(Format::BF16, "bf16", ""),
-                                        clEnumValN(Format::F16, "f16", ""))};
+  cl::opt<std::string> output{"o", cl::value_desc("DIR"), cl::cat(category),
+                              cl::desc("the directory to make")};
+  WeightFormatOption dtype{category};
 
   void check() const {
-    for (const auto &[what, value] :
-         {std::pair<const char *, const std::string &>("weights are given; expected WEIGHTS [flags]", weights),
-          {"model is given; expected --model=FILE", model},
-          {"configuration is given; expected --config=FILE", config},
-          {"output is given; expected -o DIR", output}})
+    for (const auto &[what, value] : {std::pair<const char *, const std::string &>(
+                                          "weights are given; expected WEIGHTS [flags]", weights),
+                                      {"model is given; expected --model=FILE", model},
+                                      {"configuration is given; expected --config=FILE", config},
+                                      {"output is given; expected -o DIR", output}})
       if (value.empty())
         fail("no {}, see --help", what);
   }
 };
-
-std::optional<support::DType> dtypeOf(Format format) {
-  switch (format) {
-  case Format::Keep:
-    return std::nullopt;
-  case Format::F32:
-    return support::DType::F32;
-  case Format::BF16:
-    return support::DType::BF16;
-  case Format::F16:
-    return support::DType::F16;
-  }
-  return std::nullopt;
-}
 
 /// The file of weights that a path stands for.
 fs::path weightsAt(const fs::path &path) {
@@ -87,14 +76,16 @@ fs::path weightsAt(const fs::path &path) {
     return file;
   fs::path newest; // names of checkpoints are in the order of their steps
   for (const fs::directory_entry &entry : fs::directory_iterator(path))
-    if (entry.path().filename().string().starts_with("step-") && fs::exists(entry.path() / "model.safetensors"))
+    if (entry.path().filename().string().starts_with("step-") &&
+        fs::exists(entry.path() / "model.safetensors"))
       newest = std::max(newest, entry.path());
   if (newest.empty())
     fail("{}: is no checkpoint, and holds none", support::shownPath(path));
   return newest / "model.safetensors";
 }
 
-/// Throws Error unless the model has the tensors, by name and shape, that the configuration asks for.
+/// Throws Error unless the model has the tensors, by name and shape, that the configuration asks
+/// for.
 void checkTable(const std::vector<frontend::NamedParameter> &table,
                 const std::vector<frontend::NamedParameter> &expected, const Options &options) {
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -103,12 +94,14 @@ void checkTable(const std::vector<frontend::NamedParameter> &table,
   for (const frontend::NamedParameter &parameter : expected) {
     const auto found = shapes.find(parameter.origin);
     if (found == shapes.end())
-      fail("{}: no parameter is from \"{}\", which {} asks for", support::shownPath(options.model.getValue()),
-           shown(parameter.origin), support::shownPath(options.config.getValue()));
+      fail("{}: no parameter is from \"{}\", which {} asks for",
+           support::shownPath(options.model.getValue()), shown(parameter.origin),
+           support::shownPath(options.config.getValue()));
     if (found->second != parameter.originShape())
-      fail("{}: \"{}\" is {}; expected {}, as {} says", support::shownPath(options.model.getValue()),
-           shown(parameter.origin), support::shapeText(found->second),
-           support::shapeText(parameter.originShape()), support::shownPath(options.config.getValue()));
+      fail("{}: \"{}\" is {}; expected {}, as {} says",
+           support::shownPath(options.model.getValue()), shown(parameter.origin),
+           support::shapeText(found->second), support::shapeText(parameter.originShape()),
+           support::shownPath(options.config.getValue()));
     shapes.erase(found);
   }
   if (!shapes.empty())
@@ -126,14 +119,15 @@ tableOf(frontend::Architecture architecture, const std::vector<frontend::NamedPa
   if (!has && hasBare)
     architecture = frontend::withoutPrefix(architecture);
   ParsedModel expected;
-  if (failed(expected.load(frontend::modelText(architecture, "expected"), "the model of the configuration",
-                           "expected")))
+  if (failed(expected.load(frontend::modelText(architecture, "expected"),
+                           "the model of the configuration", "expected")))
     return failure();
   return frontend::namesOf(expected.model());
 }
 
 /// The configuration, with the format that the weights have.
-std::string configText(nlohmann::ordered_json config, const frontend::NamedParameter &any, const fs::path &weights) {
+std::string configText(nlohmann::ordered_json config, const frontend::NamedParameter &any,
+                       const fs::path &weights) {
   const support::SafetensorsFile file(weights);
   const char *name = file.find(any.origin)->dtype == support::DType::BF16  ? "bfloat16"
                      : file.find(any.origin)->dtype == support::DType::F16 ? "float16"
@@ -146,13 +140,13 @@ std::string configText(nlohmann::ordered_json config, const frontend::NamedParam
 /// A directory that has its name once it is complete, and else goes.
 class NewDirectory {
 public:
-  explicit NewDirectory(const fs::path &path)
-      : target(fs::absolute(path).lexically_normal()) {
+  explicit NewDirectory(const fs::path &path) : target(fs::absolute(path).lexically_normal()) {
     if (!target.has_filename())
       target = target.parent_path();
     if (fs::exists(fs::symlink_status(target)))
       fail("cannot write {}: it exists", support::shownPath(path));
-    temporary = target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
+    temporary =
+        target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
     std::error_code error;
     if (!fs::create_directory(temporary, error))
       fail("cannot write {}: {}", support::shownPath(path), error.message());
@@ -184,8 +178,8 @@ LogicalResult run(const Options &options) {
   if (!text)
     fail("cannot open the model: {}", problem);
   ParsedModel model;
-  if (failed(model.load(text->getBuffer().str(), options.model,
-                        options.preset, {options.set.begin(), options.set.end()})))
+  if (failed(model.load(text->getBuffer().str(), options.model, options.preset,
+                        {options.set.begin(), options.set.end()})))
     return failure();
   const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
   const FailureOr<std::vector<frontend::NamedParameter>> expected = tableOf(architecture, table);
@@ -196,7 +190,8 @@ LogicalResult run(const Options &options) {
   const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
   NewDirectory directory(options.output.getValue());
   const fs::path file = directory.path() / "model.safetensors";
-  frontend::exportWeights(weights, table, frontend::statesOf(model.model()), dtypeOf(options.dtype), file);
+  frontend::exportWeights(weights, table, frontend::statesOf(model.model()), options.dtype.dtype(),
+                          file);
   const std::string content = configText(config.json(), table.front(), file);
   support::AtomicFile written(directory.path() / "config.json");
   written.write(std::as_bytes(std::span(content)));

@@ -1,0 +1,216 @@
+// What configurations say of architectures, and which of them are refused.
+#include "frontend/families/Families.h"
+
+#include "runtime/support/Error.h"
+
+#include <gtest/gtest.h>
+
+using namespace hydra::frontend;
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json llama() {
+  return ordered_json::parse(R"({"model_type": "llama", "vocab_size": 61, "hidden_size": 16,
+    "intermediate_size": 24, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "max_position_embeddings": 64, "rms_norm_eps": 1e-5})");
+}
+
+ordered_json with(ordered_json config, const char *more) {
+  config.update(ordered_json::parse(more));
+  return config;
+}
+
+Architecture read(const ordered_json &config) { return readArchitecture({config, "config.json"}); }
+
+std::string problem(const ordered_json &config) {
+  try {
+    read(config);
+  } catch (const hydra::support::Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Families, EachIsReadByItsTypeAndClass) {
+  EXPECT_EQ(problem(with(llama(), R"({"model_type": "mamba"})")),
+            "config.json: model_type is 'mamba'; known are gemma2, gemma3_text, gpt2, gpt_neox, "
+            "llama, mistral, "
+            "olmo2, phi3, qwen2, qwen3");
+  EXPECT_EQ(problem(with(llama(), R"({"architectures": ["LlamaForSequenceClassification"]})")),
+            "config.json: architectures is [\"LlamaForSequenceClassification\"]; expected "
+            "LlamaForCausalLM");
+  EXPECT_EQ(problem(with(llama(), R"({"architectures": ["LlamaForCausalLM"]})")), "");
+  EXPECT_EQ(problem(with(llama(), R"({"model_type": null})")),
+            "config.json: has no model_type; expected a string");
+}
+
+TEST(Families, IgnoreHarmlessFieldsAndNoOthers) {
+  EXPECT_EQ(
+      problem(with(llama(),
+                   R"({"torch_dtype": "bfloat16", "use_cache": true, "bos_token_id": [1, 2]})")),
+      "");
+  EXPECT_EQ(problem(with(llama(), R"({"quantization_config": {"bits": 4}})")),
+            "config.json: the field 'quantization_config' of model_type 'llama' is not supported; "
+            "it may change "
+            "what the model computes");
+  EXPECT_EQ(
+      problem(with(llama(), R"({"is_encoder_decoder": true})")),
+      "config.json: is_encoder_decoder is true; expected false; anything else is not supported");
+  // Of another family.
+  EXPECT_EQ(problem(with(llama(), R"({"sliding_window": 4})")),
+            "config.json: the field 'sliding_window' of model_type 'llama' is not supported; it "
+            "may change what "
+            "the model computes");
+}
+
+TEST(Families, LlamaHasItsDefaults) {
+  const Architecture a = read(llama());
+  EXPECT_EQ(a.headWidth, 4);
+  EXPECT_EQ(a.keyHeads, 2);
+  EXPECT_FALSE(a.tied || a.projectionBias || a.mlpBias);
+  EXPECT_EQ(a.rotary->base, 1e4);
+  EXPECT_EQ(a.rotary->width, 4);
+  ordered_json config = llama();
+  config.erase("num_key_value_heads");
+  config.erase("rms_norm_eps");
+  EXPECT_EQ(read(config).keyHeads, 4);
+  EXPECT_EQ(read(config).eps, 1e-6);
+  EXPECT_EQ(read(with(llama(), R"({"head_dim": 10})")).headWidth, 10);
+}
+
+TEST(Families, RefuseSizesThatDoNotFit) {
+  EXPECT_EQ(problem(with(llama(), R"({"num_key_value_heads": 3})")),
+            "config.json: num_key_value_heads is 3; expected a divisor of num_attention_heads, 4");
+  EXPECT_EQ(problem(with(llama(), R"({"hidden_size": 18})")),
+            "config.json: hidden_size is 18; expected a multiple of num_attention_heads, 4");
+  EXPECT_EQ(problem(with(llama(), R"({"hidden_act": "mish"})")),
+            "config.json: hidden_act is \"mish\"; expected silu, gelu, gelu_new, gelu_pytorch_tanh "
+            "or relu");
+  EXPECT_EQ(problem(with(llama(), R"({"head_dim": 5})")),
+            "config.json: partial_rotary_factor is missing; expected an even part of the 5 "
+            "channels of a head");
+}
+
+//===-- Rotary positions --------------------------------------------------------------------===//
+
+Rotary rotary(const char *more) { return *read(with(llama(), more)).rotary; }
+
+TEST(Rotary, OldAndNewFieldsSayTheSame) {
+  const Rotary before =
+      rotary(R"({"rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 4.0}})");
+  const Rotary now =
+      rotary(R"({"rope_parameters": {"rope_theta": 5e5, "rope_type": "linear", "factor": 4.0}})");
+  for (const Rotary &r : {before, now}) {
+    EXPECT_EQ(r.scaling, Rotary::Scaling::Linear);
+    EXPECT_EQ(r.base, 5e5);
+    EXPECT_EQ(r.factor, 4.0);
+  }
+  EXPECT_EQ(rotary(R"({"rope_parameters": {"rope_theta": 7.0, "rope_type": "default"}})").base,
+            7.0);
+  EXPECT_EQ(rotary(R"({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}})").original, 64);
+}
+
+TEST(Rotary, YarnAndLongRopeSharpenAttention) {
+  EXPECT_NEAR(rotary(R"({"rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                         "original_max_position_embeddings": 16}, "head_dim": 8})")
+                  .attention,
+              0.1 * std::log(4.0) + 1.0, 1e-15);
+  const Rotary r = rotary(
+      R"({"rope_scaling": {"rope_type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
+                              "original_max_position_embeddings": 16}})");
+  EXPECT_EQ(r.factor, 4.0);
+  EXPECT_NEAR(r.attention, std::sqrt(1.0 + std::log(4.0) / std::log(16.0)), 1e-15);
+}
+
+TEST(Rotary, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(problem(with(llama(), R"({"rope_scaling": {"rope_type": "mrope"}})")),
+            "config.json: rope_scaling: rope_type is \"mrope\"; expected default, linear, dynamic, "
+            "llama3, yarn or "
+            "longrope");
+  EXPECT_EQ(
+      problem(with(llama(), R"({"rope_scaling": {"type": "linear", "factor": 2.0, "trick": 1}})")),
+      "config.json: rope_scaling: the field 'trick' of rotary positions is not supported; it may "
+      "change what "
+      "the model computes");
+  EXPECT_EQ(problem(with(
+                llama(),
+                R"({"rope_scaling": {"type": "linear", "factor": 2.0}, "rope_parameters": {}})")),
+            "config.json: rope_scaling is {\"type\":\"linear\",\"factor\":2.0}; expected only one "
+            "of rope_scaling and "
+            "rope_parameters");
+  EXPECT_EQ(
+      problem(with(
+          llama(),
+          R"({"rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [1]}})")),
+      "config.json: rope_scaling: short_factor is [1]; expected 2 numbers, one for each pair of "
+      "channels");
+  EXPECT_EQ(
+      problem(
+          with(llama(), R"({"rope_scaling": {"type": "llama3", "factor": 2.0, "low_freq_factor": 4,
+                                      "high_freq_factor": 4}})")),
+      "config.json: rope_scaling: high_freq_factor is 4; expected more than low_freq_factor, 4");
+}
+
+//===-- Kinds of layers ---------------------------------------------------------------------===//
+
+ordered_json qwen2(const char *more) {
+  return with(with(llama(), R"({"model_type": "qwen2"})"), more);
+}
+
+TEST(Layers, SlideAsTheConfigurationSays) {
+  EXPECT_EQ(read(qwen2(R"({"sliding_window": 4})")).window, 0);
+  const Architecture last =
+      read(qwen2(R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 3})"));
+  EXPECT_EQ(last.window, 4);
+  EXPECT_EQ(last.slides, (std::vector<bool>{false, false, false, true}));
+  const Architecture listed = read(qwen2(R"({"use_sliding_window": true, "sliding_window": 4,
+    "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention"]})"));
+  EXPECT_EQ(listed.slides, (std::vector<bool>{false, true, false, false}));
+  EXPECT_EQ(
+      read(qwen2(R"({"use_sliding_window": true, "sliding_window": 4, "max_window_layers": 4})"))
+          .window,
+      0);
+
+  const Architecture gemma =
+      read(with(llama(), R"({"model_type": "gemma2", "sliding_window": 4})"));
+  EXPECT_EQ(gemma.slides, (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(gemma.scoreCap, 50.0);
+  EXPECT_EQ(
+      read(with(llama(), R"({"model_type": "gemma2", "attn_logit_softcapping": null})")).scoreCap,
+      std::nullopt);
+
+  EXPECT_EQ(read(with(llama(), R"({"model_type": "mistral"})")).window, 4096);
+  EXPECT_EQ(read(with(llama(), R"({"model_type": "mistral", "sliding_window": null})")).window, 0);
+}
+
+TEST(Layers, RefuseKindsThatTheyDoNotHave) {
+  EXPECT_EQ(problem(qwen2(R"({"layer_types": ["full_attention"]})")),
+            "config.json: layer_types is [\"full_attention\"]; expected one for each of 4 layers");
+  EXPECT_EQ(problem(qwen2(R"({"layer_types": ["linear", "linear", "linear", "linear"]})")),
+            "config.json: layer_types is [\"linear\",\"linear\",\"linear\",\"linear\"]; expected "
+            "full_attention and "
+            "sliding_attention");
+  EXPECT_EQ(
+      problem(qwen2(R"({"layer_types": ["sliding_attention", "full_attention", "full_attention",
+                              "full_attention"]})")),
+      "config.json: sliding_window is missing; expected a window, which layer_types asks for");
+}
+
+TEST(Families, Gemma3HasARotaryBaseForEachKindOfLayers) {
+  const char *old =
+      R"({"model_type": "gemma3_text", "num_hidden_layers": 6, "rope_local_base_freq": 100.0,
+                        "rope_scaling": {"rope_type": "linear", "factor": 8.0}})";
+  const char *now = R"({"model_type": "gemma3_text", "num_hidden_layers": 6, "rope_parameters": {
+    "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}})";
+  for (const char *text : {old, now}) {
+    const Architecture a = read(with(llama(), text));
+    EXPECT_EQ(a.rotary->base, 1e6);
+    EXPECT_EQ(a.rotary->localBase, 100.0);
+    EXPECT_EQ(a.rotary->factor, 8.0);
+    EXPECT_EQ(a.slides, (std::vector<bool>{true, true, true, true, true, false}));
+  }
+}
+
+} // namespace
