@@ -137,12 +137,7 @@ private:
   }
 
   std::string scale() const {
-    const std::string width = a.queryScale == 0     ? "sqrt(hd)"
-                              : a.queryScale == 1.0 ? "1.0"
-                                                    : "sqrt(query)";
-    if (a.scaleByLayer)
-      return fmt::format("1 / ({} * (layer + 1))", width);
-    return a.queryScale == 1.0 ? "1.0" : "1 / " + width;
+    return a.queryScale == 0 ? "1 / sqrt(hd)" : a.queryScale == 1.0 ? "1.0" : "1 / sqrt(query)";
   }
 
   std::string activated(const std::string &x) const {

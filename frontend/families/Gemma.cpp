@@ -5,6 +5,8 @@
 
 #include "runtime/support/Error.h"
 
+#include <algorithm>
+
 namespace hydra::frontend {
 
 static void readGemma(Config &config, Architecture &a) {
@@ -17,8 +19,9 @@ static void readGemma(Config &config, Architecture &a) {
   config.findText("hidden_act"); // of older files; the other one counts
   a.projectionBias = a.outBias = config.flag("attention_bias", false);
   a.queryScale = config.positive("query_pre_attn_scalar", 256.0);
-  a.window =
-      config.integer("sliding_window", 1, config.json().contains("sliding_window") ? 0 : 4096);
+  if (config.json().contains("sliding_window") && !config.has("sliding_window"))
+    config.reject("sliding_window", "a window");
+  a.window = config.integer("sliding_window", 1, 4096);
   config.wantFlag("use_bidirectional_attention", false);
   a.normAddsOne = true;
   a.embeddingScale = 0;
@@ -105,7 +108,12 @@ Architecture readGemma3(Config &config) {
   if (a.rotary->scaling != Rotary::Scaling::None && a.rotary->scaling != Rotary::Scaling::Linear)
     config.reject(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
                   "none or linear scaling");
-  if (a.window == 0)
+  const bool allSlide = a.window > 0 && std::ranges::find(a.slides, false) == a.slides.end();
+  if (allSlide) { // all with the other base
+    a.rotary->base = *a.rotary->localBase;
+    a.rotary->scaling = Rotary::Scaling::None;
+  }
+  if (allSlide || a.window == 0)
     a.rotary->localBase.reset();
   a.headNorm = HeadNorm::EachHead;
   a.names.qNorm = "model.layers.{layer}.self_attn.q_norm";
