@@ -16,11 +16,40 @@ using support::fail;
 using support::shown;
 
 static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
+static constexpr int kMostNesting = 64;
 
 Config::Config(ordered_json object, std::string where)
     : object(std::move(object)), place(std::move(where)) {
   if (!this->object.is_object())
     fail("{}: holds {}; expected an object", place, this->object.type_name());
+}
+
+/// Parses a text. Deep nesting, which nothing here needs, would exhaust the stack later; of equal
+/// names in an object programs take different ones.
+static ordered_json parse(std::string_view text, const std::string &place) {
+  // The JSON library takes a NUL for the end of the text and would ignore what follows.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    fail("{}: has a zero byte at {}; expected JSON text", place, nul);
+  std::vector<std::set<std::string>> names; // one set for each open object
+  auto watch = [&](int depth, ordered_json::parse_event_t event, ordered_json &parsed) {
+    if (depth > kMostNesting)
+      fail("{}: brackets nest more than {} deep", place, kMostNesting);
+    if (event == ordered_json::parse_event_t::object_start)
+      names.emplace_back();
+    if (event == ordered_json::parse_event_t::object_end)
+      names.pop_back();
+    if (event == ordered_json::parse_event_t::key) {
+      const auto &name = parsed.get_ref<const std::string &>();
+      if (!names.back().insert(name).second)
+        fail("{}: has the field '{}' twice", place, shown(name));
+    }
+    return true;
+  };
+  try {
+    return ordered_json::parse(text.begin(), text.end(), watch);
+  } catch (const ordered_json::exception &error) {
+    fail("{}: is not valid JSON: {}", place, shown(error.what(), 200));
+  }
 }
 
 Config Config::open(const std::filesystem::path &path) {
@@ -29,12 +58,8 @@ Config Config::open(const std::filesystem::path &path) {
     fail("{}: {} bytes; expected at most {} of a configuration", file.name(), file.size(),
          kMostBytes);
   const std::vector<std::byte> bytes = file.readAll();
-  const auto *text = reinterpret_cast<const char *>(bytes.data());
-  try {
-    return {ordered_json::parse(text, text + bytes.size()), file.name()};
-  } catch (const ordered_json::exception &error) {
-    fail("{}: is not valid JSON: {}", file.name(), shown(error.what(), 200));
-  }
+  return {parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file.name()),
+          file.name()};
 }
 
 bool Config::has(std::string_view field) const {

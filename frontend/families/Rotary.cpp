@@ -54,7 +54,7 @@ void readYarn(Config &scaling, Rotary &rotary) {
                          : yarnAttention(rotary.factor, 1.0);
 }
 
-void readLongRope(Config &scaling, Rotary &rotary) {
+void readLongRope(Config &scaling, Rotary &rotary, int64_t maxPositions) {
   for (const auto &[field, factors] : {std::pair("short_factor", &rotary.shortFactors),
                                        std::pair("long_factor", &rotary.longFactors)}) {
     const auto list = scaling.findPositives(field);
@@ -64,6 +64,10 @@ void readLongRope(Config &scaling, Rotary &rotary) {
     *factors = *list;
   }
   const auto given = scaling.findPositive("attention_factor");
+  // Versions of transformers differ in which of them they take.
+  if (const double ratio = static_cast<double>(maxPositions) / static_cast<double>(rotary.original);
+      !given && rotary.factor != ratio)
+    scaling.reject("factor", fmt::format("{}, as many times the positions of training", ratio));
   rotary.attention = given ? *given
                      : rotary.factor <= 1.0
                          ? 1.0
@@ -111,7 +115,9 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
   case Linear:
     break;
   case Dynamic:
-    rotary.original = maxPositions; // it compares with those of the configuration
+    if (rotary.original != maxPositions)
+      scaling.reject("original_max_position_embeddings",
+                     fmt::format("max_position_embeddings, {}", maxPositions));
     if (rotary.width < 4)
       scaling.reject("rope_type", "rotary positions of at least 4 channels for dynamic");
     break;
@@ -122,7 +128,7 @@ Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_
     readYarn(scaling, rotary);
     break;
   case LongRope:
-    readLongRope(scaling, rotary);
+    readLongRope(scaling, rotary, maxPositions);
     break;
   }
   scaling.finish("rotary positions");
@@ -135,15 +141,13 @@ Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
   rotary.base = config.positive(fields.base, fields.defaultBase);
   rotary.original = config.integer("original_max_position_embeddings", 2, 0);
   const double part = config.positive(fields.part, fields.defaultPart);
-  rotary.width = rotaryWidth(config, fields.part, headWidth, part);
   std::optional<Config> now = config.findObject("rope_parameters"),
                         before = config.findObject("rope_scaling");
   if (now && before)
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
-  if (now)
-    return readRotaryObject(std::move(*now), rotary, headWidth, maxPositions, part);
-  if (before)
-    return readRotaryObject(std::move(*before), rotary, headWidth, maxPositions, part);
+  if (now || before)
+    return readRotaryObject(std::move(now ? *now : *before), rotary, headWidth, maxPositions, part);
+  rotary.width = rotaryWidth(config, fields.part, headWidth, part);
   return rotary;
 }
 

@@ -95,9 +95,14 @@ TEST(Config, ReadsFilesOfOneObject) {
   EXPECT_EQ(problemOf(folder, [&] { Config::open(folder / "none.json"); }),
             "cannot read DIR/none.json: No such file or directory");
   folder.write("deep.json", std::string(1 << 20, '['));
-  EXPECT_TRUE(problemOf(folder, [&] {
-                Config::open(folder / "deep.json");
-              }).starts_with("DIR/deep.json: is not valid JSON: "));
+  EXPECT_EQ(problemOf(folder, [&] { Config::open(folder / "deep.json"); }),
+            "DIR/deep.json: brackets nest more than 64 deep");
+  folder.write("twice.json", R"({"o": {"n": 1, "m": 2, "n": 3}})");
+  EXPECT_EQ(problemOf(folder, [&] { Config::open(folder / "twice.json"); }),
+            "DIR/twice.json: has the field 'n' twice");
+  folder.write("nul.json", std::string("{\"n\": 1}\0x", 10));
+  EXPECT_EQ(problemOf(folder, [&] { Config::open(folder / "nul.json"); }),
+            "DIR/nul.json: has a zero byte at 8; expected JSON text");
   folder.write("big.json", std::string((16 << 20) + 1, ' '));
   EXPECT_EQ(problemOf(folder, [&] { Config::open(folder / "big.json"); }),
             "DIR/big.json: 16777217 bytes; expected at most 16777216 of a configuration");
