@@ -12,11 +12,13 @@ namespace hydra::frontend {
 
 namespace {
 
-int64_t rotaryWidth(const Config &config, std::string_view field, int64_t headWidth, double part) {
-  const auto width = static_cast<int64_t>(static_cast<double>(headWidth) * part);
-  if (part > 1.0 || width < 2 || width % 2 != 0)
-    config.reject(field, fmt::format("an even part of the {} channels of a head", headWidth));
-  return width;
+int64_t rotaryWidth(const Config &config, int64_t headWidth, double part) {
+  const double width = std::floor(static_cast<double>(headWidth) * part);
+  if (part > 1.0 || width < 2.0 || std::fmod(width, 2.0) != 0.0)
+    support::fail(
+        "{}: rotary positions turn {} of the {} channels of a head; expected pairs of them",
+        config.where(), width, headWidth);
+  return static_cast<int64_t>(width);
 }
 
 void readLlama3(Config &scaling, Rotary &rotary) {
@@ -95,8 +97,8 @@ Rotary::Scaling readScaling(Config &scaling) {
 Rotary readRotaryObject(Config scaling, Rotary rotary, int64_t headWidth, int64_t maxPositions,
                         double defaultPart) {
   rotary.base = scaling.positive("rope_theta", rotary.base);
-  rotary.width = rotaryWidth(scaling, "partial_rotary_factor", headWidth,
-                             scaling.positive("partial_rotary_factor", defaultPart));
+  rotary.width =
+      rotaryWidth(scaling, headWidth, scaling.positive("partial_rotary_factor", defaultPart));
   using enum Rotary::Scaling;
   rotary.scaling = readScaling(scaling);
   if (rotary.scaling == None) {
@@ -147,7 +149,7 @@ Rotary readRotary(Config &config, int64_t headWidth, int64_t maxPositions,
     config.reject("rope_scaling", "only one of rope_scaling and rope_parameters");
   if (now || before)
     return readRotaryObject(std::move(now ? *now : *before), rotary, headWidth, maxPositions, part);
-  rotary.width = rotaryWidth(config, fields.part, headWidth, part);
+  rotary.width = rotaryWidth(config, headWidth, part);
   return rotary;
 }
 

@@ -87,9 +87,9 @@ TEST(Families, RefuseSizesThatDoNotFit) {
   EXPECT_EQ(problem(with(llama(), R"({"hidden_act": "mish"})")),
             "config.json: hidden_act is \"mish\"; expected silu, gelu, gelu_new, gelu_pytorch_tanh "
             "or relu");
-  EXPECT_EQ(problem(with(llama(), R"({"head_dim": 5})")),
-            "config.json: partial_rotary_factor is missing; expected an even part of the 5 "
-            "channels of a head");
+  EXPECT_EQ(
+      problem(with(llama(), R"({"head_dim": 5})")),
+      "config.json: rotary positions turn 5 of the 5 channels of a head; expected pairs of them");
 }
 
 //===-- Rotary positions --------------------------------------------------------------------===//
