@@ -1,4 +1,4 @@
-# The target `package`: <build>/hydra.tar.xz with all programs, for x86-64 Linux machines with glibc 2.36
+# The target `package`: <build>/hydra.tar.xz with all programs but hydra-import and hydra-export, for x86-64 Linux machines with glibc 2.36
 # or newer and nothing else installed. NVIDIA's libraries are looked up when a plan for a GPU needs them.
 
 # lld knows all targets and Polly by name, for link-time optimisation, which nothing here asks it for: what is
@@ -33,7 +33,7 @@ function(hydra_add_portable_tool name)
 endfunction()
 
 add_custom_target(portable)
-foreach(tool hydrac hydra-opt hydra-interpret hydra-import hydra-export)
+foreach(tool hydrac hydra-opt hydra-interpret)
   hydra_add_portable_tool(${tool})
   add_dependencies(portable ${tool}-portable)
 endforeach()

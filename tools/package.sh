@@ -7,7 +7,7 @@ build=${1:-build/dev}
 out=$build/package/hydra
 rm -rf "$out" "$build/hydra.tar.xz"
 mkdir -p "$out"/{programs,lib,bin}
-for tool in hydrac hydra-opt hydra-interpret hydra-import hydra-export; do
+for tool in hydrac hydra-opt hydra-interpret; do
   strip -o "$out/programs/$tool" "$build/bin/$tool-portable"
 done
 for tool in hydra-run hydra-inspect; do

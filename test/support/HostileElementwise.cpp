@@ -8,9 +8,9 @@ namespace hydra::test::hostile {
 
 bool Writer::unaries() {
   Value x = any();
-  static const std::vector<std::string> names = {"neg",    "exp",  "log",     "sqrt", "rsqrt",
-                                                 "sin",    "cos",  "tanh",    "silu", "gelu",
-                                                 "detach", "tanh", "sigmoid", "sin",  "exp"};
+  static const std::vector<std::string> names = {
+      "neg",  "exp",  "log", "sqrt",   "rsqrt", "sin",     "cos", "tanh",
+      "silu", "gelu", "erf", "detach", "tanh",  "sigmoid", "sin", "exp"};
   const std::string name = random.pick(names);
   if (name == "log" || name == "sqrt" || name == "rsqrt") {
     if (x.low < 0.2) { // far enough from zero
@@ -30,6 +30,8 @@ bool Writer::unaries() {
     size = 1.0 + x.size * x.size;
   else if (name == "sin" || name == "tanh")
     size = std::min(size, 0.8);
+  else if (name == "erf")
+    size = std::min(1.2 * size, 0.9);
   else if (name == "cos" || name == "sigmoid")
     size = 0.8;
   Value y = unary(name, x, size);

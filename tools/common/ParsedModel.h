@@ -1,7 +1,6 @@
 // A model with its layers unrolled, for tools that want to know its parameters.
 #pragma once
 
-#include "compiler/Pipelines.h"
 #include "compiler/driver/Diagnostics.h"
 #include "dialects/hydra/Hydra.h"
 
