@@ -63,6 +63,14 @@ private:
     line(fmt::format("{} = hydra.let {}", names, values));
   }
 
+  /// One of two values, as the layer has a window or not.
+  void choose(const std::string &name, const std::string &full, const std::string &window) {
+    const std::string start = fmt::format("{} = hydra.let when(", name), indent(start.size(), ' ');
+    line(fmt::format("{}{},", start, fullLayers));
+    line(indent + full + ",");
+    line(indent + window + ")");
+  }
+
   /// `%q1, %k1 [B, S, H, hd]` and `%v`; the names with a number go on.
   void projections(const std::string &x) {
     const std::string heads = "[B, S, H, hd]",
@@ -104,23 +112,21 @@ private:
       q = "%qn";
       k = "%kn";
     }
+    if (!fullLayers.empty())
+      line("// Some layers see everything, the others a window.");
     if (a.rotary) {
-      const std::string values[] = {turned(words, q, fullLayers), turned(words, k, fullLayers)};
-      if (values[0].starts_with("when(")) { // long ones: a line each
-        let("%q", values[0]);
-        let("%k", values[1]);
+      if (a.rotary->localBase) {
+        choose("%q", turned(words, q, false), turned(words, q, true));
+        choose("%k", turned(words, k, false), turned(words, k, true));
       } else {
-        let("%q, %k", values[0] + ", " + values[1]);
+        let("%q, %k", joined({turned(words, q, false), turned(words, k, false)}));
       }
       q = "%q";
       k = "%k";
     }
     const bool windows = a.window > 0;
     if (windows && !fullLayers.empty()) {
-      line("// Some layers see everything, the others a window.");
-      line(fmt::format("%heads = hydra.let when({},", fullLayers));
-      line(fmt::format("                        {},", attend(q, k, false)));
-      line(fmt::format("                        {})", attend(q, k, true)));
+      choose("%heads", attend(q, k, false), attend(q, k, true));
     } else if (a.scoreCap) {
       let("%heads", attend(q, k, windows));
     } else {

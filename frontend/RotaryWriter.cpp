@@ -157,22 +157,17 @@ std::string rotaryTables(const ModelWords &words) {
          "    %local_cos, %local_sin = hydra.call @turns(theta = local_rope, stretch = 1.0)\n";
 }
 
-std::string turned(const ModelWords &words, const std::string &value, const std::string &full) {
-  if (!words.a.rotary)
-    return value;
+std::string turned(const ModelWords &words, const std::string &value, bool local) {
+  const std::string base = local ? "local_rope" : "rope";
   const bool two = words.a.rotary->localBase.has_value();
-  auto either = [&](const std::string &whole, const std::string &local) {
-    return fmt::format("when({}, {}, {})", full, whole, local);
-  };
-  if (words.tabulates())
-    return two ? either(fmt::format("@rotate({}, %full_cos, %full_sin)", value),
-                        fmt::format("@rotate({}, %local_cos, %local_sin)", value))
-               : fmt::format("@rotate({}, %cos, %sin)", value);
-  if (!isPlain(words))
-    return two ? either(fmt::format("@rotate({}, theta = rope)", value),
-                        fmt::format("@rotate({}, theta = local_rope)", value))
-               : fmt::format("@rotate({})", value);
-  return two ? either(rope(value, "rope"), rope(value, "local_rope")) : rope(value, "rope");
+  if (words.tabulates()) {
+    const char *which = !two ? "" : local ? "local_" : "full_";
+    return fmt::format("@rotate({}, %{}cos, %{}sin)", value, which, which);
+  }
+  if (isPlain(words))
+    return rope(value, base);
+  return two ? fmt::format("@rotate({}, theta = {})", value, base)
+             : fmt::format("@rotate({})", value);
 }
 
 } // namespace hydra::frontend

@@ -13,8 +13,8 @@ std::string rotaryDefinitions(const ModelWords &words);
 /// A line of the trunk in front of the layers, if there is one.
 std::string rotaryTables(const ModelWords &words);
 
-/// A value [B, S, heads, hd] turned. `full` is the condition for layers that see everything, where
-/// there are others.
-std::string turned(const ModelWords &words, const std::string &value, const std::string &full);
+/// A value [B, S, heads, hd] turned. `local`: as in layers with a window, where these have another
+/// base.
+std::string turned(const ModelWords &words, const std::string &value, bool local);
 
 } // namespace hydra::frontend

@@ -10,7 +10,8 @@ namespace hydra::frontend {
 /// A literal of the model language, which reads back as the same number: `1.0e-5`, `0.25`, `5.0e5`.
 std::string realText(double value);
 
-/// A name of which every byte that is no letter, digit or one of `._-` is `_`; `model` instead of none.
+/// A name of which every byte that is no letter, digit or one of `._-` is `_`; `model` instead of
+/// none.
 std::string plainName(std::string_view name);
 
 /// `@llama` or, where it is no identifier, `@"Llama-3.2-1B"`; of a plain name.

@@ -61,9 +61,13 @@ hydra.model @gemma3 version 1 {
       %q1, %k1 = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, Hk, hd])
       %v = hydra.let reshape(%v0, [B, S, Hk, hd])
       %qn, %kn = hydra.let rms_norm(%q1, 1.0 + @q_norm, eps = eps), rms_norm(%k1, 1.0 + @k_norm, eps = eps)
-      %q = hydra.let when(layer - 3 * floor(layer / 3.0) == 2, @rotate(%qn, %full_cos, %full_sin), @rotate(%qn, %local_cos, %local_sin))
-      %k = hydra.let when(layer - 3 * floor(layer / 3.0) == 2, @rotate(%kn, %full_cos, %full_sin), @rotate(%kn, %local_cos, %local_sin))
       // Some layers see everything, the others a window.
+      %q = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
+                          @rotate(%qn, %full_cos, %full_sin),
+                          @rotate(%qn, %local_cos, %local_sin))
+      %k = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
+                          @rotate(%kn, %full_cos, %full_sin),
+                          @rotate(%kn, %local_cos, %local_sin))
       %heads = hydra.let when(layer - 3 * floor(layer / 3.0) == 2,
                               attention(%q, %k, %v, scale = 1 / sqrt(query), causal),
                               attention(%q, %k, %v, scale = 1 / sqrt(query), causal, window = W))
