@@ -74,9 +74,11 @@ private:
         Operation *producer = operand.getDefiningOp();
         for (; producer && onlyMoves(producer); producer = producer->getOperand(0).getDefiningOp())
           moves.push_back(producer);
-        moved.insert(moves.rbegin(), moves.rend());
-        if (producer && !isa<UseOp>(producer))
+        if (producer && isa<UseOp>(producer)) // reading a variable can be anywhere before
+          moves.push_back(producer);
+        else if (producer)
           after(producer);
+        moved.insert(moves.rbegin(), moves.rend());
       }
       if (auto it = updates.find(op); it != updates.end())
         for (Operation *reader : it->second)
@@ -90,10 +92,6 @@ private:
     for (Operation *op : moved)
       if (first->isBeforeInBlock(op))
         op->moveBefore(first);
-    for (Operation *op : group)
-      for (Value operand : op->getOperands()) // reading a variable can be anywhere before
-        if (auto use = operand.getDefiningOp<UseOp>(); use && first->isBeforeInBlock(use))
-          use->moveBefore(first);
     ++placed;
   }
 };
