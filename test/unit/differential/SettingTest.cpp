@@ -34,14 +34,15 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
             "--recompute=rowwise,every=2", "--scan-checkpoint=2", "--ce-chunk=5",
             "--attention=naive", "--precision=bf16", "--precision=pure_bf16", "--accum=2",
             "--no-clip", "--clip=0.5", "--threads=2", "--plain-code", "--mesh=data:3",
-            "--mesh=node:2,data:2", "--shard=zero1", "--shard=fsdp"})
+            "--mesh=node:2,data:2", "--shard=zero1", "--shard=fsdp", "--reduce=bf16"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 20u);
+  EXPECT_EQ(words.size(), 21u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
                           pass.name == "hydra-batch-launches" ||
+                          pass.name == "hydra-overlap-collectives" ||
                           pass.name == "hydra-assign-streams";
     if (!pass.required && !onlyCuda)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;
