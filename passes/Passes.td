@@ -275,7 +275,8 @@ def BucketCollectives : Pass<"hydra-bucket-collectives", "::mlir::ModuleOp"> {
     them is used, are taken as one, of up to `bytes`. Their operands are joined, which costs nothing where
     an operation can write its result there; the sums are slices. For that, sums of slices that make up a
     value (the gradients of q, k and v, which one matmul takes) first become slices of one sum: CS336 small
-    copies no gradient then, 0.2 ms of 490 MiB on an H200 at the limit. *Exact*: every element is the same
+    copies no gradient then, 0.2 ms of 490 MiB on an H200 at the limit. Sums that are summed up over
+    another axis are taken together with those. *Exact*: every element is the same
     chain of adds.
   }];
   let options = [
@@ -294,7 +295,9 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
     adds up: small is what sends less than `latency-bytes` more that way. Of that, parts that are read apart
     (the gradients of a bucket) are added up apart, so that the adds become pieces of updates or norms. The
     chain of adds begins with the value that the sum begins with, if there is one; where pieces are
-    exchanged rank 0 has added it before.
+    exchanged rank 0 has added it before. What is summed up over one axis, and that over another (GPUs of a
+    node, then nodes), is exchanged in two levels: over the second axis go the pieces of which a rank has the
+    sum over the first, one N-th of the bytes.
     A `reduce_scatter` becomes an `all_to_all` and adds. What goes along another axis of a tensor than the
     first is moved there, since in memory pieces lie one after the other. *Exact*.
   }];
@@ -303,7 +306,8 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
            "bytes that a rank sends in the time that one more exchange takes">,
   ];
   let statistics = [Statistic<"exchanges", "exchanges", "sums of pieces that ranks exchange">,
-                    Statistic<"gathers", "gathers", "sums of what all ranks gather">];
+                    Statistic<"gathers", "gathers", "sums of what all ranks gather">,
+                    Statistic<"levels", "levels", "sums over a second axis that only pieces go over">];
 }
 
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {

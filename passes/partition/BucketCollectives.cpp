@@ -20,29 +20,37 @@ public:
   unsigned made = 0, taken = 0, joined = 0;
 
   void run() {
-    joinSlices();
+    while (joinSlices()) { // sums over one axis, then those of them over the next
+    }
     for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (auto reduce = dyn_cast<AllReduceOp>(op); reduce && placeBehind(reduce))
+        continue;
       for (Value operand : op.getOperands())
         if (auto it = bucketOf.find(operand); it != bucketOf.end())
           close(it->second);
       if (auto reduce = dyn_cast<AllReduceOp>(op))
-        place(reduce);
+        place({reduce, reduce});
     }
     while (!open.empty())
       close(open.begin()->first);
   }
 
 private:
-  /// Sums in one type, of one type of elements, over one axis.
-  using Key = std::tuple<Attribute, Type, Attribute>;
+  /// Sums in one type, of one type of elements, over one axis, and then over another one or none.
+  using Key = std::tuple<Attribute, Type, Attribute, Attribute>;
+  struct Sum {
+    AllReduceOp first;
+    AllReduceOp last; ///< of the first, over another axis; or the first itself
+  };
   struct Bucket {
-    SmallVector<AllReduceOp> sums;
+    SmallVector<Sum> sums;
     uint64_t bytes = 0;
   };
 
   /// Sums of slices that make up a value (the gradients of weights that one matmul takes side by
   /// side) become slices of one sum: they then are exchanged where they were made.
-  void joinSlices() {
+  bool joinSlices() {
+    const unsigned before = joined;
     llvm::MapVector<std::pair<Value, Attribute>, SmallVector<AllReduceOp>> bySource;
     for (auto reduce : block.getOps<AllReduceOp>())
       if (SliceOp slice = reduce.getX().getDefiningOp<SliceOp>(); slice && !reduce.getStart())
@@ -61,9 +69,12 @@ private:
               SliceOp::create(b, reduce.getLoc(), sum, slice.getAxisAttr(), slice.getStartAttr(),
                               slice.getSizeAttr()));
           reduce.erase();
+          if (slice.use_empty())
+            slice.erase();
         }
         joined += reduces.size();
       }
+    return joined > before;
   }
 
   Operation *firstUser(AllReduceOp reduce) {
@@ -92,16 +103,38 @@ private:
     return end == build::shapeOf(whole)[axis];
   }
 
-  void place(AllReduceOp reduce) {
-    const Key key{reduce.getOverAttr(), build::typeOf(reduce.getX()).getElementType(),
-                  reduce.getSumAttr()};
-    const auto bytes = static_cast<uint64_t>(bytesOf(reduce.getX().getType()));
+  void place(Sum sum) {
+    AllReduceOp first = sum.first;
+    const Attribute then = sum.last == first ? Attribute() : sum.last.getOverAttr();
+    const Key key{first.getOverAttr(), build::typeOf(first.getX()).getElementType(),
+                  first.getSumAttr(), then};
+    const uint64_t bytes = bytesFor(first);
     if (auto it = open.find(key); it != open.end() && it->second.bytes + bytes > most)
       close(key);
     Bucket &bucket = open[key];
-    bucket.sums.push_back(reduce);
+    bucket.sums.push_back(sum);
     bucket.bytes += bytes;
-    bucketOf[reduce.getY()] = key;
+    bucketOf[sum.last.getY()] = key;
+  }
+
+  static uint64_t bytesFor(AllReduceOp sum) {
+    return static_cast<uint64_t>(bytesOf(sum.getX().getType()));
+  }
+
+  /// Where what is summed up over an axis is summed up over another one, both go into one bucket:
+  /// whether that is so.
+  bool placeBehind(AllReduceOp next) {
+    auto first = next.getX().getDefiningOp<AllReduceOp>();
+    auto known = first ? bucketOf.find(first.getY()) : bucketOf.end();
+    if (known == bucketOf.end() || !first.getY().hasOneUse() || first.getStart() ||
+        next.getStart() || next.getSum())
+      return false;
+    Bucket &bucket = open[known->second];
+    llvm::erase_if(bucket.sums, [&](const Sum &sum) { return sum.last == first; });
+    bucket.bytes -= bytesFor(first);
+    bucketOf.erase(known);
+    place({first, next});
+    return true;
   }
 
   /// Nothing has used a sum of the bucket yet: they are taken together where the last one is.
@@ -111,8 +144,8 @@ private:
       return;
     Bucket bucket = std::move(it->second);
     open.erase(it);
-    for (AllReduceOp reduce : bucket.sums)
-      bucketOf.erase(reduce.getY());
+    for (Sum sum : bucket.sums)
+      bucketOf.erase(sum.last.getY());
     if (bucket.sums.size() < 2)
       return;
     ++made;
@@ -121,19 +154,22 @@ private:
   }
 
   static void join(Bucket &bucket) {
-    AllReduceOp last = bucket.sums.back();
-    OpBuilder b(last);
-    Location loc = last.getLoc();
+    Sum last = bucket.sums.back();
+    OpBuilder b(last.last);
+    Location loc = last.last.getLoc();
     SmallVector<Value> parts;
-    for (AllReduceOp reduce : bucket.sums) {
-      Value x = begun(b, reduce);
-      parts.push_back(build::reshape(b, reduce.getLoc(), x, {build::typeOf(x).getNumElements()}));
+    for (Sum sum : bucket.sums) {
+      Value x = begun(b, sum.first);
+      parts.push_back(build::reshape(b, sum.first.getLoc(), x, {build::typeOf(x).getNumElements()}));
     }
     Value all = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
-    Value sums = AllReduceOp::create(b, loc, all, Value(), last.getOverAttr(), last.getRanksAttr(),
-                                     last.getSumAttr());
+    Value sums = AllReduceOp::create(b, loc, all, Value(), last.first.getOverAttr(),
+                                     last.first.getRanksAttr(), last.first.getSumAttr());
+    if (last.last != last.first)
+      sums = AllReduceOp::create(b, loc, sums, Value(), last.last.getOverAttr(),
+                                 last.last.getRanksAttr(), TypeAttr());
     int64_t start = 0;
-    for (AllReduceOp reduce : bucket.sums) {
+    for (auto [reduce, end] : bucket.sums) {
       const int64_t size = build::typeOf(reduce.getX()).getNumElements();
       Value own = SliceOp::create(b, reduce.getLoc(), sums, b.getI64IntegerAttr(0),
                                   b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
@@ -141,7 +177,9 @@ private:
       own = build::reshape(b, reduce.getLoc(), own, build::shapeOf(reduce.getX()));
       if (reduce.getSum() && reduce.getStart())
         own = AddOp::create(b, reduce.getLoc(), reduce.getStart(), own);
-      reduce.getY().replaceAllUsesWith(own);
+      end.getY().replaceAllUsesWith(own);
+      if (end != reduce)
+        end.erase();
       reduce.erase();
     }
   }

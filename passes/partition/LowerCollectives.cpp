@@ -105,8 +105,9 @@ public:
     }
   }
 
-  /// The same, where each rank sums up one piece.
-  Value sumByPieces(Value x, Value start) {
+  /// The same, where each rank sums up one piece. `across`, if given, goes on with that: the sum over
+  /// the ranks of another axis.
+  Value sumByPieces(Value x, Value start, llvm::function_ref<Value(Value)> across) {
     const int64_t elements = build::typeOf(x).getNumElements();
     const bool rounded = build::typeOf(x).getElementType() != element;
     if (start && !rounded)
@@ -123,6 +124,8 @@ public:
     }
     SmallVector<int64_t> shape = rowsOf(piece);
     Value sum = sumOfRows(exchange(flat), shape, Value());
+    if (across)
+      sum = across(sum);
     Value all = gather(build::reshape(b, loc, sum, {piece}));
     if (piece * ranks > elements)
       all = SliceOp::create(b, loc, all, integer(0), integer(0), integer(elements));
@@ -225,7 +228,7 @@ struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
         number = std::max(number, known.getInt() + 1);
     });
     for (Operation *op : collectives)
-      if (Value lowered = lower(op, number)) {
+      if (Value lowered = taken.contains(op) ? Value() : lower(op, number)) {
         op->getResult(0).replaceAllUsesWith(lowered);
         op->erase();
       }
@@ -267,8 +270,32 @@ private:
       return {};
     }
     ++exchanges;
-    return writer.sumByPieces(reduce.getX(), reduce.getStart());
+    AllReduceOp next = sumOfSum(reduce);
+    if (!next)
+      return writer.sumByPieces(reduce.getX(), reduce.getStart(), nullptr);
+    ++levels;
+    Value sum = writer.sumByPieces(reduce.getX(), reduce.getStart(), [&](Value piece) -> Value {
+      OpBuilder b(reduce);
+      auto across = AllReduceOp::create(b, next.getLoc(), piece, Value(), next.getOverAttr(),
+                                        next.getRanksAttr(), TypeAttr());
+      Value lowered = lower(across, number);
+      across.erase();
+      return lowered;
+    });
+    next.getY().replaceAllUsesWith(sum);
+    taken.insert(next);
+    next.erase();
+    return sum;
   }
+
+  /// The sum over another axis of what is read for nothing else; null where there is none.
+  static AllReduceOp sumOfSum(AllReduceOp reduce) {
+    auto next = reduce.getY().hasOneUse() ? dyn_cast<AllReduceOp>(*reduce.getY().user_begin())
+                                          : AllReduceOp();
+    return next && !next.getStart() && !next.getSum() ? next : AllReduceOp();
+  }
+
+  DenseSet<Operation *> taken; ///< sums that became a part of another, and are erased
 };
 
 } // namespace

@@ -68,4 +68,26 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %b = hydra.all_reduce %1 over = "gpu" ranks = 3 : tensor<1x2xf32>
     hydra.return a = %a, b = %b : tensor<1x2xf32>, tensor<1x2xf32>
   }
+
+  // What is summed up along one axis and then along another is one bucket of both, also where gradients are slices of
+  // what one matmul makes.
+  // CHECK-LABEL: hydra.entry @levels
+  // CHECK: %[[BOTH:.*]] = hydra.concat %{{.*}}, %{{.*}} axis = 0 : tensor<6xf32>, tensor<4xf32>
+  // CHECK-NEXT: %[[INNER:.*]] = hydra.all_reduce %[[BOTH]] over = "gpu" ranks = 3 : tensor<10xf32>
+  // CHECK-NEXT: %[[OUTER:.*]] = hydra.all_reduce %[[INNER]] over = "node" ranks = 2 : tensor<10xf32>
+  // CHECK: hydra.slice %[[OUTER]] axis = 0 size = 6 start = 0
+  // CHECK: hydra.slice %[[OUTER]] axis = 0 size = 4 start = 6
+  // CHECK-NOT: hydra.all_reduce
+  // CHECK: hydra.return
+  hydra.entry @levels(%x: tensor<3x2xf32>, %y: tensor<4xf32>) rows <1 arguments [-1, -1]> {
+    %p = hydra.slice %x axis = 0 size = 1 start = 0 : tensor<3x2xf32>
+    %p1 = hydra.all_reduce %p over = "gpu" ranks = 3 : tensor<1x2xf32>
+    %p2 = hydra.all_reduce %p1 over = "node" ranks = 2 : tensor<1x2xf32>
+    %q = hydra.slice %x axis = 0 size = 2 start = 1 : tensor<3x2xf32>
+    %q1 = hydra.all_reduce %q over = "gpu" ranks = 3 : tensor<2x2xf32>
+    %q2 = hydra.all_reduce %q1 over = "node" ranks = 2 : tensor<2x2xf32>
+    %y1 = hydra.all_reduce %y over = "gpu" ranks = 3 : tensor<4xf32>
+    %y2 = hydra.all_reduce %y1 over = "node" ranks = 2 : tensor<4xf32>
+    hydra.return p = %p2, q = %q2, y = %y2 : tensor<1x2xf32>, tensor<2x2xf32>, tensor<4xf32>
+  }
 }

@@ -104,4 +104,20 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %c = hydra.slice %w axis = 1 start = 0 size = 2 : tensor<2x5xf32>
     hydra.return a = %a, b = %b, c = %c : tensor<6xf32>, tensor<6xf32>, tensor<2x2xf32>
   }
+  // Of what is summed up over one axis and then over another, only the piece that a rank has summed up goes over the
+  // second.
+  // CHECK-LABEL: hydra.entry @levels
+  // CHECK: hydra.all_to_all %x axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<9xf32>
+  // CHECK: hydra.add %{{.*}} : tensor<3xf32>
+  // CHECK: %[[PIECE:.*]] = hydra.add %{{.*}} : tensor<3xf32>
+  // CHECK: %[[ONE:.*]] = hydra.reshape %[[PIECE]] shape = [1, 3]
+  // CHECK: hydra.all_gather %[[ONE]] axis = 0 {{.*}} over = "node" ranks = 2 : tensor<1x3xf32>
+  // CHECK: %[[SUM:.*]] = hydra.add %{{.*}} : tensor<3xf32>
+  // CHECK: %[[ALL:.*]] = hydra.all_gather %[[SUM]] axis = 0 {{.*}} over = "gpu" ranks = 3 : tensor<3xf32>
+  // CHECK: hydra.return y = %[[ALL]]
+  hydra.entry @levels(%x: tensor<9xf32>) rows <1 arguments [-1]> {
+    %a = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<9xf32>
+    %b = hydra.all_reduce %a over = "node" ranks = 2 : tensor<9xf32>
+    hydra.return y = %b : tensor<9xf32>
+  }
 }
