@@ -31,7 +31,7 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   hydra.entry @reduce(%x: tensor<1x7xf32>) rows <1 arguments [-1]> {
     %y = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<1x7xf32>
     %z = hydra.all_reduce %y over = "node" ranks = 2 : tensor<1x7xf32>
-    hydra.return z = %z : tensor<1x7xf32>
+    hydra.return y = %y, z = %z : tensor<1x7xf32>, tensor<1x7xf32>
   }
 
   // The chain of adds begins with what the sum begins with: rank 0 has added it before pieces are
