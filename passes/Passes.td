@@ -263,7 +263,8 @@ def RoundGradients : Pass<"hydra-round-gradients", "::mlir::ModuleOp"> {
     f32: half the bytes on the wire (of `ddp`, which sends the sums back, a quarter less). A sum counts as
     one of a gradient where a new value of a parameter, a sum over micro-batches or a gradient that is
     returned comes from it element by element; losses, norms and what the model itself sums up stay
-    f32. Where a matmul writes f32 for such a sum alone, it writes bf16. `--reduce=bf16` asks for it.
+    f32, and so do sums that are summed up over another axis: only pieces of them are sent. Where a matmul
+    writes f32 for such a sum alone, it writes bf16. `--reduce=bf16` asks for it.
   }];
   let statistics = [Statistic<"sums", "sums", "sums over ranks that are sent rounded">];
 }

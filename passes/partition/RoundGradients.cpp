@@ -39,6 +39,11 @@ public:
       Operation *op = v.getDefiningOp();
       if (!op)
         continue;
+      if (auto sum = dyn_cast<AllReduceOp>(op);
+          sum && isa_and_nonnull<AllReduceOp, ReduceScatterOp>(sum.getX().getDefiningOp())) {
+        add(sum.getX()); // of sums over another axis: pieces of those go over this one, as they are
+        continue;
+      }
       if (isa<AllReduceOp, ReduceScatterOp>(op)) {
         sums.insert(op);
         continue;

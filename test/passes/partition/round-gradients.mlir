@@ -29,7 +29,7 @@
 // LOWERED: %[[TWO:.*]] = hydra.cast %{{.*}} to = f32 : tensor<4xbf16>
 // LOWERED: %[[SUM:.*]] = hydra.add %[[ONE]], %[[TWO]] : tensor<4xf32>
 // LOWERED: hydra.add %a.grad, %[[SUM]] : tensor<4xf32>
-hydra.model @m version 1 mesh <["gpu"], [2]> bound {} {
+hydra.model @m version 1 mesh <["node", "gpu"], [2, 2]> bound {} {
   hydra.param @flat [10] init = zeros
   hydra.state @flat.grad [10] init = zeros of @flat as gradient
   hydra.param @a [4] init = zeros
@@ -56,5 +56,16 @@ hydra.model @m version 1 mesh <["gpu"], [2]> bound {} {
     %means = hydra.all_reduce %m over = "gpu" ranks = 2 : tensor<4xf32>
     %b = hydra.all_reduce %gb over = "gpu" ranks = 2 : tensor<4xf32>
     hydra.return y = %m updates(@a.grad = %a, @b = %b, @mean = %means) : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+
+  // Over the second axis go pieces of sums, as they are.
+  // CHECK-LABEL: hydra.entry @levels
+  // CHECK: %[[ROUNDED:.*]] = hydra.cast %g to = bf16
+  // CHECK: %[[SUM:.*]] = hydra.all_reduce %[[ROUNDED]] over = "gpu" ranks = 2 sum = f32 : tensor<4xbf16>
+  // CHECK: hydra.all_reduce %[[SUM]] over = "node" ranks = 2 : tensor<4xf32>
+  hydra.entry @levels(%g: tensor<4xf32>) rows <2 arguments[-1] results[-1]> {
+    %inner = hydra.all_reduce %g over = "gpu" ranks = 2 : tensor<4xf32>
+    %outer = hydra.all_reduce %inner over = "node" ranks = 2 : tensor<4xf32>
+    hydra.return y = %g updates(@b = %outer) : tensor<4xf32>, tensor<4xf32>
   }
 }
