@@ -48,16 +48,18 @@ public:
   /// Gathers that now stand earlier.
   unsigned run() {
     chooseStarts();
-    unsigned moved = 0;
+    llvm::DenseSet<int64_t> moved;
     for (auto [number, exchange] : llvm::enumerate(exchanges)) {
       auto gather = dyn_cast<plan::AllGatherOp>(table.operations[exchange.block]);
-      const int64_t place = gather ? placeOf(number) : exchange.block;
+      int64_t place = gather ? placeOf(number) : exchange.block;
+      while (moved.contains(place)) // that gather stands earlier now, maybe before what this one needs
+        ++place;
       if (place >= exchange.block)
         continue;
       move(gather, table.operations[place]);
-      ++moved;
+      moved.insert(exchange.block);
     }
-    return moved;
+    return moved.size();
   }
 
 private:

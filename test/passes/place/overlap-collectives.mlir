@@ -1,5 +1,5 @@
-// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", rates = {memory_bandwidth = 1.0e12, cache_bandwidth = 1.0e12, vector_flops = 1.0e12, launch_seconds = 1.0e-6, matmul_flops = {f32 = 1.0e12}, attention_flops = {f32 = 1.0e12}, links = {node_ranks = 8.0, node_bandwidth = 1.0e12, node_seconds = 2.0e-6, network_bandwidth = 1.0e12, network_seconds = 2.0e-6, overlap = 0.5}}>}' --hydra-overlap-collectives | FileCheck %s
-// RUN: hydra-opt %s --hydra-overlap-collectives | FileCheck %s --check-prefix=UNTIMED
+// RUN: hydra-opt %s --split-input-file --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", rates = {memory_bandwidth = 1.0e12, cache_bandwidth = 1.0e12, vector_flops = 1.0e12, launch_seconds = 1.0e-6, matmul_flops = {f32 = 1.0e12}, attention_flops = {f32 = 1.0e12}, links = {node_ranks = 8.0, node_bandwidth = 1.0e12, node_seconds = 2.0e-6, network_bandwidth = 1.0e12, network_seconds = 2.0e-6, overlap = 0.5}}>}' --hydra-overlap-collectives | FileCheck %s
+// RUN: hydra-opt %s --split-input-file --hydra-overlap-collectives | FileCheck %s --check-prefix=UNTIMED
 
 // Each kernel takes 1 us here, each exchange 2. The second gather stands two kernels before its reader, where 2.4 us
 // are left, a fifth more than predicted. The exchange of a gradient goes as soon as that is there; the third gather
@@ -77,5 +77,52 @@ plan.module @step {
     %x12 = plan.buffer transient other : memref<8xf32>
     plan.launch @two(read %x10 : memref<8xf32>, read %gd : memref<8xf32>, write %x12 : memref<8xf32>) {label = "seven"}
     plan.output "y" = %x12 : memref<8xf32>
+  }
+}
+
+// -----
+
+// A gather that could begin right behind the kernel whose result it sends stays behind that kernel, where the next
+// block was a gather that has moved up before it.
+// CHECK-LABEL: plan.module @order
+// CHECK: label = "early"
+// CHECK: label = "writes"
+// CHECK: label = "of what was written"
+// CHECK: label = "end"
+plan.module @order {
+  plan.mesh_axis "data" 2
+  plan.kernel @k rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @two rows 8 grain 8 [memref<8xf32>, memref<8xf32>, memref<8xf32>] {}
+  %a = plan.buffer persistent param : memref<4xf32>
+  plan.variable parameter "a" = %a init <zeros> : memref<4xf32>
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    %x1 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x : memref<8xf32>, write %x1 : memref<8xf32>) {label = "one"}
+    %x2 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x1 : memref<8xf32>, write %x2 : memref<8xf32>) {label = "two"}
+    %x3 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x2 : memref<8xf32>, write %x3 : memref<8xf32>) {label = "three"}
+    %x4 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x3 : memref<8xf32>, write %x4 : memref<8xf32>) {label = "writes"}
+    %ga = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%a : memref<4xf32>) -> (%ga : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "early"}
+    %x5 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x3 : memref<8xf32>, read %ga : memref<8xf32>, write %x5 : memref<8xf32>) {label = "reads early"}
+    %sent = plan.buffer transient comm : memref<8xf32>
+    plan.all_to_all(%x4 : memref<8xf32>) -> (%sent : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "exchange"}
+    %x6 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x5 : memref<8xf32>, write %x6 : memref<8xf32>) {label = "four"}
+    %x7 = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %x6 : memref<8xf32>, write %x7 : memref<8xf32>) {label = "five"}
+    %part = plan.view %x4 plus 0 : memref<8xf32> to memref<4xf32>
+    %gb = plan.buffer transient comm : memref<8xf32>
+    plan.all_gather(%part : memref<4xf32>) -> (%gb : memref<8xf32>) along 0 {wire_bytes = 16 : i64, label = "of what was written"}
+    %x8 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x7 : memref<8xf32>, read %gb : memref<8xf32>, write %x8 : memref<8xf32>) {label = "reads written"}
+    %x9 = plan.buffer transient other : memref<8xf32>
+    plan.launch @two(read %x8 : memref<8xf32>, read %sent : memref<8xf32>, write %x9 : memref<8xf32>) {label = "end"}
+    plan.output "y" = %x9 : memref<8xf32>
   }
 }
