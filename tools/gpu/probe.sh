@@ -18,7 +18,7 @@ toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 site=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null) || site=
 # The toolkit, Debian's packages, and those of pip, where toolkits have folders of their own.
 places=("${NCCL_HOME:-$toolkit}" "$toolkit" "$toolkit/targets/x86_64-linux" /usr/local/cuda /usr)
-for packages in "${site:-/nowhere}" /opt/torch/.venv/lib/python3*/site-packages; do
+for packages in "${site:-/nowhere}"; do
   places+=("$packages"/nvidia/{nccl,cu13,cublas})
 done
 find_library() { # header library: its two folders in $include and $lib

@@ -12,7 +12,7 @@ export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 without_nccl=$LD_LIBRARY_PATH
 # NCCL of the system, else of a Python that has it.
 if ! ldconfig -p | grep -q 'libnccl\.so\.2'; then
-  for packages in $(python3 -c 'import site; print(*site.getsitepackages())' 2> /dev/null) /opt/torch/.venv/lib/python3*/site-packages; do
+  for packages in $(python3 -c 'import site; print(*site.getsitepackages())' 2> /dev/null); do
     [[ -e $packages/nvidia/nccl/lib/libnccl.so.2 ]] && LD_LIBRARY_PATH+=:$packages/nvidia/nccl/lib && break
   done
 fi
