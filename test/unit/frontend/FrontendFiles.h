@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/support/Safetensors.h"
+#include "test/support/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
@@ -17,24 +18,16 @@ namespace hydra::frontend {
 /// A directory of one test.
 class Folder {
 public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "frontend-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
-
-  std::filesystem::path operator/(const std::string &name) const { return path / name; }
-  const std::filesystem::path &root() const { return path; }
+  std::filesystem::path operator/(const std::string &name) const { return folder.path / name; }
+  const std::filesystem::path &root() const { return folder.path; }
 
   void write(const std::string &name, const std::string &text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
+    std::ofstream(folder.path / name, std::ios::binary) << text;
   }
   /// Tensors of random bytes, the same for each name.
   void writeTensors(const std::string &name,
                     const std::vector<support::TensorInfo> &tensors) const {
-    support::SafetensorsWriter writer(path / name, tensors);
+    support::SafetensorsWriter writer(folder.path / name, tensors);
     for (const support::TensorInfo &tensor : tensors)
       writer.append(tensor.name, bytesOf(tensor));
     writer.commit();
@@ -51,7 +44,7 @@ public:
   }
 
 private:
-  std::filesystem::path path;
+  test::TemporaryFolder folder;
 };
 
 /// What is thrown, with the path of the folder as DIR; empty if nothing is.
