@@ -96,11 +96,14 @@ void Channel::noteStep(int64_t step) {
   state->step = step;
 }
 
-void Channel::noteCheckpoint(const std::filesystem::path &path) {
-  state->toHub(MessageWriter(MessageType::checkpoint).text(path.string()).done());
+void Channel::noteCheckpoint(const SavedStep &checkpoint) {
+  state->toHub(MessageWriter(MessageType::checkpoint)
+                   .number(checkpoint.step)
+                   .text(checkpoint.path.string())
+                   .done());
 }
 
-void Channel::lookForCheckpoints(std::function<std::filesystem::path()> newest) {
+void Channel::lookForCheckpoints(std::function<std::optional<SavedStep>()> newest) {
   const std::lock_guard lock(state->mutex);
   state->newestCheckpoint = std::move(newest);
 }
@@ -173,7 +176,7 @@ std::string Channel::end(const std::exception &error) {
   if (!isOver()) {
     if (rank() == 0 && !follows) { // what rank 0 says itself needs no other line
       const std::string line = error.what();
-      state->onThread([this, line] { state->conclude(line); });
+      state->onThread([this, line] { state->conclude(Ending::of(line)); });
     } else {
       state->toHub(
           MessageWriter(MessageType::failed).number(follows ? 1 : 0).text(error.what()).done());

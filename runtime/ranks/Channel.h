@@ -48,8 +48,8 @@ public:
   std::vector<std::byte> broadcast(std::span<const std::byte> bytes) override;
   void agree(const std::vector<Claim> &claims) override;
   void noteStep(int64_t step) override;
-  void noteCheckpoint(const std::filesystem::path &path) override;
-  void lookForCheckpoints(std::function<std::filesystem::path()> newest) override;
+  void noteCheckpoint(const SavedStep &checkpoint) override;
+  void lookForCheckpoints(std::function<std::optional<SavedStep>()> newest) override;
   void set(const std::string &key, const std::vector<std::byte> &value) override;
   std::vector<std::byte> get(const std::string &key) override;
 

@@ -24,7 +24,7 @@ using Clock = Hub::Clock;
 namespace {
 
 /// Of the messages; ranks with another one do not understand each other.
-constexpr int64_t kVersion = 3;
+constexpr int64_t kVersion = 4;
 
 /// How long a process that is told to end may take.
 constexpr auto kGrace = 2s;
@@ -91,9 +91,9 @@ void Channel::State::begin() {
   lineTaken = true;
   lock.unlock();
   flush(); // the others learn it before the connections close
-  if (line.empty())
+  if (!ending.line)
     throw RunEnded();
-  throw support::Error(line);
+  throw support::Error(ending.line(-1));
 }
 
 void Channel::State::listen() {
@@ -134,7 +134,7 @@ void Channel::State::listen() {
                 gathered.push_back(std::move(pieces));
                 changed.notify_all();
               },
-          .over = [this](const std::string &why, bool resuming) { conclude(why, resuming); }});
+          .over = [this](const Ending &why) { conclude(why); }});
   accept();
 }
 
@@ -244,7 +244,7 @@ void Channel::State::send(uint32_t rank, const Message &message) {
 void Channel::State::deliver(const Message &message) {
   MessageReader reader(message);
   if (message.type == MessageType::over)
-    return conclude("");
+    return conclude({});
   const std::lock_guard lock(mutex);
   switch (message.type) {
   case MessageType::seen:
@@ -274,7 +274,9 @@ void Channel::State::deliver(const Message &message) {
     ++taken;
     break;
   case MessageType::checkpoint:
-    checkpoint = reader.text();
+    checkpoint.emplace();
+    checkpoint->step = reader.number();
+    checkpoint->path = reader.text();
     break;
   case MessageType::goodbye:
     goodbye = true;
@@ -295,14 +297,13 @@ void Channel::State::deliver(const Message &message) {
   changed.notify_all();
 }
 
-void Channel::State::conclude(const std::string &why, bool resuming) {
+void Channel::State::conclude(const Ending &why) {
   {
     const std::lock_guard lock(mutex);
     if (ended || goodbye)
       return;
     ended = true;
-    line = why;
-    resumes = resuming;
+    ending = why;
   }
   changed.notify_all();
   deadline = Clock::now() + kGrace;
@@ -357,7 +358,7 @@ void Channel::State::passSignal() {
     return;
   const std::optional<Clock::time_point> trouble = hub ? hub->troubledSince() : lost;
   std::unique_lock lock(mutex);
-  const bool due = ended ? !lineTaken && !line.empty() : trouble && *trouble < *came;
+  const bool due = ended ? !lineTaken && ending.line : trouble && *trouble < *came;
   lock.unlock();
   if (!due)
     HeldSignal::pass();
@@ -379,15 +380,13 @@ void Channel::State::beat() {
     send(rank, done);
 }
 
-std::string Channel::State::resumeText() {
+std::optional<SavedStep> Channel::State::lookForCheckpoint() {
   std::unique_lock lock(mutex);
   const auto look = newestCheckpoint;
   lock.unlock(); // a folder may be far away
-  const std::string seen = look ? look().string() : "";
+  const std::optional<SavedStep> seen = look ? look() : std::nullopt;
   lock.lock();
-  if (const std::string &newest = seen.empty() ? checkpoint : seen; !newest.empty())
-    return fmt::format("; resume from {}", newest);
-  return std::max(step, stepOfRankZero) > 0 ? "; there is no checkpoint" : "";
+  return seen ? seen : checkpoint;
 }
 
 void Channel::State::watchRankZero(Clock::time_point now) {
@@ -395,33 +394,43 @@ void Channel::State::watchRankZero(Clock::time_point now) {
   const Clock::duration pause = now - std::exchange(ticked, now);
   if (pause > limit / 2) // this process was stopped itself
     heard = now;
-  std::string problem;
+  Ending why{.line = {}, .resumes = true};
   {
     const std::lock_guard lock(mutex);
     if (ended || goodbye)
       return;
-    const std::string when =
-        stepOfRankZero < 0 ? "" : fmt::format(" after step {}", stepOfRankZero);
     // Rank 0 is a little earlier to see that others are silent.
     if (lost && now - *lost > afterLoss)
-      problem = fmt::format("{} died{}: its connection broke off", rankZero, when);
+      why.line = [who = rankZero, step = stepOfRankZero](int64_t proven) {
+        return diedText(who, std::max(step, proven));
+      };
     else if (!lost && now - heard > limit + limit / 4)
-      problem = fmt::format(
-          "{}{} has not answered for {:g} s{}", rankZero, when, seconds(limit),
-          wait.what ? fmt::format("; rank {} waits in {}", world.rank, waitText(wait)) : "");
-    if (problem.empty())
+      why.line = [who = rankZero, step = stepOfRankZero, limit = limit,
+                  waiting = wait.what ? fmt::format("; rank {} waits in {}", world.rank,
+                                                    waitText(wait))
+                                      : ""](int64_t proven) {
+        return silentText(who + afterStepText(std::max(step, proven)), limit, waiting);
+      };
+    else
       return;
   }
-  conclude(speaks ? problem : "", true);
+  conclude(speaks ? why : Ending{});
 }
 
 std::string Channel::State::takeLine() {
   {
     const std::lock_guard lock(mutex);
-    if (std::exchange(lineTaken, true) || line.empty())
+    if (std::exchange(lineTaken, true) || !ending.line)
       return "";
   }
-  return resumes ? line + resumeText() : line; // which no longer change
+  if (!ending.resumes) // which no longer changes
+    return ending.line(-1);
+  const std::optional<SavedStep> newest = lookForCheckpoint();
+  const std::string line = ending.line(newest ? newest->step : -1);
+  if (newest)
+    return fmt::format("{}; resume from {}", line, newest->path.string());
+  const std::lock_guard lock(mutex);
+  return std::max(step, stepOfRankZero) > 0 ? line + "; there is no checkpoint" : line;
 }
 
 void Channel::State::flush() {

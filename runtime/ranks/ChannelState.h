@@ -52,9 +52,8 @@ public:
   /// The line that this rank has to print, once. It is made late: what was being saved when another
   /// rank died may be there by now.
   std::string takeLine();
-  /// The run has ended, on the thread; `why` is empty where another rank says it. `resumes`: from
-  /// where to resume is said, too.
-  void conclude(const std::string &why, bool resumes = false);
+  /// The run has ended, on the thread; without a line another rank says why.
+  void conclude(const Ending &why);
 
   const World world;
   Clock::duration limit; // of the thread, once it runs
@@ -91,8 +90,7 @@ public:
   std::mutex mutex;
   std::condition_variable changed;
   bool seen = false, welcomed = false, goodbye = false, ended = false, lineTaken = false;
-  std::string line; // why the run has ended, if this rank says so
-  bool resumes = false; // and from where to resume
+  Ending ending; // its line is empty until the run has ended, and where another rank says why
   std::string localAddress;
   uint32_t neighbours = 1, sharers = 1;
   std::deque<Vote> decisions;
@@ -100,8 +98,8 @@ public:
   uint64_t taken = 0;
   uint64_t broadcasts = 0; // of the program's own thread
   std::map<std::string, std::vector<std::byte>> values;
-  std::string checkpoint;
-  std::function<std::filesystem::path()> newestCheckpoint;
+  std::optional<SavedStep> checkpoint;
+  std::function<std::optional<SavedStep>()> newestCheckpoint;
   int64_t step = -1, stepOfRankZero = -1; // the last that was ended
   Channel::Wait wait;
   Clock::time_point waitBegin;
@@ -118,7 +116,7 @@ private:
   void watchParent();
   void passSignal();
   void watchRankZero(Clock::time_point now);
-  std::string resumeText();
+  std::optional<SavedStep> lookForCheckpoint();
   void beat();
 
   asio::io_context io;

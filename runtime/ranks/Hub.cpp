@@ -50,6 +50,19 @@ std::string hydra::runtime::describe(const Introduction &rank) {
   return fmt::format("rank {} (host {}, pid {})", rank.rank, shown(rank.host), rank.pid);
 }
 
+std::string hydra::runtime::afterStepText(int64_t step) {
+  return step < 0 ? "" : fmt::format(" after step {}", step);
+}
+
+std::string hydra::runtime::diedText(const std::string &who, int64_t step) {
+  return fmt::format("{} died{}: its connection broke off", who, afterStepText(step));
+}
+
+std::string hydra::runtime::silentText(const std::string &whoAndSteps, Hub::Clock::duration limit,
+                                       const std::string &waiting) {
+  return fmt::format("{} has not answered for {:g} s{}", whoAndSteps, seconds(limit), waiting);
+}
+
 Hub::Hub(const Introduction &own, Clock::duration limit, Clock::time_point now, Callbacks callbacks)
     : callbacks(std::move(callbacks)), limit(limit), peers(own.size), begun(now), ticked(now),
       missing(own.size - 1) {
@@ -60,14 +73,10 @@ std::string Hub::whoText(uint32_t rank) const {
   return peers[rank].who ? describe(*peers[rank].who) : fmt::format("rank {}", rank);
 }
 
-std::string Hub::stepText(uint32_t rank) const {
-  return peers[rank].step < 0 ? "" : fmt::format(" after step {}", peers[rank].step);
-}
-
 bool Hub::arrive(const Introduction &rank, Clock::time_point now) {
   const Introduction &own = *peers[0].who;
   const auto refuse = [&](const std::string &line) {
-    fail(line);
+    fail(Ending::of(line));
     return false;
   };
   if (rank.version != own.version)
@@ -121,16 +130,15 @@ void Hub::broadcast(const Message &message) {
     callbacks.send(rank, message);
 }
 
-void Hub::fail(const std::string &line, bool resumes) {
+void Hub::fail(const Ending &ending) {
   if (std::exchange(ended, true))
     return;
-  callbacks.over(line, resumes);
+  callbacks.over(ending);
 }
 
-void Hub::suspect(const std::string &line, bool resumes, Clock::time_point now,
-                  Clock::duration patience) {
+void Hub::suspect(const Ending &ending, Clock::time_point now, Clock::duration patience) {
   if (!problem || now + patience < problem->due)
-    problem = Problem{line, resumes, problem ? problem->since : now, now + patience};
+    problem = Problem{ending, problem ? problem->since : now, now + patience};
 }
 
 void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) {
@@ -176,7 +184,7 @@ void Hub::receive(uint32_t rank, const Message &message, Clock::time_point now) 
     const bool follows = reader.number() != 0;
     const std::string text = reader.text();
     // Of a broken connection, the rank that is gone is told as soon as it is known.
-    suspect(fmt::format("{}: {}", whoText(rank), text), follows, now,
+    suspect(Ending::of(fmt::format("{}: {}", whoText(rank), text), follows), now,
             follows ? 2 * kAfterError : kAfterError);
     peer.bye = true; // it may close its connection
     return;
@@ -247,8 +255,10 @@ void Hub::answer(uint32_t rank, const std::string &key) {
 void Hub::lose(uint32_t rank, Clock::time_point now) {
   if (ended || peers[rank].bye)
     return;
-  suspect(fmt::format("{} died{}: its connection broke off", whoText(rank), stepText(rank)), true,
-          now, kAfterLoss);
+  const auto line = [who = whoText(rank), step = peers[rank].step](int64_t proven) {
+    return diedText(who, std::max(step, proven));
+  };
+  suspect({.line = line, .resumes = true}, now, kAfterLoss);
 }
 
 void Hub::tick(Clock::time_point now) {
@@ -261,15 +271,16 @@ void Hub::tick(Clock::time_point now) {
     begun += pause;
   }
   if (problem && now >= problem->due && !leaving)
-    return fail(problem->line, problem->resumes);
+    return fail(problem->ending);
   if (!complete()) {
     if (now - begun > limit) {
       std::string names;
       for (uint32_t rank = 0; rank < peers.size(); ++rank)
         if (!peers[rank].who)
           names += fmt::format("{}{}", names.empty() ? "" : ", ", rank);
-      fail(fmt::format("{} of {} ranks came within {:g} s; missing: {}", peers.size() - missing,
-                       peers.size(), seconds(limit), shown(names)));
+      fail(Ending::of(fmt::format("{} of {} ranks came within {:g} s; missing: {}",
+                                  peers.size() - missing, peers.size(), seconds(limit),
+                                  shown(names))));
     }
     return;
   }
@@ -278,18 +289,24 @@ void Hub::tick(Clock::time_point now) {
 }
 
 void Hub::checkSilence(Clock::time_point now) {
-  std::string silent, waiting;
+  std::vector<std::pair<std::string, int64_t>> silent; // and their steps
+  std::string waiting;
   for (uint32_t rank = 0; rank < peers.size(); ++rank) {
     const Peer &peer = peers[rank];
     if (now - peer.heard > limit && !peer.bye)
-      silent += fmt::format("{}{}{}", silent.empty() ? "" : ", ", whoText(rank), stepText(rank));
+      silent.emplace_back(whoText(rank), peer.step);
     else if (!peer.activity.empty())
       waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
   }
-  if (!silent.empty() && !leaving)
-    fail(fmt::format("{} has not answered for {:g} s{}", shown(silent, 400), seconds(limit),
-                     shown(waiting, 600)),
-         true);
+  if (silent.empty() || leaving)
+    return;
+  const auto line = [silent, waiting = shown(waiting, 600), limit = limit](int64_t proven) {
+    std::string names;
+    for (const auto &[who, step] : silent)
+      names += (names.empty() ? "" : ", ") + who + afterStepText(std::max(step, proven));
+    return silentText(shown(names, 400), limit, waiting);
+  };
+  fail({.line = line, .resumes = true});
 }
 
 void Hub::checkDeadlock() {
@@ -301,5 +318,6 @@ void Hub::checkDeadlock() {
     waiting += fmt::format("; rank {} waits in {}", rank, peer.activity);
   }
   if (!leaving)
-    fail(fmt::format("no rank has got on for {:g} s{}", seconds(limit), shown(waiting, 800)), true);
+    fail(Ending::of(
+        fmt::format("no rank has got on for {:g} s{}", seconds(limit), shown(waiting, 800)), true));
 }

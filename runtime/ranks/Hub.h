@@ -32,6 +32,26 @@ struct Introduction {
 /// `rank 1 (host node7, pid 4711)`.
 std::string describe(const Introduction &rank);
 
+/// ` after step 812`; nothing for -1, of a rank that has not said.
+std::string afterStepText(int64_t step);
+/// Of ranks that are gone, and of those that say nothing: the lines of both ends.
+std::string diedText(const std::string &who, int64_t step);
+std::string silentText(const std::string &whoAndSteps, std::chrono::steady_clock::duration limit,
+                       const std::string &waiting);
+
+/// Why a run ends.
+struct Ending {
+  /// The line that says so. It is made late: of a rank that is gone, a checkpoint may prove a later
+  /// step than it could tell. `proven`: the step of the newest checkpoint; -1: there is none.
+  std::function<std::string(int64_t proven)> line;
+  bool resumes = false; // the line is to say from where to resume
+
+  /// Of a line that no checkpoint changes.
+  static Ending of(const std::string &line, bool resumes = false) {
+    return {.line = [line](int64_t) { return line; }, .resumes = resumes};
+  }
+};
+
 /// Knows nothing of sockets, threads and clocks: it is told what comes in and how late it is, and
 /// says what goes out.
 class Hub {
@@ -42,9 +62,8 @@ public:
   struct Callbacks {
     std::function<void(uint32_t rank, const Message &)> send; // also to rank 0
     std::function<void(Pieces)> gathered;                     // for rank 0
-    /// The run has failed: the line that says so, and whether it is to say from where to resume.
-    /// Once, and nothing else is called after it.
-    std::function<void(const std::string &line, bool resumes)> over;
+    /// The run has failed. Once, and nothing else is called after it.
+    std::function<void(const Ending &ending)> over;
   };
 
   /// `limit`: after so long a rank that says nothing is lost. `own` is rank 0.
@@ -80,15 +99,13 @@ private:
     std::deque<std::vector<std::byte>> pieces;
   };
   struct Problem {
-    std::string line;
-    bool resumes;
+    Ending ending;
     Clock::time_point since;
     Clock::time_point due; // when it ends the run, unless a nearer cause shows up
   };
 
-  void fail(const std::string &line, bool resumes = false);
-  void suspect(const std::string &line, bool resumes, Clock::time_point now,
-               Clock::duration patience);
+  void fail(const Ending &ending);
+  void suspect(const Ending &ending, Clock::time_point now, Clock::duration patience);
   void vote(uint32_t rank, MessageReader &reader);
   void decide();
   void gather();
@@ -98,7 +115,6 @@ private:
   void checkSilence(Clock::time_point now);
   void checkDeadlock();
   std::string whoText(uint32_t rank) const;
-  std::string stepText(uint32_t rank) const;
 
   Callbacks callbacks;
   Clock::duration limit;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,6 +39,12 @@ public:
 struct Claim {
   std::string name, value;
   uint64_t group = 0;
+};
+
+/// A checkpoint, and the step after which it was saved.
+struct SavedStep {
+  int64_t step = 0;
+  std::filesystem::path path;
 };
 
 /// An error that all ranks throw at the same place.
@@ -96,11 +103,10 @@ public:
   /// For what is said when a rank dies: steps made, which others learn by its next vote, and the
   /// checkpoint to resume from.
   virtual void noteStep(int64_t step) = 0;
-  virtual void noteCheckpoint(const std::filesystem::path &path) = 0;
+  virtual void noteCheckpoint(const SavedStep &checkpoint) = 0;
   /// How to look for a newer one: a rank may die after it has finished a checkpoint, and before it
-  /// could say so. Called when the line is made, on a thread of the ranks' own; an empty path:
-  /// none.
-  virtual void lookForCheckpoints(std::function<std::filesystem::path()> newest) = 0;
+  /// could say so. Called when the line is made, on a thread of the ranks' own.
+  virtual void lookForCheckpoints(std::function<std::optional<SavedStep>()> newest) = 0;
 
   /// This rank has met an error and will report it, after it has saved what can be saved: what
   /// other ranks report meanwhile no longer matters.

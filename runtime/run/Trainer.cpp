@@ -39,9 +39,13 @@ public:
       if (leads() || writers)
         folder.emplace(*options.save, session.steps(), writers);
       if (options.ranks)
-        options.ranks->lookForCheckpoints([folder = *options.save, begin = session.steps()] {
-          return newestCheckpoint(folder, begin);
-        });
+        options.ranks->lookForCheckpoints(
+            [folder = *options.save, begin = session.steps()]() -> std::optional<SavedStep> {
+              const std::filesystem::path newest = newestCheckpoint(folder, begin);
+              if (newest.empty())
+                return {};
+              return SavedStep{checkpointStep(newest).value(), newest};
+            });
       signals.emplace();
       saved = session.steps();
     }
@@ -178,7 +182,7 @@ private:
       const auto path = folder->save(file, executor, session.state());
       proven = false;
       if (options.ranks && leads())
-        options.ranks->noteCheckpoint(path);
+        options.ranks->noteCheckpoint({session.steps(), path});
       log.checkpoint(session.steps(), path);
       progress.note(fmt::format("step {}  saved {}", session.steps(), path.string()));
     } catch (const NotFinite &) {

@@ -414,7 +414,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (channel)
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)
-    channel->noteCheckpoint(checkpoint->path());
+    channel->noteCheckpoint({checkpoint->state().step, checkpoint->path()});
   for (const auto &row : session.schedules().describe())
     if (row.first != "step")
       rows.push_back(row);

@@ -169,9 +169,9 @@ std::vector<std::string> saidWithout(uint32_t victim, bool newer = false) {
       world.port = port;
       Channel channel(world, 20s);
       if (rank == 0)
-        channel.noteCheckpoint("run/step-00000005");
+        channel.noteCheckpoint({5, "run/step-00000005"});
       if (newer)
-        channel.lookForCheckpoints([] { return "run/step-00000006"; });
+        channel.lookForCheckpoints([] { return SavedStep{8, "run/step-00000008"}; });
       channel.noteStep(7);
       channel.decide("");
       if (rank == victim)
@@ -205,7 +205,8 @@ TEST(Channel, TheLowestOtherRankNamesRankZero) {
 
 TEST(Channel, ACheckpointThatNobodyCouldTellOfIsFound) {
   for (const uint32_t victim : {0, 2})
-    expectPart(saidWithout(victim, true)[victim == 0 ? 1 : 0], "; resume from run/step-00000006");
+    expectPart(saidWithout(victim, true)[victim == 0 ? 1 : 0],
+               " died after step 8: its connection broke off; resume from run/step-00000008");
 }
 
 TEST(Channel, RanksThatDoNotComeAreNamed) {

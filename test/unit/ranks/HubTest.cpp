@@ -16,7 +16,7 @@ public:
         hub(who(0), 60s, now,
             {.send = [this](uint32_t rank, const Message &m) { sent.emplace_back(rank, m.type); },
              .gathered = [](const Hub::Pieces &) {},
-             .over = [this](const std::string &why, bool) { line = why; }}) {}
+             .over = [this](const Ending &why) { line = why.line(proven); }}) {}
 
   static Introduction who(uint32_t rank, uint32_t size = 3) {
     return {
@@ -47,6 +47,7 @@ public:
   Hub hub;
   std::vector<std::pair<uint32_t, MessageType>> sent;
   std::string line;
+  int64_t proven = -1; // by a checkpoint
 };
 
 } // namespace
@@ -162,6 +163,24 @@ TEST(Hub, ADeathIsAfterTheStepThatTheRankHadEndedWhenItVoted) {
   run.hub.lose(2, run.now);
   run.hub.tick(run.now += 1s);
   EXPECT_EQ(run.line, "rank 2 (host h, pid 12) died after step 61: its connection broke off");
+}
+
+TEST(Hub, ADeathIsNotBeforeTheStepThatACheckpointProves) {
+  for (const bool silent : {false, true}) {
+    HubRun run(3);
+    run.arriveAll();
+    run.proven = 62;
+    run.hub.receive(2, MessageWriter(MessageType::vote).number(0).text("").number(61).done(),
+                    run.now);
+    if (!silent)
+      run.hub.lose(2, run.now);
+    for (int i = 0; i < 70; ++i)
+      run.second(2);
+    EXPECT_EQ(run.line.find(silent ? "rank 2 (host h, pid 12) after step 62 has not answered"
+                                   : "rank 2 (host h, pid 12) died after step 62: "),
+              0u)
+        << run.line;
+  }
 }
 
 TEST(Hub, ADeathIsToldAfterRankZeroHasMetItWhileItEndedTheRun) {
