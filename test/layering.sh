@@ -70,6 +70,7 @@ compiler_libraries='^(mlir|llvm|mlir-c|llvm-c|clang|lld)/'
 
 check runtime         '^runtime/'                                        "$compiler_libraries"
 check runtime/support '^runtime/support/'                                "$compiler_libraries"
+check runtime/text    '^runtime/(text|support)/'                         "$compiler_libraries"
 check dialects        '^(dialects|runtime/support)/'                     ''
 check passes          '^(passes|dialects)/'                              ''
 check runtime/calls   '^runtime/(calls|plan|support)/'                   ''

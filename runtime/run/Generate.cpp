@@ -7,7 +7,6 @@
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -81,35 +80,6 @@ int32_t choose(const std::vector<double> &scores, const GenerateOptions &options
 }
 
 } // namespace
-
-std::vector<int32_t> hydra::runtime::encodeText(Tokenizer tokenizer, std::string_view text) {
-  std::vector<int32_t> tokens;
-  if (tokenizer == Tokenizer::bytes) {
-    for (const char c : text)
-      tokens.push_back(static_cast<unsigned char>(c));
-    return tokens;
-  }
-  const char *at = text.data(), *end = at + text.size();
-  while (at != end) {
-    if (*at == ' ' || *at == ',') {
-      ++at;
-      continue;
-    }
-    int32_t token = 0;
-    const auto [rest, error] = std::from_chars(at, end, token);
-    if (error != std::errc())
-      fail("cannot read token ids from '{}' at '{}'; expected numbers", support::shown(text),
-           support::shown(std::string_view(at, static_cast<size_t>(end - at))));
-    tokens.push_back(token);
-    at = rest;
-  }
-  return tokens;
-}
-
-std::string hydra::runtime::decodeToken(Tokenizer tokenizer, int32_t token) {
-  return tokenizer == Tokenizer::ids ? fmt::format(" {}", token)
-                                     : std::string(1, static_cast<char>(token));
-}
 
 void hydra::runtime::generate(const PlanFile &file, Executor &executor,
                               std::vector<int32_t> context, const GenerateOptions &options,

@@ -6,22 +6,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace hydra::runtime {
-
-/// How text and token ids belong together: each byte is a token, or ids are written as numbers.
-enum class Tokenizer { bytes, ids };
-
-/// Token ids of a text: its bytes, or the numbers in it. Throws Error for anything else in a list
-/// of ids.
-std::vector<int32_t> encodeText(Tokenizer tokenizer, std::string_view text);
-
-/// What a token adds to the text.
-std::string decodeToken(Tokenizer tokenizer, int32_t token);
 
 struct GenerateOptions {
   int64_t tokens = 200;     // to add

@@ -23,6 +23,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "runtime/text/Tokenizer.h"
 #include "tools/hydra-run/Options.h"
 
 #include <fmt/ranges.h>
@@ -83,11 +84,12 @@ int64_t vocabularyOf(const runtime::PlanFile &file) {
   return 0;
 }
 
-runtime::Tokenizer tokenizerOf(const RunOptions &options, const runtime::PlanFile &file) {
+std::unique_ptr<text::Tokenizer> tokenizerOf(const RunOptions &options,
+                                             const runtime::PlanFile &file) {
   if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
-    return runtime::Tokenizer::bytes;
+    return text::makeByteTokenizer();
   if (options.tokenizer == "ids")
-    return runtime::Tokenizer::ids;
+    return text::makeIdTokenizer();
   fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, or "
        "with --tokenizer=ids that the prompt is a list of ids",
        vocabularyOf(file));
@@ -200,13 +202,14 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
 
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
                   runtime::Executor &executor, uint64_t seed) {
-  const runtime::Tokenizer tokenizer = tokenizerOf(options, file);
+  const std::unique_ptr<text::Tokenizer> tokenizer = tokenizerOf(options, file);
+  const std::unique_ptr<text::TextStream> text = tokenizer->stream();
   runtime::GenerateOptions how = options.generate;
   how.seed = seed;
   print(*options.prompt);
-  runtime::generate(file, executor, runtime::encodeText(tokenizer, *options.prompt), how,
-                    [&](int32_t token) { print(runtime::decodeToken(tokenizer, token)); });
-  print("\n");
+  runtime::generate(file, executor, tokenizer->encode(*options.prompt), how,
+                    [&](int32_t token) { print(text->add(token)); });
+  print(text->finish() + "\n");
 }
 
 /// On several ranks each has the GPU of its number on its machine.

@@ -1,0 +1,113 @@
+// Tokenizers without a file: bytes, and ids as numbers.
+#include "runtime/text/Tokenizer.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+#include "runtime/text/Utf8.h"
+
+#include <charconv>
+
+using namespace hydra::text;
+using hydra::support::fail;
+namespace support = hydra::support;
+
+namespace {
+
+constexpr int64_t kByteValues = 256;
+
+/// Hands on bytes as they are, once they are a character or can become none.
+class ByteStream : public TextStream {
+public:
+  std::string add(int32_t id) override {
+    if (id < 0 || id >= kByteValues)
+      fail("token id {} is no byte", id);
+    waiting.push_back(static_cast<char>(id));
+    size_t complete = 0;
+    Character found;
+    while (complete < waiting.size() &&
+           readUtf8(std::string_view(waiting).substr(complete), found) != Utf8::cut)
+      complete += found.bytes;
+    std::string text = waiting.substr(0, complete);
+    waiting.erase(0, complete);
+    return text;
+  }
+  std::string finish() override { return std::move(waiting); }
+
+private:
+  std::string waiting;
+};
+
+class ByteTokenizer : public Tokenizer {
+public:
+  std::vector<int32_t> encode(std::string_view text, Around) const override {
+    std::vector<int32_t> ids;
+    ids.reserve(text.size());
+    for (const char c : text)
+      ids.push_back(static_cast<unsigned char>(c));
+    return ids;
+  }
+  std::unique_ptr<TextStream> stream(Specials) const override {
+    return std::make_unique<ByteStream>();
+  }
+  int64_t idLimit() const override { return kByteValues; }
+  std::optional<int32_t> find(std::string_view token) const override {
+    return token.size() == 1 ? std::optional<int32_t>(static_cast<unsigned char>(token[0]))
+                             : std::nullopt;
+  }
+};
+
+class IdStream : public TextStream {
+public:
+  std::string add(int32_t id) override { return fmt::format(" {}", id); }
+  std::string finish() override { return ""; }
+};
+
+class IdTokenizer : public Tokenizer {
+public:
+  std::vector<int32_t> encode(std::string_view text, Around) const override {
+    std::vector<int32_t> ids;
+    const char *at = text.data(), *end = at + text.size();
+    while (at != end) {
+      if (*at == ' ' || *at == ',') {
+        ++at;
+        continue;
+      }
+      int32_t id = 0;
+      const auto [rest, error] = std::from_chars(at, end, id);
+      if (error != std::errc())
+        fail("cannot read token ids from '{}' at '{}'; expected numbers", support::shown(text),
+             support::shown(std::string_view(at, static_cast<size_t>(end - at))));
+      ids.push_back(id);
+      at = rest;
+    }
+    return ids;
+  }
+  std::unique_ptr<TextStream> stream(Specials) const override {
+    return std::make_unique<IdStream>();
+  }
+  int64_t idLimit() const override { return 0; }
+  std::optional<int32_t> find(std::string_view) const override { return std::nullopt; }
+};
+
+} // namespace
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, Specials specials) const {
+  const std::unique_ptr<TextStream> text = stream(specials);
+  std::string all;
+  for (const int32_t id : ids)
+    all += text->add(id);
+  return all + text->finish();
+}
+
+const std::vector<int32_t> &Tokenizer::stopIds() const {
+  static const std::vector<int32_t> none;
+  return none;
+}
+
+std::unique_ptr<Tokenizer> hydra::text::makeByteTokenizer() {
+  return std::make_unique<ByteTokenizer>();
+}
+
+std::unique_ptr<Tokenizer> hydra::text::makeIdTokenizer() {
+  return std::make_unique<IdTokenizer>();
+}
