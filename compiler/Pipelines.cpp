@@ -35,7 +35,7 @@ void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) 
 
 void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::string> programs,
                            int64_t accumulation, bool clip, bool scaleLoss) {
-  if (mode == Mode::Forward)
+  if (!hasBackward(mode))
     return;
   DifferentiateOptions differentiate;
   differentiate.programs.assign(programs.begin(), programs.end());

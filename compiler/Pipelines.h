@@ -7,7 +7,8 @@
 
 namespace hydra {
 
-enum class Mode { Forward, Grad, Train };
+enum class Mode { Generate, Forward, Grad, Train };
+inline bool hasBackward(Mode mode) { return mode >= Mode::Grad; }
 
 /// What becomes of the rows that a router leaves out: work follows the number of the others, on the
 /// device; all rows are worked on, to the same values; nothing is left out, by soft routing of all.

@@ -36,15 +36,27 @@ std::vector<std::string> differentiatedPrograms(Options options) {
   return programs;
 }
 
-std::unique_ptr<Pass> bindPass(Options options) { return createBind(bindOptions(options.binding)); }
+std::unique_ptr<Pass> bindPass(Options options) {
+  BindOptions bind = bindOptions(options.binding);
+  bind.context = options.context;
+  return createBind(bind);
+}
 
 /// Layers are marked only for hydra-recompute, which removes the marks.
 std::unique_ptr<Pass> unrollPass(Options options) {
   UnrollLayersOptions unroll;
-  unroll.boundaries = options.replayEvery > 0 && options.mode != Mode::Forward &&
+  unroll.boundaries = options.replayEvery > 0 && hasBackward(options.mode) &&
                       options.level >= 2 && options.until >= CompilePhase::Group &&
                       !options.disabled.contains(kRecomputePass);
   return createUnrollLayers(unroll);
+}
+
+bool generates(Options options) { return options.mode == Mode::Generate; }
+
+std::unique_ptr<Pass> cachePass(Options options) {
+  CacheOptions cache;
+  cache.context = options.context;
+  return createCache(cache);
 }
 
 std::unique_ptr<Pass> nestPass(Options options) {
@@ -212,6 +224,7 @@ const std::vector<Stage> &stages() {
       {P::Bind, true, 0, false, false, targetPass},
       {P::Bind, true, 0, false, false, bindPass},
       {P::Bind, true, 0, false, false, unrollPass},
+      {P::Bind, true, 0, false, false, cachePass, generates},
       // At every level: where a value is computed twice instead of used twice, its derivative is a
       // sum in another order, so simplifying is exact behind differentiation only.
       {P::Differentiate, true, 0, false, false, [](Options) { return createCanonicalizerPass(); }},
@@ -284,7 +297,7 @@ std::vector<PassEntry> pipelinePasses() {
 std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileOptions &options) {
   std::vector<std::string> names;
   for (const Stage &stage : stages()) {
-    if (stage.phase > options.until || (stage.trains && options.mode == Mode::Forward) ||
+    if (stage.phase > options.until || (stage.trains && !hasBackward(options.mode)) ||
         (stage.updates && options.mode != Mode::Train) || stage.level > options.level ||
         (stage.wanted && !stage.wanted(options)))
       continue;

@@ -35,6 +35,7 @@ struct CompileOptions : ProgramOptions {
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;
   WireFormat wire = WireFormat::F32;
+  int64_t context = 0;        ///< Mode::Generate: the most tokens of a sequence
   int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
   int64_t gatherAhead = 2;    ///< largest gathers whose bytes may wait for their readers
   AttentionForm attention = AttentionForm::Flash;

@@ -19,7 +19,9 @@ static std::string trunk(const ModelWords &words) {
   else if (a.embeddingScale != 1.0)
     start += " * " + realText(a.embeddingScale);
   if (a.positions > 0)
-    start += " + slice(@pos_emb, axis = 0, start = 0, size = S)";
+    start += " + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @pos_emb),\n"
+             "                                                           slice(@pos_emb, axis = 0, start = 0, "
+             "size = S))";
   return fmt::format("\n"
                      "  // Token ids to the final hidden states [B, S, D].\n"
                      "  hydra.def @trunk(%tokens) {{\n"

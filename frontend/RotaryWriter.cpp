@@ -60,7 +60,7 @@ std::string frequencies(const ModelWords &words) {
     return "    // What each pair is slower by, in contexts of up to the positions of training and "
            "in longer ones.\n" +
            chooseByPair("short", r.shortFactors) + chooseByPair("long", r.longFactors) +
-           "    %slower = hydra.let when(S <= trained, %short, %long)\n"
+           "    %slower = hydra.let when(length <= trained, %short, %long)\n"
            "    %frequency = hydra.let %plain / %slower\n";
   }
   return "";
@@ -75,7 +75,9 @@ std::string turnsDefinition(const ModelWords &words) {
       "\n"
       "  // Cosine and sine of the angles [S, 1, {0} / 2] by which pairs of channels turn.\n"
       "  hydra.def @turns(){1} {{\n"
-      "    %position = hydra.iota shape = [S, 1, 1] axis = 0 dtype = f32\n"
+      "    %position = hydra.let when(continued, iota(axis = 1, shape = [B, S, 1, 1], dtype = f32, "
+      "positions),\n"
+      "                               iota(axis = 0, shape = [S, 1, 1], dtype = f32))\n"
       "    %pair = hydra.iota shape = [1, 1, {0} / 2] axis = 2 dtype = f32\n"
       "    %plain = hydra.let exp(%pair * (-2.0 * log({2}) / {0}))\n"
       "{3}"
@@ -109,7 +111,7 @@ std::string rotateByTables(const ModelWords &words) {
 std::string baseOf(const ModelWords &words) {
   if (words.a.rotary->scaling != Dynamic)
     return "rope";
-  return fmt::format("rope * pow(max(factor * S / trained - factor + 1.0, 1.0), {0} / ({0} - 2.0))",
+  return fmt::format("rope * pow(max(factor * length / trained - factor + 1.0, 1.0), {0} / ({0} - 2.0))",
                      words.turned());
 }
 

@@ -34,7 +34,8 @@ hydra.model @gpt2 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let embedding(%tokens, @wte) + slice(@wpe, axis = 0, start = 0, size = S)
+    %start = hydra.let embedding(%tokens, @wte) + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
+                                                       slice(@wpe, axis = 0, start = 0, size = S))
     %end = hydra.for @layers carry(%x = %start) {
       %n = hydra.let layer_norm(%x, @ln1_w, @ln1_b, eps = eps)
       %qkv = hydra.let linear(%n, @qkv, @qkv_b)

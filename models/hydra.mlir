@@ -9,7 +9,7 @@
 // 3.10); docs/training.md has the flags.
 
 hydra.model @hydra version 1 {
-  hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1, T = 256)
+  hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1)
                 reals(kappa = 0.5, w_aux, ponder_scale = 0.01, rope = 1.0e4, eps = 1.0e-6, embed_lr = 0.1)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
                 reals(loss_aware = 0.0)
@@ -81,9 +81,6 @@ hydra.model @hydra version 1 {
 
   // What a causal convolution of three taps reads of rows [B, S, C]: rows t - 2, t - 1 and t, side by side.
   hydra.def @taps(%x) = concat(@later(@later(%x)), @later(%x), %x, axis = 2)
-  // The same of rows with the two before them in front [B, S + 2, C].
-  hydra.def @taps_behind(%x) = concat(slice(%x, axis = 1, start = 0, size = S), slice(%x, axis = 1, start = 1, size = S),
-                                      slice(%x, axis = 1, start = 2, size = S), axis = 2)
 
   // A convolution of taps [B, S, 3 n hd], each of n heads for itself: [B, S, n hd].
   hydra.def @convolve_heads(%taps, %w) dims(n) {
@@ -429,71 +426,5 @@ hydra.model @hydra version 1 {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
     %logits = hydra.let linear(%final, @tok_emb)
     hydra.return logits = %logits
-  }
-
-  //===-- Reading on --------------------------------------------------------------------------===//
-
-  // Rows [B, S, H + Hk, hd] that were rotated for positions from 0, rotated further for positions from `position` [1]: all
-  // of them by the same angles.
-  hydra.def @further(%x, %position) {
-    %angle = hydra.let exp(iota(axis = 0, shape = [hd / 2], dtype = f32) * (-2.0 * log(rope) / hd)) * %position
-    %cos, %sin = hydra.let reshape(cos(%angle), [1, 1, 1, hd / 2, 1]), reshape(sin(%angle), [1, 1, 1, hd / 2, 1])
-    %pairs = hydra.let reshape(%x, [B, S, H + Hk, hd / 2, 2])
-    %x0, %x1 = hydra.let slice(%pairs, axis = 4, start = 0, size = 1), slice(%pairs, axis = 4, start = 1, size = 1)
-    %y = hydra.let reshape(concat(%x0 * %cos - %x1 * %sin, %x0 * %sin + %x1 * %cos, axis = 4), [B, S, H + Hk, hd])
-    hydra.yield %y
-  }
-
-  // Attention of S queries behind `position` tokens to the T keys before them and their own [B, T + S, Hk, hd], as far as
-  // there were tokens, not later than the query.
-  hydra.def @attend(%q, %keys, %values, %position) {
-    %rows = hydra.let reshape(transpose(%q, [0, 2, 1, 3]), [B, Hk, H / Hk * S, hd])
-    %k, %v = hydra.let transpose(%keys, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
-    %scores = hydra.let reshape(matmul(%rows, %k, transpose_b, dtype = f32) * (1 / sqrt(hd)), [B, H, S, T + S])
-    %i, %j = hydra.let iota(axis = 0, shape = [S, 1], dtype = f32), iota(axis = 1, shape = [1, T + S], dtype = f32) - T
-    %masked = hydra.let select(%j + %position < 0, -1.0e30, select(%j > %i, -1.0e30, %scores))
-    %o = hydra.let matmul(reshape(softmax(%masked), [B, Hk, H / Hk * S, T + S]), %v)
-    %y = hydra.let reshape(transpose(reshape(%o, [B, H, S, hd]), [0, 2, 1, 3]), [B, S, Lq])
-    hydra.yield %y
-  }
-
-  // The next S tokens of sequences of which `position` [1] f32 were read: scores, and what the tokens after them need to
-  // know; all zeros before the first token. However a sequence of up to T tokens is cut, the scores are the same, if the
-  // Mixture-of-Depths is dense: what passes it is chosen among the tokens of a call. Of longer ones a call sees the T
-  // tokens before it. taps1, taps2: what the last two tokens are before and between the convolutions; shifted: the last
-  // one's part of the next one's values.
-  hydra.entry @continue(%tokens: [B, S] i32, %position: [1] f32, %keys: [Nb, B, T, Hk, hd] f32, %values: [Nb, B, T, Hk, hd] f32,
-                        %taps1: [Nb, B, 2, Lq + Kd] f32, %taps2: [Nb, B, 2, Lq + Kd] f32, %shifted: [Nb, B, 1, Kd / 2] f32,
-                        %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
-    %start = hydra.let @embedded(%tokens)
-    %keys_after, %values_after, %taps1_after, %taps2_after, %shifted_after, %end = hydra.for @layers
-        over(%ks = %keys, %vs = %values, %first = %taps1, %second = %taps2, %v_last = %shifted) carry(%x = %start) {
-      %n = hydra.let rms_norm(%x, @norm1, eps = eps)
-      %q0, %k0, %v_now, %v_next = hydra.call @compressed(%n)
-      %v_all = hydra.concat %v_last, %v_next axis = 1
-      %v = hydra.let reshape(concat(%v_now, slice(%v_all, axis = 1, start = 0, size = S), axis = 2), [B, S, Hk, hd])
-      %qk0 = hydra.let concat(%first, concat(%q0, %k0, axis = 2), axis = 1)
-      %q0_taps = hydra.let @taps_behind(slice(%qk0, axis = 2, start = 0, size = Lq))
-      %k0_taps = hydra.let @taps_behind(slice(%qk0, axis = 2, start = Lq, size = Kd))
-      %q1, %k1 = hydra.let @convolve_heads(%q0_taps, @q_conv1, n = H), @convolve_heads(%k0_taps, @k_conv1, n = Hk)
-      %qk1 = hydra.let concat(%second, concat(%q1, %k1, axis = 2), axis = 1)
-      %q1_taps = hydra.let @taps_behind(slice(%qk1, axis = 2, start = 0, size = Lq))
-      %k1_taps = hydra.let @taps_behind(slice(%qk1, axis = 2, start = Lq, size = Kd))
-      %q2, %k2 = hydra.let @convolve(%q1_taps, @q_conv2, width = Lq), @convolve(%k1_taps, @k_conv2, width = Kd)
-      %q3, %k3 = hydra.call @heads(%q0, %k0, %q2, %k2)
-      %qk = hydra.let @further(concat(%q3, %k3, axis = 2), %position)
-      %q, %k = hydra.let slice(%qk, axis = 2, start = 0, size = H), slice(%qk, axis = 2, start = H, size = Hk)
-      %all_keys, %all_values = hydra.let concat(%ks, %k, axis = 1), concat(%vs, %v, axis = 1)
-      %o = hydra.let @attend(%q, %all_keys, %all_values, %position)
-      %mixed = hydra.let linear(%o, @o_proj)
-      %out, %block = hydra.call @block_end(%x, %mixed, %s, %warm)
-      %keys_kept, %values_kept = hydra.let slice(%all_keys, axis = 1, start = S, size = T), slice(%all_values, axis = 1, start = S, size = T)
-      %first_kept, %second_kept = hydra.let slice(%qk0, axis = 1, start = S, size = 2), slice(%qk1, axis = 1, start = S, size = 2)
-      %v_kept = hydra.slice %v_all axis = 1 start = S size = 1
-      hydra.yield %keys_kept, %values_kept, %first_kept, %second_kept, %v_kept, %out
-    }
-    %logits = hydra.let linear(rms_norm(%end, @norm, eps = eps), @tok_emb)
-    hydra.return logits = %logits, keys = %keys_after, values = %values_after, taps1 = %taps1_after,
-        taps2 = %taps2_after, shifted = %shifted_after
   }
 }

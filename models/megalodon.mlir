@@ -152,20 +152,25 @@ hydra.model @megalodon version 1 {
     hydra.yield %y
   }
 
-  // The same behind `seen` [1] tokens whose groups had this mean and variance [2, B, G]; also those behind the last token.
-  hydra.def @timestep_norm_behind(%x, %w, %b, %before, %seen) {
-    %old_mean, %old_variance = hydra.let reshape(@row(%before, i = 0), [B, 1, G]), reshape(@row(%before, i = 1), [B, 1, G])
-    %means, %own = hydra.call @of_groups(%x)
-    // Moments about the old mean, or the first token's.
-    %anchor = hydra.let select(%seen > 0, %old_mean, slice(%means, axis = 1, start = 0, size = 1))
-    %sums = hydra.let @sums_so_far(@moments_about(%means, %own, %anchor))
-    %first_sum, %new_sum = hydra.call @halves(%sums)
-    %second_sum = hydra.let %new_sum + %old_variance * %seen
-    %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + 1 + %seen
-    %y, %mean, %variance = hydra.call @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b)
-    %last_mean, %last_variance = hydra.let slice(%mean, axis = 1, start = S - 1, size = 1), slice(%variance, axis = 1, start = S - 1, size = 1)
-    %after = hydra.let concat(reshape(%last_mean, [1, B, G]), reshape(%last_variance, [1, B, G]), axis = 0)
-    hydra.yield %y, %after
+  // The norm of @timestep_norm, from token to token of a sequence: what is carried are mean and variance of the groups so
+  // far [B, 1, G], and of how many tokens [B, 1, 1].
+  hydra.def @timestep_norm_behind(%x, %w, %b) {
+    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, 1, G]), constant(value = 0, shape = [B, 1, 1])
+    %normalised, %mean_after, %variance_after, %seen_after = hydra.scan axis = 1 chunk = S over(%xs = %x)
+        carry(%old_mean = %none, %old_variance = %none, %seen = %no_tokens) {
+      %means, %own = hydra.call @of_groups(%xs)
+      // Moments about the old mean, or the first token's.
+      %anchor = hydra.let select(%seen > 0, %old_mean, slice(%means, axis = 1, start = 0, size = 1))
+      %sums = hydra.let @sums_so_far(@moments_about(%means, %own, %anchor))
+      %first_sum, %new_sum = hydra.call @halves(%sums)
+      %second_sum = hydra.let %new_sum + %old_variance * %seen
+      %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + 1 + %seen
+      %y, %mean, %variance = hydra.call @normalised(%xs, %first_sum, %second_sum, %count, %anchor, %w, %b)
+      %last_mean, %last_variance = hydra.let slice(%mean, axis = 1, start = S - 1, size = 1), slice(%variance, axis = 1, start = S - 1, size = 1)
+      %read = hydra.let %seen + S
+      hydra.yield %y, %last_mean, %last_variance, %read
+    }
+    hydra.yield %normalised
   }
 
   //===-- The moving average ------------------------------------------------------------------===//
@@ -282,7 +287,7 @@ hydra.model @megalodon version 1 {
   // [B, S, D]: the average of all channels, and omega x.
   hydra.def @moving_average(%x, %at) {
     %terms = hydra.let @average_terms()
-    %averaged = hydra.let when(packed, @average_of_documents(%x, %terms, %at.begins), when(ema == sequential,
+    %averaged = hydra.let when(packed, @average_of_documents(%x, %terms, %at.begins), when(ema == sequential or continued,
         @average_by_tokens(%x, %terms, @no_state()), bundle(y = @average_by_chunks(%x, %terms, C = ceil(1.0 * S / Q)))))
     %y = hydra.let %averaged.y + %x * @omega
     hydra.yield %y
@@ -348,7 +353,7 @@ hydra.model @megalodon version 1 {
   // Where documents begin (1 there, 0 elsewhere), and how far a token is from the beginning of its own [B, S, 1].
   hydra.def @documents(%tokens) {
     %behind = hydra.let slice(pad(cast(%tokens == eos, to = f32), axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
-    %t = hydra.iota shape = [B, S] axis = 1 dtype = f32
+    %t = hydra.iota shape = [B, S] axis = 1 dtype = f32 positions
     %starts = hydra.let %t * %behind
     %start = hydra.prefix_scan axis = 1 over(%here = %starts) combine(%before) {
       %latest = hydra.let max(%before, %here)
@@ -390,7 +395,8 @@ hydra.model @megalodon version 1 {
     hydra.yield %final
   }
 
-  hydra.def @norm_of_rows(%x, %w, %b, %at) = when(packed, @timestep_norm_of_documents(%x, %w, %b, %at), @timestep_norm(%x, %w, %b))
+  hydra.def @norm_of_rows(%x, %w, %b, %at) = when(packed, @timestep_norm_of_documents(%x, %w, %b, %at),
+      when(continued, @timestep_norm_behind(%x, %w, %b), @timestep_norm(%x, %w, %b)))
 
   hydra.def @head() = when(tied, @embed, @lm_head)
 
@@ -407,42 +413,5 @@ hydra.model @megalodon version 1 {
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
     %logits = hydra.let linear(@trunk(%tokens), @head())
     hydra.return logits = %logits
-  }
-
-  //===-- Reading on --------------------------------------------------------------------------===//
-
-  // The next S tokens of sequences of which `position` [1] f32 were read: scores, and what the tokens after them need to
-  // know; all zeros before the first token. However a sequence is cut, the scores are the same. norms: mean and variance of
-  // groups so far; averages: h; keys and values of the last Cs tokens.
-  hydra.entry @continue(%tokens: [B, S] i32, %position: [1] f32, %norms: [L, 2, B, G] f32, %last_norm: [2, B, G] f32,
-                        %averages: [L, 2, B, D, N] f32, %keys: [L, B, Cs, H, dh] f32, %values: [L, B, Cs, H, dv] f32) dims(B, S) {
-    %start = hydra.let @embedded(%tokens)
-    %norms_after, %averages_after, %keys_after, %values_after, %end = hydra.for @layers
-        over(%norm = %norms, %average_before = %averages, %keys_before = %keys, %values_before = %values) carry(%x = %start) {
-      %tn_w, %tn_b = hydra.let @tn_w, @tn_b
-      %xt, %norm_after = hydra.call @timestep_norm_behind(%x, %tn_w, %tn_b, %norm, %position)
-      %terms = hydra.let @average_terms()
-      %h = hydra.let bundle(re = reshape(@row(%average_before, i = 0), [B, 1, D, N]), im = reshape(@row(%average_before, i = 1), [B, 1, D, N]))
-      %averaged = hydra.let @average_by_tokens(%xt, %terms, %h)
-      %average = hydra.let %averaged.y + %xt * @omega
-      %q0, %k0, %v1, %mx = hydra.call @projections(%xt, %average)
-      // What was rotated for positions from 0 is rotated further, all by the same angles.
-      %q1, %k1, %angles = hydra.let rope(%q0, base = rope), rope(%k0, base = rope), reshape(%position, [1, 1, 1, 1, 1])
-      %q, %k = hydra.let @rotated(%q1, %angles), @rotated(%k1, %angles)
-      %all_keys, %all_values = hydra.let concat(%keys_before, %k, axis = 1), concat(%values_before, %v1, axis = 1)
-      // The last Cs keys before the call and its own: those of the query's chunk.
-      %of_query = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32) + %position
-      %of_key = hydra.let iota(axis = 3, shape = [1, 1, 1, Cs + S], dtype = f32) + %position - Cs
-      %o = hydra.let @attend(%q, %all_keys, %all_values, %of_query, %of_key, @chunk_begin(%of_query))
-      %out = hydra.let @rest(%x, %mx, %o)
-      %keys_kept, %values_kept = hydra.let slice(%all_keys, axis = 1, start = S, size = Cs), slice(%all_values, axis = 1, start = S, size = Cs)
-      %average_after = hydra.let concat(reshape(%averaged.h.re, [1, B, D, N]), reshape(%averaged.h.im, [1, B, D, N]), axis = 0)
-      hydra.yield %norm_after, %average_after, %keys_kept, %values_kept, %out
-    }
-    %norm_w, %norm_b, %head = hydra.let @norm_w, @norm_b, @head()
-    %final, %last_after = hydra.call @timestep_norm_behind(%end, %norm_w, %norm_b, %last_norm, %position)
-    %logits = hydra.linear %final, %head
-    hydra.return logits = %logits, norms = %norms_after, last_norm = %last_after, averages = %averages_after,
-        keys = %keys_after, values = %values_after
   }
 }

@@ -55,17 +55,6 @@ hydra.model @ttt version 1 {
   // [B, H, S, d] as chunks [B, H, C, b0, d] of b0 tokens, zeros behind the last.
   hydra.def @chunks_of_heads(%x) dims(C) = reshape(pad(%x, axis = 2, before = 0, after = b0 * C - S), [B, H, C, b0, d])
 
-  // Rows [B, H, S, d] that were rotated for positions from 0, rotated further for positions from `position`
-  // [1] f32: all of them by the same angles.
-  hydra.def @further(%x, %position) {
-    %angle = hydra.let exp(iota(axis = 0, shape = [d / 2], dtype = f32) * (-2.0 * log(rope) / d)) * %position
-    %cos, %sin = hydra.let reshape(cos(%angle), [1, 1, 1, d / 2, 1]), reshape(sin(%angle), [1, 1, 1, d / 2, 1])
-    %pairs = hydra.let reshape(%x, [B, H, S, d / 2, 2])
-    %x0, %x1 = hydra.let slice(%pairs, axis = 4, start = 0, size = 1), slice(%pairs, axis = 4, start = 1, size = 1)
-    %y = hydra.let reshape(concat(%x0 * %cos - %x1 * %sin, %x0 * %sin + %x1 * %cos, axis = 4), [B, H, S, d])
-    hydra.yield %y
-  }
-
   // Queries, keys, values [B, H, S, d], step widths [B, gates, S, 1] and first weights [B, H, d, d] to what
   // the queries read, and the weights behind the last token. What does not depend on the weights is done for all
   // C chunks at once.
@@ -123,27 +112,26 @@ hydra.model @ttt version 1 {
     hydra.yield %q, %k, %v, %eta
   }
 
-  // The rest of a layer behind its input `x`: what was read with the weights `w`, SwiGLU; and the weights
-  // behind the last token.
-  hydra.def @rest(%x, %q, %k, %v, %eta, %w) {
+  // What the queries read; the weights go from token to token of a sequence.
+  hydra.def @remember(%q, %k, %v, %eta) {
     %gamma, %beta = hydra.let reshape(@ln_w, [1, H, 1, d]), reshape(@ln_b, [1, H, 1, d])
-    %z, %end = hydra.call @learn_and_read(%q, %k, %v, %eta, %w, %gamma, %beta, C = ceil(1.0 * S / b0))
-    %y = hydra.let %x + linear(reshape(transpose(%z, [0, 2, 1, 3]), [B, S, D]), @w_o)
-    %m = hydra.let rms_norm(%y, @norm2, eps = eps)
-    %out = hydra.let %y + linear(silu(linear(%m, @gate)) * linear(%m, @up), @down)
-    hydra.yield %out, %end
+    %first = hydra.let broadcast(reshape(@W0, [1, H, d, d]), [B, H, d, d])
+    %z, %end = hydra.scan axis = 2 chunk = S over(%qs = %q, %ks = %k, %vs = %v, %etas = %eta) carry(%w = %first) {
+      %read, %next = hydra.call @learn_and_read(%qs, %ks, %vs, %etas, %w, %gamma, %beta, C = ceil(1.0 * S / b0))
+      hydra.yield %read, %next
+    }
+    hydra.yield %z
   }
-
-  // What the heads know before the first token, for each sequence.
-  hydra.def @first_weights() = broadcast(reshape(@W0, [1, H, d, d]), [B, H, d, d])
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
     %start = hydra.let embedding(%tokens, @tok_emb)
     %end = hydra.for @layers carry(%x = %start) {
-      %q0, %k0, %v, %eta = hydra.call @projections(%x)
-      %q, %k, %w = hydra.let @rotated_heads(%q0), @rotated_heads(%k0), @first_weights()
-      %out, %after = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
+      %q, %k, %v, %eta = hydra.call @projections(%x)
+      %z = hydra.let @remember(@rotated_heads(%q), @rotated_heads(%k), %v, %eta)
+      %y = hydra.let %x + linear(reshape(transpose(%z, [0, 2, 1, 3]), [B, S, D]), @w_o)
+      %m = hydra.let rms_norm(%y, @norm2, eps = eps)
+      %out = hydra.let %y + linear(silu(linear(%m, @gate)) * linear(%m, @up), @down)
       hydra.yield %out
     }
     %final = hydra.let rms_norm(%end, @norm, eps = eps)
@@ -162,29 +150,5 @@ hydra.model @ttt version 1 {
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
     %logits = hydra.let linear(@trunk(%tokens), @head())
     hydra.return logits = %logits
-  }
-
-  // The weights of all layers before the first token [L, B, H, d, d]: what @continue begins with.
-  hydra.entry @begin() dims(B, S) {
-    %states = hydra.for @layers {
-      %w = hydra.let @first_weights()
-      hydra.yield %w
-    }
-    hydra.return states = %states
-  }
-
-  // The next S tokens of sequences that were read up to `position` [1]: scores, and the weights behind them.
-  // In one call or several, the same where calls begin at multiples of b0 tokens; token by token (S = 1), each
-  // token's step is taken at the weights that it meets.
-  hydra.entry @continue(%tokens: [B, S] i32, %before: [L, B, H, d, d] f32, %position: [1] f32) dims(B, S) {
-    %start = hydra.let embedding(%tokens, @tok_emb)
-    %states, %end = hydra.for @layers over(%w = %before) carry(%x = %start) {
-      %q0, %k0, %v, %eta = hydra.call @projections(%x)
-      %q, %k = hydra.let @further(@rotated_heads(%q0), %position), @further(@rotated_heads(%k0), %position)
-      %out, %after = hydra.call @rest(%x, %q, %k, %v, %eta, %w)
-      hydra.yield %after, %out
-    }
-    %logits = hydra.let linear(rms_norm(%end, @norm, eps = eps), @head())
-    hydra.return logits = %logits, states = %states
   }
 }

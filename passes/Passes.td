@@ -33,6 +33,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     ListOption<"programs", "programs", "std::string", "NAME[@ROLE]:ENTRY[:DIM=VALUE]...: a program and its entry">,
     Option<"batch", "batch", "int64_t", "0", "value of the entry dimension B">,
     Option<"seq", "seq", "int64_t", "0", "value of the entry dimension S">,
+    Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence in programs of the role decode">,
     ListOption<"mesh", "mesh", "std::string", "NAME:SIZE: an axis of ranks that share the batch, outermost first">,
     Option<"loopsFrom", "loops-from", "int64_t", "8", "whole chunks from which on a scan becomes a loop">,
   ];
@@ -60,6 +61,26 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let options = [Option<"boundaries", "boundaries", "bool", "false",
                         "mark where layers begin, for hydra-recompute">];
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
+}
+
+def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
+  let summary = "programs of whole sequences become programs that read on behind earlier calls";
+  let description = [{
+    A program of the role `decode` is bound for the tokens of one call. This pass gives it the argument
+    `position [B]`, the number of tokens that each sequence has behind it, and state (role `cache`) for what
+    operations need of those: attention keeps keys and values, as many as its mask lets a token see and at
+    most `context`, in slots by position; a scan keeps what it carries; rows padded with zeros in front, the
+    rows before. Rotations and `hydra.iota` with `positions` begin at `position`. At position 0 a sequence begins
+    anew; where `position` is -1 a call is not for the sequence, which stays as it was. The result is the row
+    of the last token alone.
+
+    Operations say what they need by the cache interface. What treats each token alone needs none: the pass
+    follows the dimension of tokens by the partition interface, and reports, with its line, an operation that
+    reads several tokens together without such a rule. All programs of the role keep the same state; at least
+    one reads two tokens a call or more. *Numerics-changing*: attention is summed in another order.
+  }];
+  let options = [Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence">];
+  let statistics = [Statistic<"kept", "kept", "operations that read on from earlier tokens">];
 }
 
 def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {

@@ -191,10 +191,13 @@ RowValue RowRecorder::gather(unsigned operand, RowValue row) {
   return add(node);
 }
 
-RowValue RowRecorder::rotate(unsigned operand, const Rotation &rotation) {
+RowValue RowRecorder::rotate(unsigned operand, const Rotation &rotation,
+                             std::optional<RowValue> position) {
   RowNode node{RowNode::Kind::Rotate, RowForm::Tile, RowType::F32};
   node.code = operand;
   node.rotation = rotation;
+  if (position)
+    node.inputs = {position->id};
   return add(node);
 }
 

@@ -52,7 +52,7 @@ struct RowNode {
     SumRows, ///< only as a result; its form says over what: Column over tiles, Scalar over row
              ///< values
     Gather,  ///< row inputs[0] of the table that is input `code`
-    Rotate,  ///< of input `code` by `rotation`
+    Rotate,  ///< of input `code` by `rotation`, at position inputs[0] if there is one
   };
   Kind kind;
   RowForm form;
@@ -115,7 +115,8 @@ public:
   RowValue reduce(RowReduction r, RowValue tile) override;
   RowValue sumRows(RowValue v, RowForm of) override;
   RowValue gather(unsigned operand, RowValue row) override;
-  RowValue rotate(unsigned operand, const Rotation &rotation) override;
+  RowValue rotate(unsigned operand, const Rotation &rotation,
+                  std::optional<RowValue> position = std::nullopt) override;
 
 private:
   RowValue add(RowNode node);

@@ -8,7 +8,17 @@ using namespace llvm;
 namespace hydra {
 
 StringRef modeName(Mode mode) {
-  return mode == Mode::Forward ? "forward" : mode == Mode::Grad ? "grad" : "train";
+  switch (mode) {
+  case Mode::Generate:
+    return "generate";
+  case Mode::Forward:
+    return "forward";
+  case Mode::Grad:
+    return "grad";
+  case Mode::Train:
+    return "train";
+  }
+  llvm_unreachable("four modes");
 }
 
 StringRef routingName(Routing routing) {
@@ -50,7 +60,7 @@ bool BindingFlags::given() const {
          0;
 }
 
-ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault)
+ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls calls)
     : BindingFlags(program.binding),
       file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
       mode("mode", cl::cat(category), cl::location(program.mode),
@@ -69,6 +79,9 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault)
                  cl::desc("write the program after each pass to DIR/NN-pass.mlir (default: off)")),
       modeHelp(("what the program computes (default: " + modeDefault + ")").str()) {
   mode.setDescription(modeHelp);
+  if (calls == Calls::Many)
+    mode.getParser().addLiteralOption(
+        "generate", Mode::Generate, "scores of next tokens, by what is kept of those before");
 }
 
 bool ModelOptions::PrecisionParser::parse(cl::Option &option, StringRef, StringRef text,

@@ -37,8 +37,11 @@ private:
 /// The same with the model and what becomes of it.
 class ModelOptions : public BindingFlags {
 public:
+  /// What the tool does with a program: `--mode=generate` is for calls that follow one another.
+  enum class Calls { One, Many };
+
   /// `modeDefault` is what `--help` says about a missing `--mode`.
-  ModelOptions(ProgramOptions &program, llvm::StringRef modeDefault);
+  ModelOptions(ProgramOptions &program, llvm::StringRef modeDefault, Calls calls = Calls::One);
 
   llvm::cl::opt<std::string> file;
   BoundChoice<Mode> mode;

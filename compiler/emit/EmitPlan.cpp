@@ -281,6 +281,8 @@ private:
     auto entry = std::make_unique<planfile::ProgramT>();
     entry->name = program.getSymName().str();
     entry->role = fileWord<planfile::ProgramRole>(program.getRole());
+    if (entry->role == planfile::ProgramRole::decode)
+      entry->context = options.context;
     entry->streams = program.getStreams();
     events = 0;
     program.walk([&](plan::BlockInterface block) {

@@ -18,6 +18,7 @@ struct EmitOptions {
   std::vector<std::string> passes;
   Target target;
   uint32_t accumulation = 1;
+  uint64_t context = 0;                                 ///< of programs that read on
   std::map<std::string, planfile::ScheduleT> schedules; ///< of scalars, instead of constants
   std::vector<TrainingPhase> phases;                    ///< before `train`, in their order
   CompiledKernels code;                                 ///< without blobs: a plan for reports

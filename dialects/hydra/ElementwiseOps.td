@@ -32,8 +32,13 @@ def ConstantOp : Hydra_SourceOp<"constant"> {
 
 def IotaOp : Hydra_SourceOp<"iota"> {
   let summary = "the index of each element along one axis";
-  let description = [{ `%i = hydra.iota shape = [S, S] axis = 1 dtype = i32` (dtype defaults to i32). }];
-  let arguments = (ins Hydra_IntList:$shape, Hydra_Int:$axis, OptionalAttr<TypeAttr>:$dtype);
+  let description = [{
+    `%i = hydra.iota shape = [S, S] axis = 1 dtype = i32` (dtype defaults to i32). With `positions` the
+    indices are positions in the sequence of tokens: in a program that reads on (the role `decode`)
+    they count from the sequence's first token, not from the first of the call.
+  }];
+  let arguments = (ins Hydra_IntList:$shape, Hydra_Int:$axis, OptionalAttr<TypeAttr>:$dtype,
+                       UnitAttr:$positions);
 }
 
 class Hydra_ElementwiseOp<string mnemonic, list<Trait> traits = []>

@@ -265,9 +265,9 @@ LogicalResult EntryOp::verify() {
   if (getStage() &&
       !llvm::is_contained({"grad", "train", "count", "accumulate", "apply"}, *getStage()))
     return emitOpError() << "unknown stage '" << *getStage() << "'";
-  if (getRole() && *getRole() != ProgramRole::eval && *getRole() != ProgramRole::generate)
+  if (getRole() && *getRole() < ProgramRole::eval)
     return emitOpError() << "has the role '" << stringifyProgramRole(*getRole())
-                         << "', which its stage says; expected eval or generate";
+                         << "', which its stage says; expected eval, generate or decode";
   if (getRows() && failed(verifyRows(*this)))
     return failure();
   return getWalk() ? verifyWalk(*this) : success();

@@ -139,6 +139,11 @@ inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
 inline constexpr llvm::StringLiteral kLayerPlaceholder = "{layer}";
 inline constexpr llvm::StringLiteral kIndexSymbol = "index";
 inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
+/// True in programs of the role `decode`, which read on behind tokens of earlier calls.
+inline constexpr llvm::StringLiteral kContinuedSymbol = "continued";
+inline constexpr llvm::StringLiteral kTokensSymbol = "S"; ///< of entries: tokens of a sequence, or of a call
+/// The tokens of a whole sequence: `S`, or in programs that read on their context.
+inline constexpr llvm::StringLiteral kLengthSymbol = "length";
 
 /// The parameters that the vector of a variable holds: of a unit, or of state that belongs to one, in as
 /// many pieces as that is; null for any other variable.

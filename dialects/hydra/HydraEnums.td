@@ -28,7 +28,8 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"copy", 4>,          // starts as its owner, follows it, and is in no checkpoint
     I32EnumAttrCase<"update_count", 5>,  // the number of the next update, from 1
     I32EnumAttrCase<"step_sum", 6>,      // summed over the micro-batches of a step, then cleared
-    I32EnumAttrCase<"loss_scaling", 7>]> { // what the loss is multiplied by, and since how many updates
+    I32EnumAttrCase<"loss_scaling", 7>,  // what the loss is multiplied by, and since how many updates
+    I32EnumAttrCase<"cache", 8>]> {      // what programs that read on keep of earlier tokens; in no checkpoint
   let cppNamespace = "::hydra";
 }
 
@@ -40,7 +41,8 @@ def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
     I32EnumAttrCase<"accumulate", 3>,    // each of its micro-batches
     I32EnumAttrCase<"apply", 4>,         // its update
     I32EnumAttrCase<"eval", 5>,
-    I32EnumAttrCase<"generate", 6>]> {
+    I32EnumAttrCase<"generate", 6>,
+    I32EnumAttrCase<"decode", 7>]> {     // reads the next tokens of sequences, of which it keeps what it needs
   let cppNamespace = "::hydra";
 }
 

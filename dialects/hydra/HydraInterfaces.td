@@ -257,6 +257,23 @@ def RecomputeOpInterface : OpInterface<"RecomputeOpInterface"> {
   ];
 }
 
+def CacheOpInterface : OpInterface<"CacheOpInterface"> {
+  let description = [{
+    An operation that needs more of a sequence than the tokens of one call: what it keeps of earlier ones, for
+    `hydra-cache`. What treats each position alone needs no such interface.
+  }];
+  let cppNamespace = "::hydra";
+  let methods = [
+    InterfaceMethod<[{
+      Whether it needs earlier positions when dimension `axis` of operand 0 holds those of the call.
+    }], "bool", "needsEarlier", (ins "int64_t":$axis)>,
+    InterfaceMethod<[{
+      Builds in front of the operation what has the same results for tokens behind those of earlier calls; reports what
+      cannot be continued.
+    }], "::llvm::FailureOr<::mlir::Value>", "readOn", (ins "::hydra::SequenceCache &":$cache, "int64_t":$axis)>,
+  ];
+}
+
 def CountedLossOpInterface : OpInterface<"CountedLossOpInterface"> {
   let cppNamespace = "::hydra";
   let description = [{

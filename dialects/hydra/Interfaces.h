@@ -142,6 +142,9 @@ struct Spread {
   }
 };
 
+/// What `hydra-cache` offers to operations of a program that reads on: see passes/cache.
+class SequenceCache;
+
 /// Something that a group says about its optimizer.
 struct OptimizerSetting {
   enum class Kind { Number, Flag };

@@ -366,6 +366,31 @@ def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
   }];
 }
 
+def ScanBeginOp : Hydra_Op<"scan_begin", [ValueOpTrait, Pure]> {
+  let summary = "where a scan of a program that reads on begins";
+  let description = [{
+    `%x1, %w1 = hydra.scan_begin %x, %w axis = 1 sequences = 1`: its operands, sequences first, then what is carried
+    into the first chunk. Made by `hydra-bind` in front of the chunks of a scan, together with `hydra.scan_end`
+    behind them, for `hydra-cache`, which puts what an earlier call carried in the place of the latter.
+  }];
+  let arguments = (ins Variadic<Hydra_Value>:$values, Hydra_Int:$axis, Hydra_Int:$sequences);
+  let results = (outs Variadic<Hydra_Value>:$results);
+  let assemblyFormat = "$values attr-dict `:` type($values) `->` type($results)";
+  let hasVerifier = 1;
+}
+
+def ScanEndOp : Hydra_Op<"scan_end", [ValueOpTrait, Pure]> {
+  let summary = "where a scan of a program that reads on ends";
+  let description = [{
+    `%y1, %end1 = hydra.scan_end %y, %end axis = 1 sequences = 1`: its operands, results along the axis first, then what
+    is carried out of the last chunk.
+  }];
+  let arguments = (ins Variadic<Hydra_Value>:$values, Hydra_Int:$axis, Hydra_Int:$sequences);
+  let results = (outs Variadic<Hydra_Value>:$results);
+  let assemblyFormat = "$values attr-dict `:` type($values) `->` type($results)";
+  let hasVerifier = 1;
+}
+
 def PrefixScanOp : Hydra_Op<"prefix_scan", [ValueOpTrait, Pure, RecursiveMemoryEffects,
                                             SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "everything up to each row of a sequence, combined";

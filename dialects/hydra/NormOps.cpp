@@ -45,7 +45,7 @@ ROW_OP(LayerNormOp, 7, norm, Precision::Full, 1, "tcc", "trr")
 ROW_OP(LayerNormGradOp, 11, norm, Precision::Full, 1, "ttcrr", "tcc")
 ROW_OP(SoftmaxOp, 4, softmax, Precision::Full, 1, "t", "t")
 ROW_OP(SoftmaxGradOp, 4, softmax, Precision::Full, 1, "tt", "t")
-ROW_OP(RopeOp, 3, elementwise, Precision::Follow, 2, "t", "t")
+ROW_OP(RopeOp, 3, elementwise, Precision::Follow, 2, "tr", "t")
 #undef ROW_OP
 
 // Only the rotation reads other columns than its own.
@@ -55,7 +55,7 @@ bool LayerNormOp::needsOuterOperand(unsigned) { return false; }
 bool LayerNormGradOp::needsOuterOperand(unsigned) { return false; }
 bool SoftmaxOp::needsOuterOperand(unsigned) { return false; }
 bool SoftmaxGradOp::needsOuterOperand(unsigned) { return false; }
-bool RopeOp::needsOuterOperand(unsigned) { return true; }
+bool RopeOp::needsOuterOperand(unsigned operand) { return operand == 0; }
 
 /// `x [..., D]` with D at least 1, and `w [D]` of the same element type.
 static LogicalResult wantRowsAndScale(TypeInference &infer, Value x, Value w, StringRef what) {
@@ -338,6 +338,9 @@ void SoftmaxGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsi
 
 //===-- rope --------------------------------------------------------------------------------===//
 
+/// Whole numbers below this are exact in f32.
+static constexpr int64_t kMostPositions = 1 << 24;
+
 LogicalResult RopeOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   if (failed(infer.wantFloat(op.getX(), "input")) || failed(infer.wantRank(op.getX(), "input", 4)))
     return failure();
@@ -348,8 +351,15 @@ LogicalResult RopeOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorIm
     return failure();
   if (op.getPeriodAttr() && intValue(op.getPeriodAttr()) < 1)
     return infer.fail("period must be positive");
-  // The last pair of channels turns fastest when the base is below 1.
   int64_t length = infer.shape(op.getX())[1];
+  if (Value positions = op.getPositions()) {
+    if (!infer.element(positions).isF32())
+      return infer.fail("positions are not f32");
+    if (failed(infer.wantShape(positions, "positions", infer.shape(op.getX()).take_front(2))))
+      return failure();
+    length = kMostPositions;
+  }
+  // The last pair of channels turns fastest when the base is below 1.
   int64_t last = (op.getPeriodAttr() ? std::min(length, intValue(op.getPeriodAttr())) : length) - 1;
   double largest = last * std::max(1.0, std::pow(op.getBase(), 2.0 / hd - 1.0));
   constexpr double kExact = 1 << 30; // as of sin and cos
@@ -364,8 +374,13 @@ LogicalResult RopeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   const RefTensor &x = *in[0];
   int64_t hd = x.cols(), pairs = hd / 2, heads = x.shape[2], length = x.shape[1];
   int64_t period = getPeriodAttr() ? intValue(getPeriodAttr()) : length;
+  if (getPositions() && !getPeriodAttr())
+    period = kMostPositions;
   for (int64_t row = 0; row < x.rows(); ++row) {
-    int64_t position = row / heads % length % period;
+    int64_t position = row / heads % length;
+    if (in.size() > 1)
+      position = static_cast<int64_t>(in[1]->data[row / heads]);
+    position %= period;
     for (int64_t i = 0; i < pairs; ++i) {
       double angle = position * std::pow(getBase(), -2.0 * i / hd) * (getInverse() ? -1.0 : 1.0);
       int64_t first = row * hd + (getHalfSplit() ? i : 2 * i);
@@ -378,7 +393,7 @@ LogicalResult RopeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   return success();
 }
 
-void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned> outer,
+void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> outer,
                       MutableArrayRef<RowValue> out) {
   Rotation rotation;
   rotation.base = getBase();
@@ -386,15 +401,20 @@ void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue>, ArrayRef<unsigned> oute
   rotation.inverse = getInverse();
   rotation.length = build::shapeOf(getX())[1];
   const int64_t period = getPeriodAttr() ? intValue(getPeriodAttr()) : 0;
-  rotation.period = period < rotation.length ? period : 0; // a longer one never ends
-  out[0] = e.rotate(outer[0], rotation);
+  if (!getPositions()) {
+    rotation.period = period < rotation.length ? period : 0; // a longer one never ends
+    out[0] = e.rotate(outer[0], rotation);
+    return;
+  }
+  rotation.period = period;
+  out[0] = e.rotate(outer[0], rotation, in[1]);
 }
 
 /// Its operand stays in memory beside the values of the same fused projection.
 RecomputeWhen RopeOp::recomputeWhen() { return RecomputeWhen::Always; }
 
 void RopeOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = RopeOp::create(b, getLoc(), g[0], getBaseAttr(), getHalfSplitAttr(),
+  grads[0] = RopeOp::create(b, getLoc(), g[0], getPositions(), getBaseAttr(), getHalfSplitAttr(),
                             getInverse() ? UnitAttr() : b.getUnitAttr(), getPeriodAttr());
 }
 

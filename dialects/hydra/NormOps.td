@@ -79,9 +79,10 @@ def RopeOp : Hydra_RowOp<"rope", [Hydra_VJP,
     `%y = hydra.rope %x base = 1.0e4`: `x [B, S, H, hd]` with hd even; pair i is rotated by
     `pos * base^(-2i/hd)`. Pair i is the channels (2i, 2i+1), or with `half_split` (i, i + hd/2).
     Position t of the sequence is t, or with `period = P` t mod P. `inverse` rotates back: the
-    derivative. Angles are computed in fp32 or better from integer positions.
+    derivative. Angles are computed in fp32 or better from integer positions. A second operand
+    `positions [B, S]` (f32, whole numbers below 2^24) says where rows stand instead.
   }];
-  let arguments = (ins Hydra_Value:$x, Hydra_Real:$base, UnitAttr:$half_split, UnitAttr:$inverse,
+  let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$positions, Hydra_Real:$base, UnitAttr:$half_split, UnitAttr:$inverse,
                        Hydra_Optional<Hydra_Int>:$period);
   let results = (outs Hydra_Value:$y);
 }

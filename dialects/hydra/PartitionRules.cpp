@@ -170,7 +170,7 @@ struct TopKs : RuleOf<TopKs, TopKOp> {
 /// alone.
 struct Compacts : RuleOf<Compacts, CompactOp> {
   void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
-    if (!in[0].isRows() || in[0].order || in[0].blocks != 1)
+    if (!in[0].isRows() || in[0].order)
       return together(in, out);
     auto compact = cast<CompactOp>(op);
     out[0] = out[1] = in[0];
@@ -187,12 +187,14 @@ struct TakeRows : RuleOf<TakeRows, TakeRowsOp> {
       auto compact = order ? order.getDefiningOp<CompactOp>() : CompactOp();
       return compact && compact->getResult(result) == order ? compact : CompactOp();
     };
+    Spread inOrder = in[1]; // of the batch
+    inOrder.order = {};
     if (CompactOp there = numbers(1, 0); there && numbers(2, 1) == there) {
-      in[0] = Spread::rows(0);
+      in[0] = inOrder;
       out[0] = in[1];
     } else if (CompactOp back = numbers(1, 1); back && numbers(2, 0) == back) {
       in[0] = in[2];
-      out[0] = Spread::rows(0);
+      out[0] = inOrder;
     } else {
       together(in, out);
     }
@@ -226,10 +228,11 @@ struct Shards : RuleOf<Shards, ShardOp> {
 struct Rotations : RuleOf<Rotations, RopeOp> {
   void partition(Operation *, int64_t, Spreads in, Spreads out) const {
     constexpr int64_t kSequences = 0, kHeads = 2; // positions count from the first row
-    if (in[0].isRows() && (in[0].dim == kSequences || in[0].dim == kHeads))
-      out[0] = in[0];
-    else
-      together(in, out);
+    if (!in[0].isRows() || (in[0].dim != kSequences && in[0].dim != kHeads))
+      return together(in, out);
+    out[0] = in[0];
+    if (in.size() > 1)
+      in[1] = in[0].dim == kHeads ? Spread::same() : in[0];
   }
 };
 

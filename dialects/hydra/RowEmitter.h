@@ -87,8 +87,10 @@ public:
 
   /// Row number `row` of a table [V, columns] that is operand `operand` of the group: a tile.
   virtual RowValue gather(unsigned operand, RowValue row) = 0;
-  /// The rotated tile of operand `operand` of the group.
-  virtual RowValue rotate(unsigned operand, const Rotation &rotation) = 0;
+  /// The rotated tile of operand `operand` of the group. `position`: null, or the number of each row
+  /// (f32) that stands in the place of row % S.
+  virtual RowValue rotate(unsigned operand, const Rotation &rotation,
+                          std::optional<RowValue> position = std::nullopt) = 0;
 };
 
 } // namespace hydra

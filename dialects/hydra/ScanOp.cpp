@@ -65,6 +65,20 @@ LogicalResult ScanOp::verifyRegions() {
   return success();
 }
 
+//===-- scan_begin, scan_end -----------------------------------------------------------------===//
+
+template <typename Mark> static LogicalResult verifyMark(Mark mark) {
+  if (mark.getValues().getTypes() != mark.getResults().getTypes())
+    return mark.emitOpError("has results of other types than its operands");
+  if (mark.getSequences() < 0 ||
+      mark.getSequences() > static_cast<int64_t>(mark.getValues().size()))
+    return mark.emitOpError() << "has " << mark.getValues().size() << " operands, of which "
+                              << mark.getSequences() << " would be sequences";
+  return success();
+}
+LogicalResult ScanBeginOp::verify() { return verifyMark(*this); }
+LogicalResult ScanEndOp::verify() { return verifyMark(*this); }
+
 //===-- prefix_scan -------------------------------------------------------------------------===//
 
 ParseResult PrefixScanOp::parse(OpAsmParser &parser, OperationState &state) {

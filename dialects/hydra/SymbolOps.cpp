@@ -44,6 +44,7 @@ LogicalResult verifySymbolName(Operation *op, StringRef name) {
   if (!isWord(name))
     return op->emitOpError() << "'" << name << "' is no name for a symbol";
   if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol), StringRef(kRowsSymbol),
+                          StringRef(kContinuedSymbol), StringRef(kLengthSymbol),
                           StringRef("true"), StringRef("false"), StringRef("and"), StringRef("or"),
                           StringRef("not")},
                          name))

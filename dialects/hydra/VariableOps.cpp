@@ -241,6 +241,7 @@ LogicalResult StateOp::verify() {
   case VariableRole::update_count:
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:
+  case VariableRole::cache:
     if (getOwner())
       return emitOpError() << "belongs to @" << *getOwner() << " as " << word
                            << ", which has no owner";

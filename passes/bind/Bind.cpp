@@ -173,6 +173,12 @@ private:
     const llvm::StringMap<Attribute> saved = environment.values;
     for (const auto &choice : chosen.choices(entry.getSymName()))
       environment.values[choice.first()] = choice.second;
+    scans.continued = entry.getRole() == ProgramRole::decode;
+    environment.values[kContinuedSymbol] = BoolAttr::get(&getContext(), scans.continued);
+    Builder b(&getContext());
+    if (Attribute length = scans.continued ? b.getI64IntegerAttr(context)
+                                           : environment.values.lookup(kTokensSymbol))
+      environment.values[kLengthSymbol] = length;
     LogicalResult result = bindProgram(entry);
     environment.values = saved;
     for (StringRef dim : entry.getDims().getAsValueRange<StringAttr>())

@@ -22,9 +22,9 @@ LogicalResult Programs::select(ModelOp model, ArrayRef<std::string> programs) {
     ProgramRoleAttr role;
     if (!roleName.empty()) {
       std::optional<ProgramRole> known = symbolizeProgramRole(roleName);
-      if (known != ProgramRole::eval && known != ProgramRole::generate)
+      if (!known || *known < ProgramRole::eval)
         return model.emitOpError() << "program '" << name << "' has the role '" << roleName
-                                   << "'; expected eval or generate";
+                                   << "'; expected eval, generate or decode";
       role = ProgramRoleAttr::get(model.getContext(), *known);
     }
     auto [entryName, dims] = target.split(':');

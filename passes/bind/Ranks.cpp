@@ -29,7 +29,7 @@ FailureOr<MeshAttr> readMesh(ModelOp model, ArrayRef<std::string> texts) {
 }
 
 LogicalResult noteRows(EntryOp entry) {
-  if (entry.getRole() == ProgramRole::generate ||
+  if (entry.getRole() == ProgramRole::generate || entry.getRole() == ProgramRole::decode ||
       !llvm::is_contained(entry.getDims().getAsValueRange<StringAttr>(), kBatchSymbol))
     return success();
   SmallVector<int64_t> dims;

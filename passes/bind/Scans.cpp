@@ -78,7 +78,9 @@ LogicalResult ScanWriter::writeOut(Operation *scan) {
     return scan->emitOpError() << "lies in " << kMostDepth << " scans; expected fewer";
   ++depth;
   auto chunks = dyn_cast<ScanOp>(scan);
-  LogicalResult written = chunks ? write(chunks) : write(cast<PrefixScanOp>(scan));
+  LogicalResult written = chunks      ? write(chunks)
+                          : continued ? writeContinued(cast<PrefixScanOp>(scan))
+                                      : write(cast<PrefixScanOp>(scan));
   --depth;
   return written;
 }
@@ -99,8 +101,17 @@ LogicalResult ScanWriter::write(ScanOp scan) {
     return failure();
   const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
   Joined joined;
-  SmallVector<Value> carried(scan.getInits());
   OpBuilder b(scan);
+  // What scans inside carry begins anew with every chunk.
+  const bool marked = std::exchange(continued, false);
+  if (marked) {
+    const SmallVector<Value> given = begin(scan, axis, bundles::flat(scan.getSequences()),
+                                           bundles::flat(scan.getInits()));
+    ArrayRef<Value> rest = given;
+    for (OpOperand &operand : scan->getOpOperands())
+      operand.set(bundles::rebuilt(b, operand.get(), rest));
+  }
+  SmallVector<Value> carried(scan.getInits());
   int64_t start = 0;
   if (*length / chunk >= loopsFrom && canBeLoop(scan)) {
     start = *length / chunk * chunk;
@@ -123,7 +134,30 @@ LogicalResult ScanWriter::write(ScanOp scan) {
       list.push_back(value);
     llvm::copy(ArrayRef(*yielded).drop_front(scan.stackedCount()), carried.begin());
   }
-  return replace(scan, joined, carried);
+  continued = marked;
+  return replace(scan, joined, marked, carried);
+}
+
+SmallVector<Value> ScanWriter::begin(Operation *scan, int64_t axis, ValueRange sequences,
+                                     ValueRange carried) {
+  OpBuilder b(scan);
+  SmallVector<Value> all(sequences);
+  llvm::append_range(all, carried);
+  auto mark = ScanBeginOp::create(b, scan->getLoc(), ValueRange(all).getTypes(), all,
+                                  b.getI64IntegerAttr(axis),
+                                  b.getI64IntegerAttr(sequences.size()));
+  return SmallVector<Value>(mark.getResults());
+}
+
+SmallVector<Value> ScanWriter::end(Operation *scan, int64_t axis, ValueRange results,
+                                   ValueRange carried) {
+  OpBuilder b(scan);
+  SmallVector<Value> all(results);
+  llvm::append_range(all, carried);
+  auto mark =
+      ScanEndOp::create(b, scan->getLoc(), ValueRange(all).getTypes(), all,
+                        b.getI64IntegerAttr(axis), b.getI64IntegerAttr(results.size()));
+  return SmallVector<Value>(mark.getResults());
 }
 
 LogicalResult ScanWriter::checkYielded(ScanOp scan, ValueRange yielded, Joined &joined) {
@@ -241,31 +275,43 @@ LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, J
   return success();
 }
 
+SmallVector<Value> ScanWriter::likeSequences(PrefixScanOp scan, ArrayRef<Value> parts) {
+  OpBuilder b(scan);
+  return eachLike(b, scan.getSequences(), [&](Value) {
+    Value first = parts.front();
+    parts = parts.drop_front();
+    return first;
+  });
+}
+
 LogicalResult ScanWriter::write(PrefixScanOp scan) {
-  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), bundles::flat(scan.getSequences()));
+  SmallVector<Value> values = bundles::flat(scan.getSequences());
+  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), values);
   if (failed(length))
     return failure();
+  FailureOr<SmallVector<Value>> combined = combineRows(scan, values, *length);
+  if (failed(combined))
+    return failure();
+  scan.replaceAllUsesWith(likeSequences(scan, *combined));
+  scan.erase();
+  return success();
+}
+
+FailureOr<SmallVector<Value>> ScanWriter::combineRows(PrefixScanOp scan, SmallVector<Value> values,
+                                                      int64_t length) {
   const int64_t axis = scan.getAxis();
   const size_t sequences = scan.getNumOperands();
-  SmallVector<Value> values = bundles::flat(scan.getSequences());
   OpBuilder b(scan);
-  auto whole = [&](ArrayRef<Value> parts) {
-    return eachLike(b, scan.getSequences(), [&](Value) {
-      Value first = parts.front();
-      parts = parts.drop_front();
-      return first;
-    });
-  };
-  for (int64_t distance = 1; distance < *length; distance *= 2) {
-    const int64_t rows = *length - distance;
+  for (int64_t distance = 1; distance < length; distance *= 2) {
+    const int64_t rows = length - distance;
     SmallVector<Value> before, here;
     for (Value value : values) {
       before.push_back(slice(b, value, axis, 0, rows));
       here.push_back(slice(b, value, axis, distance, rows));
     }
     IRMapping mapping;
-    mapping.map(scan.getBody().getArguments().take_front(sequences), whole(before));
-    mapping.map(scan.getBody().getArguments().drop_front(sequences), whole(here));
+    mapping.map(scan.getBody().getArguments().take_front(sequences), likeSequences(scan, before));
+    mapping.map(scan.getBody().getArguments().drop_front(sequences), likeSequences(scan, here));
     FailureOr<SmallVector<Value>> combined = writeBody(scan, mapping, rows);
     if (failed(combined))
       return failure();
@@ -281,7 +327,65 @@ LogicalResult ScanWriter::write(PrefixScanOp scan) {
                                b.getI64IntegerAttr(axis));
     }
   }
-  scan.replaceAllUsesWith(whole(values));
+  return values;
+}
+
+LogicalResult ScanWriter::writeContinued(PrefixScanOp scan) {
+  SmallVector<Value> values = bundles::flat(scan.getSequences());
+  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), values);
+  if (failed(length))
+    return failure();
+  const int64_t axis = scan.getAxis();
+  const size_t flat = values.size(), sequences = scan.getNumOperands();
+  OpBuilder b(scan);
+  Location loc = scan.getLoc();
+  // What is carried: the last row of every sequence, and whether there was one.
+  SmallVector<Value> carried;
+  SmallVector<RankedTensorType> marks;
+  for (Value value : values) {
+    SmallVector<int64_t> row(build::shapeOf(value));
+    row[axis] = 1;
+    carried.push_back(build::constant(b, loc, build::typeOf(value).clone(row), 0.0));
+    marks.push_back(RankedTensorType::get(row, b.getF32Type()));
+  }
+  for (RankedTensorType type : marks)
+    carried.push_back(build::constant(b, loc, type, 0.0));
+  const SmallVector<Value> given = begin(scan, axis, values, carried);
+  const ArrayRef<Value> earlier = ArrayRef(given).drop_front(flat);
+  const bool marked = std::exchange(continued, false);
+  FailureOr<SmallVector<Value>> own =
+      combineRows(scan, SmallVector<Value>(given.begin(), given.begin() + flat), *length);
+  if (failed(own))
+    return failure();
+  SmallVector<Value> before;
+  for (auto [value, row] : llvm::zip(*own, earlier))
+    before.push_back(build::broadcast(b, loc, row, build::shapeOf(value)));
+  IRMapping mapping;
+  mapping.map(scan.getBody().getArguments().take_front(sequences), likeSequences(scan, before));
+  mapping.map(scan.getBody().getArguments().drop_front(sequences), likeSequences(scan, *own));
+  FailureOr<SmallVector<Value>> both = writeBody(scan, mapping, *length);
+  if (failed(both))
+    return failure();
+  continued = marked;
+  for (auto [like, value] : llvm::zip(scan.getSequences(), *both))
+    if (failed(bundles::checkSameFields(scan, like, value)))
+      return failure();
+  SmallVector<Value> results, next;
+  for (auto [i, value] : llvm::enumerate(bundles::flat(*both))) {
+    Value alone = (*own)[i];
+    if (value.getType() != alone.getType())
+      return scan.emitOpError() << "combines values of type " << alone.getType() << " to "
+                                << value.getType();
+    Value mark = build::broadcast(b, loc, earlier[flat + i], build::shapeOf(value));
+    Value zero = build::constant(b, loc, mark.getType(), 0.0);
+    Value any = CompareOp::create(b, loc, mark, zero, b.getStringAttr("gt"));
+    results.push_back(SelectOp::create(b, loc, any, value, alone));
+    next.push_back(slice(b, results.back(), axis, *length - 1, 1));
+  }
+  for (RankedTensorType type : marks)
+    next.push_back(build::constant(b, loc, type, 1.0));
+  const SmallVector<Value> ended = end(scan, axis, results, next);
+  scan.replaceAllUsesWith(likeSequences(scan, ArrayRef(ended).take_front(flat)));
   scan.erase();
   return success();
 }
@@ -314,7 +418,8 @@ void ScanWriter::restoreRows(Attribute rows) {
     environment.values.erase(kRowsSymbol);
 }
 
-LogicalResult ScanWriter::replace(ScanOp scan, const Joined &joined, ArrayRef<Value> carried) {
+LogicalResult ScanWriter::replace(ScanOp scan, const Joined &joined, bool marked,
+                                  ArrayRef<Value> carriedOn) {
   OpBuilder b(scan);
   SmallVector<Value> wholes;
   for (const SmallVector<Value> &list : joined.parts) {
@@ -330,11 +435,15 @@ LogicalResult ScanWriter::replace(ScanOp scan, const Joined &joined, ArrayRef<Va
     }
     wholes.push_back(whole);
   }
+  const size_t whole = wholes.size();
+  llvm::append_range(wholes, bundles::flat(carriedOn));
+  if (marked)
+    wholes = end(scan, scan.getAxis(), ArrayRef(wholes).take_front(whole),
+                 ArrayRef(wholes).drop_front(whole));
   ArrayRef<Value> rest = wholes;
   SmallVector<Value> results;
-  for (Value like : joined.likes)
+  for (Value like : llvm::concat<const Value>(joined.likes, carriedOn))
     results.push_back(bundles::rebuilt(b, like, rest));
-  llvm::append_range(results, carried);
   scan.replaceAllUsesWith(results);
   scan.erase();
   return success();

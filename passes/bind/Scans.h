@@ -22,6 +22,8 @@ public:
 
   /// A scan of that many whole chunks or more becomes a loop.
   int64_t loopsFrom = 0;
+  /// The program reads on behind earlier calls: where scans begin and end is marked for hydra-cache.
+  bool continued = false;
 
   /// Replaces a `hydra.scan` or `hydra.prefix_scan` whose operands are bound and whose body calls
   /// nothing; reports what does not fit, scans that would become more than a million operations,
@@ -29,6 +31,22 @@ public:
   llvm::LogicalResult writeOut(mlir::Operation *scan);
 
 private:
+  /// A prefix scan as the scan of one chunk that it is to a program that reads on: its rows, each
+  /// combined with what earlier calls combined.
+  llvm::LogicalResult writeContinued(PrefixScanOp scan);
+  /// Marks in front of a scan where it begins: what the mark gives of flat sequences and carried
+  /// values.
+  static llvm::SmallVector<mlir::Value> begin(mlir::Operation *scan, int64_t axis,
+                                              mlir::ValueRange sequences, mlir::ValueRange carried);
+  /// The same where it ends, of results and what is carried on.
+  static llvm::SmallVector<mlir::Value> end(mlir::Operation *scan, int64_t axis,
+                                            mlir::ValueRange results, mlir::ValueRange carried);
+  /// All rows of flat sequences, combined with those before.
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>>
+  combineRows(PrefixScanOp scan, llvm::SmallVector<mlir::Value> values, int64_t length);
+  /// Values, or bundles of them, like the sequences of a prefix scan.
+  static llvm::SmallVector<mlir::Value> likeSequences(PrefixScanOp scan,
+                                                      llvm::ArrayRef<mlir::Value> parts);
   /// The chunks of every joined value, and one chunk of each result that they make up, which may
   /// be a bundle.
   struct Joined {
@@ -51,7 +69,7 @@ private:
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> writeBody(mlir::Operation *scan,
                                                             mlir::IRMapping &mapping, int64_t rows);
   /// Joins the chunks of every result, and hands on what was carried.
-  llvm::LogicalResult replace(ScanOp scan, const Joined &joined,
+  llvm::LogicalResult replace(ScanOp scan, const Joined &joined, bool marked,
                               llvm::ArrayRef<mlir::Value> carried);
 
   /// Gives `rows` the meaning that it has around a scan; null: none.

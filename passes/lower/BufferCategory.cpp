@@ -22,6 +22,7 @@ plan::Category categoryOf(StateOp state) {
     return state.isCopyOfParameter() ? Category::param : Category::act_state;
   case VariableRole::state:
   case VariableRole::step_sum:
+  case VariableRole::cache:
     return Category::act_state;
   }
   llvm_unreachable("role of a variable");

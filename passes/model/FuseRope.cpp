@@ -60,6 +60,7 @@ private:
   static bool areNeighbours(Part &a, Part &b) {
     return a.slice.getX() == b.slice.getX() && a.width == b.width &&
            a.rope.getProperties() == b.rope.getProperties() &&
+           a.rope.getPositions() == b.rope.getPositions() &&
            (a.end() == b.begin() || b.end() == a.begin());
   }
 

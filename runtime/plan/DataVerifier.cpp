@@ -190,6 +190,7 @@ private:
     case VariableRole::update_count:
     case VariableRole::step_sum:
     case VariableRole::loss_scaling:
+    case VariableRole::cache:
       if (owner)
         failAt(path, "belongs to a variable of role {}, which has none", role);
       return;

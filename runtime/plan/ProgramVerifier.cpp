@@ -52,6 +52,11 @@ public:
     if (program.streams() < 1 || program.streams() > kMaxStreams)
       failAt(Path(path, "streams"), "{} is no number of streams; expected 1 to {}",
              program.streams(), kMaxStreams);
+    constexpr uint64_t kMostPositions = 1 << 24; // f32 counts as far
+    if (const bool readsOn = program.role() == ProgramRole::decode;
+        readsOn != (program.context() > 0) || program.context() >= kMostPositions)
+      failAt(Path(path, "context"), "{} is no number of tokens for the role {}", program.context(),
+             EnumNameProgramRole(program.role()));
     checkBlocks(path, *program.blocks(), 1);
   }
 

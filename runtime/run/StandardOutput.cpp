@@ -21,6 +21,11 @@ void hydra::runtime::say(const std::string &text) {
                  support::errnoText(errno).c_str());
 }
 
+void hydra::runtime::print(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    hydra::support::fail("cannot write to standard output: {}", hydra::support::errnoText(errno));
+}
+
 void hydra::runtime::silenceStandardOutput() {
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nothing < 0 || ::dup2(nothing, STDOUT_FILENO) < 0)

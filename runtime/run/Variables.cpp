@@ -148,7 +148,8 @@ namespace hydra::runtime {
 bool isCopy(const Variable &variable) { return variable.role() == VariableRole::copy; }
 
 bool isSaved(const Variable &variable) {
-  return !isCopy(variable) && variable.role() != VariableRole::step_sum;
+  return !isCopy(variable) && variable.role() != VariableRole::step_sum &&
+         variable.role() != VariableRole::cache;
 }
 
 bool isInCheckpoint(const Variable &variable) {

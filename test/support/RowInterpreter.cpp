@@ -151,15 +151,20 @@ public:
                   return inputs[operand]->data[line * group.columns() + c];
                 })});
   }
-  RowValue rotate(unsigned operand, const Rotation &rotation) override {
+  RowValue rotate(unsigned operand, const Rotation &rotation,
+                  std::optional<RowValue> position) override {
     const RefTensor &x = *inputs[operand];
     int64_t width = x.cols(), half = width / 2, columns = group.columns();
-    int64_t period = rotation.period ? rotation.period : rotation.length;
+    int64_t period = rotation.period ? rotation.period
+                     : position      ? std::numeric_limits<int64_t>::max()
+                                     : rotation.length;
     return add({RowForm::Tile, f32, fill(RowForm::Tile, [&](int64_t r, int64_t c) {
                   int64_t i = c % width, head = c - i, pair = rotation.halfSplit ? i % half : i / 2;
                   bool second = rotation.halfSplit ? i >= half : i % 2;
                   int64_t partner = rotation.halfSplit ? (second ? i - half : i + half) : i ^ 1;
-                  double angle = r % rotation.length % period *
+                  int64_t row = position ? static_cast<int64_t>(at(*position, r, 0))
+                                         : r % rotation.length;
+                  double angle = row % period *
                                  std::pow(rotation.base, -2.0 * pair / width) *
                                  (rotation.inverse ? -1.0 : 1.0);
                   double own = x.data[r * columns + c];

@@ -98,6 +98,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
         VariableRole::parameter)
       return "copies of parameters";
     return "other state";
+  case VariableRole::cache:
+    return "caches";
   case VariableRole::state:
   case VariableRole::gradient:
   case VariableRole::update_count:

@@ -74,6 +74,10 @@ void nameValues(CLI::App &app) {
                                                               {"--schedule-steps", "N"},
                                                               {"--tokens", "N"},
                                                               {"--top-k", "K"},
+                                                              {"--top-p", "P"},
+                                                              {"--min-p", "P"},
+                                                              {"--repetition-penalty", "R"},
+                                                              {"--stop-token", "ID"},
                                                               {"--bench", "N"},
                                                               {"--bench-data", "N"},
                                                               {"--lr", "RATE"},
@@ -291,26 +295,39 @@ void addReports(CLI::App &app, RunOptions &options) {
 
 void addGeneration(CLI::App &app, RunOptions &options) {
   const char *group = "Generating text";
-  CLI::Option *generate = app.add_option("--generate", options.prompt,
+  CLI::Option *generate = app.add_option("--generate", options.prompts,
                                          "text to continue by the trained model of --resume or "
-                                         "--weights, or by the one trained here")
+                                         "--weights, or by the one trained here; repeatable where the "
+                                         "plan reads several sequences at a time")
+                              ->allow_extra_args(false)
                               ->group(group);
+  const auto add = [&](const char *name, auto &value, const char *text) {
+    return app.add_option(name, value, text)->needs(generate)->group(group);
+  };
   runtime::GenerateOptions &defaults = options.generate;
-  app.add_option("--tokens", defaults.tokens, "tokens to add")
-      ->check(fromOne)
-      ->needs(generate)
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--temperature", defaults.temperature,
-                 "divides the scores; 0: always the most probable token")
+  runtime::SamplingOptions &choice = defaults.sampling;
+  add("--tokens", defaults.tokens, "tokens to add")->check(fromOne)->capture_default_str();
+  add("--temperature", choice.temperature,
+      "divides the scores; 0: always the most probable token")
       ->check(nonNegative)
-      ->needs(generate)
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--top-k", defaults.topK, "choose among the K most probable tokens (default: all)")
-      ->check(fromOne)
-      ->needs(generate)
-      ->group(group);
+      ->capture_default_str();
+  add("--top-k", choice.topK, "choose among the K most probable tokens (default: all)")
+      ->check(fromOne);
+  add("--top-p", choice.topP,
+      "choose among the most probable tokens that have this probability together (default: all)")
+      ->check(numberThat([](double p) { return p > 0 && p <= 1; }, "a probability above 0"));
+  add("--min-p", choice.minP,
+      "leave out tokens with less than this part of the most probable one's probability (default: "
+      "none)")
+      ->check(numberThat([](double p) { return p >= 0 && p <= 1; }, "a number from 0 to 1"));
+  add("--repetition-penalty", choice.repetitionPenalty,
+      "divides the scores of tokens that the text has, those below 0 are multiplied (default: 1)")
+      ->check(numberThat([](double p) { return p > 0; }, "a number above 0"));
+  add("--stop-token", defaults.stop,
+      "the id of a token in front of which the text ends; repeatable (default: what the tokenizer "
+      "says)")
+      ->check(fromZero)
+      ->allow_extra_args(false);
 }
 
 } // namespace

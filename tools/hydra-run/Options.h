@@ -35,7 +35,7 @@ struct RunOptions {
   int64_t logEvery = 0; // 0: not given
   bool plot = false;
 
-  std::optional<std::string> prompt;
+  std::vector<std::string> prompts;
   runtime::GenerateOptions generate;
 
   int bench = 0; // 0: not asked for

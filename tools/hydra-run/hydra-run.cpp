@@ -13,7 +13,6 @@
 #include "runtime/run/Bench.h"
 #include "runtime/run/CheckpointNames.h"
 #include "runtime/run/ChromeTrace.h"
-#include "runtime/run/Generate.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
 #include "runtime/run/StandardOutput.h"
@@ -23,14 +22,13 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
-#include "runtime/text/Tokenizer.h"
+#include "tools/hydra-run/Generation.h"
 #include "tools/hydra-run/Options.h"
 
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -40,20 +38,16 @@
 #include <span>
 
 using namespace hydra;
+using runtime::print;
 using support::fail;
 
 namespace {
-
-void print(const std::string &text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    fail("cannot write to standard output: {}", support::errnoText(errno));
-}
 
 /// Mistakes that only the plan shows.
 void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const std::string_view mode = file.plan().header()->mode()->string_view();
   const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
-                                                     options.prompt || options.exportTo ||
+                                                     !options.prompts.empty() || options.exportTo ||
                                                      options.benchData > 0;
   const std::string &plan = file.origin();
   if (!trainPlan && options.steps > 0 && !options.repeats())
@@ -72,27 +66,8 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
     fail("--resume auto means the folder of --save, which is not given");
   if (options.benchData > 0 && options.data.empty())
     fail("--bench-data needs --data");
-  if (options.data.empty() && !options.tokenizer.empty() && !options.prompt)
+  if (options.data.empty() && !options.tokenizer.empty() && options.prompts.empty())
     fail("--tokenizer says what --data holds, which is not given");
-}
-
-int64_t vocabularyOf(const runtime::PlanFile &file) {
-  for (const planfile::Program *program : *file.plan().programs())
-    for (const planfile::Input *input : *program->inputs())
-      if (input->kind() == planfile::InputKind::tokens)
-        return input->limit();
-  return 0;
-}
-
-std::unique_ptr<text::Tokenizer> tokenizerOf(const RunOptions &options,
-                                             const runtime::PlanFile &file) {
-  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
-    return text::makeByteTokenizer();
-  if (options.tokenizer == "ids")
-    return text::makeIdTokenizer();
-  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, or "
-       "with --tokenizer=ids that the prompt is a list of ids",
-       vocabularyOf(file));
 }
 
 std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
@@ -200,18 +175,6 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
                                         : runtime::profileText(file, profile));
 }
 
-void generateText(const RunOptions &options, const runtime::PlanFile &file,
-                  runtime::Executor &executor, uint64_t seed) {
-  const std::unique_ptr<text::Tokenizer> tokenizer = tokenizerOf(options, file);
-  const std::unique_ptr<text::TextStream> text = tokenizer->stream();
-  runtime::GenerateOptions how = options.generate;
-  how.seed = seed;
-  print(*options.prompt);
-  runtime::generate(file, executor, tokenizer->encode(*options.prompt), how,
-                    [&](int32_t token) { print(text->add(token)); });
-  print(text->finish() + "\n");
-}
-
 /// On several ranks each has the GPU of its number on its machine.
 runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *channel = nullptr,
                                  uint32_t localRank = 0) {
@@ -317,10 +280,8 @@ void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                  {"--bench", std::to_string(options.bench)},
                  {"--profile", options.profile},
                  {"--dry-run", given(options.dryRun)},
-                 {"--generate", options.prompt.value_or("")},
-                 {"--tokens", std::to_string(options.generate.tokens)},
-                 {"--temperature", fmt::format("{}", options.generate.temperature)},
-                 {"--top-k", std::to_string(options.generate.topK)}});
+                 {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
+                 {"the choice of tokens", generationText(options)}});
 }
 
 /// Throws Error when the ranks begin at other places, with other parameters, or train on other
@@ -389,7 +350,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       return 0;
     }
   }
-  const bool onlyGenerates = options.prompt && options.steps == 0 && !options.repeats();
+  const bool onlyGenerates = !options.prompts.empty() && options.steps == 0 && !options.repeats();
   std::unique_ptr<runtime::Communicator> communicator;
   const bool onCpu = file.plan().target()->kind() == planfile::TargetKind::cpu;
   if (channel && onCpu && !options.dryRun)
@@ -458,7 +419,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   runtime::Ranks *const writers = runtime::writersOf(file.plan(), channel);
   if (status == 0 && options.exportTo && (leads || writers))
     runtime::exportWeights(*options.exportTo, file, executor, writers);
-  if (status == 0 && options.prompt)
+  if (status == 0 && !options.prompts.empty())
     generateText(options, file, executor, seed);
   return status;
 }

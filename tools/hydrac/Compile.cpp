@@ -29,6 +29,7 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
   emit.target = compile.target;
   emit.schedules = options.schedules();
   emit.phases = compile.phases;
+  emit.context = static_cast<uint64_t>(compile.context);
   emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
   emit.options = {{"mode", emit.mode},
                   {"target", options.target},
@@ -104,8 +105,10 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
   const uint64_t needed = bytesOf(plan), there = options.memoryBudgetBytes();
   if (needed <= there || options.allowOversize)
     return;
-  std::vector<std::string> helps = {"a smaller --batch or --seq"};
-  if (compile.mode != Mode::Forward && compile.replayEvery == 0)
+  std::vector<std::string> helps = {compile.mode == Mode::Generate
+                                        ? "a smaller --batch, --context or --prefill"
+                                        : "a smaller --batch or --seq"};
+  if (hasBackward(compile.mode) && compile.replayEvery == 0)
     helps.emplace_back("--recompute=every=1");
   if (!precisionPolicy(compile.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");

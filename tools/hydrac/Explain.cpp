@@ -26,7 +26,8 @@ Prediction predictionOf(const planfile::PlanT &plan) {
   Prediction prediction;
   for (const auto &program : plan.programs)
     if (program->role != planfile::ProgramRole::eval &&
-        program->role != planfile::ProgramRole::generate)
+        program->role != planfile::ProgramRole::generate &&
+        program->role != planfile::ProgramRole::decode)
       prediction.steps += static_cast<int64_t>(program->blocks.size());
   for (const planfile::Segment &segment : plan.segments)
     prediction.arena += static_cast<int64_t>(segment.size());

@@ -10,6 +10,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace hydra {
@@ -59,6 +61,30 @@ static StringRef roleOf(StringRef program) {
   return program == "logits" ? "@generate" : program == "eval" ? "@eval" : "";
 }
 
+/// The programs of --mode=generate: one for every number of tokens that a call reads. Throws Error for
+/// numbers that do not fit.
+static void addGeneration(const HydracOptions &options, ModelOp source, CompileOptions &compile) {
+  if (!source.lookupSymbol<EntryOp>("logits"))
+    support::fail("--mode=generate: {} has no entry @logits, the scores of next tokens",
+                  options.model.file.getValue());
+  if (compile.binding.batch == 0)
+    compile.binding.batch = 1;
+  std::set<int64_t, std::greater<>> calls(options.prefill.begin(), options.prefill.end());
+  for (const int64_t tokens : calls)
+    if (tokens < 2 || tokens > compile.context)
+      support::fail("--prefill: {} tokens a call; expected 2 to {}, the context", tokens,
+                    compile.context);
+  if (calls.empty())
+    for (const int64_t tokens : {128, 16})
+      if (tokens <= compile.context)
+        calls.insert(tokens);
+  if (calls.empty())
+    calls.insert(compile.context);
+  for (const int64_t tokens : calls)
+    compile.binding.programs.push_back(fmt::format("prefill.{0}@decode:logits:S={0}", tokens));
+  compile.binding.programs.emplace_back("decode@decode:logits:S=1");
+}
+
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
   compile.target = Target::named(target);
@@ -73,6 +99,8 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   bool train = compile.mode == Mode::Train;
   if (compile.mode == Mode::Grad)
     compile.binding.programs = {"loss:loss"};
+  else if (compile.mode == Mode::Generate)
+    addGeneration(*this, source, compile);
   else if (train) {
     auto loss = source.lookupSymbol<EntryOp>("loss");
     if (loss && !loss.getReturn().getUpdated().empty() && !source.lookupSymbol<EntryOp>("eval"))
@@ -219,6 +247,21 @@ static void checkFiles(const HydracOptions &options) {
                 {"--memory-timeline", options.memoryTimeline}});
 }
 
+/// Throws Error where flags of --mode=generate meet another mode, or it lacks them.
+static void checkGeneration(const HydracOptions &options) {
+  const bool generates = options.compile.mode == Mode::Generate;
+  if (!generates && (isGiven(options.context) || options.prefill.getNumOccurrences() > 0))
+    support::fail("--context and --prefill are for --mode=generate");
+  if (!generates)
+    return;
+  if (!isGiven(options.context))
+    support::fail("--mode=generate: needs --context=N, the most tokens of a sequence");
+  if (options.compile.binding.seq != 0)
+    support::fail("--mode=generate: --seq is for other modes; expected --context and --prefill");
+  if (options.programs.getNumOccurrences() > 0)
+    support::fail("--mode=generate: --program is for other modes");
+}
+
 /// Throws Error for what the ranks of a mesh cannot share out.
 static void checkSharding(const HydracOptions &options) {
   const CompileOptions &compile = options.compile;
@@ -231,7 +274,7 @@ static void checkSharding(const HydracOptions &options) {
   const bool rounds = compile.wire != WireFormat::F32;
   if (rounds && compile.binding.mesh.empty())
     support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
-  if (rounds && compile.mode == Mode::Forward)
+  if (rounds && !hasBackward(compile.mode))
     support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
   if (compile.sharding != Sharding::Fsdp && isGiven(options.resharding))
     support::fail("--reshard is for --shard=fsdp");
@@ -242,6 +285,7 @@ static void checkSharding(const HydracOptions &options) {
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
+  checkGeneration(*this);
   checkDisabled(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size

@@ -14,7 +14,7 @@ namespace cl = llvm::cl;
 /// Lives in main from before parseCommandLine to the end.
 struct HydracOptions {
   CompileOptions compile;
-  ModelOptions model{compile, "train"};
+  ModelOptions model{compile, "train", ModelOptions::Calls::Many};
   cl::OptionCategory &category = model.category;
 
   cl::opt<std::string> output{"o", cl::value_desc("FILE"), cl::cat(category),
@@ -112,6 +112,14 @@ struct HydracOptions {
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
+  BoundInteger<2> context{"context", cl::value_desc("N"), cl::cat(category),
+                          cl::location(compile.context),
+                          cl::desc("--mode=generate: the most tokens of a sequence, prompt and text; "
+                                   "required there")};
+  cl::list<int64_t> prefill{
+      "prefill", cl::value_desc("N,..."), cl::cat(category), cl::CommaSeparated,
+      cl::desc("--mode=generate: how many tokens of a prompt a call reads; what is left goes by the "
+               "smaller numbers, and in the end token by token (default: 128,16)")};
   cl::list<std::string> phases{
       "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
       cl::desc(

@@ -41,8 +41,9 @@ Value *Rotary::table(Value *base, Value *column) {
   return memory.elementPointer(base, RowType::F32, column);
 }
 
-void Rotary::prepare(Value *row) {
-  Value *position = b.CreateURem(row, b.getInt64(rotation.length));
+void Rotary::prepare(Value *row, Value *given) {
+  Value *position = given ? b.CreateFPToUI(given, b.getInt64Ty())
+                          : b.CreateURem(row, b.getInt64(rotation.length));
   if (rotation.period > 0)
     position = b.CreateURem(position, b.getInt64(rotation.period));
   position = b.CreateVectorSplat(kPairs, b.CreateUIToFP(position, b.getDoubleTy()));

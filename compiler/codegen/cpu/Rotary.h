@@ -15,8 +15,8 @@ public:
   /// Reserves the tables in the entry block. `columns`: heads × `width`.
   Rotary(llvm::IRBuilderBase &builder, const Rotation &rotation, int64_t width, int64_t columns);
 
-  /// Fills the tables for a row.
-  void prepare(llvm::Value *row);
+  /// Fills the tables for a row. `position`: null, or where it stands (float).
+  void prepare(llvm::Value *row, llvm::Value *position);
   /// The rotated numbers of a chunk of a tensor.
   llvm::Value *rotate(llvm::Value *rowPointer, const TensorAccess &access, RowType type,
                       const Chunk &chunk);

@@ -168,12 +168,22 @@ void RowCodegen::emitRow(Value *current) {
   row = b.CreateAdd(current, b.getInt64(1));
   nextRows = rowPointers(inputPointers, s.inputs, inputType);
   row = current;
-  for (auto &[number, rotary] : rotaries)
-    rotary.prepare(row);
+  // Where a rotation is given its position, as soon as that is known.
+  auto prepareRotaries = [&](std::optional<unsigned> known) {
+    for (auto &[number, rotary] : rotaries) {
+      ArrayRef<unsigned> position = node(number).inputs;
+      const bool early = position.empty() || node(position[0]).form == RowForm::Scalar;
+      if (known ? !early && position[0] == *known : early)
+        rotary.prepare(row, position.empty() ? nullptr : ones[position[0]]);
+    }
+  };
+  prepareRotaries(std::nullopt);
   for (unsigned p = 0; p < s.sweeps.size(); ++p) {
     for (unsigned number : s.sweeps[p].rowNodes)
-      if (node(number).kind != Kind::Reduce)
+      if (node(number).kind != Kind::Reduce) {
         ones[number] = evaluateOne(number);
+        prepareRotaries(number);
+      }
     emitSweep(p);
   }
   for (auto [i, result] : enumerate(s.program.results)) {

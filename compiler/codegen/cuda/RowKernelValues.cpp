@@ -348,7 +348,9 @@ SmallVector<Value *> RowKernelEmitter::rotate(const RowNode &node, const Chunk &
     for (int64_t v = 0; v < width; ++v)
       other.push_back(x[v ^ 1]);
   }
-  Value *position = b.CreateURem(chunk.row, b.getInt32(r.length));
+  Value *position = node.inputs.empty()
+                        ? b.CreateURem(chunk.row, b.getInt32(r.length))
+                        : b.CreateFPToUI(evaluateRow(node.inputs[0]), b.getInt32Ty());
   if (r.period > 0)
     position = b.CreateURem(position, b.getInt32(r.period));
   position = b.CreateUIToFP(position, b.getDoubleTy());

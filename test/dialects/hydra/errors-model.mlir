@@ -1319,7 +1319,7 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{has the role 'train', which its stage says; expected eval or generate}}
+  // expected-error@+1 {{has the role 'train', which its stage says; expected eval, generate or decode}}
   hydra.entry @e(%x: [] f32) role(train) {
     hydra.return y = %x
   }

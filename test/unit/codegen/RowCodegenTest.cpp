@@ -328,6 +328,28 @@ TEST_F(RowCodegenTest, Rotates) {
         }
 }
 
+TEST_F(RowCodegenTest, RotatesByGivenPositions) {
+  for (const int64_t period : {0, 5})
+    for (const bool computed : {false, true}) { // a number of the row, or what the group makes of one
+      SCOPED_TRACE(testing::Message() << period << computed);
+      const int64_t width = 20, rows = 6;
+      RowDomain domain{{2, 3}, {3, width}};
+      RowRecorder e(&context, domain,
+                    {{{2, 3, 3, width}, RowType::F32, std::nullopt},
+                     {{2, 3}, RowType::F32, RowForm::Row},
+                     {{2, 3, 3, width}, RowType::F32, RowForm::Tile}});
+      RowTerm position{&e, e.input(1)};
+      if (computed) // behind a reduction of the row
+        position = position + sum(RowTerm{&e, e.input(2)}) * 0.0;
+      RowProgram program = e.finish(
+          {e.rotate(0, {1e4, true, false, 3, period}, RowValue(position))}, {{RowForm::Tile, RowType::F32}});
+      std::vector<Numbers> inputs = randomInputs(program, 17);
+      for (int64_t i = 0; i < rows; ++i)
+        inputs[1][i] = static_cast<double>(i * i * 4003);
+      expectMatches(program, inputs);
+    }
+}
+
 TEST_F(RowCodegenTest, RotationsAreExactFarOut) {
   RowDomain domain{{1, 200000}, {1, 2}};
   RowRecorder e(&context, domain, {{{1, 200000, 1, 2}, RowType::F32, std::nullopt}});

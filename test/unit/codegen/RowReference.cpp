@@ -183,7 +183,9 @@ private:
   double rotate(const RowNode &node, int64_t r, int64_t c) const {
     const Rotation &rotation = node.rotation;
     int64_t width = program.domain.innerShape.back(), head = c / width * width, j = c % width;
-    int64_t position = r % rotation.length;
+    int64_t position = node.inputs.empty()
+                           ? r % rotation.length
+                           : static_cast<int64_t>(values[node.inputs[0]][r * columns]);
     if (rotation.period > 0)
       position %= rotation.period;
     int64_t pair = rotation.halfSplit ? j % (width / 2) : j / 2;

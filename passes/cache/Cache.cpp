@@ -1,0 +1,528 @@
+// hydra-cache: programs that compute whole sequences become programs that read on.
+#include "passes/Passes.h"
+#include "passes/cache/SequenceCache.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_CACHE
+#include "passes/Passes.h.inc"
+
+namespace {
+
+int64_t tokensOf(EntryOp entry) { return build::shapeOf(entry.getBody().getArgument(0))[1]; }
+
+/// Whether a value is the same along a dimension, whatever it is computed from.
+bool isUniform(Value v, int64_t dim) {
+  ArrayRef<int64_t> shape = build::shapeOf(v);
+  if (shape[dim] == 1 || build::constantValue(v))
+    return true;
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    ArrayRef<int64_t> from = build::shapeOf(broadcast.getX());
+    const int64_t own = dim - static_cast<int64_t>(shape.size() - from.size());
+    return own < 0 || isUniform(broadcast.getX(), own);
+  }
+  if (auto iota = dyn_cast<IotaOp>(op))
+    return iota.getAxis() != dim && !iota.getPositions();
+  if (auto transpose = dyn_cast<TransposeOp>(op))
+    return isUniform(transpose.getX(), transpose.getOrder()[dim]);
+  return op->hasTrait<Elementwise>() &&
+         llvm::all_of(op->getOperands(), [&](Value x) { return isUniform(x, dim); });
+}
+
+/// Whether an operation may keep something of earlier tokens.
+bool mayKeep(Operation &op) {
+  auto iota = dyn_cast<IotaOp>(op);
+  return isa<CacheOpInterface, ScanBeginOp>(op) || (iota && iota.getPositions());
+}
+
+/// The end of a scan in straight-line code: scans do not overlap.
+ScanEndOp endOf(ScanBeginOp begin) {
+  unsigned depth = 0;
+  for (Operation *op = begin->getNextNode(); op; op = op->getNextNode()) {
+    depth += isa<ScanBeginOp>(op);
+    if (auto end = dyn_cast<ScanEndOp>(op))
+      if (depth-- == 0)
+        return end;
+  }
+  return {};
+}
+
+struct Cache : impl::CacheBase<Cache> {
+  using CacheBase::CacheBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.addExtension(
+        +[](MLIRContext *context, HydraDialect *) { attachCacheRules(*context); });
+  }
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    SmallVector<EntryOp> programs;
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      if (entry.getRole() == ProgramRole::decode)
+        programs.push_back(entry);
+    if (!programs.empty() && failed(run(programs)))
+      signalPassFailure();
+  }
+
+private:
+  using Axes = SmallVector<int64_t>; ///< by candidate
+
+  LogicalResult run(ArrayRef<EntryOp> programs) {
+    for (EntryOp entry : programs)
+      if (failed(check(entry)))
+        return failure();
+    for (EntryOp entry : programs)
+      eraseDead(entry);
+    // With more tokens than one a call tells where they are; with the fewest, what sequences have.
+    auto byTokens = [](EntryOp a, EntryOp b) { return tokensOf(a) < tokensOf(b); };
+    EntryOp longest = *llvm::max_element(programs, byTokens);
+    EntryOp shortest = *llvm::min_element(programs, byTokens);
+    if (tokensOf(longest) < 2)
+      return longest.emitOpError("reads one token a call; expected another program that reads more");
+    if (context < tokensOf(longest))
+      return longest.emitOpError() << "reads " << tokensOf(longest)
+                                   << " tokens a call; expected at most the context, " << context;
+    FailureOr<Axes> axes = findAxes(longest);
+    if (failed(axes))
+      return failure();
+    // Marks kept alive what other scans carry and nothing needs.
+    for (EntryOp entry : programs) {
+      if (failed(dropMarks(entry, *axes)))
+        return failure();
+      eraseDead(entry);
+    }
+    axes = findAxes(longest);
+    if (failed(axes))
+      return failure();
+    FailureOr<Axes> batches = findBatches(shortest, *axes);
+    if (failed(batches))
+      return failure();
+    for (EntryOp entry : programs)
+      if (failed(rewrite(entry, longest, *axes, *batches)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult check(EntryOp entry) {
+    auto fails = [&](const Twine &text) {
+      return entry.emitOpError() << "@" << entry.getSymName() << " " << text;
+    };
+    Block &block = entry.getBody().front();
+    for (unsigned i = 1; i < block.getNumArguments(); ++i)
+      if (!entry.getDefault(i))
+        return fails("reads on; expected no other argument than tokens and numbers of a step");
+    if (block.getNumArguments() == 0 || build::typeOf(block.getArgument(0)).getRank() != 2 ||
+        !build::typeOf(block.getArgument(0)).getElementType().isInteger(32))
+      return fails("reads on; expected tokens [B, S] as its first argument");
+    ReturnOp end = entry.getReturn();
+    if (!end.getUpdated().empty())
+      return fails("reads on; expected that it gives no state new values");
+    if (end.getOutputNames().size() != 1 || build::typeOf(end.getOutputs()[0]).getRank() != 3)
+      return fails("reads on; expected one result, the scores [B, S, V]");
+    return success();
+  }
+
+  static void eraseDead(EntryOp entry) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
+  /// Candidates of a program, by the axes of those that keep something (as far as they are known).
+  static SmallVector<Operation *> candidates(EntryOp entry, ArrayRef<int64_t> axes) {
+    SmallVector<Operation *> found;
+    Operation *until = nullptr;
+    for (Operation &op : entry.getBody().front().without_terminator()) {
+      if (until) {
+        until = until == &op ? nullptr : until;
+        continue;
+      }
+      if (!mayKeep(op))
+        continue;
+      const size_t number = found.size();
+      found.push_back(&op);
+      if (auto begin = dyn_cast<ScanBeginOp>(op); begin && number < axes.size() && axes[number] >= 0)
+        until = endOf(begin);
+    }
+    return found;
+  }
+
+  //===-- Where the tokens of a call are ------------------------------------------------------===//
+
+  /// Why a value cannot be continued.
+  struct Problem {
+    Operation *op = nullptr;
+    std::string text;
+  };
+
+  /// How the tokens of a call lie in the values of a program.
+  struct Placement {
+    DenseMap<Value, Spread> spreads;
+    DenseSet<Value> windows;           ///< rows behind some of those before the call
+    DenseMap<Value, unsigned> problems; ///< what is computed from these has the problem too
+    std::vector<Problem> all;
+
+    SmallVector<Spread> of(ValueRange values) const {
+      return llvm::map_to_vector(values, [&](Value v) { return spreads.lookup(v); });
+    }
+  };
+
+  /// Follows the dimension of tokens through a program; reports what the scores need of earlier
+  /// tokens and no operation keeps.
+  FailureOr<Axes> findAxes(EntryOp entry) {
+    Axes axes;
+    Placement at;
+    at.spreads[entry.getBody().getArgument(0)] = Spread::rows(1);
+    const int64_t tokens = tokensOf(entry);
+    Operation *until = nullptr; // the end of a scan over tokens
+    for (Operation &op : entry.getBody().front().without_terminator()) {
+      if (until && until != &op)
+        continue;
+      if (until) {
+        place(cast<ScanEndOp>(op), at);
+        until = nullptr;
+        continue;
+      }
+      if (isa<ScanEndOp>(op)) { // of a scan over something else: each value for itself
+        for (auto [result, value] : llvm::zip(op.getResults(), op.getOperands()))
+          hand(value, result, at);
+        continue;
+      }
+      if (mayKeep(op)) {
+        axes.push_back(axisOfKept(op, at.of(op.getOperands())));
+        if (auto begin = dyn_cast<ScanBeginOp>(op)) {
+          if (axes.back() >= 0)
+            until = endOf(begin);
+          else
+            for (auto [result, value] : llvm::zip(op.getResults(), op.getOperands()))
+              hand(value, result, at);
+          continue;
+        }
+      }
+      follow(op, tokens, mayKeep(op) ? axes.back() : -1, at);
+    }
+    Value scores = entry.getReturn().getOutputs()[0];
+    if (auto known = at.problems.find(scores); known != at.problems.end()) {
+      const Problem &problem = at.all[known->second];
+      return problem.op->emitOpError() << problem.text;
+    }
+    if (at.spreads.lookup(scores) != Spread::rows(1))
+      return entry.emitOpError("has scores that are not one row for each token [B, S, V]");
+    return axes;
+  }
+
+  static void hand(Value from, Value to, Placement &at) {
+    const Spread spread = at.spreads.lookup(from);
+    at.spreads[to] = spread;
+    if (auto known = at.problems.find(from); known != at.problems.end()) {
+      const unsigned number = known->second;
+      at.problems[to] = number;
+    }
+  }
+
+  static void place(ScanEndOp end, Placement &at) {
+    for (Value value : end.getResults().take_front(end.getSequences()))
+      at.spreads[value] = Spread::rows(end.getAxis());
+    for (Value value : end.getResults().drop_front(end.getSequences())) {
+      at.all.push_back({end, "hands on what a scan over tokens carries behind its end; programs that "
+                             "read on have no such end"});
+      at.problems[value] = at.all.size() - 1;
+    }
+  }
+
+  static int64_t axisOfKept(Operation &op, ArrayRef<Spread> in) {
+    if (auto iota = dyn_cast<IotaOp>(op))
+      return iota.getAxis();
+    if (auto begin = dyn_cast<ScanBeginOp>(op))
+      return llvm::any_of(in.take_front(begin.getSequences()),
+                          [&](const Spread &s) { return s == Spread::rows(begin.getAxis()); })
+                 ? begin.getAxis()
+                 : -1;
+    if (in[0].isRows() && in[0].blocks == 1 && cast<CacheOpInterface>(op).needsEarlier(in[0].dim))
+      return in[0].dim;
+    return -1;
+  }
+
+  /// Through an operation that keeps something along the axis; -1: nothing.
+  static void follow(Operation &op, int64_t tokens, int64_t axis, Placement &at) {
+    SmallVector<Spread> out(op.getNumResults());
+    std::string problem;
+    if (axis >= 0) {
+      out[0] = Spread::rows(axis);
+      if (auto pad = dyn_cast<PadOp>(op)) {
+        at.windows.insert(pad.getY());
+        if (pad.getAfter() > 0)
+          problem = mixes().str();
+      }
+    } else if (!llvm::all_of(at.of(op.getOperands()), [](const Spread &s) { return s.isSame(); })) {
+      problem = llvm::any_of(op.getOperands(), [&](Value v) { return at.windows.contains(v); })
+                    ? readWindow(op, tokens, at, out)
+                    : readTokens(op, tokens, at, out);
+    }
+    std::optional<unsigned> known;
+    for (Value operand : op.getOperands())
+      if (auto found = at.problems.find(operand); found != at.problems.end() && !known)
+        known = found->second;
+    if (!known && !problem.empty()) {
+      known = at.all.size();
+      at.all.push_back({&op, problem});
+    }
+    for (auto [value, spread] : llvm::zip(op.getResults(), out)) {
+      at.spreads[value] = spread;
+      if (known || spread.isPart()) {
+        if (!known) {
+          known = at.all.size();
+          at.all.push_back({&op, mixes().str()});
+        }
+        at.problems[value] = *known;
+      }
+    }
+  }
+
+  static StringRef mixes() {
+    return "reads several tokens of a sequence together, and does not say what it needs of those "
+           "before the call (the cache interface)";
+  }
+
+  /// Rows with earlier ones in front are read by slices of as many as there are tokens. Returns what
+  /// is wrong.
+  static std::string readWindow(Operation &op, int64_t tokens, Placement &at,
+                                MutableArrayRef<Spread> out) {
+    auto slice = dyn_cast<SliceOp>(op);
+    if (!slice)
+      return "reads tokens together with those before the call; expected slices of as many as there "
+             "are";
+    out[0] = at.spreads.lookup(slice.getX());
+    if (slice.getAxis() != out[0].dim)
+      at.windows.insert(slice.getY());
+    else if (slice.getSize() != tokens)
+      return mixes().str();
+    return "";
+  }
+
+  /// Of an operation that treats each token alone. Returns what is wrong.
+  static std::string readTokens(Operation &op, int64_t tokens, Placement &at,
+                                MutableArrayRef<Spread> out) {
+    auto rule = dyn_cast<PartitionOpInterface>(op);
+    if (!rule)
+      return mixes().str();
+    const SmallVector<Spread> in = at.of(op.getOperands());
+    SmallVector<Spread> wanted(in);
+    rule.partition(tokens, wanted, out);
+    for (auto [operand, has, wants] : llvm::zip(op.getOperands(), in, wanted)) {
+      if (has == wants)
+        continue;
+      if (has.isRows() || !wants.isRows())
+        return mixes().str();
+      if (wants.blocks != 1 || !isUniform(operand, wants.dim))
+        return "gives each token of a call other numbers, which do not follow from where it stands "
+               "in its sequence; expected hydra.iota with positions";
+    }
+    return "";
+  }
+
+  //===-- Which dimension sequences are -------------------------------------------------------===//
+
+  /// For every candidate the dimension of the batch in what it keeps; of scans, of all that is
+  /// carried.
+  FailureOr<Axes> findBatches(EntryOp entry, ArrayRef<int64_t> axes) {
+    const int64_t batch = build::shapeOf(entry.getBody().getArgument(0))[0];
+    const SmallVector<Operation *> found = candidates(entry, axes);
+    if (found.size() != axes.size())
+      return differs(entry);
+    DenseMap<Value, Spread> spreads;
+    spreads[entry.getBody().getArgument(0)] = Spread::rows(0);
+    for (Operation &op : entry.getBody().front().without_terminator()) {
+      SmallVector<Spread> in =
+          llvm::map_to_vector(op.getOperands(), [&](Value v) { return spreads.lookup(v); });
+      SmallVector<Spread> out(op.getNumResults());
+      auto rule = dyn_cast<PartitionOpInterface>(op);
+      if (isa<ScanBeginOp, ScanEndOp>(op))
+        out = in;
+      else if (rule)
+        rule.partition(batch, in, out);
+      for (auto [value, spread] : llvm::zip(op.getResults(), out))
+        if (spread.isRows())
+          spreads[value] = spread;
+    }
+    Axes batches;
+    for (auto [op, axis] : llvm::zip(found, axes)) {
+      batches.push_back(0);
+      if (axis < 0 || batch == 1)
+        continue;
+      auto begin = dyn_cast<ScanBeginOp>(op);
+      SmallVector<Value> kept;
+      if (auto pad = dyn_cast<PadOp>(op))
+        kept.push_back(pad.getX());
+      else if (begin)
+        llvm::append_range(kept, endOf(begin).getValues().drop_front(endOf(begin).getSequences()));
+      std::optional<int64_t> dim;
+      bool told = true;
+      for (Value value : kept)
+        if (const Spread spread = spreads.lookup(value); spread.isRows()) {
+          told &= spread.blocks == 1 && dim.value_or(spread.dim) == spread.dim;
+          dim = spread.dim;
+        }
+      // What no token changes is the same for all sequences that are as long.
+      for (Value value : kept)
+        told &= dim && *dim < build::typeOf(value).getRank() &&
+                build::typeOf(value).getDimSize(*dim) == batch;
+      if (!told && !kept.empty())
+        return op->emitOpError("keeps values of which it cannot be told what belongs to which "
+                               "sequence of the batch; expected a batch of 1");
+      batches.back() = dim.value_or(0);
+    }
+    return batches;
+  }
+
+  /// Of scans over something else than tokens, and of those inside others.
+  static LogicalResult dropMarks(EntryOp entry, ArrayRef<int64_t> axes) {
+    const SmallVector<Operation *> found = candidates(entry, axes);
+    if (found.size() != axes.size())
+      return differs(entry);
+    DenseSet<Operation *> kept;
+    for (auto [op, axis] : llvm::zip(found, axes))
+      if (auto begin = dyn_cast<ScanBeginOp>(op); begin && axis >= 0)
+        for (Operation *mark : {op, endOf(begin).getOperation()})
+          kept.insert(mark);
+    entry.walk([&](Operation *op) {
+      if (isa<ScanBeginOp, ScanEndOp>(op) && !kept.contains(op)) {
+        op->replaceAllUsesWith(op->getOperands());
+        op->erase();
+      }
+    });
+    return success();
+  }
+
+  static LogicalResult differs(EntryOp entry) {
+    return entry.emitOpError() << "@" << entry.getSymName()
+                               << " keeps other values of earlier tokens than a program with another "
+                                  "number of tokens a call";
+  }
+
+  //===-- The programs ------------------------------------------------------------------------===//
+
+  LogicalResult rewrite(EntryOp entry, EntryOp longest, ArrayRef<int64_t> axes,
+                        ArrayRef<int64_t> batches) {
+    const SmallVector<Operation *> found = candidates(entry, axes);
+    if (found.size() != axes.size())
+      return differs(entry);
+    SequenceCache cache(entry, context, tokensOf(longest));
+    for (auto [number, op, axis, batch] : llvm::enumerate(found, axes, batches)) {
+      if (axis < 0)
+        continue;
+      cache.startAt(op, number, batch);
+      if (failed(readOn(op, cache, axis)))
+        return failure();
+      ++kept;
+    }
+    ReturnOp end = entry.getReturn();
+    OpBuilder b(end);
+    end.getValuesMutable().assign({lastToken(b, end.getOutputs()[0], tokensOf(entry))});
+    cache.finish();
+    eraseDead(entry);
+    return success();
+  }
+
+  LogicalResult readOn(Operation *op, SequenceCache &cache, int64_t axis) {
+    if (auto begin = dyn_cast<ScanBeginOp>(op))
+      return readOn(begin, cache);
+    if (auto iota = dyn_cast<IotaOp>(op))
+      return readOn(iota, cache);
+    FailureOr<Value> value = cast<CacheOpInterface>(op).readOn(cache, axis);
+    if (failed(value))
+      return failure();
+    op->getResult(0).replaceAllUsesWith(*value);
+    op->erase();
+    return success();
+  }
+
+  /// What is carried into the first chunk was carried out of the last one of the call before.
+  static LogicalResult readOn(ScanBeginOp begin, SequenceCache &cache) {
+    ScanEndOp end = endOf(begin);
+    auto name = [](size_t i) { return ("carried" + Twine(i)).str(); };
+    for (auto [i, value] : llvm::enumerate(begin.getValues())) {
+      Value given = value;
+      if (static_cast<int64_t>(i) >= begin.getSequences()) {
+        FailureOr<Value> earlier = cache.earlier(name(i - begin.getSequences()), value);
+        if (failed(earlier))
+          return failure();
+        given = *earlier;
+      }
+      begin.getResult(i).replaceAllUsesWith(given);
+    }
+    cache.builder().setInsertionPoint(end);
+    for (auto [i, value] : llvm::enumerate(end.getValues())) {
+      if (static_cast<int64_t>(i) >= end.getSequences())
+        cache.keep(name(i - end.getSequences()), value);
+      end.getResult(i).replaceAllUsesWith(value);
+    }
+    begin.erase();
+    end.erase();
+    return success();
+  }
+
+  LogicalResult readOn(IotaOp iota, SequenceCache &cache) {
+    OpBuilder &b = cache.builder();
+    const Location loc = cache.loc();
+    const RankedTensorType type = build::typeOf(iota.getResult());
+    if (iota.getAxis() == 0 || type.getDimSize(0) != cache.batch())
+      return iota.emitOpError() << "counts positions of " << cache.batch()
+                                << " sequences together; expected the batch as its first dimension";
+    for (Operation *user : iota->getUsers())
+      if (auto table = dyn_cast<EmbeddingOp>(user);
+          table && build::shapeOf(table.getTable())[0] < context)
+        return table.emitOpError() << "knows " << build::shapeOf(table.getTable())[0]
+                                   << " positions; the context is " << context.getValue();
+    SmallVector<int64_t> aligned(type.getRank(), 1);
+    aligned[0] = cache.batch();
+    aligned[iota.getAxis()] = cache.tokens();
+    Value positions = build::reshape(b, loc, cache.positions(), aligned);
+    Value all = build::broadcast(b, loc, positions, type.getShape());
+    iota.getResult().replaceAllUsesWith(build::cast(b, loc, all, type.getElementType()));
+    iota.erase();
+    return success();
+  }
+
+  /// The last of the call's tokens alone, as early as it is computed alone.
+  static Value lastToken(OpBuilder &b, Value v, int64_t tokens) {
+    constexpr int64_t kTokens = 1;
+    if (tokens == 1)
+      return v;
+    Operation *op = v.getDefiningOp();
+    SmallVector<int64_t> shape(build::shapeOf(v));
+    shape[kTokens] = 1;
+    const RankedTensorType type = build::typeOf(v).clone(shape);
+    const bool alone = op && v.hasOneUse() && op->getNumResults() == 1;
+    if (alone && (isa<LinearOp>(op) || op->hasTrait<Elementwise>())) {
+      IRMapping mapping;
+      for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+        if (i > 0 && isa<LinearOp>(op))
+          break;
+        if (std::optional<double> value = build::constantValue(operand))
+          mapping.map(operand, build::constant(b, op->getLoc(),
+                                               build::typeOf(operand).clone(shape), *value));
+        else
+          mapping.map(operand, lastToken(b, operand, tokens));
+      }
+      Operation *fresh = b.clone(*op, mapping);
+      fresh->getResult(0).setType(type);
+      return fresh->getResult(0);
+    }
+    return SliceOp::create(b, v.getLoc(), v, b.getI64IntegerAttr(kTokens),
+                           b.getI64IntegerAttr(tokens - 1), b.getI64IntegerAttr(1));
+  }
+};
+
+} // namespace
+} // namespace hydra

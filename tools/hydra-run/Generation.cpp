@@ -1,0 +1,84 @@
+// Prompts in, text out.
+#include "tools/hydra-run/Generation.h"
+
+#include "runtime/run/Generate.h"
+#include "runtime/run/StandardOutput.h"
+#include "runtime/support/Error.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <fmt/ranges.h>
+
+namespace hydra {
+
+using runtime::print;
+using support::fail;
+
+namespace {
+
+int64_t vocabularyOf(const runtime::PlanFile &file) {
+  for (const planfile::Program *program : *file.plan().programs())
+    for (const planfile::Input *input : *program->inputs())
+      if (input->kind() == planfile::InputKind::tokens)
+        return input->limit();
+  return 0;
+}
+
+std::unique_ptr<text::Tokenizer> tokenizerOf(const RunOptions &options,
+                                             const runtime::PlanFile &file) {
+  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
+    return text::makeByteTokenizer();
+  if (options.tokenizer == "ids")
+    return text::makeIdTokenizer();
+  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, or "
+       "with --tokenizer=ids that the prompt is a list of ids",
+       vocabularyOf(file));
+}
+
+/// What belongs to a prompt, as far as it is known.
+struct Text {
+  std::unique_ptr<text::TextStream> stream;
+  std::string waiting; // for the texts before it
+};
+
+} // namespace
+
+void generateText(const RunOptions &options, const runtime::PlanFile &file,
+                  runtime::Executor &executor, uint64_t seed) {
+  const std::unique_ptr<text::Tokenizer> tokenizer = tokenizerOf(options, file);
+  runtime::GenerateOptions how = options.generate;
+  how.seed = seed;
+  if (how.stop.empty())
+    how.stop = tokenizer->stopIds();
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<Text> texts;
+  for (const std::string &prompt : options.prompts) {
+    prompts.push_back(tokenizer->encode(prompt));
+    texts.push_back({tokenizer->stream(), texts.empty() ? "" : prompt});
+  }
+  print(options.prompts[0]);
+  const std::vector<runtime::TextEnd> ends =
+      runtime::generate(file, executor, prompts, how, [&](size_t i, int32_t token) {
+        const std::string more = texts[i].stream->add(token);
+        if (i == 0)
+          print(more);
+        else
+          texts[i].waiting += more;
+      });
+  for (size_t i = 0; i < texts.size(); ++i)
+    print((i > 0 ? "\n" : "") + texts[i].waiting + texts[i].stream->finish() + "\n");
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (ends[i] == runtime::TextEnd::context)
+      std::fprintf(stderr, "hydra-run: %s ends with the plan's context (hydrac --context)\n",
+                   texts.size() == 1 ? "the text" : fmt::format("text {}", i + 1).c_str());
+}
+
+std::string generationText(const RunOptions &options) {
+  const runtime::GenerateOptions &how = options.generate;
+  const runtime::SamplingOptions &choice = how.sampling;
+  return fmt::format("{} tokens, temperature {}, top-k {}, top-p {}, min-p {}, repetition penalty "
+                     "{}, stop at {}",
+                     how.tokens, choice.temperature, choice.topK, choice.topP, choice.minP,
+                     choice.repetitionPenalty, how.stop);
+}
+
+} // namespace hydra
