@@ -340,6 +340,10 @@ void SoftmaxGradOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsi
 
 /// Whole numbers below this are exact in f32.
 static constexpr int64_t kMostPositions = 1 << 24;
+/// A given position as it is taken: from 0 to the last one.
+static double knownPosition(double given) {
+  return given > 0 ? std::min<double>(given, kMostPositions - 1) : 0;
+}
 
 LogicalResult RopeOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
   if (failed(infer.wantFloat(op.getX(), "input")) || failed(infer.wantRank(op.getX(), "input", 4)))
@@ -379,7 +383,7 @@ LogicalResult RopeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<R
   for (int64_t row = 0; row < x.rows(); ++row) {
     int64_t position = row / heads % length;
     if (in.size() > 1)
-      position = static_cast<int64_t>(in[1]->data[row / heads]);
+      position = static_cast<int64_t>(knownPosition(in[1]->data[row / heads]));
     position %= period;
     for (int64_t i = 0; i < pairs; ++i) {
       double angle = position * std::pow(getBase(), -2.0 * i / hd) * (getInverse() ? -1.0 : 1.0);
@@ -407,7 +411,9 @@ void RopeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned> o
     return;
   }
   rotation.period = period;
-  out[0] = e.rotate(outer[0], rotation, in[1]);
+  const RowTerm position{&e, in[1]}, first = position.constant(0), last = position.constant(kMostPositions - 1);
+  const RowValue from = e.select(e.compare(RowPredicate::Gt, position, first), position, first);
+  out[0] = e.rotate(outer[0], rotation, e.select(e.compare(RowPredicate::Lt, from, last), from, last));
 }
 
 /// Its operand stays in memory beside the values of the same fused projection.

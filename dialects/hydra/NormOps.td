@@ -80,7 +80,7 @@ def RopeOp : Hydra_RowOp<"rope", [Hydra_VJP,
     `pos * base^(-2i/hd)`. Pair i is the channels (2i, 2i+1), or with `half_split` (i, i + hd/2).
     Position t of the sequence is t, or with `period = P` t mod P. `inverse` rotates back: the
     derivative. Angles are computed in fp32 or better from integer positions. A second operand
-    `positions [B, S]` (f32, whole numbers below 2^24) says where rows stand instead.
+    `positions [B, S]` (f32) says where rows stand instead: whole numbers from 0 to 2^24 - 1, to which others are cut off; they have no derivative.
   }];
   let arguments = (ins Hydra_Value:$x, Optional<Hydra_Value>:$positions, Hydra_Real:$base, UnitAttr:$half_split, UnitAttr:$inverse,
                        Hydra_Optional<Hydra_Int>:$period);

@@ -168,7 +168,10 @@ bool Writer::ropes() {
   Value result = *x;
   result.low = -std::numeric_limits<double>::infinity();
   result.repeatable = false;
-  emit("rope", {tame(*x)}, attributes, result);
+  std::vector<Value> operands = {tame(*x)};
+  if (random.chance(0.3)) // whole numbers: another one is rounded differently by everyone
+    operands.push_back(iota({x->shape[0], x->shape[1]}, random.below(2), Element::F32));
+  emit("rope", operands, attributes, result);
   return true;
 }
 

@@ -31,6 +31,8 @@ Value Writer::iota(const Shape &shape, int64_t axis, Element element) {
   std::string text = "shape = " + textOf(shape) + " axis = " + std::to_string(axis);
   if (element != Element::I32 || random.chance(0.2))
     text += std::string(" dtype = ") + textOf(element);
+  if (random.chance(0.1)) // which only programs that read on can tell
+    text += " positions";
   return emit("iota", {}, text, result);
 }
 

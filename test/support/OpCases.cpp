@@ -220,6 +220,19 @@ OpCase rope(const std::string &form, const std::string &attributes) {
           }};
 }
 
+/// Positions from `first` on, which may be outside of what there is; the operation limits them.
+OpCase ropeAt(const std::string &form, const std::string &attributes, const std::string &first) {
+  return {"rope" + form, [=](Random &r) {
+            Ints shape = randomShape(r, 4, 4);
+            shape[3] = r.pick<int64_t>({2, 4, 6});
+            SmallModel m = onX(shape, "rope", ", %p base = 100.0" + attributes, shape);
+            const Ints rows = {shape[0], shape[1]};
+            m.code = line("%i = hydra.iota" + attribute("shape", rows) + " axis = 1 dtype = f32 positions") +
+                     line("%p = hydra.let %i + " + first) + m.code;
+            return m;
+          }};
+}
+
 /// Attention with as many keys as queries under a mask, or with any number without one.
 OpCase attention(const std::string &form, const std::string &attributes) {
   return {"attention" + form, [=](Random &r) {
@@ -310,6 +323,9 @@ std::vector<OpCase> makeCases() {
   cases.push_back(rope("_half_split", " half_split"));
   cases.push_back(rope("_inverse", " inverse"));
   cases.push_back(rope("_period", " period = 2"));
+  cases.push_back(ropeAt("_positions", "", "7.0"));
+  cases.push_back(ropeAt("_positions_all", " half_split inverse period = 5", "1.0e6"));
+  cases.push_back(ropeAt("_positions_before", " half_split", "-2.0"));
   cases.push_back(rope("_all", " half_split inverse period = 3"));
   cases.push_back(attention("", ""));
   cases.push_back(attention("_causal", " causal"));
