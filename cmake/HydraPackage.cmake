@@ -33,7 +33,7 @@ function(hydra_add_portable_tool name)
 endfunction()
 
 add_custom_target(portable)
-foreach(tool hydrac hydra-opt hydra-interpret)
+foreach(tool hydrac hydra-opt hydra-interpret hydra-lsp)
   hydra_add_portable_tool(${tool})
   add_dependencies(portable ${tool}-portable)
 endforeach()

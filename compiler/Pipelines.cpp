@@ -15,18 +15,6 @@ static void simplify(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-BindOptions bindOptions(const BindingOptions &binding) {
-  BindOptions options;
-  options.preset = binding.preset;
-  options.set.assign(binding.settings.begin(), binding.settings.end());
-  options.programs.assign(binding.programs.begin(), binding.programs.end());
-  options.batch = binding.batch;
-  options.seq = binding.seq;
-  options.mesh.assign(binding.mesh.begin(), binding.mesh.end());
-  options.staticRouting = binding.routing == Routing::Static;
-  return options;
-}
-
 void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) {
   passes.addPass(createBind(bindOptions(binding)));
   passes.addPass(createUnrollLayers());

@@ -31,6 +31,9 @@ run "$work/elsewhere/bin/hydra-run" "$work/plan.fb" --steps 2
 ! run "$work/elsewhere/bin/hydra-run" "$work/ranks.fb" --ranks=2 --steps 2 2> "$work/errors"
 [ "$(wc -l < "$work/errors")" = 1 ] && grep -q 'need libhydra-gloo.so' "$work/errors" || { cat "$work/errors"; exit 1; }
 run "$work/elsewhere/bin/hydra-opt" "$work/elsewhere/models/llama.mlir" > /dev/null
+# An editor's server, which is given nothing but the end of a session.
+! run "$work/elsewhere/bin/hydra-lsp" < /dev/null 2> "$work/errors"
+grep -q "hydra-lsp: standard input ended without 'exit'" "$work/errors" || { cat "$work/errors"; exit 1; }
 # Links to the programs find their libraries, too.
 ln -s "$work/elsewhere/bin/hydra-interpret" "$work/interpret"
 run "$work/interpret" --help > /dev/null

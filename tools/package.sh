@@ -7,7 +7,7 @@ build=${1:-build/dev}
 out=$build/package/hydra
 rm -rf "$out" "$build/hydra.tar.xz"
 mkdir -p "$out"/{programs,lib,bin}
-for tool in hydrac hydra-opt hydra-interpret; do
+for tool in hydrac hydra-opt hydra-interpret hydra-lsp; do
   strip -o "$out/programs/$tool" "$build/bin/$tool-portable"
 done
 for tool in hydra-run hydra-inspect; do
@@ -41,6 +41,6 @@ LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/progr
 LAUNCHER
   chmod +x "$launcher"
 done
-cp -r models docs README.md LICENSE "$out/"
+cp -r models docs editors README.md LICENSE "$out/"
 tar cJf "$build/hydra.tar.xz" -C "$build/package" hydra
 ls -l "$build/hydra.tar.xz"

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 namespace hydra::support {
 
 /// Occupies those of the descriptors 0 to 2 that are closed, so that no file which is opened later

@@ -143,8 +143,8 @@ private:
       for (StringRef init : kInits)
         add(init, CompletionItemKind::Keyword, "initial values");
     if (operation == "group")
-      for (const auto &doc : operationDocs()) // operations that groups name are updates
-        if (doc.second.name == "adamw" || doc.second.name == "sgd")
+      for (const auto &doc : operationDocs())
+        if (doc.second.isOptimizer)
           addOperation(doc.second, "");
     addNames();
     for (StringRef function : kFunctions)

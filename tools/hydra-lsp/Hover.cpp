@@ -93,11 +93,23 @@ std::string ofName(const Names &names, const Name &name, Semantics *semantics) {
   return text;
 }
 
-std::string ofVariable(const Names &names, unsigned statement, Semantics &semantics) {
+/// What a statement declares that is more than values, or null.
+const Name *declaredBy(const Names &names, unsigned statement) {
   for (const Name &name : names.allNames())
-    if (name.statement == statement)
-      return semantics.ofVariable(name);
-  return "";
+    if (name.statement == statement && name.kind != NameKind::Value)
+      return &name;
+  return nullptr;
+}
+
+/// What the bound model says of the operation of a statement: also of what is in its body.
+std::string ofStatement(const Names &names, unsigned number, Semantics &semantics) {
+  const Statement &statement = names.allStatements()[number];
+  const Name *name = declaredBy(names, number);
+  if (name && name->kind == NameKind::Model)
+    return semantics.ofModel();
+  if (name && (name->kind == NameKind::Parameter || name->kind == NameKind::State))
+    return semantics.ofVariable(*name);
+  return semantics.resultsOf(statement.word, statement.operation) + semantics.costOf(number);
 }
 
 std::string ofOperation(const Names &names, unsigned token, StringRef operation,
@@ -110,21 +122,11 @@ std::string ofOperation(const Names &names, unsigned token, StringRef operation,
     text += ": " + doc->summary;
   text += "\n\n";
   if (semantics) {
-    // Of `hydra.let` and what has a body all that it holds.
     const unsigned statement = names.allTokens()[token].statement;
-    const bool whole = names.textOf(names.allTokens()[token]).starts_with("hydra.") &&
-                       statement != kNone && names.allStatements()[statement].word == token;
-    const bool holds = operation == "let" || operation == "for" || operation == "scan" ||
-                       operation == "prefix_scan" || operation == "when" || operation == "def" ||
-                       operation == "entry";
-    if (whole && operation == "model")
-      text += semantics->ofModel();
-    else if (whole && (operation == "param" || operation == "state"))
-      text += ofVariable(names, statement, *semantics);
-    else if (whole && holds)
-      text += semantics->costOf(statement);
+    if (statement != kNone && names.allStatements()[statement].word == token)
+      text += ofStatement(names, statement, *semantics);
     else
-      text += semantics->ofOperation(token, operation);
+      text += semantics->resultsOf(token, operation) + semantics->costAt(token);
   }
   return text + (doc->description.empty() ? "" : "---\n\n" + doc->description + "\n");
 }

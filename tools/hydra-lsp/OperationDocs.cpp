@@ -23,8 +23,7 @@ std::string nameInRow(StringRef line) {
   return "";
 }
 
-/// Without the lines in front of the first, and behind the last, that say something. What the
-/// declaration indents is no code.
+/// Without the lines in front of the first, and behind the last, that say something.
 std::string trimmed(StringRef text) { return text.trim('\n').rtrim().str(); }
 
 void readSection(StringRef section, StringMap<OperationDoc> &docs) {
@@ -49,9 +48,10 @@ void readSection(StringRef section, StringMap<OperationDoc> &docs) {
   for (StringRef line : lines) {
     if (line.starts_with("#### "))
       list = line.contains("Attributes") ? &doc.attributes
-             : line.contains("Operands") ? &doc.operands
              : line.contains("Results")  ? &doc.results
                                          : nullptr;
+    else if (line.starts_with("Interfaces:"))
+      doc.isOptimizer = line.contains("`OptimizerOpInterface`");
     else if (std::string name = nameInRow(line); list && !name.empty())
       list->push_back(std::move(name));
   }

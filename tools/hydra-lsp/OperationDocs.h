@@ -13,7 +13,8 @@ struct OperationDoc {
   std::string name;        ///< without `hydra.`
   std::string summary;     ///< `y = x wᵀ + b`
   std::string description; ///< Markdown
-  std::vector<std::string> operands, attributes, results;
+  std::vector<std::string> attributes, results;
+  bool isOptimizer = false; ///< whether groups name it
 };
 
 /// Of every operation, by name.

@@ -248,20 +248,22 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
   return text.empty() ? text : text + "\n";
 }
 
-std::string Semantics::ofOperation(unsigned token, StringRef operation) {
-  const Place place = placeOfToken(token);
-  std::string types;
+std::string Semantics::resultsOf(unsigned token, StringRef operation) {
   Values results;
-  SmallVector<const Use *> own;
-  for (const Use &use : uses.at(place)) {
-    own.push_back(&use);
+  for (const Use &use : uses.at(placeOfToken(token)))
     if (use.op->getName().stripDialect() == operation)
       llvm::append_range(results, use.op->getResults());
-  }
-  return typesText(results) + costText(own);
+  return typesText(results);
 }
 
-std::string Semantics::costOf(unsigned number) {
+std::string Semantics::costAt(unsigned token) const {
+  SmallVector<const Use *> own;
+  for (const Use &use : uses.at(placeOfToken(token)))
+    own.push_back(&use);
+  return costText(own);
+}
+
+std::string Semantics::costOf(unsigned number) const {
   const Statement &statement = names.allStatements()[number];
   const Text &text = names.source();
   return costText(uses.between(text.placeOf(names.allTokens()[statement.word].begin),

@@ -16,10 +16,12 @@ public:
 
   /// The types that a declared value has: one, or one for each way of calling its definition.
   std::string ofValue(const Name &name);
-  /// The results of the operation whose word is that token, and what it costs.
-  std::string ofOperation(unsigned token, llvm::StringRef operation);
+  /// The types of the results of the operation whose word is that token.
+  std::string resultsOf(unsigned token, llvm::StringRef operation);
+  /// What that operation costs.
+  std::string costAt(unsigned token) const;
   /// What the operations of a statement cost together, those in its body too.
-  std::string costOf(unsigned statement);
+  std::string costOf(unsigned statement) const;
   /// Shape, number, bytes, initial values and names of a parameter or state.
   std::string ofVariable(const Name &name);
   /// The value of a symbol; empty for parameters of definitions, which have one for each call.

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HYDRA_ADDRESS_SANITIZER
@@ -58,6 +59,8 @@ void limitMemory() {
     ::setrlimit(RLIMIT_AS, &limit);
   }
 #endif
+  const rlimit none{0, 0}; // nobody wants to know what was in it
+  ::setrlimit(RLIMIT_CORE, &none);
 }
 
 } // namespace
@@ -107,6 +110,7 @@ std::unique_ptr<Worker> Worker::start(llvm::function_ref<void(WorkerPipe &)> wor
     ::open("/dev/null", O_RDWR);
     ::dup2(STDIN_FILENO, STDOUT_FILENO);
     limitMemory();
+    std::set_terminate([] { ::_exit(1); }); // no memory: the parent sees that there is no answer
     WorkerPipe pipe(to[0], from[1]);
     work(pipe);
     ::_exit(0);
