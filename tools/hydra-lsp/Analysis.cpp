@@ -47,6 +47,8 @@ static std::string sourceText(const BindingOptions &binding) {
 Analysis::Analysis(const Names &names, Choice given)
     : names(names), choice(std::move(given)), context(MLIRContext::Threading::DISABLED) {
   context.printOpOnDiagnostic(false);
+  // What is found beside the list, as by `bind`, is for nobody.
+  context.getDiagEngine().registerHandler([](Diagnostic &) { return success(); });
   context.loadDialect<HydraDialect>();
   for (const ConfigurationProblem &problem : choice.problems)
     list.push_back({problem.begin, problem.end, Severity::Warning, source, problem.message, {}});
@@ -85,7 +87,6 @@ ModelOp Analysis::written() { return modelOf(module); }
 ModelOp Analysis::bound() { return modelOf(boundModule); }
 
 OwningOpRef<ModuleOp> Analysis::bind(const BindingOptions &binding) {
-  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> copy = module->clone();
   PassManager passes(&context);
   passes.enableVerifier(false);

@@ -44,6 +44,8 @@ public:
   void hover(Position position, const Configuration &configuration, Reply reply);
 
   const Worker *process() const { return worker.get(); }
+  /// Whether `advance` has something to say without a process: there could be none.
+  bool isWithoutProcess() const { return !worker && !stale && !published; }
   /// Takes what the process has sent, and ends one that is lost. `publish` is given the list of
   /// diagnostics of the version.
   void advance(llvm::function_ref<void(llvm::json::Value)> publish);

@@ -128,8 +128,8 @@ void Server::wait() {
         const int most = std::max(0, static_cast<int>(left.count()) + 1);
         milliseconds = milliseconds < 0 ? most : std::min(milliseconds, most);
       }
-    } else if (!document->isStale()) {
-      milliseconds = 0; // there could be no process, which `advance` says
+    } else if (document->isWithoutProcess()) {
+      milliseconds = 0;
     }
   pollAll(all, milliseconds);
   for (auto &[uri, document] : documents)
@@ -213,9 +213,13 @@ void Server::onOpen(const Params &params) {
   const auto uri = textAt(params.value, {"textDocument", "uri"});
   auto text = textAt(params.value, {"textDocument", "text"});
   const json::Value *version = lookup(params.value, {"textDocument", "version"});
-  if (uri && text)
-    documents[*uri] = std::make_unique<Document>(
-        *uri, version ? version->getAsInteger().value_or(0) : 0, std::move(*text));
+  if (!uri || !text)
+    return;
+  std::unique_ptr<Document> &document = documents[*uri];
+  if (document) // what is asked of it has an answer
+    document->invalidate();
+  document = std::make_unique<Document>(*uri, version ? version->getAsInteger().value_or(0) : 0,
+                                        std::move(*text));
 }
 
 void Server::onChange(const Params &params) {

@@ -112,6 +112,17 @@ client.change(URI, deep)
 see(problem["message"][:29], "the compiler could not finish")
 see(client.hover(URI, find(deep, "hydra.let")).startswith("**hydra.let**"), True)
 
+def used():
+    """Hundredths of a second that the server itself has worked."""
+    return int(pathlib.Path(f"/proc/{client.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+
+
+before = used()
+time.sleep(0.5)
+see(used() - before <= 10, True) # it waits, and does nothing else
+client.open(URI, CS336)
+see(client.diagnostics(URI), [])
+
 # -- The end -------------------------------------------------------------------------------------
 
 see(client.request("shutdown", None)["result"], None)
