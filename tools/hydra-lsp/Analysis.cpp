@@ -57,7 +57,9 @@ Analysis::Analysis(const Names &names, Choice given)
     return success();
   });
   parse();
-  if (!module || !isComplete())
+  if (module && written().isBound()) // what a pass has written
+    boundModule = module->clone();
+  if (!module || boundModule || !isComplete())
     return;
   settleBatch();
   source = sourceText(choice.binding);
@@ -96,8 +98,6 @@ OwningOpRef<ModuleOp> Analysis::bind(const BindingOptions &binding) {
 
 bool Analysis::isComplete() {
   ModelOp model = written();
-  if (model.isBound())
-    return false;
   auto isSet = [&](StringRef name) {
     return llvm::any_of(choice.binding.settings, [&](const std::string &setting) {
       return StringRef(setting).split('=').first.trim() == name;

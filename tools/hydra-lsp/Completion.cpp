@@ -209,18 +209,16 @@ private:
 
   /// In the comment that configures the server.
   void addFlags(StringRef before) {
-    begin = offset;
-    while (begin > 0 && !isSpace(text.str()[begin - 1]) && text.str()[begin - 1] != '=')
-      --begin;
-    if (before.take_until([](char c) { return c == '='; }).size() < before.size() &&
-        before.rtrim(" ").contains("--preset=") &&
-        !before.split("--preset=").second.contains(' ')) {
-      for (const Name &name : names.allNames())
-        if (name.kind == NameKind::Preset)
-          add(name.name, CompletionItemKind::EnumMember,
-              names.source().lineAt(names.allTokens()[name.token].begin).trim());
+    const StringRef flag = before.take_back(before.size() - (before.rfind(' ') + 1));
+    const auto [name, value] = flag.split('=');
+    begin = offset - (flag.contains('=') ? value.size() : flag.size());
+    if (name == "--preset" && flag.contains('='))
+      for (const Name &preset : names.allNames())
+        if (preset.kind == NameKind::Preset)
+          add(preset.name, CompletionItemKind::EnumMember,
+              names.source().lineAt(names.allTokens()[preset.token].begin).trim());
+    if (flag.contains('='))
       return;
-    }
     for (StringRef flag : {"--preset=", "--set=", "--batch=", "--seq=", "--routing="})
       add(flag, CompletionItemKind::Keyword);
   }

@@ -209,7 +209,8 @@ static std::string manyTimes(uint64_t count, uint64_t total, std::string (*text)
 std::string Semantics::costText(ArrayRef<const Use *> list) const {
   struct Sum {
     uint64_t flops = 0, bytes = 0;
-    std::map<std::pair<Place, StringRef>, uint64_t> counts;
+    /// Of each operation of the text a use, and the executions of all.
+    std::map<std::pair<Place, StringRef>, std::pair<const Use *, uint64_t>> operations;
     std::vector<std::string> layers;
     bool alike = true;
   };
@@ -222,7 +223,13 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
     sum.bytes = llvm::SaturatingAdd(sum.bytes, use->bytes);
     sum.alike &= use->alike;
     // Binding adds operations beside another, such as broadcasts, which run as often as that.
-    sum.counts[{*placeOf(use->op->getLoc()), use->op->getName().getStringRef()}] += use->count;
+    auto &[first, count] =
+        sum.operations[{*placeOf(use->op->getLoc()), use->op->getName().getStringRef()}];
+    first = first ? first : use;
+    count += use->count;
+    // Calls of a definition with other shapes are other work.
+    sum.alike &= first->flops * use->count == use->flops * first->count &&
+                 first->bytes * use->count == use->bytes * first->count;
     if (!use->layers.empty() && !llvm::is_contained(sum.layers, use->layers))
       sum.layers.push_back(use->layers);
   }
@@ -230,8 +237,8 @@ std::string Semantics::costText(ArrayRef<const Use *> list) const {
   SmallVector<std::string> works;
   for (auto &[program, sum] : programs) {
     uint64_t count = 0;
-    for (auto &[place, times] : sum.counts)
-      count = std::gcd(count, times);
+    for (auto &[place, executions] : sum.operations)
+      count = std::gcd(count, executions.second);
     std::string work;
     for (const std::string &part : ArrayRef(sum.layers).take_front(4))
       work += ", " + part;

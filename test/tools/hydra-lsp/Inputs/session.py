@@ -1,6 +1,7 @@
 """What an editor sees of models: session.py SERVER MODELS"""
 import pathlib
 import re
+import subprocess
 import sys
 
 from client import Client, find, part
@@ -181,6 +182,32 @@ for path in sorted(models.glob("*.mlir")):
     typed = sum(bool(re.search(r"`(f32|i32|i1) \[|bundle of|not there in", text)) for text in shown)
     if typed < 0.9 * len(values):
         raise SystemExit(f"{uri}: {typed} of {len(values)} values have types")
+
+# A definition that is called with two shapes; and text that a pass has written.
+CALLS = "file:///calls.mlir"
+client.open(CALLS, """hydra.model @calls version 1 {
+  hydra.symbols dims(D = 8)
+  hydra.def @half(%h) {
+    %y = hydra.let %h * 0.5
+    hydra.yield %y
+  }
+  hydra.entry @loss(%x: [B, D] f32) dims(B) {
+    %a, %b, %c = hydra.let @half(%x), @half(%x), @half(sum(%x, axes = [0]))
+    %loss = hydra.let sum(%a * %b, axes = [0, 1]) + sum(%c, axes = [0])
+    hydra.return loss = %loss
+  }
+}
+""")
+client.notify("workspace/didChangeConfiguration", {"settings": {"batch": 2}})
+see(client.diagnostics(CALLS), [])
+see_in(hover("hydra.let %h ", "*", CALLS), f"{2 * 16 + 8} FLOPs", "`f32 [2, 8]` = `[B, D]`", "`f32 [8]` = `[D]`")
+see_in(hover("hydra.def @half(", "%h", CALLS), "`f32 [2, 8]` = `[B, D]`", "`f32 [8]` = `[D]`")
+bound = subprocess.run([pathlib.Path(server).with_name("hydra-opt"), models / "cs336.mlir",
+                        "--hydra-bind=preset=tiny batch=2 seq=8"], capture_output=True, text=True, check=True).stdout
+BOUND = "file:///bound.mlir"
+client.open(BOUND, bound)
+see(client.diagnostics(BOUND), [])
+see_in(hover("hydra.for", "hydra.linear", BOUND), times(L, 2 * B * S * D * D), f"`f32 [{B}, {S}, {D}]`")
 
 # -- From a name to its declaration ------------------------------------------------------------
 
