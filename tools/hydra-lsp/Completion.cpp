@@ -96,12 +96,14 @@ private:
 
   void addValues() {
     StringSet<> seen;
-    for (const Name *name : names.known(names.scopeAt(begin)))
+    for (const Name *name : names.known(names.scopeAt(begin))) {
       if (name->kind == NameKind::Value && names.allTokens()[name->token].begin < begin &&
-          seen.insert(name->name).second)
+          seen.insert(name->name).second) {
         add("%" + name->name, CompletionItemKind::Variable,
             name->isArgument ? "argument"
                              : names.source().lineAt(names.allTokens()[name->token].begin).trim());
+      }
+    }
   }
 
   /// `name` as it is written behind `@`.
@@ -142,18 +144,20 @@ private:
     if (key == "init")
       for (StringRef init : kInits)
         add(init, CompletionItemKind::Keyword, "initial values");
-    if (operation == "group")
+    if (operation == "group") {
       for (const auto &doc : operationDocs())
         if (doc.second.isOptimizer)
           addOperation(doc.second, "");
+    }
     addNames();
     for (StringRef function : kFunctions)
       if (operation != "let" || !operationDoc(function))
         add(function, CompletionItemKind::Function, "function of numbers");
-    if (operation == "let" || operation == "def")
+    if (operation == "let" || operation == "def") {
       for (const auto &doc : operationDocs())
         if (doc.second.results.size() == 1)
           addOperation(doc.second, "");
+    }
     addAttributes(statement);
     if (key == "dtype" || key == "to" || behind == "]")
       for (StringRef element : kElements)
@@ -200,11 +204,13 @@ private:
 
   /// Of the definition that is called.
   void addParameters(unsigned callee) {
-    for (const Name *meant : names.meanings(callee))
-      for (const Name &name : names.allNames())
+    for (const Name *meant : names.meanings(callee)) {
+      for (const Name &name : names.allNames()) {
         if (meant->kind == NameKind::Definition && name.statement == meant->statement &&
             name.isArgument && name.kind >= NameKind::Dim)
           add(name.name, CompletionItemKind::Property, "parameter of @" + meant->name);
+      }
+    }
   }
 
   /// In the comment that configures the server.
@@ -212,11 +218,13 @@ private:
     const StringRef flag = before.take_back(before.size() - (before.rfind(' ') + 1));
     const auto [name, value] = flag.split('=');
     begin = offset - (flag.contains('=') ? value.size() : flag.size());
-    if (name == "--preset" && flag.contains('='))
-      for (const Name &preset : names.allNames())
+    if (name == "--preset" && flag.contains('=')) {
+      for (const Name &preset : names.allNames()) {
         if (preset.kind == NameKind::Preset)
           add(preset.name, CompletionItemKind::EnumMember,
               names.source().lineAt(names.allTokens()[preset.token].begin).trim());
+      }
+    }
     if (flag.contains('='))
       return;
     for (StringRef flag : {"--preset=", "--set=", "--batch=", "--seq=", "--routing="})

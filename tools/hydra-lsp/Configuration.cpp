@@ -42,17 +42,18 @@ std::string Configuration::give(StringRef name, StringRef value) {
 
 std::string Configuration::readFlag(StringRef flag) {
   const auto [name, value] = flag.split('=');
-  if (!name.starts_with("--") || value.empty())
+  if (!name.starts_with("--") || value.empty()) {
     return ("'" + flag +
             "' is not a flag; expected --preset=NAME, --set=NAME=VALUE,…, --batch=B, --seq=S or "
             "--routing=HOW")
         .str();
+  }
   return give(name.drop_front(2), value);
 }
 
 std::string Configuration::read(const json::Object &given) {
   std::string problems;
-  auto note = [&](std::string problem) {
+  auto note = [&](const std::string &problem) {
     if (!problem.empty())
       problems += (problems.empty() ? "" : "; ") + problem;
   };
@@ -85,11 +86,12 @@ static void readComment(const Names &names, Configuration &configuration, size_t
     end = token.end;
     SmallVector<StringRef> flags;
     comment.split(kCommentMark).second.split(flags, ' ', -1, /*KeepEmpty=*/false);
-    for (StringRef flag : flags)
+    for (StringRef flag : flags) {
       if (std::string problem = configuration.readFlag(flag.trim()); !problem.empty()) {
         const auto at = static_cast<size_t>(flag.data() - text.data());
         problems.push_back({at, at + flag.size(), problem});
       }
+    }
     return;
   }
 }
@@ -106,11 +108,12 @@ Choice choiceFor(const Names &names, Configuration configuration) {
 
   std::vector<std::string> presets;
   const Name *model = nullptr;
-  for (const Name &name : names.allNames())
+  for (const Name &name : names.allNames()) {
     if (name.kind == NameKind::Preset)
       presets.push_back(name.name.str());
     else if (name.kind == NameKind::Model)
       model = &name;
+  }
   std::string &preset = configuration.preset;
   if (!commented && presets.empty()) // the editor means models that have it
     preset.clear();

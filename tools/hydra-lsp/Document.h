@@ -9,7 +9,6 @@
 #include "llvm/Support/JSON.h"
 
 #include <deque>
-#include <list>
 
 namespace hydra::lsp {
 

@@ -54,11 +54,12 @@ std::optional<size_t> Messages::readHeader() {
   const size_t end = rest.find("\r\n\r\n");
   constexpr StringLiteral kFirst = "Content-"; // of every field that a header has
   if (!kFirst.starts_with_insensitive(rest.take_front(kFirst.size())) ||
-      (end == StringRef::npos && rest.size() > kMostHeader))
+      (end == StringRef::npos && rest.size() > kMostHeader)) {
     support::fail(
         "standard input holds '{}'; expected messages of the language server protocol, which "
         "begin with Content-Length",
         support::shown(rest.take_front(60).str()));
+  }
   if (end == StringRef::npos)
     return std::nullopt;
   std::optional<size_t> length;

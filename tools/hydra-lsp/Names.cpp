@@ -229,15 +229,17 @@ private:
     }
     if (operation != "symbols" && operation != "def" && operation != "entry")
       return;
-    if (depth == 0 && isMark(out.next(i), '('))
+    if (depth == 0 && isMark(out.next(i), '(')) {
       list = StringSwitch<std::optional<NameKind>>(word)
                  .Case("dims", NameKind::Dim)
                  .Case("reals", NameKind::Real)
                  .Case("flags", NameKind::Flag)
                  .Case("choices", NameKind::Choice)
                  .Default(std::nullopt);
-    else if (list && depth == 1 && (isMark(out.previous(i), '(') || isMark(out.previous(i), ',')))
+    } else if (list && depth == 1 &&
+               (isMark(out.previous(i), '(') || isMark(out.previous(i), ','))) {
       declareInside(*list, i);
+    }
   }
 
   void visitValue(unsigned i) {
@@ -366,9 +368,9 @@ unsigned Names::scopeAt(size_t offset) const {
 }
 
 unsigned Names::previous(unsigned token) const {
-  while (token != kNone && token-- > 0)
-    if (tokens[token].kind != TokenKind::Comment)
-      return token;
+  for (unsigned i = token; token != kNone && i > 0; --i)
+    if (tokens[i - 1].kind != TokenKind::Comment)
+      return i - 1;
   return kNone;
 }
 
@@ -509,10 +511,11 @@ SmallVector<const Name *> Names::known(unsigned scope) const {
   for (unsigned s = scope; s != kNone; s = scopes[s].parent)
     around.insert(s);
   SmallVector<const Name *> list;
-  for (const Name &name : names)
+  for (const Name &name : names) {
     if (around.contains(name.scope) ||
         (name.kind >= NameKind::Model && name.kind <= NameKind::Group))
       list.push_back(&name);
+  }
   return list;
 }
 

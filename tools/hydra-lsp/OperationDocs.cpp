@@ -46,14 +46,15 @@ void readSection(StringRef section, StringMap<OperationDoc> &docs) {
   SmallVector<StringRef> lines;
   section.split(lines, '\n');
   for (StringRef line : lines) {
-    if (line.starts_with("#### "))
+    if (line.starts_with("#### ")) {
       list = line.contains("Attributes") ? &doc.attributes
              : line.contains("Results")  ? &doc.results
                                          : nullptr;
-    else if (line.starts_with("Interfaces:"))
+    } else if (line.starts_with("Interfaces:")) {
       doc.isOptimizer = line.contains("`OptimizerOpInterface`");
-    else if (std::string name = nameInRow(line); list && !name.empty())
+    } else if (std::string name = nameInRow(line); list && !name.empty()) {
       list->push_back(std::move(name));
+    }
   }
   if (!doc.name.empty())
     docs[doc.name] = std::move(doc);

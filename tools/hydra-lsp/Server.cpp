@@ -94,14 +94,15 @@ bool Server::handleNext(bool &more) {
   const json::Value given = params ? *params : json::Value(nullptr);
   if (!id)
     return handler.onNotify(*method, given);
-  if (stopped)
+  if (stopped) {
     transport.reply(*id,
                     make_error<LSPError>("the server is shut down", ErrorCode::InvalidRequest));
-  else if (!initialized && *method != "initialize")
+  } else if (!initialized && *method != "initialize") {
     transport.reply(*id, make_error<LSPError>("the first request has to be 'initialize'",
                                               ErrorCode::ServerNotInitialized));
-  else
+  } else {
     return handler.onCall(*method, given, *id);
+  }
   return true;
 }
 
@@ -112,14 +113,15 @@ void Server::wait() {
     return ::poll(all.data(), all.size(), milliseconds);
   };
   std::vector<pollfd> input = {{messages.waitAt(), POLLIN, 0}};
-  if (pollAll(input, 0) <= 0)
+  if (pollAll(input, 0) <= 0) {
     for (auto &[uri, document] : documents)
       if (document->isStale())
         document->work(configuration);
+  }
 
   std::vector<pollfd> all = {{messages.waitAt(), POLLIN, 0}};
   int milliseconds = -1;
-  for (auto &[uri, document] : documents)
+  for (auto &[uri, document] : documents) {
     if (const Worker *worker = document->process()) {
       all.push_back({worker->descriptor(), POLLIN, 0});
       if (const auto deadline = worker->deadline()) {
@@ -131,11 +133,13 @@ void Server::wait() {
     } else if (document->isWithoutProcess()) {
       milliseconds = 0;
     }
+  }
   pollAll(all, milliseconds);
-  for (auto &[uri, document] : documents)
+  for (auto &[uri, document] : documents) {
     document->advance([&, &uri = uri, &document = document](Value diagnostics) {
       publish(uri, document->version(), std::move(diagnostics));
     });
+  }
   if (all[0].revents != 0)
     messages.fill();
 }
