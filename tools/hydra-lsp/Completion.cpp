@@ -1,6 +1,7 @@
 // What can stand at a place of a model.
 #include "tools/hydra-lsp/Completion.h"
 
+#include "dialects/hydra/Hydra.h"
 #include "tools/hydra-lsp/Configuration.h"
 #include "tools/hydra-lsp/OperationDocs.h"
 
@@ -172,7 +173,9 @@ private:
         add(name->name, CompletionItemKind::Constant, nameKindText(name->kind));
     if (seen.empty())
       return;
-    add("layer", CompletionItemKind::Constant, "number of the element of a stack");
+    add(kLayerSymbol, CompletionItemKind::Constant, "number of the element of a stack");
+    add(kContinuedSymbol, CompletionItemKind::Constant, "whether a program reads on");
+    add(kLengthSymbol, CompletionItemKind::Constant, "tokens of a whole sequence");
   }
 
   unsigned statementHere() const {
