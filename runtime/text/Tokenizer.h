@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +18,9 @@ class TextStream {
 public:
   virtual ~TextStream() = default;
 
-  /// What a token adds; empty while nothing is complete. Throws Error for an id outside of the
-  /// tokenizer's.
+  /// What a token adds; empty while nothing is complete, and for an id that is no token (a model
+  /// may have more ids than its tokenizer). Throws Error for a negative id, and where each token is
+  /// a byte, for one that is none.
   virtual std::string add(int32_t id) = 0;
   /// What still waits. Once, behind the last token.
   virtual std::string finish() = 0;
@@ -39,9 +41,10 @@ public:
   virtual std::vector<int32_t> encode(std::string_view text,
                                       Around around = Around::specialTokens) const = 0;
 
-  /// The text of tokens; bytes that are no UTF-8 are U+FFFD where the tokenizer's text is UTF-8.
-  /// Throws Error for an id outside of the tokenizer's.
-  std::string decode(std::span<const int32_t> ids, Specials specials = Specials::leaveOut) const;
+  /// The text of tokens; where it is UTF-8, U+FFFD stands for bytes that are none. Throws Error as
+  /// TextStream::add does.
+  virtual std::string decode(std::span<const int32_t> ids,
+                             Specials specials = Specials::leaveOut) const;
 
   /// The same of tokens one after the other. The stream must not outlive the tokenizer.
   virtual std::unique_ptr<TextStream> stream(Specials specials = Specials::leaveOut) const = 0;
@@ -61,5 +64,15 @@ std::unique_ptr<Tokenizer> makeByteTokenizer();
 
 /// Ids written as decimal numbers with spaces or commas between.
 std::unique_ptr<Tokenizer> makeIdTokenizer();
+
+/// The tokenizer of a file as Hugging Face's library writes it, `tokenizer.json`. Ids behind which
+/// a text ends are those of `eos_token_id` in `generation_config.json` beside it, or of `eos_token`
+/// in `tokenizer_config.json`. Text to encode must be UTF-8; it is neither truncated nor padded,
+/// whatever the file says. Throws Error that names the field for what the file has and this does
+/// not know, and for whatever does not fit together.
+std::unique_ptr<Tokenizer> readTokenizer(const std::filesystem::path &path);
+
+/// The same of the content of such a file, which messages call `name`; nothing is beside it.
+std::unique_ptr<Tokenizer> parseTokenizer(std::string_view content, const std::string &name);
 
 } // namespace hydra::text

@@ -1,0 +1,145 @@
+// The normalizer of SentencePiece: a map of characters, compiled to a double array.
+#include "runtime/text/Normalizers.h"
+
+#include "runtime/text/Unicode.h"
+#include "runtime/text/Utf8.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+using namespace hydra::text;
+
+namespace {
+
+/// Throws Error unless the text is base64, with its padding.
+std::string decodeBase64(const Value &value) {
+  const std::string_view text = value.text();
+  const auto digit = [](char c) {
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+  };
+  if (text.size() % 4 != 0)
+    value.fail("is no base64: it has {} characters", text.size());
+  std::string bytes;
+  for (size_t at = 0; at < text.size(); at += 4) {
+    uint32_t word = 0;
+    int padding = 0;
+    for (size_t i = at; i < at + 4; ++i) {
+      const bool pads = text[i] == '=' && i + 2 >= text.size();
+      const int value6 = pads ? 0 : digit(text[i]);
+      if (value6 < 0 || (padding > 0 && !pads))
+        value.fail("is no base64 at character {}", i);
+      padding += pads ? 1 : 0;
+      word = word << 6 | static_cast<uint32_t>(value6);
+    }
+    for (int i = 0; i < 3 - padding; ++i)
+      bytes.push_back(static_cast<char>(word >> (16 - 8 * i)));
+  }
+  return bytes;
+}
+
+/// The map: bytes of the double array as a number of 32 bits, the double array (units of 32 bits,
+/// as Darts-clone has them), and all texts that characters become, each with a zero behind it.
+class Precompiled : public Normalizer {
+public:
+  explicit Precompiled(const Value &value) {
+    const std::string bytes = decodeBase64(value);
+    uint32_t size = 0;
+    if (bytes.size() >= sizeof size)
+      std::memcpy(&size, bytes.data(), sizeof size);
+    if (bytes.size() < sizeof size || size > bytes.size() - sizeof size || size == 0 ||
+        size % sizeof(uint32_t) != 0)
+      value.fail("has {} bytes, which do not hold the map that they begin with", bytes.size());
+    units.resize(size / sizeof(uint32_t));
+    std::memcpy(units.data(), bytes.data() + sizeof size, size);
+    texts = bytes.substr(sizeof size + size);
+    // Whatever begins anywhere among them is then valid as well, unless it begins inside of a
+    // character, which is looked at when it is used.
+    if (findInvalidUtf8(texts) != std::string_view::npos)
+      value.fail("maps to what is no UTF-8");
+    for (char c = 0; c >= 0; ++c) {
+      ascii[static_cast<size_t>(c)] = find(std::string_view(&c, 1));
+      if (c == 0x7f)
+        break;
+    }
+  }
+
+  void apply(Normalizing &part) const override {
+    // The map is asked for whole grapheme clusters first, where these are short. It answers for the
+    // shortest beginning of them that it knows.
+    constexpr size_t shortCluster = 6;
+    const std::string_view text = part.text;
+    std::string out;
+    out.reserve(text.size());
+    size_t at = 0;
+    while (at < text.size()) {
+      // Two characters of ASCII are clusters of their own, unless they end a line.
+      const auto plain = [&](size_t i) {
+        return i >= text.size() || (static_cast<unsigned char>(text[i]) < 0x80 && text[i] != '\r');
+      };
+      if (plain(at) && plain(at + 1)) {
+        const std::optional<std::string_view> &mapped = ascii[static_cast<size_t>(text[at])];
+        out += mapped ? *mapped : text.substr(at, 1);
+        ++at;
+        continue;
+      }
+      const std::string_view cluster = text.substr(at, firstCluster(text.substr(at)));
+      at += cluster.size();
+      if (cluster.size() < shortCluster) {
+        if (const auto mapped = find(cluster)) {
+          out += *mapped;
+          continue;
+        }
+      }
+      for (std::string_view rest = cluster; !rest.empty();) {
+        const std::string_view c = rest.substr(0, firstCharacter(rest).bytes);
+        out += find(c).value_or(c);
+        rest.remove_prefix(c.size());
+      }
+    }
+    part.text = std::move(out);
+  }
+
+private:
+  /// What the shortest beginning of `key` in the map becomes.
+  std::optional<std::string_view> find(std::string_view key) const {
+    const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); };
+    size_t node = offset(units[0]);
+    for (const char c : key) {
+      const auto byte = static_cast<unsigned char>(c);
+      node ^= byte;
+      if (byte == 0 || node >= units.size())
+        return std::nullopt;
+      const uint32_t unit = units[node];
+      if ((unit & 0x800000ff) != byte)
+        return std::nullopt;
+      node ^= offset(unit);
+      if ((unit & 0x100) != 0) {
+        const size_t begin = node < units.size() ? units[node] & 0x7fffffff : texts.size();
+        if (begin >= texts.size())
+          return std::string_view();
+        const std::string_view rest = std::string_view(texts).substr(begin);
+        if ((static_cast<unsigned char>(rest[0]) & 0xc0) == 0x80)
+          return std::string_view(); // inside of a character
+        return rest.substr(0, rest.find('\0'));
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<uint32_t> units;
+  std::string texts;
+  std::array<std::optional<std::string_view>, 128> ascii;
+};
+
+} // namespace
+
+std::unique_ptr<Normalizer> hydra::text::makePrecompiled(Fields &fields) {
+  return std::make_unique<Precompiled>(fields.need("precompiled_charsmap"));
+}

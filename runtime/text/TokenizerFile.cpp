@@ -1,0 +1,211 @@
+// The parts of a tokenizer file put together.
+#include "runtime/support/InputFile.h"
+#include "runtime/text/AddedTokens.h"
+#include "runtime/text/Decoders.h"
+#include "runtime/text/Model.h"
+#include "runtime/text/Normalizers.h"
+#include "runtime/text/PostProcessor.h"
+#include "runtime/text/PreTokenizers.h"
+#include "runtime/text/StopTokens.h"
+#include "runtime/text/Tokenizer.h"
+#include "runtime/text/Utf8.h"
+
+#include <algorithm>
+
+using namespace hydra::text;
+using hydra::support::fail;
+namespace support = hydra::support;
+
+namespace {
+
+class FileTokenizer : public Tokenizer {
+public:
+  FileTokenizer(const nlohmann::json &json, const std::string &name) {
+    Fields fields(Value(json, name + ": "));
+    if (const std::optional<Value> version = fields.find("version");
+        version && version->text() != "1.0")
+      version->fail("is '{}'; expected 1.0", support::shown(version->text()));
+    fields.find("truncation");
+    fields.find("padding");
+    if (const std::optional<Value> description = fields.find("normalizer"))
+      normalizer = makeNormalizer(*description);
+    model = makeModel(fields.need("model"));
+    added = std::make_unique<AddedTokens>(fields.find("added_tokens"), normalizer.get(),
+                                          model->vocabulary());
+    bool lastToBytes = false;
+    if (const std::optional<Value> description = fields.find("pre_tokenizer"))
+      preTokenizers = makePreTokenizers(*description, lastToBytes);
+    if (lastToBytes && !model->takeBytes())
+      preTokenizers.push_back(makeByteCharacters());
+    if (const std::optional<Value> description = fields.find("post_processor"))
+      around = readPostProcessor(*description, idLimit());
+    if (const std::optional<Value> description = fields.find("decoder"))
+      decoders = makeDecoders(*description);
+    else
+      decoders.push_back(makeSpacing());
+    fields.finish();
+    if (idLimit() == 0)
+      fields.value().fail("has no tokens");
+  }
+
+  void readStopTokens(const std::filesystem::path &path) {
+    stops = hydra::text::readStopTokens(path, *this);
+  }
+
+  std::vector<int32_t> encode(std::string_view text, Around what) const override {
+    if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos)
+      fail("byte {} of the text is no UTF-8", bad);
+    std::vector<int32_t> ids;
+    const bool whole = what == Around::specialTokens;
+    if (whole)
+      ids = around.before;
+    Encoding encoding(*this, ids);
+    for (const AddedPart &part : added->split(text, true)) {
+      if (part.id >= 0)
+        ids.push_back(part.id);
+      else
+        encodePart(text.substr(part.begin, part.end - part.begin), part.begin == 0, encoding, ids);
+    }
+    if (whole)
+      ids.insert(ids.end(), around.behind.begin(), around.behind.end());
+    return ids;
+  }
+
+  std::string decode(std::span<const int32_t> ids, Specials specials) const override {
+    Stream text(*this, specials, false);
+    std::string all;
+    for (const int32_t id : ids)
+      all += text.add(id);
+    return all + text.finish();
+  }
+
+  std::unique_ptr<TextStream> stream(Specials specials) const override {
+    return std::make_unique<Stream>(*this, specials, true);
+  }
+
+  int64_t idLimit() const override {
+    return static_cast<int64_t>(std::max(model->vocabulary().limit(), added->limit()));
+  }
+
+  std::optional<int32_t> find(std::string_view token) const override {
+    if (const AddedToken *const known = added->find(token))
+      return known->id;
+    const int32_t id = model->vocabulary().find(token);
+    return id < 0 ? std::nullopt : std::optional<int32_t>(id);
+  }
+
+  const std::vector<int32_t> &stopIds() const override { return stops; }
+
+private:
+  /// The way of a piece through the pre-tokenizers to the model.
+  class Encoding {
+  public:
+    Encoding(const FileTokenizer &tokenizer, std::vector<int32_t> &ids)
+        : last(*tokenizer.model, ids), stages(tokenizer.preTokenizers.size()) {
+      for (size_t i = 0; i < stages.size(); ++i) {
+        stages[i].preTokenizer = tokenizer.preTokenizers[i].get();
+        stages[i].next = i + 1 < stages.size() ? static_cast<PieceSink *>(&stages[i + 1]) : &last;
+      }
+    }
+    PieceSink &first() { return stages.empty() ? static_cast<PieceSink &>(last) : stages[0]; }
+
+  private:
+    struct Stage : PieceSink {
+      void take(const Piece &piece) override { preTokenizer->split(piece, *next); }
+      const PreTokenizer *preTokenizer = nullptr;
+      PieceSink *next = nullptr;
+    };
+    struct Last : PieceSink {
+      Last(const Model &model, std::vector<int32_t> &ids) : model(model), ids(ids) {}
+      void take(const Piece &piece) override { model.encode(piece.text, cache, ids); }
+      const Model &model;
+      std::vector<int32_t> &ids;
+      WordCache cache;
+    };
+    Last last;
+    std::vector<Stage> stages;
+  };
+
+  /// A text without added tokens that are looked for before it is normalized.
+  void encodePart(std::string_view text, bool atBegin, Encoding &encoding,
+                  std::vector<int32_t> &ids) const {
+    Normalizing part{"", atBegin};
+    if (normalizer) {
+      part.text = text;
+      normalizer->apply(part);
+      text = part.text;
+    }
+    for (const AddedPart &piece : added->split(text, false)) {
+      if (piece.id >= 0)
+        ids.push_back(piece.id);
+      else
+        encoding.first().take({text.substr(piece.begin, piece.end - piece.begin),
+                               part.atBegin && piece.begin == 0});
+    }
+  }
+
+  class Stream : public TextStream {
+  public:
+    Stream(const FileTokenizer &tokenizer, Specials specials, bool eager)
+        : tokenizer(tokenizer), specials(specials) {
+      for (const auto &decoder : tokenizer.decoders)
+        runs.push_back(decoder->start(eager));
+    }
+
+    std::string add(int32_t id) override {
+      if (id < 0)
+        fail("token id {} is negative", id);
+      const AddedToken *const known = tokenizer.added->find(id);
+      const std::string *const name =
+          known ? &tokenizer.added->nameOf(*known) : tokenizer.model->vocabulary().nameOf(id);
+      if (!name || (specials == Specials::leaveOut && tokenizer.added->isSpecial(*name)))
+        return "";
+      std::string text;
+      hand(0, *name, text);
+      return text;
+    }
+
+    std::string finish() override {
+      std::string text;
+      for (size_t i = 0; i < runs.size(); ++i)
+        runs[i]->finish([&](std::string part) { hand(i + 1, std::move(part), text); });
+      return text;
+    }
+
+  private:
+    void hand(size_t stage, std::string part, std::string &text) {
+      if (stage == runs.size())
+        text += part;
+      else
+        runs[stage]->take(std::move(part), [&](std::string next) {
+          hand(stage + 1, std::move(next), text);
+        });
+    }
+
+    const FileTokenizer &tokenizer;
+    Specials specials;
+    std::vector<std::unique_ptr<DecoderRun>> runs;
+  };
+
+  std::unique_ptr<Normalizer> normalizer;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<AddedTokens> added;
+  PreTokenizers preTokenizers;
+  Surroundings around;
+  Decoders decoders;
+  std::vector<int32_t> stops;
+};
+
+} // namespace
+
+std::unique_ptr<Tokenizer> hydra::text::parseTokenizer(std::string_view content,
+                                                       const std::string &name) {
+  return std::make_unique<FileTokenizer>(parseJson(content, name), name);
+}
+
+std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::path &path) {
+  const std::string content = readJsonFile(path), name = support::shownPath(path);
+  auto tokenizer = std::make_unique<FileTokenizer>(parseJson(content, name), name);
+  tokenizer->readStopTokens(path);
+  return tokenizer;
+}

@@ -1,0 +1,36 @@
+// Properties of characters, and the normalization forms of Unicode.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hydra::text {
+
+/// The property White_Space.
+bool isWhitespace(char32_t c);
+/// The categories P*, and the other characters of ASCII that are neither letters, digits, space nor
+/// control characters.
+bool isPunctuation(char32_t c);
+/// Nd, Nl, No.
+bool isNumeric(char32_t c);
+/// What `\w` means: letters, marks, decimal digits, connecting punctuation, joiners.
+bool isWord(char32_t c);
+/// Mn.
+bool isNonspacingMark(char32_t c);
+/// Mn, Mc, Me.
+bool isMark(char32_t c);
+/// Cc, Cf, Cs, Co, Cn.
+bool isOther(char32_t c);
+
+/// Appends the lower case of a character.
+void appendLowercase(std::string &text, char32_t c);
+
+enum class Form { nfc, nfd, nfkc, nfkd };
+
+/// A valid text in another form.
+std::string normalized(std::string_view text, Form form);
+
+/// Bytes of the first extended grapheme cluster of a valid text, which is not empty.
+size_t firstCluster(std::string_view text);
+
+} // namespace hydra::text
