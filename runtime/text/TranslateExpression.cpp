@@ -24,7 +24,10 @@ constexpr std::string_view kNoSpace =
     "\\x00-\\x08\\x0e-\\x1f\\x21-\\x84\\x86-\\x9f\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
     "\\x{3001}-\\x{d7ff}\\x{e000}-\\x{10ffff}";
-constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{N}\\p{Pc}";
+constexpr std::string_view kWord = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\xb2\\xb3\\xb9"
+                                   "\\xbc-\\xbe\\x{24b6}-\\x{24e9}"
+                                   "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"
+                                   "\\x{1f170}-\\x{1f189}";
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -85,9 +88,14 @@ private:
       return;
     case '\\':
       return escape();
+    case '.':
+      atom = out.size();
+      out += c;
+      ++at;
+      return;
     default:
       atom = out.size();
-      out += c == '.' ? "." : literal();
+      out += literal();
     }
   }
 

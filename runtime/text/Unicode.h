@@ -13,13 +13,13 @@ bool isWhitespace(char32_t c);
 bool isPunctuation(char32_t c);
 /// Nd, Nl, No.
 bool isNumeric(char32_t c);
-/// What `\w` means: letters, marks, decimal digits, connecting punctuation, joiners.
+/// What `\w` means: letters, marks, decimal digits, letter numbers, connecting punctuation, joiners.
 bool isWord(char32_t c);
 /// Mn.
 bool isNonspacingMark(char32_t c);
 /// Mn, Mc, Me.
 bool isMark(char32_t c);
-/// Cc, Cf, Cs, Co, Cn.
+/// Cc, Cf, Cs, Co.
 bool isOther(char32_t c);
 
 /// Appends the lower case of a character.
