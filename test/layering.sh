@@ -76,7 +76,8 @@ check passes          '^(passes|dialects)/'                              ''
 check runtime/calls   '^runtime/(calls|plan|support)/'                   ''
 check runtime/ranks   '^runtime/((ranks|support)/|report/Units\.h$)'     "$compiler_libraries"
 # What connects ranks is known behind runtime/ranks alone.
-check runtime/run     '^runtime/((run|data|plan|report|support)/|ranks/Ranks\.h$)'   '^(asio|gloo)[/.]'
+check runtime/data    '^runtime/(data|text|support)/'                    "$compiler_libraries"
+check runtime/run     '^runtime/((run|data|plan|report|text|support)/|ranks/Ranks\.h$)' '^(asio|gloo)[/.]'
 check runtime/cpu     '^runtime/((cpu|calls|plan|report|run|support)/|ranks/Communicator\.h$)' '^(asio|gloo)[/.]'
 check runtime/cuda    '^runtime/((cuda|calls|plan|report|run|support)/|ranks/(Channel|Ranks|World)\.h$)'   '^(asio|gloo)[/.]'
 check compiler        '^((compiler|passes|dialects|runtime/(calls|support))/|runtime/plan/[^/]*_generated\.h$)' ''

@@ -1,6 +1,7 @@
 // Reading tokens of any width.
 #include "runtime/data/TokenFiles.h"
 
+#include "runtime/data/TokenFileHeader.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 
@@ -16,14 +17,6 @@ namespace support = hydra::support;
 
 namespace {
 
-/// llm.c's files begin with 256 integers: magic, version, number of tokens, zeros.
-constexpr size_t kHeaderBytes = 1024;
-struct HeaderKind {
-  int32_t magic, version;
-  size_t width;
-};
-constexpr std::array<HeaderKind, 2> kHeaders = {{{20240520, 1, 2}, {20240801, 7, 4}}};
-
 size_t widthOf(Format format) {
   return format == Format::bytes ? 1 : format == Format::uint16 ? 2 : 4;
 }
@@ -31,12 +24,13 @@ size_t widthOf(Format format) {
 } // namespace
 
 struct TokenFiles::File {
-  File(const std::filesystem::path &path, Format format) : input(path) {
+  File(const std::filesystem::path &path, Format format, const text::Tokenizer *tokenizer)
+      : input(path) {
     if (input.size() == 0)
       fail("{} is empty", input.name());
     width = widthOf(format);
     std::array<int32_t, 3> header = {};
-    if (format != Format::bytes && input.size() >= kHeaderBytes) {
+    if ((tokenizer || format != Format::bytes) && input.size() >= kHeaderBytes) {
       input.read(0, std::as_writable_bytes(std::span(header)));
       for (const HeaderKind &kind : kHeaders) {
         if (kind.magic != header[0])
@@ -48,6 +42,10 @@ struct TokenFiles::File {
         begin = kHeaderBytes;
       }
     }
+    if (tokenizer && begin == 0) {
+      encode(*tokenizer);
+      return;
+    }
     const uint64_t size = input.size() - begin;
     if (size % width != 0)
       fail("{}: {} bytes of tokens are no multiple of their width {}; is --tokenizer right?",
@@ -57,7 +55,24 @@ struct TokenFiles::File {
       fail("{}: has {} tokens; its header says {}", input.name(), count, header[2]);
   }
 
+  void encode(const text::Tokenizer &tokenizer) {
+    const std::vector<std::byte> bytes = input.readAll();
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    try {
+      encoded = tokenizer.encode(text, text::Around::nothing);
+    } catch (const support::Error &error) {
+      fail("{}: {}", input.name(), error.what());
+    }
+    count = encoded.size();
+    if (count == 0)
+      fail("{}: its text has no tokens", input.name());
+  }
+
   void read(uint64_t first, std::span<int32_t> out, int64_t vocabulary) const {
+    if (!encoded.empty()) {
+      std::copy_n(encoded.begin() + static_cast<ptrdiff_t>(first), out.size(), out.begin());
+      return;
+    }
     std::array<std::byte, 16384> buffer;
     while (!out.empty()) {
       const size_t part = std::min(out.size(), buffer.size() / width);
@@ -78,11 +93,12 @@ struct TokenFiles::File {
   support::InputFile input;
   size_t width = 1, begin = 0;
   uint64_t count = 0, start = 0; // tokens, and those of the files before
+  std::vector<int32_t> encoded;  // text that the tokenizer has encoded
 };
 
 TokenFiles::TokenFiles(FilesOptions given) : options(std::move(given)) {
   for (const std::filesystem::path &path : options.files) {
-    files.push_back(std::make_unique<File>(path, options.format));
+    files.push_back(std::make_unique<File>(path, options.format, options.tokenizer));
     files.back()->start = total;
     total += files.back()->count;
   }
@@ -107,6 +123,10 @@ std::string TokenFiles::fingerprint() const {
   XXH64_hash_t hash = 0;
   std::vector<std::byte> buffer;
   for (const auto &file : files) {
+    if (!file->encoded.empty()) {
+      hash = XXH3_64bits_withSeed(file->encoded.data(), file->encoded.size() * sizeof(int32_t), hash);
+      continue;
+    }
     const size_t size = file->input.size();
     hash = XXH3_64bits_withSeed(&size, sizeof size, hash);
     for (size_t i = 0; i < parts; ++i) {

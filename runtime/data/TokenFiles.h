@@ -1,6 +1,8 @@
 // Text and token files as one stream of token ids.
 #pragma once
 
+#include "runtime/text/Tokenizer.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,15 +19,19 @@ struct FilesOptions {
   std::vector<std::filesystem::path> files;
   Format format = Format::bytes;
   /// Files may begin with llm.c's header (1024 bytes: magic 20240520 or 20240801, version, number
-  /// of tokens), which then says the width. Never looked for in text.
+  /// of tokens), which then says the width. Never looked for in text whose tokens are bytes.
   int64_t vocabulary = 256; // ids must be below
+  /// Files without a header are text that this encodes, when they are opened; its ids are below
+  /// `vocabulary`. Null: they are what `format` says.
+  const text::Tokenizer *tokenizer = nullptr;
 };
 
 /// Files, one behind the other in the order given. Tokens are little-endian.
 class TokenFiles {
 public:
   /// Opens the files. Throws Error with the file's name when one cannot be read, is empty, has a
-  /// size that its width does not divide, or a header that does not fit.
+  /// size that its width does not divide, or a header that does not fit, or holds what the
+  /// tokenizer cannot encode.
   explicit TokenFiles(FilesOptions options);
   ~TokenFiles();
   TokenFiles(const TokenFiles &) = delete;

@@ -13,6 +13,7 @@ using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
 namespace data = hydra::data;
+namespace text = hydra::text;
 
 namespace {
 
@@ -55,13 +56,19 @@ data::FilesOptions filesOf(const Plan &plan, const TextOptions &options) {
   constexpr int64_t byteValues = 256, shortValues = 65536;
   data::Format format = data::Format::uint32;
   if (options.tokenizer == "ids")
-    fail("--tokenizer=ids is for --generate; --data holds bytes, uint16 or uint32");
+    fail("--tokenizer=ids is for --generate; --data holds bytes, uint16, uint32 or text of a "
+         "tokenizer's file");
+  if (options.encoder)
+    checkIds(*options.encoder, options.tokenizer, vocabulary);
   if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabulary == byteValues))
     format = data::Format::bytes;
   else if (options.tokenizer == "uint16" ||
            (options.tokenizer.empty() && vocabulary <= shortValues))
     format = data::Format::uint16;
-  return {.files = options.files, .format = format, .vocabulary = vocabulary};
+  return {.files = options.files,
+          .format = format,
+          .vocabulary = vocabulary,
+          .tokenizer = options.encoder};
 }
 
 } // namespace
@@ -105,6 +112,10 @@ private:
   uint64_t batch, ownRows, firstRow, current = 0;
   data::BatchRows rows;
 };
+
+bool hydra::runtime::isTokenKind(std::string_view word) {
+  return word == "bytes" || word == "uint16" || word == "uint32" || word == "ids";
+}
 
 TextSource::TextSource(const Plan &plan, const TextOptions &options)
     : plan(plan), rank(options.rank), loading(loadingOf(plan, options)),

@@ -8,14 +8,19 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hydra::runtime {
 
+/// Whether a word says what tokens are: bytes, uint16, uint32 or ids. All others are files.
+bool isTokenKind(std::string_view word);
+
 struct TextOptions {
   std::vector<std::filesystem::path> files;
   std::string tokenizer;   // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
-                           // uint16 where it is enough
+                           // uint16 where it is enough. Another one: the name of `encoder`
+  const text::Tokenizer *encoder = nullptr; // of text files, while they are opened
   uint64_t seed = 0;       // of the order of windows
   int threads = 4;         // that read ahead
   int64_t evalBatches = 0; // of one measurement of the held-out loss; 0: all

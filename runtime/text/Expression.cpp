@@ -36,7 +36,7 @@ struct Search {
     if (!data || !context || !stack)
       throw std::bad_alloc();
     pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
-    constexpr uint32_t mostSteps = 50'000'000, mostKilobytes = 1 << 16;
+    constexpr uint32_t mostSteps = 10'000'000, mostKilobytes = 1 << 16;
     pcre2_set_match_limit(context.get(), mostSteps);
     pcre2_set_heap_limit(context.get(), mostKilobytes);
   }

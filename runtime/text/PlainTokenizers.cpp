@@ -104,6 +104,12 @@ const std::vector<int32_t> &Tokenizer::stopIds() const {
   return none;
 }
 
+void hydra::text::checkIds(const Tokenizer &tokenizer, std::string_view name, int64_t vocabulary) {
+  if (tokenizer.idLimit() > vocabulary)
+    fail("{} has token ids up to {}; the model knows ids in [0, {})",
+         support::shownPath(std::filesystem::path(name)), tokenizer.idLimit() - 1, vocabulary);
+}
+
 std::unique_ptr<Tokenizer> hydra::text::makeByteTokenizer() {
   return std::make_unique<ByteTokenizer>();
 }

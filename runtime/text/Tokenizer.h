@@ -65,7 +65,8 @@ std::unique_ptr<Tokenizer> makeByteTokenizer();
 /// Ids written as decimal numbers with spaces or commas between.
 std::unique_ptr<Tokenizer> makeIdTokenizer();
 
-/// The tokenizer of a file as Hugging Face's library writes it, `tokenizer.json`. Ids behind which
+/// The tokenizer of a file as Hugging Face's library writes it, `tokenizer.json`, or of the file of
+/// that name in a folder. Ids behind which
 /// a text ends are those of `eos_token_id` in `generation_config.json` beside it, or of `eos_token`
 /// in `tokenizer_config.json`. Text to encode must be UTF-8; it is neither truncated nor padded,
 /// whatever the file says. Throws Error that names the field for what the file has and this does
@@ -74,5 +75,9 @@ std::unique_ptr<Tokenizer> readTokenizer(const std::filesystem::path &path);
 
 /// The same of the content of such a file, which messages call `name`; nothing is beside it.
 std::unique_ptr<Tokenizer> parseTokenizer(std::string_view content, const std::string &name);
+
+/// Throws Error when a tokenizer, which messages call `name`, has ids that a model with ids in
+/// [0, vocabulary) does not know.
+void checkIds(const Tokenizer &tokenizer, std::string_view name, int64_t vocabulary);
 
 } // namespace hydra::text

@@ -203,7 +203,10 @@ std::unique_ptr<Tokenizer> hydra::text::parseTokenizer(std::string_view content,
   return std::make_unique<FileTokenizer>(parseJson(content, name), name);
 }
 
-std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::path &path) {
+std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::path &where) {
+  std::error_code ignored;
+  const std::filesystem::path path =
+      std::filesystem::is_directory(where, ignored) ? where / "tokenizer.json" : where;
   const std::string content = readJsonFile(path), name = support::shownPath(path);
   auto tokenizer = std::make_unique<FileTokenizer>(parseJson(content, name), name);
   tokenizer->readStopTokens(path);

@@ -23,17 +23,6 @@ int64_t vocabularyOf(const runtime::PlanFile &file) {
   return 0;
 }
 
-std::unique_ptr<text::Tokenizer> tokenizerOf(const RunOptions &options,
-                                             const runtime::PlanFile &file) {
-  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
-    return text::makeByteTokenizer();
-  if (options.tokenizer == "ids")
-    return text::makeIdTokenizer();
-  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, or "
-       "with --tokenizer=ids that the prompt is a list of ids",
-       vocabularyOf(file));
-}
-
 /// What belongs to a prompt, as far as it is known.
 struct Text {
   std::unique_ptr<text::TextStream> stream;
@@ -42,18 +31,34 @@ struct Text {
 
 } // namespace
 
+std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
+                                                 const runtime::PlanFile &file,
+                                                 std::unique_ptr<text::Tokenizer> given) {
+  if (given) {
+    text::checkIds(*given, options.tokenizer, vocabularyOf(file));
+    return given;
+  }
+  if (options.tokenizer == "bytes" || (options.tokenizer.empty() && vocabularyOf(file) == 256))
+    return text::makeByteTokenizer();
+  if (options.tokenizer == "ids")
+    return text::makeIdTokenizer();
+  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, with "
+       "--tokenizer=FILE what spells them, or with --tokenizer=ids that the prompt is a list of "
+       "ids",
+       vocabularyOf(file));
+}
+
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
-                  runtime::Executor &executor, uint64_t seed) {
-  const std::unique_ptr<text::Tokenizer> tokenizer = tokenizerOf(options, file);
+                  runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed) {
   runtime::GenerateOptions how = options.generate;
   how.seed = seed;
   if (how.stop.empty())
-    how.stop = tokenizer->stopIds();
+    how.stop = tokenizer.stopIds();
   std::vector<std::vector<int32_t>> prompts;
   std::vector<Text> texts;
   for (const std::string &prompt : options.prompts) {
-    prompts.push_back(tokenizer->encode(prompt));
-    texts.push_back({tokenizer->stream(), texts.empty() ? "" : prompt});
+    prompts.push_back(tokenizer.encode(prompt));
+    texts.push_back({tokenizer.stream(), texts.empty() ? "" : prompt});
   }
   print(options.prompts[0]);
   const std::vector<runtime::TextEnd> ends =

@@ -2,6 +2,7 @@
 #include "tools/hydra-run/Options.h"
 
 #include "runtime/cpu/ThreadPool.h"
+#include "runtime/run/TextSource.h"
 #include "tools/common/ParseArguments.h"
 
 #include <fmt/core.h>
@@ -17,6 +18,7 @@ constexpr const char *kExamples =
     "  hydra-run plan.fb --data text.txt --steps 1000 --save run --save-every 200\n"
     "  hydra-run plan.fb --data text.txt --steps 2000 --save run --resume auto\n"
     "  hydra-run plan.fb --resume run --generate 'ROMEO:' --tokens 300 --temperature 0.8\n"
+    "  hydra-run plan.fb --data text.txt --tokenizer model/tokenizer.json --steps 1000\n"
     "  hydra-run plan.fb --data tokens.bin --steps 5000 --lr 3e-4 --schedule cosine --warmup 200\n"
     "  hydra-run grad.fb --inputs in.safetensors --outputs out.safetensors\n"
     "  hydra-run plan.fb --bench --profile=table";
@@ -86,7 +88,7 @@ void nameValues(CLI::App &app) {
                                                               {"--temperature", "T"},
                                                               {"--data", "FILE"},
                                                               {"--generate", "PROMPT"},
-                                                              {"--tokenizer", "KIND"},
+                                                              {"--tokenizer", "KIND|FILE"},
                                                               {"--schedule", "KIND"},
                                                               {"--profile", "FORM"},
                                                               {"--device", "NAME"},
@@ -103,8 +105,16 @@ void addData(CLI::App &app, RunOptions &options) {
       ->group("Data");
   app.add_option("--tokenizer", options.tokenizer,
                  "what --data holds: bytes (text, each byte a token), uint16 or uint32 (tokens; "
-                 "a file with a header says it itself). For --generate: bytes, or ids")
-      ->check(CLI::IsMember({"bytes", "uint16", "uint32", "ids"}))
+                 "a file with a header says it itself), or the file of a tokenizer, "
+                 "tokenizer.json, for text that it encodes. For --generate: bytes, ids, or the "
+                 "file")
+      ->check(quiet(CLI::Validator(
+          [](std::string &kind) {
+            return runtime::isTokenKind(kind) || CLI::ExistingPath(kind).empty()
+                       ? std::string()
+                       : "'" + kind + "' is neither bytes, uint16, uint32 or ids nor a file";
+          },
+          "KIND")))
       ->group("Data");
   app.add_option("--prefetch-threads", options.prefetchThreads, "threads that read batches ahead")
       ->check(quiet(CLI::Range(1, 64)))

@@ -70,6 +70,13 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
     fail("--tokenizer says what --data holds, which is not given");
 }
 
+/// That of the file that --tokenizer names; null if it says what tokens are.
+std::unique_ptr<text::Tokenizer> readTokenizer(const RunOptions &options) {
+  if (options.tokenizer.empty() || runtime::isTokenKind(options.tokenizer))
+    return nullptr;
+  return text::readTokenizer(options.tokenizer);
+}
+
 std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
                                                   const runtime::PlanFile &file) {
   if (!options.resume)
@@ -336,11 +343,13 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     channel->agree(
         {{"as its first step", std::to_string(checkpoint ? checkpoint->state().step : 0)}});
   const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);
+  std::unique_ptr<text::Tokenizer> tokenizer = readTokenizer(options);
   std::optional<runtime::TextSource> text;
   if (!options.data.empty()) {
     text.emplace(file.plan(),
                  runtime::TextOptions{.files = {options.data.begin(), options.data.end()},
                                       .tokenizer = options.tokenizer,
+                                      .encoder = tokenizer.get(),
                                       .seed = seed,
                                       .threads = options.prefetchThreads,
                                       .evalBatches = options.evalBatches,
@@ -350,6 +359,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       return 0;
     }
   }
+  if (!options.prompts.empty())
+    tokenizer = promptTokenizer(options, file, std::move(tokenizer));
   const bool onlyGenerates = !options.prompts.empty() && options.steps == 0 && !options.repeats();
   std::unique_ptr<runtime::Communicator> communicator;
   const bool onCpu = file.plan().target()->kind() == planfile::TargetKind::cpu;
@@ -420,7 +431,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (status == 0 && options.exportTo && (leads || writers))
     runtime::exportWeights(*options.exportTo, file, executor, writers);
   if (status == 0 && !options.prompts.empty())
-    generateText(options, file, executor, seed);
+    generateText(options, file, executor, *tokenizer, seed);
   return status;
 }
 
