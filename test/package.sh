@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 size=$(stat -c %s "$build/hydra.tar.xz")
 [ "$size" -lt $((60 << 20)) ] || { echo "hydra.tar.xz has $size bytes; at most 60 MiB are wanted"; exit 1; }
 tar xf "$build/hydra.tar.xz" -C "$work"
-for name in libdnnl2 libstdc++6 llvm-22-dev libasio-dev libgloo0; do
+for name in libdnnl2 libstdc++6 llvm-22-dev libasio-dev libgloo0 libpcre2-dev libutf8proc-dev; do
   [ -s "$work/hydra/licences/$name" ] || { echo "the licence of $name is missing"; exit 1; }
 done
 # Nothing but glibc comes from the machine.
@@ -22,6 +22,7 @@ run() { env -i PATH=/usr/bin:/bin "$@"; }
 run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=tiny --batch=2 --seq=16 -o "$work/plan.fb"
 run "$work/elsewhere/bin/hydra-run" "$work/plan.fb" --steps 2
 run "$work/elsewhere/bin/hydra-inspect" "$work/plan.fb" > /dev/null
+run "$work/elsewhere/bin/hydra-tokenize" --help > /dev/null
 # Several ranks; and plans for one do not even look for what connects them.
 run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=tiny --batch=2 --seq=16 --mesh=data:2 \
   -o "$work/ranks.fb"

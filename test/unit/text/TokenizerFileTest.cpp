@@ -1,0 +1,275 @@
+// Tokenizer files: what is wrong with them is said in one line; streams, added tokens, stop tokens.
+#include "runtime/support/Error.h"
+#include "runtime/text/Tokenizer.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+using namespace hydra::text;
+using hydra::support::Error;
+using nlohmann::json;
+
+namespace {
+
+/// Characters, with bytes for all others, and the merges `a b` and `ab c`.
+json small() {
+  json vocabulary = {{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}, {"a", 3}, {"b", 4},
+                     {"c", 5},     {"ab", 6},  {"abc", 7},  {"▁", 8}};
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    vocabulary[name] = 9 + byte;
+  }
+  return {{"version", "1.0"},
+          {"added_tokens", json::array({{{"id", 1}, {"content", "<s>"}, {"special", true}},
+                                        {{"id", 2}, {"content", "</s>"}, {"special", true}}})},
+          {"normalizer", {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}}},
+          {"pre_tokenizer", nullptr},
+          {"decoder",
+           {{"type", "Sequence"},
+            {"decoders", json::array({{{"type", "Replace"},
+                                       {"pattern", {{"String", "▁"}}},
+                                       {"content", " "}},
+                                      {{"type", "ByteFallback"}},
+                                      {{"type", "Fuse"}}})}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", "<unk>"},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", vocabulary},
+            {"merges", json::array({"a b", json::array({"ab", "c"})})}}}};
+}
+
+std::string errorOf(const std::function<void()> &action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string errorOf(const json &file) {
+  return errorOf([&] { parseTokenizer(file.dump(), "t.json"); });
+}
+
+/// The file with a member, given as a JSON pointer, set to another value.
+json with(const char *place, const json &value) {
+  json file = small();
+  file[json::json_pointer(place)] = value;
+  return file;
+}
+
+class FolderTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() / ("hydra-text-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  void write(const char *name, const std::string &content) const {
+    std::ofstream(folder / name, std::ios::binary) << content;
+  }
+  std::filesystem::path folder;
+};
+
+} // namespace
+
+TEST(TokenizerFile, EncodesAndDecodes) {
+  const auto tokenizer = parseTokenizer(small().dump(), "t.json");
+  EXPECT_EQ(tokenizer->encode("abc ab<s>é"),
+            (std::vector<int32_t>{7, 8, 6, 1, 9 + 0xc3, 9 + 0xa9}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("abc ab<s>é")), "abc abé");
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("abc<s>"), Specials::show), "abc<s>");
+  EXPECT_EQ(tokenizer->idLimit(), 265);
+  EXPECT_EQ(tokenizer->find("</s>"), 2);
+  EXPECT_EQ(tokenizer->find("abc"), 7);
+  EXPECT_EQ(tokenizer->find("xyz"), std::nullopt);
+  EXPECT_EQ(tokenizer->decode(std::vector<int32_t>{7, 100000, 3}), "abca"); // no such token
+  EXPECT_EQ(errorOf([&] { tokenizer->decode(std::vector<int32_t>{-1}); }),
+            "token id -1 is negative");
+  EXPECT_EQ(errorOf([&] { tokenizer->encode("ab\xff"); }), "byte 2 of the text is no UTF-8");
+}
+
+TEST(TokenizerFile, StreamsWholeCharacters) {
+  const auto tokenizer = parseTokenizer(small().dump(), "t.json");
+  const auto stream = tokenizer->stream();
+  const auto byte = [](int value) { return 9 + value; };
+  EXPECT_EQ(stream->add(7), "abc");
+  EXPECT_EQ(stream->add(byte(0xf0)), "");
+  EXPECT_EQ(stream->add(byte(0x9f)), "");
+  EXPECT_EQ(stream->add(byte(0x92)), "");
+  EXPECT_EQ(stream->add(byte(0x96)), "\xf0\x9f\x92\x96");
+  EXPECT_EQ(stream->add(1), ""); // special
+  EXPECT_EQ(stream->add(byte(0xe2)), "");
+  EXPECT_EQ(stream->add(8), "\xef\xbf\xbd "); // which nothing completes any more
+  EXPECT_EQ(stream->add(byte(0xe2)), "");
+  EXPECT_EQ(stream->finish(), "\xef\xbf\xbd");
+}
+
+TEST(TokenizerFile, LongWordsAreMergedLikeShortOnes) {
+  const auto tokenizer = parseTokenizer(small().dump(), "t.json");
+  std::string text;
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 5000; ++i) {
+    text += i % 3 == 0 ? "abc" : i % 3 == 1 ? "ab" : "ba";
+    const std::vector<int32_t> part = i % 3 == 0   ? std::vector<int32_t>{7}
+                                      : i % 3 == 1 ? std::vector<int32_t>{6}
+                                                   : std::vector<int32_t>{4};
+    expected.insert(expected.end(), part.begin(), part.end());
+    if (i % 3 == 2) // the next word begins with `a`
+      expected.push_back(3);
+  }
+  EXPECT_EQ(tokenizer->encode(text), expected);
+}
+
+TEST(TokenizerFile, StripsBothEndsOfAStream) {
+  json file = small();
+  file["decoder"]["decoders"].push_back(
+      {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 2}});
+  const auto tokenizer = parseTokenizer(file.dump(), "t.json");
+  const auto stream = tokenizer->stream();
+  EXPECT_EQ(stream->add(8), "");
+  EXPECT_EQ(stream->add(8), "");
+  EXPECT_EQ(stream->add(3), " a");
+  EXPECT_EQ(stream->add(8), "");
+  EXPECT_EQ(stream->add(8), "");
+  EXPECT_EQ(stream->add(8), " ");
+  EXPECT_EQ(stream->finish(), "");
+}
+
+TEST(TokenizerFile, SaysWhichFieldIsWrong) {
+  EXPECT_EQ(errorOf(with("/model/type", "Neural")),
+            "t.json: model.type is 'Neural', a model that is not supported");
+  EXPECT_EQ(errorOf(with("/model/merge", 1)), "t.json: model.merge is not known");
+  EXPECT_EQ(errorOf(with("/model/dropout", 0.1)),
+            "t.json: model.dropout is 0.1; only 0 is supported, which gives the same tokens every "
+            "time");
+  EXPECT_EQ(errorOf(with("/model/merges/1", "a  b")),
+            "t.json: model.merges[1] is 'a  b'; expected two tokens with a space between");
+  EXPECT_EQ(errorOf(with("/model/merges/1", json::array({"a", "x"}))),
+            "t.json: model.merges[1] needs the token 'ax', which is not in the vocabulary");
+  EXPECT_EQ(errorOf(with("/model/merges/1", 5)), "t.json: model.merges[1] is no pair of tokens");
+  EXPECT_EQ(errorOf(with("/model/vocab/x", -1)),
+            "t.json: model.vocab.x is -1; expected an integer in [0, 4194304)");
+  EXPECT_EQ(errorOf(with("/model/vocab/x", 1e300)),
+            "t.json: model.vocab.x is number; expected an integer");
+  EXPECT_EQ(errorOf(with("/model/vocab/x", 4194304)),
+            "t.json: model.vocab.x is 4194304; expected an integer in [0, 4194304)");
+  EXPECT_EQ(errorOf(with("/model/vocab/x", 3)),
+            "t.json: model.vocab.x has the id 3, which 'a' has too");
+  EXPECT_EQ(errorOf(with("/model/unk_token", "[UNK]")),
+            "t.json: model.unk_token is '[UNK]', which is not in the vocabulary");
+  EXPECT_EQ(errorOf(with("/model", nullptr)), "t.json: has no model");
+  EXPECT_EQ(errorOf(with("/model/vocab", json::array())),
+            "t.json: model.vocab is array; expected an object");
+  EXPECT_EQ(errorOf(with("/version", "2.0")), "t.json: version is '2.0'; expected 1.0");
+  EXPECT_EQ(errorOf(with("/added_tokens/0/id", 3)),
+            "t.json: added_tokens[0] gives '<s>' the id 3; in the vocabulary it has 1");
+  EXPECT_EQ(errorOf(with("/added_tokens/0/content", "new")),
+            "t.json: added_tokens[0] gives 'new' the id 1, which '<s>' has in the vocabulary");
+  EXPECT_EQ(errorOf(with("/added_tokens/1", small()["added_tokens"][0])),
+            "t.json: added_tokens[1] '<s>' with the id 1 is there twice");
+  EXPECT_EQ(errorOf(with("/added_tokens/0/lstrip", 1)),
+            "t.json: added_tokens[0].lstrip is number; expected true or false");
+  EXPECT_EQ(errorOf(with("/normalizer/type", "Rot13")),
+            "t.json: normalizer.type is 'Rot13', a normalizer that is not supported");
+  EXPECT_EQ(errorOf(with("/normalizer/pattern/String", "")),
+            "t.json: normalizer.pattern.String is empty");
+  EXPECT_EQ(errorOf(with("/normalizer/pattern", {{"Regex", "(a"}})),
+            "t.json: normalizer.pattern.Regex is the expression '(a', which is not supported: a "
+            "group is not closed at byte 2");
+  EXPECT_EQ(errorOf(with("/normalizer/pattern", {{"Regex", "\\p{Nonsense}"}})),
+            "t.json: normalizer.pattern.Regex is the expression '\\p{Nonsense}': unknown property "
+            "after \\P or \\p");
+  EXPECT_EQ(errorOf(with("/normalizer", {{"type", "Precompiled"},
+                                         {"precompiled_charsmap", "AAEAAA=="}})),
+            "t.json: normalizer.precompiled_charsmap has 4 bytes, which do not hold the map that "
+            "they begin with");
+  EXPECT_EQ(errorOf(with("/normalizer", {{"type", "Precompiled"},
+                                         {"precompiled_charsmap", "A*=="}})),
+            "t.json: normalizer.precompiled_charsmap is no base64 at character 1");
+  EXPECT_EQ(errorOf(with("/pre_tokenizer", {{"type", "Split"},
+                                            {"pattern", {{"String", "x"}}},
+                                            {"behavior", "Lost"},
+                                            {"invert", false}})),
+            "t.json: pre_tokenizer.behavior is 'Lost'; expected Removed, Isolated, "
+            "MergedWithPrevious, MergedWithNext or Contiguous");
+  EXPECT_EQ(errorOf(with("/pre_tokenizer", {{"type", "UnicodeScripts"}})),
+            "t.json: pre_tokenizer.type is 'UnicodeScripts', a pre-tokenizer that is not "
+            "supported");
+  EXPECT_EQ(errorOf(with("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "ab"}})),
+            "t.json: pre_tokenizer.replacement is 'ab'; expected one character");
+  EXPECT_EQ(errorOf(with("/decoder/decoders/1/type", "CTC")),
+            "t.json: decoder.decoders[1].type is 'CTC', a decoder that is not supported");
+  EXPECT_EQ(errorOf(with("/post_processor", {{"type", "TemplateProcessing"},
+                                             {"single", json::array()},
+                                             {"special_tokens", json::object()}})),
+            "t.json: post_processor.single has no Sequence");
+  EXPECT_EQ(errorOf(with("/post_processor", {{"type", "BertProcessing"},
+                                             {"cls", json::array({"<s>", 1})},
+                                             {"sep", json::array({"</s>", 265})}})),
+            "t.json: post_processor.sep[1] is 265; expected an integer in [0, 265)");
+  json nested = {{"type", "NFC"}};
+  for (int i = 0; i < 20; ++i)
+    nested = {{"type", "Sequence"}, {"normalizers", json::array({nested})}};
+  EXPECT_NE(errorOf(with("/normalizer", nested)).find("is nested more than 16 deep"),
+            std::string::npos);
+}
+
+TEST(TokenizerFile, RefusesWhatIsNoJson) {
+  const auto parsed = [](const std::string &content) {
+    return errorOf([&] { parseTokenizer(content, "t.json"); });
+  };
+  const std::string whole = small().dump();
+  EXPECT_EQ(parsed(whole.substr(0, 500)), "t.json: ends inside of its JSON, after 500 bytes");
+  EXPECT_EQ(parsed(""), "t.json: ends inside of its JSON, after 0 bytes");
+  EXPECT_EQ(parsed("{\"model\": \xff}"), "t.json: byte 10 is no UTF-8");
+  EXPECT_EQ(parsed("{\"model\": oops}"), "t.json: is no JSON: a mistake at byte 11");
+  EXPECT_EQ(parsed("[]"), "t.json: is array; expected an object");
+  EXPECT_EQ(parsed(std::string(200000, '[')), "t.json: ends inside of its JSON, after 200000 bytes");
+}
+
+TEST(TokenizerFile, AnExpressionThatNeedsTooLongIsAnError) {
+  const auto tokenizer = parseTokenizer(
+      with("/pre_tokenizer", {{"type", "Split"},
+                              {"pattern", {{"Regex", "(a+)+[bc]"}}},
+                              {"behavior", "Isolated"},
+                              {"invert", false}})
+          .dump(),
+      "t.json");
+  EXPECT_NE(errorOf([&] { tokenizer->encode(std::string(400, 'a')); })
+                .find("cannot be searched for behind byte 0 of the text: "),
+            std::string::npos);
+}
+
+TEST(TokenizerFile, SaysThatAModelKnowsFewerIds) {
+  const auto tokenizer = parseTokenizer(small().dump(), "t.json");
+  EXPECT_EQ(errorOf([&] { checkIds(*tokenizer, "t.json", 256); }),
+            "t.json has token ids up to 264; the model knows ids in [0, 256)");
+  EXPECT_NO_THROW(checkIds(*tokenizer, "t.json", 265));
+}
+
+TEST_F(FolderTest, ReadsWhereATextEnds) {
+  write("tokenizer.json", small().dump());
+  EXPECT_TRUE(readTokenizer(folder)->stopIds().empty());
+  write("tokenizer_config.json", R"({"eos_token": {"content": "</s>"}, "other": 1})");
+  EXPECT_EQ(readTokenizer(folder)->stopIds(), std::vector<int32_t>{2});
+  write("tokenizer_config.json", R"({"eos_token": "</end>"})");
+  EXPECT_NE(errorOf([&] { readTokenizer(folder); })
+                .find("tokenizer_config.json: eos_token is '</end>', which is no token"),
+            std::string::npos);
+  write("generation_config.json", R"({"eos_token_id": [7, 2, 7]})");
+  EXPECT_EQ(readTokenizer(folder / "tokenizer.json")->stopIds(), (std::vector<int32_t>{2, 7}));
+  write("generation_config.json", R"({"eos_token_id": 5})");
+  EXPECT_EQ(readTokenizer(folder)->stopIds(), std::vector<int32_t>{5});
+  write("generation_config.json", R"({"eos_token_id": "x"})");
+  EXPECT_NE(errorOf([&] { readTokenizer(folder); }).find("eos_token_id is string"),
+            std::string::npos);
+}
