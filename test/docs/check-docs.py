@@ -106,7 +106,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.makedirs(f"{directory}/build/dev")
         os.symlink(tools, f"{directory}/build/dev/bin")
-        os.symlink(root / "models", f"{directory}/models")
+        for folder in "models", "test":
+            os.symlink(root / folder, f"{directory}/{folder}")
         for number, info, lines in blocks(text):
             language, _, source = info.partition(" ")
             problem = None

@@ -1,8 +1,10 @@
 // Files of tokens, and the batches made of them.
 #include "runtime/data/Loader.h"
+#include "runtime/data/TokenFileWriter.h"
 #include "runtime/support/Error.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <algorithm>
@@ -190,6 +192,48 @@ TEST_F(LoaderTest, PartsOfBatchesAreTheirRows) {
       }
     }
     EXPECT_TRUE(equal(joined, whole)) << parts;
+  }
+}
+
+TEST_F(LoaderTest, TextThatATokenizerEncodesIsReadLikeItsTokens) {
+  // Characters a to z, and the merge of `a` and `b`.
+  nlohmann::json vocabulary, file = {{"model", {{"type", "BPE"}, {"unk_token", "a"}}}};
+  for (int i = 0; i < 26; ++i)
+    vocabulary[std::string(1, static_cast<char>('a' + i))] = i;
+  vocabulary["ab"] = 26;
+  file["model"]["vocab"] = vocabulary;
+  file["model"]["merges"] = {"a b"};
+  const auto tokenizer = hydra::text::parseTokenizer(file.dump(), "t.json");
+  const std::filesystem::path text = write("text", "abcab"), more = write("more", "zab"),
+                              tokens = folder / "tokens";
+  TokenFileWriter writer(tokens, tokenizer->idLimit());
+  writer.write(std::array{26, 2, 26});
+  writer.write(std::array{25, 26});
+  writer.commit();
+  const TokenFiles encoded({.files = {text, more}, .vocabulary = 27, .tokenizer = tokenizer.get()});
+  EXPECT_EQ(readAll(encoded), (std::vector<int32_t>{26, 2, 26, 25, 26}));
+  // A header says that a file holds tokens.
+  const TokenFiles both({.files = {tokens, text}, .vocabulary = 27, .tokenizer = tokenizer.get()});
+  EXPECT_EQ(readAll(both), (std::vector<int32_t>{26, 2, 26, 25, 26, 26, 2, 26}));
+  EXPECT_NE(encoded.fingerprint(), both.fingerprint());
+  EXPECT_NE(errorOf([&] {
+              TokenFiles({.files = {write("bad", "ab\xff")}, .tokenizer = tokenizer.get()});
+            }).find("bad: byte 2 of the text is no UTF-8"),
+            std::string::npos);
+}
+
+TEST_F(LoaderTest, WritesTokensInTheWidthThatTheyNeed) {
+  for (const int64_t limit : {65536, 65537}) {
+    TokenFileWriter writer(folder / "tokens", limit);
+    const std::vector<int32_t> ids = {0, 65535, 7};
+    writer.write(ids);
+    writer.commit();
+    EXPECT_EQ(writer.width(), limit == 65536 ? 2u : 4u);
+    EXPECT_EQ(std::filesystem::file_size(folder / "tokens"), 1024 + 3 * writer.width());
+    EXPECT_EQ(readAll(TokenFiles({.files = {folder / "tokens"},
+                                  .format = Format::uint16,
+                                  .vocabulary = 65536})),
+              ids);
   }
 }
 
