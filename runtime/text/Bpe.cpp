@@ -97,34 +97,41 @@ private:
   void readMerges(const Value &list) {
     // Old files write a pair as a text with a space between.
     uint64_t rank = 0;
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Value entry = list[i];
+    std::string name;
+    results.reserve(list.size());
+    for (size_t i = 0; i < list.raw().size(); ++i) {
+      const nlohmann::json &entry = list.raw()[i];
+      const auto textOf = [](const nlohmann::json &text) -> std::string_view {
+        return text.get_ref<const std::string &>();
+      };
       std::string_view left, right;
-      if (entry.isText()) {
-        const std::string_view text = entry.text();
+      if (entry.is_string()) {
+        const std::string_view text = textOf(entry);
         if (text.starts_with("#version"))
           continue;
         const size_t space = text.find(' ');
         if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
-          entry.fail("is '{}'; expected two tokens with a space between", support::shown(text));
+          list[i].fail("is '{}'; expected two tokens with a space between", support::shown(text));
         left = text.substr(0, space);
         right = text.substr(space + 1);
       } else {
-        if (!entry.isList() || entry.size() != 2)
-          entry.fail("is no pair of tokens");
-        left = entry[0].text();
-        right = entry[1].text();
+        if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() ||
+            !entry[1].is_string())
+          list[i].fail("is no pair of tokens");
+        left = textOf(entry[0]);
+        right = textOf(entry[1]);
       }
       if (!right.starts_with(prefix))
-        entry.fail("'s second token '{}' does not begin with continuing_subword_prefix '{}'",
+        list[i].fail("'s second token '{}' does not begin with continuing_subword_prefix '{}'",
                    support::shown(right), support::shown(prefix));
       const auto idOf = [&](std::string_view name) {
         const int32_t id = tokens.find(name);
         if (id < 0)
-          entry.fail("needs the token '{}', which is not in the vocabulary", support::shown(name));
+          list[i].fail("needs the token '{}', which is not in the vocabulary", support::shown(name));
         return id;
       };
-      const int32_t merged = idOf(std::string(left) + std::string(right.substr(prefix.size())));
+      (name = left) += right.substr(prefix.size());
+      const int32_t merged = idOf(name);
       merges.insert(pairOf(idOf(left), idOf(right)), rank++ << 32 | static_cast<uint32_t>(merged));
       results.push_back(merged);
     }

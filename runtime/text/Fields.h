@@ -35,6 +35,9 @@ public:
   Value operator[](size_t index) const;
   const nlohmann::json &object() const;
 
+  /// For lists and objects with so many members that one looks at them without their places first.
+  const nlohmann::json &raw() const { return *json; }
+
   /// The member of an object.
   Value member(const std::string &key, const nlohmann::json &value) const {
     return {value, place.ends_with(": ") ? place + key : place + "." + key};

@@ -70,13 +70,14 @@ public:
       list.fail("has {} tokens; at most {} are supported", list.size(), kMostIds);
     double least = std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < list.size(); ++i) {
-      const Value entry = list[i];
-      if (!entry.isList() || entry.size() != 2)
-        entry.fail("is no pair of a token and its score");
-      const std::string_view name = entry[0].text();
+      const nlohmann::json &entry = list.raw()[i];
+      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string())
+        list[i].fail("is no pair of a token and its score");
+      const std::string_view name = entry[0].get_ref<const std::string &>();
       tokens.add(name, static_cast<int32_t>(i));
       trie.add(name, static_cast<int32_t>(i));
-      scores.push_back(entry[1].number());
+      scores.push_back(entry[1].is_number_float() ? entry[1].get<double>()
+                                                  : list[i][1].number());
       least = std::min(least, scores.back());
     }
     if (const std::optional<Value> id = fields.find("unk_id"))

@@ -16,11 +16,13 @@ void Vocabulary::add(std::string_view name, int32_t id) {
 }
 
 void hydra::text::readVocabulary(const Value &value, Vocabulary &vocabulary) {
+  vocabulary.reserve(value.object().size());
   for (const auto &[name, json] : value.object().items()) {
-    const Value entry = value.member(support::shown(name), json);
-    const auto id = static_cast<int32_t>(entry.integer(kMostIds));
+    const auto entry = [&] { return value.member(support::shown(name), json); };
+    const bool fits = json.is_number_unsigned() && json.get<uint64_t>() < uint64_t{kMostIds};
+    const auto id = static_cast<int32_t>(fits ? json.get<int64_t>() : entry().integer(kMostIds));
     if (const std::string *other = vocabulary.nameOf(id))
-      entry.fail("has the id {}, which '{}' has too", id, support::shown(*other));
+      entry().fail("has the id {}, which '{}' has too", id, support::shown(*other));
     vocabulary.add(name, id);
   }
 }

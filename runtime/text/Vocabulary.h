@@ -25,6 +25,8 @@ public:
   /// Of two tokens of one name the later counts when it is looked for. Ids are below kMostIds.
   void add(std::string_view name, int32_t id);
 
+  void reserve(size_t count) { ids.reserve(count); }
+
   /// -1: there is none.
   int32_t find(std::string_view name) const {
     const auto found = ids.find(name);
