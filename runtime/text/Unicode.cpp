@@ -51,6 +51,11 @@ bool isIn(Ranges ranges, char32_t c) {
   return range != ranges.end() && c >= range->first;
 }
 
+// Whose categories were others then.
+bool wasPunctuation(char32_t c) { return c == 0x166d || c == 0x111c9; }
+bool wasSpacingMark(char32_t c) { return c == 0x1cf2 || c == 0x1cf3; }
+bool wasNonspacingMark(char32_t c) { return c == 0x1734; }
+
 bool isBehindUnicode9(char32_t c) { return isIn(kBehindUnicode9, c); }
 bool isBehindUnicode8(char32_t c) { return isIn(kOfUnicode9, c) || isBehindUnicode9(c); }
 
@@ -96,6 +101,8 @@ bool hydra::text::isPunctuation(char32_t c) {
   if (c < 0x80)
     return c > 0x20 && c < 0x7f && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
            !(c >= 'a' && c <= 'z');
+  if (wasPunctuation(c))
+    return true;
   const int category = categoryOf(c);
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO &&
          !isBehindUnicode8(c);
@@ -108,12 +115,13 @@ bool hydra::text::isNumeric(char32_t c) {
 
 bool hydra::text::isMark(char32_t c) {
   const int category = categoryOf(c);
-  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME &&
-         !isBehindUnicode9(c);
+  const bool mark = category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+  return (mark && !wasPunctuation(c) && !isBehindUnicode9(c)) || wasSpacingMark(c);
 }
 
 bool hydra::text::isNonspacingMark(char32_t c) {
-  return categoryOf(c) == UTF8PROC_CATEGORY_MN && !isBehindUnicode8(c);
+  const bool mark = categoryOf(c) == UTF8PROC_CATEGORY_MN;
+  return (mark && !wasPunctuation(c) && !isBehindUnicode8(c)) || wasNonspacingMark(c);
 }
 
 bool hydra::text::isOther(char32_t c) {
