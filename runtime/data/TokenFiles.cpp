@@ -124,7 +124,8 @@ std::string TokenFiles::fingerprint() const {
   std::vector<std::byte> buffer;
   for (const auto &file : files) {
     if (!file->encoded.empty()) {
-      hash = XXH3_64bits_withSeed(file->encoded.data(), file->encoded.size() * sizeof(int32_t), hash);
+      hash =
+          XXH3_64bits_withSeed(file->encoded.data(), file->encoded.size() * sizeof(int32_t), hash);
       continue;
     }
     const size_t size = file->input.size();

@@ -88,9 +88,8 @@ std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw) con
   while (matcher.find(text, from, place, begin, end)) {
     from = end;
     const AddedToken &token = tokens[place];
-    if (token.singleWord &&
-        ((begin > 0 && isWord(lastCharacter(text.substr(0, begin)).code)) ||
-         (end < text.size() && isWord(firstCharacter(text.substr(end)).code))))
+    if (token.singleWord && ((begin > 0 && isWord(lastCharacter(text.substr(0, begin)).code)) ||
+                             (end < text.size() && isWord(firstCharacter(text.substr(end)).code))))
       continue;
     if (token.stripLeft)
       begin = std::max(begin - spacesAtEnd(text.substr(0, begin)), done);
@@ -151,8 +150,7 @@ bool AddedTokens::Matcher::find(std::string_view text, size_t from, size_t &toke
     uint64_t node = 0;
     bool found = false;
     for (size_t i = begin; i < text.size(); ++i) {
-      const uint64_t *const next =
-          children.find(node << 8 | static_cast<unsigned char>(text[i]));
+      const uint64_t *const next = children.find(node << 8 | static_cast<unsigned char>(text[i]));
       if (!next)
         break;
       node = *next;

@@ -62,7 +62,7 @@ private:
 
   private:
     std::array<bool, 256> firstBytes = {};
-    NumberTable children;            // by node << 8 | byte; 0 is the root
+    NumberTable children;           // by node << 8 | byte; 0 is the root
     std::vector<int64_t> nodes{-1}; // the token that ends there
   };
 

@@ -123,11 +123,12 @@ private:
       }
       if (!right.starts_with(prefix))
         list[i].fail("'s second token '{}' does not begin with continuing_subword_prefix '{}'",
-                   support::shown(right), support::shown(prefix));
+                     support::shown(right), support::shown(prefix));
       const auto idOf = [&](std::string_view name) {
         const int32_t id = tokens.find(name);
         if (id < 0)
-          list[i].fail("needs the token '{}', which is not in the vocabulary", support::shown(name));
+          list[i].fail("needs the token '{}', which is not in the vocabulary",
+                       support::shown(name));
         return id;
       };
       (name = left) += right.substr(prefix.size());
@@ -159,9 +160,8 @@ private:
   }
 
   bool isInside(char32_t left, char32_t right) const {
-    return left < 0x80 && right < 0x80
-               ? asciiInside[left << 7 | right]
-               : inside.find(uint64_t{left} << 32 | right) != nullptr;
+    return left < 0x80 && right < 0x80 ? asciiInside[left << 7 | right]
+                                       : inside.find(uint64_t{left} << 32 | right) != nullptr;
   }
 
   /// Bytes of the part of a word that is encoded by itself. What the vocabulary does not know

@@ -46,7 +46,8 @@ public:
   /// Throws Error: the place, a message in fmt syntax.
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args &&...args) const {
-    throw support::Error(place + (place.ends_with(' ') ? "" : " ") + fmt::format(format, std::forward<Args>(args)...));
+    throw support::Error(place + (place.ends_with(' ') ? "" : " ") +
+                         fmt::format(format, std::forward<Args>(args)...));
   }
 
 private:

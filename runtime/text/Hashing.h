@@ -14,9 +14,7 @@ namespace hydra::text {
 
 struct TextHash {
   using is_transparent = void;
-  size_t operator()(std::string_view text) const {
-    return XXH3_64bits(text.data(), text.size());
-  }
+  size_t operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
 };
 
 /// Numbers by keys, which are any but the largest number; filled once.

@@ -121,8 +121,8 @@ void cutAtPattern(const Piece &piece, const Pattern &pattern, Behavior behavior,
 class Split : public PreTokenizer {
 public:
   explicit Split(Fields &fields)
-      : pattern(makePattern(fields.need("pattern"))),
-        behavior(behaviorOf(fields.need("behavior"))), invert(fields.flag("invert")) {}
+      : pattern(makePattern(fields.need("pattern"))), behavior(behaviorOf(fields.need("behavior"))),
+        invert(fields.flag("invert")) {}
   void split(const Piece &piece, PieceSink &sink) const override {
     cutAtPattern(piece, pattern, behavior, invert, sink);
   }
@@ -192,7 +192,8 @@ public:
   }
 
   void split(const Piece &piece, PieceSink &sink) const override {
-    const bool front = prepends == Prepends::always || (prepends == Prepends::first && piece.atBegin);
+    const bool front =
+        prepends == Prepends::always || (prepends == Prepends::first && piece.atBegin);
     std::string text;
     text.reserve(piece.text.size() + piece.text.size() / 2 + mark.size());
     if (front && !piece.text.starts_with(' ') && !piece.text.starts_with(mark))
@@ -322,8 +323,8 @@ void append(const Value &description, int depth, PreTokenizers &all, bool &lastT
     all.push_back(std::make_unique<AtCharacters>(isWhitespace, Behavior::removed));
   } else if (name == "Punctuation") {
     const std::optional<Value> behavior = fields.find("behavior");
-    all.push_back(std::make_unique<AtCharacters>(
-        isPunctuation, behavior ? behaviorOf(*behavior) : Behavior::isolated));
+    all.push_back(std::make_unique<AtCharacters>(isPunctuation, behavior ? behaviorOf(*behavior)
+                                                                         : Behavior::isolated));
   } else if (name == "Digits") {
     all.push_back(std::make_unique<AtCharacters>(
         isNumeric, fields.flag("individual_digits") ? Behavior::isolated : Behavior::contiguous));

@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace hydra::text;
+namespace support = hydra::support;
 
 namespace {
 
@@ -59,14 +60,15 @@ public:
     units.resize(size / sizeof(uint32_t));
     std::memcpy(units.data(), bytes.data() + sizeof size, size);
     texts = bytes.substr(sizeof size + size);
-    // Whatever begins anywhere among them is then valid as well, unless it begins inside of a
-    // character, which is looked at when it is used.
     if (findInvalidUtf8(texts) != std::string_view::npos)
       value.fail("maps to what is no UTF-8");
-    for (char c = 0; c >= 0; ++c) {
-      ascii[static_cast<size_t>(c)] = find(std::string_view(&c, 1));
-      if (c == 0x7f)
-        break;
+    constexpr char last = 0x7f;
+    try { // what is wrong behind ASCII is said when it is used
+      for (char c = 0; c < last; ++c)
+        ascii[static_cast<size_t>(c)] = find(std::string_view(&c, 1));
+      ascii[last] = find(std::string_view(&last, 1));
+    } catch (const support::Error &error) {
+      value.fail("is broken: {}", error.what());
     }
   }
 
@@ -107,7 +109,7 @@ public:
   }
 
 private:
-  /// What the shortest beginning of `key` in the map becomes.
+  /// What the shortest beginning of `key` in the map becomes. Throws Error where the map is broken.
   std::optional<std::string_view> find(std::string_view key) const {
     const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); };
     size_t node = offset(units[0]);
@@ -122,11 +124,9 @@ private:
       node ^= offset(unit);
       if ((unit & 0x100) != 0) {
         const size_t begin = node < units.size() ? units[node] & 0x7fffffff : texts.size();
-        if (begin >= texts.size())
-          return std::string_view();
+        if (begin >= texts.size() || (static_cast<unsigned char>(texts[begin]) & 0xc0) == 0x80)
+          support::fail("the map of characters leads to no text for '{}'", support::shown(key));
         const std::string_view rest = std::string_view(texts).substr(begin);
-        if ((static_cast<unsigned char>(rest[0]) & 0xc0) == 0x80)
-          return std::string_view(); // inside of a character
         return rest.substr(0, rest.find('\0'));
       }
     }

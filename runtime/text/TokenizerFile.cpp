@@ -11,6 +11,10 @@
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <system_error>
+#include <thread>
 
 using namespace hydra::text;
 using hydra::support::fail;
@@ -59,13 +63,12 @@ public:
     const bool whole = what == Around::specialTokens;
     if (whole)
       ids = around.before;
-    Encoding encoding(*this, ids);
-    for (const AddedPart &part : added->split(text, true)) {
-      if (part.id >= 0)
-        ids.push_back(part.id);
-      else
-        encodePart(text.substr(part.begin, part.end - part.begin), part.begin == 0, encoding, ids);
-    }
+    const std::vector<AddedPart> parts = added->split(text, true);
+    const std::vector<std::span<const AddedPart>> jobs = jobsOf(parts);
+    if (jobs.size() > 1)
+      encodeTogether(text, jobs, ids);
+    else
+      encodeParts(text, parts, ids);
     if (whole)
       ids.insert(ids.end(), around.behind.begin(), around.behind.end());
     return ids;
@@ -126,6 +129,66 @@ private:
     std::vector<Stage> stages;
   };
 
+  void encodeParts(std::string_view text, std::span<const AddedPart> parts,
+                   std::vector<int32_t> &ids) const {
+    Encoding encoding(*this, ids);
+    for (const AddedPart &part : parts) {
+      if (part.id >= 0)
+        ids.push_back(part.id);
+      else
+        encodePart(text.substr(part.begin, part.end - part.begin), part.begin == 0, encoding, ids);
+    }
+  }
+
+  /// What a thread encodes at a time: parts of some megabytes together. Added tokens divide a text
+  /// into parts that know nothing of each other.
+  static std::vector<std::span<const AddedPart>> jobsOf(std::span<const AddedPart> parts) {
+    constexpr size_t enough = size_t{2} << 20;
+    std::vector<std::span<const AddedPart>> jobs;
+    size_t first = 0;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (i + 1 == parts.size() || parts[i].end - parts[first].begin >= enough) {
+        jobs.push_back(parts.subspan(first, i + 1 - first));
+        first = i + 1;
+      }
+    return jobs;
+  }
+
+  /// By all processors; the ids are those of one thread.
+  void encodeTogether(std::string_view text, std::span<const std::span<const AddedPart>> jobs,
+                      std::vector<int32_t> &ids) const {
+    struct Result {
+      std::vector<int32_t> ids;
+      std::exception_ptr error;
+    };
+    std::vector<Result> results(jobs.size());
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      for (size_t i = next++; i < jobs.size(); i = next++) {
+        try {
+          encodeParts(text, jobs[i], results[i].ids);
+        } catch (...) {
+          results[i].error = std::current_exception();
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      const size_t most = std::min<size_t>(jobs.size(), std::thread::hardware_concurrency());
+      try {
+        while (threads.size() + 1 < most)
+          threads.emplace_back(work);
+      } catch (const std::system_error &) { // those that there are do it
+      }
+      work();
+    }
+    for (const Result &result : results) {
+      if (result.error)
+        std::rethrow_exception(result.error);
+      ids.insert(ids.end(), result.ids.begin(), result.ids.end());
+    }
+  }
+
   /// A text without added tokens that are looked for before it is normalized.
   void encodePart(std::string_view text, bool atBegin, Encoding &encoding,
                   std::vector<int32_t> &ids) const {
@@ -139,8 +202,8 @@ private:
       if (piece.id >= 0)
         ids.push_back(piece.id);
       else
-        encoding.first().take({text.substr(piece.begin, piece.end - piece.begin),
-                               part.atBegin && piece.begin == 0});
+        encoding.first().take(
+            {text.substr(piece.begin, piece.end - piece.begin), part.atBegin && piece.begin == 0});
     }
   }
 
@@ -177,9 +240,8 @@ private:
       if (stage == runs.size())
         text += part;
       else
-        runs[stage]->take(std::move(part), [&](std::string next) {
-          hand(stage + 1, std::move(next), text);
-        });
+        runs[stage]->take(std::move(part),
+                          [&](std::string next) { hand(stage + 1, std::move(next), text); });
     }
 
     const FileTokenizer &tokenizer;

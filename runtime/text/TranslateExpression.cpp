@@ -18,8 +18,9 @@ namespace support = hydra::support;
 namespace {
 
 // The insides of classes. PCRE2 counts U+180E as space, and other characters as parts of words.
-constexpr std::string_view kSpace = "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}"
-                                    "\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
+constexpr std::string_view kSpace =
+    "\\x09-\\x0d\\x20\\x85\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}"
+    "\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 constexpr std::string_view kNoSpace =
     "\\x00-\\x08\\x0e-\\x1f\\x21-\\x84\\x86-\\x9f\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
@@ -317,8 +318,8 @@ private:
       if (name == word)
         text = fmt::format("\\{}{{{}}}", sign, category);
     if (text.empty()) { // a script, or a mistake that PCRE2 reports
-      if (name.empty() || !std::all_of(name.begin(), name.end(),
-                                       [](char c) { return isLetter(c) || c == '_'; }))
+      if (name.empty() ||
+          !std::all_of(name.begin(), name.end(), [](char c) { return isLetter(c) || c == '_'; }))
         refuse("this property");
       text = fmt::format("\\{}{{sc:{}}}", sign, name);
     }

@@ -20,30 +20,41 @@ namespace {
 int categoryOf(char32_t c) { return utf8proc_category(static_cast<utf8proc_int32_t>(c)); }
 
 // Tokenizers are made by a library that normalizes as Unicode 9 does, and knows the punctuation and
-// other categories of Unicode 8: to it these characters, which came later, are like unassigned ones.
-// Gaps between them hold characters for which it makes no difference.
+// other categories of Unicode 8: to it these characters, which came later, are like unassigned
+// ones. Gaps between them hold characters for which it makes no difference.
 using Ranges = std::span<const std::pair<char32_t, char32_t>>;
-constexpr std::array<std::pair<char32_t, char32_t>, 52> kBehindUnicode9 = {{
-    {0x61d, 0x61d}, {0x7fd, 0x7fd}, {0x890, 0x8d3}, {0x8e2, 0x8e2}, {0x9fd, 0x9fe},
-    {0xa76, 0xa76}, {0xafa, 0xaff}, {0xb55, 0xb55}, {0xc04, 0xc3c}, {0xc77, 0xc77},
-    {0xc84, 0xc84}, {0xcf3, 0xd00}, {0xd3b, 0xd3c}, {0xd81, 0xd81}, {0xeba, 0xeba},
-    {0xece, 0xece}, {0x1715, 0x1715}, {0x180f, 0x180f}, {0x1abf, 0x1ace}, {0x1b7d, 0x1b7e},
-    {0x1cf7, 0x1cf7}, {0x1df6, 0x1dfa}, {0x2e43, 0x2e5d}, {0x32ff, 0x32ff}, {0xa7f2, 0xa7f4},
-    {0xa82c, 0xa82c}, {0xa8ff, 0xa8ff}, {0xab69, 0xab69}, {0x10781, 0x107ba}, {0x10d24, 0x10f89},
-    {0x11070, 0x11074}, {0x110c2, 0x110cd}, {0x11145, 0x11146}, {0x111ce, 0x111cf},
-    {0x11241, 0x11241}, {0x1133b, 0x1133b}, {0x1144b, 0x1145e}, {0x11660, 0x1166c},
-    {0x116b9, 0x116b9}, {0x1182c, 0x11b09}, {0x11c41, 0x11c71}, {0x11d31, 0x11fff},
-    {0x12ff1, 0x12ff2}, {0x13430, 0x13455}, {0x16e97, 0x16f4f}, {0x16f7f, 0x16f87},
-    {0x16fe2, 0x16ff1}, {0x1cf00, 0x1cf46}, {0x1e030, 0x1e4ef}, {0x1e95e, 0x1e95f},
-    {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}
-}};
-constexpr std::array<std::pair<char32_t, char32_t>, 18> kOfUnicode9 = {{
-    {0x8d4, 0x8e1}, {0x1885, 0x1886}, {0x1cf2, 0x1cf3}, {0x1dfb, 0x1dfb}, {0xa8c5, 0xa8c5},
-    {0xa9bd, 0xa9bd}, {0x1123e, 0x1123e}, {0x11438, 0x1143f}, {0x11442, 0x11444},
-    {0x11446, 0x11446}, {0x11c30, 0x11c3d}, {0x11c3f, 0x11c3f}, {0x11c92, 0x11ca7},
-    {0x11caa, 0x11cb0}, {0x11cb2, 0x11cb3}, {0x11cb5, 0x11cb6}, {0x1e000, 0x1e02a},
-    {0x1e944, 0x1e94a}
-}};
+constexpr std::array<std::pair<char32_t, char32_t>, 52> kBehindUnicode9 = {
+    {{0x61d, 0x61d},     {0x7fd, 0x7fd},     {0x890, 0x8d3},     {0x8e2, 0x8e2},
+     {0x9fd, 0x9fe},     {0xa76, 0xa76},     {0xafa, 0xaff},     {0xb55, 0xb55},
+     {0xc04, 0xc3c},     {0xc77, 0xc77},     {0xc84, 0xc84},     {0xcf3, 0xd00},
+     {0xd3b, 0xd3c},     {0xd81, 0xd81},     {0xeba, 0xeba},     {0xece, 0xece},
+     {0x1715, 0x1715},   {0x180f, 0x180f},   {0x1abf, 0x1ace},   {0x1b7d, 0x1b7e},
+     {0x1cf7, 0x1cf7},   {0x1df6, 0x1dfa},   {0x2e43, 0x2e5d},   {0x32ff, 0x32ff},
+     {0xa7f2, 0xa7f4},   {0xa82c, 0xa82c},   {0xa8ff, 0xa8ff},   {0xab69, 0xab69},
+     {0x10781, 0x107ba}, {0x10d24, 0x10f89}, {0x11070, 0x11074}, {0x110c2, 0x110cd},
+     {0x11145, 0x11146}, {0x111ce, 0x111cf}, {0x11241, 0x11241}, {0x1133b, 0x1133b},
+     {0x1144b, 0x1145e}, {0x11660, 0x1166c}, {0x116b9, 0x116b9}, {0x1182c, 0x11b09},
+     {0x11c41, 0x11c71}, {0x11d31, 0x11fff}, {0x12ff1, 0x12ff2}, {0x13430, 0x13455},
+     {0x16e97, 0x16f4f}, {0x16f7f, 0x16f87}, {0x16fe2, 0x16ff1}, {0x1cf00, 0x1cf46},
+     {0x1e030, 0x1e4ef}, {0x1e95e, 0x1e95f}, {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}}};
+constexpr std::array<std::pair<char32_t, char32_t>, 18> kOfUnicode9 = {{{0x8d4, 0x8e1},
+                                                                        {0x1885, 0x1886},
+                                                                        {0x1cf2, 0x1cf3},
+                                                                        {0x1dfb, 0x1dfb},
+                                                                        {0xa8c5, 0xa8c5},
+                                                                        {0xa9bd, 0xa9bd},
+                                                                        {0x1123e, 0x1123e},
+                                                                        {0x11438, 0x1143f},
+                                                                        {0x11442, 0x11444},
+                                                                        {0x11446, 0x11446},
+                                                                        {0x11c30, 0x11c3d},
+                                                                        {0x11c3f, 0x11c3f},
+                                                                        {0x11c92, 0x11ca7},
+                                                                        {0x11caa, 0x11cb0},
+                                                                        {0x11cb2, 0x11cb3},
+                                                                        {0x11cb5, 0x11cb6},
+                                                                        {0x1e000, 0x1e02a},
+                                                                        {0x1e944, 0x1e94a}}};
 
 bool isIn(Ranges ranges, char32_t c) {
   const auto range = std::partition_point(ranges.begin(), ranges.end(),
@@ -79,10 +90,10 @@ void appendNormalized(std::string &out, std::string_view text, Form form) {
   if (text.empty())
     return;
   utf8proc_uint8_t *result = nullptr;
-  const utf8proc_ssize_t size = utf8proc_map(
-      reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-      static_cast<utf8proc_ssize_t>(text.size()), &result,
-      static_cast<utf8proc_option_t>(optionsOf(form)));
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &result,
+                   static_cast<utf8proc_option_t>(optionsOf(form)));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, &std::free);
   if (size < 0)
     hydra::support::fail("cannot normalize text: {}", utf8proc_errmsg(size));

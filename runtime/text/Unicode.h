@@ -13,7 +13,8 @@ bool isWhitespace(char32_t c);
 bool isPunctuation(char32_t c);
 /// Nd, Nl, No.
 bool isNumeric(char32_t c);
-/// What `\w` means: letters, marks, decimal digits, letter numbers, connecting punctuation, joiners.
+/// What `\w` means: letters, marks, decimal digits, letter numbers, connecting punctuation,
+/// joiners.
 bool isWord(char32_t c);
 /// Mn.
 bool isNonspacingMark(char32_t c);

@@ -76,8 +76,7 @@ public:
       const std::string_view name = entry[0].get_ref<const std::string &>();
       tokens.add(name, static_cast<int32_t>(i));
       trie.add(name, static_cast<int32_t>(i));
-      scores.push_back(entry[1].is_number_float() ? entry[1].get<double>()
-                                                  : list[i][1].number());
+      scores.push_back(entry[1].is_number_float() ? entry[1].get<double>() : list[i][1].number());
       least = std::min(least, scores.back());
     }
     if (const std::optional<Value> id = fields.find("unk_id"))

@@ -12,11 +12,7 @@ Utf8 hydra::text::readUtf8(std::string_view text, Character &found) {
   found = {lead, 1};
   if (lead < 0x80)
     return Utf8::character;
-  const size_t length = lead < 0xc2   ? 0
-                        : lead < 0xe0 ? 2
-                        : lead < 0xf0 ? 3
-                        : lead < 0xf5 ? 4
-                                      : 0;
+  const size_t length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   if (length == 0)
     return Utf8::invalid;
   // The second byte alone tells overlong forms, surrogates, and what is beyond U+10FFFF.

@@ -62,8 +62,7 @@ void showTokens(const Options &options, const text::Tokenizer &tokenizer) {
 }
 
 void showText(const Options &options, const text::Tokenizer &tokenizer) {
-  print(tokenizer.decode(text::makeIdTokenizer()->encode(*options.decode),
-                         text::Specials::show) +
+  print(tokenizer.decode(text::makeIdTokenizer()->encode(*options.decode), text::Specials::show) +
         "\n");
 }
 

@@ -230,9 +230,8 @@ TEST_F(LoaderTest, WritesTokensInTheWidthThatTheyNeed) {
     writer.commit();
     EXPECT_EQ(writer.width(), limit == 65536 ? 2u : 4u);
     EXPECT_EQ(std::filesystem::file_size(folder / "tokens"), 1024 + 3 * writer.width());
-    EXPECT_EQ(readAll(TokenFiles({.files = {folder / "tokens"},
-                                  .format = Format::uint16,
-                                  .vocabulary = 65536})),
+    EXPECT_EQ(readAll(TokenFiles(
+                  {.files = {folder / "tokens"}, .format = Format::uint16, .vocabulary = 65536})),
               ids);
   }
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -32,11 +33,10 @@ json small() {
           {"pre_tokenizer", nullptr},
           {"decoder",
            {{"type", "Sequence"},
-            {"decoders", json::array({{{"type", "Replace"},
-                                       {"pattern", {{"String", "▁"}}},
-                                       {"content", " "}},
-                                      {{"type", "ByteFallback"}},
-                                      {{"type", "Fuse"}}})}}},
+            {"decoders",
+             json::array({{{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}},
+                          {{"type", "ByteFallback"}},
+                          {{"type", "Fuse"}}})}}},
           {"model",
            {{"type", "BPE"},
             {"unk_token", "<unk>"},
@@ -44,6 +44,20 @@ json small() {
             {"byte_fallback", true},
             {"vocab", vocabulary},
             {"merges", json::array({"a b", json::array({"ab", "c"})})}}}};
+}
+
+std::string base64(std::string bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  bytes.resize((bytes.size() + 2) / 3 * 3);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](size_t k) { return uint32_t{static_cast<unsigned char>(bytes[i + k])}; };
+    const uint32_t word = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (int shift = 18; shift >= 0; shift -= 6)
+      text += digits[word >> shift & 63];
+  }
+  return text;
 }
 
 std::string errorOf(const std::function<void()> &action) {
@@ -129,6 +143,22 @@ TEST(TokenizerFile, LongWordsAreMergedLikeShortOnes) {
   EXPECT_EQ(tokenizer->encode(text), expected);
 }
 
+TEST(TokenizerFile, DocumentsOfALargeTextAreEncodedTogether) {
+  const auto tokenizer = parseTokenizer(small().dump(), "t.json");
+  std::string text;
+  std::vector<int32_t> expected;
+  for (int i = 0; text.size() < (size_t{7} << 20); ++i) {
+    std::string document;
+    for (int j = 0; j < 2000 + i % 1000; ++j)
+      document += j % 7 == 0 ? "abc " : j % 3 == 0 ? "cab" : "é b";
+    const std::vector<int32_t> ids = tokenizer->encode(document, Around::nothing);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+    expected.push_back(2);
+    text += document + "</s>";
+  }
+  EXPECT_EQ(tokenizer->encode(text, Around::nothing), expected);
+}
+
 TEST(TokenizerFile, StripsBothEndsOfAStream) {
   json file = small();
   file["decoder"]["decoders"].push_back(
@@ -188,13 +218,26 @@ TEST(TokenizerFile, SaysWhichFieldIsWrong) {
   EXPECT_EQ(errorOf(with("/normalizer/pattern", {{"Regex", "\\p{Nonsense}"}})),
             "t.json: normalizer.pattern.Regex is the expression '\\p{Nonsense}': unknown property "
             "after \\P or \\p");
-  EXPECT_EQ(errorOf(with("/normalizer", {{"type", "Precompiled"},
-                                         {"precompiled_charsmap", "AAEAAA=="}})),
-            "t.json: normalizer.precompiled_charsmap has 4 bytes, which do not hold the map that "
-            "they begin with");
-  EXPECT_EQ(errorOf(with("/normalizer", {{"type", "Precompiled"},
-                                         {"precompiled_charsmap", "A*=="}})),
-            "t.json: normalizer.precompiled_charsmap is no base64 at character 1");
+  EXPECT_EQ(
+      errorOf(with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAEAAA=="}})),
+      "t.json: normalizer.precompiled_charsmap has 4 bytes, which do not hold the map that "
+      "they begin with");
+  EXPECT_EQ(
+      errorOf(with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "A*=="}})),
+      "t.json: normalizer.precompiled_charsmap is no base64 at character 1");
+  // A map that leads `a` behind its texts: the root, the unit of `a`, and its value.
+  std::string map(4 + 1024, '\0');
+  const auto put = [&](size_t place, uint32_t number) {
+    std::memcpy(&map[place], &number, sizeof number);
+  };
+  put(0, 1024);
+  put(4, 1 << 10);
+  put(4 + 4 * (1 ^ 'a'), uint32_t{(1 ^ 'a') ^ 2} << 10 | 0x100 | 'a');
+  put(4 + 4 * 2, 0x80000000 + 99);
+  EXPECT_EQ(errorOf(with("/normalizer",
+                         {{"type", "Precompiled"}, {"precompiled_charsmap", base64(map + "x ")}})),
+            "t.json: normalizer.precompiled_charsmap is broken: the map of characters leads to no "
+            "text for 'a'");
   EXPECT_EQ(errorOf(with("/pre_tokenizer", {{"type", "Split"},
                                             {"pattern", {{"String", "x"}}},
                                             {"behavior", "Lost"},
@@ -233,19 +276,21 @@ TEST(TokenizerFile, RefusesWhatIsNoJson) {
   EXPECT_EQ(parsed("{\"model\": \xff}"), "t.json: byte 10 is no UTF-8");
   EXPECT_EQ(parsed("{\"model\": oops}"), "t.json: is no JSON: a mistake at byte 11");
   EXPECT_EQ(parsed("[]"), "t.json: is array; expected an object");
-  EXPECT_EQ(parsed(std::string(200000, '[')), "t.json: ends inside of its JSON, after 200000 bytes");
+  EXPECT_EQ(parsed(std::string(200000, '[')),
+            "t.json: ends inside of its JSON, after 200000 bytes");
 }
 
 TEST(TokenizerFile, AnExpressionThatNeedsTooLongIsAnError) {
-  const auto tokenizer = parseTokenizer(
-      with("/pre_tokenizer", {{"type", "Split"},
-                              {"pattern", {{"Regex", "(a+)+[bc]"}}},
-                              {"behavior", "Isolated"},
-                              {"invert", false}})
-          .dump(),
-      "t.json");
-  EXPECT_NE(errorOf([&] { tokenizer->encode(std::string(400, 'a')); })
-                .find("cannot be searched for behind byte 0 of the text: "),
+  const auto tokenizer =
+      parseTokenizer(with("/pre_tokenizer", {{"type", "Split"},
+                                             {"pattern", {{"Regex", "(a+)+[bc]"}}},
+                                             {"behavior", "Isolated"},
+                                             {"invert", false}})
+                         .dump(),
+                     "t.json");
+  EXPECT_NE(errorOf([&] {
+              tokenizer->encode(std::string(400, 'a'));
+            }).find("cannot be searched for behind byte 0 of the text: "),
             std::string::npos);
 }
 
@@ -262,8 +307,9 @@ TEST_F(FolderTest, ReadsWhereATextEnds) {
   write("tokenizer_config.json", R"({"eos_token": {"content": "</s>"}, "other": 1})");
   EXPECT_EQ(readTokenizer(folder)->stopIds(), std::vector<int32_t>{2});
   write("tokenizer_config.json", R"({"eos_token": "</end>"})");
-  EXPECT_NE(errorOf([&] { readTokenizer(folder); })
-                .find("tokenizer_config.json: eos_token is '</end>', which is no token"),
+  EXPECT_NE(errorOf([&] {
+              readTokenizer(folder);
+            }).find("tokenizer_config.json: eos_token is '</end>', which is no token"),
             std::string::npos);
   write("generation_config.json", R"({"eos_token_id": [7, 2, 7]})");
   EXPECT_EQ(readTokenizer(folder / "tokenizer.json")->stopIds(), (std::vector<int32_t>{2, 7}));
