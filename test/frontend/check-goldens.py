@@ -151,6 +151,22 @@ class Case:
             if max(range(vocabulary), key=row.__getitem__) != tokens[i]:
                 self.problems.append(f"{by}: token {i} differs from {tokens[i]}")
 
+    def generate(self):
+        """The same tokens by programs that read on, beside another text."""
+        if self.name in BY_LENGTH:
+            return
+        plan = self.work / "generate.fb"
+        tokens = [int(token) for token in values(self.golden["greedy"])]
+        prompt = tokens[:len(tokens) - 24]
+        run("hydrac", self.model, f"--preset={self.name}", "--mode=generate", "--batch=2",
+            f"--context={len(tokens)}", "--prefill=5", "-o", plan)
+        texts = [" ".join(map(str, ids)) for ids in (prompt, prompt[:2])]
+        done = subprocess.run(["hydra-run", plan, "--weights", self.weights, "--tokenizer=ids", "--temperature", "0",
+                               "--tokens", "24", "--generate", texts[0], "--generate", texts[1]],
+                              capture_output=True, text=True)
+        if done.stdout.partition("\n")[0].split() != [str(token) for token in tokens]:
+            self.problems.append(f"generated {done.stdout!r} {done.stderr!r}; expected {tokens}")
+
     def checkExport(self):
         """What is exported is what was imported."""
         kept, out = self.work / "kept.safetensors", self.work / "exported"
@@ -171,6 +187,7 @@ class Case:
         self.parameters = read(self.weights)
         self.compare("oracle")
         self.compare("plan")
+        self.generate()
         self.checkExport()
 
 
