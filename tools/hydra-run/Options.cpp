@@ -237,7 +237,8 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
       ->excludes("--inputs")
       ->group(group);
   app.add_option("--weights", options.weights,
-                 "safetensors with all parameters, instead of initial ones")
+                 "safetensors with all parameters, a checkpoint or a folder of them (its newest), instead "
+                 "of initial parameters")
       ->excludes("--inputs")
       ->excludes("--resume")
       ->group(group);

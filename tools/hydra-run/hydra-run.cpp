@@ -58,8 +58,9 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   if (trainPlan && options.steps == 0 && !otherJob)
     fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
   if (!trainPlan && (options.save || options.resume))
-    fail("--{}: {} is a {} plan; checkpoints belong to train plans",
-         options.save ? "save" : "resume", plan, support::shown(mode));
+    fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
+         options.save ? "save" : "resume", plan, support::shown(mode),
+         options.save ? "" : "; --weights takes the parameters of one");
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
   if (options.resume == "auto" && !options.save)
@@ -86,6 +87,20 @@ std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
   if (!runtime::Checkpoint::exists(*options.save))
     return std::nullopt;
   return runtime::Checkpoint(*options.save, file);
+}
+
+/// What --weights names: a file, or the parameters of a checkpoint or of the newest in a folder.
+std::string weightsFile(const std::string &path) {
+  if (!std::filesystem::is_directory(path))
+    return path;
+  for (const std::filesystem::path &folder :
+       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1)})
+    if (const auto file = folder / "model.safetensors";
+        !folder.empty() && std::filesystem::exists(file))
+      return file.string();
+  fail("--weights: {} has no model.safetensors, nor a checkpoint that has one (hydra-run --export "
+       "writes such a file)",
+       support::shownPath(path));
 }
 
 std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
@@ -378,7 +393,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   }
   runtime::Session session(file, executor,
                            {.inputs = options.inputs,
-                            .weights = options.weights,
+                            .weights = options.weights ? std::optional(weightsFile(*options.weights))
+                                                       : std::nullopt,
                             // Of a finished run only the sampling has a seed to choose.
                             .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
                             .scalars = changes,

@@ -42,6 +42,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
                   {"routing", routingName(compile.binding.routing).str()},
                   {"side-multiprocessors", std::to_string(compile.sideMultiprocessors)},
                   {"ce-chunk", std::to_string(compile.ceChunk)}};
+  if (compile.mode == Mode::Generate)
+    emit.options.emplace_back("context", std::to_string(compile.context));
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())
