@@ -369,11 +369,11 @@ def LoopOp : Hydra_Op<"loop", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
 def ScanBeginOp : Hydra_Op<"scan_begin", [ValueOpTrait, Pure]> {
   let summary = "where a scan of a program that reads on begins";
   let description = [{
-    `%x1, %w1 = hydra.scan_begin %x, %w axis = 1 sequences = 1`: its operands, sequences first, then what is carried
-    into the first chunk. Made by `hydra-bind` in front of the chunks of a scan, together with `hydra.scan_end`
+    `%x1, %w1 = hydra.scan_begin %x, %w axis = 1 chunk = 1 sequences = 1`: its operands, sequences first, then what is
+    carried into the first chunk. Made by `hydra-bind` in front of the chunks of a scan, together with `hydra.scan_end`
     behind them, for `hydra-cache`, which puts what an earlier call carried in the place of the latter.
   }];
-  let arguments = (ins Variadic<Hydra_Value>:$values, Hydra_Int:$axis, Hydra_Int:$sequences);
+  let arguments = (ins Variadic<Hydra_Value>:$values, Hydra_Int:$axis, Hydra_Int:$chunk, Hydra_Int:$sequences);
   let results = (outs Variadic<Hydra_Value>:$results);
   let assemblyFormat = "$values attr-dict `:` type($values) `->` type($results)";
   let hasVerifier = 1;

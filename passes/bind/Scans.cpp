@@ -105,7 +105,7 @@ LogicalResult ScanWriter::write(ScanOp scan) {
   // What scans inside carry begins anew with every chunk.
   const bool marked = std::exchange(continued, false);
   if (marked) {
-    const SmallVector<Value> given = begin(scan, axis, bundles::flat(scan.getSequences()),
+    const SmallVector<Value> given = begin(scan, axis, chunk, bundles::flat(scan.getSequences()),
                                            bundles::flat(scan.getInits()));
     ArrayRef<Value> rest = given;
     for (OpOperand &operand : scan->getOpOperands())
@@ -138,13 +138,13 @@ LogicalResult ScanWriter::write(ScanOp scan) {
   return replace(scan, joined, marked, carried);
 }
 
-SmallVector<Value> ScanWriter::begin(Operation *scan, int64_t axis, ValueRange sequences,
-                                     ValueRange carried) {
+SmallVector<Value> ScanWriter::begin(Operation *scan, int64_t axis, int64_t chunk,
+                                     ValueRange sequences, ValueRange carried) {
   OpBuilder b(scan);
   SmallVector<Value> all(sequences);
   llvm::append_range(all, carried);
   auto mark = ScanBeginOp::create(b, scan->getLoc(), ValueRange(all).getTypes(), all,
-                                  b.getI64IntegerAttr(axis),
+                                  b.getI64IntegerAttr(axis), b.getI64IntegerAttr(chunk),
                                   b.getI64IntegerAttr(sequences.size()));
   return SmallVector<Value>(mark.getResults());
 }
@@ -350,7 +350,7 @@ LogicalResult ScanWriter::writeContinued(PrefixScanOp scan) {
   }
   for (RankedTensorType type : marks)
     carried.push_back(build::constant(b, loc, type, 0.0));
-  const SmallVector<Value> given = begin(scan, axis, values, carried);
+  const SmallVector<Value> given = begin(scan, axis, /*chunk=*/1, values, carried);
   const ArrayRef<Value> earlier = ArrayRef(given).drop_front(flat);
   const bool marked = std::exchange(continued, false);
   FailureOr<SmallVector<Value>> own =

@@ -36,7 +36,7 @@ private:
   llvm::LogicalResult writeContinued(PrefixScanOp scan);
   /// Marks in front of a scan where it begins: what the mark gives of flat sequences and carried
   /// values.
-  static llvm::SmallVector<mlir::Value> begin(mlir::Operation *scan, int64_t axis,
+  static llvm::SmallVector<mlir::Value> begin(mlir::Operation *scan, int64_t axis, int64_t chunk,
                                               mlir::ValueRange sequences, mlir::ValueRange carried);
   /// The same where it ends, of results and what is carried on.
   static llvm::SmallVector<mlir::Value> end(mlir::Operation *scan, int64_t axis,

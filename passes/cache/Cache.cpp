@@ -185,11 +185,16 @@ private:
     at.spreads[entry.getBody().getArgument(0)] = Spread::rows(1);
     const int64_t tokens = tokensOf(entry);
     Operation *until = nullptr; // the end of a scan over tokens
+    std::optional<unsigned> inside; // the problem of a value that it reads
     for (Operation &op : entry.getBody().front().without_terminator()) {
+      if (until)
+        for (Value operand : op.getOperands())
+          if (auto known = at.problems.find(operand); known != at.problems.end())
+            inside = known->second;
       if (until && until != &op)
         continue;
       if (until) {
-        place(cast<ScanEndOp>(op), at);
+        place(cast<ScanEndOp>(op), inside, at);
         until = nullptr;
         continue;
       }
@@ -201,6 +206,10 @@ private:
       if (mayKeep(op)) {
         axes.push_back(axisOfKept(op, at.of(op.getOperands())));
         if (auto begin = dyn_cast<ScanBeginOp>(op)) {
+          inside = std::nullopt;
+          for (Value operand : op.getOperands())
+            if (auto known = at.problems.find(operand); known != at.problems.end())
+              inside = known->second;
           if (axes.back() >= 0)
             until = endOf(begin);
           else
@@ -230,9 +239,12 @@ private:
     }
   }
 
-  static void place(ScanEndOp end, Placement &at) {
-    for (Value value : end.getResults().take_front(end.getSequences()))
+  static void place(ScanEndOp end, std::optional<unsigned> problem, Placement &at) {
+    for (Value value : end.getResults().take_front(end.getSequences())) {
       at.spreads[value] = Spread::rows(end.getAxis());
+      if (problem)
+        at.problems[value] = *problem;
+    }
     for (Value value : end.getResults().drop_front(end.getSequences())) {
       at.all.push_back({end, "hands on what a scan over tokens carries behind its end; programs that "
                              "read on have no such end"});
@@ -449,6 +461,10 @@ private:
 
   /// What is carried into the first chunk was carried out of the last one of the call before.
   static LogicalResult readOn(ScanBeginOp begin, SequenceCache &cache) {
+    if (begin.getChunk() != 1 && begin.getChunk() != cache.tokens())
+      return begin.emitOpError() << "scans chunks of " << begin.getChunk()
+                                 << " tokens, and calls of " << cache.tokens()
+                                 << " end inside of one; expected chunk = 1 or chunk = S";
     ScanEndOp end = endOf(begin);
     auto name = [](size_t i) { return ("carried" + Twine(i)).str(); };
     for (auto [i, value] : llvm::enumerate(begin.getValues())) {

@@ -272,6 +272,14 @@ TEST(Cache, WhatMixesTokensWithoutARuleIsRefusedWithItsLine) {
   expectRefused("%y = hydra.let reshape(attention(reshape(%x, [B, S, 1, D]), reshape(%x, [B, S, 1, D]), "
                 "reshape(%x, [B, S, 1, D]), scale = 1.0), [B, S, D])",
                 "expected causal");
+  auto scanned = [](const std::string &chunk, const std::string &first, const std::string &row) {
+    return "%y, %end = hydra.scan axis = 1 chunk = " + chunk + " over(%r = %x) carry(%sum = " + first +
+           ") { %n = hydra.let %sum + sum(" + row + ", 1) hydra.yield %r, %n }";
+  };
+  const std::string none = "%zero", zero = "%zero = hydra.constant value = 0 shape = [B, 1, D] ";
+  expectRefused(zero + scanned("3", none, "%r"), "expected chunk = 1 or chunk = S");
+  expectRefused("%m = hydra.let mean(%x, 1) " + scanned("1", "%m", "%r"), "'hydra.mean'");
+  expectRefused(zero + "%m = hydra.let mean(%x, 1) " + scanned("S", none, "(%r + %m)"), "'hydra.mean'");
   expectRefused("%y = hydra.let slice(pad(%x, axis = 1, before = 2, after = 0), axis = 1, start = 0, size = S) "
                 "+ reduce_max(pad(%x, axis = 1, before = 2, after = 0), axes = [1], keep)",
                 "expected slices of as many as there are");

@@ -32,7 +32,8 @@ hydra.model @gemma3 version 1 {
 
   // Cosine and sine of the angles [S, 1, hd / 2] by which pairs of channels turn.
   hydra.def @turns() reals(theta, stretch) {
-    %position = hydra.iota shape = [S, 1, 1] axis = 0 dtype = f32
+    %position = hydra.let when(continued, iota(axis = 1, shape = [B, S, 1, 1], dtype = f32, positions),
+                               iota(axis = 0, shape = [S, 1, 1], dtype = f32))
     %pair = hydra.iota shape = [1, 1, hd / 2] axis = 2 dtype = f32
     %plain = hydra.let exp(%pair * (-2.0 * log(theta) / hd))
     %frequency = hydra.let %plain / stretch

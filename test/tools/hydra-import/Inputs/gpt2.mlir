@@ -31,7 +31,8 @@ hydra.model @gpt2 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let embedding(%tokens, @tok_emb) + slice(@pos_emb, axis = 0, start = 0, size = S)
+    %start = hydra.let embedding(%tokens, @tok_emb) + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @pos_emb),
+                                                           slice(@pos_emb, axis = 0, start = 0, size = S))
     %end = hydra.for @layers carry(%x = %start) {
       // Attention.
       %n = hydra.let layer_norm(%x, @norm1, @norm1_b, eps = eps)
