@@ -91,12 +91,13 @@ std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
 
 /// What --weights names: a file, or the parameters of a checkpoint or of the newest in a folder.
 std::string weightsFile(const std::string &path) {
-  if (!std::filesystem::is_directory(path))
+  std::error_code code; // whoever reads the file says what is wrong with it
+  if (!std::filesystem::is_directory(path, code))
     return path;
   for (const std::filesystem::path &folder :
        {std::filesystem::path(path), runtime::newestCheckpoint(path, -1)})
     if (const auto file = folder / "model.safetensors";
-        !folder.empty() && std::filesystem::exists(file))
+        !folder.empty() && std::filesystem::exists(file, code))
       return file.string();
   fail("--weights: {} has no model.safetensors, nor a checkpoint that has one (hydra-run --export "
        "writes such a file)",
