@@ -119,7 +119,9 @@ private:
     };
     Block &block = entry.getBody().front();
     for (unsigned i = 1; i < block.getNumArguments(); ++i)
-      if (!entry.getDefault(i))
+      if (cast<StringAttr>(entry.getArgNames()[i]).getValue() == SequenceCache::kPosition)
+        return fails("has an argument 'position', which hydra-cache adds");
+      else if (!entry.getDefault(i))
         return fails("reads on; expected no other argument than tokens and numbers of a step");
     if (block.getNumArguments() == 0 || build::typeOf(block.getArgument(0)).getRank() != 2 ||
         !build::typeOf(block.getArgument(0)).getElementType().isInteger(32))
@@ -175,6 +177,13 @@ private:
     SmallVector<Spread> of(ValueRange values) const {
       return llvm::map_to_vector(values, [&](Value v) { return spreads.lookup(v); });
     }
+    /// That of the first of them that has one.
+    std::optional<unsigned> problemOf(ValueRange values) const {
+      for (Value value : values)
+        if (auto known = problems.find(value); known != problems.end())
+          return known->second;
+      return std::nullopt;
+    }
   };
 
   /// Follows the dimension of tokens through a program; reports what the scores need of earlier
@@ -187,10 +196,8 @@ private:
     Operation *until = nullptr; // the end of a scan over tokens
     std::optional<unsigned> inside; // the problem of a value that it reads
     for (Operation &op : entry.getBody().front().without_terminator()) {
-      if (until)
-        for (Value operand : op.getOperands())
-          if (auto known = at.problems.find(operand); known != at.problems.end())
-            inside = known->second;
+      if (until && !inside)
+        inside = at.problemOf(op.getOperands());
       if (until && until != &op)
         continue;
       if (until) {
@@ -206,10 +213,7 @@ private:
       if (mayKeep(op)) {
         axes.push_back(axisOfKept(op, at.of(op.getOperands())));
         if (auto begin = dyn_cast<ScanBeginOp>(op)) {
-          inside = std::nullopt;
-          for (Value operand : op.getOperands())
-            if (auto known = at.problems.find(operand); known != at.problems.end())
-              inside = known->second;
+          inside = at.problemOf(op.getOperands());
           if (axes.back() >= 0)
             until = endOf(begin);
           else
@@ -221,8 +225,8 @@ private:
       follow(op, tokens, mayKeep(op) ? axes.back() : -1, at);
     }
     Value scores = entry.getReturn().getOutputs()[0];
-    if (auto known = at.problems.find(scores); known != at.problems.end()) {
-      const Problem &problem = at.all[known->second];
+    if (const std::optional<unsigned> known = at.problemOf(scores)) {
+      const Problem &problem = at.all[*known];
       return problem.op->emitOpError() << problem.text;
     }
     if (at.spreads.lookup(scores) != Spread::rows(1))
@@ -233,10 +237,8 @@ private:
   static void hand(Value from, Value to, Placement &at) {
     const Spread spread = at.spreads.lookup(from);
     at.spreads[to] = spread;
-    if (auto known = at.problems.find(from); known != at.problems.end()) {
-      const unsigned number = known->second;
-      at.problems[to] = number;
-    }
+    if (const std::optional<unsigned> known = at.problemOf(from))
+      at.problems[to] = *known;
   }
 
   static void place(ScanEndOp end, std::optional<unsigned> problem, Placement &at) {
@@ -281,10 +283,7 @@ private:
                     ? readWindow(op, tokens, at, out)
                     : readTokens(op, tokens, at, out);
     }
-    std::optional<unsigned> known;
-    for (Value operand : op.getOperands())
-      if (auto found = at.problems.find(operand); found != at.problems.end() && !known)
-        known = found->second;
+    std::optional<unsigned> known = at.problemOf(op.getOperands());
     if (!known && !problem.empty()) {
       known = at.all.size();
       at.all.push_back({&op, problem});

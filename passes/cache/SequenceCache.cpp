@@ -14,7 +14,7 @@ SequenceCache::SequenceCache(EntryOp entry, int64_t context, int64_t longest)
     : entry(entry), context(context), longest(longest), sequences(tokensShape(entry)[0]),
       perCall(tokensShape(entry)[1]),
       b(OpBuilder::atBlockBegin(&entry.getBody().front())), where(entry.getLoc()) {
-  position = entry.addArgument("position", RankedTensorType::get({sequences}, b.getF32Type()),
+  position = entry.addArgument(kPosition, RankedTensorType::get({sequences}, b.getF32Type()),
                                where, b.getUnitAttr());
   begin = MaxOp::create(b, where, position, number({sequences}, 0));
   head = begin.getDefiningOp();
@@ -82,6 +82,8 @@ FailureOr<SequenceCache::Kept *> SequenceCache::state(StringRef what, RankedTens
                             InitAttr::get(entry.getContext(), "zeros", {}), StringAttr(),
                             Attribute(), StringAttr(),
                             VariableRoleAttr::get(entry.getContext(), VariableRole::cache));
+  } else if (state.getRole() != VariableRole::cache) {
+    return emitError(where) << "would keep what it needs in @" << name << ", which the model has";
   } else if (state.getBoundType() != type) {
     return emitError(where) << "keeps a value of type " << type << " in calls of " << perCall
                             << " tokens, and of type " << state.getBoundType()

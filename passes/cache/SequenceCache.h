@@ -12,6 +12,9 @@ namespace hydra {
 /// the sequence: what is kept of it stays as it is.
 class SequenceCache {
 public:
+  /// The name of the argument.
+  static constexpr llvm::StringLiteral kPosition = "position";
+
   /// `context`: the most tokens of a sequence. `longest`: of a call of any program of the plan.
   SequenceCache(EntryOp entry, int64_t context, int64_t longest);
 
