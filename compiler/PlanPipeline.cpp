@@ -56,6 +56,7 @@ bool generates(Options options) { return options.mode == Mode::Generate; }
 std::unique_ptr<Pass> cachePass(Options options) {
   CacheOptions cache;
   cache.context = options.context;
+  cache.policy = options.precision;
   return createCache(cache);
 }
 
@@ -115,6 +116,10 @@ bool wantsMixedPrecision(Options options) {
 /// Copies that live across steps are among what rowwise recomputation is to save.
 bool keepsRounded(Options options) {
   return policyOf(options).holdsValues() && options.recompute != Recomputation::Rowwise;
+}
+/// Without gradients nothing asks for more of a parameter than matmuls do.
+bool holdsRounded(Options options) {
+  return policyOf(options).holdsValues() && !hasBackward(options.mode);
 }
 bool savesMemory(Options options) {
   return options.recompute == Recomputation::Rowwise || options.replayEvery > 0;
@@ -254,6 +259,7 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
       {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
+      {P::Group, false, 2, false, false, [](Options) { return createHoldRounded(); }, holdsRounded},
       {P::Group, true, 0, true, true, [](Options) { return createKeepGathered(); }, keepsGathered},
       {P::Group, false, 0, true, false, reshardPass, gathersAgain},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},

@@ -79,7 +79,9 @@ def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
     reads several tokens together without such a rule. All programs of the role keep the same state; at least
     one reads two tokens a call or more. *Numerics-changing*: attention is summed in another order.
   }];
-  let options = [Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence">];
+  let options = [Option<"context", "context", "int64_t", "1024", "the most tokens of a sequence">,
+                 Option<"policy", "policy", "std::string", "\"fp32\"",
+                        "of hydra-mixed-precision: in its format keys and values are kept">];
   let statistics = [Statistic<"kept", "kept", "operations that read on from earlier tokens">];
 }
 
@@ -416,6 +418,17 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
   let options = [ListOption<"epilogues", "epilogues", "std::string",
                             "what the library's matmuls can apply: gelu">];
   let statistics = [Statistic<"fused", "fused", "operations that became part of a matmul">];
+}
+
+def HoldRounded : Pass<"hydra-hold-rounded", "::mlir::ModuleOp"> {
+  let summary = "parameters that nothing changes are held as matmuls round them";
+  let description = [{
+    Where no program has gradients, a parameter in f32 of which matmuls read a rounded copy is cast in every call:
+    10 bytes a parameter and call instead of 2, and a token of a decoding program costs little else. If all programs
+    round a parameter to the same format, it is held in that format, rounded when it is loaded. What gathers rows
+    of it (a table that is also the head) reads rounded rows. *Numerics-changing* there; else *exact*.
+  }];
+  let statistics = [Statistic<"held", "held", "parameters that are held rounded">];
 }
 
 def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {

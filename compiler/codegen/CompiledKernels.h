@@ -20,6 +20,7 @@ struct KernelCode {
   int32_t ptx = -1; ///< the blob that a driver compiles where the other does not fit
   planfile::Dim3 grid, block;
   uint32_t sharedBytes = 0;
+  bool early = false; ///< it waits itself for the kernels in front of it (Kernel in plan.fbs)
 };
 
 struct CompiledKernels {

@@ -46,6 +46,14 @@ planfile::ActionUnion actionOf(plan::AttentionGradOp op) {
   return attention<planfile::AttentionGradT>(op);
 }
 
+planfile::ActionUnion actionOf(plan::CachedAttentionOp op) {
+  planfile::CachedAttentionT table;
+  table.scale = op.getScale().convertToDouble();
+  table.chunk = op.getChunk();
+  table.window = op.getWindow();
+  return action(table);
+}
+
 planfile::ActionUnion actionOf(plan::EmbeddingGradOp) { return action(planfile::EmbeddingGradT()); }
 planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
 planfile::ActionUnion actionOf(plan::FillOp op) {
@@ -104,9 +112,9 @@ planfile::ActionUnion ActionWriter::launch(plan::LaunchOp op) {
 planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
   return llvm::TypeSwitch<Operation *, planfile::ActionUnion>(step)
       .Case([&](plan::LaunchOp op) { return launch(op); })
-      .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::EmbeddingGradOp,
-            plan::CopyOp, plan::FillOp, plan::CompactOp, plan::AllGatherOp, plan::AllToAllOp>(
-          [](auto op) { return hydra::actionOf(op); });
+      .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
+            plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::AllGatherOp,
+            plan::AllToAllOp>([](auto op) { return hydra::actionOf(op); });
 }
 
 std::vector<std::unique_ptr<planfile::AlternativeT>>

@@ -134,6 +134,7 @@ private:
       entry->grid = code.grid;
       entry->block = code.block;
       entry->shared_bytes = code.sharedBytes;
+      entry->early = code.early;
       entry->arg_count = kernel.getLayouts().size();
       entry->instances = kernel.getInstances().value_or(1);
       kernels[kernel.getSymNameAttr()] = file->kernels.size();

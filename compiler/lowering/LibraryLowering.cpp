@@ -129,6 +129,28 @@ struct AttentionGradLowering
   }
 };
 
+/// What is kept is updated in place, or in a copy where its old value is read later.
+struct CachedAttentionLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<CachedAttentionLowering, CachedAttentionOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto attention = cast<CachedAttentionOp>(op);
+    Value q = lowering.source(attention.getQ()), k = lowering.source(attention.getK()),
+          v = lowering.source(attention.getV()), at = lowering.source(attention.getPosition());
+    auto kept = [&](Value old, Value result) {
+      Value from = lowering.source(old), to = lowering.target(result);
+      if (from != to)
+        addCopy(lowering, op, from, to);
+      return to;
+    };
+    Value keys = kept(attention.getKeys(), attention.getNewKeys());
+    Value values = kept(attention.getValues(), attention.getNewValues());
+    addStep<plan::CachedAttentionOp>(lowering, op, q, k, v, at, lowering.target(attention.getO()),
+                                     keys, values, llvm::APFloat(attention.getScale()),
+                                     attention.maskChunk(), attention.maskWindow());
+    return success();
+  }
+};
+
 struct EmbeddingGradLowering
     : plan::PlanLoweringOpInterface::ExternalModel<EmbeddingGradLowering, EmbeddingGradOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
@@ -258,6 +280,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     MatmulOp::attachInterface<MatmulLowering>(*context);
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
+    CachedAttentionOp::attachInterface<CachedAttentionLowering>(*context);
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
     CompactOp::attachInterface<CompactLowering>(*context);
     AllGatherOp::attachInterface<CollectiveLowering<AllGatherOp, plan::AllGatherOp>>(*context);

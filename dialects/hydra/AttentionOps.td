@@ -44,4 +44,30 @@ def AttentionGradOp : Hydra_AttentionLikeOp<"attention_grad"> {
   let authoredResults = "3";
 }
 
+def CachedAttentionOp : Hydra_ValueOp<"cached_attention", [
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
+    DeclareOpInterfaceMethods<StorageOpInterface,
+                              ["operandLayout", "resultLayout", "overwritableOperands"]>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>]> {
+  let summary = "attention of a call's tokens over those that earlier calls left";
+  let description = [{
+    `%o, %keys, %values = hydra.cached_attention %q, %k, %v, %old_keys, %old_values, %position scale = 0.125`:
+    `q [B, C, H, hd]`, `k [B, C, Hk, hd]` and `v [B, C, Hk, dv]` are of the C tokens of a call, which stand at
+    `position [B]` (f32, whole) and behind; `keys [B, Hk, slots, hd]` and `values [B, Hk, slots, dv]` are of all, the
+    token at t in slot `t mod slots`. Rows of the call go into their slots first, rounded if these hold fewer bits. A query at i sees the tokens up to
+    itself of which the call overwrites none, from `i - w + 1` (`window = w`), of its chunk (`chunk = c`: from
+    `i - i mod c`). Query head h reads key head `h / (H / Hk)`. Where `position` is negative nothing is kept, and o
+    is zero. Made by `hydra-cache`; has no derivative.
+  }];
+  let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Value:$keys,
+                       Hydra_Value:$values, Hydra_Value:$position, Hydra_Real:$scale,
+                       Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
+  let results = (outs Hydra_Value:$o, Hydra_Value:$new_keys, Hydra_Value:$new_values);
+  let authoredResults = "3";
+  let extraClassDeclaration = inferDeclaration # [{
+    int64_t maskChunk(); ///< 0: none
+    int64_t maskWindow();
+  }];
+}
+
 #endif // HYDRA_ATTENTION_OPS_TD

@@ -16,6 +16,8 @@ std::optional<Roofline> rooflineOf(TargetAttr target);
 
 // Features.
 inline constexpr llvm::StringLiteral kWarpgroupMatmul = "wgmma"; ///< matmuls of four warps, with TMA
+inline constexpr llvm::StringLiteral kEarlyLaunch =
+    "early_launch"; ///< kernels begin while those in front of them end, and wait for them
 
 // Rates of the roofline, by the names that descriptions have; those of matmuls and attention are
 // dictionaries by format.

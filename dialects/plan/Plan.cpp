@@ -182,6 +182,9 @@ Type MatmulOp::computedIn() {
 
 SmallVector<Access> AttentionOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6); }
+SmallVector<Access> CachedAttentionOp::getAccesses() {
+  return {kRead, kRead, kRead, kRead, kWrite, kUpdate, kUpdate};
+}
 SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }

@@ -302,6 +302,22 @@ def AttentionGradOp : Plan_AttentionOp<"attention_grad"> {
   }];
 }
 
+def CachedAttentionOp : Plan_StepOp<"cached_attention"> {
+  let summary = "attention over rows in slots, behind those of the call, which it stores there";
+  let description = [{
+    runtime/calls/AttentionCall.h says which query sees which slot. `hydra-expand-kernels` gives the kernels of a
+    target what they work in.
+  }];
+  let arguments = !con((ins Plan_Buffer:$q, Plan_Buffer:$k, Plan_Buffer:$v, Plan_Buffer:$position,
+                            Plan_Buffer:$o, Plan_Buffer:$keys, Plan_Buffer:$values,
+                            F64Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$chunk,
+                            DefaultValuedAttr<I64Attr, "0">:$window), work, order);
+  let assemblyFormat = [{
+    `(` $q `:` type($q) `,` $k `:` type($k) `,` $v `:` type($v) `,` $position `:` type($position) `)`
+    `->` `(` $o `:` type($o) `,` $keys `:` type($keys) `,` $values `:` type($values) `)` attr-dict
+  }];
+}
+
 def CopyOp : Plan_StepOp<"copy",
                          [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
   let summary = "the same elements in another place, under other strides";

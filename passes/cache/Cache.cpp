@@ -1,6 +1,7 @@
 // hydra-cache: programs that compute whole sequences become programs that read on.
 #include "passes/Passes.h"
 #include "passes/cache/SequenceCache.h"
+#include "passes/precision/Policy.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -70,6 +71,11 @@ struct Cache : impl::CacheBase<Cache> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       if (entry.getRole() == ProgramRole::decode)
         programs.push_back(entry);
+    if (!precisionPolicy(policy)) {
+      model.emitOpError() << "has no precision policy '" << policy.getValue() << "'; expected "
+                          << precisionPolicyNames();
+      return signalPassFailure();
+    }
     if (!programs.empty() && failed(run(programs)))
       signalPassFailure();
   }
@@ -88,7 +94,8 @@ private:
     EntryOp longest = *llvm::max_element(programs, byTokens);
     EntryOp shortest = *llvm::min_element(programs, byTokens);
     if (tokensOf(longest) < 2)
-      return longest.emitOpError("reads one token a call; expected another program that reads more");
+      return longest.emitOpError(
+          "reads one token a call; expected another program that reads more");
     if (context < tokensOf(longest))
       return longest.emitOpError() << "reads " << tokensOf(longest)
                                    << " tokens a call; expected at most the context, " << context;
@@ -153,7 +160,8 @@ private:
         continue;
       const size_t number = found.size();
       found.push_back(&op);
-      if (auto begin = dyn_cast<ScanBeginOp>(op); begin && number < axes.size() && axes[number] >= 0)
+      if (auto begin = dyn_cast<ScanBeginOp>(op);
+          begin && number < axes.size() && axes[number] >= 0)
         until = endOf(begin);
     }
     return found;
@@ -170,7 +178,7 @@ private:
   /// How the tokens of a call lie in the values of a program.
   struct Placement {
     DenseMap<Value, Spread> spreads;
-    DenseSet<Value> windows;           ///< rows behind some of those before the call
+    DenseSet<Value> windows;            ///< rows behind some of those before the call
     DenseMap<Value, unsigned> problems; ///< what is computed from these has the problem too
     std::vector<Problem> all;
 
@@ -193,7 +201,7 @@ private:
     Placement at;
     at.spreads[entry.getBody().getArgument(0)] = Spread::rows(1);
     const int64_t tokens = tokensOf(entry);
-    Operation *until = nullptr; // the end of a scan over tokens
+    Operation *until = nullptr;     // the end of a scan over tokens
     std::optional<unsigned> inside; // the problem of a value that it reads
     for (Operation &op : entry.getBody().front().without_terminator()) {
       if (until && !inside)
@@ -248,8 +256,9 @@ private:
         at.problems[value] = *problem;
     }
     for (Value value : end.getResults().drop_front(end.getSequences())) {
-      at.all.push_back({end, "hands on what a scan over tokens carries behind its end; programs that "
-                             "read on have no such end"});
+      at.all.push_back({end,
+                        "hands on what a scan over tokens carries behind its end; programs that "
+                        "read on have no such end"});
       at.problems[value] = at.all.size() - 1;
     }
   }
@@ -305,13 +314,14 @@ private:
            "before the call (the cache interface)";
   }
 
-  /// Rows with earlier ones in front are read by slices of as many as there are tokens. Returns what
-  /// is wrong.
+  /// Rows with earlier ones in front are read by slices of as many as there are tokens. Returns
+  /// what is wrong.
   static std::string readWindow(Operation &op, int64_t tokens, Placement &at,
                                 MutableArrayRef<Spread> out) {
     auto slice = dyn_cast<SliceOp>(op);
     if (!slice)
-      return "reads tokens together with those before the call; expected slices of as many as there "
+      return "reads tokens together with those before the call; expected slices of as many as "
+             "there "
              "are";
     out[0] = at.spreads.lookup(slice.getX());
     if (slice.getAxis() != out[0].dim)
@@ -416,9 +426,10 @@ private:
   }
 
   static LogicalResult differs(EntryOp entry) {
-    return entry.emitOpError() << "@" << entry.getSymName()
-                               << " keeps other values of earlier tokens than a program with another "
-                                  "number of tokens a call";
+    return entry.emitOpError()
+           << "@" << entry.getSymName()
+           << " keeps other values of earlier tokens than a program with another "
+              "number of tokens a call";
   }
 
   //===-- The programs ------------------------------------------------------------------------===//
@@ -428,7 +439,7 @@ private:
     const SmallVector<Operation *> found = candidates(entry, axes);
     if (found.size() != axes.size())
       return differs(entry);
-    SequenceCache cache(entry, context, tokensOf(longest));
+    SequenceCache cache(entry, context, tokensOf(longest), narrowType());
     for (auto [number, op, axis, batch] : llvm::enumerate(found, axes, batches)) {
       if (axis < 0)
         continue;
@@ -443,6 +454,12 @@ private:
     cache.finish();
     eraseDead(entry);
     return success();
+  }
+
+  /// What the policy holds values in; null: f32.
+  Type narrowType() {
+    const PrecisionPolicy *chosen = precisionPolicy(policy);
+    return chosen && chosen->holdsValues() ? elementType(&getContext(), chosen->format) : Type();
   }
 
   LogicalResult readOn(Operation *op, SequenceCache &cache, int64_t axis) {
@@ -525,8 +542,8 @@ private:
         if (i > 0 && isa<LinearOp>(op))
           break;
         if (std::optional<double> value = build::constantValue(operand))
-          mapping.map(operand, build::constant(b, op->getLoc(),
-                                               build::typeOf(operand).clone(shape), *value));
+          mapping.map(operand, build::constant(b, op->getLoc(), build::typeOf(operand).clone(shape),
+                                               *value));
         else
           mapping.map(operand, lastToken(b, operand, tokens));
       }

@@ -8,15 +8,16 @@
 namespace hydra {
 
 /// One program of the role `decode`: `tokens` of each of `batch` sequences a call. Its argument
-/// `position [B]` (f32) is the number of tokens that were read before, or -1 where a call is not for
-/// the sequence: what is kept of it stays as it is.
+/// `position [B]` (f32) is the number of tokens that were read before, or -1 where a call is not
+/// for the sequence: what is kept of it stays as it is.
 class SequenceCache {
 public:
   /// The name of the argument.
   static constexpr llvm::StringLiteral kPosition = "position";
 
   /// `context`: the most tokens of a sequence. `longest`: of a call of any program of the plan.
-  SequenceCache(EntryOp entry, int64_t context, int64_t longest);
+  /// `narrow`: what keys and values are rounded to; null: nothing.
+  SequenceCache(EntryOp entry, int64_t context, int64_t longest, mlir::Type narrow);
 
   /// From here on rules build in front of `op`, whose state is named by `number`, the same in all
   /// programs. `sequences`: the dimension of what it keeps that is the batch.
@@ -35,17 +36,18 @@ public:
   llvm::FailureOr<mlir::Value> earlier(llvm::StringRef what, mlir::Value initial);
   void keep(llvm::StringRef what, mlir::Value next);
 
-  /// Rows of past tokens in slots: a token's is its position modulo their number.
-  struct Ring {
-    int64_t slots = 0;
-    mlir::Value position; ///< [B, slots] f32, of the token in each behind this call; negative: none
-    mlir::Value token;    ///< [B, slots] f32, the token of the call that goes there; -1: none
-  };
-  /// Of a ring that holds at least the `reach` tokens up to every one of the call.
-  const Ring &ring(int64_t reach);
-  /// Rows [B, H, C, w] of the call among those of earlier ones: [B, H, slots, w], zero where there
-  /// is none.
-  llvm::FailureOr<mlir::Value> remember(llvm::StringRef what, mlir::Value rows, const Ring &ring);
+  /// The argument: where the call begins in each sequence, or -1.
+  mlir::Value position() const { return given; }
+  int64_t mostTokens() const { return context; }
+  mlir::Type narrow() const { return format; }
+
+  /// How many slots hold at least the `reach` tokens up to every one of a call, if a token's is its
+  /// position modulo their number: a call fills its own before it reads.
+  int64_t slots(int64_t reach) const { return std::min(context, reach + longest - 1); }
+  /// What the last call left, which operations that know of positions read on from; `replace` says
+  /// what the next one finds, of all sequences.
+  llvm::FailureOr<mlir::Value> kept(llvm::StringRef what, mlir::RankedTensorType type);
+  void replace(llvm::StringRef what, mlir::Value next);
 
   /// Adds to the program what it keeps.
   void finish();
@@ -62,21 +64,19 @@ private:
   mlir::Value spread(mlir::Value numbers, llvm::ArrayRef<int64_t> shape, int64_t dim);
   mlir::Value compare(mlir::Value a, llvm::StringRef is, double value);
   mlir::Value number(llvm::ArrayRef<int64_t> shape, double value);
-  mlir::Value whole(mlir::Value x); ///< towards zero
   llvm::FailureOr<Kept *> state(llvm::StringRef what, mlir::RankedTensorType type);
-  void write(Kept &kept, mlir::Value next, bool masks);
 
   EntryOp entry;
   int64_t context, longest, sequences, perCall;
+  mlir::Type format;
   mlir::OpBuilder b;
   mlir::Operation *head; ///< the last of the operations that all others share
   mlir::Location where;
-  mlir::Value position, begin; ///< the argument, and the same without -1
+  mlir::Value given, begin; ///< the argument, and the same without -1
   mlir::Value tokenPositions;
   unsigned current = 0;
   int64_t currentDim = 0;
-  std::map<std::string, Kept> kept;
-  std::map<int64_t, Ring> rings;
+  std::map<std::string, Kept> states; ///< of the operation
   llvm::SmallVector<std::pair<StateOp, mlir::Value>> updates;
 };
 

@@ -3,7 +3,7 @@
 #include "passes/model/Projections.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -14,28 +14,32 @@ namespace hydra {
 
 namespace {
 
-/// Whether an operation works on this value alone, or on it and parameters, row by row or as a view:
-/// shapes, rotations, norms. Not a matmul with another weight.
-bool transforms(Operation *op, Value v) {
+/// Whether an operation passes its operands on, element by element, row by row or as views: shapes,
+/// rotations, norms. Not a matmul with another weight.
+bool passesOn(Operation *op) {
   auto storage = dyn_cast<StorageOpInterface>(op);
-  const bool view = storage && storage.viewedOperand() == 0u;
-  return (view || isa<RowWiseOpInterface>(op)) && op->getOperand(0) == v &&
-         llvm::all_of(llvm::drop_begin(op->getOperands()),
-                      [](Value other) { return other.getDefiningOp<UseOp>() != nullptr; });
+  return isa<RowWiseOpInterface, ConcatOp>(op) || (storage && storage.viewedOperand() == 0u);
 }
 
-/// The attention that all of a value goes into, as query, key or value, through operations that
-/// transform it alone. Null when there is none, or several.
+/// The attention that all of a value goes into, as query, key or value, whatever becomes of it on
+/// the way. Null when there is none, or several.
 Operation *attentionOf(Value v) {
-  while (v.hasOneUse()) {
-    Operation *user = *v.user_begin();
-    if (isa<AttentionOp>(user))
-      return user;
-    if (!transforms(user, v))
-      return nullptr;
-    v = user->getResult(0);
-  }
-  return nullptr;
+  Operation *found = nullptr;
+  llvm::SetVector<Value> values;
+  values.insert(v);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isa<AttentionOp, CachedAttentionOp>(user)) {
+        if (found && found != user)
+          return nullptr;
+        found = user;
+      } else if (passesOn(user)) {
+        values.insert(user->result_begin(), user->result_end());
+      } else {
+        return nullptr;
+      }
+    }
+  return found;
 }
 
 struct FuseQKV : impl::FuseQKVBase<FuseQKV> {

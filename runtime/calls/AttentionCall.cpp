@@ -1,4 +1,4 @@
-// The actions Attention and AttentionGrad.
+// The actions Attention, AttentionGrad and CachedAttention.
 //
 //   attention(q, k, v, o [, lse])
 //   attention_grad(dO, q, k, v, o, lse, dq, dk, dv, workspace)
@@ -6,6 +6,11 @@
 // q [B, S, H, hd], k [B, Sk, Hk, hd], v [B, Sk, Hk, dv], o [B, S, H, dv], all in f32 or all in
 // bf16, any strides but a dense last dimension; lse [B, H, S] f32, dense; on the CPU the workspace
 // has attentionWorkspaceBytes.
+//
+//   cached_attention(q, k, v, position, o, keys, values)
+//
+// q [B, C, H, hd], k [B, C, Hk, hd], v [B, C, Hk, dv] and o [B, C, H, dv] like these; position [B]
+// f32; keys [B, Hk, slots, hd] and values [B, Hk, slots, dv] of their type, dense.
 #include "runtime/calls/AttentionCall.h"
 
 #include "runtime/support/Error.h"
@@ -146,4 +151,36 @@ void hydra::runtime::checkAttentionWorkspace(const CallSite &site, const Attenti
   const size_t wanted = attentionWorkspaceBytes(spec.shape, spec.dtype == DType::F32);
   if (!workspace.isDense() || bytes < wanted)
     site.fail("the workspace has {} bytes; expected {} of them, dense", bytes, wanted);
+}
+
+CachedAttentionSpec hydra::runtime::describeCachedAttention(const CallSite &site) {
+  site.argumentCount(7, 7);
+  const auto &call = site.as<planfile::CachedAttention>();
+  const TensorShape q = site.tensor(0, "q", 4), keys = site.tensor(5, "keys", 4),
+                    values = site.tensor(6, "values", 4);
+  CachedAttentionSpec spec;
+  CachedAttentionShape &s = spec.shape;
+  s = {q.sizes[0], q.sizes[1],      keys.sizes[2], q.sizes[2],   keys.sizes[1],
+       q.sizes[3], values.sizes[3], call.scale(),  call.chunk(), call.window()};
+  checkAttentionShape({s.batch, s.calls, s.slots, s.heads, s.kvHeads, s.headDim, s.valueDim,
+                       s.scale,
+                       /*causal=*/true, s.chunk, s.window});
+  if (s.slots < s.calls)
+    site.fail("{} slots for the {} tokens of a call; expected at least as many", s.slots, s.calls);
+  spec.dtype = ::dtypeOf(site);
+  spec.q = layoutOf(site, 0, "q", spec.dtype, {s.batch, s.calls, s.heads, s.headDim});
+  spec.k = layoutOf(site, 1, "k", spec.dtype, {s.batch, s.calls, s.kvHeads, s.headDim});
+  spec.v = layoutOf(site, 2, "v", spec.dtype, {s.batch, s.calls, s.kvHeads, s.valueDim});
+  spec.o = layoutOf(site, 4, "o", spec.dtype, {s.batch, s.calls, s.heads, s.valueDim});
+  const auto checkDense = [&](size_t index, std::string_view name, DType dtype,
+                              const std::vector<int64_t> &sizes) {
+    const TensorShape found = site.tensor(index, name, static_cast<int>(sizes.size()), dtype);
+    if (found.sizes != sizes || !found.isDense())
+      site.fail("argument {} ({}) has shape {}; expected a dense {}", index, name,
+                support::shapeText(found.sizes), support::shapeText(sizes));
+  };
+  checkDense(3, "position", DType::F32, {s.batch});
+  checkDense(5, "keys", spec.dtype, {s.batch, s.kvHeads, s.slots, s.headDim});
+  checkDense(6, "values", spec.dtype, {s.batch, s.kvHeads, s.slots, s.valueDim});
+  return spec;
 }

@@ -61,9 +61,35 @@ struct AttentionGradSpec : AttentionSpec {
   AttentionLayout dO, dq, dk, dv;
 };
 
+/// Attention of the `calls` tokens of each sequence that a call has, over those that earlier calls
+/// left in `slots`: the row of the token at position t is in slot t modulo their number, where the
+/// call puts its own first. A query sees tokens up to its own that the call does not overwrite.
+struct CachedAttentionShape {
+  int64_t batch = 1;
+  int64_t calls = 1, slots = 0;      // C
+  int64_t heads = 1, kvHeads = 1;    // H and Hk
+  int64_t headDim = 0, valueDim = 0; // widths of q and k, and of v and o
+  double scale = 1.0;
+  int64_t chunk = 0;  // when not 0: from t - t mod chunk
+  int64_t window = 0; // when not 0: from t - window + 1
+};
+
+/// Rows of queries, and slots, in one tile.
+constexpr int64_t cachedAttentionTile(const CachedAttentionShape &shape) {
+  return (shape.headDim > shape.valueDim ? shape.headDim : shape.valueDim) > 256 ? 16 : 64;
+}
+
+/// `cached_attention(q, k, v, position, o, keys, values)`: AttentionCall.cpp says more.
+struct CachedAttentionSpec {
+  CachedAttentionShape shape;
+  support::DType dtype = support::DType::F32; ///< of all tensors but position
+  AttentionLayout q, k, v, o;
+};
+
 /// The call that a step asks for. Throws Error when its tensors or attributes do not fit.
 AttentionSpec describeAttention(const CallSite &site);
 AttentionGradSpec describeAttentionGrad(const CallSite &site);
+CachedAttentionSpec describeCachedAttention(const CallSite &site);
 /// Throws Error unless the workspace is what the CPU needs.
 void checkAttentionWorkspace(const CallSite &site, const AttentionGradSpec &spec);
 

@@ -35,6 +35,9 @@ void checkCall(const CallSite &site) {
   case Action::AttentionGrad:
     checkAttentionGrad(site);
     return;
+  case Action::CachedAttention:
+    describeCachedAttention(site);
+    return;
   case Action::EmbeddingGrad:
     describeEmbeddingGrad(site);
     return;

@@ -1,5 +1,6 @@
-// Attention and its gradients on the CPU.
+// Attention, its gradients, and attention over what earlier calls kept, on the CPU.
 #include "runtime/cpu/Attention.h"
+#include "runtime/cpu/CachedAttention.h"
 #include "runtime/cpu/Library.h"
 
 using namespace hydra::runtime;
@@ -53,6 +54,28 @@ private:
   AttentionGradSpec spec;
 };
 
+template <typename T> class CachedAttentionCall final : public LibraryCall {
+public:
+  explicit CachedAttentionCall(const CachedAttentionSpec &spec) : spec(spec) {}
+
+  size_t scratchBytesPerWorker() const override { return cachedAttentionScratchBytes(spec.shape); }
+
+  void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
+    CachedAttentionTensors<T> tensors;
+    tensors.q = at<const T>(spec.q, args[0]);
+    tensors.k = at<const T>(spec.k, args[1]);
+    tensors.v = at<const T>(spec.v, args[2]);
+    tensors.position = reinterpret_cast<const float *>(args[3]);
+    tensors.o = at<T>(spec.o, args[4]);
+    tensors.keys = reinterpret_cast<T *>(args[5]);
+    tensors.values = reinterpret_cast<T *>(args[6]);
+    cachedAttention(spec.shape, tensors, pool, scratch);
+  }
+
+private:
+  CachedAttentionSpec spec;
+};
+
 /// Of the element type that the description says.
 template <template <typename> typename Call, typename Spec>
 std::unique_ptr<LibraryCall> makeCall(const Spec &spec) {
@@ -73,4 +96,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareAttentionGrad(const CallSite
   const AttentionGradSpec spec = describeAttentionGrad(site);
   checkAttentionWorkspace(site, spec);
   return makeCall<AttentionGradCall>(spec);
+}
+
+std::unique_ptr<LibraryCall> hydra::runtime::prepareCachedAttention(const CallSite &site) {
+  return makeCall<CachedAttentionCall>(describeCachedAttention(site));
 }

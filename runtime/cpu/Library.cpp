@@ -13,6 +13,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareAttention(site);
   case Action::AttentionGrad:
     return prepareAttentionGrad(site);
+  case Action::CachedAttention:
+    return prepareCachedAttention(site);
   case Action::EmbeddingGrad:
     return prepareEmbeddingGrad(site);
   case Action::Copy:

@@ -41,6 +41,7 @@ std::unique_ptr<LibraryCall> prepareCall(const CallSite &site, const CallResourc
 std::unique_ptr<LibraryCall> prepareMatmul(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareAttention(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareAttentionGrad(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareCachedAttention(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);

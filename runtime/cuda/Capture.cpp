@@ -71,7 +71,13 @@ void Capture::recordStreams() {
   }
 }
 
+bool Capture::isEarly(const Node &node, const Node *before) const {
+  return !noteNode && node.kernel && node.kernel->early() && node.waits.empty() && before &&
+         before->kernel;
+}
+
 void Capture::recordNodes(size_t begin, size_t end, CUstream only) {
+  std::map<uint32_t, const Node *> last; // of each stream
   for (size_t i = begin; i < end; i = program.nodes[i].end) {
     const Node &node = program.nodes[i];
     CUstream stream = only ? only : device.streams[node.stream];
@@ -85,7 +91,8 @@ void Capture::recordNodes(size_t begin, size_t end, CUstream only) {
     if (node.choice)
       recordSwitch(node, stream);
     else
-      runNode(node, stream);
+      runNode(node, stream, isEarly(node, last[only ? 0 : node.stream]));
+    last[only ? 0 : node.stream] = &node;
     if (noteNode && !node.choice)
       noteNode(node, stream);
     if (!only && node.signals >= 0)

@@ -54,8 +54,8 @@ public:
     checkMemory();
     for (size_t i = 0; i < segments.size(); ++i) {
       const uint64_t bytes = plan.segments()->Get(static_cast<uint32_t>(i))->size();
-      segments[i] = options.ranks ? Nccl::allocate(bytes, file.origin())
-                                  : DeviceMemory(bytes, file.origin());
+      segments[i] =
+          options.ranks ? Nccl::allocate(bytes, file.origin()) : DeviceMemory(bytes, file.origin());
       if (segments[i].size() > 0)
         driver().check(
             driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(), device.stream),
@@ -225,11 +225,11 @@ public:
                       : options.graph ? "one captured graph a program"
                                       : "step by step"}};
     if (nccl)
-      rows.emplace_back("ranks", fmt::format("rank {} of {} (mesh {}), NCCL {}{}, {} beside the arena",
-                                              options.ranks->rank(), options.ranks->size(),
-                                              meshText(plan), nccl->version(),
-                                              nccl->usesEngines() ? " with copy engines" : "",
-                                              bytesText(ncclBytes)));
+      rows.emplace_back(
+          "ranks",
+          fmt::format("rank {} of {} (mesh {}), NCCL {}{}, {} beside the arena",
+                      options.ranks->rank(), options.ranks->size(), meshText(plan), nccl->version(),
+                      nccl->usesEngines() ? " with copy engines" : "", bytesText(ncclBytes)));
     if (options.profile)
       rows.emplace_back("profile", records.isLoaded() ? "of replayed graphs, by CUPTI"
                                    : records.whyNotLoaded().empty()
@@ -320,8 +320,8 @@ private:
     return free;
   }
 
-  /// Every collective once, on memory that holds nothing yet: NCCL connects what a call needs when it is
-  /// first made, which is not for a graph to do.
+  /// Every collective once, on memory that holds nothing yet: NCCL connects what a call needs when
+  /// it is first made, which is not for a graph to do.
   void meetRanks() {
     if (!nccl)
       return;
@@ -369,7 +369,7 @@ private:
   }
 
   /// On the node's own stream when capturing; else all on one, in the order of the list.
-  void runNode(const Node &node, CUstream stream) {
+  void runNode(const Node &node, CUstream stream, bool early = false) {
     if (node.call) {
       node.call->run(node.args, workspaces[node.stream].get(), stream);
       return;
@@ -383,10 +383,21 @@ private:
     for (size_t i = 0; i < parameters; ++i)
       pointers[i] = const_cast<CUdeviceptr *>(&node.args[i]);
     const Dim3 &grid = *node.kernel->grid(), &block = *node.kernel->block();
-    driver().check(driver().cuLaunchKernel(node.function, node.blocks,
-                                           table ? node.instances : grid.y(), grid.z(), block.x(),
-                                           block.y(), block.z(), node.kernel->shared_bytes(),
-                                           stream, pointers.data(), nullptr),
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config{};
+    config.gridDimX = node.blocks;
+    config.gridDimY = table ? node.instances : grid.y();
+    config.gridDimZ = grid.z();
+    config.blockDimX = block.x();
+    config.blockDimY = block.y();
+    config.blockDimZ = block.z();
+    config.sharedMemBytes = node.kernel->shared_bytes();
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+    driver().check(driver().cuLaunchKernelEx(&config, node.function, pointers.data(), nullptr),
                    placeOf(node));
   }
 
@@ -447,15 +458,17 @@ private:
 
   void capture(CudaProgram &program) {
     std::set<CUgraphNode> known;
-    Capture::RunNode note;
+    Capture::NoteNode note;
     if (records.isLoaded()) {
       records.beginGraph();
       note = [&](const Node &node, CUstream stream) { records.note(program, node, stream, known); };
     }
-    program.graph = Capture(
-                        device, program,
-                        [this](const Node &node, CUstream stream) { runNode(node, stream); }, note)
-                        .record();
+    program.graph =
+        Capture(
+            device, program,
+            [this](const Node &node, CUstream stream, bool early) { runNode(node, stream, early); },
+            note)
+            .record();
   }
 
   const PlanFile &file;

@@ -42,6 +42,7 @@ struct Driver {
   X(cuModuleGetFunction, cuModuleGetFunction)                                                      \
   X(cuFuncSetAttribute, cuFuncSetAttribute)                                                        \
   X(cuLaunchKernel, cuLaunchKernel)                                                                \
+  X(cuLaunchKernelEx, cuLaunchKernelEx)                                                            \
   X(cuStreamCreate, cuStreamCreate)                                                                \
   X(cuStreamDestroy, cuStreamDestroy_v2)                                                           \
   X(cuStreamWaitEvent, cuStreamWaitEvent)                                                          \

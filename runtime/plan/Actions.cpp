@@ -26,6 +26,8 @@ std::string_view wordOf(Action action) {
     return "attention";
   case Action::AttentionGrad:
     return "attention_grad";
+  case Action::CachedAttention:
+    return "cached_attention";
   case Action::EmbeddingGrad:
     return "embedding_grad";
   case Action::Copy:
@@ -88,6 +90,10 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.attention(*attention);
   } else if (const auto *gradient = action.as<AttentionGrad>()) {
     fields.attention(*gradient);
+  } else if (const auto *cached = action.as<CachedAttention>()) {
+    fields.real("scale", cached->scale());
+    fields.integer("chunk", cached->chunk());
+    fields.integer("window", cached->window());
   } else if (const auto *gather = action.as<AllGather>()) {
     fields.list.emplace_back("axis", gather->axis());
     fields.integer("wire_bytes", static_cast<int64_t>(gather->wire_bytes()));

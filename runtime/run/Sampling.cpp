@@ -90,6 +90,8 @@ private:
 
 int32_t sample(std::span<const double> scores, const SamplingOptions &options,
                std::span<const int32_t> text, double u) {
+  if (options.temperature == 0 && options.repetitionPenalty == 1.0)
+    return static_cast<int32_t>(std::ranges::max_element(scores) - scores.begin());
   Sampler sampler(scores, options, text);
   return options.temperature == 0 ? sampler.best() : sampler.pick(u);
 }

@@ -45,13 +45,16 @@ public:
   }
 
 private:
-  /// Launches that take the place of a step. None for what is a launch already, and for matmuls,
-  /// which are cuBLASLt's.
+  /// Launches that take the place of a step. None for what is a launch already, and for matmuls of
+  /// many rows, which are cuBLASLt's.
   LogicalResult expand(Operation *step) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(step)
+        .Case<plan::MatmulOp>([&](auto op) { return expandFewRows(launcher, op), success(); })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
         .Case<plan::AttentionGradOp>(
             [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
+        .Case<plan::CachedAttentionOp>(
+            [&](auto op) { return expandCachedAttention(launcher, op), success(); })
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
         .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })
         .Case<plan::CopyOp>([&](auto op) { return expandCopy(launcher, op), success(); })

@@ -9,9 +9,9 @@
 
 namespace hydra::cuda {
 
-/// Replaces steps that have a template by launches, and loops that hydra-fuse-loops chose by one. What
-/// stays is for libraries. Fails, with the place, for a step that neither a template nor a library
-/// takes.
+/// Replaces steps that have a template by launches, and loops that hydra-fuse-loops chose by one.
+/// What stays is for libraries. Fails, with the place, for a step that neither a template nor a
+/// library takes.
 llvm::LogicalResult expandSteps(plan::PlanModuleOp module, TargetAttr target);
 
 /// One CUDA C++ source with all kernels made from templates; empty when there are none.

@@ -205,10 +205,11 @@ private:
     MemRefType type = typeOf(value);
     // A buffer of one iteration is one argument, whatever views of it there are.
     plan::BufferOp own = bufferOfIteration(value);
-    const int64_t first = own ? plan::placeOf(value).bytes / bytesOf(type.getElementType())
-                              : firstElement(value);
-    declarations += formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
-                            argument(own ? own.getBuffer() : value), sliceText(type, sliced), first);
+    const int64_t first =
+        own ? plan::placeOf(value).bytes / bytesOf(type.getElementType()) : firstElement(value);
+    declarations +=
+        formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
+                argument(own ? own.getBuffer() : value), sliceText(type, sliced), first);
     return name;
   }
 
@@ -221,9 +222,8 @@ private:
   /// The bytes by which the loop moves a value; 0 for one that it leaves in place.
   int64_t strideOf(Value value) {
     auto moving = llvm::find(loop.getMoving(), value);
-    return moving == loop.getMoving().end()
-               ? 0
-               : loop.getStrides()[moving - loop.getMoving().begin()];
+    return moving == loop.getMoving().end() ? 0
+                                            : loop.getStrides()[moving - loop.getMoving().begin()];
   }
 
   /// Where the first iteration finds a value, in elements from the lowest address of all.
@@ -232,8 +232,9 @@ private:
     return back / bytesOf(typeOf(value).getElementType());
   }
 
-  /// What the kernel touches of an argument in all iterations: a view with the iterations as its first
-  /// dimension, from the lowest address on. The loops around move it as they move the argument.
+  /// What the kernel touches of an argument in all iterations: a view with the iterations as its
+  /// first dimension, from the lowest address on. The loops around move it as they move the
+  /// argument.
   Value wholeOf(Value value) {
     const int64_t stride = strideOf(value);
     if (stride == 0)

@@ -21,8 +21,8 @@ struct LoopKernel {
   int64_t blocks = 1, threads = 1, sharedBytes = 0;
 };
 
-/// The kernel for a loop that has `slices`, with at most so many bytes of shared memory; fails, with
-/// the place, for element types without code.
+/// The kernel for a loop that has `slices`, with at most so many bytes of shared memory; fails,
+/// with the place, for element types without code.
 llvm::FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, int64_t mostShared);
 
 } // namespace hydra::cuda

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -70,6 +71,16 @@ std::string PtxModule::addCombine(int64_t parts, ArrayRef<int64_t> shape, const 
   return insert(std::move(kernel), instances);
 }
 
+/// Lets the next kernel be launched, and waits for those in front of this one, before anything
+/// else.
+static void waitForEarlier(Function *function) {
+  BasicBlock &entry = function->getEntryBlock();
+  IRBuilder<> b(&entry, entry.begin());
+  auto *type = FunctionType::get(b.getVoidTy(), /*isVarArg=*/false);
+  for (StringRef text : {"griddepcontrol.launch_dependents;", "griddepcontrol.wait;"})
+    b.CreateCall(InlineAsm::get(type, text, "~{memory}", /*hasSideEffects=*/true));
+}
+
 static Expected<std::unique_ptr<TargetMachine>> makeMachine(StringRef architecture) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -135,6 +146,8 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
                                                 kernel.layouts.front(), kernel.type)
                                   : emitRowKernel(function, kernel.program, kernel.layouts,
                                                   kernel.alignments, kernel.grain);
+  if (early)
+    waitForEarlier(function);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));
   std::string problem;
   raw_string_ostream os(problem);

@@ -15,7 +15,10 @@ namespace hydra::cuda {
 class PtxModule {
 public:
   /// Such as `sm_90a`.
-  explicit PtxModule(std::string architecture) : architecture(std::move(architecture)) {}
+  /// `early`: kernels wait for those in front of them in their stream, and may be launched before
+  /// these have ended.
+  PtxModule(std::string architecture, bool early)
+      : architecture(std::move(architecture)), early(early) {}
 
   /// The symbol of the kernel of a group; see `emitRowKernel`. With several `instances` it takes a
   /// table of so many lists of arguments (plan.fbs: Kernel).
@@ -48,6 +51,7 @@ private:
   llvm::Expected<std::string> compile(const std::string &symbol, Kernel &kernel) const;
 
   std::string architecture;
+  bool early;
   std::map<std::string, Kernel> kernels; ///< by symbol
 };
 

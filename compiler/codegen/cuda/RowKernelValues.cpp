@@ -355,7 +355,8 @@ SmallVector<Value *> RowKernelEmitter::rotate(const RowNode &node, const Chunk &
     position = b.CreateURem(position, b.getInt32(r.period));
   position = b.CreateUIToFP(position, b.getDoubleTy());
   Value *pair = r.halfSplit ? b.CreateURem(inHead, b.getInt32(half)) : b.CreateLShr(inHead, 1);
-  int64_t pairs = r.halfSplit || width == 1 ? width : width / 2; // of this chunk; the table has whole chunks
+  int64_t pairs =
+      r.halfSplit || width == 1 ? width : width / 2; // of this chunk; the table has whole chunks
   Value *frequencies = b.CreateAlignedLoad(
       FixedVectorType::get(b.getDoubleTy(), pairs),
       b.CreateGEP(b.getDoubleTy(), frequencyTable(r, half), pair), Align(pairs > 1 ? 16 : 8));

@@ -44,14 +44,15 @@ void StepLauncher::setWork(int64_t flops, int64_t bytes) {
 }
 
 void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, StringRef body,
-                          const LaunchShape &shape, ArrayRef<Value> args,
-                          ArrayRef<int64_t> access) {
+                          const LaunchShape &shape, ArrayRef<Value> args, ArrayRef<int64_t> access,
+                          Waits waits) {
   std::string text = "(";
   for (auto [i, parameter] : llvm::enumerate(parameters))
     text += (Twine(i ? ", " : "") + parameter + " a" + Twine(i)).str();
   text += (") { " + body + " }").str();
-  plan::KernelOp own = kernel(step.getLoc(), name, text, shape,
-                              llvm::map_to_vector(args, [](Value v) { return v.getType(); }));
+  plan::KernelOp own =
+      kernel(step.getLoc(), name, text, shape,
+             llvm::map_to_vector(args, [](Value v) { return v.getType(); }), waits);
   // The first waits for what the step waits for; the last signals what it signals.
   last = plan::LaunchOp::create(
       b, step.getLoc(), own.getSymName(), args, access, std::exchange(remainingFlops, 0),
@@ -60,7 +61,7 @@ void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, String
 }
 
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
-                                    const LaunchShape &shape, ArrayRef<Type> layouts) {
+                                    const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =
       (text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
                                                    shape.shared, shape.resident}),
@@ -77,9 +78,11 @@ plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text
                                  b.getI64IntegerAttr(0), b.getI64IntegerAttr(0), IntegerAttr(),
                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
   known.getBody().emplaceBlock();
+  const auto [parameters, body] = text.split('{');
   std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                        std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
-                       ") " + symbol + text.str() + "\n";
+                       ") " + symbol + parameters.str() + "{ letLaterBegin();" +
+                       (waits == Waits::First ? " waitForEarlier();" : "") + body.str() + "\n";
   known.setSource(source);
   known.setLaunch(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}));
   return known;

@@ -40,10 +40,14 @@ public:
   /// Erases the step if anything was launched for it.
   void finish();
 
+  /// Whether a body waits for the kernels in front of it (templates/common.cuh), or is to be made
+  /// to.
+  enum class Waits { First, Itself };
+
   /// Adds a launch of the kernel with this body; `parameters` are the C++ types of the arguments.
   void launch(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> parameters,
               llvm::StringRef body, const LaunchShape &shape, llvm::ArrayRef<mlir::Value> args,
-              llvm::ArrayRef<int64_t> access);
+              llvm::ArrayRef<int64_t> access, Waits waits = Waits::First);
 
   /// The work that reports count for the next launch; that of the whole step if never said.
   /// Launches behind the next count for nothing.
@@ -53,10 +57,11 @@ public:
 
   plan::LaunchOp last; ///< of the step; null: none
 
-  /// The kernel with this text behind its name and these types of arguments; equal ones are the
-  /// same.
+  /// The kernel with this text, `(…) {…}`, behind its name and these types of arguments; equal ones
+  /// are the same.
   plan::KernelOp kernel(mlir::Location loc, llvm::StringRef name, llvm::StringRef text,
-                        const LaunchShape &shape, llvm::ArrayRef<mlir::Type> layouts);
+                        const LaunchShape &shape, llvm::ArrayRef<mlir::Type> layouts,
+                        Waits waits = Waits::First);
 
 private:
   plan::PlanModuleOp module;
@@ -68,6 +73,13 @@ private:
 /// Attention and its gradients (templates/attention*.cuh).
 void expandAttention(StepLauncher &launcher, plan::AttentionOp op);
 void expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
+
+/// Attention over slots (templates/cached_attention.cuh).
+void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
+
+/// A matmul of few rows as a sweep over weights (templates/few_rows.cuh). False where it is none:
+/// the library's then.
+bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
 
 /// What moves elements (templates/movement.cuh, routing.cuh). Fails, with the place, for rows that
 /// no template reaches.

@@ -2,10 +2,11 @@
 #include "compiler/targets/cuda/CudaBackend.h"
 
 #include "compiler/codegen/RowKernels.h"
-#include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/ExpandSteps.h"
+#include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/PtxModule.h"
 #include "compiler/targets/Target.h"
+#include "dialects/hydra/Target.h"
 
 using namespace mlir;
 
@@ -32,7 +33,8 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
                                           const CodeOptions &how) {
   const cuda::KernelCache cache(how.cache);
   CompiledKernels compiled;
-  cuda::PtxModule code(target.code);
+  const bool early = llvm::is_contained(target.features, kEarlyLaunch.str());
+  cuda::PtxModule code(target.code, early);
   auto alignments = alignmentsOfArguments(module);
   auto instances = [](plan::KernelOp kernel) { return kernel.getInstances().value_or(1); };
   LogicalResult generated = generateRowKernels(
@@ -76,6 +78,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
       kernel.ptx = text;
       kernel.grid = planfile::Dim3(shape.blocks, 1, 1);
       kernel.block = planfile::Dim3(shape.threads, 1, 1);
+      kernel.early = early;
     }
   }
   std::string source = cuda::templateSource(module);
@@ -96,6 +99,7 @@ FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Targe
     entry.grid = planfile::Dim3(shape[0], shape[1], shape[2]);
     entry.block = planfile::Dim3(shape[3], 1, 1);
     entry.sharedBytes = shape[4];
+    entry.early = early;
   }
   return compiled;
 }

@@ -271,6 +271,11 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3
     // BOUND-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3 :
     %o2 = hydra.attention %q, %k, %o scale = 1.0 causal chunk = 4 window = 3
+    %slots = hydra.constant value = 0.0 shape = [B, 2, 2 * S, hd]
+    %position = hydra.constant value = 3.0 shape = [B]
+    // CHECK: hydra.cached_attention %{{.*}}, %heads, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3
+    // BOUND: hydra.cached_attention %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3 : {{.*}}, tensor<2x2x16x4xf32>, tensor<2x2x16x4xf32>, tensor<2xf32>
+    %o3, %keys, %values = hydra.cached_attention %q, %heads, %o2, %slots, %slots, %position scale = 1.0 chunk = 4 window = 3
     %t = hydra.transpose %o2 order = [0, 2, 1, 3]
     %lse = hydra.mean %t axes = [3]
     // CHECK:      hydra.attention_grad %{{.*}} scale = 2

@@ -299,7 +299,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
                                      "hydra.rank",        "hydra.reduce_scatter",
-                                     "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end"};
+                                     "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
+                                     "hydra.cached_attention"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

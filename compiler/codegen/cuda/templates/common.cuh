@@ -56,6 +56,28 @@ __device__ __forceinline__ float exp2Approx(float x) {
 constexpr float kLog2e = 1.44269504f;
 #define INFINITY __int_as_float(0x7f800000)
 
+/// Waits until what is in front of the kernel in its stream has ended, where it was launched before that. Behind
+/// `letLaterBegin` of all blocks the next kernel may be launched.
+__device__ __forceinline__ void waitForEarlier() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void letLaterBegin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// 16 bytes that nobody reads again.
+__device__ __forceinline__ uint4 loadOnce(const void *from) {
+  uint4 x;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+               : "l"(from));
+  return x;
+}
+
 __device__ __forceinline__ uint32 sharedAddress(const void *p) {
   return static_cast<uint32>(__cvta_generic_to_shared(p));
 }
