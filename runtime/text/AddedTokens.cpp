@@ -27,14 +27,6 @@ AddedToken readToken(const Value &value) {
   return token;
 }
 
-/// The last character of a text, which is not empty.
-Character lastCharacter(std::string_view text) {
-  size_t begin = text.size() - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80)
-    --begin;
-  return firstCharacter(text.substr(begin));
-}
-
 size_t spacesAtEnd(std::string_view text) {
   const size_t all = text.size();
   while (!text.empty() && isWhitespace(lastCharacter(text).code))
@@ -50,6 +42,15 @@ size_t spacesAtBegin(std::string_view text) {
 }
 
 } // namespace
+
+bool Typed::overlaps(size_t begin, size_t end) const {
+  return std::ranges::any_of(
+      parts, [&](const TextRange &part) { return part.begin < end && begin < part.end; });
+}
+
+bool Typed::isControl(const AddedToken &token) const {
+  return token.special || std::ranges::find(controls, token.id) != controls.end();
+}
 
 AddedTokens::AddedTokens(const std::optional<Value> &list, const Normalizer *normalizer,
                          const Vocabulary &vocabulary) {
@@ -81,13 +82,30 @@ AddedTokens::AddedTokens(const std::optional<Value> &list, const Normalizer *nor
   }
 }
 
-std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw) const {
+const AddedToken *AddedTokens::findNormalizedControl(std::string_view text,
+                                                     const Typed &typed) const {
+  for (const AddedToken &token : tokens) {
+    if (!token.normalized || !typed.isControl(token))
+      continue;
+    for (size_t at = 0; (at = text.find(token.content, at)) != std::string_view::npos; ++at)
+      if (!typed.overlaps(at, at + token.content.size()))
+        return &token;
+  }
+  return nullptr;
+}
+
+std::vector<AddedPart> AddedTokens::split(std::string_view text, bool isRaw,
+                                          const Typed &typed) const {
   const Matcher &matcher = isRaw ? raw : afterwards;
   std::vector<AddedPart> parts;
   size_t done = 0, from = 0, place = 0, begin = 0, end = 0;
   while (matcher.find(text, from, place, begin, end)) {
     from = end;
     const AddedToken &token = tokens[place];
+    if (typed.overlaps(begin, end) && typed.isControl(token)) {
+      from = begin + 1;
+      continue;
+    }
     if (token.singleWord && ((begin > 0 && isWord(lastCharacter(text.substr(0, begin)).code)) ||
                              (end < text.size() && isWord(firstCharacter(text.substr(end)).code))))
       continue;

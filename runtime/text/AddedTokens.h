@@ -3,11 +3,13 @@
 
 #include "runtime/text/Fields.h"
 #include "runtime/text/Normalizers.h"
+#include "runtime/text/Tokenizer.h"
 #include "runtime/text/Vocabulary.h"
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +33,16 @@ struct AddedPart {
   int32_t id = -1; // -1: text, which is not empty
 };
 
+/// What of a text was typed by somebody, and which tokens are control tokens besides the special
+/// ones.
+struct Typed {
+  std::span<const TextRange> parts;
+  std::span<const int32_t> controls;
+
+  bool overlaps(size_t begin, size_t end) const;
+  bool isControl(const AddedToken &token) const;
+};
+
 class AddedTokens {
 public:
   /// Reads the list `added_tokens` of a file; null: there are none. Throws Error that names the
@@ -38,8 +50,12 @@ public:
   AddedTokens(const std::optional<Value> &list, const Normalizer *normalizer,
               const Vocabulary &vocabulary);
 
-  /// Cuts a text before it is normalized (`raw`), or afterwards.
-  std::vector<AddedPart> split(std::string_view text, bool raw) const;
+  /// Cuts a text before it is normalized (`raw`), or afterwards. In parts that were typed, control
+  /// tokens stay text.
+  std::vector<AddedPart> split(std::string_view text, bool raw, const Typed &typed = {}) const;
+  /// The first control token in the text that is looked for in normalized text only, and is not in
+  /// what was typed; null: none.
+  const AddedToken *findNormalizedControl(std::string_view text, const Typed &typed) const;
 
   const std::vector<AddedToken> &all() const { return tokens; }
   /// Null: there is none.

@@ -91,6 +91,11 @@ public:
 
 } // namespace
 
+std::vector<int32_t> Tokenizer::encodeTyped(std::string_view text, std::span<const TextRange>,
+                                            std::span<const int32_t>) const {
+  return encode(text, Around::nothing); // no token has a name
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids, Specials specials) const {
   const std::unique_ptr<TextStream> text = stream(specials);
   std::string all;

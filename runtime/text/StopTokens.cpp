@@ -13,15 +13,10 @@ namespace support = hydra::support;
 
 namespace {
 
-bool isThere(const std::filesystem::path &path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 /// `eos_token_id`: one id, or several.
 std::vector<int32_t> fromGeneration(const std::filesystem::path &path) {
   const std::string name = support::shownPath(path);
-  const nlohmann::json json = parseJson(readJsonFile(path), name);
+  const nlohmann::json json = parseJson(readWholeFile(path), name);
   Fields fields(Value(json, name + ": "));
   const std::optional<Value> value = fields.find("eos_token_id");
   std::vector<int32_t> ids;
@@ -35,7 +30,7 @@ std::vector<int32_t> fromGeneration(const std::filesystem::path &path) {
 /// `eos_token`: a name, or an object with the name as its content.
 std::vector<int32_t> fromTokenizer(const std::filesystem::path &path, const Tokenizer &tokens) {
   const std::string name = support::shownPath(path);
-  const nlohmann::json json = parseJson(readJsonFile(path), name);
+  const nlohmann::json json = parseJson(readWholeFile(path), name);
   Fields fields(Value(json, name + ": "));
   const std::optional<Value> value = fields.find("eos_token");
   if (!value)
@@ -52,20 +47,30 @@ std::vector<int32_t> fromTokenizer(const std::filesystem::path &path, const Toke
 
 std::vector<int32_t> hydra::text::readStopTokens(const std::filesystem::path &tokenizer,
                                                  const Tokenizer &tokens) {
-  const std::filesystem::path folder = tokenizer.parent_path(),
-                              generation = folder / "generation_config.json",
-                              config = folder / "tokenizer_config.json";
+  const std::filesystem::path generation = findBeside(tokenizer, "generation_config.json"),
+                              config = findBeside(tokenizer, "tokenizer_config.json");
   std::vector<int32_t> ids;
-  if (isThere(generation))
+  if (!generation.empty())
     ids = fromGeneration(generation);
-  if (ids.empty() && isThere(config))
+  if (ids.empty() && !config.empty())
     ids = fromTokenizer(config, tokens);
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
-std::string hydra::text::readJsonFile(const std::filesystem::path &path) {
+std::filesystem::path hydra::text::findBeside(const std::filesystem::path &tokenizer,
+                                              const char *name) {
+  std::error_code ignored;
+  if (tokenizer.empty())
+    return {};
+  const std::filesystem::path path =
+      (std::filesystem::is_directory(tokenizer, ignored) ? tokenizer : tokenizer.parent_path()) /
+      name;
+  return std::filesystem::exists(path, ignored) ? path : std::filesystem::path();
+}
+
+std::string hydra::text::readWholeFile(const std::filesystem::path &path) {
   constexpr uint64_t most = uint64_t{256} << 20;
   const support::InputFile file(path);
   if (file.size() > most)

@@ -14,7 +14,12 @@ namespace hydra::text {
 std::vector<int32_t> readStopTokens(const std::filesystem::path &tokenizer,
                                     const Tokenizer &tokens);
 
-/// A file of JSON. Throws Error where it cannot be read, or is larger than any such file.
-std::string readJsonFile(const std::filesystem::path &path);
+/// The file `name` in the folder of a tokenizer, which is a file or that folder (or empty: none);
+/// empty where it is not there.
+std::filesystem::path findBeside(const std::filesystem::path &tokenizer, const char *name);
+
+/// A file beside a tokenizer, or its own. Throws Error where it cannot be read, or is larger than
+/// any such file.
+std::string readWholeFile(const std::filesystem::path &path);
 
 } // namespace hydra::text

@@ -32,6 +32,11 @@ enum class Around { nothing, specialTokens };
 /// Whether decoding leaves out tokens that stand for no text.
 enum class Specials { leaveOut, show };
 
+/// A part of a text: its bytes from `begin` on, up to `end`.
+struct TextRange {
+  size_t begin = 0, end = 0;
+};
+
 /// Text to ids and back. Any number of threads at a time.
 class Tokenizer {
 public:
@@ -40,6 +45,12 @@ public:
   /// The ids of a text. Throws Error where the text is none that the tokenizer can read.
   virtual std::vector<int32_t> encode(std::string_view text,
                                       Around around = Around::specialTokens) const = 0;
+
+  /// The ids of a text of which parts, in ascending order, were typed by somebody: there the names
+  /// of special tokens and of those in `controls` are text. Nothing is put around. Throws Error as
+  /// `encode` does, and where what was typed makes such a token all the same.
+  virtual std::vector<int32_t> encodeTyped(std::string_view text, std::span<const TextRange> typed,
+                                           std::span<const int32_t> controls) const;
 
   /// The text of tokens; where it is UTF-8, U+FFFD stands for bytes that are none. Throws Error as
   /// TextStream::add does.

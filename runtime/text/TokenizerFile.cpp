@@ -57,8 +57,7 @@ public:
   }
 
   std::vector<int32_t> encode(std::string_view text, Around what) const override {
-    if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos)
-      fail("byte {} of the text is no UTF-8", bad);
+    checkUtf8(text);
     std::vector<int32_t> ids;
     const bool whole = what == Around::specialTokens;
     if (whole)
@@ -71,6 +70,24 @@ public:
       encodeParts(text, parts, ids);
     if (whole)
       ids.insert(ids.end(), around.behind.begin(), around.behind.end());
+    return ids;
+  }
+
+  std::vector<int32_t> encodeTyped(std::string_view text, std::span<const TextRange> ranges,
+                                   std::span<const int32_t> controls) const override {
+    checkUtf8(text);
+    const Typed typed{ranges, controls};
+    std::vector<int32_t> ids;
+    Encoding encoding(*this, ids);
+    for (const AddedPart &part : added->split(text, true, typed)) {
+      const std::string_view piece = text.substr(part.begin, part.end - part.begin);
+      if (part.id >= 0)
+        ids.push_back(part.id);
+      else if (typed.overlaps(part.begin, part.end))
+        encodeTypedPart(piece, part.begin, typed, encoding, ids);
+      else
+        encodePart(piece, part.begin == 0, {}, encoding, ids);
+    }
     return ids;
   }
 
@@ -136,8 +153,33 @@ private:
       if (part.id >= 0)
         ids.push_back(part.id);
       else
-        encodePart(text.substr(part.begin, part.end - part.begin), part.begin == 0, encoding, ids);
+        encodePart(text.substr(part.begin, part.end - part.begin), part.begin == 0, {}, encoding,
+                   ids);
     }
+  }
+
+  static void checkUtf8(std::string_view text) {
+    if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos)
+      fail("byte {} of the text is no UTF-8", bad);
+  }
+
+  /// The text at `begin` of a whole, some of which was typed.
+  void encodeTypedPart(std::string_view text, size_t begin, const Typed &typed, Encoding &encoding,
+                       std::vector<int32_t> &ids) const {
+    std::vector<TextRange> here;
+    for (const TextRange &part : typed.parts)
+      if (part.end > begin && part.begin < begin + text.size())
+        here.push_back({std::max(part.begin, begin) - begin, part.end - begin});
+    const TextRange all{0, std::string_view::npos};
+    Typed now{here, typed.controls}; // in what is left of the text by normalization
+    if (normalizer) {
+      if (const AddedToken *const token = added->findNormalizedControl(text, now))
+        fail("the token '{}' is looked for in normalized text, which is not supported beside text "
+             "that was typed",
+             support::shown(token->content));
+      now.parts = std::span(&all, 1);
+    }
+    encodePart(text, begin == 0, now, encoding, ids);
   }
 
   /// What a thread encodes at a time: parts of some megabytes together. Added tokens divide a text
@@ -189,8 +231,9 @@ private:
     }
   }
 
-  /// A text without added tokens that are looked for before it is normalized.
-  void encodePart(std::string_view text, bool atBegin, Encoding &encoding,
+  /// A text without added tokens that are looked for before it is normalized; `typed` is about what
+  /// it then is.
+  void encodePart(std::string_view text, bool atBegin, const Typed &typed, Encoding &encoding,
                   std::vector<int32_t> &ids) const {
     Normalizing part{"", atBegin};
     if (normalizer) {
@@ -198,13 +241,27 @@ private:
       normalizer->apply(part);
       text = part.text;
     }
-    for (const AddedPart &piece : added->split(text, false)) {
-      if (piece.id >= 0)
+    for (const AddedPart &piece : added->split(text, false, typed)) {
+      if (piece.id >= 0) {
         ids.push_back(piece.id);
-      else
-        encoding.first().take(
-            {text.substr(piece.begin, piece.end - piece.begin), part.atBegin && piece.begin == 0});
+        continue;
+      }
+      const size_t before = ids.size();
+      const std::string_view own = text.substr(piece.begin, piece.end - piece.begin);
+      encoding.first().take({own, part.atBegin && piece.begin == 0});
+      if (!typed.parts.empty())
+        checkNoControl(own, std::span(ids).subspan(before), typed);
     }
+  }
+
+  /// Models that are no BPE may make a token of its name themselves.
+  void checkNoControl(std::string_view text, std::span<const int32_t> ids,
+                      const Typed &typed) const {
+    for (const int32_t id : ids)
+      if (const AddedToken *const token = added->find(id);
+          token && typed.isControl(*token) && text.find(token->content) != std::string_view::npos)
+        fail("the text holds '{}', which the tokenizer takes for the token of that name",
+             support::shown(token->content));
   }
 
   class Stream : public TextStream {
@@ -269,7 +326,7 @@ std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::pat
   std::error_code ignored;
   const std::filesystem::path path =
       std::filesystem::is_directory(where, ignored) ? where / "tokenizer.json" : where;
-  const std::string content = readJsonFile(path), name = support::shownPath(path);
+  const std::string content = readWholeFile(path), name = support::shownPath(path);
   auto tokenizer = std::make_unique<FileTokenizer>(parseJson(content, name), name);
   tokenizer->readStopTokens(path);
   return tokenizer;

@@ -102,6 +102,20 @@ void appendNormalized(std::string &out, std::string_view text, Form form) {
 
 } // namespace
 
+static bool isStripped(char32_t c) { return isWhitespace(c) || (c >= 0x1c && c <= 0x1f); }
+
+std::string_view hydra::text::strippedLeft(std::string_view text) {
+  while (!text.empty() && isStripped(firstCharacter(text).code))
+    text.remove_prefix(firstCharacter(text).bytes);
+  return text;
+}
+
+std::string_view hydra::text::strippedRight(std::string_view text) {
+  while (!text.empty() && isStripped(lastCharacter(text).code))
+    text.remove_suffix(lastCharacter(text).bytes);
+  return text;
+}
+
 bool hydra::text::isWhitespace(char32_t c) {
   return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||

@@ -23,6 +23,14 @@ bool isMark(char32_t c);
 /// Cc, Cf, Cs, Co.
 bool isOther(char32_t c);
 
+/// A valid text without white space at its beginning, or its end; for Python, whose `str.strip`
+/// this is, four separators (U+001C to U+001F) are white space too.
+std::string_view strippedLeft(std::string_view text);
+std::string_view strippedRight(std::string_view text);
+inline std::string_view stripped(std::string_view text) {
+  return strippedLeft(strippedRight(text));
+}
+
 /// Appends the lower case of a character.
 void appendLowercase(std::string &text, char32_t c);
 

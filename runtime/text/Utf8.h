@@ -41,6 +41,14 @@ inline Character firstCharacter(std::string_view text) {
           4};
 }
 
+/// The last character of valid UTF-8, which is not empty.
+inline Character lastCharacter(std::string_view text) {
+  size_t begin = text.size() - 1;
+  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80)
+    --begin;
+  return firstCharacter(text.substr(begin));
+}
+
 /// Appends a character; `code` is a scalar value of Unicode.
 void appendUtf8(std::string &text, char32_t code);
 

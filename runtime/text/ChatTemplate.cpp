@@ -1,0 +1,154 @@
+// Turns as text.
+#include "runtime/text/ChatTemplate.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+#include "runtime/text/Fields.h"
+#include "runtime/text/StopTokens.h"
+#include "runtime/text/Unicode.h"
+#include "runtime/text/Utf8.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+using namespace hydra::text;
+using hydra::support::fail;
+namespace support = hydra::support;
+
+namespace {
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%d %b %Y", &parts)};
+}
+
+void fillIn(std::string &text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// A token that tokenizer_config.json names: a text, or an object with it as its content.
+std::string tokenInConfig(const std::filesystem::path &tokenizer, const std::string &key) {
+  const std::filesystem::path path = findBeside(tokenizer, "tokenizer_config.json");
+  if (path.empty())
+    fail("the template needs {}, which tokenizer_config.json beside the tokenizer says", key);
+  const std::string name = support::shownPath(path);
+  const nlohmann::json json = parseJson(readWholeFile(path), name);
+  const Value value = Fields(Value(json, name + ": ")).need(key);
+  return value.isObject() ? Fields(value).text("content") : std::string(value.text());
+}
+
+/// The names of tokens that a piece may have: what is in angles or brackets.
+std::vector<std::string> namesIn(std::string_view piece) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < piece.size(); ++at) {
+    if (piece[at] != '<' && piece[at] != '[')
+      continue;
+    const size_t end = piece.find(piece[at] == '<' ? '>' : ']', at);
+    if (end != std::string_view::npos)
+      names.emplace_back(piece.substr(at, end + 1 - at));
+  }
+  return names;
+}
+
+} // namespace
+
+std::string hydra::text::chatTemplateNames() {
+  std::string names;
+  for (const ChatForm &form : chatForms())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", form.name);
+  return names;
+}
+
+ChatTemplate::ChatTemplate(std::string_view given, const Tokenizer &tokenizer,
+                           const std::filesystem::path &where)
+    : tokenizer(&tokenizer) {
+  const auto forms = chatForms();
+  const auto found = std::ranges::find(forms, given, &ChatForm::name);
+  if (found == forms.end())
+    fail("--chat-template: '{}' is none of {}", support::shown(given), chatTemplateNames());
+  form = &*found;
+  const std::array pieces = {form->begin,        form->systemBefore, form->systemBehind,
+                             form->noSystem,     form->userBefore,   form->userBehind,
+                             form->answerBefore, form->answerEnd,    form->answerBehind};
+  const auto needs = [&](std::string_view word) {
+    return std::ranges::any_of(
+        pieces, [&](std::string_view piece) { return piece.find(word) != std::string_view::npos; });
+  };
+  if (needs("{bos}"))
+    bos = tokenInConfig(where, "bos_token");
+  if (needs("{eos}"))
+    eos = tokenInConfig(where, "eos_token");
+  for (const std::string_view piece : pieces)
+    for (const std::string &token : namesIn(filled(piece)))
+      if (const std::optional<int32_t> id = tokenizer.find(token))
+        controls.push_back(*id);
+  const std::string name = filled(form->answerEnd);
+  const std::vector<int32_t> ids = tokenizer.encode(name, Around::nothing);
+  if (ids.size() != 1)
+    fail("--chat-template: {} ends answers with '{}', which is no token of the tokenizer",
+         form->name, name == "\n" ? "\\n" : support::shown(name));
+  end = ids[0];
+  stops = tokenizer.stopIds();
+  if (std::ranges::find(stops, end) == stops.end())
+    stops.push_back(end);
+}
+
+std::string ChatTemplate::filled(std::string_view piece) const {
+  std::string text(piece);
+  fillIn(text, "{bos}", bos);
+  fillIn(text, "{eos}", eos);
+  if (text.find("{date}") != std::string::npos)
+    fillIn(text, "{date}", today());
+  return text;
+}
+
+void ChatTemplate::addTyped(ChatText &to, std::string_view said, bool trim) const {
+  if (const size_t bad = findInvalidUtf8(said); bad != std::string_view::npos)
+    fail("byte {} of '{}' is no UTF-8", bad, support::shown(said));
+  const std::string_view text = trim ? stripped(said) : said;
+  to.typed.push_back({to.text.size(), to.text.size() + text.size()});
+  to.text += text;
+}
+
+void ChatTemplate::addTurn(ChatText &to, std::string_view said) const {
+  addTyped(to, said, form->trim);
+  add(to, form->userBehind);
+  add(to, form->answerBefore);
+}
+
+ChatText ChatTemplate::first(std::string_view said,
+                             const std::optional<std::string> &system) const {
+  ChatText text;
+  const auto addSystem = [&] {
+    add(text, form->systemBefore);
+    addTyped(text, *system, form->trimSystem);
+    add(text, form->systemBehind);
+  };
+  add(text, form->begin);
+  if (!system)
+    add(text, form->noSystem);
+  else if (form->system == ChatForm::System::apart)
+    addSystem();
+  add(text, form->userBefore);
+  if (system && form->system == ChatForm::System::inFirstTurn)
+    addSystem();
+  addTurn(text, said);
+  return text;
+}
+
+ChatText ChatTemplate::next(std::string_view said) const {
+  ChatText text;
+  for (const std::string_view piece : {form->answerEnd, form->answerBehind, form->userBefore})
+    add(text, piece);
+  addTurn(text, said);
+  return text;
+}
+
+std::vector<int32_t> ChatTemplate::encode(const ChatText &text) const {
+  return tokenizer->encodeTyped(text.text, text.typed, controls);
+}
