@@ -19,7 +19,7 @@ struct GenerateOptions {
 };
 
 /// Why a text ends.
-enum class TextEnd { tokens, stop, context };
+enum class TextEnd { tokens, stop, context, interrupted };
 
 /// Continues every prompt, handing over each token as it is chosen, with the number of its prompt.
 /// Programs that read on (hydrac --mode=generate) read every token once and have a context of so many

@@ -42,10 +42,10 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
     return text::makeByteTokenizer();
   if (options.tokenizer == "ids")
     return text::makeIdTokenizer();
-  fail("--generate: the model has {} tokens; say with --tokenizer=bytes that they are bytes, with "
-       "--tokenizer=FILE what spells them, or with --tokenizer=ids that the prompt is a list of "
-       "ids",
-       vocabularyOf(file));
+  fail("--{}: the model has {} tokens; say with --tokenizer=bytes that they are bytes, with "
+       "--tokenizer=FILE what spells them{}",
+       options.chat ? "chat" : "generate", vocabularyOf(file),
+       options.chat ? "" : ", or with --tokenizer=ids that the prompt is a list of ids");
 }
 
 void generateText(const RunOptions &options, const runtime::PlanFile &file,

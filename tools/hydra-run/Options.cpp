@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/run/TextSource.h"
+#include "runtime/text/ChatTemplate.h"
 #include "tools/common/ParseArguments.h"
 
 #include <fmt/core.h>
@@ -18,6 +19,7 @@ constexpr const char *kExamples =
     "  hydra-run plan.fb --data text.txt --steps 1000 --save run --save-every 200\n"
     "  hydra-run plan.fb --data text.txt --steps 2000 --save run --resume auto\n"
     "  hydra-run plan.fb --resume run --generate 'ROMEO:' --tokens 300 --temperature 0.8\n"
+    "  hydra-run text.fb --weights model.safetensors --tokenizer model --chat --tokens 500\n"
     "  hydra-run plan.fb --data text.txt --tokenizer model/tokenizer.json --steps 1000\n"
     "  hydra-run plan.fb --data tokens.bin --steps 5000 --lr 3e-4 --schedule cosine --warmup 200\n"
     "  hydra-run grad.fb --inputs in.safetensors --outputs out.safetensors\n"
@@ -88,6 +90,8 @@ void nameValues(CLI::App &app) {
                                                               {"--temperature", "T"},
                                                               {"--data", "FILE"},
                                                               {"--generate", "PROMPT"},
+                                                              {"--chat-template", "NAME"},
+                                                              {"--system", "TEXT"},
                                                               {"--tokenizer", "KIND|FILE"},
                                                               {"--schedule", "KIND"},
                                                               {"--profile", "FORM"},
@@ -107,7 +111,7 @@ void addData(CLI::App &app, RunOptions &options) {
                  "what --data holds: bytes (text, each byte a token), uint16 or uint32 (tokens; "
                  "a file with a header says it itself), or the file of a tokenizer, "
                  "tokenizer.json, for text that it encodes. For --generate: bytes, ids, or the "
-                 "file")
+                 "file; for --chat: bytes or the file")
       ->check(quiet(CLI::Validator(
           [](std::string &kind) {
             return runtime::isTokenKind(kind) || CLI::ExistingPath(kind).empty()
@@ -236,9 +240,10 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
                  "of --save, or a new run if there is none")
       ->excludes("--inputs")
       ->group(group);
-  app.add_option("--weights", options.weights,
-                 "safetensors with all parameters, a checkpoint or a folder of them (its newest), instead "
-                 "of initial parameters")
+  app.add_option(
+         "--weights", options.weights,
+         "safetensors with all parameters, a checkpoint or a folder of them (its newest), instead "
+         "of initial parameters")
       ->excludes("--inputs")
       ->excludes("--resume")
       ->group(group);
@@ -306,20 +311,41 @@ void addReports(CLI::App &app, RunOptions &options) {
 
 void addGeneration(CLI::App &app, RunOptions &options) {
   const char *group = "Generating text";
-  CLI::Option *generate = app.add_option("--generate", options.prompts,
-                                         "text to continue by the trained model of --resume or "
-                                         "--weights, or by the one trained here; repeatable where the "
-                                         "plan reads several sequences at a time")
-                              ->allow_extra_args(false)
-                              ->group(group);
+  CLI::Option *generate =
+      app.add_option("--generate", options.prompts,
+                     "text to continue by the trained model of --resume or "
+                     "--weights, or by the one trained here; repeatable where the "
+                     "plan reads several sequences at a time")
+          ->allow_extra_args(false)
+          ->group(group);
+  CLI::Option *chat =
+      app.add_flag(
+             "--chat", options.chat,
+             "talk with a model that learned to: each line of the standard input is answered; "
+             "/exit or its end ends the conversation, Ctrl-C an answer")
+          ->excludes(generate)
+          ->group(group);
+  app.add_option(
+         "--chat-template", options.chatTemplate,
+         fmt::format("how the model expects a conversation: {} (default: what is known of the "
+                     "tokenizer's chat_template)",
+                     text::chatTemplateNames()))
+      ->needs(chat)
+      ->group(group);
+  app.add_option("--system", options.system, "what the model is told before the conversation")
+      ->needs(chat)
+      ->group(group);
   const auto add = [&](const char *name, auto &value, const char *text) {
-    return app.add_option(name, value, text)->needs(generate)->group(group);
+    return app.add_option(name, value, text)
+        ->each([&options, name](const std::string &) { options.choices.emplace_back(name); })
+        ->group(group);
   };
   runtime::GenerateOptions &defaults = options.generate;
   runtime::SamplingOptions &choice = defaults.sampling;
-  add("--tokens", defaults.tokens, "tokens to add")->check(fromOne)->capture_default_str();
-  add("--temperature", choice.temperature,
-      "divides the scores; 0: always the most probable token")
+  add("--tokens", defaults.tokens, "tokens to add, or of an answer")
+      ->check(fromOne)
+      ->capture_default_str();
+  add("--temperature", choice.temperature, "divides the scores; 0: always the most probable token")
       ->check(nonNegative)
       ->capture_default_str();
   add("--top-k", choice.topK, "choose among the K most probable tokens (default: all)")
@@ -339,6 +365,10 @@ void addGeneration(CLI::App &app, RunOptions &options) {
       "says)")
       ->check(fromZero)
       ->allow_extra_args(false);
+  app.callback([&options] { // needs() knows no "or"
+    if (!options.choices.empty() && !options.writesText())
+      throw CLI::RequiresError(options.choices[0], "--generate or --chat");
+  });
 }
 
 } // namespace

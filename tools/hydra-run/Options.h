@@ -36,7 +36,11 @@ struct RunOptions {
   bool plot = false;
 
   std::vector<std::string> prompts;
+  bool chat = false;
+  std::string chatTemplate; // empty: what the tokenizer's files say
+  std::optional<std::string> system;
   runtime::GenerateOptions generate;
+  std::vector<std::string> choices; // flags of `generate` that were given
 
   int bench = 0; // 0: not asked for
   int benchData = 0;
@@ -54,6 +58,7 @@ struct RunOptions {
   uint32_t gpus = 0;      // the same, of plans for GPUs
   double rankTimeout = 0; // seconds; 0: not given
 
+  bool writesText() const { return chat || !prompts.empty(); }
   bool repeats() const { return bench > 0 || !profile.empty(); }
   /// Whether a profile is all that goes to the standard output.
   bool printsJson() const { return profile == "json"; }

@@ -22,6 +22,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "tools/hydra-run/Chat.h"
 #include "tools/hydra-run/Generation.h"
 #include "tools/hydra-run/Options.h"
 
@@ -47,7 +48,7 @@ namespace {
 void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const std::string_view mode = file.plan().header()->mode()->string_view();
   const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
-                                                     !options.prompts.empty() || options.exportTo ||
+                                                     options.writesText() || options.exportTo ||
                                                      options.benchData > 0;
   const std::string &plan = file.origin();
   if (!trainPlan && options.steps > 0 && !options.repeats())
@@ -67,7 +68,7 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
     fail("--resume auto means the folder of --save, which is not given");
   if (options.benchData > 0 && options.data.empty())
     fail("--bench-data needs --data");
-  if (options.data.empty() && !options.tokenizer.empty() && options.prompts.empty())
+  if (options.data.empty() && !options.tokenizer.empty() && !options.writesText())
     fail("--tokenizer says what --data holds, which is not given");
 }
 
@@ -375,9 +376,12 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       return 0;
     }
   }
-  if (!options.prompts.empty())
+  if (options.writesText())
     tokenizer = promptTokenizer(options, file, std::move(tokenizer));
-  const bool onlyGenerates = !options.prompts.empty() && options.steps == 0 && !options.repeats();
+  std::optional<text::ChatTemplate> shape;
+  if (options.chat)
+    shape.emplace(chatTemplate(options, *tokenizer));
+  const bool onlyGenerates = options.writesText() && options.steps == 0 && !options.repeats();
   std::unique_ptr<runtime::Communicator> communicator;
   const bool onCpu = file.plan().target()->kind() == planfile::TargetKind::cpu;
   if (channel && onCpu && !options.dryRun)
@@ -392,17 +396,17 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     print(runtime::startupTable(file, executor, rows));
     return 0;
   }
-  runtime::Session session(file, executor,
-                           {.inputs = options.inputs,
-                            .weights = options.weights ? std::optional(weightsFile(*options.weights))
-                                                       : std::nullopt,
-                            // Of a finished run only the sampling has a seed to choose.
-                            .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
-                            .scalars = changes,
-                            .steps = options.steps,
-                            .text = text ? &*text : nullptr,
-                            .resume = checkpoint ? &*checkpoint : nullptr,
-                            .ranks = channel});
+  runtime::Session session(
+      file, executor,
+      {.inputs = options.inputs,
+       .weights = options.weights ? std::optional(weightsFile(*options.weights)) : std::nullopt,
+       // Of a finished run only the sampling has a seed to choose.
+       .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
+       .scalars = changes,
+       .steps = options.steps,
+       .text = text ? &*text : nullptr,
+       .resume = checkpoint ? &*checkpoint : nullptr,
+       .ranks = channel});
   if (channel)
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)
@@ -449,6 +453,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     runtime::exportWeights(*options.exportTo, file, executor, writers);
   if (status == 0 && !options.prompts.empty())
     generateText(options, file, executor, *tokenizer, seed);
+  if (status == 0 && shape)
+    status = chat(options, file, executor, *tokenizer, *shape, seed);
   return status;
 }
 
@@ -474,6 +480,9 @@ int start(const RunOptions &options, char **arguments) {
   const runtime::World world = runtime::worldFromEnvironment();
   const uint32_t ranks = std::max(options.ranks, options.gpus);
   const char *flag = options.gpus > 0 ? "gpus" : "ranks";
+  if (options.chat && std::max(world.size, ranks) > 1)
+    fail("--chat is for one process, which reads the standard input; there are {}",
+         std::max(world.size, ranks));
   if (world.size > 1) {
     if (ranks > 0 && ranks != world.size)
       fail("--{}={}, but {} in the environment: the processes are there already; leave --{} away",

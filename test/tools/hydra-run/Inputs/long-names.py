@@ -35,6 +35,7 @@ for flag in ("--data", "--inputs", "--outputs", "--weights", "--save", "--resume
     check(*train, flag, name)
 check(*train, "--scalar", name + "=1")
 check(plan, "--generate", name, "--tokenizer", "ids")
+check(plan, "--chat", "--chat-template", name)
 check(*train, "--weights", tensors("unknown", name, [1]))
 check(*train, "--weights", tensors("known", "tok_emb", [1]), "--scalar", name + "=1")
 check(*train, "--weights", tensors("misshapen", name, [2]))
