@@ -451,6 +451,7 @@ private:
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
     end.getValuesMutable().assign({lastToken(b, end.getOutputs()[0], tokensOf(entry))});
+    addBest(end);
     cache.finish();
     eraseDead(entry);
     return success();
@@ -524,6 +525,47 @@ private:
     iota.getResult().replaceAllUsesWith(build::cast(b, loc, all, type.getElementType()));
     iota.erase();
     return success();
+  }
+
+  /// Beside scores [B, 1, V] the results `best [B]`, the id with the highest (of equal ones the
+  /// first; V where one is no number), and `top [B]`, that score, both in f32: all that greedy
+  /// decoding asks for.
+  static void addBest(ReturnOp end) {
+    constexpr int64_t kExact = 1 << 24,
+                      kClasses = 2; // whole numbers below it, in f32; the dimension
+    OpBuilder b(end);
+    const Location loc = end.getLoc();
+    Value scores = build::cast(b, loc, end.getOutputs()[0], b.getF32Type());
+    SmallVector<int64_t> shape(build::shapeOf(scores));
+    const int64_t batch = shape[0], classes = shape[kClasses];
+    if (classes >= kExact)
+      return;
+    auto largest = [&](Value x) {
+      return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({kClasses}), b.getUnitAttr())
+          .getResult();
+    };
+    auto number = [&](Value like, double value) {
+      return build::constant(b, loc, like.getType(), value);
+    };
+    Value top = largest(scores);
+    Value isTop = CompareOp::create(b, loc, scores, build::broadcast(b, loc, top, shape),
+                                    b.getStringAttr("eq"));
+    Value id =
+        IotaOp::create(b, loc, build::typeOf(scores), b.getI64ArrayAttr(shape),
+                       b.getI64IntegerAttr(kClasses), TypeAttr::get(b.getF32Type()), UnitAttr());
+    // The first id is that with the most ids from it on.
+    Value left = SubOp::create(b, loc, number(id, static_cast<double>(classes)), id);
+    Value most = largest(SelectOp::create(b, loc, isTop, left, number(left, 0.0)));
+    Value best = SubOp::create(b, loc, number(most, static_cast<double>(classes)), most);
+    SmallVector<Value> values(end.getOutputs());
+    SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
+    for (auto [name, value] :
+         {std::pair(StringRef("best"), best), std::pair(StringRef("top"), top)}) {
+      names.push_back(b.getStringAttr(name));
+      values.push_back(build::reshape(b, loc, value, {batch}));
+    }
+    end.getValuesMutable().assign(values);
+    end.setOutputNamesAttr(b.getArrayAttr(names));
   }
 
   /// The last of the call's tokens alone, as early as it is computed alone.

@@ -25,6 +25,15 @@ int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, si
   return static_cast<int64_t>(value);
 }
 
+/// How many tokens of each sequence a program reads: the last dimension of what it is given of
+/// them.
+int64_t lengthOfCall(const Plan &plan, const Program &program) {
+  for (const Input *input : *program.inputs())
+    if (input->kind() == InputKind::tokens)
+      return shapeOf(*plan.tensors()->Get(input->tensor())).back();
+  return 0;
+}
+
 } // namespace
 
 void hydra::runtime::checkIds(const Input &input, support::DType dtype,
@@ -58,6 +67,9 @@ Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given
 
 Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t rank)
     : seed(seed), synthetic(true) {
+  if (program.role() == ProgramRole::decode)
+    position =
+        static_cast<double>(program.context()) - static_cast<double>(lengthOfCall(plan, program));
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
     entries.push_back({input, tensor, BatchPart(plan, *tensor, input->batch_dimension(), rank),
@@ -112,7 +124,7 @@ void Batch::drawSynthetic(uint64_t draw) {
       const auto i = static_cast<uint64_t>(entry.part.wholeIndex(static_cast<int64_t>(at)));
       double value = 0;
       if (entry.input->kind() == InputKind::values)
-        value = support::inverseNormalCdf(numbers.uniform53(i));
+        value = position ? *position : support::inverseNormalCdf(numbers.uniform53(i));
       else { // rows of length + 1 tokens; labels are one ahead
         value =
             std::floor(text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0)) *

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <optional>
 #include <vector>
 
 namespace hydra::runtime {
@@ -64,6 +65,7 @@ private:
   BatchSource *source = nullptr;
   uint64_t seed = 0;
   bool synthetic = false;
+  std::optional<double> position; ///< of a program that reads on: with as many tokens as it can have
 };
 
 /// Throws Error at the first id that the input does not allow; `values` are dense.

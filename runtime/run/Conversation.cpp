@@ -35,11 +35,11 @@ TextEnd Conversation::answer(std::span<const int32_t> turn,
   for (int64_t i = 0; i < options.tokens; ++i) {
     if (room() && text.tokens.size() > static_cast<size_t>(scores->context()))
       return TextEnd::context;
-    scores->read(std::span(&text, 1));
+    scores->read(std::span(&text, 1), wantedFor(options.sampling));
     if (interrupted())
       return TextEnd::interrupted;
     const support::Philox random(options.seed, "generate", chosen++);
-    const int32_t token = sample(text.scores, options.sampling, text.tokens, random.uniform53(0));
+    const int32_t token = nextToken(text, options.sampling, random.uniform53(0));
     if (std::ranges::find(options.stop, token) != options.stop.end())
       return TextEnd::stop;
     text.tokens.push_back(token);

@@ -52,14 +52,13 @@ std::vector<TextEnd> generate(const PlanFile &file, Executor &executor,
   for (int64_t i = 0; i < options.tokens; ++i) {
     if (std::ranges::all_of(texts, &Sequence::ended))
       break;
-    scores->read(texts);
+    scores->read(texts, wantedFor(options.sampling));
     const support::Philox random(options.seed, "generate", static_cast<uint64_t>(i));
     for (size_t p = 0; p < texts.size(); ++p) {
       Sequence &text = texts[p];
       if (text.ended)
         continue;
-      const int32_t token =
-          sample(text.scores, options.sampling, text.tokens, random.uniform53(p));
+      const int32_t token = nextToken(text, options.sampling, random.uniform53(p));
       if (std::ranges::find(options.stop, token) != options.stop.end()) {
         end(p, TextEnd::stop);
         continue;

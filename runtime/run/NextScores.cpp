@@ -23,7 +23,8 @@ struct ScoreProgram {
   uint32_t index = 0;
   const Input *tokens = nullptr, *position = nullptr;
   uint32_t scores = 0;
-  std::vector<int64_t> shape; // of the tokens
+  std::optional<uint32_t> best, top; // of programs that find them
+  std::vector<int64_t> shape;        // of the tokens
   std::vector<int64_t> scoreShape;
   support::DType dtype = support::DType::F32;
 
@@ -66,9 +67,15 @@ ScoreProgram scoreProgram(const PlanFile &file, uint32_t index, bool readsOn) {
   for (const Input *input : *program.inputs())
     (input->kind() == InputKind::tokens ? found.tokens : found.position) = input;
   const Tensor *scores = nullptr;
-  for (const Output *output : *program.outputs())
-    if (readsOn || output->name()->string_view() == "logits")
+  for (const Output *output : *program.outputs()) {
+    const std::string_view what = output->name()->string_view();
+    if (readsOn && what == "best")
+      found.best = output->tensor();
+    else if (readsOn && what == "top")
+      found.top = output->tensor();
+    else if (readsOn || what == "logits")
       found.scores = output->tensor(), scores = plan.tensors()->Get(output->tensor());
+  }
   if (!found.tokens || !scores || program.inputs()->size() != (readsOn ? 2u : 1u))
     fail("{}: program {} must take tokens{} and return logits", file.origin(), name,
          readsOn ? " and positions" : " alone");
@@ -81,12 +88,23 @@ ScoreProgram scoreProgram(const PlanFile &file, uint32_t index, bool readsOn) {
          name, support::shapeText(in), support::shapeText(out), readsOn ? "1" : "S");
   if (!readsOn)
     return found;
-  const Tensor &position = *plan.tensors()->Get(found.position->tensor());
   const std::vector<int64_t> batch = {in[0]};
-  if (shapeOf(position) != batch || dtypeOf(position) != support::DType::F32)
+  const auto isNumbers = [&](uint32_t tensor) {
+    const Tensor &one = *plan.tensors()->Get(tensor);
+    return shapeOf(one) == batch && dtypeOf(one) == support::DType::F32;
+  };
+  if (!isNumbers(found.position->tensor()))
     fail("{}: program {} takes positions that are not f32 {}", file.origin(), name,
          support::shapeText(batch));
+  if (found.best.has_value() != found.top.has_value() ||
+      (found.best && (!isNumbers(*found.best) || !isNumbers(*found.top))))
+    fail("{}: program {} returns best ids and scores that are not f32 {}", file.origin(), name,
+         support::shapeText(batch));
   return found;
+}
+
+void setBest(Sequence &text) {
+  text.best = static_cast<int32_t>(std::ranges::max_element(text.scores) - text.scores.begin());
 }
 
 /// All tokens of the window again for every one that is added. The model is causal: what stands
@@ -101,7 +119,7 @@ public:
   int64_t limit() const override { return program.tokens->limit(); }
   int64_t context() const override { return 0; }
 
-  void read(std::span<Sequence> texts) override {
+  void read(std::span<Sequence> texts, Wanted wanted) override {
     const auto length = static_cast<size_t>(program.length());
     std::vector<size_t> used;
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -115,8 +133,11 @@ public:
     reader.read(program);
     for (size_t i = 0; i < texts.size(); ++i) {
       texts[i].read = texts[i].tokens.size();
-      if (!texts[i].ended)
-        reader.give(program, i * length + used[i] - 1, texts[i]);
+      if (texts[i].ended)
+        continue;
+      reader.give(program, i * length + used[i] - 1, texts[i]);
+      if (wanted == Wanted::best)
+        setBest(texts[i]);
     }
   }
 
@@ -127,7 +148,8 @@ private:
   std::vector<int32_t> window;
 };
 
-/// The tokens that are new, by the longest calls that they fill, and from what was kept of the others.
+/// The tokens that are new, by the longest calls that they fill, and from what was kept of the
+/// others.
 class CachedScores final : public NextScores {
 public:
   CachedScores(const PlanFile &file, Executor &executor, std::span<const uint32_t> indices)
@@ -148,9 +170,9 @@ public:
   int64_t limit() const override { return programs[0].tokens->limit(); }
   int64_t context() const override { return most; }
 
-  void read(std::span<Sequence> texts) override {
+  void read(std::span<Sequence> texts, Wanted wanted) override {
     for (const ScoreProgram &program : programs)
-      while (call(program, texts)) {
+      while (call(program, texts, wanted)) {
       }
   }
 
@@ -160,7 +182,7 @@ private:
   }
 
   /// Whether a sequence had enough tokens for it.
-  bool call(const ScoreProgram &program, std::span<Sequence> texts) {
+  bool call(const ScoreProgram &program, std::span<Sequence> texts, Wanted wanted) {
     const auto length = static_cast<size_t>(program.length());
     if (std::ranges::none_of(texts, [&](const Sequence &text) { return left(text) >= length; }))
       return false;
@@ -176,19 +198,41 @@ private:
     executor.write(program.tokens->tensor(), std::as_bytes(std::span(ids)));
     executor.write(program.position->tensor(), std::as_bytes(std::span(positions)));
     executor.run(program.index);
-    bool wanted = false;
+    bool ends = false; // a text's new tokens
     for (size_t i = 0; i < texts.size(); ++i)
       if (positions[i] >= 0) {
         texts[i].read += length;
-        wanted |= left(texts[i]) == 0;
+        ends |= left(texts[i]) == 0;
       }
-    if (!wanted)
+    if (!ends)
       return true;
-    reader.read(program);
-    for (size_t i = 0; i < texts.size(); ++i)
-      if (positions[i] >= 0 && left(texts[i]) == 0)
+    const bool onDevice = wanted == Wanted::best && program.best;
+    if (onDevice) {
+      best.resize(sequences());
+      top.resize(sequences());
+      executor.read(*program.best, std::as_writable_bytes(std::span(best)));
+      executor.read(*program.top, std::as_writable_bytes(std::span(top)));
+    } else {
+      reader.read(program);
+    }
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (positions[i] < 0 || left(texts[i]) != 0)
+        continue;
+      if (onDevice)
+        takeBest(program, i, texts[i]);
+      else
         reader.give(program, i, texts[i]);
+      if (wanted == Wanted::best && !onDevice)
+        setBest(texts[i]);
+    }
     return true;
+  }
+
+  void takeBest(const ScoreProgram &program, size_t i, Sequence &text) const {
+    if (!std::isfinite(top[i]) || !(best[i] >= 0) || !(best[i] < static_cast<float>(limit())))
+      fail("behind {} tokens the highest score is {}, of id {} of {}", text.tokens.size(), top[i],
+           best[i], program.scoreShape.back());
+    text.best = static_cast<int32_t>(best[i]);
   }
 
   Executor &executor;
@@ -196,10 +240,20 @@ private:
   std::vector<ScoreProgram> programs; // the longest calls first
   int64_t most = 0;
   std::vector<int32_t> ids;
-  std::vector<float> positions;
+  std::vector<float> positions, best, top;
 };
 
 } // namespace
+
+Wanted wantedFor(const SamplingOptions &options) {
+  return options.temperature == 0 && options.repetitionPenalty == 1.0 ? Wanted::best
+                                                                      : Wanted::scores;
+}
+
+int32_t nextToken(const Sequence &text, const SamplingOptions &options, double u) {
+  return wantedFor(options) == Wanted::best ? text.best
+                                            : sample(text.scores, options, text.tokens, u);
+}
 
 std::unique_ptr<NextScores> makeNextScores(const PlanFile &file, Executor &executor) {
   std::vector<uint32_t> readOn;

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Executor.h"
+#include "runtime/run/Sampling.h"
 
 #include <memory>
 #include <span>
@@ -15,8 +16,17 @@ struct Sequence {
   std::vector<int32_t> tokens;
   bool ended = false;
   size_t read = 0;            // tokens that were read
-  std::vector<double> scores; // of what comes behind them
+  std::vector<double> scores; // of what comes behind them, where they were asked for
+  int32_t best = 0;           // else the id that has the highest, the first of equal ones
 };
+
+/// What of the next token is asked for: the scores of all ids, or the best one alone, which
+/// programs that read on find on the device.
+enum class Wanted { scores, best };
+
+/// What choosing the next token asks for, and the choice (Sampling.h).
+Wanted wantedFor(const SamplingOptions &options);
+int32_t nextToken(const Sequence &text, const SamplingOptions &options, double u);
 
 class NextScores {
 public:
@@ -29,14 +39,15 @@ public:
   /// How many tokens a sequence can have; 0: any number, of which only the last ones count.
   virtual int64_t context() const = 0;
 
-  /// Reads the tokens of sequences that are not ended and were not read yet, and gives each the scores
-  /// of what comes next. Always the same sequences, at most `sequences()`.
-  virtual void read(std::span<Sequence> texts) = 0;
+  /// Reads the tokens of sequences that are not ended and were not read yet, and gives each what is
+  /// wanted of the token that comes next. Always the same sequences, at most `sequences()`. Throws
+  /// Error where a score is no number.
+  virtual void read(std::span<Sequence> texts, Wanted wanted) = 0;
 };
 
 /// By the programs that read on from what they keep, or, where the plan has none, by the one that
-/// reads a whole window of tokens again for each. Throws Error where it has neither, or they are not
-/// as expected.
+/// reads a whole window of tokens again for each. Throws Error where it has neither, or they are
+/// not as expected.
 std::unique_ptr<NextScores> makeNextScores(const PlanFile &file, Executor &executor);
 
 } // namespace hydra::runtime

@@ -67,6 +67,18 @@ std::string dataOf(const SessionOptions &options) {
 
 } // namespace
 
+/// The program of a plan that does not train: the first, or of those that read on the one that adds
+/// a token.
+static uint32_t mainProgram(const Plan &plan) {
+  const auto &programs = *plan.programs();
+  uint32_t main = 0;
+  for (uint32_t i = 1; i < programs.size(); ++i)
+    if (programs.Get(i)->role() == ProgramRole::decode &&
+        tokensPerRun(plan, *programs.Get(i)) < tokensPerRun(plan, *programs.Get(main)))
+      main = i;
+  return main;
+}
+
 Session::Session(const PlanFile &file, Executor &executor, const SessionOptions &sessionOptions)
     : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
@@ -82,7 +94,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   if (trainPlan)
     makeTrainingParts();
   else
-    parts.push_back(makePart(0, false, nullptr));
+    parts.push_back(makePart(mainProgram(file.plan()), false, nullptr));
   setValues();
   scalars.write(executor, step); // also for who only generates
 }

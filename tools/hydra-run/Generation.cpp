@@ -8,6 +8,8 @@
 
 #include <fmt/ranges.h>
 
+#include <chrono>
+
 namespace hydra {
 
 using runtime::print;
@@ -61,16 +63,42 @@ void generateText(const RunOptions &options, const runtime::PlanFile &file,
     texts.push_back({tokenizer.stream(), texts.empty() ? "" : prompt});
   }
   print(options.prompts[0]);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point first = begin;
+  size_t added = 0;
   const std::vector<runtime::TextEnd> ends =
       runtime::generate(file, executor, prompts, how, [&](size_t i, int32_t token) {
+        if (added++ == 0)
+          first = Clock::now();
         const std::string more = texts[i].stream->add(token);
         if (i == 0)
           print(more);
         else
           texts[i].waiting += more;
       });
+  const Clock::time_point end = Clock::now();
   for (size_t i = 0; i < texts.size(); ++i)
     print((i > 0 ? "\n" : "") + texts[i].waiting + texts[i].stream->finish() + "\n");
+  // The first of each text comes with the last call for its prompt.
+  if (added > prompts.size()) {
+    size_t read = 0;
+    for (const std::vector<int32_t> &prompt : prompts)
+      read += prompt.size();
+    const auto seconds = [](Clock::duration time) {
+      return std::chrono::duration<double>(time).count();
+    };
+    const double after = seconds(end - first);
+    std::fprintf(
+        stderr, "hydra-run: %s\n",
+        fmt::format(
+            "{} tokens read in {:.3f} s, {} added in {:.3f} s: {:.3f} ms a token, {:.1f} tok/s",
+            read, seconds(first - begin), added, after,
+            1e3 * after * static_cast<double>(prompts.size()) /
+                static_cast<double>(added - prompts.size()),
+            static_cast<double>(added - prompts.size()) / after)
+            .c_str());
+  }
   for (size_t i = 0; i < texts.size(); ++i)
     if (ends[i] == runtime::TextEnd::context)
       std::fprintf(stderr, "hydra-run: %s ends with the plan's context (hydrac --context)\n",

@@ -28,6 +28,22 @@ bool hasPieces(ArrayRef<Value> tensors, int64_t piece) {
   });
 }
 
+constexpr int64_t kResident = 3; // blocks that a multiprocessor has the registers for
+
+/// Into how many parts the `rounds` of loads of each of `tasks` are cut: what takes the fewest
+/// rounds one after the other, if `resident` blocks run at a time and a block costs one and a half
+/// more.
+int64_t partsOf(int64_t tasks, int64_t resident, int64_t rounds) {
+  constexpr int64_t kMost = 64;
+  int64_t best = 1, least = std::numeric_limits<int64_t>::max();
+  for (int64_t parts = 1; parts <= std::min(kMost, rounds); ++parts) {
+    const int64_t cost = ceilDiv(tasks * parts, resident) * (2 * ceilDiv(rounds, parts) + 3);
+    if (cost < least)
+      least = cost, best = parts;
+  }
+  return best;
+}
+
 } // namespace
 
 void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
@@ -56,14 +72,13 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
   const int64_t tiles = ceilDiv(queries, rows);
   const int64_t threads = valueWidth * rows <= 2560 ? 128 : 64; // what is joined fits 48 KiB
 
-  // Two blocks a multiprocessor, if each then has as many tokens as its groups read at a time.
+  const int64_t flight = rows == 1 ? 8 : 4; // rows of each group of lanes
   int64_t seen = slots;
   for (const auto size : {op.getChunk(), op.getWindow()})
     seen = size ? std::min<int64_t>(seen, size + calls) : seen;
-  const int64_t step = threads / lanes * 4;
-  const int64_t wanted =
-      ceilDiv(2 * launcher.target.getMultiprocessors(), batch * keyHeads * tiles);
-  const int64_t parts = std::clamp<int64_t>(std::min(wanted, ceilDiv(seen, step)), 1, 64);
+  const int64_t parts =
+      partsOf(batch * keyHeads * tiles, kResident * launcher.target.getMultiprocessors(),
+              ceilDiv(seen, threads / lanes * flight));
 
   using namespace plan;
   Value result = o;
@@ -77,15 +92,15 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
   launcher.launch(
       "cached_attention",
       {in, in, in, "const float *", out, out, parts > 1 ? StringRef("float *") : out},
-      llvm::formatv(
-          "cachedAttention<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, "
-          "{12}, {13}, {14}, {15}>(a0, a1, a2, a3, {16}, SlotMask<{1}, {6}>{{{17}, {18}}, {19});",
-          element, calls, heads, keyHeads, width, valueWidth, slots, parts, rows, lanes, piece,
-          threads, layout(q), layout(k), layout(v), layout(o),
-          parts > 1 ? "nullptr, a4, a5, a6" : "a6, a4, a5, nullptr", op.getChunk(), op.getWindow(),
-          numberText(op.getScale().convertToDouble() * log2e))
+      llvm::formatv("cachedAttention<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}, "
+                    "{12}, {13}, {14}, {15}, {16}>(a0, a1, a2, a3, {17}, SlotMask<{1}, {6}>{{{18}, "
+                    "{19}}, {20});",
+                    element, calls, heads, keyHeads, width, valueWidth, slots, parts, rows, lanes,
+                    piece, threads, flight, layout(q), layout(k), layout(v), layout(o),
+                    parts > 1 ? "nullptr, a4, a5, a6" : "a6, a4, a5, nullptr", op.getChunk(),
+                    op.getWindow(), numberText(op.getScale().convertToDouble() * log2e))
           .str(),
-      {parts * tiles, keyHeads, batch, threads, 0},
+      {parts * tiles, keyHeads, batch, threads, 0, kResident},
       {q, k, v, op.getPosition(), keys, values, result},
       {kRead, kRead, kRead, kRead, kUpdate, kUpdate, kWrite});
   if (parts > 1)

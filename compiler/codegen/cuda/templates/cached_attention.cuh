@@ -66,14 +66,14 @@ template <int Calls, int Slots> struct SlotMask {
 /// A block for each part of what a tile of `Rows` queries of a key head sees. `scale` is for powers of 2. With
 /// one part o is written, else `partial` [.., Parts, Rows, 2 + ValueWidth]: maximum, sum, values.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Rows,
-          int Lanes, int Piece, int Threads, typename Q, typename K, typename V, typename O>
+          int Lanes, int Piece, int Threads, int Flight, typename Q, typename K, typename V, typename O>
 __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T *v, const float *position, T *o,
                                                 T *keys, T *values, float *partial, SlotMask<Calls, Slots> mask,
                                                 float scale) {
   using Key = LanePart<T, Width, Lanes, Piece>;
   using Value = LanePart<T, ValueWidth, Lanes, Piece>;
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + Rows - 1) / Rows;
-  constexpr int groups = Threads / Lanes, perWarp = 32 / Lanes, warps = Threads / 32, flight = 4;
+  constexpr int groups = Threads / Lanes, warps = Threads / 32;
   const int part = blockIdx.x % Parts, tile = blockIdx.x / Parts, keyHead = blockIdx.y, batch = blockIdx.z;
   const int lane = threadIdx.x % Lanes, own = threadIdx.x / Lanes;
   const int begin = int(position[batch]), firstRow = tile * Rows;
@@ -103,17 +103,17 @@ __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T 
   }
   const int from = begin < 0 ? 0 : mask.first(begin, begin + firstRow / group);
   const int to = begin < 0 ? 0 : begin + callOfLast / group + 1;
-  constexpr int step = groups * flight;
+  constexpr int step = groups * Flight;
   const int each = ((to - from + Parts - 1) / Parts + step - 1) / step * step;
   const int start = from + part * each, end = min(to, start + each);
 
   Running<Value::count> running[Rows];
   for (int block = start; block < end; block += step) { // as often for all lanes of a warp
     const int t = block + own;
-    Key key[flight];
-    Value value[flight];
+    Key key[Flight];
+    Value value[Flight];
 #pragma unroll
-    for (int u = 0; u < flight; ++u) {
+    for (int u = 0; u < Flight; ++u) {
       int token = t + u * groups;
       bool exists = token < end;
       const T *keyRow = token >= begin ? K::at(k, batch, exists ? token - begin : 0, keyHead)
@@ -125,9 +125,9 @@ __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T 
     }
 #pragma unroll
     for (int r = 0; r < Rows; ++r) {
-      float score[flight], highest = running[r].top;
+      float score[Flight], highest = running[r].top;
 #pragma unroll
-      for (int u = 0; u < flight; ++u) {
+      for (int u = 0; u < Flight; ++u) {
         float sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < Key::count; ++i)
@@ -141,7 +141,7 @@ __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T 
       }
       running[r].raise(highest);
 #pragma unroll
-      for (int u = 0; u < flight; ++u) {
+      for (int u = 0; u < Flight; ++u) {
         float p = highest == -INFINITY ? 0.0f : exp2Approx(score[u] - highest);
         running[r].sum += p;
 #pragma unroll
@@ -218,16 +218,44 @@ __device__ __forceinline__ void joinCachedAttention(const float *partial, T *o) 
   const float *first =
       partial + (((int64(batch) * KeyHeads + keyHead) * tiles + row / Rows) * Parts * Rows + row % Rows) * (2 + ValueWidth);
   constexpr int64 stride = int64(Rows) * (2 + ValueWidth);
-  float top = -INFINITY, sum = 0.0f;
-  for (int p = 0; p < Parts; ++p)
-    top = fmaxf(top, first[p * stride]);
-  for (int p = 0; p < Parts; ++p)
-    sum += top == -INFINITY ? 0.0f : exp2Approx(first[p * stride] - top) * first[p * stride + 1];
+  // A lane weighs the parts lane, lane + 32, ….
+  constexpr int each = (Parts + 31) / 32;
+  float weight[each], top = -INFINITY, sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < each; ++i) {
+    int p = i * 32 + lane;
+    weight[i] = p < Parts ? first[p * stride] : -INFINITY;
+    top = fmaxf(top, weight[i]);
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, distance));
+#pragma unroll
+  for (int i = 0; i < each; ++i) {
+    int p = i * 32 + lane;
+    weight[i] = weight[i] == -INFINITY ? 0.0f : exp2Approx(weight[i] - top);
+    sum += p < Parts ? weight[i] * first[p * stride + 1] : 0.0f;
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(~0u, sum, distance);
   T *to = O::at(o, batch, row / group, keyHead * group + row % group);
-  for (int e = lane; e < ValueWidth; e += 32) {
-    float x = 0.0f;
-    for (int p = 0; p < Parts; ++p)
-      x += top == -INFINITY ? 0.0f : exp2Approx(first[p * stride] - top) * first[p * stride + 2 + e];
-    assign(to[e], sum > 0.0f ? x / sum : 0.0f);
+  constexpr int columns = (ValueWidth + 31) / 32, together = columns < 8 ? columns : 8;
+  for (int begin = 0; begin < columns; begin += together) {
+    float x[together] = {};
+#pragma unroll
+    for (int w = 0; w < each; ++w)
+#pragma unroll 8
+      for (int p = 0; p < (Parts - w * 32 < 32 ? Parts - w * 32 : 32); ++p) {
+        float of = __shfl_sync(~0u, weight[w], p);
+#pragma unroll
+        for (int i = 0; i < together; ++i)
+          if (int e = (begin + i) * 32 + lane; e < ValueWidth)
+            x[i] += of * first[(w * 32 + p) * stride + 2 + e];
+      }
+#pragma unroll
+    for (int i = 0; i < together; ++i)
+      if (int e = (begin + i) * 32 + lane; e < ValueWidth)
+        assign(to[e], sum > 0.0f ? x[i] / sum : 0.0f);
   }
 }
