@@ -7,8 +7,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/dev}
 out=$build/gpu
 rm -rf "$out" "$build/gpu.tar.xz"
-mkdir -p "$out"/{bin,lib,test,bench,attention,stream}
-cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py,torch_stream.py} "$out"
+mkdir -p "$out"/{bin,lib,test,bench,attention,stream,text}
+cp tools/gpu/{run.sh,table.py,torch_lm.py,torch_attention.py,torch_stream.py,torch_text.py} "$out"
+cp -r tools/gpu/shapes "$out/text/"
 for program in hydra-run compare-tensors; do
   strip -o "$out/bin/$program" "$build/bin/$program"
 done
@@ -95,6 +96,40 @@ hydra models/hydra.mlir
 curriculum models/hydra.mlir --set advantage=true --phase 60:mor=fixed,mod=dense,S=64 --phase 80:blend=true --scalar s=1,after=60,over=80,levels=10 --scalar warm=1,after=1,over=60
 LEARNERS
 rm "$out/cpu.fb"
+
+# Programs that read on: what CPUs write, of one text and of several side by side; and the shapes of real models.
+write() { # plan flags...: greedily, behind a prompt that is read in calls of several lengths
+  local plan=$1
+  shift
+  compile "$@" --mode=generate --context=60 --target=h200 -o "$out/text/$plan.plan"
+  compile "$@" --mode=generate --context=60 -o "$out/cpu.fb"
+  "$build/bin/hydra-run" "$out/cpu.fb" --tokenizer=ids --seed 3 --tokens 30 --temperature 0 --generate "$(seq -s ' ' 26)" \
+    > "$out/text/$plan.txt" 2>/dev/null
+}
+while read -r name flags; do
+  write "$name" $flags --batch=1 --prefill=16,6
+  write "$name-3" $flags --batch=3 --prefill=7
+done << 'WRITERS'
+llama models/llama.mlir --preset=tiny
+gpt2 models/gpt2.mlir --preset=tiny
+megalodon models/megalodon.mlir --preset=ref
+hydra models/hydra.mlir --preset=ref --set mod=dense
+WRITERS
+for golden in mistral gemma2 gemma3 qwen3 llama-llama3 phi3 gpt_neox; do
+  "$build/bin/hydra-import" test/frontend/goldens/$golden -o "$out/model.mlir" > /dev/null
+  write "$golden" "$out/model.mlir" --preset=$golden --batch=1 --prefill=16,6
+done
+while read -r name batch; do
+  "$build/bin/hydra-import" tools/gpu/shapes/$name -o "$out/model.mlir" > /dev/null
+  compile "$out/model.mlir" --preset=$name --mode=generate --batch=$batch --context=2048 --precision=bf16 --target=h200 \
+    -o "$out/text/$name-$batch.fb"
+done << 'ROWS'
+Llama-3.2-1B 1
+Llama-3.2-1B 32
+Llama-2-7B 1
+Qwen3-0.6B 1
+ROWS
+rm "$out/cpu.fb" "$out/model.mlir"
 
 # The rows of docs/performance.md: size batch seq vocabulary, and what is made again for less memory.
 while read -r name size batch seq vocabulary savings; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # On a machine with a GPU, in the unpacked package: tests, then measures beside PyTorch.
-# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [families] [torch]    default: all but sanitize and tune
+# Usage: run.sh [test] [sanitize] [bench] [tune] [attention] [stream] [families] [text] [torch]    default: all but sanitize and tune
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 export LD_LIBRARY_PATH=$PWD/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-wanted=" ${*:-test bench attention stream families torch} "
+wanted=" ${*:-test bench attention stream families text torch} "
 failed=0
 nvidia-smi --query-gpu=name,driver_version,memory.free --format=csv,noheader
 
@@ -88,6 +88,25 @@ if [[ $wanted == *" sanitize "* ]]; then
   done
 fi
 
+if [[ $wanted == *" text "* ]]; then
+  for plan in text/*.plan; do
+    name=$(basename "$plan" .plan)
+    check "$name writes" timeout 60 bin/hydra-run "$plan" --tokenizer=ids --seed 3 --tokens 30 --temperature 0 --generate "$(seq -s ' ' 26)"
+    check "$name writes as the CPU" cmp <(grep -a '^1 2 3' "$work/log") "text/$name.txt"
+  done
+  # Prompts of 1600 tokens, 300 more; and a step alone, of texts that fill the context of 2048.
+  for plan in text/*.fb; do
+    name=$(basename "$plan" .fb) batch=${plan##*-}
+    batch=${batch%.fb}
+    prompts=()
+    for ((i = 0; i < batch; i++)); do prompts+=(--generate "$(seq -s ' ' 1600)"); done
+    check "$name written" timeout 120 bin/hydra-run "$plan" --tokenizer=ids --seed 3 --tokens 300 --temperature 0 "${prompts[@]}"
+    written=$(grep -ao '[0-9.]* ms a token' "$work/log" | cut -d ' ' -f 1)
+    check "$name measured" timeout 120 bin/hydra-run "$plan" --bench=200
+    awk -v name="${name%-*} $batch" -v written="$written" '/median ms/ { getline; printf "text %s %s %s\n", name, written, $1 }' "$work/log" | tee -a results.txt
+    [[ $wanted == *" torch "* ]] && timeout 200 python3 torch_text.py "text/shapes/${name%-*}" "$batch" 1600 2>/dev/null | tee -a results.txt
+  done
+fi
 if [[ $wanted == *" families "* ]]; then
   for plan in families/*.fb; do
     name=$(basename "$plan" .fb)

@@ -6,7 +6,7 @@ import sys
 NAMES = {("small", 4, 128): "small-4x128", ("small", 4, 1024): "small-4x1024", ("medium", 4, 512): "medium-4x512",
          ("xl", 4, 512): "xl-4x512", ("2.7B", 4, 512): "2.7B-4x512", ("2.7B", 4, 1024): "2.7B-4x1024",
          ("smallV", 32, 1024): "small-32x1024-V50304"}
-ours, theirs, ceiling, own, others, streams, torchStreams, families = {}, {}, None, {}, {}, {}, {}, {}
+ours, theirs, ceiling, own, others, streams, torchStreams, families, texts, torchTexts = {}, {}, None, {}, {}, {}, {}, {}, {}, {}
 for line in open(sys.argv[1]):
     if line.startswith("hydra "):
         _, name, ms, gib = line.split()
@@ -26,6 +26,12 @@ for line in open(sys.argv[1]):
     elif line.startswith("family "):
         _, name, ms = line.split()
         families[name] = float(ms)
+    elif line.startswith("torch text "):
+        _, _, name, batch, ms = line.split()
+        torchTexts[name, batch] = float(ms)
+    elif line.startswith("text "):
+        _, name, batch, *ms = line.split()
+        texts[name, batch] = [float(x) for x in ms]
     elif line.startswith("matmul ceiling"):
         ceiling = line.split()[2]
     elif line.startswith("{"):
@@ -63,3 +69,9 @@ if families:
     print("\n| model, B x S | ms |\n|---|---:|")
     for name, ms in families.items():
         print(f"| {name} | {ms:.2f} |")
+if texts:
+    print("\n| shape | sequences | ms a token of each | full context | tok/s | transformers ms | speed-up |\n|---|---:|---:|---:|---:|---:|---:|")
+    for (name, batch), (written, step) in texts.items():
+        other = torchTexts.get((name, batch))
+        print(f"| {name} | {batch} | {written:.3f} | {step:.3f} | {1e3 * int(batch) / written:,.0f} |"
+              + (f" {other:.2f} | {other / written:.2f} |" if other else " | |"))

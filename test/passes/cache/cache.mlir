@@ -12,19 +12,20 @@
 // CHECK: hydra.entry @prefill(%tokens: tensor<2x4xi32>, %position: tensor<2xf32>) role(decode)
 // CHECK-NOT: scan_
 // CHECK: hydra.rope %{{.*}}, %{{.*}} base = 1.000000e+02
-// CHECK: hydra.embedding %{{.*}} : tensor<2x1x9xi32>, tensor<8x4xf32>
-// CHECK: hydra.softmax %{{.*}} : tensor<2x1x1x4x9xf32>
+// CHECK: %{{.*}}, %[[KEYS:.*]], %[[VALUES:.*]] = hydra.cached_attention %{{.*}}, %cache.{{[0-9]+}}.keys, %cache.{{[0-9]+}}.values, %position scale = 5.000000e-01 window = 6 : tensor<2x4x1x4xf32>,
 // Only the last token has scores.
 // CHECK-COUNT-2: hydra.slice %{{.*}} axis = 1 size = 1 start = 3 : tensor<2x4x4xf32>
 // CHECK: %[[LAST:.*]] = hydra.add %{{.*}} : tensor<2x1x4xf32>
 // CHECK: %[[LOGITS:.*]] = hydra.linear %[[LAST]]
-// CHECK: hydra.return logits = %[[LOGITS]] updates(@cache.
+// The first of the ids with the highest score, as many as are behind it and itself.
+// CHECK: %[[TOP:.*]] = hydra.reduce_max %[[LOGITS]] axes = [2] keep
+// CHECK: %[[MOST:.*]] = hydra.reduce_max %{{.*}} axes = [2] keep
+// CHECK: hydra.sub %{{.*}}, %[[MOST]]
+// CHECK: hydra.return logits = %[[LOGITS]], best = %{{.*}}, top = %{{.*}} updates(@cache.
 
-// A single token needs no gather: its row stands in one slot.
 // CHECK: hydra.entry @decode(%tokens: tensor<2x1xi32>, %position: tensor<2xf32>) role(decode)
-// CHECK-COUNT-1: hydra.embedding
-// CHECK-NOT: hydra.embedding
-// CHECK: hydra.return logits = %{{.*}} updates(@cache.
+// CHECK: hydra.cached_attention %{{.*}} : tensor<2x1x1x4xf32>,
+// CHECK: hydra.return logits = %{{.*}}, best = %{{.*}} updates(@cache.
 
 // The rotation by positions is one of a group's operations.
 // FUSED: hydra.fused rows = [2, 4] inner = [1, 4]

@@ -9,13 +9,26 @@
 // CPU: plan.attention_grad{{.*}}, workspace %{{.*}} : memref<{{[0-9]+}}xf32>)
 // NONE: error: is for the backend 'abacus', which does not exist
 // CHECK-DAG: plan.kernel @copy_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 256, 0] source "extern
+// CHECK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [5, 1, 1, 32, 0] source "{{.*}}) { letLaterBegin(); fewRowsMatmul<bf16, float, 3, 70, 32, 32, 32, 70, 1, 1, 4, false>
+// CHECK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 32, 0] source "{{.*}}) { letLaterBegin(); waitForEarlier(); fewRowsMatmul<bf16, float, 3, 3, 32,
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
 // CHECK: plan.launch @attention_delta
 // CHECK: plan.launch @attention_key_gradients
 // CHECK: plan.launch @attention_query_gradients
+
+// A few rows times a matrix that nothing writes are a sweep that begins to read early; times one that is written, it
+// waits first; more rows are the library's. Attention over many slots of few heads is cut into parts.
+// CHECK-LABEL: plan.program @decode
+// CHECK: plan.launch @few_rows_matmul
+// CHECK: plan.launch @few_rows_matmul
+// CHECK: plan.matmul
+// CHECK: plan.launch @cached_attention_{{[0-9]+}}(read {{.*}}, read {{.*}}, read {{.*}}, read {{.*}}, update %{{.*}}, update %{{.*}}, write %[[PARTS:[^ ]*]] : memref<1x1x1x{{[0-9]+}}x1x66xf32>)
+// CHECK-NEXT: plan.launch @cached_attention_join_{{[0-9]+}}(read %[[PARTS]]
 plan.module @m {
+  %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
+  %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>
   plan.program @p {
     %a = plan.buffer transient other : memref<2x4xf32>
     %b = plan.buffer transient other : memref<2x4xf32>
@@ -31,5 +44,23 @@ plan.module @m {
     %dv = plan.buffer transient other : memref<1x8x2x4xf32>
     plan.attention_grad(%q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %l : memref<1x2x8xf32>) -> (%dq : memref<1x8x2x4xf32>, %dk : memref<1x8x2x4xf32>, %dv : memref<1x8x2x4xf32>) {scale = 0.5 : f64, label = "attention_grad", op_class = #hydra.op_class<attention>}
     plan.output "c" = %c : memref<2x4xf32>
+  }
+  plan.program @decode {
+    %x = plan.buffer transient other : memref<3x1x32xbf16>
+    plan.input "x" = %x values 0 : memref<3x1x32xbf16>
+    %y = plan.buffer transient other : memref<3x1x70xf32>
+    plan.matmul(%x : memref<3x1x32xbf16>, %weights : memref<70x32xbf16>) -> (%y : memref<3x1x70xf32>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    %made = plan.buffer transient other : memref<3x32xbf16>
+    %z = plan.buffer transient other : memref<3x1x3xf32>
+    plan.fill 1.0 -> (%made : memref<3x32xbf16>) {label = "fill"}
+    plan.matmul(%x : memref<3x1x32xbf16>, %made : memref<3x32xbf16>) -> (%z : memref<3x1x3xf32>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    %many = plan.buffer transient other : memref<17x32xbf16>
+    %t = plan.buffer transient other : memref<17x70xf32>
+    plan.matmul(%many : memref<17x32xbf16>, %weights : memref<70x32xbf16>) -> (%t : memref<17x70xf32>) {transpose_b, label = "linear", op_class = #hydra.op_class<gemm>}
+    %q = plan.buffer transient other : memref<1x1x1x64xbf16>
+    %o = plan.buffer transient other : memref<1x1x1x64xbf16>
+    %position = plan.buffer transient other : memref<1xf32>
+    plan.cached_attention(%q : memref<1x1x1x64xbf16>, %q : memref<1x1x1x64xbf16>, %q : memref<1x1x1x64xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x1x64xbf16>, %slots : memref<1x1x2048x64xbf16>, %slots : memref<1x1x2048x64xbf16>) {scale = 0.5 : f64, label = "cached_attention", op_class = #hydra.op_class<attention>}
+    plan.output "y" = %y : memref<3x1x70xf32>
   }
 }
