@@ -9,17 +9,6 @@ using namespace mlir;
 
 namespace hydra {
 
-/// The type of a matmul: the element type of its operands, or `dtype`.
-static LogicalResult pushProduct(TypeInference &infer, ArrayRef<int64_t> shape, Type element,
-                                 TypeAttr dtype, TypeAttr compute, SmallVectorImpl<Type> &types) {
-  if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
-    return infer.fail("cannot yield this element type; expected f32, or that of the operands");
-  if (compute && !canMultiplyIn(element, compute.getValue()))
-    return infer.fail("cannot multiply in this format; expected tf32, of operands in f32");
-  types.push_back(infer.tensor(shape, dtype ? dtype.getValue() : element));
-  return success();
-}
-
 //===-- linear ------------------------------------------------------------------------------===//
 
 static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b, TypeAttr dtype,
@@ -38,7 +27,7 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   if (b &&
       (failed(infer.wantFloat(b, "bias")) || failed(infer.wantShape(b, "bias", {shape.back()}))))
     return failure();
-  if (failed(pushProduct(infer, shape, infer.element(x), dtype, compute, types)))
+  if (failed(infer.pushProduct(shape, infer.element(x), dtype, compute, types)))
     return failure();
   if (b && infer.element(b) != cast<RankedTensorType>(types.back()).getElementType())
     return infer.fail("bias has another element type than the result");
@@ -184,8 +173,8 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
     return infer.fail("operands have different element types");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
-  if (failed(pushProduct(infer, shape, infer.element(op.getA()), op.getDtypeAttr(),
-                         op.getComputeAttr(), types)))
+  if (failed(infer.pushProduct(shape, infer.element(op.getA()), op.getDtypeAttr(),
+                               op.getComputeAttr(), types)))
     return failure();
   if (op.getAddend() && op.getAddend().getType() != types.front())
     return infer.fail("adds " + shapeText(infer.shape(op.getAddend())) + " of another type to " +

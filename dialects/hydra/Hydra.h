@@ -27,8 +27,8 @@ namespace hydra {
 
 bool isUnbound(mlir::Type type);
 
-/// Says what a value for a symbol of that kind (`dim`, `real`, `flag`, `choice`) should be; empty when
-/// it is.
+/// Says what a value for a symbol of that kind (`dim`, `real`, `flag`, `choice`) should be; empty
+/// when it is.
 std::string checkSymbolValue(mlir::Attribute value, llvm::StringRef kind, mlir::ArrayAttr options);
 
 /// The values of `shuffle(…)` for a tensor of so many elements, in the order of the formula.
@@ -137,16 +137,19 @@ namespace hydra {
 inline constexpr llvm::StringLiteral kLayerSymbol = "layer";
 /// Where the name of a tensor elsewhere has the number of the element: `from "h.{layer}.w"`.
 inline constexpr llvm::StringLiteral kLayerPlaceholder = "{layer}";
+/// Where it has the number of a slice along the first dimension: `from "experts.{row}.w1"`.
+inline constexpr llvm::StringLiteral kRowPlaceholder = "{row}";
 inline constexpr llvm::StringLiteral kIndexSymbol = "index";
 inline constexpr llvm::StringLiteral kRowsSymbol = "rows";
 /// True in programs of the role `decode`, which read on behind tokens of earlier calls.
 inline constexpr llvm::StringLiteral kContinuedSymbol = "continued";
-inline constexpr llvm::StringLiteral kTokensSymbol = "S"; ///< of entries: tokens of a sequence, or of a call
+inline constexpr llvm::StringLiteral kTokensSymbol =
+    "S"; ///< of entries: tokens of a sequence, or of a call
 /// The tokens of a whole sequence: `S`, or in programs that read on their context.
 inline constexpr llvm::StringLiteral kLengthSymbol = "length";
 
-/// The parameters that the vector of a variable holds: of a unit, or of state that belongs to one, in as
-/// many pieces as that is; null for any other variable.
+/// The parameters that the vector of a variable holds: of a unit, or of state that belongs to one,
+/// in as many pieces as that is; null for any other variable.
 FlatUnitAttr unitOf(mlir::Operation *variable);
 /// What files call a member of such a variable: `wq`, or of state of the unit `wq.m`.
 std::string memberName(mlir::Operation *variable, MemberAttr member);

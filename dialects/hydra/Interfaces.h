@@ -112,13 +112,15 @@ struct Spread {
     Same, ///< all ranks have all of it
     Rows, ///< each has as many rows of dimension `dim`, in the order of ranks
     Part, ///< its value is the sum over ranks of what they have
+    Own,  ///< each has one that says something of its rows in `order` alone (where groups begin)
   };
   Kind kind = Same;
   int64_t dim = 0;
-  /// Rows: the dimension is so many blocks behind one another, of each of which a rank has its rows.
+  /// Rows: the dimension is so many blocks behind one another, of each of which a rank has its
+  /// rows.
   int64_t blocks = 1;
   /// Rows: null, or what has brought the rows of each rank into an order of its own
-  /// (`hydra.compact`).
+  /// (`hydra.compact`, `hydra.route`).
   mlir::Value order;
   /// Part, of a result: what the operation must be multiplied by (a mean of means).
   double factor = 1.0;
@@ -132,13 +134,14 @@ struct Spread {
     return moved;
   }
   static Spread part(double factor = 1.0) { return {Part, 0, 1, {}, factor}; }
+  static Spread own(mlir::Value order) { return {Own, 0, 1, order, 1.0}; }
   bool isSame() const { return kind == Same; }
   bool isRows() const { return kind == Rows; }
   bool isPart() const { return kind == Part; }
+  bool isOwn() const { return kind == Own; }
   bool operator==(const Spread &other) const {
-    return kind == other.kind &&
-           (kind != Rows ||
-            (dim == other.dim && blocks == other.blocks && order == other.order));
+    return kind == other.kind && order == other.order &&
+           (kind != Rows || (dim == other.dim && blocks == other.blocks));
   }
 };
 

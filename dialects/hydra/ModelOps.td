@@ -108,8 +108,10 @@ def ParamOp : Hydra_VariableOp<"param"> {
     (default f32) follows the shape. `when` drops the parameter where the condition is false.
 
     `from "model.layers.{layer}.self_attn.q_proj.weight"` is the name of the tensor in files of other
-    programs; in a stack, `{layer}` stands for the number of the element. Of a matrix that they store
-    as `[columns, rows]` it says `from "…" transposed`. `hydra-import` and `hydra-export` go by it.
+    programs; in a stack, `{layer}` stands for the number of the element. With `{row}` the slices along the
+    first dimension are tensors of their own there, and it stands for the number of the slice. Of a matrix
+    that they store as `[columns, rows]` it says `from "…" transposed`. `hydra-import` and `hydra-export`
+    go by it.
 
     `hydra-unroll-layers` notes the element of the stack that a parameter is of (`in "layers.3"`). With
     `unit = #hydra.unit<…>` it is the rows of a vector that holds several parameters, made by

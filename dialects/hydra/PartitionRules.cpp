@@ -180,24 +180,69 @@ struct Compacts : RuleOf<Compacts, CompactOp> {
   }
 };
 
+/// The same for rows sorted by groups.
+struct Routes : RuleOf<Routes, RouteOp> {
+  void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
+    if (!in[0].isRows() || in[0].dim != 0 || in[0].order)
+      return together(in, out);
+    auto route = cast<RouteOp>(op);
+    out[0] = out[1] = out[2] = in[0];
+    out[0].order = out[1].order = route.getIndex();
+    out[2].order = route.getPlace();
+    out[3] = Spread::own(route.getIndex());
+  }
+};
+
 struct TakeRows : RuleOf<TakeRows, TakeRowsOp> {
   void partition(Operation *, int64_t, Spreads in, Spreads out) const {
-    auto numbers = [&](unsigned operand, unsigned result) -> CompactOp {
-      Value order = in[operand].isRows() ? in[operand].order : Value();
-      auto compact = order ? order.getDefiningOp<CompactOp>() : CompactOp();
-      return compact && compact->getResult(result) == order ? compact : CompactOp();
-    };
     Spread inOrder = in[1]; // of the batch
     inOrder.order = {};
-    if (CompactOp there = numbers(1, 0); there && numbers(2, 1) == there) {
+    if (isIndexOf(in[1], in[2])) {
       in[0] = inOrder;
       out[0] = in[1];
-    } else if (CompactOp back = numbers(1, 1); back && numbers(2, 0) == back) {
+    } else if (isIndexOf(in[2], in[1])) {
       in[0] = in[2];
       out[0] = inOrder;
     } else {
       together(in, out);
     }
+  }
+
+private:
+  /// Whether two values are the numbers of rows that an operation has gathered, and their places.
+  static bool isIndexOf(const Spread &index, const Spread &place) {
+    if (!index.isRows() || !place.isRows() || !index.order)
+      return false;
+    Operation *op = index.order.getDefiningOp();
+    auto are = [&](Value numbers, Value places) {
+      return index.order == numbers && place.order == places;
+    };
+    if (auto compact = dyn_cast<CompactOp>(op))
+      return are(compact.getIndex(), compact.getPlace());
+    auto route = dyn_cast<RouteOp>(op);
+    return route && are(route.getIndex(), route.getPlace());
+  }
+};
+
+/// Sorted rows of each rank, with where its groups begin.
+struct GroupedLinears : RuleOf<GroupedLinears, GroupedLinearOp> {
+  void partition(Operation *, int64_t, Spreads in, Spreads out) const {
+    if (!in[0].isRows() || in[0].dim != 0 || !in[0].order)
+      return together(in, out);
+    in[1] = Spread::same();
+    in[2] = Spread::own(in[0].order);
+    out[0] = in[0];
+  }
+};
+
+struct GroupedOuters : RuleOf<GroupedOuters, GroupedOuterOp> {
+  void partition(Operation *, int64_t, Spreads in, Spreads out) const {
+    const Spread *found = firstRows(in.take_front(2));
+    if (!found || found->dim != 0 || !found->order)
+      return together(in, out);
+    in[0] = in[1] = Spread(*found);
+    in[2] = Spread::own(in[0].order);
+    out[0] = Spread::part();
   }
 };
 
@@ -256,7 +301,10 @@ void attachPartitionRules(MLIRContext &context) {
   ShardOp::attachInterface<Shards>(context);
   TopKOp::attachInterface<TopKs>(context);
   CompactOp::attachInterface<Compacts>(context);
+  RouteOp::attachInterface<Routes>(context);
   TakeRowsOp::attachInterface<TakeRows>(context);
+  GroupedLinearOp::attachInterface<GroupedLinears>(context);
+  GroupedOuterOp::attachInterface<GroupedOuters>(context);
 }
 
 } // namespace hydra

@@ -33,15 +33,37 @@ def CompactOp : Hydra_RoutingOp<"compact", [StorageOpInterface]> {
   let authoredResults = "3";
 }
 
+def RouteOp : Hydra_RoutingOp<"route", [StorageOpInterface]> {
+  let summary = "rows sorted by the groups that they are in";
+  let description = [{
+    `%index, %group, %place, %offsets = hydra.route %mask k = 2`: `mask [T, E]` i1 says which of E groups
+    (experts) row t is in, at most k; of more the first k count. The R = k T sorted rows are those of group
+    0, then of group 1, …, of each in ascending order. `index [R]` i32 is the row that a sorted one is,
+    `group [R]` i32 its group, `offsets [E + 1]` i32 where groups begin: group e has the sorted rows
+    `offsets[e]` to `offsets[e + 1] - 1`, and `offsets[0]` is 0. `place [T, k]` i32 is the inverse of
+    `index`: where row t stands in each of its groups. Where rows are in fewer groups than k, `place` is
+    -1, and behind the last sorted row `index` is -1 and `group` 0. With them `hydra.take_rows` gathers
+    rows, and adds up what comes back; `hydra.grouped_linear` works on them. How many rows a group has is
+    data of the device; there are R however they are shared out.
+  }];
+  let arguments = (ins Hydra_Value:$mask, Hydra_Int:$k);
+  let results = (outs Hydra_Value:$index, Hydra_Value:$group, Hydra_Value:$place,
+                      Hydra_Value:$offsets);
+  let authoredResults = "4";
+}
+
 def TakeRowsOp : Hydra_RoutingOp<"take_rows", [
     StorageOpInterface, DeclareOpInterfaceMethods<DifferentiableOpInterface, ["vjp"]>,
+    DeclareOpInterfaceMethods<RowWiseFormOpInterface, ["needsRowWiseForm", "buildRowWiseForm"]>,
     DeclareOpInterfaceMethods<RowWiseOpInterface,
-                              ["rowDimensions", "operandForm", "needsOuterOperand"]>]> {
-  let summary = "rows of a matrix by number, and zeros";
+                              ["isRowWise", "rowDimensions", "operandForm", "needsOuterOperand"]>]> {
+  let summary = "rows of a matrix by number, sums of them, and zeros";
   let description = [{
-    `%y = hydra.take_rows %x, %index, %place`: `x [N, D]`; row i of `y [N, D]` is row `index[i]` of x, or
-    zero where that is negative. `place` is the inverse of `index` as `hydra.compact` makes it, which
-    makes the derivative the same operation with the two exchanged; so
+    `%y = hydra.take_rows %x, %index, %place`: `x [M, D]`, `index [N]`; row i of `y [N, D]` is row
+    `index[i]` of x, or zero where that is negative. With `index [N, k]` it is the sum of the rows
+    `index[i, 0]`, `index[i, 1]`, …, added in this order in f32 and rounded once. `place [M]` or `[M, j]`
+    is the inverse of `index`: the rows of y that row i of x is in, as `hydra.compact` and `hydra.route`
+    make it. That makes the derivative the same operation with the two exchanged; so
     `hydra.take_rows %y, %place, %index` scatters rows back.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$index, Hydra_Value:$place);

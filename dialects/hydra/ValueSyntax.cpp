@@ -15,7 +15,8 @@ using namespace mlir;
 namespace hydra {
 
 std::string shapeText(ArrayRef<int64_t> shape) {
-  return "[" + llvm::join(llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), ", ") +
+  return "[" +
+         llvm::join(llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), ", ") +
          "]";
 }
 
@@ -96,13 +97,12 @@ ParseResult parseAttributes(OpAsmParser &parser, OperationState &state,
   while (true) {
     SMLoc loc = parser.getCurrentLocation();
     if (atOperation(parser) || failed(parser.parseOptionalKeyword(&name)))
-      return state.name.verifyInherentAttrs(
-          state.attributes, [&] { return parser.emitError(parser.getNameLoc()); });
+      return state.name.verifyInherentAttrs(state.attributes,
+                                            [&] { return parser.emitError(parser.getNameLoc()); });
     if (!llvm::is_contained(attributeNames, name)) {
-      auto known = attributeNames.empty() ? std::string("none")
-                                          : llvm::join(attributeNames, ", ");
-      return parser.emitError(loc) << "unknown attribute '" << name << "' of " << state.name
-                                   << "; it has: " << known;
+      auto known = attributeNames.empty() ? std::string("none") : llvm::join(attributeNames, ", ");
+      return parser.emitError(loc)
+             << "unknown attribute '" << name << "' of " << state.name << "; it has: " << known;
     }
     if (parseAttribute(parser, name, loc, state.attributes))
       return failure();
@@ -116,7 +116,8 @@ static ParseResult parseAttributeValue(OpAsmParser &parser, Attribute &value) {
   } else if (succeeded(parser.parseOptionalLSquare())) {
     SmallVector<Attribute> values;
     if (failed(parser.parseOptionalRSquare()))
-      if (parser.parseCommaSeparatedList([&] { return parseExpr(parser, values.emplace_back()); }) ||
+      if (parser.parseCommaSeparatedList(
+              [&] { return parseExpr(parser, values.emplace_back()); }) ||
           parser.parseRSquare())
         return failure();
     value = parser.getBuilder().getArrayAttr(values);
@@ -300,9 +301,7 @@ LogicalResult verifyValueOp(Operation *op) {
 
 //===-- Type inference ----------------------------------------------------------------------===//
 
-bool TypeInference::anyUnbound() const {
-  return llvm::any_of(operands.getTypes(), isUnbound);
-}
+bool TypeInference::anyUnbound() const { return llvm::any_of(operands.getTypes(), isUnbound); }
 
 LogicalResult TypeInference::checkAttributes(Attribute properties) const {
   if (!properties) // an operation without attributes
@@ -359,6 +358,16 @@ LogicalResult checkTensors(std::optional<Location> location, StringRef opName, S
 LogicalResult TypeInference::wantPositive(ArrayRef<int64_t> shape) const {
   std::string problem = checkPositive(shape);
   return problem.empty() ? success() : fail(problem);
+}
+
+LogicalResult TypeInference::pushProduct(ArrayRef<int64_t> shape, Type element, TypeAttr dtype,
+                                         TypeAttr compute, SmallVectorImpl<Type> &types) const {
+  if (dtype && dtype.getValue() != element && !(dtype.getValue().isF32() && isNarrowFloat(element)))
+    return fail("cannot yield this element type; expected f32, or that of the operands");
+  if (compute && !canMultiplyIn(element, compute.getValue()))
+    return fail("cannot multiply in this format; expected tf32, of operands in f32");
+  types.push_back(tensor(shape, dtype ? dtype.getValue() : element));
+  return success();
 }
 
 LogicalResult TypeInference::wantPossible(ArrayRef<int64_t> shape, StringRef what) const {

@@ -62,8 +62,8 @@ std::string numberText(double value);
 /// Whether a number (infinities among them) is one of the element type, rounded if that is a float.
 bool isNumberOf(mlir::Type element, double value);
 
-/// Says what is wrong with a bound type for a value (element type, dimensions, a size that no machine
-/// holds); empty when nothing is.
+/// Says what is wrong with a bound type for a value (element type, dimensions, a size that no
+/// machine holds); empty when nothing is.
 std::string checkTensorType(mlir::Type type);
 /// The same for a shape alone.
 std::string checkShape(llvm::ArrayRef<int64_t> shape);
@@ -114,6 +114,10 @@ public:
   llvm::LogicalResult wantPositive(llvm::ArrayRef<int64_t> shape) const;
   /// Of a tensor that the operation needs on its way, which is none of its results.
   llvm::LogicalResult wantPossible(llvm::ArrayRef<int64_t> shape, llvm::StringRef what) const;
+  /// The type of a matmul: elements of its operands, or of `dtype`; `compute` must suit them.
+  llvm::LogicalResult pushProduct(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                                  mlir::TypeAttr dtype, mlir::TypeAttr compute,
+                                  llvm::SmallVectorImpl<mlir::Type> &types) const;
   /// An attribute: a number from `least` that f32 holds.
   llvm::LogicalResult wantFinite(double value, llvm::StringRef what, double least) const;
   /// The same without the least one.

@@ -159,7 +159,8 @@ static LogicalResult verifyUnit(ParamOp op, FlatUnitAttr unit) {
   int64_t end = 0;
   for (MemberAttr member : unit.getMembers()) {
     if (std::string problem = checkShape(member.getShape()); !problem.empty())
-      return op.emitOpError() << "member '" << member.getName().getValue() << "': shape " << problem;
+      return op.emitOpError() << "member '" << member.getName().getValue() << "': shape "
+                              << problem;
     if (member.getOffset() < end || member.getOffset() > elements - member.elements())
       return op.emitOpError() << "member '" << member.getName().getValue() << "' has the elements "
                               << member.getOffset() << " to "
@@ -170,7 +171,8 @@ static LogicalResult verifyUnit(ParamOp op, FlatUnitAttr unit) {
   return success();
 }
 
-/// Whether the name of its tensor elsewhere is one for each element of the stack.
+/// Whether the name of its tensor elsewhere is one for each element of the stack, and perhaps of
+/// the first dimension.
 static LogicalResult verifyOrigin(ParamOp op) {
   StringRef name = op.getOrigin().value_or("");
   if (op.getOrigin() && name.empty())
@@ -178,10 +180,13 @@ static LogicalResult verifyOrigin(ParamOp op) {
   if (op.getTransposed() && (!op.getOrigin() || op.getShape().size() != 2))
     return op.emitOpError("is transposed; expected the name of a tensor, and 2 dimensions");
   const auto braces = llvm::count_if(name, [](char c) { return c == '{' || c == '}'; });
-  const size_t layers = name.count(kLayerPlaceholder);
-  if (braces != 2 * static_cast<ptrdiff_t>(layers))
+  const size_t layers = name.count(kLayerPlaceholder), rows = name.count(kRowPlaceholder);
+  if (braces != 2 * static_cast<ptrdiff_t>(layers + rows))
     return op.emitOpError() << "is from \"" << name << "\"; expected no braces but "
-                            << kLayerPlaceholder;
+                            << kLayerPlaceholder << " and " << kRowPlaceholder;
+  if (rows > 1 || (rows == 1 && (op.getShape().size() < 2 || op.getTransposed())))
+    return op.emitOpError() << "is from \"" << name << "\"; expected " << kRowPlaceholder
+                            << " once, of at least 2 dimensions that are not transposed";
   const bool inStack = isa<StackOp>(op->getParentOp());
   if (op.getOrigin() && inStack != (layers == 1))
     return op.emitOpError() << "is from \"" << name << "\"; expected " << kLayerPlaceholder
@@ -276,10 +281,9 @@ FlatUnitAttr unitOf(Operation *variable) {
   if (auto param = dyn_cast<ParamOp>(variable))
     return param.getUnitAttr();
   auto state = cast<StateOp>(variable);
-  auto owner = state.getOwner()
-                   ? dyn_cast_or_null<ParamOp>(
-                         SymbolTable::lookupSymbolIn(state->getParentOp(), *state.getOwner()))
-                   : ParamOp();
+  auto owner = state.getOwner() ? dyn_cast_or_null<ParamOp>(SymbolTable::lookupSymbolIn(
+                                      state->getParentOp(), *state.getOwner()))
+                                : ParamOp();
   FlatUnitAttr unit = owner ? owner.getUnitAttr() : FlatUnitAttr();
   if (!unit || owner.getShape() == state.getShape())
     return unit;

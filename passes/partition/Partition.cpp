@@ -1,7 +1,7 @@
 // hydra-partition: programs of the whole batch become programs of one rank's part of it.
 #include "dialects/hydra/Build.h"
-#include "passes/Passes.h"
 #include "dialects/hydra/RowLoss.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 
@@ -55,7 +55,10 @@ RankedTensorType localType(Type type, const Spread &spread, int64_t ranks) {
 }
 
 StringRef describe(const Spread &spread) {
-  return spread.isSame() ? "the whole" : spread.isRows() ? "rows" : "a part of a sum";
+  return spread.isSame()   ? "the whole"
+         : spread.isRows() ? "rows"
+         : spread.isOwn()  ? "of the order of each rank's rows"
+                           : "a part of a sum";
 }
 
 /// Writes a block again for one rank.
@@ -154,16 +157,16 @@ private:
   LogicalResult write(ShardOp shard) {
     const Placed x = placed.lookup(shard.getX());
     auto add = shard->hasOneUse() ? dyn_cast<AddOp>(*shard->user_begin()) : AddOp();
-    const bool isAdded =
-        x.spread.isPart() && add &&
-        llvm::any_of(add->getOperands(), [](Value v) { return v.getDefiningOp<UseOp>(); });
+    const bool isAdded = x.spread.isPart() && add && llvm::any_of(add->getOperands(), [](Value v) {
+                           return v.getDefiningOp<UseOp>();
+                         });
     const Spread spread = isAdded ? Spread::part() : Spread::rows(0);
     place(shard.getY(), isAdded ? x.value : as(shard.getX(), spread, shard), spread);
     return success();
   }
 
-  /// Whether all that is computed from a part is linear in it until it is returned, or has at most so
-  /// many elements where it must be added up; as far as operands are known.
+  /// Whether all that is computed from a part is linear in it until it is returned, or has at most
+  /// so many elements where it must be added up; as far as operands are known.
   bool isSummedSmall(Value part, int64_t most) {
     DenseSet<Value> seen{part};
     SmallVector<Value> work{part};
@@ -280,17 +283,18 @@ private:
       return demand(old, want, user);
     // As soon as there is something to exchange.
     b.setInsertionPointAfterValue(from.value);
-    if ((from.spread.isRows() && from.spread.order) || (want.isRows() && want.order)) {
-      (void)fail(user, "mixes rows that hydra.compact has gathered with others: each rank has "
-                       "gathered its own");
+    if (Value order = from.spread.order ? from.spread.order : want.order) {
+      (void)fail(user, "mixes rows that " + order.getDefiningOp()->getName().getStringRef() +
+                           " has gathered with others: each rank has gathered its own");
       return placeholder(old, want);
     }
     Location loc = old.getLoc();
     ArrayRef<int64_t> shape = build::shapeOf(old);
     if (from.spread.isPart() && want.isRows()) {
       ++axis.reductions;
-      Value rows = ReduceScatterOp::create(b, loc, apart(from.value, want, shape[want.dim]),
-                                           Value(), axisOf(want), axis.name, ranksAttr(), TypeAttr());
+      Value rows =
+          ReduceScatterOp::create(b, loc, apart(from.value, want, shape[want.dim]), Value(),
+                                  axisOf(want), axis.name, ranksAttr(), TypeAttr());
       return merged(rows, old, want);
     }
     if (from.spread.isPart())
@@ -501,9 +505,8 @@ struct Partition : impl::PartitionBase<Partition> {
     // Outermost first: the ranks of a node have neighbouring rows.
     for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
       Axis axis{name, ranks};
-      const bool cuts = llvm::any_of(model.getBody().getOps<ParamOp>(), [&](ParamOp param) {
-        return axis.spreadOf(param).isRows();
-      });
+      const bool cuts = llvm::any_of(model.getBody().getOps<ParamOp>(),
+                                     [&](ParamOp param) { return axis.spreadOf(param).isRows(); });
       for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
         if (entry.isProgram() && (entry.getRows() || cuts) && failed(write(entry, axis)))
           return signalPassFailure();

@@ -198,6 +198,60 @@ SmallModel routingModel(Random &r) {
   return m;
 }
 
+/// Rows in up to k of some groups; some are in none, some groups have none.
+struct Groups {
+  int64_t rows, groups, k;
+};
+
+Groups addGroups(SmallModel &m, Random &r) {
+  Groups g{r.between(1, 7), r.between(1, 4), 1};
+  g.k = r.between(1, g.groups);
+  m.ids = {{"score", {g.rows, g.groups}, 4}};
+  m.code =
+      line("%limit = hydra.constant value = " + std::to_string(r.between(0, 4)) + " dtype = i32") +
+      line("%mask = hydra.compare %score, %limit is = \"lt\"") +
+      line("%index, %group, %place, %offsets = hydra.route %mask k = " + std::to_string(g.k));
+  return g;
+}
+
+/// Sorted rows that are scaled and brought back, or some of a row's own among them.
+SmallModel sortingModel(Random &r) {
+  SmallModel m;
+  const Groups g = addGroups(m, r);
+  const int64_t width = r.between(1, 5);
+  const bool back = r.chance(0.7);
+  m.parameters = {{"x", {g.rows, width}}, {"scale", {g.groups, width}}};
+  m.resultShape = {back ? g.rows : g.rows * g.k, width};
+  m.code += line("%some = hydra.take_rows %x, %index, %place") +
+            line("%own = hydra.embedding %group, %scale") +
+            line(std::string(back ? "%scaled" : "%y") + " = hydra.mul %some, %own");
+  if (back)
+    m.code += line("%y = hydra.take_rows %scaled, %place, %index");
+  return m;
+}
+
+SmallModel groupedLinearModel(Random &r, bool transposed) {
+  SmallModel m;
+  const Groups g = addGroups(m, r);
+  const int64_t k = r.between(1, 5), n = r.between(1, 5);
+  m.parameters = {{"x", {g.rows * g.k, k}},
+                  {"w", {g.groups, transposed ? k : n, transposed ? n : k}}};
+  m.resultShape = {g.rows * g.k, n};
+  m.code += line(std::string("%y = hydra.grouped_linear %x, %w, %offsets") +
+                 (transposed ? " transposed" : ""));
+  return m;
+}
+
+SmallModel groupedOuterModel(Random &r) {
+  SmallModel m;
+  const Groups g = addGroups(m, r);
+  const int64_t n = r.between(1, 5), k = r.between(1, 5);
+  m.parameters = {{"a", {g.rows * g.k, n}}, {"b", {g.rows * g.k, k}}};
+  m.resultShape = {g.groups, n, k};
+  m.code += line("%y = hydra.grouped_outer %a, %b, %offsets");
+  return m;
+}
+
 OpCase norm(const std::string &op, const std::string &operands) {
   return {op, [=](Random &r) {
             SmallModel m;
@@ -227,7 +281,8 @@ OpCase ropeAt(const std::string &form, const std::string &attributes, const std:
             shape[3] = r.pick<int64_t>({2, 4, 6});
             SmallModel m = onX(shape, "rope", ", %p base = 100.0" + attributes, shape);
             const Ints rows = {shape[0], shape[1]};
-            m.code = line("%i = hydra.iota" + attribute("shape", rows) + " axis = 1 dtype = f32 positions") +
+            m.code = line("%i = hydra.iota" + attribute("shape", rows) +
+                          " axis = 1 dtype = f32 positions") +
                      line("%p = hydra.let %i + " + first) + m.code;
             return m;
           }};
@@ -309,6 +364,11 @@ std::vector<OpCase> makeCases() {
   }
   cases.push_back({"embedding", embeddingModel});
   cases.push_back({"routing", routingModel});
+  cases.push_back({"sorting", sortingModel});
+  for (const bool transposed : {false, true})
+    cases.push_back({transposed ? "grouped_linear_transposed" : "grouped_linear",
+                     [=](Random &r) { return groupedLinearModel(r, transposed); }});
+  cases.push_back({"grouped_outer", groupedOuterModel});
   cases.push_back(norm("rms_norm", "%x, %w"));
   cases.push_back(norm("layer_norm", "%x, %w, %b"));
   cases.push_back({"softmax", [](Random &r) {

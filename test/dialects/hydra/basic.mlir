@@ -54,6 +54,10 @@ hydra.model @everything version 1 {
     // BOUND-NEXT: hydra.param @w [8, 8] init = normal(2.000000e-02) from "h.{layer}.w.weight" transposed{{$}}
     // UNROLLED: hydra.param @layers.2.w [8, 8] init = normal(2.000000e-02) from "h.2.w.weight" transposed in "layers.2"{{$}}
     hydra.param @w [D, D] init = normal(0.02) from "h.{layer}.w.weight" transposed
+    // CHECK-NEXT: hydra.param @experts [3, D, D] init = ones from "h.{layer}.experts.{row}.w"{{$}}
+    // BOUND-NEXT: hydra.param @experts [3, 8, 8] init = ones from "h.{layer}.experts.{row}.w"{{$}}
+    // UNROLLED: hydra.param @layers.2.experts [3, 8, 8] init = ones from "h.2.experts.{row}.w" in "layers.2"{{$}}
+    hydra.param @experts [3, D, D] init = ones from "h.{layer}.experts.{row}.w"
     // CHECK-NEXT: hydra.param @b [D] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= L - 2
     // BOUND-NEXT: hydra.param @b [8] init = constant(5.000000e-01 * layer) when layer >= 1 and layer <= 1
     hydra.param @b [D] init = constant(0.5 * layer) when layer >= 1 and layer <= L - 2
@@ -89,6 +93,7 @@ hydra.model @everything version 1 {
     // BOUND:      hydra.for @layers carry(%[[H:.*]] = %[[X]], %[[T:.*]] = %scale) : tensor<2x8x8xf32>, tensor<f32> {
     %y:2 = hydra.for @layers carry(%h = %x, %t = %scale) {
       %w = hydra.use @w
+      %e = hydra.use @experts
       %f = hydra.use @f
       %a = hydra.linear %h, %w
       %g = hydra.mul %a, %f
@@ -282,6 +287,33 @@ hydra.model @everything version 1 {
     // BOUND:      hydra.attention_grad %{{.*}} scale = 2 : tensor<2x8x2x4xf32>, {{.*}}, tensor<2x2x8xf32>
     %dq, %dk, %dv = hydra.attention_grad %o2, %q, %k, %o, %o2, %lse scale = 2
     hydra.return a = %ex, b = %ew, c = %eb, d = %dw, e = %dq, f = %dk, g = %dv
+  }
+
+  // CHECK-LABEL: hydra.entry @groups
+  // BOUND-LABEL: hydra.entry @groups
+  hydra.entry @groups(%x: [B, D] f32, %w: [3, F, D] f32, %scores: [B, 3] f32) dims(B) {
+    // CHECK-NEXT: %[[MASK:.*]] = hydra.top_k %scores k = 2
+    // BOUND-NEXT: %[[MASK:.*]] = hydra.top_k %scores k = 2 : tensor<2x3xf32>
+    %mask = hydra.top_k %scores k = 2
+    // CHECK-NEXT: %[[INDEX:.*]], %[[GROUP:.*]], %[[PLACE:.*]], %[[OFFSETS:.*]] = hydra.route %[[MASK]] k = 2
+    // BOUND-NEXT: %[[INDEX:.*]], %[[GROUP:.*]], %[[PLACE:.*]], %[[OFFSETS:.*]] = hydra.route %[[MASK]] k = 2 : tensor<2x3xi1>
+    %index, %group, %place, %offsets = hydra.route %mask k = 2
+    // CHECK-NEXT: %[[SORTED:.*]] = hydra.take_rows %x, %[[INDEX]], %[[PLACE]]
+    // BOUND-NEXT: %[[SORTED:.*]] = hydra.take_rows %x, %[[INDEX]], %[[PLACE]] : tensor<2x8xf32>, tensor<4xi32>, tensor<2x2xi32>
+    %sorted = hydra.take_rows %x, %index, %place
+    // CHECK-NEXT: %[[Y:.*]] = hydra.grouped_linear %[[SORTED]], %w, %[[OFFSETS]] compute = tf32
+    // BOUND-NEXT: %[[Y:.*]] = hydra.grouped_linear %[[SORTED]], %w, %[[OFFSETS]] compute = tf32 : tensor<4x8xf32>, tensor<3x12x8xf32>, tensor<4xi32>
+    %y = hydra.grouped_linear %sorted, %w, %offsets compute = tf32
+    // CHECK-NEXT: hydra.grouped_linear %[[Y]], %w, %[[OFFSETS]] transposed
+    // BOUND-NEXT: hydra.grouped_linear %[[Y]], %w, %[[OFFSETS]] transposed : tensor<4x12xf32>, tensor<3x12x8xf32>, tensor<4xi32>
+    %z = hydra.grouped_linear %y, %w, %offsets transposed
+    // CHECK-NEXT: hydra.grouped_outer %[[Y]], %[[SORTED]], %[[OFFSETS]]
+    // BOUND-NEXT: hydra.grouped_outer %[[Y]], %[[SORTED]], %[[OFFSETS]] : tensor<4x12xf32>, tensor<4x8xf32>, tensor<4xi32>
+    %c = hydra.grouped_outer %y, %sorted, %offsets
+    // CHECK-NEXT: hydra.take_rows %{{.*}}, %[[PLACE]], %[[INDEX]]
+    // BOUND-NEXT: hydra.take_rows %{{.*}}, %[[PLACE]], %[[INDEX]] : tensor<4x8xf32>, tensor<2x2xi32>, tensor<4xi32>
+    %back = hydra.take_rows %z, %place, %index
+    hydra.return y = %back, c = %c, group = %group
   }
 
   // CHECK-LABEL: hydra.entry @products

@@ -1169,8 +1169,29 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{'hydra.param' op is from "h.{lay}.w"; expected no braces but {layer}}}
+  // expected-error@+1 {{'hydra.param' op is from "h.{lay}.w"; expected no braces but {layer} and {row}}}
   hydra.param @w [4] init = ones from "h.{lay}.w"
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from "h.{row}.w"; expected {row} once, of at least 2 dimensions that are not transposed}}
+  hydra.param @w [4] init = ones from "h.{row}.w"
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from "h.{row}.{row}"; expected {row} once, of at least 2 dimensions that are not transposed}}
+  hydra.param @w [4, 4] init = ones from "h.{row}.{row}"
+}
+
+// -----
+
+hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.param' op is from "h.{row}.w"; expected {row} once, of at least 2 dimensions that are not transposed}}
+  hydra.param @w [4, 4] init = ones from "h.{row}.w" transposed
 }
 
 // -----

@@ -27,3 +27,21 @@ hydra.model @m version 1 {
     hydra.return n = %n
   }
 }
+
+// -----
+
+// Rows taken by several numbers each are lookups that are added in f32; those by one number, as many as places,
+// are row-wise already.
+// CHECK-LABEL: hydra.entry @rows
+// CHECK: hydra.take_rows %x, %{{.*}}, %{{.*}} : tensor<6x11xbf16>, tensor<6xi32>, tensor<6xi32>
+// CHECK-COUNT-2: hydra.embedding {{.*}} : tensor<6xi32>, tensor<6x11xbf16>
+// CHECK: hydra.add {{.*}} : tensor<6x11xf32>, tensor<6x11xf32>
+// CHECK: hydra.cast {{.*}} to = bf16
+// CHECK-NOT: hydra.take_rows
+hydra.model @m version 1 {
+  hydra.entry @rows(%x: [6, 11] bf16, %i: [6] i32, %j: [6] i32, %k: [6, 2] i32) {
+    %a = hydra.take_rows %x, %i, %j
+    %b = hydra.take_rows %a, %k, %k
+    hydra.return b = %b
+  }
+}

@@ -3,6 +3,7 @@
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false" --hydra-partition | FileCheck %t/step.mlir --check-prefix=ACCUM
 // RUN: hydra-opt %t/loop.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/loop.mlir
 // RUN: hydra-opt %t/routing.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/routing.mlir
+// RUN: hydra-opt %t/groups.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/groups.mlir
 // RUN: hydra-opt %t/blocks.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/blocks.mlir
 // RUN: hydra-opt %t/forms.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/forms.mlir
 // RUN: hydra-opt %t/forms.mlir --hydra-bind="batch=12 mesh=node:2,gpu:3" --hydra-partition | FileCheck %t/forms.mlir --check-prefix=TWO
@@ -12,6 +13,7 @@
 // RUN: not hydra-opt %t/flat.mlir --hydra-bind="batch=4 mesh=data:2" 2>&1 | FileCheck %t/errors --check-prefix=FLAT
 // RUN: not hydra-opt %t/fused.mlir --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=RULE
 // RUN: not hydra-opt %t/mixed.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=MIXED
+// RUN: not hydra-opt %t/offsets.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=OFFSETS
 // RUN: not hydra-opt %t/inside.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=INSIDE
 
 //--- step.mlir
@@ -88,6 +90,28 @@ hydra.model @m version 1 {
     %some = hydra.let tanh(take_rows(%x, %index, %place))
     %y = hydra.let take_rows(%some, %place, %index)
     hydra.return y = %y, n = %n
+  }
+}
+
+//--- groups.mlir
+// Every rank sorts its own rows by groups, and has where its groups begin; what is summed for each group is a
+// part of a sum.
+hydra.model @m version 1 {
+  // CHECK: rows <2 arguments[0, -1] results[0, -1]>
+  // CHECK: %[[INDEX:.*]], %{{.*}}, %[[PLACE:.*]], %[[OFFSETS:.*]] = hydra.route %{{.*}} k = 2 : tensor<2x3xi1>
+  // CHECK: %[[SOME:.*]] = hydra.take_rows %x, %[[INDEX]], %[[PLACE]] : tensor<2x3xf32>, tensor<4xi32>, tensor<2x2xi32>
+  // CHECK: %[[Y:.*]] = hydra.grouped_linear %[[SOME]], %w, %[[OFFSETS]] : tensor<4x3xf32>, tensor<3x5x3xf32>, tensor<4xi32>
+  // CHECK: %[[BACK:.*]] = hydra.take_rows %[[Y]], %[[PLACE]], %[[INDEX]] : tensor<4x5xf32>, tensor<2x2xi32>, tensor<4xi32>
+  // CHECK: %[[PART:.*]] = hydra.grouped_outer %[[Y]], %[[SOME]], %[[OFFSETS]]
+  // CHECK: %[[SUM:.*]] = hydra.all_reduce %[[PART]]
+  // CHECK: hydra.return y = %[[BACK]], sum = %[[SUM]]
+  hydra.entry @loss(%x: [B, 3] f32, %w: [3, 5, 3] f32) dims(B) {
+    %mask = hydra.let %x > 0.0
+    %index, %group, %place, %offsets = hydra.route %mask k = 2
+    %some = hydra.let take_rows(%x, %index, %place)
+    %y = hydra.let grouped_linear(%some, %w, %offsets)
+    %back, %sum = hydra.let take_rows(%y, %place, %index), grouped_outer(%y, %some, %offsets)
+    hydra.return y = %back, sum = %sum
   }
 }
 
@@ -170,6 +194,15 @@ hydra.model @m version 1 {
   }
 }
 
+//--- offsets.mlir
+hydra.model @m version 1 {
+  hydra.entry @loss(%x: [B, 3] f32) dims(B) {
+    %mask = hydra.let %x > 0.0
+    %index, %group, %place, %offsets = hydra.route %mask k = 2
+    hydra.return y = %offsets
+  }
+}
+
 //--- inside.mlir
 hydra.model @m version 1 {
   hydra.entry @loss(%x: [B, S, 3] f32) dims(B, S) {
@@ -188,4 +221,5 @@ hydra.model @m version 1 {
 // FLAT: error: 'hydra.entry' op argument 'x' does not have the batch as one dimension B, of which ranks could have parts
 // RULE: fused.mlir:3:10: error: 'hydra.fused' op has no rule for a part of the batch (the partition interface)
 // MIXED: mixed.mlir:5:{{.*}}: error: 'hydra.add' op mixes rows that hydra.compact has gathered with others
+// OFFSETS: offsets.mlir:{{.*}}: error: 'hydra.return' op mixes rows that hydra.route has gathered with others
 // INSIDE: inside.mlir:5:{{.*}}: error: 'hydra.{{.*}}' op needs rows of what is a part of a sum in a loop, where ranks cannot exchange it

@@ -342,9 +342,12 @@ TEST(PrecisionClass, KeepsStatisticsLossesAndUpdatesInFull) {
       EXPECT_EQ(found, Precision::Full);
     else if (kind == OpClass::loss || kind == OpClass::optimizer)
       EXPECT_EQ(found, Precision::Exact);
-    else if (llvm::isa<TopKOp, CompactOp>(op)) // an order and counts, not values
+    else if (llvm::isa<TopKOp, CompactOp, RouteOp>(op)) // an order and counts, not values
       EXPECT_EQ(found, Precision::Exact);
-    else if (kind == OpClass::copy_cast || llvm::isa<TakeRowsOp>(op))
+    else if (llvm::isa<TakeRowsOp>(op)) // of several rows it is a sum
+      EXPECT_EQ(found,
+                llvm::cast<CostOpInterface>(op).flops() > 0 ? Precision::Follow : Precision::Move);
+    else if (kind == OpClass::copy_cast)
       EXPECT_EQ(found, Precision::Move);
     else
       EXPECT_EQ(found, Precision::Follow);

@@ -149,6 +149,48 @@ TEST(Reference, RoutingBringsRowsTogetherAndBack) {
         {1, 0, 1, 0, 1, 1, 0, 0});
 }
 
+TEST(Reference, RowsInGroupsHaveAMatrixEach) {
+  TensorMap values;
+  const auto give = [&](const char *name, std::vector<int64_t> shape, std::vector<double> data) {
+    values[name] = RefTensor(shape);
+    values[name].data = std::move(data);
+  };
+  // Row 0 is in all groups, of which it has two; row 1 in none, row 2 in the last, row 3 in the
+  // first.
+  give("mask", {4, 3}, {1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0});
+  give("x", {4, 1}, {1, 2, 3, 4});
+  give("w", {3, 2, 1}, {1, -1, 10, -10, 100, -100});
+  const auto check = [&](const std::string &code, std::vector<int64_t> shape,
+                         const std::vector<double> &expected) {
+    SmallModel m;
+    m.parameters = {{"mask", {4, 3}}, {"x", {4, 1}}, {"w", {3, 2, 1}}};
+    m.resultShape = std::move(shape);
+    m.code = "    %zero = hydra.constant value = 0\n"
+             "    %set = hydra.compare %mask, %zero is = \"gt\"\n"
+             "    %index, %group, %place, %offsets = hydra.route %set k = 2\n"
+             "    %some = hydra.take_rows %x, %index, %place\n" +
+             code;
+    SmallProgram program(m);
+    ASSERT_EQ(program.error, "") << code;
+    TensorMap all = m.values(1); // and the weights of results
+    for (const auto &[name, tensor] : values)
+      all[name] = tensor;
+    EXPECT_EQ(program.evaluate(all).data, expected) << code;
+  };
+  const std::string product = "    %z = hydra.grouped_linear %some, %w, %offsets\n";
+  check("    %y = hydra.cast %index to = f32\n", {8}, {0, 3, 0, 2, -1, -1, -1, -1});
+  check("    %y = hydra.cast %group to = f32\n", {8}, {0, 0, 1, 2, 0, 0, 0, 0});
+  check("    %y = hydra.cast %place to = f32\n", {4, 2}, {0, 2, -1, -1, 3, -1, 1, -1});
+  check("    %y = hydra.cast %offsets to = f32\n", {4}, {0, 2, 3, 4});
+  check("    %y = hydra.mul %some, %some\n", {8, 1}, {1, 16, 1, 9, 0, 0, 0, 0});
+  check(product + "    %y = hydra.neg %z\n", {8, 2},
+        {-1, 1, -4, 4, -10, 10, -300, 300, 0, 0, 0, 0, 0, 0, 0, 0});
+  check(product + "    %y = hydra.take_rows %z, %place, %index\n", {4, 2},
+        {11, -11, 0, 0, 300, -300, 4, -4});
+  check(product + "    %y = hydra.grouped_outer %z, %some, %offsets\n", {3, 2, 1},
+        {1 + 16, -1 - 16, 10, -10, 900, -900});
+}
+
 TEST(Reference, SoftmaxIsAShareOfExponentials) {
   expectResult("softmax", [](auto at, const Index &i) {
     const View x = at("x");
