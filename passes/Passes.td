@@ -386,8 +386,8 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
   let description = [{
     Writes `hydra.cross_entropy` and its derivative as a log-sum-exp and a loss for every row, and
     `hydra.global_norm` as a sum of squares for every tensor, `hydra.top_k` as comparisons of all pairs of a
-    row; each then is part of a group that reads
-    the logits or the tensor once. What depends on all rows (the number of labels that count, the
+    row, `hydra.take_rows` of several numbers a row as lookups that are added; each then is part of a group
+    that reads the logits or the tensor once. What depends on all rows (the number of labels that count, the
     clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
     in the middle become a transposition and a reduction over the last. *Numerics-changing*: sums go
     in another order than in the operation they replace.

@@ -18,6 +18,12 @@ template <typename Table> planfile::ActionUnion action(Table table) {
   return action;
 }
 
+/// What operands are rounded to before they are multiplied; f32: nothing.
+template <typename Op> planfile::DType multipliedIn(Op op) {
+  std::optional<Type> compute = op.getCompute();
+  return compute ? fileWord<planfile::DType>(*formatOf(*compute)) : planfile::DType::f32;
+}
+
 planfile::ActionUnion actionOf(plan::MatmulOp op) {
   planfile::MatmulT matmul;
   matmul.transpose_a = op.getTransposeA();
@@ -27,8 +33,7 @@ planfile::ActionUnion actionOf(plan::MatmulOp op) {
   matmul.gelu = op.getGelu();
   matmul.saves_sums = op.getSums() != nullptr;
   matmul.reduced_reduction = op.getReducedReduction();
-  if (std::optional<Type> compute = op.getCompute())
-    matmul.compute = fileWord<planfile::DType>(*formatOf(*compute));
+  matmul.compute = multipliedIn(op);
   matmul.multiprocessors = op.getMultiprocessors();
   return action(matmul);
 }
@@ -62,6 +67,18 @@ planfile::ActionUnion actionOf(plan::FillOp op) {
   return action(fill);
 }
 planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
+planfile::ActionUnion actionOf(plan::RouteOp) { return action(planfile::RouteT()); }
+planfile::ActionUnion actionOf(plan::GroupedLinearOp op) {
+  planfile::GroupedLinearT linear;
+  linear.transposed = op.getTransposed();
+  linear.compute = multipliedIn(op);
+  return action(linear);
+}
+planfile::ActionUnion actionOf(plan::GroupedOuterOp op) {
+  planfile::GroupedOuterT outer;
+  outer.compute = multipliedIn(op);
+  return action(outer);
+}
 template <typename Table, typename Op> planfile::ActionUnion collective(Op op) {
   Table table;
   table.axis = op.getAxis();
@@ -113,8 +130,9 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
   return llvm::TypeSwitch<Operation *, planfile::ActionUnion>(step)
       .Case([&](plan::LaunchOp op) { return launch(op); })
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
-            plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::AllGatherOp,
-            plan::AllToAllOp>([](auto op) { return hydra::actionOf(op); });
+            plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
+            plan::GroupedLinearOp, plan::GroupedOuterOp, plan::AllGatherOp, plan::AllToAllOp>(
+          [](auto op) { return hydra::actionOf(op); });
 }
 
 std::vector<std::unique_ptr<planfile::AlternativeT>>

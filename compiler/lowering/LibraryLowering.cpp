@@ -170,6 +170,40 @@ struct CompactLowering : plan::PlanLoweringOpInterface::ExternalModel<CompactLow
   }
 };
 
+struct RouteLowering : plan::PlanLoweringOpInterface::ExternalModel<RouteLowering, RouteOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    Value mask = lowering.source(op->getOperand(0));
+    SmallVector<Value> to = llvm::map_to_vector(
+        op->getResults(), [&](Value result) { return lowering.target(result); });
+    addStep<plan::RouteOp>(lowering, op, mask, to[0], to[1], to[2], to[3]);
+    return success();
+  }
+};
+
+struct GroupedLinearLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<GroupedLinearLowering, GroupedLinearOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto linear = cast<GroupedLinearOp>(op);
+    Value x = lowering.source(linear.getX()), w = lowering.source(linear.getW()),
+          offsets = lowering.source(linear.getOffsets());
+    addStep<plan::GroupedLinearOp>(lowering, op, x, w, offsets, lowering.target(linear.getY()),
+                                   linear.getTransposed(), linear.getComputeAttr());
+    return success();
+  }
+};
+
+struct GroupedOuterLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<GroupedOuterLowering, GroupedOuterOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto outer = cast<GroupedOuterOp>(op);
+    Value a = lowering.source(outer.getA()), b = lowering.source(outer.getB()),
+          offsets = lowering.source(outer.getOffsets());
+    addStep<plan::GroupedOuterOp>(lowering, op, a, b, offsets, lowering.target(outer.getC()),
+                                  outer.getComputeAttr());
+    return success();
+  }
+};
+
 /// hydra-lower-collectives leaves those that move whole rows of the first axis.
 template <typename Op, typename Step>
 struct CollectiveLowering
@@ -283,6 +317,9 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     CachedAttentionOp::attachInterface<CachedAttentionLowering>(*context);
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
     CompactOp::attachInterface<CompactLowering>(*context);
+    RouteOp::attachInterface<RouteLowering>(*context);
+    GroupedLinearOp::attachInterface<GroupedLinearLowering>(*context);
+    GroupedOuterOp::attachInterface<GroupedOuterLowering>(*context);
     AllGatherOp::attachInterface<CollectiveLowering<AllGatherOp, plan::AllGatherOp>>(*context);
     AllToAllOp::attachInterface<CollectiveLowering<AllToAllOp, plan::AllToAllOp>>(*context);
     ConstantOp::attachInterface<ConstantLowering>(*context);

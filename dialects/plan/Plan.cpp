@@ -176,9 +176,13 @@ SmallVector<Access> MatmulOp::getAccesses() {
   return accesses;
 }
 void MatmulOp::countOnMultiprocessors(int64_t count) { setMultiprocessors(count); }
-Type MatmulOp::computedIn() {
-  return getCompute().value_or(cast<MemRefType>(getA().getType()).getElementType());
+/// What a matmul rounds its operands to, or else their format.
+static Type formatOfProducts(std::optional<Type> compute, Value operand) {
+  return compute.value_or(cast<MemRefType>(operand.getType()).getElementType());
 }
+Type MatmulOp::computedIn() { return formatOfProducts(getCompute(), getA()); }
+Type GroupedLinearOp::computedIn() { return formatOfProducts(getCompute(), getX()); }
+Type GroupedOuterOp::computedIn() { return formatOfProducts(getCompute(), getA()); }
 
 SmallVector<Access> AttentionOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6); }
@@ -189,6 +193,9 @@ SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }
 SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> RouteOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> GroupedLinearOp::getAccesses() { return readsFirst(*this, 3); }
+SmallVector<Access> GroupedOuterOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 
@@ -273,7 +280,8 @@ LogicalResult VariableOp::verify() {
     auto axes = (*this)->getParentOfType<PlanModuleOp>().getBody().getOps<MeshAxisOp>();
     auto axis = llvm::find_if(axes, [&](MeshAxisOp op) { return op.getNameAttr() == name; });
     if (axis == axes.end())
-      return emitOpError() << "is cut over \"" << name.getValue() << "\", which is no axis of the mesh";
+      return emitOpError() << "is cut over \"" << name.getValue()
+                           << "\", which is no axis of the mesh";
     pieces = (*axis).getSize();
   }
   int64_t unit = 0, end = member->getOffset();
@@ -283,7 +291,8 @@ LogicalResult VariableOp::verify() {
     fits = fits && size >= 1 && !llvm::MulOverflow(count, size, count);
   fits = fits && !llvm::AddOverflow(end, count, end) && end <= unit;
   if (!fits)
-    return emitOpError() << "with the elements " << *member << " does not fit into a unit of " << unit;
+    return emitOpError() << "with the elements " << *member << " does not fit into a unit of "
+                         << unit;
   return success();
 }
 
@@ -295,8 +304,9 @@ LogicalResult LaunchOp::verify() {
   int64_t each = kernel.getLayouts().size(), all = getArgs().size();
   int64_t most = each * kernel.getInstances().value_or(1);
   if (all != each && (each == 0 || all % each != 0 || all > most))
-    return emitOpError() << "has " << all << " arguments; expected " << each << " for each of up to "
-                         << kernel.getInstances().value_or(1) << " instances";
+    return emitOpError() << "has " << all << " arguments; expected " << each
+                         << " for each of up to " << kernel.getInstances().value_or(1)
+                         << " instances";
   if (getAccess().size() != getArgs().size())
     return emitOpError() << "has " << getArgs().size() << " arguments but " << getAccess().size()
                          << " kinds of access";
@@ -350,15 +360,16 @@ LogicalResult LoopOp::verify() {
   if (getCount() < 1)
     return emitOpError() << "runs " << getCount() << " times; expected at least once";
   if (getStrides().size() != getMoving().size())
-    return emitOpError() << "moves " << getMoving().size() << " buffers by "
-                         << getStrides().size() << " strides";
+    return emitOpError() << "moves " << getMoving().size() << " buffers by " << getStrides().size()
+                         << " strides";
   for (auto [value, stride] : llvm::zip(getMoving(), getStrides())) {
     Place place = placeOf(value);
     int64_t last = place.bytes + (getCount() - 1) * stride;
     int64_t end = std::max(place.bytes, last) + extentBytes(cast<MemRefType>(value.getType()));
-    if (std::min(place.bytes, last) < 0 || end > extentBytes(cast<MemRefType>(place.buffer.getType())))
-      return emitOpError() << "moves a buffer out of its " << extentBytes(cast<MemRefType>(place.buffer.getType()))
-                           << " bytes";
+    if (std::min(place.bytes, last) < 0 ||
+        end > extentBytes(cast<MemRefType>(place.buffer.getType())))
+      return emitOpError() << "moves a buffer out of its "
+                           << extentBytes(cast<MemRefType>(place.buffer.getType())) << " bytes";
   }
   return success();
 }

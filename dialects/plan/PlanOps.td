@@ -351,6 +351,40 @@ def CompactOp : Plan_StepOp<"compact"> {
   }];
 }
 
+def RouteOp : Plan_StepOp<"route"> {
+  let summary = "rows sorted by the groups that they are in, and where groups begin";
+  let arguments = !con((ins Plan_Buffer:$mask, Plan_Buffer:$index, Plan_Buffer:$group,
+                            Plan_Buffer:$place, Plan_Buffer:$offsets), work, order);
+  let assemblyFormat = [{
+    `(` $mask `:` type($mask) `)` `->` `(` $index `:` type($index) `,` $group `:` type($group) `,`
+    $place `:` type($place) `,` $offsets `:` type($offsets) `)` attr-dict
+  }];
+}
+
+class Plan_GroupedOp<string mnemonic>
+    : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<StepInterface, ["computedIn"]>]>;
+
+def GroupedLinearOp : Plan_GroupedOp<"grouped_linear"> {
+  let summary = "y = x wᵀ, with a weight for each group of rows";
+  let description = [{ runtime/calls/GroupedCalls.h says which rows a group has. }];
+  let arguments = !con((ins Plan_Buffer:$x, Plan_Buffer:$w, Plan_Buffer:$offsets, Plan_Buffer:$y,
+                            UnitAttr:$transposed, OptionalAttr<TypeAttr>:$compute), work, order);
+  let assemblyFormat = [{
+    `(` $x `:` type($x) `,` $w `:` type($w) `,` $offsets `:` type($offsets) `)` `->`
+    `(` $y `:` type($y) `)` attr-dict
+  }];
+}
+
+def GroupedOuterOp : Plan_GroupedOp<"grouped_outer"> {
+  let summary = "c[e] = aᵀ b over the rows of group e";
+  let arguments = !con((ins Plan_Buffer:$a, Plan_Buffer:$b, Plan_Buffer:$offsets, Plan_Buffer:$c,
+                            OptionalAttr<TypeAttr>:$compute), work, order);
+  let assemblyFormat = [{
+    `(` $a `:` type($a) `,` $b `:` type($b) `,` $offsets `:` type($offsets) `)` `->`
+    `(` $c `:` type($c) `)` attr-dict
+  }];
+}
+
 class Plan_CollectiveOp<string mnemonic>
     : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<
           StepInterface, ["meetsRanks", "getMeshAxis", "getSentBytes"]>]> {

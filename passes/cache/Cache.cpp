@@ -345,7 +345,7 @@ private:
         continue;
       if (has.isRows() || !wants.isRows())
         return mixes().str();
-      if (wants.blocks != 1 || !isUniform(operand, wants.dim))
+      if (!isUniform(operand, wants.dim)) // then rows of any blocks are alike
         return "gives each token of a call other numbers, which do not follow from where it stands "
                "in its sequence; expected hydra.iota with positions";
     }

@@ -3,6 +3,7 @@
 
 #include "runtime/calls/AttentionCall.h"
 #include "runtime/calls/CollectiveCall.h"
+#include "runtime/calls/GroupedCalls.h"
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/calls/MoveCalls.h"
 
@@ -55,6 +56,15 @@ void checkCall(const CallSite &site) {
     return;
   case Action::AllToAll:
     describeAllToAll(site);
+    return;
+  case Action::Route:
+    describeRoute(site);
+    return;
+  case Action::GroupedLinear:
+    describeGroupedLinear(site);
+    return;
+  case Action::GroupedOuter:
+    describeGroupedOuter(site);
     return;
   case Action::NONE:
     break;

@@ -27,6 +27,12 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareAllGather(site, resources.ranks);
   case Action::AllToAll:
     return prepareAllToAll(site, resources.ranks);
+  case Action::Route:
+    return prepareRoute(site);
+  case Action::GroupedLinear:
+    return prepareGroupedLinear(site, resources.threads);
+  case Action::GroupedOuter:
+    return prepareGroupedOuter(site, resources.threads);
   case Action::NONE:
   case Action::Launch:
   case Action::Nothing:

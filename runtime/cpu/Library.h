@@ -26,12 +26,12 @@ public:
 
 /// What calls are prepared for.
 struct CallResources {
-  unsigned threads = 1;            ///< of the pool
-  Communicator *ranks = nullptr;   ///< null where the plan is for one, and in a dry run
+  unsigned threads = 1;          ///< of the pool
+  Communicator *ranks = nullptr; ///< null where the plan is for one, and in a dry run
 };
 
-using LibraryFactory =
-    std::function<std::unique_ptr<LibraryCall>(const CallSite &site, const CallResources &resources)>;
+using LibraryFactory = std::function<std::unique_ptr<LibraryCall>(const CallSite &site,
+                                                                  const CallResources &resources)>;
 
 /// The call that a step asks for. Throws Error when its tensors do not fit, or the CPU has no
 /// function for its action.
@@ -46,6 +46,9 @@ std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareRoute(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareGroupedLinear(const CallSite &site, unsigned threads);
+std::unique_ptr<LibraryCall> prepareGroupedOuter(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareAllGather(const CallSite &site, Communicator *ranks);
 std::unique_ptr<LibraryCall> prepareAllToAll(const CallSite &site, Communicator *ranks);
 

@@ -412,12 +412,20 @@ Matmul &Matmul::operator=(Matmul &&) noexcept = default;
 
 size_t Matmul::scratchBytesPerWorker() const { return impl->scratchBytes; }
 
-void Matmul::run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
-                 const WorkerScratch &scratch) const {
-  const int64_t tasks = impl->batchCount * impl->rows.blocks * impl->columns.blocks;
+int64_t Matmul::tasks() const {
+  return impl->batchCount * impl->rows.blocks * impl->columns.blocks;
+}
+
+void Matmul::runTask(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
+                     void *c, const WorkerScratch &scratch) const {
   if (impl->swapped)
     std::swap(a, b);
-  pool.parallelFor(tasks, [&](int64_t task, unsigned worker) {
-    impl->runBlock(task, worker, a, b, bias, c, scratch);
+  impl->runBlock(task, worker, a, b, bias, c, scratch);
+}
+
+void Matmul::run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
+                 const WorkerScratch &scratch) const {
+  pool.parallelFor(tasks(), [&](int64_t task, unsigned worker) {
+    runTask(task, worker, a, b, bias, c, scratch);
   });
 }

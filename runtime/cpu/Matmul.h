@@ -30,6 +30,12 @@ public:
 
   size_t scratchBytesPerWorker() const;
 
+  /// The same in parts, which workers may run in any order: of tasks 0 to tasks() - 1 each writes a
+  /// block of c.
+  int64_t tasks() const;
+  void runTask(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
+               void *c, const WorkerScratch &scratch) const;
+
   /// The bias may be null unless the description has one. The pool has at most `threads` threads.
   void run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
            const WorkerScratch &scratch) const;

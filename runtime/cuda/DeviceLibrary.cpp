@@ -21,8 +21,8 @@ public:
 
 using Key = std::vector<int64_t>;
 
-Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced,
-          int64_t algorithm, int64_t multiprocessors) {
+Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced, int64_t algorithm,
+          int64_t multiprocessors) {
   Key key = {spec.m,      spec.n,      spec.k,          spec.hasBias,   spec.accumulate,
              reduced,     algorithm,   multiprocessors, spec.gelu,      spec.savesSums,
              alignment.a, alignment.b, alignment.c,     alignment.bias, spec.tf32};
@@ -167,6 +167,9 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::Copy:
   case Action::Fill:
   case Action::Compact:
+  case Action::Route:
+  case Action::GroupedLinear:
+  case Action::GroupedOuter:
     break;
   }
   site.fail("CUDA has no library's function for this action");

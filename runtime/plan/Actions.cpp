@@ -42,6 +42,12 @@ std::string_view wordOf(Action action) {
     return "all_gather";
   case Action::AllToAll:
     return "all_to_all";
+  case Action::Route:
+    return "route";
+  case Action::GroupedLinear:
+    return "grouped_linear";
+  case Action::GroupedOuter:
+    return "grouped_outer";
   }
   return "unknown";
 }
@@ -82,10 +88,14 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("gelu", matmul->gelu());
     fields.flag("saves_sums", matmul->saves_sums());
     fields.flag("reduced_reduction", matmul->reduced_reduction());
-    if (matmul->compute() == DType::tf32)
-      fields.flag("tf32", true);
+    fields.flag("tf32", matmul->compute() == DType::tf32);
     fields.integer("algorithm", matmul->algorithm());
     fields.integer("multiprocessors", matmul->multiprocessors());
+  } else if (const auto *linear = action.as<GroupedLinear>()) {
+    fields.flag("transposed", linear->transposed());
+    fields.flag("tf32", linear->compute() == DType::tf32);
+  } else if (const auto *outer = action.as<GroupedOuter>()) {
+    fields.flag("tf32", outer->compute() == DType::tf32);
   } else if (const auto *attention = action.as<Attention>()) {
     fields.attention(*attention);
   } else if (const auto *gradient = action.as<AttentionGrad>()) {

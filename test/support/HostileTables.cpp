@@ -2,6 +2,7 @@
 #include "test/support/HostileWriter.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hydra::test::hostile {
 
@@ -222,6 +223,70 @@ bool Writer::routing() {
     tame(reduce(random.chance(0.5) ? "sum" : "mean", y, {true, random.chance(0.5)}, false));
   if (random.chance(0.6))
     take(y, place, index);
+  return true;
+}
+
+/// Rows are sorted by groups, multiplied by a matrix for each, and brought back.
+bool Writer::grouping() {
+  std::optional<Value> x = find([](const Value &v) { return v.isFloat() && v.rank() == 2; });
+  if (!x || !canWrite(x->shape) || !x->shape[1].isNumber())
+    return false;
+  const Dim rows = x->shape[0];
+  const int64_t groups = random.between(1, 5), k = random.between(1, groups);
+  const Dim sorted = product(Dim(k), rows), width = dim();
+  if (sorted.size * std::max(x->shape[1].size, width.size) > kMostElements ||
+      groups * x->shape[1].size * width.size > kMostElements)
+    return false;
+  const Shape pairs = {rows, Dim(groups)};
+  const Value number = binary(random.pick<std::string>({"add", "mul", "min", "max"}),
+                              iota(pairs, 0), iota(pairs, 1), 0.0);
+  const Value mask =
+      compare(number, constant(static_cast<double>(random.below(6)), {}, Element::I32),
+              random.pick<std::string>({"lt", "ge", "eq", "ne"}));
+  const auto numbers = [&](const Shape &shape, int64_t first, int64_t final) {
+    Value v{.name = fresh("v"), .shape = shape, .element = Element::I32};
+    v.first = first;
+    v.final = final;
+    v.repeatable = true;
+    return v;
+  };
+  const Value index = numbers({sorted}, -1, rows.size - 1),
+              group = numbers({sorted}, 0, groups - 1),
+              place = numbers({rows, Dim(k)}, -1, sorted.size - 1),
+              offsets = numbers({Dim(groups + 1)}, 0, sorted.size);
+  line("%" + index.name + ", %" + group.name + ", %" + place.name + ", %" + offsets.name +
+       " = hydra.route %" + mask.name + " k = " + std::to_string(k));
+  for (const Value &v : {index, group, place, offsets})
+    remember(v);
+  const auto take = [&](const Value &from, const Value &by, const Value &back, const Dim &count) {
+    Value result = from;
+    result.shape[0] = count;
+    result.low = std::min(result.low, 0.0);
+    result.distinct = false;
+    return emit("take_rows", {from, by, back}, "", result);
+  };
+  Value y = tame(take(*x, index, place, sorted));
+  const bool transposed = random.chance(0.3);
+  const Dim inner = y.shape[1];
+  const Value w =
+      tame(make({Dim(groups), transposed ? inner : width, transposed ? width : inner}, y.element));
+  Value product{.shape = {sorted, width}, .element = y.element};
+  product.size = y.size * w.size * std::sqrt(static_cast<double>(inner.size));
+  y = tame(emit("grouped_linear", {y, w, offsets}, transposed ? "transposed" : "", product));
+  if (random.chance(0.4))
+    y = unary(random.pick<std::string>({"tanh", "cos", "silu"}), y, 0.8);
+  if (random.chance(0.3)) { // what is summed for each group of this and other sorted rows
+    Value outer{.shape = {Dim(groups), width, inner}, .element = y.element};
+    if (outer.count() <= kMostElements) {
+      const Value other = tame(take(*x, index, place, sorted));
+      if (other.element == y.element) {
+        outer.size = y.size * other.size * std::sqrt(static_cast<double>(rows.size));
+        tame(emit("grouped_outer", {y, other, offsets}, "", outer));
+      }
+    }
+  }
+  if (random.chance(0.8))
+    take(y, place, index, rows);
   return true;
 }
 

@@ -117,8 +117,8 @@ Value Writer::emit(const std::string &op, const std::vector<Value> &operands,
     }
     line("%" + result.name + " = hydra.let " + first + sign->second + "%" + operands[1].name);
   } else {
-    line("%" + result.name + " = hydra." + op + (operands.empty() ? "" : " ") +
-         nameList(operands) + (attributes.empty() ? "" : " ") + attributes);
+    line("%" + result.name + " = hydra." + op + (operands.empty() ? "" : " ") + nameList(operands) +
+         (attributes.empty() ? "" : " ") + attributes);
   }
   remember(result);
   return result;
@@ -231,24 +231,24 @@ Shape Writer::randomShape(size_t least, size_t most) {
 
 const std::vector<Writer::Family> &Writer::families() {
   static const std::vector<Family> all = {
-      {3, &Writer::unaries, Group::Plain},         {4, &Writer::arithmetic, Group::Plain},
-      {1, &Writer::constants, Group::Plain},       {0.7, &Writer::integers, Group::Plain},
-      {1, &Writer::picking, Group::Plain},         {0.6, &Writer::truths, Group::Plain},
-      {0.8, &Writer::casting, Group::Plain},       {4, &Writer::reducing, Group::Plain},
-      {2, &Writer::reshaping, Group::Plain},       {2, &Writer::transposing, Group::Plain},
-      {3, &Writer::broadcasting, Group::Plain},    {2, &Writer::slicing, Group::Plain},
-      {1, &Writer::padding, Group::Plain},         {1.5, &Writer::joining, Group::Plain},
-      {1, &Writer::viewChain, Group::Plain},       {2.5, &Writer::linears, Group::Plain},
-      {3, &Writer::matmuls, Group::Plain},         {2, &Writer::norms, Group::Plain},
-      {1.5, &Writer::softmaxes, Group::Plain},     {1, &Writer::ropes, Group::Plain},
-      {1.5, &Writer::attentions, Group::Plain},    {1, &Writer::embeddings, Group::Plain},
-      {1, &Writer::losses, Group::Plain},          {0.8, &Writer::routing, Group::Plain},
-      {0.5, &Writer::choosing, Group::Plain},      {1, &Writer::writtenAttention, Group::Idiom},
-      {1, &Writer::gating, Group::Idiom},          {1, &Writer::projecting, Group::Idiom},
-      {1, &Writer::activating, Group::Idiom},      {1, &Writer::rowStatistics, Group::Idiom},
-      {1, &Writer::layering, Group::Control},      {0.6, &Writer::conditions, Group::Control},
-      {0.6, &Writer::calling, Group::Control},     {1, &Writer::scanning, Group::Scan},
-      {0.6, &Writer::prefixScanning, Group::Scan},
+      {3, &Writer::unaries, Group::Plain},          {4, &Writer::arithmetic, Group::Plain},
+      {1, &Writer::constants, Group::Plain},        {0.7, &Writer::integers, Group::Plain},
+      {1, &Writer::picking, Group::Plain},          {0.6, &Writer::truths, Group::Plain},
+      {0.8, &Writer::casting, Group::Plain},        {4, &Writer::reducing, Group::Plain},
+      {2, &Writer::reshaping, Group::Plain},        {2, &Writer::transposing, Group::Plain},
+      {3, &Writer::broadcasting, Group::Plain},     {2, &Writer::slicing, Group::Plain},
+      {1, &Writer::padding, Group::Plain},          {1.5, &Writer::joining, Group::Plain},
+      {1, &Writer::viewChain, Group::Plain},        {2.5, &Writer::linears, Group::Plain},
+      {3, &Writer::matmuls, Group::Plain},          {2, &Writer::norms, Group::Plain},
+      {1.5, &Writer::softmaxes, Group::Plain},      {1, &Writer::ropes, Group::Plain},
+      {1.5, &Writer::attentions, Group::Plain},     {1, &Writer::embeddings, Group::Plain},
+      {1, &Writer::losses, Group::Plain},           {0.8, &Writer::routing, Group::Plain},
+      {0.8, &Writer::grouping, Group::Plain},       {0.5, &Writer::choosing, Group::Plain},
+      {1, &Writer::writtenAttention, Group::Idiom}, {1, &Writer::gating, Group::Idiom},
+      {1, &Writer::projecting, Group::Idiom},       {1, &Writer::activating, Group::Idiom},
+      {1, &Writer::rowStatistics, Group::Idiom},    {1, &Writer::layering, Group::Control},
+      {0.6, &Writer::conditions, Group::Control},   {0.6, &Writer::calling, Group::Control},
+      {1, &Writer::scanning, Group::Scan},          {0.6, &Writer::prefixScanning, Group::Scan},
   };
   return all;
 }

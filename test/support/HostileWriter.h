@@ -207,6 +207,7 @@ private:
   bool embeddings();
   bool losses();
   bool routing();
+  bool grouping();
   bool choosing();
   bool writtenAttention();
   bool gating();

@@ -149,6 +149,49 @@ bool OpWriter::routing() {
   return true;
 }
 
+/// A matrix for each group of rows: tokens are in the groups that their number says, at most two.
+bool OpWriter::grouping() {
+  if (!scope.inEntry)
+    return false;
+  const Dim all{"B * S", dim("B").size * dim("S").size}, width = someWidth(), inner = someWidth();
+  const Dim groups{"3", 3}, twice{"2 * B * S", 2 * all.size};
+  if (twice.size * std::max(width.size, inner.size) > kMostElements ||
+      3 * width.size * inner.size > kMostElements)
+    return false;
+  const Operand tokens = reshape({"tokens", {dim("B"), dim("S")}}, {all, {"1", 1}});
+  const Operand wide = op("broadcast", {tokens}, "shape = [B * S, 3]", {all, groups}, 3.0);
+  const Operand number = op("iota", {}, "shape = [B * S, 3] axis = 1", {all, groups}, 2.0);
+  const Operand sum = op("add", {wide, number}, "", {all, groups}, 4.0);
+  const Operand limit = op("constant", {}, "value = 4 dtype = i32", {}, 4.0);
+  const Operand mask = op("compare", {sum, limit}, "is = \"lt\"", {all, groups}, 1.0);
+  scope.code->back().broadcast = {all, groups};
+  scope.code->back().repeated = {false, true};
+  const Operand ids = reshape(tokens, {all});
+  const Operand x = op("embedding", {ids, parameter({dim("V"), width})}, "", {all, width}, 1.0);
+  Statement route;
+  route.op = "route";
+  route.operands = {mask.name};
+  route.attributes = "k = 2";
+  for (const char *result : {"index", "group", "place", "offsets"})
+    route.results.push_back(freshName(result));
+  const Operand index{route.results[0], {twice}}, group{route.results[1], {twice}},
+      place{route.results[2], {all, {"2", 2}}}, offsets{route.results[3], {{"4", 4}}};
+  add(std::move(route));
+  const Operand sorted = op("take_rows", {x, index, place}, "", {twice, width}, x.size);
+  const bool transposed = random.chance(0.3);
+  const Operand w = parameter({groups, transposed ? width : inner, transposed ? inner : width});
+  Operand y = tame(op("grouped_linear", {sorted, w, offsets}, transposed ? "transposed" : "",
+                      {twice, inner}, summed(sorted.size, width.size)));
+  if (random.chance(0.5)) // a bias for each group
+    y = binary("add", y, op("embedding", {group, parameter({groups, inner})}, "", y.shape, 0.6),
+               y.size + 0.6);
+  if (random.chance(0.3))
+    remember(tame(op("grouped_outer", {y, sorted, offsets}, "", {groups, inner, width},
+                     y.size * sorted.size * std::sqrt(static_cast<double>(all.size)))));
+  remember(op("take_rows", {y, place, index}, "", {all, inner}, 1.5 * y.size));
+  return true;
+}
+
 bool OpWriter::norm() {
   const std::optional<Operand> x = rows();
   if (!x)

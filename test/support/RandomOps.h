@@ -79,6 +79,7 @@ private:
   bool matmul();
   bool embedding();
   bool routing();
+  bool grouping();
   bool norm();
   bool softmax();
   bool rope();

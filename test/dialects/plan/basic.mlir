@@ -79,6 +79,18 @@ plan.module @all {
     plan.embedding_grad(%ids : memref<4xi32>, %x : memref<4x16xf32>) -> (%v : memref<8x16xf32>) {stream = 1 : i64}
     // CHECK: plan.compact(%{{.*}} : memref<4xi1>) -> (%{{.*}} : memref<4xi32>, %{{.*}} : memref<4xi32>, %{{.*}} : memref<i32>)
     plan.compact(%mask : memref<4xi1>) -> (%ids : memref<4xi32>, %place : memref<4xi32>, %which : memref<i32>) {stream = 1 : i64}
+    %pairs = plan.buffer transient other : memref<4x3xi1>
+    %sorted = plan.buffer transient other : memref<8xi32>
+    %groups = plan.buffer transient other : memref<8xi32>
+    %places = plan.buffer transient other : memref<4x2xi32>
+    %offsets = plan.buffer transient other : memref<4xi32>
+    %experts = plan.buffer transient other : memref<3x8x16xf32>
+    // CHECK: plan.route(%{{.*}} : memref<4x3xi1>) -> (%{{.*}} : memref<8xi32>, %{{.*}} : memref<8xi32>, %{{.*}} : memref<4x2xi32>, %{{.*}} : memref<4xi32>) {stream = 1 : i64}
+    plan.route(%pairs : memref<4x3xi1>) -> (%sorted : memref<8xi32>, %groups : memref<8xi32>, %places : memref<4x2xi32>, %offsets : memref<4xi32>) {stream = 1 : i64}
+    // CHECK: plan.grouped_linear(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<3x8x16xf32>, %{{.*}} : memref<4xi32>) -> (%{{.*}} : memref<4x8xf32>) {compute = tf32, stream = 1 : i64, transposed}
+    plan.grouped_linear(%x : memref<4x16xf32>, %experts : memref<3x8x16xf32>, %offsets : memref<4xi32>) -> (%y : memref<4x8xf32>) {transposed, compute = tf32, stream = 1 : i64}
+    // CHECK: plan.grouped_outer(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<4x16xf32>, %{{.*}} : memref<4xi32>) -> (%{{.*}} : memref<3x8x16xf32>) {stream = 1 : i64}
+    plan.grouped_outer(%y : memref<4x8xf32>, %x : memref<4x16xf32>, %offsets : memref<4xi32>) -> (%experts : memref<3x8x16xf32>) {stream = 1 : i64}
     %all = plan.buffer transient comm : memref<12x16xf32>
     // CHECK: plan.all_gather(%{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<12x16xf32>) along 1 {stream = 1 : i64}
     plan.all_gather(%x : memref<4x16xf32>) -> (%all : memref<12x16xf32>) along 1 {stream = 1 : i64}
