@@ -77,6 +77,13 @@ hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=stati
 hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160
 hydra-blend fp32 models/hydra.mlir --preset=ref --set blend=true --set loss_aware=0.3 --batch=2 --seq=32 --scalar s=0.3 --scalar warm=0.4
 gate fp32 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
+experts-tiles fp32,tf32,bf16,f16 test/gpu/Inputs/experts.mlir --preset=tiles --batch=4 --seq=300
+experts-many fp32,bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=3 --seq=167
+experts-few bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=1 --seq=5
+experts-odd fp32,tf32,bf16,f16 test/gpu/Inputs/experts.mlir --preset=odd --batch=3 --seq=37
+experts-one bf16 test/gpu/Inputs/experts.mlir --preset=one --batch=2 --seq=200
+experts-all bf16 test/gpu/Inputs/experts.mlir --preset=all --batch=2 --seq=333
+experts-narrow fp32,bf16 test/gpu/Inputs/experts.mlir --preset=tiles --set narrow=true --batch=4 --seq=300
 FAMILIES
 rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
@@ -161,6 +168,8 @@ megalodon-1x2048 models/megalodon.mlir --preset=profile-train --batch=1 --seq=20
 megalodon-1x8192 models/megalodon.mlir --preset=profile-train --batch=1 --seq=8192
 ttt-1x512 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=512
 ttt-1x2048 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=2048
+experts-4x1024 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=4 --seq=1024
+experts-8x2048 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=8 --seq=2048
 ROWS
 # Attention alone, as projections of narrow rows: batch heads key-heads seq width.
 while read -r batch heads keys seq width; do

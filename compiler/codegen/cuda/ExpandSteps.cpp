@@ -57,6 +57,11 @@ private:
             [&](auto op) { return expandCachedAttention(launcher, op), success(); })
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
         .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })
+        .Case<plan::RouteOp>([&](auto op) { return expandRoute(launcher, op), success(); })
+        .Case<plan::GroupedLinearOp>(
+            [&](auto op) { return expandGroupedLinear(launcher, op), success(); })
+        .Case<plan::GroupedOuterOp>(
+            [&](auto op) { return expandGroupedOuter(launcher, op), success(); })
         .Case<plan::CopyOp>([&](auto op) { return expandCopy(launcher, op), success(); })
         .Case<plan::FillOp>([&](auto op) { return expandFill(launcher, op), success(); })
         .Default(success());

@@ -1,5 +1,6 @@
 // Steps of a CUDA plan that are kernels written by hand: attention, copies, fills, the gradient of
-// an embedding. Their templates (templates/*.cuh) are specialised to shapes and strides as text.
+// an embedding, matmuls of rows in groups. Their templates (templates/*.cuh) are specialised to
+// shapes and strides as text.
 #pragma once
 
 #include "dialects/hydra/Target.h"

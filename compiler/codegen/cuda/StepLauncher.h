@@ -88,4 +88,9 @@ void expandFill(StepLauncher &launcher, plan::FillOp op);
 void expandCompact(StepLauncher &launcher, plan::CompactOp op);
 llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp op);
 
+/// Rows in groups (templates/routing.cuh, grouped.cuh).
+void expandRoute(StepLauncher &launcher, plan::RouteOp op);
+void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op);
+void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);
+
 } // namespace hydra::cuda
