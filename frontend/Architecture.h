@@ -44,11 +44,11 @@ struct Rotary {
 };
 
 /// Names of tensors in files of the family, without `.weight` and `.bias`. In layers `{layer}` is
-/// the number; empty is what the architecture lacks.
+/// the number, of experts `{row}`; empty is what the architecture lacks.
 struct Names {
   std::string embedding, positions, norm, head;
   std::string norm1, q, k, v, qkv, out, qNorm, kNorm, postNorm1;
-  std::string norm2, gate, up, gateUp, down, postNorm2;
+  std::string norm2, router, gate, up, gateUp, down, postNorm2;
 };
 
 struct Architecture {
@@ -75,6 +75,7 @@ struct Architecture {
 
   bool gated = true, mlpBias = false, fusedGate = false;
   Activation activation = Activation::Silu;
+  int64_t experts = 0, chosen = 0; ///< gated MLPs, of which each token has some; 0: it is one
 
   double embeddingScale = 1.0; ///< 0: the root of the hidden size
   bool tied = false;

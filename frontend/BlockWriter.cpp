@@ -160,9 +160,36 @@ private:
     return x;
   }
 
+  /// Adds what experts make of `m`, as `reshape(%experts, …)`: each token has those K to which the
+  /// router gives the largest shares, weighed by these. Rows are sorted by experts; a row's weight
+  /// multiplies what goes into the last matrix.
+  void experts(const std::string &m) {
+    let("%rows", fmt::format("reshape({}, [B * S, D])", m));
+    let("%shares", "softmax(linear(%rows, @router))");
+    line("%chosen = hydra.top_k %shares k = K");
+    let("%kept", "select(%chosen, %shares, 0.0)");
+    let("%weights", "%kept / sum(%kept, 1)");
+    line("%index, %group, %place, %offsets = hydra.route %chosen k = K");
+    let("%sorted, %shared",
+        "take_rows(%rows, %index, %place), take_rows(%weights, %index, %place)");
+    let("%is", "reshape(%group, [B * S * K, 1]) == iota(shape = [1, E], axis = 1)");
+    let("%gate, %up",
+        "grouped_linear(%sorted, @gate, %offsets), grouped_linear(%sorted, @up, %offsets)");
+    let("%inner", activated("%gate") + " * %up * sum(select(%is, %shared, 0.0), 1)");
+    let("%experts", "take_rows(grouped_linear(%inner, @down, %offsets), %place, %index)");
+  }
+
   /// Adds the MLP of `x` to `sum` and yields.
   void mlp(const std::string &x, const std::string &sum) {
     text += "\n";
+    if (a.experts > 0) {
+      line("// Experts: each token has K of E.");
+      let("%m", normed(words, x, "norm2"));
+      experts("%m");
+      let("%z", fmt::format("{} + reshape(%experts, [B, S, D])", sum));
+      line("hydra.yield %z");
+      return;
+    }
     line(a.gated && a.activation == Activation::Silu ? "// SwiGLU." : "// MLP.");
     const bool before = a.block != BlockForm::PostNorm;
     const bool after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
@@ -210,15 +237,19 @@ std::string cappedAttention(const ModelWords &words) {
       "      @attend_behind(%q, %k, %v, window = window, kept = min(window, length)),\n"
       "      @attend_to(%q, %k, %v, 0, window = window, kept = 0))\n"
       "\n"
-      "  // The same from token to token of a sequence: the last `kept` keys and values are carried, and how\n"
+      "  // The same from token to token of a sequence: the last `kept` keys and values are "
+      "carried, and how\n"
       "  // many tokens were read.\n"
       "  hydra.def @attend_behind(%q, %k, %v) dims(window, kept) {{\n"
       "    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, kept, {0}, hd]), "
       "constant(value = 0, shape = [B, 1, 1, 1, 1])\n"
-      "    %heads, %last_keys, %last_values, %read = hydra.scan axis = 1 chunk = S over(%qs = %q, %ks = %k, %vs = %v)\n"
+      "    %heads, %last_keys, %last_values, %read = hydra.scan axis = 1 chunk = S over(%qs = %q, "
+      "%ks = %k, %vs = %v)\n"
       "        carry(%keys_before = %none, %values_before = %none, %before = %no_tokens) {{\n"
-      "      %keys, %values = hydra.let concat(%keys_before, %ks, axis = 1), concat(%values_before, %vs, axis = 1)\n"
-      "      %attended = hydra.let @attend_to(%qs, %keys, %values, %before, window = window, kept = kept)\n"
+      "      %keys, %values = hydra.let concat(%keys_before, %ks, axis = 1), "
+      "concat(%values_before, %vs, axis = 1)\n"
+      "      %attended = hydra.let @attend_to(%qs, %keys, %values, %before, window = window, kept "
+      "= kept)\n"
       "      %keys_after = hydra.slice %keys axis = 1 start = S size = kept\n"
       "      %values_after = hydra.slice %values axis = 1 start = S size = kept\n"
       "      %after = hydra.let %before + S\n"
@@ -227,7 +258,8 @@ std::string cappedAttention(const ModelWords &words) {
       "    hydra.yield %heads\n"
       "  }}\n"
       "\n"
-      "  // Of queries behind `before` tokens, the keys and values of the last `kept` of which stand in front of\n"
+      "  // Of queries behind `before` tokens, the keys and values of the last `kept` of which "
+      "stand in front of\n"
       "  // their own. Queries that share a key head are side by side.\n"
       "  hydra.def @attend_to(%q, %k, %v, %before) dims(window, kept) {{\n"
       "    %queries = hydra.let transpose(reshape(%q, [B, S, {0}, {1}, hd]), [0, 2, 3, 1, 4])\n"
@@ -240,7 +272,8 @@ std::string cappedAttention(const ModelWords &words) {
       "    %ago = hydra.let when(continued, %query + kept, %query) - %key\n"
       "    %scores = hydra.let reshape(%bounded, [B, {0}, {1}, S, kept + S])\n"
       "    %near = hydra.let select(%ago >= 0, select(%ago < window, %scores, -inf), -inf)\n"
-      "    %seen = hydra.let when(continued, select(iota(axis = 4, shape = [1, 1, 1, 1, kept + S], dtype = f32) "
+      "    %seen = hydra.let when(continued, select(iota(axis = 4, shape = [1, 1, 1, 1, kept + S], "
+      "dtype = f32) "
       ">= kept - %before, %near, -inf), %near)\n"
       "    %shares = hydra.let reshape(softmax(%seen), [B, {0}, {1} * S, kept + S])\n"
       "    %sums = hydra.let reshape(matmul(%shares, %values), [B, {0}, {1}, S, hd])\n"

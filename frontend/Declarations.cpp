@@ -53,6 +53,10 @@ private:
       dims.emplace_back("P", a.positions);
     if (a.window > 0)
       dims.emplace_back("W", a.window);
+    if (a.experts > 0) {
+      dims.emplace_back("E", a.experts);
+      dims.emplace_back("K", a.chosen);
+    }
     dims.emplace_back("V", a.vocabulary);
 
     auto real = [&](std::vector<std::string> &line, const char *name, double value) {
@@ -177,14 +181,16 @@ private:
     addMatrix(layer, "wo", "D", words.queries(), n.out, a.outBias);
     addNorm(layer, "post1", "D", n.postNorm1);
     addNorm(layer, "norm2", "D", n.norm2);
+    addMatrix(layer, "router", "E", "D", n.router, false);
+    const std::string experts = a.experts > 0 ? "E, " : "";
     if (a.fusedGate) {
       addMatrix(layer, "gate_up", "2 * F", "D", n.gateUp, a.mlpBias);
     } else {
       if (a.gated)
-        addMatrix(layer, "gate", "F", "D", n.gate, a.mlpBias);
-      addMatrix(layer, "up", "F", "D", n.up, a.mlpBias);
+        addMatrix(layer, "gate", experts + "F", "D", n.gate, a.mlpBias);
+      addMatrix(layer, "up", experts + "F", "D", n.up, a.mlpBias);
     }
-    addMatrix(layer, "down", "D", "F", n.down, a.mlpBias);
+    addMatrix(layer, "down", experts + "D", "F", n.down, a.mlpBias);
     addNorm(layer, "post2", "D", n.postNorm2);
     addNorm(last, "norm", "D", n.norm);
     if (!a.tied)

@@ -9,8 +9,19 @@
 
 namespace hydra::frontend {
 
+std::vector<std::string> NamedParameter::origins() const {
+  if (rows == 0)
+    return {origin};
+  const std::string_view placeholder = kRowPlaceholder;
+  std::vector<std::string> names;
+  for (int64_t row = 0; row < rows; ++row)
+    names.push_back(std::string(origin).replace(origin.find(placeholder), placeholder.size(),
+                                                std::to_string(row)));
+  return names;
+}
+
 std::vector<int64_t> NamedParameter::originShape() const {
-  std::vector<int64_t> other = shape;
+  std::vector<int64_t> other(shape.begin() + (rows > 0 ? 1 : 0), shape.end());
   if (transposed)
     std::ranges::reverse(other);
   return other;
@@ -31,10 +42,12 @@ std::vector<NamedParameter> namesOf(ModelOp model) {
     entry.transposed = param.getTransposed();
     const llvm::ArrayRef<int64_t> shape = param.getBoundType().getShape();
     entry.shape.assign(shape.begin(), shape.end());
-    if (const auto [other, isNew] = users.try_emplace(entry.origin, name); !isNew)
-      support::fail("the parameters {} and {} are both from \"{}\"; expected a tensor for each",
-                    support::shown(other->second), support::shown(name),
-                    support::shown(entry.origin));
+    if (param.getOrigin()->contains(kRowPlaceholder))
+      entry.rows = entry.shape.front();
+    for (const std::string &origin : entry.origins())
+      if (const auto [other, isNew] = users.try_emplace(origin, name); !isNew)
+        support::fail("the parameters {} and {} are both from \"{}\"; expected a tensor for each",
+                      support::shown(other->second), support::shown(name), support::shown(origin));
   }
   return table;
 }

@@ -12,9 +12,12 @@ namespace hydra::frontend {
 struct NamedParameter {
   std::string name;           ///< in Hydra's files: `layers.0.wq`
   std::vector<int64_t> shape; ///< there
-  std::string origin;         ///< in files of others
+  std::string origin;         ///< in files of others; `{row}` in it: of each of `rows` tensors
   bool transposed = false;    ///< which have it as [columns, rows]
+  int64_t rows = 0; ///< slices along the first dimension that are tensors there; 0: it is one
 
+  /// The names of these tensors, and the shape of each.
+  std::vector<std::string> origins() const;
   std::vector<int64_t> originShape() const;
 };
 

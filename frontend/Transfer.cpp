@@ -22,10 +22,12 @@ namespace {
 constexpr uint64_t kPiece = uint64_t{32}
                             << 20; ///< bytes at a time; a multiple of every format's size
 
-/// A tensor on its way.
+/// A tensor on its way, or a part of one: the bytes [begin, end) of what is read, or the next of
+/// what is written.
 struct Move {
   const SafetensorsFile *file;
   const TensorPlace *from;
+  uint64_t begin, end;
   support::TensorInfo to;
   bool transposed;
 };
@@ -63,7 +65,8 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
          const support::SafetensorsMetadata &metadata) {
   std::vector<support::TensorInfo> infos;
   for (const Move &move : moves)
-    infos.push_back(move.to);
+    if (infos.empty() || infos.back().name != move.to.name)
+      infos.push_back(move.to);
   support::SafetensorsWriter writer(path, infos, metadata);
   for (const Move &move : moves) {
     const TensorPlace &from = *move.from;
@@ -74,8 +77,8 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
       writer.append(move.to.name, convert(turned, from.dtype, move.to.dtype));
       continue;
     }
-    for (uint64_t at = 0, all = from.end - from.begin; at < all; at += kPiece) {
-      std::vector<std::byte> piece(std::min(kPiece, all - at));
+    for (uint64_t at = move.begin; at < move.end; at += kPiece) {
+      std::vector<std::byte> piece(std::min(kPiece, move.end - at));
       move.file->read(from, at, piece);
       writer.append(move.to.name, convert(std::move(piece), from.dtype, move.to.dtype));
     }
@@ -128,9 +131,9 @@ bool lacksPrefix(const Architecture &a, const WeightFiles &weights) {
 
 Architecture withoutPrefix(Architecture a) {
   Names &n = a.names;
-  for (std::string *name :
-       {&n.embedding, &n.positions, &n.norm, &n.norm1, &n.q, &n.k, &n.v, &n.qkv, &n.out, &n.qNorm,
-        &n.kNorm, &n.postNorm1, &n.norm2, &n.gate, &n.up, &n.gateUp, &n.down, &n.postNorm2})
+  for (std::string *name : {&n.embedding, &n.positions, &n.norm, &n.norm1, &n.q, &n.k, &n.v, &n.qkv,
+                            &n.out, &n.qNorm, &n.kNorm, &n.postNorm1, &n.norm2, &n.router, &n.gate,
+                            &n.up, &n.gateUp, &n.down, &n.postNorm2})
     if (name->starts_with(a.prefix))
       name->erase(0, a.prefix.size());
   a.prefix.clear();
@@ -143,20 +146,30 @@ void importWeights(const WeightFiles &weights, const Architecture &architecture,
   std::vector<Move> moves;
   std::set<std::string_view> used;
   for (const NamedParameter &parameter : table) {
-    const StoredTensor *tensor = weights.find(parameter.origin);
     const std::vector<int64_t> shape = parameter.originShape();
-    if (!tensor)
-      fail("{}: tensor '{}' is missing; expected {}", weights.name(), shown(parameter.origin),
-           shapeText(shape));
-    if (tensor->place->shape != shape)
-      fail("{} is {}; expected {}", tensor->where(), shown(shapeText(tensor->place->shape)),
-           shapeText(shape));
-    checkFloating(*tensor->place, tensor->where());
-    used.insert(parameter.origin);
-    moves.push_back({tensor->file,
-                     tensor->place,
-                     {parameter.name, dtype.value_or(tensor->place->dtype), parameter.shape},
-                     parameter.transposed});
+    std::optional<DType> format = dtype;
+    for (const std::string &origin : parameter.origins()) {
+      const StoredTensor *tensor = weights.find(origin);
+      if (!tensor)
+        fail("{}: tensor '{}' is missing; expected {}", weights.name(), shown(origin),
+             shapeText(shape));
+      const TensorPlace &place = *tensor->place;
+      if (place.shape != shape)
+        fail("{} is {}; expected {}", tensor->where(), shown(shapeText(place.shape)),
+             shapeText(shape));
+      checkFloating(place, tensor->where());
+      if (format.value_or(place.dtype) != place.dtype && !dtype)
+        fail("{} is {}; expected {}, as others of the same parameter", tensor->where(),
+             support::safetensorsName(place.dtype), support::safetensorsName(*format));
+      format = format.value_or(place.dtype);
+      used.insert(place.name);
+      moves.push_back({tensor->file,
+                       &place,
+                       0,
+                       place.end - place.begin,
+                       {parameter.name, *format, parameter.shape},
+                       parameter.transposed});
+    }
   }
   checkRest(weights, architecture, used);
   run(moves, path, {});
@@ -178,10 +191,15 @@ void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> 
            shapeText(parameter.shape));
     checkFloating(*tensor, where);
     known.insert(parameter.name);
-    moves.push_back({&file,
-                     tensor,
-                     {parameter.origin, dtype.value_or(tensor->dtype), parameter.originShape()},
-                     parameter.transposed});
+    const std::vector<std::string> origins = parameter.origins();
+    const uint64_t bytes = (tensor->end - tensor->begin) / origins.size();
+    for (size_t i = 0; i < origins.size(); ++i)
+      moves.push_back({&file,
+                       tensor,
+                       i * bytes,
+                       (i + 1) * bytes,
+                       {origins[i], dtype.value_or(tensor->dtype), parameter.originShape()},
+                       parameter.transposed});
   }
   for (const TensorPlace &tensor : file.tensors())
     if (!known.contains(tensor.name))

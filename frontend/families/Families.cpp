@@ -14,11 +14,17 @@ using support::shown;
 namespace {
 
 constexpr Family kFamilies[] = {
-    {"gemma2", "Gemma2ForCausalLM", readGemma2}, {"gemma3_text", "Gemma3ForCausalLM", readGemma3},
-    {"gpt2", "GPT2LMHeadModel", readGpt2},       {"gpt_neox", "GPTNeoXForCausalLM", readGptNeoX},
-    {"llama", "LlamaForCausalLM", readLlama},    {"mistral", "MistralForCausalLM", readMistral},
-    {"olmo2", "Olmo2ForCausalLM", readOlmo2},    {"phi3", "Phi3ForCausalLM", readPhi3},
-    {"qwen2", "Qwen2ForCausalLM", readQwen2},    {"qwen3", "Qwen3ForCausalLM", readQwen3},
+    {"gemma2", "Gemma2ForCausalLM", readGemma2},
+    {"gemma3_text", "Gemma3ForCausalLM", readGemma3},
+    {"gpt2", "GPT2LMHeadModel", readGpt2},
+    {"gpt_neox", "GPTNeoXForCausalLM", readGptNeoX},
+    {"llama", "LlamaForCausalLM", readLlama},
+    {"mistral", "MistralForCausalLM", readMistral},
+    {"mixtral", "MixtralForCausalLM", readMixtral},
+    {"olmo2", "Olmo2ForCausalLM", readOlmo2},
+    {"phi3", "Phi3ForCausalLM", readPhi3},
+    {"qwen2", "Qwen2ForCausalLM", readQwen2},
+    {"qwen3", "Qwen3ForCausalLM", readQwen3},
 };
 
 /// Fields that say nothing of what the model computes: about files, tokens, generation, training,

@@ -27,6 +27,7 @@ Architecture readGpt2(Config &config);
 Architecture readGptNeoX(Config &config);
 Architecture readLlama(Config &config);
 Architecture readMistral(Config &config);
+Architecture readMixtral(Config &config);
 Architecture readOlmo2(Config &config);
 Architecture readPhi3(Config &config);
 Architecture readQwen2(Config &config);

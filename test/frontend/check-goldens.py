@@ -79,6 +79,16 @@ def names(model, layers):
     return table
 
 
+def slices(origin, golden):
+    """The names for all numbers that {row} stands for, or the one name."""
+    if "{row}" not in origin:
+        return [origin]
+    names = []
+    while f"grad.{(name := origin.replace('{row}', str(len(names))))}" in golden:
+        names.append(name)
+    return names
+
+
 class Case:
     def __init__(self, goldens, work, name):
         self.name, self.source = name, goldens / name
@@ -125,13 +135,14 @@ class Case:
             return self.decode(by)
         table = names(self.model, json.loads((self.source / "config.json").read_text()).get(
             "num_hidden_layers") or json.loads((self.source / "config.json").read_text())["n_layer"])
+        used = set()
         for name, (origin, turned) in table.items():
-            reference = g["grad." + IN_MEMORY.get(origin, origin)]
-            shape, expected = reference[1], values(reference)
+            parts = [f"grad.{IN_MEMORY.get(o, o)}" for o in slices(origin, g)]
+            used.update(parts)
+            shape, expected = g[parts[0]][1], [x for part in parts for x in values(g[part])]
             self.near(f"{by}: grad.{name}", results["grad." + name],
                       transposed(shape, expected) if turned else expected, GRADIENTS)
-        if missing := {n for n in g if n.startswith("grad.")} - {
-                "grad." + IN_MEMORY.get(o, o) for o, _ in table.values()}:
+        if missing := {n for n in g if n.startswith("grad.")} - used:
             self.problems.append(f"no gradients for {sorted(missing)}")
 
         self.decode(by)

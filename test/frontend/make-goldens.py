@@ -5,7 +5,7 @@ For every case, OUT/<case>/ gets what save_pretrained writes (config.json, weigh
 
   tokens [2, 12], labels [2, 12]   i32; labels are the next tokens, -100 at the end of a row
   logits [2, 12, V], loss []       f32
-  grad.<name>                      f32, by the names of transformers
+  grad.<name>                      f32, by the names of transformers; of experts by those of files
   greedy [28]                      i32: 4 tokens, and the 24 that the model continues them with
   long.tokens, long.logits         of a longer row, where positions are scaled by the length
 
@@ -50,6 +50,9 @@ CASES = {
     "llama-yarn": ("LlamaConfig", dict(ONE_LAYER, rope_parameters=scaled(
         "yarn", factor=4.0, original_max_position_embeddings=32, beta_fast=8.0, beta_slow=1.0)), {}),
     "mistral": ("MistralConfig", dict(LLAMA, head_dim=8, sliding_window=5, rms_norm_eps=1e-6), {}),
+    "mixtral": ("MixtralConfig", dict(LLAMA, num_local_experts=4, num_experts_per_tok=2), {}),
+    "mixtral-window": ("MixtralConfig", dict(LLAMA, num_local_experts=8, num_experts_per_tok=2, head_dim=8,
+                                             num_hidden_layers=1, sliding_window=5), {}),
     "qwen2": ("Qwen2Config", dict(LLAMA, use_sliding_window=True, sliding_window=4,
                                   max_window_layers=1), {}),
     "qwen2-tied": ("Qwen2Config", dict(LLAMA, num_hidden_layers=1, tie_word_embeddings=True), {}),
@@ -91,6 +94,20 @@ def randomise(model):
             parameter.data.copy_((0.5 if "embed" in name or "wte" in name else 0.25) * noise)
 
 
+def by_files(name, gradient):
+    """Experts that transformers 5 has in one tensor are several in files: gate and up behind each other, then down."""
+    if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+        return {name.replace(".mlp.gate.", ".block_sparse_moe.gate."): gradient}
+    stem = name[:name.index(".mlp.")] + ".block_sparse_moe.experts."
+    named = {}
+    for expert, matrix in enumerate(gradient):
+        if name.endswith("down_proj"):
+            named[f"{stem}{expert}.w2.weight"] = matrix
+        else:
+            named[f"{stem}{expert}.w1.weight"], named[f"{stem}{expert}.w3.weight"] = matrix.chunk(2)
+    return named
+
+
 def logits_of(model, tokens):
     return model(input_ids=tokens, use_cache=False).logits
 
@@ -117,7 +134,10 @@ def make(case, out):
     loss.backward()
     golden = {"tokens": tokens.int(), "labels": labels.int(), "logits": logits.detach(), "loss": loss.detach()}
     for name, parameter in model.named_parameters():
-        golden["grad." + name] = parameter.grad.clone()
+        # An expert that no token goes to has none.
+        whole = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        for stored, gradient in by_files(name, whole).items():
+            golden["grad." + stored] = gradient.clone()
     with torch.no_grad():
         row = tokens[:1, :PROMPT]
         for _ in range(NEW):

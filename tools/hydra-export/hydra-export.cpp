@@ -90,20 +90,22 @@ void checkTable(const std::vector<frontend::NamedParameter> &table,
                 const std::vector<frontend::NamedParameter> &expected, const Options &options) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const frontend::NamedParameter &parameter : table)
-    shapes[parameter.origin] = parameter.originShape();
-  for (const frontend::NamedParameter &parameter : expected) {
-    const auto found = shapes.find(parameter.origin);
-    if (found == shapes.end())
-      fail("{}: no parameter is from \"{}\", which {} asks for",
-           support::shownPath(options.model.getValue()), shown(parameter.origin),
-           support::shownPath(options.config.getValue()));
-    if (found->second != parameter.originShape())
-      fail("{}: \"{}\" is {}; expected {}, as {} says",
-           support::shownPath(options.model.getValue()), shown(parameter.origin),
-           support::shapeText(found->second), support::shapeText(parameter.originShape()),
-           support::shownPath(options.config.getValue()));
-    shapes.erase(found);
-  }
+    for (const std::string &origin : parameter.origins())
+      shapes[origin] = parameter.originShape();
+  for (const frontend::NamedParameter &parameter : expected)
+    for (const std::string &origin : parameter.origins()) {
+      const auto found = shapes.find(origin);
+      if (found == shapes.end())
+        fail("{}: no parameter is from \"{}\", which {} asks for",
+             support::shownPath(options.model.getValue()), shown(origin),
+             support::shownPath(options.config.getValue()));
+      if (found->second != parameter.originShape())
+        fail("{}: \"{}\" is {}; expected {}, as {} says",
+             support::shownPath(options.model.getValue()), shown(origin),
+             support::shapeText(found->second), support::shapeText(parameter.originShape()),
+             support::shownPath(options.config.getValue()));
+      shapes.erase(found);
+    }
   if (!shapes.empty())
     fail("{}: \"{}\" is nothing that {} asks for", support::shownPath(options.model.getValue()),
          shown(shapes.begin()->first), support::shownPath(options.config.getValue()));
@@ -129,10 +131,11 @@ tableOf(frontend::Architecture architecture, const std::vector<frontend::NamedPa
 std::string configText(nlohmann::ordered_json config, const frontend::NamedParameter &any,
                        const fs::path &weights) {
   const support::SafetensorsFile file(weights);
-  const char *name = file.find(any.origin)->dtype == support::DType::BF16  ? "bfloat16"
-                     : file.find(any.origin)->dtype == support::DType::F16 ? "float16"
-                     : file.find(any.origin)->dtype == support::DType::F64 ? "float64"
-                                                                           : "float32";
+  const support::DType dtype = file.find(any.origins().front())->dtype;
+  const char *name = dtype == support::DType::BF16  ? "bfloat16"
+                     : dtype == support::DType::F16 ? "float16"
+                     : dtype == support::DType::F64 ? "float64"
+                                                    : "float32";
   config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = name;
   return config.dump(2) + "\n";
 }

@@ -35,7 +35,7 @@ std::string problem(const ordered_json &config) {
 TEST(Families, EachIsReadByItsTypeAndClass) {
   EXPECT_EQ(problem(with(llama(), R"({"model_type": "mamba"})")),
             "config.json: model_type is 'mamba'; known are gemma2, gemma3_text, gpt2, gpt_neox, "
-            "llama, mistral, "
+            "llama, mistral, mixtral, "
             "olmo2, phi3, qwen2, qwen3");
   EXPECT_EQ(problem(with(llama(), R"({"architectures": ["LlamaForSequenceClassification"]})")),
             "config.json: architectures is [\"LlamaForSequenceClassification\"]; expected "
@@ -77,6 +77,28 @@ TEST(Families, LlamaHasItsDefaults) {
   EXPECT_EQ(read(config).keyHeads, 4);
   EXPECT_EQ(read(config).eps, 1e-6);
   EXPECT_EQ(read(with(llama(), R"({"head_dim": 10})")).headWidth, 10);
+}
+
+TEST(Families, MixtralHasExperts) {
+  const ordered_json config = with(llama(), R"({"model_type": "mixtral"})");
+  const Architecture a = read(config);
+  EXPECT_EQ(a.experts, 8);
+  EXPECT_EQ(a.chosen, 2);
+  EXPECT_EQ(a.window, 0);
+  EXPECT_EQ(a.rotary->base, 1e6);
+  EXPECT_EQ(read(with(config, R"({"sliding_window": 5})")).window, 5);
+  EXPECT_EQ(problem(with(config, R"({"router_aux_loss_coef": 0.02, "router_jitter_noise": 0.0,
+                                     "output_router_logits": false})")),
+            "");
+  EXPECT_EQ(problem(with(config, R"({"num_local_experts": 4, "num_experts_per_tok": 5})")),
+            "config.json: num_experts_per_tok is 5; expected at most num_local_experts, 4");
+  EXPECT_EQ(
+      problem(with(config, R"({"router_jitter_noise": 0.1})")),
+      "config.json: router_jitter_noise is 0.1; expected 0: noise on what the router reads is "
+      "not applied");
+  EXPECT_EQ(problem(with(config, R"({"output_router_logits": true})")),
+            "config.json: output_router_logits is true; expected false; anything else is not "
+            "supported");
 }
 
 TEST(Families, RefuseSizesThatDoNotFit) {

@@ -66,6 +66,47 @@ TEST(Transfer, TransposesAndComesBackBitForBit) {
   }
 }
 
+TEST(Transfer, SlicesThatAreTensorsOfTheirOwnAreJoined) {
+  const std::vector<NamedParameter> table = {
+      {"w", {3, 2, 4}, "model.{row}.w", /*transposed=*/false, /*rows=*/3}};
+  const auto stored = [](std::vector<int64_t> last, DType other) {
+    return std::vector<TensorInfo>{{"model.2.w", DType::F16, std::move(last)},
+                                   {"model.0.w", DType::F16, {2, 4}},
+                                   {"model.1.w", other, {2, 4}}};
+  };
+  const auto import = [&](const Folder &folder, std::optional<DType> dtype) {
+    return problemOf(folder, [&] {
+      importWeights(WeightFiles(folder.root()), architecture(), table, dtype, folder / "out");
+    });
+  };
+  const Folder folder;
+  folder.writeTensors("model.safetensors", stored({2, 4}, DType::F16));
+  EXPECT_EQ(import(folder, std::nullopt), "");
+  const Safetensors before = Safetensors::open(folder / "model.safetensors");
+  const Safetensors out = Safetensors::open(folder / "out");
+  EXPECT_EQ(out.get("w").shape, (std::vector<int64_t>{3, 2, 4}));
+  exportWeights(SafetensorsFile(folder / "out"), table, {}, std::nullopt, folder / "back");
+  const Safetensors back = Safetensors::open(folder / "back");
+  ASSERT_EQ(back.tensors().size(), 3u);
+  for (int row = 0; row < 3; ++row) {
+    const std::string name = fmt::format("model.{}.w", row);
+    const auto bytes = before.get(name).bytes;
+    EXPECT_TRUE(
+        std::ranges::equal(out.get("w").bytes.subspan(row * bytes.size(), bytes.size()), bytes));
+    EXPECT_EQ(back.get(name).shape, (std::vector<int64_t>{2, 4}));
+    EXPECT_TRUE(std::ranges::equal(back.get(name).bytes, bytes));
+  }
+  const Folder misshapen, mixed;
+  misshapen.writeTensors("model.safetensors", stored({2, 5}, DType::F16));
+  EXPECT_EQ(import(misshapen, std::nullopt),
+            "DIR/model.safetensors: tensor 'model.2.w' is [2, 5]; expected [2, 4]");
+  mixed.writeTensors("model.safetensors", stored({2, 4}, DType::F32));
+  EXPECT_EQ(import(mixed, std::nullopt),
+            "DIR/model.safetensors: tensor 'model.1.w' is F32; expected F16, as others of the same "
+            "parameter");
+  EXPECT_EQ(import(mixed, DType::F32), "");
+}
+
 TEST(Transfer, TransposesBeyondATile) {
   const Folder folder;
   const std::vector<NamedParameter> table = {{"w", {150, 70}, "x", true}};

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Makes goldens of Mixtral by its formulas, written out in plain Python: what transformers is held against itself.
+
+For every case, OUT/<case>/ gets config.json, model.safetensors with random weights under the names of transformers, and
+golden.safetensors as make-goldens.py has it, without gradients.
+
+Usage: make-experts.py OUT
+"""
+import array
+import json
+import math
+import pathlib
+import random
+import struct
+import sys
+
+VOCABULARY, ROWS, LENGTH, PROMPT, NEW = 61, 2, 12, 4, 24
+
+BASE = dict(architectures=["MixtralForCausalLM"], model_type="mixtral", vocab_size=VOCABULARY, hidden_size=16,
+            intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            max_position_embeddings=64, rms_norm_eps=1e-5, rope_theta=1e6, hidden_act="silu", initializer_range=0.02,
+            tie_word_embeddings=False, output_router_logits=False, router_aux_loss_coef=0.001, router_jitter_noise=0.0,
+            attention_dropout=0.0, use_cache=True, dtype="float32", sliding_window=None)
+CASES = {
+    "mixtral": dict(BASE, num_local_experts=4, num_experts_per_tok=2),
+    "mixtral-window": dict(BASE, num_local_experts=8, num_experts_per_tok=2, sliding_window=5, head_dim=8),
+    "mixtral-one": dict(BASE, num_local_experts=3, num_experts_per_tok=1, num_hidden_layers=1),
+    "mixtral-all": dict(BASE, num_local_experts=3, num_experts_per_tok=3, num_hidden_layers=1),
+}
+
+
+def write(path, tensors):
+    """{name: (format, shape, numbers)}"""
+    header, parts, at = {}, [], 0
+    for name, (kind, shape, numbers) in tensors.items():
+        data = array.array({"F32": "f", "I32": "i"}[kind], numbers).tobytes()
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(data)]}
+        parts.append(data)
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
+
+
+def shapes(c):
+    hidden, inner, width = c["hidden_size"], c["intermediate_size"], head_width(c)
+    yield "model.embed_tokens.weight", [VOCABULARY, hidden]
+    for layer in range(c["num_hidden_layers"]):
+        at = f"model.layers.{layer}."
+        yield at + "input_layernorm.weight", [hidden]
+        yield at + "post_attention_layernorm.weight", [hidden]
+        for name, heads in (("q", "attention"), ("k", "key_value"), ("v", "key_value")):
+            yield f"{at}self_attn.{name}_proj.weight", [c[f"num_{heads}_heads"] * width, hidden]
+        yield at + "self_attn.o_proj.weight", [hidden, c["num_attention_heads"] * width]
+        yield at + "block_sparse_moe.gate.weight", [c["num_local_experts"], hidden]
+        for expert in range(c["num_local_experts"]):
+            for name, shape in (("w1", [inner, hidden]), ("w2", [hidden, inner]), ("w3", [inner, hidden])):
+                yield f"{at}block_sparse_moe.experts.{expert}.{name}.weight", shape
+    yield "model.norm.weight", [hidden]
+    yield "lm_head.weight", [VOCABULARY, hidden]
+
+
+def head_width(c):
+    return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
+def rounded(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def make_weights(c, r):
+    """{name: (shape, numbers of f32)}"""
+    weights = {}
+    for name, shape in shapes(c):
+        one = len(shape) == 1
+        scale = 0.2 if one else 0.5 if "embed" in name else 0.25
+        weights[name] = shape, [rounded(float(one) + scale * r.gauss(0.0, 1.0)) for _ in range(math.prod(shape))]
+    return weights
+
+
+class Model:
+    def __init__(self, config, weights):
+        self.c, self.weights = config, weights
+        self.rows = {}
+        for name, (shape, numbers) in weights.items():
+            width = shape[-1]
+            self.rows[name] = [numbers[i:i + width] for i in range(0, len(numbers), width)]
+
+    def linear(self, name, x):
+        return [math.fsum(a * b for a, b in zip(row, x)) for row in self.rows[name + ".weight"]]
+
+    def norm(self, name, x):
+        scale = 1.0 / math.sqrt(math.fsum(a * a for a in x) / len(x) + self.c["rms_norm_eps"])
+        return [a * scale * w for a, w in zip(x, self.rows[name + ".weight"][0])]
+
+    def turn(self, head, position):
+        """Channel i and the one half a head behind it, by position * base^(-2i / width)."""
+        half = len(head) // 2
+        out = [0.0] * len(head)
+        for i in range(half):
+            angle = position * self.c["rope_theta"] ** (-i / half)
+            cos, sin = math.cos(angle), math.sin(angle)
+            out[i] = head[i] * cos - head[i + half] * sin
+            out[i + half] = head[i + half] * cos + head[i] * sin
+        return out
+
+    def attention(self, at, xs):
+        c, width = self.c, head_width(self.c)
+        split = lambda x: [x[i:i + width] for i in range(0, len(x), width)]
+        q = [[self.turn(h, t) for h in split(self.linear(at + "q_proj", x))] for t, x in enumerate(xs)]
+        k = [[self.turn(h, t) for h in split(self.linear(at + "k_proj", x))] for t, x in enumerate(xs)]
+        v = [split(self.linear(at + "v_proj", x)) for x in xs]
+        group = c["num_attention_heads"] // c["num_key_value_heads"]
+        window = c["sliding_window"] or len(xs)
+        out = []
+        for t in range(len(xs)):
+            seen = range(max(0, t - window + 1), t + 1)
+            joined = []
+            for head in range(c["num_attention_heads"]):
+                key = head // group
+                shares = softmax([dot(q[t][head], k[s][key]) / math.sqrt(width) for s in seen])
+                joined += [math.fsum(p * v[s][key][i] for p, s in zip(shares, seen)) for i in range(width)]
+            out.append(self.linear(at + "o_proj", joined))
+        return out
+
+    def experts(self, at, x):
+        shares = softmax(self.linear(at + "gate", x))
+        best = sorted(range(len(shares)), key=lambda e: -shares[e])[:self.c["num_experts_per_tok"]]
+        out = [0.0] * len(x)
+        for e in best:
+            w = f"{at}experts.{e}."
+            inner = [a / (1.0 + math.exp(-a)) * b for a, b in zip(self.linear(w + "w1", x), self.linear(w + "w3", x))]
+            weight = shares[e] / math.fsum(shares[b] for b in best)
+            out = [a + weight * b for a, b in zip(out, self.linear(w + "w2", inner))]
+        return out
+
+    def logits(self, tokens):
+        xs = [self.rows["model.embed_tokens.weight"][t] for t in tokens]
+        for layer in range(self.c["num_hidden_layers"]):
+            at = f"model.layers.{layer}."
+            mixed = self.attention(at + "self_attn.", [self.norm(at + "input_layernorm", x) for x in xs])
+            xs = [add(x, m) for x, m in zip(xs, mixed)]
+            xs = [add(x, self.experts(at + "block_sparse_moe.", self.norm(at + "post_attention_layernorm", x)))
+                  for x in xs]
+        return [self.linear("lm_head", self.norm("model.norm", x)) for x in xs]
+
+
+def dot(a, b):
+    return math.fsum(x * y for x, y in zip(a, b))
+
+
+def add(a, b):
+    return [x + y for x, y in zip(a, b)]
+
+
+def softmax(scores):
+    most = max(scores)
+    powers = [math.exp(s - most) for s in scores]
+    return [p / math.fsum(powers) for p in powers]
+
+
+def main():
+    for number, (case, config) in enumerate(CASES.items()):
+        r = random.Random(number)
+        weights = make_weights(config, r)
+        model = Model(config, weights)
+        tokens = [[r.randrange(VOCABULARY) for _ in range(LENGTH)] for _ in range(ROWS)]
+        labels = [row[1:] + [-100] for row in tokens]
+        logits = [model.logits(row) for row in tokens]
+        losses = [-math.log(softmax(scores)[label]) for row, targets in zip(logits, labels)
+                  for scores, label in zip(row, targets) if label >= 0]
+        text = tokens[0][:PROMPT]
+        for _ in range(NEW):
+            scores = model.logits(text)
+            text.append(max(range(VOCABULARY), key=scores[-1].__getitem__))
+        scores = model.logits(text)
+        folder = pathlib.Path(sys.argv[1]) / case
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text(json.dumps(config, indent=2))
+        write(folder / "model.safetensors", {name: ("F32", *tensor) for name, tensor in weights.items()})
+        flat = lambda rows: [x for row in rows for x in row]
+        write(folder / "golden.safetensors", {
+            "tokens": ("I32", [ROWS, LENGTH], flat(tokens)), "labels": ("I32", [ROWS, LENGTH], flat(labels)),
+            "logits": ("F32", [ROWS, LENGTH, VOCABULARY], flat(flat(logits))),
+            "loss": ("F32", [], [math.fsum(losses) / len(losses)]),
+            "greedy": ("I32", [len(text)], text), "long.tokens": ("I32", [1, len(text)], text),
+            "long.logits": ("F32", [1, len(text), VOCABULARY], flat(scores))})
+
+
+if __name__ == "__main__":
+    main()
