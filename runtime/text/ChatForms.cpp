@@ -8,7 +8,6 @@ using namespace hydra::text;
 namespace {
 
 using System = ChatForm::System;
-using Marks = std::string_view[];
 
 // What no form has: a date of today, thoughts that the template begins, other separators.
 constexpr std::string_view kChatmlStrangers[] = {

@@ -26,11 +26,6 @@ std::string today() {
   return {text.data(), std::strftime(text.data(), text.size(), "%d %b %Y", &parts)};
 }
 
-void fillIn(std::string &text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 /// A token that tokenizer_config.json names: a text, or an object with it as its content.
 std::string tokenInConfig(const std::filesystem::path &tokenizer, const std::string &key) {
   const std::filesystem::path path = findBeside(tokenizer, "tokenizer_config.json");
@@ -100,10 +95,10 @@ ChatTemplate::ChatTemplate(std::string_view given, const Tokenizer &tokenizer,
 
 std::string ChatTemplate::filled(std::string_view piece) const {
   std::string text(piece);
-  fillIn(text, "{bos}", bos);
-  fillIn(text, "{eos}", eos);
+  replaceAll(text, "{bos}", bos);
+  replaceAll(text, "{eos}", eos);
   if (text.find("{date}") != std::string::npos)
-    fillIn(text, "{date}", today());
+    replaceAll(text, "{date}", today());
   return text;
 }
 

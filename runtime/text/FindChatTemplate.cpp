@@ -15,11 +15,6 @@ namespace support = hydra::support;
 
 namespace {
 
-void replaceAll(std::string &text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 /// A template in one of the many ways to write it: quotes are `'`, line breaks `\n`, members of
 /// messages are in brackets, no spaces stand around `+` and `|`, and texts that are added are one.
 std::string simplified(std::string text) {

@@ -66,3 +66,8 @@ size_t hydra::text::findInvalidUtf8(std::string_view text) {
   }
   return std::string_view::npos;
 }
+
+void hydra::text::replaceAll(std::string &text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}

@@ -55,6 +55,9 @@ void appendUtf8(std::string &text, char32_t code);
 /// Where the first byte that is no UTF-8 stands; npos if there is none.
 size_t findInvalidUtf8(std::string_view text);
 
+/// Puts `to` wherever `from`, which is not empty, stands; what it is put in is not looked at again.
+void replaceAll(std::string &text, std::string_view from, std::string_view to);
+
 /// U+FFFD, which stands for bytes that are no UTF-8.
 inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
