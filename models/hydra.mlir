@@ -44,30 +44,32 @@ hydra.model @hydra version 1 {
   hydra.group @no_decay adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0)
   hydra.group @embed    adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0, lr_scale = embed_lr)
 
-  hydra.param @tok_emb [V, D] init = normal(0.02) group = @embed
+  hydra.param @tok_emb [V, D] init = normal(0.02) group = @embed from "tok_emb.weight"
   hydra.stack @layers[Nb] {
-    hydra.param @norm1      [D]              init = ones                 group = @no_decay
-    hydra.param @qkv        [Lq + 2 * Kd, D] init = normal(0.02)         group = @decay
-    hydra.param @q_conv1    [Lq, hd, 3]      init = normal(0.02)         group = @decay
-    hydra.param @q_conv2    [Lq, Lq, 3]      init = normal(0.02)         group = @decay
-    hydra.param @k_conv1    [Kd, hd, 3]      init = normal(0.02)         group = @decay
-    hydra.param @k_conv2    [Kd, Kd, 3]      init = normal(0.02)         group = @decay
-    hydra.param @tau        [1]              init = constant(sqrt(hd))   group = @no_decay
-    hydra.param @o_proj     [D, Lq]          init = normal(residual_std) group = @decay
-    hydra.param @norm2      [D]              init = ones                 group = @no_decay
-    hydra.param @gate_up    [2 * F, D]       init = normal(0.02)         group = @decay
-    hydra.param @down       [D, F]           init = normal(residual_std) group = @decay
-    hydra.param @rec_bias   [R, D]           init = zeros                group = @no_decay
-    hydra.param @rec_embed  [R, D]           init = normal(0.02)         group = @embed
-    hydra.param @mor_w      [D]              init = normal(0.02)         group = @decay
+    hydra.param @norm1      [D]              init = ones                 group = @no_decay from "layers.{layer}.norm1.weight"
+    hydra.param @qkv        [Lq + 2 * Kd, D] init = normal(0.02)         group = @decay    from "layers.{layer}.attention.qkv_proj.weight"
+    hydra.param @q_conv1    [Lq, hd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.q_conv.conv1.weight"
+    hydra.param @q_conv2    [Lq, Lq, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.q_conv.conv2.weight"
+    hydra.param @k_conv1    [Kd, hd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.k_conv.conv1.weight"
+    hydra.param @k_conv2    [Kd, Kd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.k_conv.conv2.weight"
+    hydra.param @tau        [1]              init = constant(sqrt(hd))   group = @no_decay from "layers.{layer}.attention.key_temperature"
+    hydra.param @o_proj     [D, Lq]          init = normal(residual_std) group = @decay    from "layers.{layer}.attention.o_proj.weight"
+    hydra.param @norm2      [D]              init = ones                 group = @no_decay from "layers.{layer}.norm2.weight"
+    hydra.param @gate_up    [2 * F, D]       init = normal(0.02)         group = @decay    from "layers.{layer}.mlp.gate_up.weight"
+    hydra.param @down       [D, F]           init = normal(residual_std) group = @decay    from "layers.{layer}.mlp.down.weight"
+    hydra.param @rec_bias   [R, D]           init = zeros                group = @no_decay from "layers.{layer}.mor_executor.recursion_bias"
+    hydra.param @rec_embed  [R, D]           init = normal(0.02)         group = @embed    from "layers.{layer}.mor_executor.recursion_embed.weight"
+    hydra.param @mor_w      [D]              init = normal(0.02)         group = @decay    from "layers.{layer}.mor_router.router.weight"
     hydra.param @mor_b      [1] init = constant(logit(0.2 + 0.3 * layer / max(1, Nb - 1))) group = @no_decay
+        from "layers.{layer}.mor_router.router.bias"
     // Mixture-of-Depths: not in the first and the last block.
     hydra.param @mod_w [D] init = normal(0.02) group = @decay when layer >= 1 and layer <= Nb - 2
+        from "layers.{layer}.mod_mlp_wrapper.mod_router.router.weight"
     hydra.param @mod_b [1] init = constant(logit(clamp(kappa, 1.0e-4, 1 - 1.0e-4))) group = @no_decay
-        when layer >= 1 and layer <= Nb - 2
-    hydra.param @final_norm [D]              init = ones                 group = @no_decay
+        when layer >= 1 and layer <= Nb - 2 from "layers.{layer}.mod_mlp_wrapper.mod_router.router.bias"
+    hydra.param @final_norm [D]              init = ones                 group = @no_decay from "layers.{layer}.final_norm.weight"
   }
-  hydra.param @norm [D] init = ones group = @no_decay
+  hydra.param @norm [D] init = ones group = @no_decay from "norm.weight"
 
   // Mean and variance of tokens' losses, averaged over the batches before, and the number of those.
   hydra.state @ce_mean    [] init = zeros when advantage

@@ -6,13 +6,17 @@
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
 // own: nothing flows from one to the next, positions and chunks begin anew.
+//
+// With `first_form` it is what the first code of this model in Python computed (models.md section 5.9), as weights of
+// megalodon-hf want it: norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as it is, and
+// rotations of channels dh / 2 apart.
 
 hydra.model @megalodon version 1 {
   hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0)
                 choices(ema = scan of (scan, sequential))
                 reals(eps = 1.0e-5, rope = 1.0e4)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
-                flags(swiglu = false, tied = false, scale_emb = false, packed = false)
+                flags(swiglu = false, tied = false, scale_emb = false, packed = false, first_form = false)
 
   hydra.derive dh = z / H // width of a head's queries and keys
   hydra.derive dv = v / H // and of its values
@@ -32,42 +36,46 @@ hydra.model @megalodon version 1 {
 
   hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
 
-  hydra.param @embed [V, D] init = trunc_normal(1 / sqrt(D), 3.0)
+  hydra.param @embed [V, D] init = trunc_normal(1 / sqrt(D), 3.0) from "model.embed.weight"
   hydra.stack @layers[L] {
     // TimestepNorm.
-    hydra.param @tn_w     [D]    init = zeros
-    hydra.param @tn_b     [D]    init = zeros
+    hydra.param @tn_w     [D]    init = zeros                               from "model.layers.{layer}.attn.timenorm.weight"
+    hydra.param @tn_b     [D]    init = zeros                               from "model.layers.{layer}.attn.timenorm.bias"
     // The moving average.
-    hydra.param @alpha    [D, N] init = normal(0.2)
-    hydra.param @delta    [D, N] init = normal(0.2)
+    hydra.param @alpha    [D, N] init = normal(0.2)                         from "model.layers.{layer}.attn.cema.alpha"
+    hydra.param @delta    [D, N] init = normal(0.2)                         from "model.layers.{layer}.attn.cema.delta"
     hydra.param @theta    [D]
-        init = shuffle(logit(clamp(pow(D, -(index + 1.0) / D), 1.0e-6, 1 - 1.0e-6)))
-    hydra.param @gamma_re [D, N] init = normal(1.0)
-    hydra.param @gamma_im [D, N] init = zeros
-    hydra.param @omega    [D]    init = trunc_normal(0.25, 4.0)
+        init = shuffle(logit(clamp(pow(D, -(index + 1.0) / D), 1.0e-6, 1 - 1.0e-6))) from "model.layers.{layer}.attn.cema.theta"
+    hydra.param @gamma_re [D, N] init = normal(1.0)                         from "model.layers.{layer}.attn.cema.gamma_real"
+    hydra.param @gamma_im [D, N] init = zeros                               from "model.layers.{layer}.attn.cema.gamma_imag"
+    hydra.param @omega    [D]    init = trunc_normal(0.25, 4.0)             from "model.layers.{layer}.attn.cema.omega"
     // Attention.
-    hydra.param @rms_w    [D]    init = zeros
-    hydra.param @wz       [z, D] init = normal(1 / sqrt(3 * D))
-    hydra.param @bz       [z]    init = zeros
-    hydra.param @wv       [v, D] init = normal(1 / sqrt(3 * D))
-    hydra.param @bv       [v]    init = zeros
-    hydra.param @wr       [v, D] init = normal(1 / sqrt(3 * D))
-    hydra.param @br       [v]    init = zeros
-    hydra.param @wh1      [D, D] init = normal(1 / sqrt(3 * D))
-    hydra.param @bh1      [D]    init = zeros
-    hydra.param @wh2      [D, v] init = normal(1 / sqrt(3 * v))
-    hydra.param @qk_gamma [2, z] init = zeros
-    hydra.param @qk_beta  [2, z] init = zeros
+    hydra.param @rms_w    [D]    init = zeros                               from "model.layers.{layer}.attn.rmsnorm.gamma"
+    hydra.param @wz       [z, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wz.weight"
+    hydra.param @bz       [z]    init = zeros                               from "model.layers.{layer}.attn.wz.bias"
+    hydra.param @wv       [v, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wv.weight"
+    hydra.param @bv       [v]    init = zeros                               from "model.layers.{layer}.attn.wv.bias"
+    hydra.param @wr       [v, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wr.weight"
+    hydra.param @br       [v]    init = zeros                               from "model.layers.{layer}.attn.wr.bias"
+    hydra.param @wh1      [D, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wh1.weight"
+    hydra.param @bh1      [D]    init = zeros                               from "model.layers.{layer}.attn.wh1.bias"
+    hydra.param @wh2      [D, v] init = normal(1 / sqrt(3 * v))             from "model.layers.{layer}.attn.wh2.weight"
+    hydra.param @bh2      [D]    init = zeros when first_form               from "model.layers.{layer}.attn.wh2.bias"
+    hydra.param @qk_gamma [2, z] init = zeros                               from "model.layers.{layer}.attn.gamma"
+    hydra.param @qk_beta  [2, z] init = zeros                               from "model.layers.{layer}.attn.beta"
     // Feed-forward.
-    hydra.param @ffn_ln_w [D]    init = zeros
-    hydra.param @ffn_ln_b [D]    init = zeros
-    hydra.param @fc1      [F, D] init = normal(1 / sqrt(3 * D))
-    hydra.param @fc2      [D, F] init = normal(1 / sqrt(3 * F))
-    hydra.param @fc3      [F, D] init = normal(1 / sqrt(3 * D)) when swiglu
+    hydra.param @ffn_ln_w [D]    init = constant(select(first_form, 1, 0))  from "model.layers.{layer}.ffn.norm.weight"
+    hydra.param @ffn_ln_b [D]    init = zeros                               from "model.layers.{layer}.ffn.norm.bias"
+    hydra.param @fc1      [F, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.ffn.fc1.weight"
+    hydra.param @b1       [F]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc1.bias"
+    hydra.param @fc2      [D, F] init = normal(1 / sqrt(3 * F))             from "model.layers.{layer}.ffn.fc2.weight"
+    hydra.param @b2       [D]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc2.bias"
+    hydra.param @fc3      [F, D] init = normal(1 / sqrt(3 * D)) when swiglu from "model.layers.{layer}.ffn.fc3.weight"
+    hydra.param @b3       [F]    init = zeros when swiglu and first_form    from "model.layers.{layer}.ffn.fc3.bias"
   }
-  hydra.param @norm_w  [D]    init = zeros
-  hydra.param @norm_b  [D]    init = zeros
-  hydra.param @lm_head [V, D] init = trunc_normal(1 / sqrt(D), 3.0) when not tied
+  hydra.param @norm_w  [D]    init = zeros from "model.norm.weight"
+  hydra.param @norm_b  [D]    init = zeros from "model.norm.bias"
+  hydra.param @lm_head [V, D] init = trunc_normal(1 / sqrt(D), 3.0) when not tied from "lm_head.weight"
 
   hydra.def @row(%x) dims(i) = slice(%x, axis = 0, start = i, size = 1)
 
@@ -171,6 +179,37 @@ hydra.model @megalodon version 1 {
       hydra.yield %y, %last_mean, %last_variance, %read
     }
     hydra.yield %normalised
+  }
+
+  // The first form: mean and variance of the groups' means in the tokens so far, which begin with one of mean 0 and variance 1
+  // that counts in the sum of squares alone.
+  hydra.def @norm_by_means(%x, %w, %b, %at) {
+    %means, %own = hydra.call @of_groups(%x)
+    %count = hydra.let when(packed, %at.position, iota(axis = 1, shape = [B, S, 1], dtype = f32, positions)) + 1
+    %sum = hydra.let @so_far(%means, %at)
+    %mean, %mean_before = hydra.let %sum / %count, (%sum - %means) / max(%count - 1, 1)
+    %squares = hydra.let @so_far((%means - %mean_before) * (%means - %mean), %at)
+    %r = hydra.let rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps)
+    %off = hydra.let reshape(%x, [B, S, G, D / G]) - reshape(%mean, [B, S, G, 1])
+    %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
+    hydra.yield %y
+  }
+
+  // The sum over all tokens up to each, or over those of its document.
+  hydra.def @so_far(%x, %at) = when(packed, @so_far_in_document(%x, %at.begins), @so_far_in_row(%x))
+  hydra.def @so_far_in_row(%x) {
+    %sums = hydra.prefix_scan axis = 1 over(%here = %x) combine(%before) {
+      %sum = hydra.let %before + %here
+      hydra.yield %sum
+    }
+    hydra.yield %sums
+  }
+  hydra.def @so_far_in_document(%x, %begins) {
+    %sums, %begun = hydra.prefix_scan axis = 1 over(%here = %x, %b1 = %begins) combine(%before, %b0) {
+      %sum, %any = hydra.let select(%b1 > 0, %here, %before + %here), max(%b0, %b1)
+      hydra.yield %sum, %any
+    }
+    hydra.yield %sums
   }
 
   //===-- The moving average ------------------------------------------------------------------===//
@@ -317,22 +356,26 @@ hydra.model @megalodon version 1 {
   // The rest of a layer behind its input `x`.
   hydra.def @rest(%x, %mx, %o) {
     %gated = hydra.let reshape(%o, [B, S, v]) * silu(linear(%mx, @wr, @br))
-    %from_average, %from_heads = hydra.let linear(%mx, @wh1, @bh1), linear(%gated, @wh2)
+    %from_average = hydra.let linear(%mx, @wh1, @bh1)
+    %from_heads = hydra.let when(first_form, linear(%gated, @wh2, @bh2), linear(%gated, @wh2))
     %y = hydra.let %x + %from_average + %from_heads
     // The feed-forward part adds to what came into the layer.
-    %h = hydra.let layer_norm(%y, @ffn_ln_w + 1, @ffn_ln_b, eps = eps)
-    %u = hydra.let silu(linear(%h, @fc1))
-    %out = hydra.let %x + linear(when(swiglu, %u * linear(%h, @fc3), %u), @fc2)
+    %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
+    %u = hydra.let silu(when(first_form, linear(%h, @fc1, @b1), linear(%h, @fc1)))
+    %f = hydra.let when(swiglu, %u * @third(%h), %u)
+    %out = hydra.let %x + when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2))
     hydra.yield %out
   }
+  hydra.def @third(%h) = when(first_form, linear(%h, @fc3, @b3), linear(%h, @fc3))
 
   // Rows [B, S, H, dh] rotated by so many positions, which broadcast to [B, S, 1, 1, 1].
   hydra.def @rotated(%x, %position) {
     %angle = hydra.let exp(iota(axis = 3, shape = [1, 1, 1, dh / 2, 1], dtype = f32) * (-2.0 * log(rope) / dh)) * %position
     %cos, %sin = hydra.let cos(%angle), sin(%angle)
-    %pairs = hydra.let reshape(%x, [B, S, H, dh / 2, 2])
+    %pairs = hydra.let when(first_form, transpose(reshape(%x, [B, S, H, 2, dh / 2]), [0, 1, 2, 4, 3]), reshape(%x, [B, S, H, dh / 2, 2]))
     %x0, %x1 = hydra.let slice(%pairs, axis = 4, start = 0, size = 1), slice(%pairs, axis = 4, start = 1, size = 1)
-    %y = hydra.let reshape(concat(%x0 * %cos - %x1 * %sin, %x0 * %sin + %x1 * %cos, axis = 4), [B, S, H, dh])
+    %turned = hydra.let concat(%x0 * %cos - %x1 * %sin, %x0 * %sin + %x1 * %cos, axis = 4)
+    %y = hydra.let reshape(when(first_form, transpose(%turned, [0, 1, 2, 4, 3]), %turned), [B, S, H, dh])
     hydra.yield %y
   }
 
@@ -376,8 +419,9 @@ hydra.model @megalodon version 1 {
   }
 
   // The same of rows that are one document.
-  hydra.def @attend_in_chunks(%q, %k, %values) = attention(rope(%q, base = rope, period = Cs), rope(%k, base = rope, period = Cs), %values,
-                                                           scale = 1.0, causal, chunk = Cs)
+  hydra.def @attend_in_chunks(%q, %k, %values) = attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal,
+                                                           chunk = Cs)
+  hydra.def @rotated_in_chunk(%x) = when(first_form, rope(%x, base = rope, half_split, period = Cs), rope(%x, base = rope, period = Cs))
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
@@ -395,8 +439,8 @@ hydra.model @megalodon version 1 {
     hydra.yield %final
   }
 
-  hydra.def @norm_of_rows(%x, %w, %b, %at) = when(packed, @timestep_norm_of_documents(%x, %w, %b, %at),
-      when(continued, @timestep_norm_behind(%x, %w, %b), @timestep_norm(%x, %w, %b)))
+  hydra.def @norm_of_rows(%x, %w, %b, %at) = when(first_form, @norm_by_means(%x, %w, %b, %at), when(packed,
+      @timestep_norm_of_documents(%x, %w, %b, %at), when(continued, @timestep_norm_behind(%x, %w, %b), @timestep_norm(%x, %w, %b))))
 
   hydra.def @head() = when(tied, @embed, @lm_head)
 

@@ -20,24 +20,24 @@ hydra.model @ttt version 1 {
 
   hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
 
-  hydra.param @tok_emb [V, D] init = normal(0.02)
+  hydra.param @tok_emb [V, D] init = normal(0.02) from "tok_embeddings.weight"
   hydra.stack @layers[L] {
-    hydra.param @norm1    [D]       init = ones
-    hydra.param @w_q      [D, D]    init = uniform(1 / sqrt(D))
-    hydra.param @w_k      [D, D]    init = uniform(1 / sqrt(D))
-    hydra.param @w_v      [D, D]    init = uniform(1 / sqrt(D))
-    hydra.param @w_o      [D, D]    init = uniform(1 / sqrt(D))
-    hydra.param @W0       [H, d, d] init = normal(0.02) // what the heads know before the first token
-    hydra.param @ln_w     [H, d]    init = ones
-    hydra.param @ln_b     [H, d]    init = zeros
-    hydra.param @theta_lr [gates, D] init = uniform(1 / sqrt(D))
-    hydra.param @norm2    [D]       init = ones
-    hydra.param @gate     [F, D]    init = uniform(1 / sqrt(D))
-    hydra.param @up       [F, D]    init = uniform(1 / sqrt(D))
-    hydra.param @down     [D, F]    init = uniform(1 / sqrt(F))
+    hydra.param @norm1    [D]       init = ones                  from "layers.{layer}.norm1.weight"
+    hydra.param @w_q      [D, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mixer.w_q.weight"
+    hydra.param @w_k      [D, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mixer.w_k.weight"
+    hydra.param @w_v      [D, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mixer.w_v.weight"
+    hydra.param @w_o      [D, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mixer.w_o.weight"
+    hydra.param @W0       [H, d, d] init = normal(0.02)          from "layers.{layer}.mixer.W0" // what the heads know before the first token
+    hydra.param @ln_w     [H, d]    init = ones                  from "layers.{layer}.mixer.ln_weight"
+    hydra.param @ln_b     [H, d]    init = zeros                 from "layers.{layer}.mixer.ln_bias"
+    hydra.param @theta_lr [gates, D] init = uniform(1 / sqrt(D)) from "layers.{layer}.mixer.theta_lr.weight"
+    hydra.param @norm2    [D]       init = ones                  from "layers.{layer}.norm2.weight"
+    hydra.param @gate     [F, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mlp.gate_proj.weight"
+    hydra.param @up       [F, D]    init = uniform(1 / sqrt(D))  from "layers.{layer}.mlp.up_proj.weight"
+    hydra.param @down     [D, F]    init = uniform(1 / sqrt(F))  from "layers.{layer}.mlp.down_proj.weight"
   }
-  hydra.param @norm    [D]    init = ones
-  hydra.param @lm_head [V, D] init = uniform(1 / sqrt(D)) when untied
+  hydra.param @norm    [D]    init = ones from "norm.weight"
+  hydra.param @lm_head [V, D] init = uniform(1 / sqrt(D)) when untied from "lm_head.weight"
 
   // The rows of `x` [B, H, N, d] without mean and with variance 1, and the reciprocal deviations.
   hydra.def @normalise(%x) {
