@@ -15,9 +15,30 @@ static void simplify(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding) {
+LoraOptions loraOptions(const TuningOptions &tuning) {
+  LoraOptions options;
+  if (tuning.lora) {
+    options.rank = tuning.lora->rank;
+    options.alpha = tuning.lora->alpha;
+    options.targets.assign(tuning.lora->targets.begin(), tuning.lora->targets.end());
+  }
+  return options;
+}
+
+FreezeOptions freezeOptions(const TuningOptions &tuning) {
+  FreezeOptions options;
+  options.patterns.assign(tuning.freeze.begin(), tuning.freeze.end());
+  return options;
+}
+
+void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
+                          const TuningOptions &tuning) {
   passes.addPass(createBind(bindOptions(binding)));
   passes.addPass(createUnrollLayers());
+  if (tuning.lora)
+    passes.addPass(createLora(loraOptions(tuning)));
+  if (!tuning.freeze.empty())
+    passes.addPass(createFreeze(freezeOptions(tuning)));
   simplify(passes);
 }
 

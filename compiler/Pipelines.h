@@ -5,6 +5,8 @@
 
 #include "mlir/Pass/PassManager.h"
 
+#include <optional>
+
 namespace hydra {
 
 enum class Mode { Generate, Forward, Grad, Train };
@@ -31,9 +33,23 @@ struct BindingOptions {
   Routing routing = Routing::Dynamic; ///< binding knows Static; Masked leaves out hydra-skip-rows
 };
 
+/// What of a model is trained: see `hydra-freeze` and `hydra-lora`.
+struct TuningOptions {
+  struct Lora {
+    int64_t rank = 0;
+    double alpha = 0.0;
+    std::vector<std::string> targets; ///< patterns
+  };
+  std::vector<std::string> freeze; ///< patterns
+  std::optional<Lora> lora;
+
+  bool any() const { return !freeze.empty() || lora; }
+};
+
 /// What every tool is told about a model: how it is bound, extended to what, in which numbers.
 struct ProgramOptions {
   BindingOptions binding;
+  TuningOptions tuning;
   Mode mode = Mode::Forward;
   int64_t accumulation = 1;       ///< micro-batches of an update
   std::string precision = "fp32"; ///< a policy of passes/precision/Policy.h
@@ -42,8 +58,13 @@ struct ProgramOptions {
 /// The options of `hydra-bind`.
 BindOptions bindOptions(const BindingOptions &binding);
 
-/// Binds, unrolls and simplifies.
-void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding);
+/// The options of `hydra-lora` and `hydra-freeze`.
+LoraOptions loraOptions(const TuningOptions &tuning);
+FreezeOptions freezeOptions(const TuningOptions &tuning);
+
+/// Binds, unrolls, says what is trained, and simplifies.
+void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding,
+                          const TuningOptions &tuning = {});
 /// Adds the backward pass to `programs`, and for training the update; `scaleLoss`: of gradients
 /// that a state has multiplied.
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,

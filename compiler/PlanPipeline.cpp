@@ -51,6 +51,14 @@ std::unique_ptr<Pass> unrollPass(Options options) {
   return createUnrollLayers(unroll);
 }
 
+bool adapts(Options options) { return options.tuning.lora.has_value(); }
+bool freezes(Options options) { return !options.tuning.freeze.empty(); }
+
+std::unique_ptr<Pass> loraPass(Options options) { return createLora(loraOptions(options.tuning)); }
+std::unique_ptr<Pass> freezePass(Options options) {
+  return createFreeze(freezeOptions(options.tuning));
+}
+
 bool generates(Options options) { return options.mode == Mode::Generate; }
 
 std::unique_ptr<Pass> cachePass(Options options) {
@@ -117,10 +125,7 @@ bool wantsMixedPrecision(Options options) {
 bool keepsRounded(Options options) {
   return policyOf(options).holdsValues() && options.recompute != Recomputation::Rowwise;
 }
-/// Without gradients nothing asks for more of a parameter than matmuls do.
-bool holdsRounded(Options options) {
-  return policyOf(options).holdsValues() && !hasBackward(options.mode);
-}
+bool holdsRounded(Options options) { return policyOf(options).holdsValues(); }
 bool savesMemory(Options options) {
   return options.recompute == Recomputation::Rowwise || options.replayEvery > 0;
 }
@@ -192,6 +197,7 @@ std::unique_ptr<Pass> targetPass(Options options) {
 std::unique_ptr<Pass> shardPass(Options options) {
   ShardOptions shard;
   shard.wholeBelow = options.wholeBelow;
+  shard.frozenWhole = options.sharding == Sharding::Zero1;
   return createShard(shard);
 }
 
@@ -229,6 +235,8 @@ const std::vector<Stage> &stages() {
       {P::Bind, true, 0, false, false, targetPass},
       {P::Bind, true, 0, false, false, bindPass},
       {P::Bind, true, 0, false, false, unrollPass},
+      {P::Bind, true, 0, false, false, loraPass, adapts},
+      {P::Bind, true, 0, true, false, freezePass, freezes},
       {P::Bind, true, 0, false, false, cachePass, generates},
       // At every level: where a value is computed twice instead of used twice, its derivative is a
       // sum in another order, so simplifying is exact behind differentiation only.
@@ -247,7 +255,8 @@ const std::vector<Stage> &stages() {
        [](Options options) { return options.scanCheckpoint > 1; }},
       {P::Differentiate, true, 0, true, false, differentiatePass},
       {P::Differentiate, true, 0, true, true, optimizerPass},
-      {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); }, hasRanks},
+      {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); },
+       hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },
        roundsGradients},
@@ -258,8 +267,8 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 1, false, false, [](Options) { return createCanonicalizerPass(); }},
       {P::Group, false, 1, false, false, [](Options) { return createCSEPass(); }},
       {P::Group, false, 2, false, false, [](Options) { return createReuseNormStats(); }},
-      {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
       {P::Group, false, 2, false, false, [](Options) { return createHoldRounded(); }, holdsRounded},
+      {P::Group, false, 2, true, true, [](Options) { return createKeepRounded(); }, keepsRounded},
       {P::Group, true, 0, true, true, [](Options) { return createKeepGathered(); }, keepsGathered},
       {P::Group, false, 0, true, false, reshardPass, gathersAgain},
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
@@ -269,8 +278,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
-      {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); },
-       followsRouters},
+      {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }, followsRouters},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},

@@ -63,6 +63,37 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
+def Lora : Pass<"hydra-lora", "::mlir::ModuleOp"> {
+  let summary = "beside frozen matrices, products of two small ones are trained";
+  let description = [{
+    For `--lora` (Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021). Every parameter w [N, K]
+    whose name matches a target gets two others: `<name>.lora_a` A [R, K], uniform in ±1/sqrt(K), and
+    `<name>.lora_b` B [N, R], zeros. `hydra.linear` with the weight w becomes x wᵀ + alpha / R (x Aᵀ) Bᵀ, in loops over
+    chunks too, and all parameters but the new ones become `frozen`: neither gradients nor moments of the whole matrices
+    exist, at rank 16 of a Llama of 8 billion parameters 60 GiB less of moments alone. What reads such a
+    parameter otherwise (a table, a loss with its projection) is refused. *Numerics-changing*: another model.
+  }];
+  let options = [
+    Option<"rank", "rank", "int64_t", "0", "of the products: R">,
+    Option<"alpha", "alpha", "double", "0.0", "the products are multiplied by alpha / R">,
+    ListOption<"targets", "targets", "std::string", "patterns over the names of parameters">,
+  ];
+  let statistics = [Statistic<"adapted", "adapted", "parameters that got an adapter">];
+}
+
+def Freeze : Pass<"hydra-freeze", "::mlir::ModuleOp"> {
+  let summary = "parameters that are not trained";
+  let description = [{
+    For `--freeze`. Marks the parameters whose names match a pattern (`layers.*.wq`; `*` stands for any
+    characters) as `frozen`. What is frozen has no gradient, no moments and no update, here or on other ranks, and
+    backward work that only it would need does not exist: no gradient of a frozen weight, nothing below the
+    lowest parameter that is trained. *Exact* for the parameters that are trained, but for the norm of all
+    gradients, to which frozen ones add nothing.
+  }];
+  let options = [ListOption<"patterns", "patterns", "std::string", "patterns over the names of parameters">];
+  let statistics = [Statistic<"frozen", "frozen", "parameters frozen">];
+}
+
 def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
   let summary = "programs of whole sequences become programs that read on behind earlier calls";
   let description = [{
@@ -222,7 +253,8 @@ def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
     For `--shard=fsdp` and `zero1`, before differentiation. The parameters of an element of a stack that are
     updated and rounded alike become one parameter, a unit: a vector (rows of 1024) in which they
     lie one behind the other, with the axis of the mesh, the innermost, along which ranks will have its rows.
-    Programs take slices of it; those that the model joins are one slice. Parameters outside of stacks are units
+    Programs take slices of it; those that the model joins are one slice. Frozen parameters have units of their own; for
+    `zero1`, which shares out what updates need, they stay as they are. Parameters outside of stacks are units
     of their own. Fewer elements than `whole-below`, or an optimizer that does not work element by
     element, and a parameter stays as it is, the same on all ranks. Gradients, moments and rounded copies
     are then those of the unit by the passes that make them, and `hydra-partition` finds what follows: a
@@ -232,6 +264,7 @@ def Shard : Pass<"hydra-shard", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"wholeBelow", "whole-below", "int64_t", "65536", "elements from which on parameters are cut">,
+    Option<"frozenWhole", "frozen-whole", "bool", "false", "leave frozen parameters as they are">,
   ];
   let statistics = [Statistic<"units", "units", "units formed">,
                     Statistic<"parameters", "parameters", "parameters that are members of units">];
@@ -424,10 +457,11 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
 def HoldRounded : Pass<"hydra-hold-rounded", "::mlir::ModuleOp"> {
   let summary = "parameters that nothing changes are held as matmuls round them";
   let description = [{
-    Where no program has gradients, a parameter in f32 of which matmuls read a rounded copy is cast in every call:
-    10 bytes a parameter and call instead of 2, and a token of a decoding program costs little else. If all programs
-    round a parameter to the same format, it is held in that format, rounded when it is loaded. What gathers rows
-    of it (a table that is also the head) reads rounded rows. *Numerics-changing* there; else *exact*.
+    A parameter in f32 that nothing changes, since no program has gradients or it is `frozen`, and of which matmuls
+    read a rounded copy, is cast in every call: 10 bytes a parameter and call instead of 2, and a token of a decoding
+    program costs little else. If all programs round a parameter to the same format, it is held in that format, rounded
+    when it is loaded, and checkpoints have the rounded numbers. What gathers rows of it (a table that is also the
+    head) reads rounded rows. *Numerics-changing* there; else *exact*.
   }];
   let statistics = [Statistic<"held", "held", "parameters that are held rounded">];
 }
@@ -438,7 +472,7 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     A cast of a parameter (or of parameters that are joined) reads it in every step, 6 bytes a parameter.
     Behind this pass its result is a state that every program reads, and that the programs which update
     the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
-    that only read (evaluation, generation) compute no casts at all. The state is no part of
+    that only read (evaluation, generation) compute no casts at all. A frozen parameter's is written once, with it. The state is no part of
     checkpoints; what writes a parameter from outside writes it too. Not with rowwise recomputation, which
     is to save memory. *Exact.*
   }];

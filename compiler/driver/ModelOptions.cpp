@@ -63,6 +63,7 @@ bool BindingFlags::given() const {
 ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls calls)
     : BindingFlags(program.binding),
       file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
+      tuning(program.tuning, category),
       mode("mode", cl::cat(category), cl::location(program.mode),
            cl::values(clEnumValN(Mode::Forward, "forward", "the results of the entry"),
                       clEnumValN(Mode::Grad, "grad", "the loss and all gradients"),
@@ -72,9 +73,10 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
       precision(
           "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16"), cl::cat(category),
           cl::location(program.precision),
-          cl::desc("what numbers are held in: f32; f32 with matmuls in tf32; matmuls and attention of "
-                   "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too "
-                   "(default: fp32)")),
+          cl::desc(
+              "what numbers are held in: f32; f32 with matmuls in tf32; matmuls and attention of "
+              "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too "
+              "(default: fp32)")),
       dumpPasses("dump-passes", cl::value_desc("DIR"), cl::cat(category),
                  cl::desc("write the program after each pass to DIR/NN-pass.mlir (default: off)")),
       modeHelp(("what the program computes (default: " + modeDefault + ")").str()) {

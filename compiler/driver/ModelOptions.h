@@ -4,6 +4,7 @@
 
 #include "compiler/Pipelines.h"
 #include "compiler/driver/CommandLine.h"
+#include "compiler/driver/TuningFlags.h"
 
 #include <string>
 
@@ -44,6 +45,7 @@ public:
   ModelOptions(ProgramOptions &program, llvm::StringRef modeDefault, Calls calls = Calls::One);
 
   llvm::cl::opt<std::string> file;
+  TuningFlags tuning;
   BoundChoice<Mode> mode;
   BoundInteger<1, std::numeric_limits<int32_t>::max()> accum;
 

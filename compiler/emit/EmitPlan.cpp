@@ -180,6 +180,12 @@ private:
       return failure();
     entry->initializer = std::move(*init);
     entry->group = op.getGroup().value_or("").str();
+    entry->frozen = op.getFrozen();
+    if (auto adapter = op.getAdapter()) {
+      entry->adapter = std::make_unique<planfile::AdapterT>();
+      entry->adapter->tensor = adapter->getTensor().str();
+      entry->adapter->alpha = adapter->getAlpha().getValueAsDouble();
+    }
     owners.push_back(op.getOwner().value_or("").str());
     variables[op.getName()] = file->variables.size();
     file->variables.push_back(std::move(entry));

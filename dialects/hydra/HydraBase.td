@@ -143,16 +143,28 @@ def Hydra_RowsAttr : AttrDef<Hydra_Dialect, "Rows"> {
   }];
 }
 
+def Hydra_AdapterAttr : AttrDef<Hydra_Dialect, "Adapter"> {
+  let mnemonic = "adapter";
+  let summary = "that a parameter is one of two matrices whose product is added to another one";
+  let description = [{
+    `<"base_model.model.layers.0.q.lora_A.weight", 3.2e+01 : f64>`: the name of its tensor in files of
+    adapters, and alpha: the product is multiplied by alpha / R, where R is the rank. Made by `hydra-lora`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$tensor, "::mlir::FloatAttr":$alpha);
+  let assemblyFormat = "`<` $tensor `,` $alpha `>`";
+}
+
 def Hydra_MemberAttr : AttrDef<Hydra_Dialect, "Member"> {
   let mnemonic = "member";
   let summary = "a parameter that lies with others in one vector";
   let description = [{
     `<"wq", [64, 64], 4096, init>`: its name, shape, the elements of the vector before it, and how it
-    starts.
+    starts; of an adapter, behind that, `#hydra.adapter<…>`.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, ArrayRefParameter<"int64_t">:$shape,
-                        "int64_t":$offset, "::hydra::InitAttr":$init);
-  let assemblyFormat = "`<` $name `,` `[` $shape `]` `,` $offset `,` $init `>`";
+                        "int64_t":$offset, "::hydra::InitAttr":$init,
+                        OptionalParameter<"::hydra::AdapterAttr">:$adapter);
+  let assemblyFormat = "`<` $name `,` `[` $shape `]` `,` $offset `,` $init (`,` $adapter^)? `>`";
   let extraClassDeclaration = [{
     int64_t elements() const;
   }];

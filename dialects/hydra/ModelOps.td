@@ -102,7 +102,7 @@ class Hydra_VariableOp<string mnemonic> : Hydra_Op<mnemonic, [Symbol]> {
 }
 
 def ParamOp : Hydra_VariableOp<"param"> {
-  let summary = "a trained parameter";
+  let summary = "a parameter, trained unless it is frozen";
   let description = [{
     `hydra.param @wq [D, D] init = normal(0.02) group = @decay when layer >= 1`. The element type
     (default f32) follows the shape. `when` drops the parameter where the condition is false.
@@ -113,6 +113,10 @@ def ParamOp : Hydra_VariableOp<"param"> {
     that they store as `[columns, rows]` it says `from "…" transposed`. `hydra-import` and `hydra-export`
     go by it.
 
+    `frozen` behind all that says that it is not trained: it has no gradient, no moments and no update.
+    `hydra-freeze` writes it for `--freeze`, and `hydra-lora` for `--lora`, whose own parameters have
+    `adapter = #hydra.adapter<…>`.
+
     `hydra-unroll-layers` notes the element of the stack that a parameter is of (`in "layers.3"`). With
     `unit = #hydra.unit<…>` it is the rows of a vector that holds several parameters, made by
     `hydra-shard`; files know its members alone.
@@ -120,8 +124,9 @@ def ParamOp : Hydra_VariableOp<"param"> {
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$shape, TypeAttr:$dtype,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
                        OptionalAttr<Hydra_Expression>:$condition, OptionalAttr<StrAttr>:$origin,
-                       UnitAttr:$transposed, OptionalAttr<StrAttr>:$element,
-                       OptionalAttr<Hydra_FlatUnitAttr>:$unit);
+                       UnitAttr:$transposed, UnitAttr:$frozen, OptionalAttr<StrAttr>:$element,
+                       OptionalAttr<Hydra_FlatUnitAttr>:$unit,
+                       OptionalAttr<Hydra_AdapterAttr>:$adapter);
 }
 
 def StateOp : Hydra_VariableOp<"state"> {

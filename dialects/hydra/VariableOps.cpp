@@ -121,6 +121,8 @@ ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
     if (succeeded(p.parseOptionalKeyword("transposed")))
       s.addAttribute("transposed", p.getBuilder().getUnitAttr());
   }
+  if (succeeded(p.parseOptionalKeyword("frozen")))
+    s.addAttribute("frozen", p.getBuilder().getUnitAttr());
   if (succeeded(p.parseOptionalKeyword("in"))) {
     StringAttr element;
     if (p.parseAttribute(element))
@@ -133,6 +135,12 @@ ParseResult ParamOp::parse(OpAsmParser &p, OperationState &s) {
       return failure();
     s.addAttribute("unit", unit);
   }
+  if (succeeded(p.parseOptionalKeyword("adapter"))) {
+    AdapterAttr adapter;
+    if (p.parseEqual() || p.parseAttribute(adapter))
+      return failure();
+    s.addAttribute("adapter", adapter);
+  }
   return success();
 }
 void ParamOp::print(OpAsmPrinter &p) {
@@ -142,10 +150,14 @@ void ParamOp::print(OpAsmPrinter &p) {
     if (getTransposed())
       p << " transposed";
   }
+  if (getFrozen())
+    p << " frozen";
   if (getElement())
     p << " in " << getElementAttr();
   if (getUnit())
     p << " unit = " << getUnitAttr();
+  if (getAdapter())
+    p << " adapter = " << getAdapterAttr();
 }
 
 /// Whether the members lie in the vector, one behind the other.

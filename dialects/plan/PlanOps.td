@@ -111,13 +111,15 @@ def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
     variable that it belongs to. With `member`, the buffer is a unit, or the piece of it that each rank has
     (`Member` in plan.fbs), and others lie in it too:
     `plan.variable parameter "wq" = %u member <[64, 64] at 4096 over "data"> init … : memref<8x1024xf32>`.
+    A parameter that is not trained is `frozen`; `adapter` as for `hydra.param`.
   }];
   let arguments = (ins StrAttr:$name, Hydra_VariableRole:$role, Plan_Buffer:$buffer,
                        Hydra_InitAttr:$init, OptionalAttr<StrAttr>:$group,
-                       OptionalAttr<StrAttr>:$owner, OptionalAttr<Plan_MemberAttr>:$member);
+                       OptionalAttr<StrAttr>:$owner, OptionalAttr<Plan_MemberAttr>:$member,
+                       UnitAttr:$frozen, OptionalAttr<Hydra_AdapterAttr>:$adapter);
   let assemblyFormat = [{
     $role $name `=` $buffer (`member` $member^)? `init` $init (`group` $group^)? (`of` $owner^)?
-    attr-dict `:` type($buffer)
+    (`frozen` $frozen^)? (`adapter` $adapter^)? attr-dict `:` type($buffer)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

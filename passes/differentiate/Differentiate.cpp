@@ -39,6 +39,11 @@ struct LoopDerivative {
 /// Derivatives of the bodies of loops; loops over the same body share them.
 using LoopDerivatives = std::map<std::string, LoopDerivative>;
 
+bool isTrained(Operation *variable) {
+  auto param = dyn_cast<ParamOp>(variable);
+  return param && !param.getFrozen();
+}
+
 /// Walks back through the operations of a block.
 class BackwardWalk {
 public:
@@ -56,7 +61,7 @@ public:
         return op.emitOpError("cannot be differentiated; run hydra-unroll-layers first");
       auto use = dyn_cast<UseOp>(op);
       bool depends =
-          use ? isa<ParamOp>(use.lookup())
+          use ? isTrained(use.lookup())
               : llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
       if (!depends)
         continue;
@@ -453,6 +458,11 @@ private:
     Block &body = entry.getBody().front();
     ReturnOp end = entry.getReturn();
     Value loss = end.getOutput("loss");
+    auto params = model.getBody().getOps<ParamOp>();
+    if (!params.empty() && llvm::none_of(params, isTrained))
+      return entry.emitOpError()
+             << "@" << entry.getSymName()
+             << " has nothing to be differentiated by: all parameters are frozen";
     if (!loss || !build::shapeOf(loss).empty() || !build::typeOf(loss).getElementType().isF32())
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " has no scalar f32 output 'loss' to differentiate";
@@ -477,6 +487,8 @@ private:
         parameters;
     SmallVector<Value> values(end.getOutputs());
     for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+      if (!isTrained(param))
+        continue;
       Value gradient = BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);

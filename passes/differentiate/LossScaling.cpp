@@ -60,7 +60,8 @@ void scaleSavedGradients(EntryOp entry, StateOp scale) {
     };
     divided(loss.getLoss());
     for (Value saved : loss.getSaved())
-      divided(saved);
+      if (!saved.use_empty())
+        divided(saved);
   });
 }
 

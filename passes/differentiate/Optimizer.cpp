@@ -86,7 +86,7 @@ private:
     if (!entry.getStage() || *entry.getStage() != "grad")
       return entry.emitOpError() << "@" << entry.getSymName()
                                  << " is not differentiated; run hydra-differentiate first";
-    if (model.getBody().getOps<ParamOp>().empty())
+    if (trainedParams().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
       if (name == "lr" || name == kUpdateCount || name == "clip")
@@ -116,6 +116,11 @@ private:
   FailureOr<StateOp> sumOverStep(Twine name, Location loc) {
     return state(name, RankedTensorType::get({}, Float32Type::get(&getContext())), loc, zeros(),
                  VariableRole::step_sum);
+  }
+
+  SmallVector<ParamOp> trainedParams() {
+    return llvm::to_vector(llvm::make_filter_range(
+        model.getBody().getOps<ParamOp>(), [](ParamOp param) { return !param.getFrozen(); }));
   }
 
   static RankedTensorType typeOf(Operation *variable) {
@@ -212,7 +217,7 @@ private:
     Location loc = withPhase(entry.getLoc(), Phase::optimizer);
     auto scalar = RankedTensorType::get({}, b.getF32Type());
     Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
-    SmallVector<ParamOp> params(model.getBody().getOps<ParamOp>());
+    SmallVector<ParamOp> params = trainedParams();
     SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
     Value scale, ok, applied;
     auto guardBy = [&](Value number) {
@@ -359,7 +364,7 @@ private:
       });
       symbol = FlatSymbolRefAttr::get(*next);
     }
-    for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+    for (ParamOp param : trainedParams()) {
       Location at = withPhase(param.getLoc(), Phase::optimizer);
       Value gradient = finalGradient(end, param);
       auto type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
@@ -476,7 +481,7 @@ private:
       return read(b, sum);
     };
     DenseMap<Operation *, Value> gradients;
-    for (ParamOp param : model.getBody().getOps<ParamOp>())
+    for (ParamOp param : trainedParams())
       gradients[param] = clear(sums[param]);
     for (StateOp sum : stepSums) {
       Value value = clear(sum);

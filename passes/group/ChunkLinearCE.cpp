@@ -92,9 +92,13 @@ private:
     s.share = RowLoss::shareOfRow(b, loc, s.labels, op.getCount());
     Value loss, dw;
     SmallVector<Value> losses, dx;
+    // Of a frozen weight nobody reads the gradient, nor that of rows where nothing below is
+    // trained.
+    const Saved saved{op.getSaving() && !op.getSaved()[0].use_empty(),
+                      op.getSaving() && !op.getSaved()[1].use_empty()};
     for (int64_t start = 0; start < rows; start += size) {
       int64_t n = std::min(size, rows - start);
-      auto [rowLosses, part] = expandChunk(b, loc, s, start, n, op.getSaving(), dx, dw);
+      auto [rowLosses, part] = expandChunk(b, loc, s, start, n, saved, dx, dw);
       losses.push_back(rowLosses);
       loss = loss ? AddOp::create(b, loc, loss, part) : part;
       ++chunks;
@@ -106,12 +110,14 @@ private:
     };
     if (Value rowLosses = op.getRowLosses())
       results.push_back(joined(losses, build::shapeOf(rowLosses)));
-    if (op.getSaving()) {
-      results.push_back(joined(dx, build::shapeOf(op.getX())));
-      results.push_back(SliceOp::create(b, loc, dw, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
-                                        b.getI64IntegerAttr(classes)));
-    }
-    op->replaceAllUsesWith(results);
+    for (auto [result, value] : llvm::zip(op->getResults(), results))
+      result.replaceAllUsesWith(value);
+    if (saved.rows)
+      op.getSaved()[0].replaceAllUsesWith(joined(dx, build::shapeOf(op.getX())));
+    if (saved.weight)
+      op.getSaved()[1].replaceAllUsesWith(SliceOp::create(b, loc, dw, b.getI64IntegerAttr(0),
+                                                          b.getI64IntegerAttr(0),
+                                                          b.getI64IntegerAttr(classes)));
     op.erase();
     return success();
   }
@@ -129,9 +135,14 @@ private:
     return SelectOp::create(b, loc, exists, z, build::constant(b, loc, type, other));
   }
 
+  /// Which gradients are wanted: of the rows, of the weight.
+  struct Saved {
+    bool rows, weight;
+  };
+
   /// The losses of the rows of one chunk, and their sum; the gradients go to `dx` and `dw`.
   static std::pair<Value, Value> expandChunk(OpBuilder &b, Location loc, const Shared &s,
-                                             int64_t start, int64_t rows, bool saving,
+                                             int64_t start, int64_t rows, Saved saved,
                                              SmallVectorImpl<Value> &dx, Value &dw) {
     auto slice = [&](Value v) -> Value {
       return SliceOp::create(b, loc, v, b.getI64IntegerAttr(0), b.getI64IntegerAttr(start),
@@ -144,7 +155,7 @@ private:
     RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
     Value lse = row.logSumExp(), losses = row.losses(lse);
     std::pair result{losses, build::sum(b, loc, losses, {0})};
-    if (!saving)
+    if (!saved.rows && !saved.weight)
       return result;
 
     // From the scores as they are: those with another value behind the classes would have to be
@@ -153,10 +164,12 @@ private:
     dz = onClasses(b, loc, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
     dz = build::cast(b, loc, dz, element);
-    dx.push_back(MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(),
-                                  s.reduced, s.compute));
-    dw =
-        MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced, s.compute);
+    if (saved.rows)
+      dx.push_back(MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(),
+                                    s.reduced, s.compute));
+    if (saved.weight)
+      dw = MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced,
+                            s.compute);
     return result;
   }
 };

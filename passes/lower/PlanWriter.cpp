@@ -165,8 +165,11 @@ void PlanWriter::addVariable(Operation *op, VariableRole role, RankedTensorType 
   Value &buffer = variables[name];
   if (!buffer)
     buffer = addBuffer(type, category, op->getLoc());
+  auto param = dyn_cast<ParamOp>(op);
   plan::VariableOp::create(b, op->getLoc(), name, VariableRoleAttr::get(b.getContext(), role),
-                           buffer, init, group, owner, plan::MemberAttr());
+                           buffer, init, group, owner, plan::MemberAttr(),
+                           param ? param.getFrozenAttr() : UnitAttr(),
+                           param ? param.getAdapterAttr() : AdapterAttr());
 }
 
 void PlanWriter::addMembers(Operation *op, FlatUnitAttr unit, plan::Category category) {
@@ -184,7 +187,8 @@ void PlanWriter::addMembers(Operation *op, FlatUnitAttr unit, plan::Category cat
         param ? b.getStringAttr(param.getGroup().value_or("default")) : StringAttr(),
         param ? StringAttr() : member.getName(),
         plan::MemberAttr::get(b.getContext(), member.getShape(), member.getOffset(),
-                              unit.getPieces() > 1 ? unit.getOver() : StringAttr()));
+                              unit.getPieces() > 1 ? unit.getOver() : StringAttr()),
+        param ? param.getFrozenAttr() : UnitAttr(), param ? member.getAdapter() : AdapterAttr());
 }
 
 std::string PlanWriter::kernelName(FusedOp group) {

@@ -30,13 +30,18 @@ Value joined(OpBuilder &b, Operation *at, ArrayRef<Value> parameters) {
 } // namespace
 
 SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
-  // By input, whether there is a bias, and attributes: types and formats.
+  // By input, whether there is a bias, what is trained, and attributes: types and formats. A
+  // gradient of joined weights would be of all of them.
   llvm::MapVector<std::tuple<Value, unsigned, Attribute>, SmallVector<LinearOp>> byInput;
+  auto frozen = [](Value v) { return cast<ParamOp>(parameterUse(v).lookup()).getFrozen(); };
   for (auto linear : entry.getBody().front().getOps<LinearOp>()) {
     bool biased = linear.getB() != nullptr;
-    if (parameterUse(linear.getW()) && (!biased || parameterUse(linear.getB())))
-      byInput[{linear.getX(), unsigned(biased), linear->getPropertiesAsAttribute()}].push_back(
-          linear);
+    if (!parameterUse(linear.getW()) || (biased && !parameterUse(linear.getB())))
+      continue;
+    unsigned kind = frozen(linear.getW());
+    if (biased)
+      kind += frozen(linear.getB()) ? 4 : 2;
+    byInput[{linear.getX(), kind, linear->getPropertiesAsAttribute()}].push_back(linear);
   }
   SmallVector<SmallVector<LinearOp>> siblings;
   for (auto &[input, layers] : byInput)

@@ -32,8 +32,8 @@ using Neighbours = SmallVector<ParamOp, 3>;
 /// Forms units, and lets programs read parameters out of them.
 class Sharder {
 public:
-  Sharder(ModelOp model, StringAttr over, int64_t ranks, int64_t wholeBelow)
-      : model(model), over(over), ranks(ranks), wholeBelow(wholeBelow) {}
+  Sharder(ModelOp model, StringAttr over, int64_t ranks, int64_t wholeBelow, bool frozenWhole)
+      : model(model), over(over), ranks(ranks), wholeBelow(wholeBelow), frozenWhole(frozenWhole) {}
 
   unsigned units = 0, parameters = 0;
 
@@ -72,9 +72,11 @@ private:
   /// Whether a parameter is read by programs alone, and updated by nothing but an optimizer that
   /// works element by element.
   bool canBeCut(ParamOp param) {
+    if (param.getFrozen() && frozenWhole)
+      return false;
     const StringRef name = param.getGroup().value_or("default");
     for (GroupOp group : model.getBody().getOps<GroupOp>())
-      if (group.getGroup() == name &&
+      if (group.getGroup() == name && !param.getFrozen() &&
           !GroupOp::lookupOptimizer(model.getContext(), group.getOptimizer())->worksByElement())
         return false;
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
@@ -125,7 +127,8 @@ private:
 
   bool sharesUnit(ParamOp a, ParamOp b) {
     return a.getElementAttr() == b.getElementAttr() && a.getGroupAttr() == b.getGroupAttr() &&
-           a.getDtype() == b.getDtype() && isRounded(a) == isRounded(b);
+           a.getDtype() == b.getDtype() && a.getFrozen() == b.getFrozen() &&
+           isRounded(a) == isRounded(b);
   }
 
   /// Whether all that reads a parameter may read it rounded.
@@ -158,7 +161,8 @@ private:
       end = llvm::alignTo(end, kAlignment);
       for (ParamOp param : neighbours) {
         members.push_back(MemberAttr::get(context, param.getSymNameAttr(),
-                                          param.getBoundType().getShape(), end, param.getInit()));
+                                          param.getBoundType().getShape(), end, param.getInit(),
+                                          param.getAdapterAttr()));
         places[param].offset = end;
         end += elementsOf(param);
       }
@@ -168,7 +172,8 @@ private:
     auto unit = ParamOp::create(
         b, first.getLoc(), b.getStringAttr(nameOf(first)), b.getI64ArrayAttr({rows, kRow}),
         TypeAttr::get(first.getDtype()), InitAttr::get(context, "zeros", {}), first.getGroupAttr(),
-        Attribute(), StringAttr(), UnitAttr(), first.getElementAttr(), FlatUnitAttr::get(context, over, 1, members));
+        Attribute(), StringAttr(), UnitAttr(), first.getFrozenAttr(), first.getElementAttr(),
+        FlatUnitAttr::get(context, over, 1, members), AdapterAttr());
     for (const Neighbours &neighbours : list)
       for (ParamOp param : neighbours)
         places[param].unit = unit;
@@ -264,6 +269,7 @@ private:
   StringAttr over;
   int64_t ranks;
   int64_t wholeBelow;
+  bool frozenWhole;
   DenseMap<ParamOp, SmallVector<UseOp>> uses;
   llvm::MapVector<ParamOp, Place> places; ///< of all members of units
 };
@@ -281,7 +287,7 @@ struct Shard : impl::ShardBase<Shard> {
       return signalPassFailure();
     }
     // The innermost: neighbouring ranks have the fastest links.
-    Sharder work(model, mesh->getAxes().back(), mesh->getSizes().back(), wholeBelow);
+    Sharder work(model, mesh->getAxes().back(), mesh->getSizes().back(), wholeBelow, frozenWhole);
     work.run();
     units += work.units;
     parameters += work.parameters;

@@ -52,7 +52,7 @@ private:
   /// What all programs round a parameter to; null where one needs more of it.
   void findFormats(ModelOp model) {
     for (auto param : model.getBody().getOps<ParamOp>())
-      if (param.getDtype().isF32() && !param.getUnit())
+      if (param.getDtype().isF32())
         formats[param] = Type();
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : entry.getBody().front().getOps<CastOp>())
@@ -64,8 +64,12 @@ private:
     for (bool changed = true; changed;) {
       changed = false;
       for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
-        for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
+        ReturnOp end = entry.getReturn();
+        for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>())
           changed |= drop(model.lookupSymbol<ParamOp>(symbol.getValue()));
+        for (unsigned i = 0; i < end.getOutputNames().size(); ++i)
+          if (FlatSymbolRefAttr param = end.gradientOf(i))
+            changed |= drop(model.lookupSymbol<ParamOp>(param.getValue()));
         for (auto use : entry.getBody().front().getOps<UseOp>())
           if (auto param = dyn_cast<ParamOp>(use.lookup()))
             if (Type format = formats.lookup(param);

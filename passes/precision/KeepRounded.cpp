@@ -52,9 +52,11 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
         SmallVector<ParamOp> parameters = parametersOf(cast);
-        auto changes = [&](ParamOp param) { return updated.contains(param.getSymNameAttr()); };
+        auto stays = [&](ParamOp param) {
+          return param.getFrozen() || updated.contains(param.getSymNameAttr());
+        };
         Type element = build::typeOf(cast.getResult()).getElementType();
-        if (isNarrowFloat(element) && !parameters.empty() && llvm::all_of(parameters, changes) &&
+        if (isNarrowFloat(element) && !parameters.empty() && llvm::all_of(parameters, stays) &&
             llvm::all_of(parameters, [&](ParamOp param) { return isNameFree(param, element); }))
           readCopies(cast, parameters);
       }

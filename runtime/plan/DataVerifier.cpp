@@ -174,8 +174,21 @@ private:
                        static_cast<uint64_t>(elementsOf(plan, variable)));
       if (variable.group() && variable.role() != VariableRole::parameter)
         failAt(Path(path, "group"), "belongs to a state; only parameters have one");
+      if (variable.frozen() && variable.role() != VariableRole::parameter)
+        failAt(Path(path, "frozen"), "is said of a state; only parameters are trained");
+      checkAdapter(Path(path, "adapter"), variable);
       checkOwner(Path(path, "owner"), variable);
     }
+  }
+
+  void checkAdapter(const Path &path, const Variable &variable) {
+    if (!variable.adapter())
+      return;
+    if (variable.role() != VariableRole::parameter)
+      failAt(path, "belongs to a state; only parameters have one");
+    if (variable.adapter()->tensor()->size() == 0)
+      failAt(Path(path, "tensor"), "is empty; expected a name");
+    checkFinite(path, "alpha", variable.adapter()->alpha());
   }
 
   void checkOwner(const Path &path, const Variable &variable) {

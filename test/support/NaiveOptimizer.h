@@ -7,9 +7,9 @@
 
 namespace hydra::test {
 
-/// New parameters, moments and `grad_norm` after one AdamW step of every parameter by its group,
-/// from `inputs` (parameters, moments, `lr`, `step`) and `gradients` (`grad.<name>`), clipped to
-/// the global norm `clip` if that is positive.
+/// New parameters, moments and `grad_norm` after one AdamW step of every parameter that is trained
+/// by its group, from `inputs` (parameters, moments, `lr`, `step`) and `gradients` (`grad.<name>`),
+/// clipped to the global norm `clip` if that is positive.
 inline TensorMap naiveUpdate(ModelOp model, const TensorMap &inputs, const TensorMap &gradients,
                              double clip) {
   llvm::StringMap<GroupOp> groups;
@@ -27,6 +27,8 @@ inline TensorMap naiveUpdate(ModelOp model, const TensorMap &inputs, const Tenso
   TensorMap result;
   result["grad_norm"] = RefTensor(llvm::ArrayRef<int64_t>(), norm);
   for (ParamOp param : model.getBody().getOps<ParamOp>()) {
+    if (param.getFrozen())
+      continue;
     const std::string name = param.getSymName().str();
     GroupOp group = groups.lookup(param.getGroup().value_or("default"));
     const double b1 = group.getNumber("beta1"), b2 = group.getNumber("beta2");

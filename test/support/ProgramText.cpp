@@ -73,7 +73,7 @@ std::string variableLine(const Variable &v, const std::string &name, const std::
   return std::string("hydra.") + (v.isState ? "state " : "param ") + name + " " + textOf(v.shape) +
          (v.dtype == "f32" ? "" : " " + v.dtype) + " init = " + init +
          (v.group.empty() ? "" : " group = @" + v.group) +
-         (condition.empty() ? "" : " when " + condition);
+         (condition.empty() ? "" : " when " + condition) + (v.frozen ? " frozen" : "");
 }
 
 /// What is common to both forms: everything but variables, definitions and code.

@@ -54,6 +54,7 @@ struct Variable {
   Shape shape;
   std::string dtype = "f32", init = "zeros", group; ///< `init` may use `layer` in a stack
   Condition condition;
+  bool frozen = false; ///< a parameter that is not trained
 };
 
 struct Stack {

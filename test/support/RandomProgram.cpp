@@ -11,7 +11,8 @@ namespace {
 
 class Generator {
 public:
-  Generator(uint64_t seed, int64_t batch) : random(seed), ops(model, random), givenBatch(batch) {}
+  Generator(uint64_t seed, int64_t batch)
+      : random(seed), freezing(~seed), ops(model, random), givenBatch(batch) {}
 
   RandomProgram run(unsigned size) {
     chooseSymbols();
@@ -111,6 +112,7 @@ private:
     argument("noise", wide, "f32");
     ops.remember({"noise", wide, 0.6});
     kept = ops.remember(ops.parameter({wide.back()})).name;
+    keptParameter = model.variables.back().name;
     if (random.chance(0.5))
       ops.remember(ops.parameter({dim("F"), dim("D")}));
     if (random.chance(0.5)) {
@@ -324,6 +326,20 @@ private:
     return ops.reduceAll(ops.binary("mul", x, {name, x.shape, 0.6}, x.size));
   }
 
+  /// In some programs a part of the parameters is frozen, but one that is in the loss.
+  void freeze() {
+    if (!freezing.chance(0.3))
+      return;
+    const double share = freezing.pick<double>({0.2, 0.5, 0.9});
+    auto choose = [&](std::vector<Variable> &variables) {
+      for (Variable &v : variables)
+        v.frozen = !v.isState && v.name != keptParameter && freezing.chance(share);
+    };
+    choose(model.variables);
+    for (Stack &stack : model.stacks)
+      choose(stack.variables);
+  }
+
   void finish() {
     // Most values that nothing has used go into the loss; the rest are dead code, and what only
     // they use are parameters without gradient.
@@ -338,6 +354,7 @@ private:
       const Operand term = weighted(x);
       loss = loss ? ops.binary(random.chance(0.8) ? "add" : "sub", *loss, term, 1.0) : term;
     }
+    freeze();
     model.outputs = {{"loss", loss->name}};
     if (random.chance(0.5))
       model.outputs.push_back({"probe", random.pick(values).name});
@@ -349,12 +366,12 @@ private:
   }
 
   ModelText model;
-  Random random;
+  Random random, freezing; ///< which does not change the rest of a program
   OpWriter ops;
   int64_t givenBatch; ///< 0: drawn
   std::vector<Callable> callables;
   std::optional<Operand> state;
-  std::string kept; ///< a parameter that always is in the loss
+  std::string kept, keptParameter; ///< a parameter that always is in the loss
   bool gated = false, soft = false;
 };
 

@@ -232,6 +232,10 @@ void addParameters(Json &out, const Plan &plan) {
     entry["initializer"] = toJson(*variable->initializer());
     if (variable->group())
       entry["group"] = variable->group()->str();
+    if (variable->frozen())
+      entry["frozen"] = true;
+    if (const Adapter *adapter = variable->adapter())
+      entry["adapter"] = {{"tensor", adapter->tensor()->str()}, {"alpha", adapter->alpha()}};
     entry["role"] = EnumNameVariableRole(variable->role());
     if (variable->owner() >= 0)
       entry["owner"] =

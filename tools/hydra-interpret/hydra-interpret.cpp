@@ -157,11 +157,12 @@ private:
       return entry.emitError() << "entry @" << name
                                << " updates after every batch; expected --accum=1";
     if (driver.model().isBound() &&
-        (options.model.given() || options.model.precision.getNumOccurrences() > 0)) {
+        (options.model.given() || options.model.precision.getNumOccurrences() > 0 ||
+         options.program.tuning.any())) {
       return driver.model().emitError()
              << "model @" << driver.model().getSymName()
-             << " is bound already; --preset, --set, --batch, --seq, --mesh, --routing and "
-                "--precision are for templates";
+             << " is bound already; --preset, --set, --batch, --seq, --mesh, --routing, --freeze, "
+                "--lora and --precision are for templates";
     }
     return success();
   }
@@ -175,7 +176,7 @@ private:
       if (!driver.model().isBound()) {
         BindingOptions binding = options.program.binding;
         binding.programs = {name + ":" + name};
-        buildForwardPipeline(passes, binding);
+        buildForwardPipeline(passes, binding, options.program.tuning);
       } else if (!driver.model().getBody().getOps<StackOp>().empty()) {
         passes.addPass(createUnrollLayers());
       }

@@ -342,6 +342,8 @@ std::string Semantics::ofVariable(const Name &name) {
   text += "starts as `" + initText(cast<InitAttr>(variable->getAttr("init"))) + "`";
   if (param && param.getGroup())
     text += ", group `@" + param.getGroup()->str() + "`";
+  if (param && param.getFrozen())
+    text += ", frozen: not trained";
   text += "\n\n";
   if (param && param.getOrigin())
     text += "in files of other programs `" + param.getOrigin()->str() + "`" +

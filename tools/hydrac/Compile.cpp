@@ -52,6 +52,10 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
   if (compile.wire == WireFormat::BF16)
     emit.options.emplace_back("reduce", "bf16");
+  for (const std::string &pattern : compile.tuning.freeze)
+    emit.options.emplace_back("freeze", pattern);
+  if (compile.tuning.lora)
+    emit.options.emplace_back("lora", options.model.tuning.loraText());
   for (const std::string &name : options.disabled)
     emit.options.emplace_back("disable-pass", name);
   return emit;

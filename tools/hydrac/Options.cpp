@@ -282,10 +282,17 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--whole-below is for --shard=zero1 and --shard=fsdp");
 }
 
+/// Throws Error where what is trained is asked of a plan that trains nothing.
+static void checkTuning(const HydracOptions &options) {
+  if (!options.compile.tuning.freeze.empty() && !hasBackward(options.compile.mode))
+    support::fail("--freeze: is for --mode=train and --mode=grad, which have gradients");
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
   checkGeneration(*this);
+  checkTuning(*this);
   checkDisabled(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size

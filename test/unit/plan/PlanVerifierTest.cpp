@@ -145,6 +145,24 @@ std::vector<DamageCase> cases() {
        "variables[2].initializer.table: has 4 values for a tensor with 3 elements"},
       {"GroupOfState", [](PlanT &p) { p.variables[1]->group = "decay"; },
        "variables[1].group: belongs to a state; only parameters have one"},
+      {"FrozenState", [](PlanT &p) { p.variables[1]->frozen = true; },
+       "variables[1].frozen: is said of a state; only parameters are trained"},
+      {"AdapterOfState",
+       [](PlanT &p) {
+         p.variables[1]->adapter = std::make_unique<planfile::AdapterT>();
+         p.variables[1]->adapter->tensor = "a";
+       },
+       "variables[1].adapter: belongs to a state; only parameters have one"},
+      {"AdapterWithoutName",
+       [](PlanT &p) { p.variables[0]->adapter = std::make_unique<planfile::AdapterT>(); },
+       "variables[0].adapter.tensor: is empty; expected a name"},
+      {"AdapterAlpha",
+       [](PlanT &p) {
+         p.variables[0]->adapter = std::make_unique<planfile::AdapterT>();
+         p.variables[0]->adapter->tensor = "a";
+         p.variables[0]->adapter->alpha = std::numeric_limits<double>::infinity();
+       },
+       "variables[0].adapter.alpha: inf is not finite"},
       {"MomentRange", [](PlanT &p) { p.variables[1]->owner = 3; },
        "variables[1].owner: variable index 3 is out of range (plan has 3 variables)"},
       {"MomentNegative", [](PlanT &p) { p.variables[1]->owner = -2; },

@@ -1,0 +1,46 @@
+// Parameters by patterns over their names.
+#include "passes/finetune/Patterns.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+/// `tok_emb, layers.0.ln1 …`: what names look like.
+static std::string examples(ArrayRef<ParamOp> params) {
+  constexpr size_t most = 3;
+  std::string text;
+  for (ParamOp param : params.take_front(most))
+    text += (text.empty() ? "" : ", ") + param.getSymName().str();
+  return text + (params.size() > most ? ", ..." : "");
+}
+
+FailureOr<SmallVector<ParamOp>> parametersMatching(ModelOp model, ArrayRef<std::string> patterns,
+                                                   StringRef flag) {
+  if (!model.getBody().getOps<StackOp>().empty())
+    return model.emitOpError() << "@" << model.getSymName()
+                               << " has layers in stacks; run hydra-unroll-layers first";
+  SmallVector<ParamOp> params(model.getBody().getOps<ParamOp>());
+  llvm::SetVector<Operation *> matched;
+  for (const std::string &text : patterns) {
+    llvm::Expected<llvm::GlobPattern> pattern = llvm::GlobPattern::create(text);
+    if (!pattern)
+      return model.emitOpError() << flag << ": '" << text
+                                 << "' is no pattern: " << llvm::toString(pattern.takeError());
+    bool any = false;
+    for (ParamOp param : params)
+      if (pattern->match(param.getSymName())) {
+        matched.insert(param);
+        any = true;
+      }
+    if (!any)
+      return model.emitOpError() << flag << ": '" << text << "' matches no parameter; they are "
+                                 << examples(params);
+  }
+  return llvm::to_vector(
+      llvm::make_filter_range(params, [&](ParamOp param) { return matched.contains(param); }));
+}
+
+} // namespace hydra
