@@ -54,6 +54,8 @@ hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const Train
       {"family", json(header.model()->str()).dump()},
       {"preset", json(header.preset() ? header.preset()->str() : "").dump()},
       {"config", config.dump()}};
+  if (const auto scale = adapterScaleOf(file.plan()))
+    metadata[kLoraKey] = textOf(*scale);
   if (state) {
     metadata["step"] = json(state->step).dump();
     metadata["data_position"] = json(state->step * sequencesOfStep(file.plan())).dump();
@@ -265,6 +267,7 @@ private:
                            initialValues(plan, variable, checkpoint.manifest.state.seed));
     if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
+    checkFormat(variable);
     const ElementSource values = givenValues(plan, variable, fileWith(variable));
     if (checkpoint.manifest.wholeHashes) {
       compare(variable, wholeHash(variable, values));
@@ -277,6 +280,19 @@ private:
     } else {
       compare(variable, hashText(sum));
     }
+  }
+
+  /// What one plan keeps rounded, because it is frozen, another may keep in f32; the hash is of the
+  /// bytes that were saved.
+  void checkFormat(const Variable &variable) const {
+    const std::string_view name = variable.name()->string_view();
+    const GivenTensors &given = fileWith(variable);
+    const std::optional<hydra::support::DType> saved = given.formatOf(name);
+    if (saved && *saved != dtypeOf(plan, variable))
+      fail("{}: tensor {} is {}, in the plan {}; expected a plan that keeps it in the same format "
+           "(or --weights, which takes the parameters alone)",
+           given.path(), shown(name), hydra::support::safetensorsName(*saved),
+           hydra::support::safetensorsName(dtypeOf(plan, variable)));
   }
 
   const GivenTensors &fileWith(const Variable &variable) const {

@@ -2,6 +2,7 @@
 #include "runtime/run/Manifest.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/run/Adapter.h"
 #include "runtime/run/CheckpointNames.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -81,6 +83,13 @@ json identityOf(const PlanFile &file) {
                 {"accumulation", plan.accumulation()},
                 {"symbol", symbols},
                 {"input", inputs}};
+  // Of what is trained alone: plans that train everything say nothing.
+  const auto frozen = std::ranges::count_if(
+      *plan.variables(), [](const Variable *variable) { return variable->frozen(); });
+  if (frozen > 0)
+    identity["frozen"] = fmt::format("{} parameters", frozen);
+  if (const auto scale = adapterScaleOf(plan))
+    identity["lora"] = {{"rank", scale->rank}, {"alpha", scale->alpha}};
   joinMicroBatches(plan, identity);
   return identity;
 }

@@ -155,7 +155,13 @@ void Session::setValues() {
     if (!hasParameters(file, *weights))
       fail("{}: has no parameter of {}", weights->path(), file.origin());
   }
-  setVariables(file, executor, rank(), weights ? &*weights : given.get(), seed());
+  std::optional<AdapterFile> adapter;
+  if (options.adapter)
+    adapter.emplace(*options.adapter, file);
+  drawsAdapters =
+      weights && !adapter && adapterScaleOf(file.plan()) && !hasAdapters(file, *weights);
+  setVariables(file, executor, rank(), weights ? &*weights : given.get(), seed(),
+               adapter ? &*adapter : nullptr);
 }
 
 uint32_t Session::programOf(ProgramRole role, std::string_view name) const {
@@ -348,6 +354,8 @@ std::string Session::note() const {
     drawn.emplace_back("random tokens");
   if (!options.resume && !options.weights && (!given || !hasParameters(file, *given)))
     drawn.emplace_back("initial parameters");
+  if (drawsAdapters)
+    drawn.emplace_back("initial adapters");
   return drawn.empty() ? "" : fmt::format("{} of seed {}", fmt::join(drawn, " and "), seed());
 }
 

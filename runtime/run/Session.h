@@ -25,6 +25,7 @@ namespace hydra::runtime {
 struct SessionOptions {
   std::optional<std::filesystem::path> inputs;   // safetensors: inputs, and parameters and state
   std::optional<std::filesystem::path> weights;  // safetensors: parameters
+  std::optional<std::filesystem::path> adapter;  // values of adapters beside them
   std::optional<uint64_t> seed;                  // of initial values and random batches; default 0
   std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
   int64_t steps = 0;                             // of the whole run, where schedules may end
@@ -151,6 +152,7 @@ private:
   Scalars scalars;
   std::string data; // what batches come from: told while the files are as they were
   bool trainPlan;
+  bool drawsAdapters = false; ///< where parameters were given without
   uint32_t rank() const { return options.ranks ? options.ranks->rank() : 0; }
   /// The program of a step, or the first of two.
   const Part &partOf(int64_t number) const;

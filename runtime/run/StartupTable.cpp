@@ -29,9 +29,14 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
   table.add({"plan",
              fmt::format("{} ({}, {}, {})", file.origin(), header.mode()->string_view(),
                          header.precision()->string_view(), plan.target()->name()->string_view())});
+  const ParameterCount parameters = countParameters(plan);
   table.add(
-      {"model", fmt::format("{} from {}, {} parameters", model, header.model_file()->string_view(),
-                            countText(countParameters(plan)))});
+      {"model",
+       fmt::format("{} from {}, {} parameters{}", model, header.model_file()->string_view(),
+                   countText(parameters.all),
+                   parameters.trained < parameters.all && header.mode()->string_view() == "train"
+                       ? ", of which " + countText(parameters.trained) + " are trained"
+                       : "")});
   table.add({"programs", programs});
   if (plan.phases() && plan.phases()->size() > 0) {
     std::string phases;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,6 +55,13 @@ public:
   explicit GivenTensors(const std::filesystem::path &path);
 
   bool has(std::string_view name) const { return file.find(name) != nullptr; }
+  /// The format of a tensor; nullopt if there is none of that name.
+  std::optional<support::DType> formatOf(std::string_view name) const {
+    const support::TensorPlace *tensor = file.find(name);
+    return tensor ? std::optional(tensor->dtype) : std::nullopt;
+  }
+  /// What the file says of itself.
+  const support::SafetensorsMetadata &metadata() const { return file.metadata(); }
   /// As messages quote it.
   const std::string &path() const { return file.name(); }
 

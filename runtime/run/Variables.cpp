@@ -274,46 +274,78 @@ void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {
   }
 }
 
-ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given) {
-  return [&variable, &given, dtype = dtypeOf(plan, variable),
-          shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
-    given.read(variable.name()->string_view(), dtype, shape, first, out);
-  };
+ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given,
+                          const std::string &name) {
+  return
+      [name = name.empty() ? variable.name()->str() : name, &given, dtype = dtypeOf(plan, variable),
+       shape = shapeOf(plan, variable)](int64_t first, std::span<std::byte> out) {
+        given.read(name, dtype, shape, first, out);
+      };
 }
 
+namespace {
+
+/// Variables of which a file has all or none.
+enum Kind : size_t { States, Parameters, Adapters };
+constexpr std::array kKinds = {"states", "parameters", "adapters"};
+
+Kind kindOf(const Variable &variable) {
+  return variable.role() != VariableRole::parameter ? States
+         : isAdapter(variable)                      ? Adapters
+                                                    : Parameters;
+}
+
+/// What a file has of each kind: the name of one, or null.
+std::array<const flatbuffers::String *, 3> kindsIn(const Plan &plan, const GivenTensors &given) {
+  std::array<const flatbuffers::String *, 3> found{};
+  for (const Variable *variable : *plan.variables())
+    if (isSaved(*variable) && given.has(variable->name()->string_view()))
+      found[kindOf(*variable)] = variable->name();
+  if (!found[Parameters]) // adapters are of the parameters that they were trained beside
+    found[Parameters] = found[Adapters];
+  return found;
+}
+
+} // namespace
+
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
-                  const GivenTensors *given, uint64_t seed) {
+                  const GivenTensors *given, uint64_t seed, const AdapterFile *adapter) {
   const Plan &plan = file.plan();
-  const auto isParameter = [](const Variable &v) { return v.role() == VariableRole::parameter; };
-  // Of states, and of parameters: a name that the file has.
-  std::array<const flatbuffers::String *, 2> found{};
-  if (given) {
-    for (const Variable *variable : *plan.variables())
-      if (isSaved(*variable) && given->has(variable->name()->string_view()))
-        found[isParameter(*variable)] = variable->name();
-  }
+  std::array<const flatbuffers::String *, 3> found{};
+  if (given)
+    found = kindsIn(plan, *given);
+  if (found[Adapters])
+    checkScale(*given, *adapterScaleOf(plan));
+  if (adapter && found[Adapters])
+    support::fail("{}: has adapters too ({}), and so has {}; expected them in one file",
+                  given->path(), support::shown(found[Adapters]->string_view()),
+                  adapter->tensors().path());
   clearGaps(plan, executor, rank);
   uint64_t bytes = 0;
   for (const Variable *variable : *plan.variables())
     if (!isCopy(*variable))
       bytes += heldBytes(plan, *variable, rank);
   LongWork work(given ? "reading " + given->path() : "drawing initial values", bytes, rank == 0);
+  const auto sourceOf = [&](const Variable &variable) {
+    const std::string_view name = variable.name()->string_view();
+    if (adapter && isAdapter(variable))
+      return givenValues(plan, variable, adapter->tensors(), adapter->nameOf(variable));
+    const Kind kind = kindOf(variable);
+    const flatbuffers::String *other = isSaved(variable) ? found[kind] : nullptr;
+    const bool needed = variable.role() != VariableRole::update_count &&
+                        variable.role() != VariableRole::loss_scaling;
+    if (!other || (!needed && !given->has(name)))
+      return initialValues(plan, variable, seed);
+    if (!given->has(name))
+      support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
+                    given->path(), support::shown(name), support::shown(other->string_view()),
+                    kKinds[kind]);
+    return givenValues(plan, variable, *given);
+  };
   for (const Variable *variable : *plan.variables()) {
     if (isCopy(*variable))
       continue;
-    const std::string_view name = variable->name()->string_view();
-    const flatbuffers::String *other = isSaved(*variable) ? found[isParameter(*variable)] : nullptr;
-    const bool needed = variable->role() != VariableRole::update_count &&
-                        variable->role() != VariableRole::loss_scaling;
-    if (other && !needed && !given->has(name))
-      other = nullptr;
-    if (other && !given->has(name)) {
-      support::fail("{}: there is no tensor {} although there is {}; expected all {} or none",
-                    given->path(), support::shown(name), support::shown(other->string_view()),
-                    isParameter(*variable) ? "parameters" : "states");
-    }
-    const ElementSource source =
-        other ? givenValues(plan, *variable, *given) : initialValues(plan, *variable, seed);
+    const ElementSource source = sourceOf(*variable);
     writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {
       source(first, out);
       work.add(out.size());
@@ -352,6 +384,12 @@ bool hasParameters(const PlanFile &file, const GivenTensors &given) {
                      });
 }
 
+bool hasAdapters(const PlanFile &file, const GivenTensors &given) {
+  return std::ranges::any_of(*file.plan().variables(), [&](const Variable *variable) {
+    return isAdapter(*variable) && given.has(variable->name()->string_view());
+  });
+}
+
 bool isFinite(const PlanFile &file, Executor &executor, const Variable &variable, uint64_t rank) {
   bool finite = true;
   readVariable(
@@ -361,11 +399,14 @@ bool isFinite(const PlanFile &file, Executor &executor, const Variable &variable
   return finite;
 }
 
-uint64_t countParameters(const Plan &plan) {
-  uint64_t count = 0;
+ParameterCount countParameters(const Plan &plan) {
+  ParameterCount count;
   for (const Variable *variable : *plan.variables())
-    if (variable->role() == VariableRole::parameter)
-      count += static_cast<uint64_t>(elementsOf(plan, *variable));
+    if (variable->role() == VariableRole::parameter) {
+      const auto elements = static_cast<uint64_t>(elementsOf(plan, *variable));
+      count.all += elements;
+      count.trained += variable->frozen() ? 0 : elements;
+    }
   return count;
 }
 

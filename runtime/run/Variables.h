@@ -4,6 +4,7 @@
 
 #include "runtime/plan/VariablePart.h"
 #include "runtime/ranks/Ranks.h"
+#include "runtime/run/Adapter.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/TensorValues.h"
 
@@ -58,9 +59,10 @@ void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 
 /// Writes what a rank holds of all variables of the plan. Parameters come from `given` if it has
 /// any of them, and then all must be there; otherwise they are drawn from `seed`. States alike, but
-/// for the count of updates, which then begins anew. `given` may be null.
+/// for the count of updates, which then begins anew. Adapters may be missing together; those of
+/// `adapter` come from there. `given` and `adapter` may be null.
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
-                  const GivenTensors *given, uint64_t seed);
+                  const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
 
 /// Hashes of all variables that are saved: of those that all ranks have whole, and for each axis
 /// along which some are cut, of the rank's pieces of those. Ranks that hold the same make the same
@@ -71,18 +73,25 @@ std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, u
 ElementSource initialValues(const planfile::Plan &plan, const planfile::Variable &variable,
                             uint64_t seed);
 
-/// What the file has of it, which must be there. Plan and file must outlive the result.
+/// What the file has of it, which must be there, under its name or another. Plan and file must
+/// outlive the result.
 ElementSource givenValues(const planfile::Plan &plan, const planfile::Variable &variable,
-                          const GivenTensors &given);
+                          const GivenTensors &given, const std::string &name = "");
 
 /// Whether the file has any parameter of the plan.
 bool hasParameters(const PlanFile &file, const GivenTensors &given);
+
+/// The same of adapters.
+bool hasAdapters(const PlanFile &file, const GivenTensors &given);
 
 /// Whether all elements that a rank holds of a variable are finite.
 bool isFinite(const PlanFile &file, Executor &executor, const planfile::Variable &variable,
               uint64_t rank);
 
-/// Elements of all parameters.
-uint64_t countParameters(const planfile::Plan &plan);
+/// Elements of all parameters, and of those that are trained.
+struct ParameterCount {
+  uint64_t all = 0, trained = 0;
+};
+ParameterCount countParameters(const planfile::Plan &plan);
 
 } // namespace hydra::runtime

@@ -87,6 +87,7 @@ public:
   const std::string &name() const { return file.name(); }
   /// In the order of the header.
   const std::vector<TensorPlace> &tensors() const { return list; }
+  const SafetensorsMetadata &metadata() const { return strings; }
   /// Null when there is no tensor of that name.
   const TensorPlace *find(std::string_view name) const;
 
@@ -100,6 +101,7 @@ private:
   uint64_t data = 0; // where it begins, behind the header
   std::vector<TensorPlace> list;
   std::map<std::string, size_t, std::less<>> index; // name -> position in list
+  SafetensorsMetadata strings;
 };
 
 /// The bytes of a file that say what it holds, and where each tensor has its own. They depend on

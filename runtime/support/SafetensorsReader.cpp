@@ -274,7 +274,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path &path) : file(path)
   std::string text(length, '\0');
   file.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
   data = kLengthBytes + length;
-  list = readHeader(text, file.size() - data, file.name()).tensors;
+  auto contents = readHeader(text, file.size() - data, file.name());
+  list = std::move(contents.tensors);
+  strings = std::move(contents.metadata);
   for (size_t i = 0; i < list.size(); ++i)
     index.emplace(list[i].name, i);
 }

@@ -58,6 +58,7 @@ void nameValues(CLI::App &app) {
                                                               {"--save", "DIR"},
                                                               {"--resume", "DIR|auto"},
                                                               {"--weights", "FILE"},
+                                                              {"--adapter", "DIR|FILE"},
                                                               {"--export", "FILE"},
                                                               {"--log", "FILE"},
                                                               {"--tensorboard", "DIR"},
@@ -240,12 +241,18 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
                  "of --save, or a new run if there is none")
       ->excludes("--inputs")
       ->group(group);
-  app.add_option(
-         "--weights", options.weights,
-         "safetensors with all parameters, a checkpoint or a folder of them (its newest), instead "
-         "of initial parameters")
-      ->excludes("--inputs")
-      ->excludes("--resume")
+  CLI::Option *weights =
+      app.add_option("--weights", options.weights,
+                     "safetensors with all parameters, a checkpoint or a folder of them (its "
+                     "newest), instead of initial parameters")
+          ->excludes("--inputs")
+          ->excludes("--resume")
+          ->group(group);
+  app.add_option("--adapter", options.adapter,
+                 "what a plan of hydrac --lora adds to the parameters of --weights: a directory as "
+                 "PEFT writes it, or its safetensors (default: what --weights has of it, or "
+                 "initial values)")
+      ->needs(weights)
       ->group(group);
   app.add_option("--export", options.exportTo,
                  "safetensors to write at the end: the parameters alone")

@@ -27,7 +27,7 @@ struct RunOptions {
   std::vector<std::string> scalars; // as parseSchedule takes them
   int64_t evalEvery = 0;
 
-  std::optional<std::string> save, resume, weights, exportTo;
+  std::optional<std::string> save, resume, weights, adapter, exportTo;
   int64_t saveEvery = 0;
   int keep = 3;
 

@@ -400,6 +400,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       file, executor,
       {.inputs = options.inputs,
        .weights = options.weights ? std::optional(weightsFile(*options.weights)) : std::nullopt,
+       .adapter = options.adapter,
        // Of a finished run only the sampling has a seed to choose.
        .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
        .scalars = changes,

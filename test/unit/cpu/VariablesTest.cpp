@@ -174,7 +174,7 @@ TEST_P(Variables, AreComparedAmongRanksThatHoldTheSame) {
 
 TEST_P(Variables, CountAndAreFiniteAsOnOneRankAlone) {
   const PlanFile file = sharedVariables(GetParam()).load();
-  EXPECT_EQ(countParameters(file.plan()), 4u + 130 * 517 + 6 + 3);
+  EXPECT_EQ(countParameters(file.plan()).all, 4u + 130 * 517 + 6 + 3);
   onEachRank(file, [&](Member &member) {
     setVariables(file, member.executor, member.rank, nullptr, 5);
     for (const planfile::Variable *variable : *file.plan().variables())

@@ -1,0 +1,135 @@
+// Files of adapters: names, and what their configuration says.
+#include "runtime/run/Adapter.h"
+
+#include "runtime/run/Variables.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
+#include "runtime/support/Shown.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+using namespace hydra::planfile;
+using hydra::support::fail;
+using hydra::support::shown;
+using hydra::support::shownPath;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kWeights = "adapter_model.safetensors", *kConfig = "adapter_config.json";
+
+/// The file of weights that a path stands for.
+fs::path weightsAt(const fs::path &path) {
+  std::error_code code; // whoever reads the file says what is wrong with it
+  if (!fs::is_directory(path, code))
+    return path;
+  if (!fs::exists(path / kWeights, code))
+    fail("--adapter: {} has no {}", shownPath(path), kWeights);
+  return path / kWeights;
+}
+
+/// A configuration of PEFT, which must mean what the plan computes.
+class Configuration {
+public:
+  explicit Configuration(const fs::path &path) : place(shownPath(path)) {
+    const hydra::support::InputFile file(path);
+    constexpr uint64_t most = 1 << 20;
+    if (file.size() > most)
+      fail("{}: {} bytes; expected at most {}", place, file.size(), most);
+    const std::vector<std::byte> bytes = file.readAll();
+    const auto *text = reinterpret_cast<const char *>(bytes.data());
+    content = json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+    if (!content.is_object())
+      fail("{}: expected an object in JSON", place);
+  }
+
+  void check(const hydra::runtime::AdapterScale &scale) const {
+    want("peft_type", json("LORA"));
+    want("r", json(scale.rank));
+    if (const auto alpha = content.find("lora_alpha");
+        alpha == content.end() || !alpha->is_number() || alpha->get<double>() != scale.alpha)
+      reject("lora_alpha", fmt::format("{:g}, with which the plan was made", scale.alpha));
+    if (const auto bias = content.find("bias"); bias != content.end())
+      want("bias", json("none"));
+    // Other ways of adapting, which change what the matrices mean.
+    static constexpr std::array kOff = {"use_dora",     "use_rslora",    "modules_to_save",
+                                        "rank_pattern", "alpha_pattern", "layer_replication",
+                                        "lora_bias"};
+    for (const char *name : kOff)
+      if (const auto value = content.find(name);
+          value != content.end() && !value->empty() && *value != json(false))
+        reject(name, "nothing, which is all that is supported");
+  }
+
+private:
+  void want(const char *name, const json &expected) const {
+    if (const auto value = content.find(name); value == content.end() || *value != expected)
+      reject(name, expected.dump());
+  }
+  [[noreturn]] void reject(const char *name, const std::string &expected) const {
+    const auto value = content.find(name);
+    fail("{}: {} is {}; expected {}", place, name,
+         value == content.end() ? "missing" : shown(value->dump()), expected);
+  }
+
+  std::string place;
+  json content;
+};
+
+} // namespace
+
+namespace hydra::runtime {
+
+std::optional<AdapterScale> adapterScaleOf(const Plan &plan) {
+  const auto found = std::ranges::find_if(
+      *plan.variables(), [](const Variable *variable) { return isAdapter(*variable); });
+  if (found == plan.variables()->end())
+    return std::nullopt;
+  // A [R, K] and B [N, R], of which R is no larger than N and K.
+  const std::vector<int64_t> shape = shapeOf(plan, **found);
+  return AdapterScale{*std::ranges::min_element(shape), found->adapter()->alpha()};
+}
+
+std::string textOf(const AdapterScale &scale) {
+  return json({{"rank", scale.rank}, {"alpha", scale.alpha}}).dump();
+}
+
+void checkScale(const GivenTensors &given, const AdapterScale &scale) {
+  const auto said = given.metadata().find(kLoraKey);
+  if (said != given.metadata().end() && said->second != textOf(scale))
+    fail("{}: has adapters of {}; expected {}, with which the plan was made", given.path(),
+         shown(said->second), textOf(scale));
+}
+
+AdapterFile::AdapterFile(const fs::path &path, const PlanFile &file) : given(weightsAt(path)) {
+  const std::optional<AdapterScale> scale = adapterScaleOf(file.plan());
+  if (!scale)
+    fail("--adapter: {} has no adapters; compile the model with --lora", file.origin());
+  std::set<std::string, std::less<>> known;
+  for (const Variable *variable : *file.plan().variables())
+    if (isAdapter(*variable)) {
+      const std::string here = variable->name()->str(),
+                        there = variable->adapter()->tensor()->str();
+      if (given.has(here) && given.has(there))
+        fail("{}: has both {} and {}; expected one of them", given.path(), shown(here),
+             shown(there));
+      known.insert({here, there});
+    }
+  given.checkNames(known);
+  checkScale(given, *scale);
+  if (std::error_code code; fs::is_directory(path, code))
+    Configuration(path / kConfig).check(*scale);
+}
+
+std::string AdapterFile::nameOf(const Variable &variable) const {
+  const std::string here = variable.name()->str();
+  return given.has(here) ? here : variable.adapter()->tensor()->str();
+}
+
+} // namespace hydra::runtime

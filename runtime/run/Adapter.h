@@ -1,0 +1,47 @@
+// The small matrices that `hydrac --lora` trains, as files of their own.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/TensorValues.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace hydra::runtime {
+
+/// Whether a parameter is one of them.
+inline bool isAdapter(const planfile::Variable &variable) { return variable.adapter() != nullptr; }
+
+/// By what their products are multiplied: alpha / rank.
+struct AdapterScale {
+  int64_t rank = 0;
+  double alpha = 0.0;
+};
+/// That of the plan's adapters; nullopt for a plan without.
+std::optional<AdapterScale> adapterScaleOf(const planfile::Plan &plan);
+
+/// What the metadata of a file of Hydra's says of its adapters, as JSON under this key.
+inline constexpr const char *kLoraKey = "lora";
+std::string textOf(const AdapterScale &scale);
+/// Throws Error where a file's adapters were trained with other numbers than those of the plan.
+void checkScale(const GivenTensors &given, const AdapterScale &scale);
+
+/// All adapters of a plan, from a directory as PEFT writes it (adapter_config.json,
+/// adapter_model.safetensors), or a safetensors file with their names there or here.
+class AdapterFile {
+public:
+  /// Throws Error for a plan without adapters, a file that lacks one of them, holds anything else,
+  /// or names it both ways, and for a configuration of other numbers or of what is not supported.
+  AdapterFile(const std::filesystem::path &path, const PlanFile &file);
+
+  const GivenTensors &tensors() const { return given; }
+  /// What the file calls the values of a plan's adapter.
+  std::string nameOf(const planfile::Variable &variable) const;
+
+private:
+  GivenTensors given;
+};
+
+} // namespace hydra::runtime
