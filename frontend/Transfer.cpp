@@ -1,6 +1,7 @@
 // Checks of names and shapes first, then bytes.
 #include "frontend/Transfer.h"
 
+#include "frontend/Lora.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
@@ -30,6 +31,7 @@ struct Move {
   uint64_t begin, end;
   support::TensorInfo to;
   bool transposed;
+  const Adapters *adapters = nullptr; ///< that are added to it
 };
 
 /// The elements of a matrix [rows, columns] as [columns, rows].
@@ -70,6 +72,14 @@ void run(const std::vector<Move> &moves, const std::filesystem::path &path,
   support::SafetensorsWriter writer(path, infos, metadata);
   for (const Move &move : moves) {
     const TensorPlace &from = *move.from;
+    if (move.adapters && move.adapters->of(from.name)) {
+      std::vector<std::byte> sum = move.adapters->merged(from, move.to.dtype);
+      if (move.transposed)
+        sum = transpose(sum, static_cast<uint64_t>(from.shape[0]),
+                        static_cast<uint64_t>(from.shape[1]), support::byteSize(move.to.dtype));
+      writer.append(move.to.name, sum);
+      continue;
+    }
     if (move.transposed) {
       const std::vector<std::byte> turned =
           transpose(move.file->read(from), static_cast<uint64_t>(from.shape[0]),
@@ -120,6 +130,20 @@ void checkRest(const WeightFiles &weights, const Architecture &a,
       fail("{} is no weight of this model of the family {}", tensor.where(), a.family);
     checkTiedHead(tensor, *embedding);
   }
+}
+
+/// The adapters of a file that are to be added to its parameters. Throws Error where there are some
+/// and nobody has said what to do with them, and where there are none.
+Adapters adaptersToMerge(const SafetensorsFile &file, bool merge) {
+  Adapters adapters(file);
+  if (adapters.any() && !merge)
+    fail("{}: has adapters; expected --merge, which adds them to the parameters, or --adapter, "
+         "which "
+         "exports them alone",
+         file.name());
+  if (!adapters.any() && merge)
+    fail("{}: has no adapters to merge", file.name());
+  return adapters;
 }
 
 } // namespace
@@ -177,7 +201,8 @@ void importWeights(const WeightFiles &weights, const Architecture &architecture,
 
 void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<DType> dtype,
-                   const std::filesystem::path &path) {
+                   const std::filesystem::path &path, bool merge) {
+  const Adapters adapters = adaptersToMerge(file, merge);
   std::vector<Move> moves;
   std::set<std::string_view> known(states.begin(), states.end());
   for (const NamedParameter &parameter : table) {
@@ -199,13 +224,28 @@ void exportWeights(const SafetensorsFile &file, std::span<const NamedParameter> 
                        i * bytes,
                        (i + 1) * bytes,
                        {origins[i], dtype.value_or(tensor->dtype), parameter.originShape()},
-                       parameter.transposed});
+                       parameter.transposed,
+                       &adapters});
   }
   for (const TensorPlace &tensor : file.tensors())
-    if (!known.contains(tensor.name))
+    if (!known.contains(tensor.name) && !adapters.isPart(tensor.name))
       fail("{}: tensor '{}' is no parameter or state of the model", file.name(),
            shown(tensor.name));
   run(moves, path, {{"format", "pt"}});
+}
+
+void mergeWeights(const SafetensorsFile &file, std::optional<DType> dtype,
+                  const std::filesystem::path &path) {
+  const Adapters adapters = adaptersToMerge(file, true);
+  std::vector<Move> moves;
+  for (const TensorPlace &tensor : file.tensors()) {
+    const DType to = support::isFloat(tensor.dtype) ? dtype.value_or(tensor.dtype) : tensor.dtype;
+    if (!adapters.isPart(tensor.name))
+      moves.push_back({&file, &tensor, {tensor.name, to, tensor.shape}, false, &adapters});
+  }
+  support::SafetensorsMetadata metadata = file.metadata();
+  metadata.erase("lora");
+  run(moves, path, metadata);
 }
 
 } // namespace hydra::frontend

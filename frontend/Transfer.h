@@ -27,9 +27,23 @@ void importWeights(const WeightFiles &weights, const Architecture &architecture,
                    const std::filesystem::path &path);
 
 /// The same back: writes the parameters of a file of Hydra's under the names of the table. `states`
-/// are names that the file may hold beside them.
+/// are names that the file may hold beside them. Adapters of the file are added to their parameters
+/// if `merge` says so; else Error.
 void exportWeights(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
                    std::span<const std::string> states, std::optional<support::DType> dtype,
-                   const std::filesystem::path &path);
+                   const std::filesystem::path &path, bool merge = false);
+
+/// Writes a file of Hydra's under the same names, without its adapters, which are added to their
+/// parameters. Throws Error for a file without any.
+void mergeWeights(const support::SafetensorsFile &file, std::optional<support::DType> dtype,
+                  const std::filesystem::path &path);
+
+/// Writes the adapters of a file of Hydra's alone, as PEFT has them: `adapter_config.json` and
+/// `adapter_model.safetensors` in a directory. `base`: what the configuration calls the model that
+/// they belong to. Throws Error for a file without any, and where PEFT has no word for which of the
+/// parameters are adapted.
+void exportAdapter(const support::SafetensorsFile &file, std::span<const NamedParameter> table,
+                   std::span<const std::string> states, std::optional<support::DType> dtype,
+                   const std::string &base, const std::filesystem::path &directory);
 
 } // namespace hydra::frontend

@@ -1,6 +1,7 @@
 // hydra-export: weights of a model as a directory that transformers loads.
 #include "compiler/driver/CommandLine.h"
 #include "compiler/driver/ModelText.h"
+#include "compiler/driver/NamedFiles.h"
 #include "frontend/ModelWriter.h"
 #include "frontend/Transfer.h"
 #include "frontend/families/Families.h"
@@ -32,13 +33,18 @@ namespace {
 constexpr llvm::StringLiteral kOverview =
     "Makes a directory that transformers loads of a model's weights.\n\n"
     "  hydra-export run --model=llama.mlir --preset=Llama-3.2-1B --config=Llama-3.2-1B/config.json "
-    "-o trained\n\n"
+    "-o trained\n"
+    "  hydra-export run --adapter --model=llama.mlir --preset=Llama-3.2-1B -o adapter\n"
+    "  hydra-export run --merge -o merged.safetensors\n\n"
     "WEIGHTS is a safetensors file (as of hydra-run --export), a checkpoint, or a folder of "
     "checkpoints, and then\n"
     "stands for the newest. The model says by `from` what files of others call its parameters. The "
     "configuration\n"
     "is the one that the model was imported with; it is copied, with the number format of the "
-    "weights.\n";
+    "weights.\n"
+    "What a plan of hydrac --lora has trained is exported alone (--adapter), as PEFT has it, or "
+    "added to the\n"
+    "parameters (--merge); without --config that is a file under the names of the model.\n";
 
 struct Options {
   cl::OptionCategory category{"Export"};
@@ -55,16 +61,39 @@ struct Options {
                               cl::desc("the configuration that the model was imported with")};
   cl::opt<std::string> output{"o", cl::value_desc("DIR"), cl::cat(category),
                               cl::desc("the directory to make")};
+  SwitchOption adapter{
+      "adapter", cl::cat(category),
+      cl::desc("write what a plan of hydrac --lora has trained, alone: a directory that PEFT loads "
+               "(default: off)")};
+  SwitchOption merge{"merge", cl::cat(category),
+                     cl::desc("add that to the parameters (default: off)")};
+  cl::opt<std::string> base{
+      "base", cl::value_desc("NAME"), cl::cat(category),
+      cl::desc("--adapter: the model that it belongs to, as PEFT loads it (default: what "
+               "--config says, or the directory of --config)")};
   WeightFormatOption dtype{category};
 
+  /// Whether what is written is a file of Hydra's.
+  bool ownNames() const { return merge && config.empty() && model.empty(); }
+
   void check() const {
+    if (adapter && merge)
+      fail("--adapter and --merge exclude each other");
+    if (!adapter && !base.empty())
+      fail("--base is for --adapter");
     for (const auto &[what, value] : {std::pair<const char *, const std::string &>(
                                           "weights are given; expected WEIGHTS [flags]", weights),
                                       {"model is given; expected --model=FILE", model},
                                       {"configuration is given; expected --config=FILE", config},
                                       {"output is given; expected -o DIR", output}})
-      if (value.empty())
+      if (value.empty() && !isOptional(value))
         fail("no {}, see --help", what);
+  }
+
+private:
+  bool isOptional(const std::string &flag) const {
+    return (&flag == &config.getValue() && adapter) ||
+           (ownNames() && (&flag == &config.getValue() || &flag == &model.getValue()));
   }
 };
 
@@ -172,17 +201,55 @@ private:
   fs::path target, temporary;
 };
 
-LogicalResult run(const Options &options) {
-  options.check();
+/// What PEFT is to load the adapter's model from.
+std::string baseOf(const Options &options) {
+  if (!options.base.empty() || options.config.empty())
+    return options.base;
   const frontend::Config config = frontend::Config::open(options.config.getValue());
-  const frontend::Architecture architecture = frontend::readArchitecture(config);
+  const auto name = config.json().find("_name_or_path");
+  if (name != config.json().end() && name->is_string() && !name->get<std::string>().empty())
+    return name->get<std::string>();
+  return fs::absolute(options.config.getValue()).lexically_normal().parent_path().string();
+}
+
+/// The model of `--model`, bound.
+LogicalResult loadModel(const Options &options, ParsedModel &model) {
   std::string problem;
   const std::unique_ptr<llvm::MemoryBuffer> text = readModelText(options.model, problem);
   if (!text)
     fail("cannot open the model: {}", problem);
+  return model.load(text->getBuffer().str(), options.model, options.preset,
+                    {options.set.begin(), options.set.end()});
+}
+
+/// Adapters alone.
+LogicalResult exportAdapter(const Options &options) {
   ParsedModel model;
-  if (failed(model.load(text->getBuffer().str(), options.model, options.preset,
-                        {options.set.begin(), options.set.end()})))
+  if (failed(loadModel(options, model)))
+    return failure();
+  const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
+  NewDirectory directory(options.output.getValue());
+  frontend::exportAdapter(weights, frontend::namesOf(model.model()),
+                          frontend::statesOf(model.model()), options.dtype.dtype(), baseOf(options),
+                          directory.path());
+  directory.commit();
+  return success();
+}
+
+/// Adapters added to parameters, under the same names.
+void mergeAdapters(const Options &options) {
+  const fs::path source = weightsAt(options.weights.getValue());
+  checkOutputs({{"WEIGHTS", source}}, {{"-o", options.output}});
+  frontend::mergeWeights(support::SafetensorsFile(source), options.dtype.dtype(),
+                         options.output.getValue());
+}
+
+/// A directory of all parameters.
+LogicalResult exportModel(const Options &options) {
+  const frontend::Config config = frontend::Config::open(options.config.getValue());
+  const frontend::Architecture architecture = frontend::readArchitecture(config);
+  ParsedModel model;
+  if (failed(loadModel(options, model)))
     return failure();
   const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
   const FailureOr<std::vector<frontend::NamedParameter>> expected = tableOf(architecture, table);
@@ -194,12 +261,22 @@ LogicalResult run(const Options &options) {
   NewDirectory directory(options.output.getValue());
   const fs::path file = directory.path() / "model.safetensors";
   frontend::exportWeights(weights, table, frontend::statesOf(model.model()), options.dtype.dtype(),
-                          file);
+                          file, options.merge);
   const std::string content = configText(config.json(), table.front(), file);
   support::AtomicFile written(directory.path() / "config.json");
   written.write(std::as_bytes(std::span(content)));
   written.commit();
   directory.commit();
+  return success();
+}
+
+LogicalResult run(const Options &options) {
+  options.check();
+  if (options.adapter)
+    return exportAdapter(options);
+  if (!options.ownNames())
+    return exportModel(options);
+  mergeAdapters(options);
   return success();
 }
 
