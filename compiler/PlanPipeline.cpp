@@ -249,6 +249,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseAdapters(); }, adapts},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},
       {P::Differentiate, false, 0, false, false, shardPass, cutsParameters},
       {P::Differentiate, false, 0, true, false, nestPass,

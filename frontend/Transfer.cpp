@@ -241,7 +241,13 @@ void mergeWeights(const SafetensorsFile &file, std::optional<DType> dtype,
   for (const TensorPlace &tensor : file.tensors()) {
     const DType to = support::isFloat(tensor.dtype) ? dtype.value_or(tensor.dtype) : tensor.dtype;
     if (!adapters.isPart(tensor.name))
-      moves.push_back({&file, &tensor, {tensor.name, to, tensor.shape}, false, &adapters});
+      moves.push_back({&file,
+                       &tensor,
+                       0,
+                       tensor.end - tensor.begin,
+                       {tensor.name, to, tensor.shape},
+                       false,
+                       &adapters});
   }
   support::SafetensorsMetadata metadata = file.metadata();
   metadata.erase("lora");

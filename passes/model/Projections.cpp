@@ -29,18 +29,24 @@ Value joined(OpBuilder &b, Operation *at, ArrayRef<Value> parameters) {
 
 } // namespace
 
+bool isAdapter(LinearOp linear) {
+  UseOp use = parameterUse(linear.getW());
+  return use && cast<ParamOp>(use.lookup()).getAdapter();
+}
+
 SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
-  // By input, whether there is a bias, what is trained, and attributes: types and formats. A
-  // gradient of joined weights would be of all of them.
+  // By input, what parameters they have, and attributes: types and formats. Of joined weights a
+  // gradient would be of all, also of those that are frozen.
   llvm::MapVector<std::tuple<Value, unsigned, Attribute>, SmallVector<LinearOp>> byInput;
-  auto frozen = [](Value v) { return cast<ParamOp>(parameterUse(v).lookup()).getFrozen(); };
+  auto isFrozen = [](Value v) -> unsigned {
+    return cast<ParamOp>(parameterUse(v).lookup()).getFrozen();
+  };
   for (auto linear : entry.getBody().front().getOps<LinearOp>()) {
-    bool biased = linear.getB() != nullptr;
+    const bool biased = linear.getB() != nullptr;
     if (!parameterUse(linear.getW()) || (biased && !parameterUse(linear.getB())))
       continue;
-    unsigned kind = frozen(linear.getW());
-    if (biased)
-      kind += frozen(linear.getB()) ? 4 : 2;
+    const unsigned kind = unsigned(isAdapter(linear)) | isFrozen(linear.getW()) << 1 |
+                          unsigned(biased) << 2 | (biased ? isFrozen(linear.getB()) << 3 : 0);
     byInput[{linear.getX(), kind, linear->getPropertiesAsAttribute()}].push_back(linear);
   }
   SmallVector<SmallVector<LinearOp>> siblings;

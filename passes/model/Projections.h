@@ -9,6 +9,9 @@ namespace hydra {
 /// parameters: those that can become one layer. Inputs with a single one are left out.
 llvm::SmallVector<llvm::SmallVector<LinearOp>> siblingProjections(EntryOp entry);
 
+/// Whether the weight of a layer is one that `hydra-lora` has made.
+bool isAdapter(LinearOp linear);
+
 /// Replaces the layers, which must be of one list of siblingProjections, by one with their weights
 /// behind one another, and slices of its result.
 void fuseProjections(llvm::ArrayRef<LinearOp> layers);

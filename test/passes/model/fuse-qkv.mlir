@@ -115,3 +115,24 @@ hydra.model @m version 1 {
     hydra.return o = %o
   }
 }
+
+// -----
+
+// What is frozen and what is trained are not joined: a gradient of the whole would be one of frozen matrices too.
+// CHECK-LABEL: hydra.entry @partly
+// CHECK: hydra.concat %wk, %wv axis = 0
+// CHECK-NOT: hydra.concat
+// CHECK: hydra.attention
+hydra.model @partly version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones frozen
+  hydra.param @wv [8, 8] init = ones frozen
+  hydra.entry @partly(%x: [1, 4, 8] f32) {
+    %q0, %k0, %v0 = hydra.let linear(%x, @wq), linear(%x, @wk), linear(%x, @wv)
+    %q = hydra.reshape %q0 shape = [1, 4, 2, 4]
+    %k = hydra.reshape %k0 shape = [1, 4, 2, 4]
+    %v = hydra.reshape %v0 shape = [1, 4, 2, 4]
+    %o = hydra.attention %q, %k, %v scale = 0.5 causal
+    hydra.return o = %o
+  }
+}
