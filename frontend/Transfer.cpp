@@ -102,20 +102,29 @@ void checkFloating(const TensorPlace &tensor, const std::string &where) {
          support::safetensorsName(tensor.dtype));
 }
 
+/// Whether two tensors are the same, bit for bit.
+bool areEqual(const StoredTensor &one, const StoredTensor &other) {
+  const TensorPlace &a = *one.place, &b = *other.place;
+  if (a.dtype != b.dtype || a.shape != b.shape)
+    return false;
+  std::vector<std::byte> left, right;
+  constexpr uint64_t kFirst = 4096; // which tells most of them apart
+  for (uint64_t at = 0, all = a.end - a.begin; at < all; at += left.size()) {
+    left.resize(std::min(at == 0 ? kFirst : kPiece, all - at));
+    right.resize(left.size());
+    one.file->read(a, at, left);
+    other.file->read(b, at, right);
+    if (left != right)
+      return false;
+  }
+  return true;
+}
+
 /// Of a tied model, files may have the table a second time; then it must be the same.
 void checkTiedHead(const StoredTensor &head, const StoredTensor &embedding) {
-  const TensorPlace &a = *head.place, &b = *embedding.place;
-  bool same = a.dtype == b.dtype && a.shape == b.shape;
-  std::vector<std::byte> left, right;
-  for (uint64_t at = 0, all = a.end - a.begin; same && at < all; at += kPiece) {
-    left.resize(std::min(kPiece, all - at));
-    right.resize(left.size());
-    head.file->read(a, at, left);
-    embedding.file->read(b, at, right);
-    same = left == right;
-  }
-  if (!same)
-    fail("{} differs from '{}' although tie_word_embeddings is true", head.where(), shown(b.name));
+  if (!areEqual(head, embedding))
+    fail("{} differs from '{}' although tie_word_embeddings is true", head.where(),
+         shown(embedding.place->name));
 }
 
 void checkRest(const WeightFiles &weights, const Architecture &a,
@@ -146,6 +155,62 @@ Adapters adaptersToMerge(const SafetensorsFile &file, bool merge) {
   return adapters;
 }
 
+/// What is neither one of the tensors that are used, nor a copy of one, nor a buffer.
+void checkRest(const WeightFiles &weights, std::span<const std::string_view> buffers,
+               const std::set<std::string_view> &used) {
+  for (const auto &[name, tensor] : weights.tensors()) {
+    const auto isCopy = [&](std::string_view other) {
+      return areEqual(tensor, *weights.find(other));
+    };
+    const bool known =
+        used.contains(name) || std::ranges::any_of(buffers, [&](std::string_view ending) {
+          return name.ends_with(ending);
+        });
+    if (!known && !std::ranges::any_of(used, isCopy))
+      fail("{} is no weight of this model, and no copy of one", tensor.where());
+  }
+}
+
+std::vector<int64_t> withoutOnes(std::vector<int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+/// What the table asks for, in its order, with the names of the tensors that are used.
+std::vector<Move> movesOf(const WeightFiles &weights, std::span<const NamedParameter> table,
+                          std::optional<DType> dtype, bool mayHaveOnes,
+                          std::set<std::string_view> &used) {
+  std::vector<Move> moves;
+  for (const NamedParameter &parameter : table) {
+    const std::vector<int64_t> shape = parameter.originShape();
+    std::optional<DType> format = dtype;
+    for (const std::string &origin : parameter.origins()) {
+      const StoredTensor *tensor = weights.find(origin);
+      if (!tensor)
+        fail("{}: tensor '{}' is missing; expected {}", weights.name(), shown(origin),
+             shapeText(shape));
+      const TensorPlace &place = *tensor->place;
+      if (place.shape != shape &&
+          !(mayHaveOnes && !parameter.transposed && withoutOnes(place.shape) == withoutOnes(shape)))
+        fail("{} is {}; expected {}", tensor->where(), shown(shapeText(place.shape)),
+             shapeText(shape));
+      checkFloating(place, tensor->where());
+      if (format.value_or(place.dtype) != place.dtype && !dtype)
+        fail("{} is {}; expected {}, as others of the same parameter", tensor->where(),
+             support::safetensorsName(place.dtype), support::safetensorsName(*format));
+      format = format.value_or(place.dtype);
+      used.insert(place.name);
+      moves.push_back({tensor->file,
+                       &place,
+                       0,
+                       place.end - place.begin,
+                       {parameter.name, *format, parameter.shape},
+                       parameter.transposed});
+    }
+  }
+  return moves;
+}
+
 } // namespace
 
 bool lacksPrefix(const Architecture &a, const WeightFiles &weights) {
@@ -167,35 +232,18 @@ Architecture withoutPrefix(Architecture a) {
 void importWeights(const WeightFiles &weights, const Architecture &architecture,
                    std::span<const NamedParameter> table, std::optional<DType> dtype,
                    const std::filesystem::path &path) {
-  std::vector<Move> moves;
   std::set<std::string_view> used;
-  for (const NamedParameter &parameter : table) {
-    const std::vector<int64_t> shape = parameter.originShape();
-    std::optional<DType> format = dtype;
-    for (const std::string &origin : parameter.origins()) {
-      const StoredTensor *tensor = weights.find(origin);
-      if (!tensor)
-        fail("{}: tensor '{}' is missing; expected {}", weights.name(), shown(origin),
-             shapeText(shape));
-      const TensorPlace &place = *tensor->place;
-      if (place.shape != shape)
-        fail("{} is {}; expected {}", tensor->where(), shown(shapeText(place.shape)),
-             shapeText(shape));
-      checkFloating(place, tensor->where());
-      if (format.value_or(place.dtype) != place.dtype && !dtype)
-        fail("{} is {}; expected {}, as others of the same parameter", tensor->where(),
-             support::safetensorsName(place.dtype), support::safetensorsName(*format));
-      format = format.value_or(place.dtype);
-      used.insert(place.name);
-      moves.push_back({tensor->file,
-                       &place,
-                       0,
-                       place.end - place.begin,
-                       {parameter.name, *format, parameter.shape},
-                       parameter.transposed});
-    }
-  }
+  const std::vector<Move> moves = movesOf(weights, table, dtype, /*mayHaveOnes=*/false, used);
   checkRest(weights, architecture, used);
+  run(moves, path, {});
+}
+
+void importWeights(const WeightFiles &weights, std::span<const NamedParameter> table,
+                   std::span<const std::string_view> buffers, std::optional<DType> dtype,
+                   const std::filesystem::path &path) {
+  std::set<std::string_view> used;
+  const std::vector<Move> moves = movesOf(weights, table, dtype, /*mayHaveOnes=*/true, used);
+  checkRest(weights, buffers, used);
   run(moves, path, {});
 }
 

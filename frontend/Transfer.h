@@ -26,6 +26,13 @@ void importWeights(const WeightFiles &weights, const Architecture &architecture,
                    std::span<const NamedParameter> table, std::optional<support::DType> dtype,
                    const std::filesystem::path &path);
 
+/// The same for a model that says itself which tensors it is made of: the table. They may have
+/// dimensions of 1 more. Beside them there may be copies of them, bit for bit, and tensors with
+/// such endings.
+void importWeights(const WeightFiles &weights, std::span<const NamedParameter> table,
+                   std::span<const std::string_view> buffers, std::optional<support::DType> dtype,
+                   const std::filesystem::path &path);
+
 /// The same back: writes the parameters of a file of Hydra's under the names of the table. `states`
 /// are names that the file may hold beside them. Adapters of the file are added to their parameters
 /// if `merge` says so; else Error.

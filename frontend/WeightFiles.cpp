@@ -18,8 +18,36 @@ std::string StoredTensor::where() const {
   return fmt::format("{}: tensor '{}'", file->name(), shown(place->name));
 }
 
+namespace {
+
+/// Throws Error for a file of another kind than safetensors, by its name.
+void checkKind(const fs::path &path) {
+  for (const char *kind : {".pt", ".pth", ".bin", ".ckpt", ".pkl", ".npz", ".msgpack"})
+    if (path.extension() == kind)
+      fail("{}: {} files are not read; save the tensors by safetensors.torch.save_file, or of JAX "
+           "by "
+           "safetensors.flax.save_file",
+           support::shownPath(path), kind);
+}
+
+/// A file of such a kind in a directory, as messages name it behind what is missing.
+std::string otherKinds(const fs::path &directory) {
+  for (const char *name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt"})
+    if (fs::exists(directory / name))
+      return fmt::format("; {} is not read",
+                         std::string_view(name).starts_with("py") ? "pytorch_model.bin" : name);
+  return "";
+}
+
+} // namespace
+
 WeightFiles::WeightFiles(const fs::path &directory)
     : shownDirectory(support::shownPath(directory)) {
+  if (fs::is_regular_file(directory)) {
+    checkKind(directory);
+    addAll(directory);
+    return;
+  }
   const fs::path one = directory / "model.safetensors",
                  index = directory / "model.safetensors.index.json";
   const bool hasOne = fs::exists(one), hasIndex = fs::exists(index);
@@ -28,10 +56,7 @@ WeightFiles::WeightFiles(const fs::path &directory)
          shownDirectory);
   if (!hasOne && !hasIndex)
     fail("{}: has neither model.safetensors nor model.safetensors.index.json{}", shownDirectory,
-         fs::exists(directory / "pytorch_model.bin") ||
-                 fs::exists(directory / "pytorch_model.bin.index.json")
-             ? "; pytorch_model.bin is not read"
-             : "");
+         otherKinds(directory));
   if (hasOne)
     addAll(one);
   else

@@ -25,9 +25,9 @@ struct StoredTensor {
 /// All tensors; headers are read and checked, values are read when they are asked for.
 class WeightFiles {
 public:
-  /// Reads `model.safetensors`, or the shards that `model.safetensors.index.json` names. Throws
-  /// Error for a directory without either, shards outside of it, and where index and shards
-  /// disagree.
+  /// Reads `model.safetensors`, or the shards that `model.safetensors.index.json` names; or one
+  /// file. Throws Error for a directory without either, files of other kinds, shards outside of it,
+  /// and where index and shards disagree.
   explicit WeightFiles(const std::filesystem::path &directory);
   WeightFiles(const WeightFiles &) = delete;
   WeightFiles &operator=(const WeightFiles &) = delete;

@@ -68,6 +68,12 @@ std::string known() {
 
 std::span<const Family> families() { return kFamilies; }
 
+void ignoreHarmless(Config &config) {
+  for (const std::string_view field : kFalse)
+    config.wantFlag(field, false);
+  config.ignore(kHarmless);
+}
+
 Architecture readArchitecture(Config config) {
   const std::string type = config.text("model_type");
   const auto *family = std::ranges::find(kFamilies, type, &Family::type);

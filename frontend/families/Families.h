@@ -21,6 +21,9 @@ std::span<const Family> families();
 /// that is not understood, and values that are not supported.
 Architecture readArchitecture(Config config);
 
+/// Says of the fields that say nothing of what a model computes that they do not matter.
+void ignoreHarmless(Config &config);
+
 Architecture readGemma2(Config &config);
 Architecture readGemma3(Config &config);
 Architecture readGpt2(Config &config);

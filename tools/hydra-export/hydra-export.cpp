@@ -44,7 +44,11 @@ constexpr llvm::StringLiteral kOverview =
     "weights.\n"
     "What a plan of hydrac --lora has trained is exported alone (--adapter), as PEFT has it, or "
     "added to the\n"
-    "parameters (--merge); without --config that is a file under the names of the model.\n";
+    "parameters (--merge); without --config and --model that is a file under the names of the "
+    "model.\n"
+    "Without --config alone there are no more than the weights, for the programs that own models "
+    "come "
+    "from.\n";
 
 struct Options {
   cl::OptionCategory category{"Export"};
@@ -58,7 +62,8 @@ struct Options {
                             cl::CommaSeparated,
                             cl::desc("values of symbols (default: those of the preset)")};
   cl::opt<std::string> config{"config", cl::value_desc("FILE"), cl::cat(category),
-                              cl::desc("the configuration that the model was imported with")};
+                              cl::desc("the configuration that the model was imported with "
+                                       "(default: none is written)")};
   cl::opt<std::string> output{"o", cl::value_desc("DIR"), cl::cat(category),
                               cl::desc("the directory to make")};
   SwitchOption adapter{
@@ -84,16 +89,9 @@ struct Options {
     for (const auto &[what, value] : {std::pair<const char *, const std::string &>(
                                           "weights are given; expected WEIGHTS [flags]", weights),
                                       {"model is given; expected --model=FILE", model},
-                                      {"configuration is given; expected --config=FILE", config},
                                       {"output is given; expected -o DIR", output}})
-      if (value.empty() && !isOptional(value))
+      if (value.empty() && !(ownNames() && &value == &model.getValue()))
         fail("no {}, see --help", what);
-  }
-
-private:
-  bool isOptional(const std::string &flag) const {
-    return (&flag == &config.getValue() && adapter) ||
-           (ownNames() && (&flag == &config.getValue() || &flag == &model.getValue()));
   }
 };
 
@@ -246,26 +244,34 @@ void mergeAdapters(const Options &options) {
 
 /// A directory of all parameters.
 LogicalResult exportModel(const Options &options) {
-  const frontend::Config config = frontend::Config::open(options.config.getValue());
-  const frontend::Architecture architecture = frontend::readArchitecture(config);
+  std::optional<frontend::Config> config;
+  std::optional<frontend::Architecture> architecture;
+  if (!options.config.empty()) {
+    config = frontend::Config::open(options.config.getValue());
+    architecture = frontend::readArchitecture(*config);
+  }
   ParsedModel model;
   if (failed(loadModel(options, model)))
     return failure();
   const std::vector<frontend::NamedParameter> table = frontend::namesOf(model.model());
-  const FailureOr<std::vector<frontend::NamedParameter>> expected = tableOf(architecture, table);
-  if (failed(expected))
-    return failure();
-  checkTable(table, *expected, options);
+  if (architecture) {
+    const auto expected = tableOf(*architecture, table);
+    if (failed(expected))
+      return failure();
+    checkTable(table, *expected, options);
+  }
 
   const support::SafetensorsFile weights(weightsAt(options.weights.getValue()));
   NewDirectory directory(options.output.getValue());
   const fs::path file = directory.path() / "model.safetensors";
   frontend::exportWeights(weights, table, frontend::statesOf(model.model()), options.dtype.dtype(),
                           file, options.merge);
-  const std::string content = configText(config.json(), table.front(), file);
-  support::AtomicFile written(directory.path() / "config.json");
-  written.write(std::as_bytes(std::span(content)));
-  written.commit();
+  if (config) {
+    const std::string content = configText(config->json(), table.front(), file);
+    support::AtomicFile written(directory.path() / "config.json");
+    written.write(std::as_bytes(std::span(content)));
+    written.commit();
+  }
   directory.commit();
   return success();
 }

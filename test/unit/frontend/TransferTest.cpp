@@ -178,6 +178,60 @@ TEST(Transfer, ATiedHeadMayBeThereTwice) {
   EXPECT_EQ(import(folder, std::nullopt, /*tied=*/true), "");
 }
 
+TEST(Transfer, ModelsThatNameTheirTensors) {
+  const std::vector<NamedParameter> table = {{"a", {4}, "x.a"}, {"b", {2, 3}, "x.b"}};
+  const std::vector<std::string_view> buffers = {".step"};
+  const auto problem = [&](std::vector<TensorInfo> tensors, const char *copy = nullptr) {
+    const Folder folder;
+    SafetensorsWriter writer(folder / "w.safetensors", tensors);
+    for (const TensorInfo &tensor : tensors) {
+      TensorInfo like = tensor;
+      if (copy && tensor.name == "again")
+        like.name = copy;
+      writer.append(tensor.name, Folder::bytesOf(like));
+    }
+    writer.commit();
+    std::string text = problemOf(folder, [&] {
+      importWeights(WeightFiles(folder / "w.safetensors"), table, buffers, std::nullopt,
+                    folder / "out");
+    });
+    EXPECT_EQ(std::filesystem::exists(folder / "out"), text.empty());
+    if (text.empty()) {
+      EXPECT_EQ(Safetensors::open(folder / "out").get("a").shape, (std::vector<int64_t>{4}));
+    }
+    return text;
+  };
+  const std::vector<TensorInfo> good = {{"x.a", DType::F32, {1, 4}},
+                                        {"x.b", DType::F32, {2, 3, 1}}};
+  const auto with = [&](const TensorInfo &more) {
+    std::vector<TensorInfo> all = good;
+    all.push_back(more);
+    return all;
+  };
+  EXPECT_EQ(problem(good), "");
+  EXPECT_EQ(problem(with({"y.step", DType::I64, {}})), "");
+  EXPECT_EQ(problem(with({"again", DType::F32, {1, 4}}), "x.a"), "");
+  EXPECT_EQ(problem(with({"again", DType::F32, {1, 4}})),
+            "DIR/w.safetensors: tensor 'again' is no weight of this model, and no copy of one");
+  EXPECT_EQ(problem(with({"again", DType::F32, {4}}), "x.a"), // of another shape
+            "DIR/w.safetensors: tensor 'again' is no weight of this model, and no copy of one");
+  EXPECT_EQ(problem({good[0], {"x.b", DType::F32, {3, 2}}}),
+            "DIR/w.safetensors: tensor 'x.b' is [3, 2]; expected [2, 3]");
+}
+
+TEST(Transfer, FilesOfOtherKinds) {
+  const Folder folder;
+  for (const char *name : {"m.pt", "m.npz"}) {
+    folder.write(name, "?");
+    EXPECT_NE(problemOf(folder, [&] { WeightFiles{folder / name}; }).find("files are not read"),
+              std::string::npos);
+  }
+  folder.write("model.pt", "?");
+  EXPECT_EQ(problemOf(folder, [&] { WeightFiles{folder.root()}; }),
+            "DIR: has neither model.safetensors nor model.safetensors.index.json; model.pt is not "
+            "read");
+}
+
 TEST(Transfer, FilesOfTheTrunkLackThePrefix) {
   const Folder folder;
   folder.writeTensors("model.safetensors", {{"embed.weight", DType::F32, {5, 4}}});
