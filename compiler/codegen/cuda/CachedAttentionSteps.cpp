@@ -28,22 +28,6 @@ bool hasPieces(ArrayRef<Value> tensors, int64_t piece) {
   });
 }
 
-constexpr int64_t kResident = 3; // blocks that a multiprocessor has the registers for
-
-/// Into how many parts the `rounds` of loads of each of `tasks` are cut: what takes the fewest
-/// rounds one after the other, if `resident` blocks run at a time and a block costs one and a half
-/// more.
-int64_t partsOf(int64_t tasks, int64_t resident, int64_t rounds) {
-  constexpr int64_t kMost = 64;
-  int64_t best = 1, least = std::numeric_limits<int64_t>::max();
-  for (int64_t parts = 1; parts <= std::min(kMost, rounds); ++parts) {
-    const int64_t cost = ceilDiv(tasks * parts, resident) * (2 * ceilDiv(rounds, parts) + 3);
-    if (cost < least)
-      least = cost, best = parts;
-  }
-  return best;
-}
-
 } // namespace
 
 void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
@@ -76,9 +60,11 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
   int64_t seen = slots;
   for (const auto size : {op.getChunk(), op.getWindow()})
     seen = size ? std::min<int64_t>(seen, size + calls) : seen;
+  // Four blocks a multiprocessor, if each then has as many tokens as its groups read at a time.
+  const int64_t wanted =
+      ceilDiv(4 * launcher.target.getMultiprocessors(), batch * keyHeads * tiles);
   const int64_t parts =
-      partsOf(batch * keyHeads * tiles, kResident * launcher.target.getMultiprocessors(),
-              ceilDiv(seen, threads / lanes * flight));
+      std::clamp<int64_t>(std::min(wanted, ceilDiv(seen, threads / lanes * flight)), 1, 64);
 
   using namespace plan;
   Value result = o;
@@ -100,7 +86,7 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op) {
                     parts > 1 ? "nullptr, a4, a5, a6" : "a6, a4, a5, nullptr", op.getChunk(),
                     op.getWindow(), numberText(op.getScale().convertToDouble() * log2e))
           .str(),
-      {parts * tiles, keyHeads, batch, threads, 0, kResident},
+      {parts * tiles, keyHeads, batch, threads, 0},
       {q, k, v, op.getPosition(), keys, values, result},
       {kRead, kRead, kRead, kRead, kUpdate, kUpdate, kWrite});
   if (parts > 1)
