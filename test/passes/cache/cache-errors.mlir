@@ -9,7 +9,7 @@ hydra.model @m version 1 bound {} {
     %e = hydra.use @e : tensor<5x4xf32>
     %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
     %y = hydra.linear %x, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
-    hydra.return best = %y
+    hydra.return best = %y : tensor<1x2x5xf32>
   }
 }
 
@@ -31,6 +31,6 @@ hydra.model @m version 1 bound {} {
   hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
     %e = hydra.use @e : tensor<5x4xf32>
     %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
-    hydra.return logits = %x, hidden = %x
+    hydra.return logits = %x, hidden = %x : tensor<1x2x4xf32>, tensor<1x2x4xf32>
   }
 }
