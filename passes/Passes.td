@@ -155,8 +155,8 @@ def RaiseLinearCE : Pass<"hydra-raise-linear-ce", "::mlir::ModuleOp"> {
 def FuseQKV : Pass<"hydra-fuse-qkv", "::mlir::ModuleOp"> {
   let summary = "projections to queries, keys and values become one matmul";
   let description = [{
-    Linear layers of one input whose results reach the same `hydra.attention` become one layer with
-    the weights behind one another, and slices of its result. The concatenation of parameters costs
+    Linear layers of one input whose results reach the same attention, through whatever passes on elements
+    or rows, become one layer with the weights behind one another, and slices of its result. The concatenation of parameters costs
     nothing: hydra-assign-layouts places them side by side. Weight files keep the model's names. The
     input is read once instead of three times, the gradient of the input is one matmul instead of
     three and two additions, and matmuls with few columns (keys and values of grouped queries) no
