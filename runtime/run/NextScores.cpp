@@ -67,14 +67,19 @@ ScoreProgram scoreProgram(const PlanFile &file, uint32_t index, bool readsOn) {
   for (const Input *input : *program.inputs())
     (input->kind() == InputKind::tokens ? found.tokens : found.position) = input;
   const Tensor *scores = nullptr;
-  for (const Output *output : *program.outputs()) {
-    const std::string_view what = output->name()->string_view();
-    if (readsOn && what == "best")
-      found.best = output->tensor();
-    else if (readsOn && what == "top")
-      found.top = output->tensor();
-    else if (readsOn || what == "logits")
-      found.scores = output->tensor(), scores = plan.tensors()->Get(output->tensor());
+  const auto &outputs = *program.outputs();
+  const auto scoresAt = [&](const Output &output) {
+    found.scores = output.tensor();
+    scores = plan.tensors()->Get(output.tensor());
+  };
+  if (!readsOn) {
+    for (const Output *output : outputs)
+      if (output->name()->string_view() == "logits")
+        scoresAt(*output);
+  } else if (outputs.size() > 0) { // scores, and where they are found the best id and its score
+    scoresAt(*outputs[0]);
+    if (outputs.size() == 3)
+      found.best = outputs[1]->tensor(), found.top = outputs[2]->tensor();
   }
   if (!found.tokens || !scores || program.inputs()->size() != (readsOn ? 2u : 1u))
     fail("{}: program {} must take tokens{} and return logits", file.origin(), name,
@@ -96,8 +101,7 @@ ScoreProgram scoreProgram(const PlanFile &file, uint32_t index, bool readsOn) {
   if (!isNumbers(found.position->tensor()))
     fail("{}: program {} takes positions that are not f32 {}", file.origin(), name,
          support::shapeText(batch));
-  if (found.best.has_value() != found.top.has_value() ||
-      (found.best && (!isNumbers(*found.best) || !isNumbers(*found.top))))
+  if (found.best && (!isNumbers(*found.best) || !isNumbers(*found.top)))
     fail("{}: program {} returns best ids and scores that are not f32 {}", file.origin(), name,
          support::shapeText(batch));
   return found;

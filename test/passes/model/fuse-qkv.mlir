@@ -86,20 +86,18 @@ hydra.model @m version 1 {
 
 // -----
 
-// Through whatever passes on elements or rows: here a norm of heads with a weight, a function, a rotation by halves and
-// a sum with another value. Not through another matmul.
+// Through whatever works on a value row by row, with parameters alone beside it: here a norm of heads with a weight, and
+// a function of values. Queries to which something else is added are left out.
 // CHECK-LABEL: hydra.entry @through
-// CHECK: hydra.concat %wq, %wk, %wv axis = 0
-// CHECK-NOT: hydra.concat %w
-// CHECK: hydra.linear %x, %wo
+// CHECK: hydra.linear %x, %wq
+// CHECK: hydra.concat %wk, %wv axis = 0
 // CHECK: hydra.return
 hydra.model @m version 1 {
   hydra.param @wq [8, 8] init = ones
   hydra.param @wk [8, 8] init = ones
   hydra.param @wv [8, 8] init = ones
-  hydra.param @wo [8, 8] init = ones
   hydra.param @norm [4] init = ones
-  hydra.entry @through(%x: [1, 5, 8] f32, %added: [1, 5, 8] f32, %cos: [1, 5, 1, 2] f32) {
+  hydra.entry @through(%x: [1, 5, 8] f32, %added: [1, 5, 8] f32) {
     %wq = hydra.use @wq
     %wk = hydra.use @wk
     %wv = hydra.use @wv
@@ -112,14 +110,30 @@ hydra.model @m version 1 {
     %q = hydra.reshape %q1 shape = [1, 5, 2, 4]
     %k1 = hydra.reshape %k0 shape = [1, 5, 2, 4]
     %v = hydra.reshape %v1 shape = [1, 5, 2, 4]
-    %k2 = hydra.rms_norm %k1, %norm eps = 1.0e-5
-    %a, %b = hydra.let slice(%k2, axis = 3, start = 0, size = 2), slice(%k2, axis = 3, start = 2, size = 2)
+    %k = hydra.rms_norm %k1, %norm eps = 1.0e-5
+    %o = hydra.attention %q, %k, %v scale = 0.5
+    hydra.return o = %o
+  }
+}
+
+// -----
+
+// A rotation by halves is of the value alone: what is added up was computed from it.
+// CHECK-LABEL: hydra.entry @turned
+// CHECK: hydra.concat %wq, %wk, %wv axis = 0
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.param @wq [8, 8] init = ones
+  hydra.param @wk [8, 8] init = ones
+  hydra.param @wv [8, 8] init = ones
+  hydra.entry @turned(%x: [1, 5, 8] f32, %cos: [1, 5, 1, 2] f32) {
+    %q0, %k0, %v0 = hydra.let linear(%x, @wq), linear(%x, @wk), linear(%x, @wv)
+    %q, %k1 = hydra.let reshape(%q0, [1, 5, 2, 4]), reshape(%k0, [1, 5, 2, 4])
+    %v = hydra.let reshape(%v0, [1, 5, 2, 4])
+    %a, %b = hydra.let slice(%k1, axis = 3, start = 0, size = 2), slice(%k1, axis = 3, start = 2, size = 2)
     %k = hydra.let concat(%a * %cos - %b, %b * %cos + %a, axis = 3)
     %o = hydra.attention %q, %k, %v scale = 0.5
-    %other = hydra.let linear(linear(%x, @wo), @wq)
-    %r = hydra.let reshape(%other, [1, 5, 2, 4])
-    %p = hydra.attention %r, %r, %r scale = 0.5
-    hydra.return o = %o, p = %p
+    hydra.return o = %o
   }
 }
 

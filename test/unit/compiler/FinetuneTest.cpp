@@ -114,7 +114,7 @@ TEST_F(Finetune, RandomFreezingChangesNoGradientOfWhatIsTrained) {
 }
 
 TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
-  unsigned adapted = 0, checked = 0;
+  unsigned adapted = 0, checked = 0, joined = 0;
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     SCOPED_TRACE(seed);
     const BoundText source = randomProgram(seed).layered;
@@ -148,6 +148,18 @@ TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
     EXPECT_NEAR(results(*module, values).lookup("loss").data[0], expected,
                 1e-9 * (1.0 + std::abs(expected)));
 
+    // Their first matrices joined: the same model.
+    OwningOpRef<ModuleOp> fused = module->clone();
+    pass(*fused, createFuseAdapters());
+    if (HasFailure())
+      return;
+    modelOf(*fused).walk([&](ConcatOp concat) {
+      auto first = concat.getParts().front().getDefiningOp<UseOp>();
+      joined += first && first.getVariable().ends_with(".lora_a");
+    });
+    EXPECT_NEAR(results(*fused, values).lookup("loss").data[0], expected,
+                1e-9 * (1.0 + std::abs(expected)));
+
     OwningOpRef<ModuleOp> gradients = module->clone();
     pass(*gradients, createDifferentiate());
     if (HasFailure())
@@ -161,6 +173,7 @@ TEST_F(Finetune, AdaptersOfRandomProgramsHaveTheirGradients) {
   }
   EXPECT_GT(adapted, kPrograms / 4);
   EXPECT_GT(checked, kPrograms / 4);
+  EXPECT_GT(joined, 0u);
 }
 
 TEST_F(Finetune, AllFrozenCannotBeDifferentiated) {

@@ -59,7 +59,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                           pass.name == "hydra-batch-launches" ||
                           pass.name == "hydra-overlap-collectives" ||
                           pass.name == "hydra-assign-streams";
-    const bool onlyAdapters = pass.name == "hydra-fuse-adapters"; // FinetuneTest draws those
+    const bool onlyAdapters = pass.name == "hydra-fuse-adapters"; // in FinetuneTest
     if (!pass.required && !onlyCuda && !onlyAdapters)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;
   }
