@@ -33,18 +33,28 @@ public:
     eraseUnusedKernels();
     SmallVector<plan::StepInterface> steps;
     module.walk([&](plan::StepInterface step) { steps.push_back(step); });
-    for (plan::StepInterface step : steps) {
-      launcher.begin(step);
-      if (failed(expand(step)))
-        return failure();
-      launcher.finish();
-    }
+    if (failed(expandAll(steps)))
+      return failure();
+    SmallVector<plan::StepInterface> added; // that counters begin as zeros
+    module.walk([&](plan::FillOp fill) { added.push_back(fill); });
+    if (failed(expandAll(added)))
+      return failure();
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
     eraseUnusedBuffers();
     return success();
   }
 
 private:
+  LogicalResult expandAll(ArrayRef<plan::StepInterface> steps) {
+    for (plan::StepInterface step : steps) {
+      launcher.begin(step);
+      if (failed(expand(step)))
+        return failure();
+      launcher.finish();
+    }
+    return success();
+  }
+
   /// Launches that take the place of a step. None for what is a launch already, and for matmuls of
   /// many rows, which are cuBLASLt's.
   LogicalResult expand(Operation *step) {

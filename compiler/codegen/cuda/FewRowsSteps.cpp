@@ -56,6 +56,42 @@ bool isNeverWritten(Value buffer) {
   return true;
 }
 
+/// A template and how it is launched.
+struct Sweep {
+  StringRef name;
+  std::string how; ///< its arguments between those of the matmul and whether there is a bias
+  LaunchShape shape;
+};
+
+/// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have.
+Sweep bulkSweep(TargetAttr target, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kWarps = 8, kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
+  const int64_t sums = 2 * kWarps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
+  const int64_t ring = target.getBlockShared() - sums - barriers;
+  // Rows in pieces of 2 KiB where at least three stages of them fit.
+  const int64_t piece = kWarps * 32;
+  int64_t depth = std::min<int64_t>(1024, ceilDiv(k, piece) * piece);
+  auto stageBytes = [&] { return (kRows + m) * (depth * kNumber + kPad); };
+  while (depth > piece && ring / stageBytes() < 3)
+    depth = ceilDiv(depth / 2, piece) * piece;
+  const int64_t stages = ring / stageBytes();
+  return {"fewRowsBulk",
+          llvm::formatv("{0}, {1}", depth, stages).str(),
+          {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
+           stages * stageBytes()}};
+}
+
+/// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
+/// half as many.
+Sweep plainSweep(int64_t m, int64_t n, int64_t k) {
+  const bool many = m > 8;
+  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4;
+  const int64_t warps = std::clamp<int64_t>(ceilDiv(ceilDiv(k, 32), 2 * flight), 1, many ? 8 : 16);
+  return {"fewRowsMatmul",
+          llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
+          {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}};
+}
+
 } // namespace
 
 bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
@@ -71,10 +107,6 @@ bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
       ofW->stride % kPiece || std::min(plan::alignmentOf(a), plan::alignmentOf(w)) < 16)
     return false;
 
-  // Four pieces of 32 numbers are in flight and four are multiplied; of more rows, half as many.
-  const bool many = ofA->count > 8;
-  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4;
-  const int64_t warps = std::clamp<int64_t>(ceilDiv(ceilDiv(k, 32), 2 * flight), 1, many ? 8 : 16);
   const std::string element = cType(type).str(), result = cType(typeOf(c).getElementType()).str();
   const std::string in = "const " + element + " *", added = "const " + result + " *",
                     out = result + " *";
@@ -86,15 +118,18 @@ bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
     types.push_back(added);
     access.push_back(plan::kRead);
   }
+  const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
+  const Sweep sweep = launcher.target.has(kBulkCopies)
+                          ? bulkSweep(launcher.target, ofA->count, n, k)
+                          : plainSweep(ofA->count, n, k);
   launcher.launch("few_rows_matmul", types,
-                  llvm::formatv("fewRowsMatmul<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, "
-                                "{10}, {11}>(a0, a1, {12}, a2);",
-                                element, result, ofA->count, n, k, ofA->stride, ofW->stride,
-                                ofC->stride, tiles, warps, flight, bias ? "true" : "false",
+                  llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}>"
+                                "(a0, a1, {11}, a2);",
+                                sweep.name, element, result, ofA->count, n, k, ofA->stride,
+                                ofW->stride, ofC->stride, sweep.how, bias ? "true" : "false",
                                 bias ? "a3" : "nullptr")
                       .str(),
-                  {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}, args, access,
-                  isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First);
+                  sweep.shape, args, access, waits);
   return true;
 }
 

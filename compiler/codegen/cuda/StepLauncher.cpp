@@ -60,6 +60,20 @@ void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, String
       last ? ArrayRef<int64_t>() : step.getAwaited(), -1, IntegerAttr(), plan::SubstituteAttr());
 }
 
+Value StepLauncher::zeroCounters(int64_t count) {
+  auto program = step->getParentOfType<plan::ProgramOp>();
+  Value &known = counters[{program, count}];
+  if (known)
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&program.getBody().front());
+  known =
+      plan::BufferOp::create(b, step.getLoc(), MemRefType::get({count}, b.getI32Type()),
+                             plan::Segment::transient, plan::Category::workspace, IntegerAttr());
+  plan::FillOp::create(b, step.getLoc(), known, llvm::APFloat(0.0));
+  return known;
+}
+
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
                                     const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =

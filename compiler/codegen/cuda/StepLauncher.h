@@ -10,6 +10,10 @@
 
 namespace hydra::cuda {
 
+// A feature that only templates ask for.
+inline constexpr llvm::StringLiteral kBulkCopies =
+    "bulk_copies"; ///< a multiprocessor copies whole rows by itself (cp.async.bulk)
+
 inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline mlir::MemRefType typeOf(mlir::Value buffer) {
@@ -55,6 +59,10 @@ public:
   int64_t flops() const { return stepFlops; } ///< of the step
   int64_t bytes() const { return stepBytes; }
 
+  /// `count` counters (i32) of the step's program, zero when it begins. Steps that take them as an
+  /// operand that they update have to leave them zero.
+  mlir::Value zeroCounters(int64_t count);
+
   plan::LaunchOp last; ///< of the step; null: none
 
   /// The kernel with this text, `(…) {…}`, behind its name and these types of arguments; equal ones
@@ -67,6 +75,7 @@ private:
   plan::PlanModuleOp module;
   plan::StepInterface step;
   llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::Value> counters; ///< of programs
   int64_t stepFlops = 0, stepBytes = 0, remainingFlops = 0, remainingBytes = 0;
 };
 

@@ -1,5 +1,6 @@
 // RUN: hydra-opt %s --hydra-expand-kernels | FileCheck %s --check-prefix=CPU
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>}' --hydra-expand-kernels | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=BULK
 // RUN: not hydra-opt %s --hydra-set-target='target={#hydra.target<name = "x", backend = "abacus", architecture = "">}' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A copy and an attention gradient are kernels of the CUDA backend, with the working memory that these
@@ -21,11 +22,15 @@
 // A few rows times a matrix that nothing writes are a sweep that begins to read early; times one that is written, it
 // waits first; more rows are the library's. Attention over many slots of few heads is cut into parts.
 // CHECK-LABEL: plan.program @decode
+// CHECK: plan.launch @fill{{.*}}(write %[[COUNTERS:[^ ]*]] : memref<1xi32>)
 // CHECK: plan.launch @few_rows_matmul
 // CHECK: plan.launch @few_rows_matmul
 // CHECK: plan.matmul
-// CHECK: plan.launch @cached_attention_{{[0-9]+}}(read {{.*}}, read {{.*}}, read {{.*}}, read {{.*}}, update %{{.*}}, update %{{.*}}, write %[[PARTS:[^ ]*]] : memref<1x1x1x{{[0-9]+}}x1x66xf32>)
-// CHECK-NEXT: plan.launch @cached_attention_join_{{[0-9]+}}(read %[[PARTS]]
+// CHECK: plan.launch @cached_attention_{{[0-9]+}}({{.*}}write {{[^ ]*}} : memref<1x1x1x{{[0-9]+}}x1x66xf32>, update %[[COUNTERS]] : memref<1xi32>)
+
+// Where multiprocessors copy, they do it for few rows; where they have memory for stages, attention is on tensor cores.
+// BULK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}) { letLaterBegin(); fewRowsBulk<bf16, float, 3, 70, 32, 32, 32, 70, 256, {{[0-9]+}}, false>
+// BULK-DAG: plan.kernel @cached_attention_{{[0-9]+}} {{.*}} cachedAttentionTiles<bf16, 1, 1, 1, 64, 64, 2048, 8, 8, 2,
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>

@@ -1,7 +1,7 @@
 // Attention of a call's tokens over those that earlier calls left in slots, for any element type and width.
 //
 // As in flash decoding: the tokens that a tile of queries sees are cut into parts, a block each, since one
-// sequence has few heads; a second kernel joins the parts, in their order. Queries of all heads that share
+// sequence has few heads; the block that ends last joins the parts, in their order. Queries of all heads that share
 // keys are rows, first by call. A group of lanes reads a row of keys, 16 bytes a lane, and multiplies it with
 // all queries of the tile; several rows are in flight. Every group has a running maximum of its own, and
 // groups are joined when the part ends. The slots of the call are read from k and v: blocks do not wait
@@ -63,13 +63,75 @@ template <int Calls, int Slots> struct SlotMask {
   }
 };
 
-/// A block for each part of what a tile of `Rows` queries of a key head sees. `scale` is for powers of 2. With
-/// one part o is written, else `partial` [.., Parts, Rows, 2 + ValueWidth]: maximum, sum, values.
+/// What rows of queries have come to in several places.
+struct Joined {
+  float top = -INFINITY, sum = 0.0f, x = 0.0f;
+
+  __device__ __forceinline__ float mean() const { return sum > 0.0f ? x / sum : 0.0f; }
+  /// As value `e` of a row.
+  __device__ __forceinline__ void store(float *row, int e) const {
+    row[2 + e] = x;
+    if (e == 0) {
+      row[0] = top;
+      row[1] = sum;
+    }
+  }
+};
+/// Value `e` of a row from `Count` rows at a distance of `stride`: maximum, sum, values. Not through the first cache where
+/// other blocks have written them.
+template <int Count, bool OfOthers> __device__ __forceinline__ Joined joinRows(const float *first, int stride, int e) {
+  auto load = [&](int i, int at) { return OfOthers ? __ldcg(first + i * stride + at) : first[i * stride + at]; };
+  constexpr int together = Count < 16 ? Count : 16;
+  Joined all;
+#pragma unroll 1
+  for (int begin = 0; begin < Count; begin += together) {
+    float tops[together], sums[together], xs[together], top = all.top;
+#pragma unroll
+    for (int i = 0; i < together; ++i) {
+      const bool is = Count % together == 0 || begin + i < Count;
+      tops[i] = is ? load(begin + i, 0) : -INFINITY;
+      sums[i] = is ? load(begin + i, 1) : 0.0f;
+      xs[i] = is ? load(begin + i, 2 + e) : 0.0f;
+      top = fmaxf(top, tops[i]);
+    }
+    if (top == -INFINITY)
+      continue;
+    const float factor = exp2Approx(all.top - top);
+    all = {top, all.sum * factor, all.x * factor};
+#pragma unroll
+    for (int i = 0; i < together; ++i) {
+      const float of = exp2Approx(tops[i] - top);
+      all.sum += of * sums[i];
+      all.x += of * xs[i];
+    }
+  }
+  return all;
+}
+
+/// Whether all other parts have been stored. By all threads of a block, behind its own; the counter is zero before the
+/// first part and behind the last.
+__device__ __forceinline__ bool isLastPart(uint32 *counter, int parts) {
+  __shared__ bool isLast;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    uint32 before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(parts - 1)
+                 : "memory");
+    isLast = before == parts - 1;
+  }
+  __syncthreads();
+  return isLast;
+}
+
+/// A block for each part of what a tile of `Rows` queries of a key head sees. `scale` is for powers of 2. `partial`
+/// [.., Parts, Rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for each tile; of one part both are unused.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Rows,
           int Lanes, int Piece, int Threads, int Flight, typename Q, typename K, typename V, typename O>
 __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T *v, const float *position, T *o,
-                                                T *keys, T *values, float *partial, SlotMask<Calls, Slots> mask,
-                                                float scale) {
+                                                T *keys, T *values, float *partial, uint32 *counters,
+                                                SlotMask<Calls, Slots> mask, float scale) {
   using Key = LanePart<T, Width, Lanes, Piece>;
   using Value = LanePart<T, ValueWidth, Lanes, Piece>;
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + Rows - 1) / Rows;
@@ -178,84 +240,32 @@ __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T 
     }
   }
   __syncthreads();
+  const int number = (batch * KeyHeads + keyHead) * tiles + tile;
+  constexpr int stride = 2 + ValueWidth;
+  float *parts = partial + int64(number) * Parts * Rows * stride;
+  auto write = [&](int r, int e, float x) {
+    if (int row = firstRow + r; row < all)
+      assign(O::at(o, batch, row / group, keyHead * group + row % group)[e], x);
+  };
   for (int i = threadIdx.x; i < Rows * ValueWidth; i += Threads) {
-    int r = i / ValueWidth, e = i % ValueWidth, row = firstRow + r;
-    float top = tops[0][r], sum = 0.0f, x = 0.0f;
+    int r = i / ValueWidth, e = i % ValueWidth;
+    Joined of;
 #pragma unroll
-    for (int w = 1; w < warps; ++w)
-      top = fmaxf(top, tops[w][r]);
+    for (int w = 0; w < warps; ++w)
+      of.top = fmaxf(of.top, tops[w][r]);
 #pragma unroll
     for (int w = 0; w < warps; ++w) {
-      float factor = top == -INFINITY ? 0.0f : exp2Approx(tops[w][r] - top);
-      sum += factor * sums[w][r];
-      x += factor * outputs[w][r][e];
+      float factor = of.top == -INFINITY ? 0.0f : exp2Approx(tops[w][r] - of.top);
+      of.sum += factor * sums[w][r];
+      of.x += factor * outputs[w][r][e];
     }
-    if (row >= all)
-      continue;
-    if (Parts == 1) {
-      assign(O::at(o, batch, row / group, keyHead * group + row % group)[e], sum > 0.0f ? x / sum : 0.0f);
-    } else {
-      float *to =
-          partial + ((((int64(batch) * KeyHeads + keyHead) * tiles + tile) * Parts + part) * Rows + r) * (2 + ValueWidth);
-      to[2 + e] = x;
-      if (e == 0) {
-        to[0] = top;
-        to[1] = sum;
-      }
-    }
+    if (Parts == 1)
+      write(r, e, of.mean());
+    else
+      of.store(parts + (part * Rows + r) * stride, e);
   }
-}
-
-/// o from the parts: a warp for each row of queries.
-template <typename T, int Batch, int Calls, int Heads, int KeyHeads, int ValueWidth, int Parts, int Rows, int Threads,
-          typename O>
-__device__ __forceinline__ void joinCachedAttention(const float *partial, T *o) {
-  constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + Rows - 1) / Rows;
-  int number = blockIdx.x * (Threads / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (number >= Batch * KeyHeads * all)
-    return;
-  int row = number % all, keyHead = number / all % KeyHeads, batch = number / all / KeyHeads;
-  const float *first =
-      partial + (((int64(batch) * KeyHeads + keyHead) * tiles + row / Rows) * Parts * Rows + row % Rows) * (2 + ValueWidth);
-  constexpr int64 stride = int64(Rows) * (2 + ValueWidth);
-  // A lane weighs the parts lane, lane + 32, ….
-  constexpr int each = (Parts + 31) / 32;
-  float weight[each], top = -INFINITY, sum = 0.0f;
-#pragma unroll
-  for (int i = 0; i < each; ++i) {
-    int p = i * 32 + lane;
-    weight[i] = p < Parts ? first[p * stride] : -INFINITY;
-    top = fmaxf(top, weight[i]);
-  }
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, distance));
-#pragma unroll
-  for (int i = 0; i < each; ++i) {
-    int p = i * 32 + lane;
-    weight[i] = weight[i] == -INFINITY ? 0.0f : exp2Approx(weight[i] - top);
-    sum += p < Parts ? weight[i] * first[p * stride + 1] : 0.0f;
-  }
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    sum += __shfl_xor_sync(~0u, sum, distance);
-  T *to = O::at(o, batch, row / group, keyHead * group + row % group);
-  constexpr int columns = (ValueWidth + 31) / 32, together = columns < 8 ? columns : 8;
-  for (int begin = 0; begin < columns; begin += together) {
-    float x[together] = {};
-#pragma unroll
-    for (int w = 0; w < each; ++w)
-#pragma unroll 8
-      for (int p = 0; p < (Parts - w * 32 < 32 ? Parts - w * 32 : 32); ++p) {
-        float of = __shfl_sync(~0u, weight[w], p);
-#pragma unroll
-        for (int i = 0; i < together; ++i)
-          if (int e = (begin + i) * 32 + lane; e < ValueWidth)
-            x[i] += of * first[(w * 32 + p) * stride + 2 + e];
-      }
-#pragma unroll
-    for (int i = 0; i < together; ++i)
-      if (int e = (begin + i) * 32 + lane; e < ValueWidth)
-        assign(to[e], sum > 0.0f ? x[i] / sum : 0.0f);
-  }
+  if (Parts > 1 && isLastPart(&counters[number], Parts))
+    for (int i = threadIdx.x; i < Rows * ValueWidth; i += Threads)
+      write(i / ValueWidth, i % ValueWidth,
+            joinRows<Parts, true>(parts + i / ValueWidth * stride, Rows * stride, i % ValueWidth).mean());
 }

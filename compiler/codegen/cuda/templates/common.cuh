@@ -125,3 +125,37 @@ __device__ __forceinline__ void commitCopies() { asm volatile("cp.async.commit_g
 template <int Pending> __device__ __forceinline__ void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending));
 }
+
+#if __CUDA_ARCH__ >= 900
+//===-- Barriers in shared memory -------------------------------------------------------------===//
+
+__device__ __forceinline__ void initBarrier(uint32 barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void arrive(uint32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ bool isOver(uint32 barrier, int phase) {
+  int over;
+  asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+               "selp.b32 %0, 1, 0, p;\n}"
+               : "=r"(over)
+               : "r"(barrier), "r"(phase)
+               : "memory");
+  return over;
+}
+__device__ __forceinline__ void waitFor(uint32 barrier, int phase) {
+  while (!isOver(barrier, phase))
+    ;
+}
+/// An arrival, and bytes that are to come before the phase is over.
+__device__ __forceinline__ void arriveExpecting(uint32 barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/// Bytes from global to shared memory, counted by a barrier; a multiple of 16.
+__device__ __forceinline__ void copyBulk(uint32 to, const void *from, int bytes, uint32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+#endif

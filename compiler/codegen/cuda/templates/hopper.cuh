@@ -194,25 +194,6 @@ template <int N> __device__ __forceinline__ void clear(float (&c)[N][4]) {
 
 //===-- Tiles ---------------------------------------------------------------------------------===//
 
-__device__ __forceinline__ void initBarrier(uint32 barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void arrive(uint32 barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-__device__ __forceinline__ bool isOver(uint32 barrier, int phase) {
-  int over;
-  asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-               "selp.b32 %0, 1, 0, p;\n}"
-               : "=r"(over)
-               : "r"(barrier), "r"(phase)
-               : "memory");
-  return over;
-}
-__device__ __forceinline__ void waitFor(uint32 barrier, int phase) {
-  while (!isOver(barrier, phase))
-    ;
-}
 /// Makes what this thread sees in shared memory visible to matmuls.
 __device__ __forceinline__ void shareWithMatmuls() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

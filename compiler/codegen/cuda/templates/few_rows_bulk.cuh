@@ -1,0 +1,149 @@
+// Matmuls of a few rows, as few_rows.cuh has them, where the copy engine of a multiprocessor brings operands.
+//
+// A block of each multiprocessor has as many rows of w as any other, 16 at a time, which are the first operand of
+// mma.sync; rows of a are its columns. One warp starts copies (cp.async.bulk) into a ring of stages, each a few
+// hundred numbers of 16 rows of w and of all rows of a; the others take parts of every stage. Their sums are joined
+// in their order. Copies run ahead across the block's rows, so memory never rests. In which order k is summed
+// does not matter, if both operands have the same: the 16 bytes that a thread reads are parts of two instructions.
+//
+// Nothing changes w, so what of it fills the ring first does not wait for the kernels in front of this one. The ring takes
+// most of a multiprocessor, so blocks of the next such kernel begin where blocks of this one have ended: one on
+// each.
+//
+// Traffic: w once, a once for each 16 rows of w (from the second cache). Limit: memory. Assumes K, and the strides of
+// a and w, to be multiples of 8, and rows at multiples of 16 bytes.
+
+#if __CUDA_ARCH__ >= 900
+
+template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
+          int Stages, bool Bias>
+__device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bias, C *c) {
+  constexpr int warps = 8, copiers = 4, rows = 16, columns = (M + 7) / 8, width = 8 * columns + 1;
+  constexpr int rounds = (K + Depth - 1) / Depth, pitch = Depth * int(sizeof(T)) + 64; // of rows: no bank meets twice
+  constexpr int stageBytes = (rows + M) * pitch;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4;
+  const int first = int(int64(N) * blockIdx.x / gridDim.x), end = int(int64(N) * (blockIdx.x + 1) / gridDim.x);
+  const int tiles = (end - first + rows - 1) / rows;
+
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ __align__(8) unsigned long long barriers[2 * Stages];
+  __shared__ float sums[2][warps][rows][width];
+  const uint32 full = sharedAddress(barriers), empty = full + 8 * Stages;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Stages; ++i) {
+      initBarrier(full + 8 * i, copiers);
+      initBarrier(empty + 8 * i, warps);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+
+  if (warp >= warps) { // copies, by one lane: more would take turns
+    if (lane != 0)
+      return;
+    const int copier = warp - warps;
+    struct Place {
+      int tile = 0, round = 0, stage = 0;
+      bool odd = false; // how often the ring has been around
+      __device__ __forceinline__ void next() {
+        if (++stage == Stages) {
+          stage = 0;
+          odd = !odd;
+        }
+        if (++round == rounds) {
+          round = 0;
+          ++tile;
+        }
+      }
+    };
+    auto bytesOf = [&](const Place &at) { return min(Depth, K - at.round * Depth) * int(sizeof(T)); };
+    auto copyW = [&](const Place &at) {
+      const int count = min(rows, end - first - at.tile * rows), bytes = bytesOf(at);
+      const uint32 barrier = full + 8 * at.stage;
+      const int mine = (count - copier + copiers - 1) / copiers + (M - copier + copiers - 1) / copiers;
+      arriveExpecting(barrier, mine * bytes);
+#pragma unroll
+      for (int i = 0; i < rows; i += copiers)
+        if (const int row = i + copier; row < count)
+          copyBulk(sharedAddress(memory) + at.stage * stageBytes + row * pitch,
+                   w + (first + at.tile * rows + row) * StrideW + at.round * Depth, bytes, barrier);
+    };
+    auto copyA = [&](const Place &at) {
+#pragma unroll
+      for (int i = 0; i < M; i += copiers)
+        if (const int row = i + copier; row < M)
+          copyBulk(sharedAddress(memory) + at.stage * stageBytes + (rows + row) * pitch,
+                   a + row * StrideA + at.round * Depth, bytesOf(at), full + 8 * at.stage);
+    };
+    Place w0, a0;
+    for (int i = 0; i < Stages && w0.tile < tiles; ++i, w0.next())
+      copyW(w0);
+    waitForEarlier();
+    for (int i = 0; i < Stages && a0.tile < tiles; ++i, a0.next())
+      copyA(a0);
+    while (a0.tile < tiles) {
+      waitFor(empty + 8 * a0.stage, !a0.odd);
+      copyW(a0);
+      copyA(a0);
+      a0.next();
+    }
+    return;
+  }
+
+  waitForEarlier();
+  constexpr int each = Depth / warps; // of a stage, a warp
+  int stage = 0;
+  bool odd = false;
+  for (int tile = 0; tile < tiles; ++tile) {
+    float sum[columns][4] = {};
+    for (int round = 0; round < rounds; ++round) {
+      waitFor(full + 8 * stage, odd);
+      const unsigned char *of = memory + stage * stageBytes;
+#pragma unroll
+      for (int piece = 0; piece < each; piece += 32) {
+        const int k = warp * each + piece + lane % 4 * 8;
+        if (K % Depth != 0 && round * Depth + warp * each + piece >= K)
+          break;
+        const bool exists = K % 32 == 0 || round * Depth + k < K;
+        auto at = [&](int row, bool is) {
+          return is && exists ? *reinterpret_cast<const uint4 *>(of + row * pitch + k * int(sizeof(T))) : uint4{};
+        };
+        const uint4 low = at(group, true), high = at(8 + group, true);
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+          const uint4 x = at(rows + j * 8 + group, j * 8 + group < M);
+          multiply<T>(sum[j], {low.x, high.x, low.y, high.y}, x.x, x.y);
+          multiply<T>(sum[j], {low.z, high.z, low.w, high.w}, x.z, x.w);
+        }
+      }
+      __syncwarp();
+      if (lane == 0)
+        arrive(empty + 8 * stage);
+      if (++stage == Stages) {
+        stage = 0;
+        odd = !odd;
+      }
+    }
+    float(*joined)[rows][width] = sums[tile % 2];
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+#pragma unroll
+      for (int x = 0; x < 4; ++x)
+        joined[warp][x / 2 * 8 + group][j * 8 + lane % 4 * 2 + x % 2] = sum[j][x];
+    asm volatile("bar.sync 1, %0;" ::"n"(warps * 32) : "memory");
+    for (int i = threadIdx.x; i < rows * M; i += warps * 32) {
+      const int n = i % rows, m = i / rows, row = first + tile * rows + n;
+      if (row >= end)
+        continue;
+      float total = 0.0f;
+#pragma unroll
+      for (int p = 0; p < warps; ++p)
+        total += joined[p][n][m];
+      if (Bias)
+        total += widen(bias[row]);
+      assign(c[m * StrideC + row], total);
+    }
+  }
+}
+
+#endif // __CUDA_ARCH__ >= 900
