@@ -104,8 +104,10 @@ bool expandTiles(StepLauncher &launcher, plan::CachedAttentionOp op, const Cache
   const int64_t parts =
       std::clamp<int64_t>(std::min(wanted, ceilDiv(shape.seen, kLeast)), 1, kMostParts);
 
+  const bool bulk = launcher.target.has(kBulkCopies);
   const int64_t pieces = 2 * ceilDiv(shape.width, 32) + 4 * ceilDiv(shape.valueWidth, 64);
-  const int64_t stageBytes = kWarps * pieces * 512;
+  const int64_t stageBytes =
+      kWarps * (bulk ? 2 * kRows * (shape.width + shape.valueWidth) : 512 * pieces);
   const int64_t most = launcher.target.getBlockShared() - 1024;
   const int64_t stages = std::clamp<int64_t>(ceilDiv(shape.seen, parts * kLeast), 1,
                                              std::max<int64_t>(1, most / stageBytes));
@@ -116,11 +118,11 @@ bool expandTiles(StepLauncher &launcher, plan::CachedAttentionOp op, const Cache
   launchCached(launcher, op, Parts(launcher, op, shape, tiles, parts, rows),
                {parts * tiles, shape.keyHeads, shape.batch, 32 * kWarps, shared},
                llvm::formatv("cachedAttentionTiles<{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, "
-                             "{9}, {10}, {11}, {12}, {13}>",
+                             "{9}, {10}, {11}, {12}, {13}, {14}>",
                              cType(type), shape.calls, shape.heads, shape.keyHeads, shape.width,
                              shape.valueWidth, shape.slots, parts, kWarps, stages,
-                             layout(op.getQ()), layout(op.getK()), layout(op.getV()),
-                             layout(op.getO()))
+                             bulk ? "true" : "false", layout(op.getQ()), layout(op.getK()),
+                             layout(op.getV()), layout(op.getO()))
                    .str());
   return true;
 }

@@ -30,7 +30,7 @@
 
 // Where multiprocessors copy, they do it for few rows; where they have memory for stages, attention is on tensor cores.
 // BULK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}) { letLaterBegin(); fewRowsBulk<bf16, float, 3, 70, 32, 32, 32, 70, 256, {{[0-9]+}}, false>
-// BULK-DAG: plan.kernel @cached_attention_{{[0-9]+}} {{.*}} cachedAttentionTiles<bf16, 1, 1, 1, 64, 64, 2048, 8, 8, 2,
+// BULK-DAG: plan.kernel @cached_attention_{{[0-9]+}} {{.*}} cachedAttentionTiles<bf16, 1, 1, 1, 64, 64, 2048, 8, 8, 2, true,
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>

@@ -2,10 +2,10 @@
 // whose rows have whole pieces of 16 bytes.
 //
 // A block has 16 rows of queries (of all heads that share keys, first by call) and a part of the tokens that they
-// see; its warps take 16 tokens in turns. A thread copies (cp.async) the pieces of keys and values that it multiplies
-// itself, `Stages` times 16 tokens ahead, so no thread waits for the copies of another. Keys: a piece of one
-// token is parts of two instructions, as queries are, since the order of a sum over columns does not matter.
-// Values: of pieces of two tokens side by side every column is a pair; the columns of a piece go to eight instructions.
+// see; its warps take 16 tokens in turns, and copy keys and values `Stages` times 16 tokens ahead, so no warp waits for
+// another. Keys: a piece of one token is parts of two instructions, as queries are, since the order of a sum over
+// columns does not matter. Values: of pieces of two tokens side by side every column is a pair; the columns of a piece go
+// to eight instructions.
 // Warps are joined in their order; parts too, by the block that ends last, which a counter tells; it is zero again
 // when the kernel ends. The slots of the call are read from k and v: blocks do not wait for the one that stores them.
 //
@@ -19,16 +19,143 @@ __device__ __forceinline__ uint32 pairOf(const uint4 &first, const uint4 &second
   return __byte_perm(a, b, i % 2 == 0 ? 0x5410 : 0x7632);
 }
 
+template <bool First, typename A, typename B> struct Choice {
+  using type = A;
+};
+template <typename A, typename B> struct Choice<false, A, B> {
+  using type = B;
+};
+
+/// Keys and values of a sequence's tokens, of one head: those of the call, from `begin` on, and those in slots.
+template <typename T, int Calls, int Slots, int Width, int ValueWidth, typename K, typename V> struct Tokens {
+  const T *k, *v, *keys, *values;
+  int begin, end, batch, head; // end: behind the last that is wanted
+
+  __device__ __forceinline__ const T *key(int token) const {
+    return token >= begin ? K::at(k, batch, min(token - begin, Calls - 1), head) : keys + int64(token % Slots) * Width;
+  }
+  __device__ __forceinline__ const T *value(int token) const {
+    return token >= begin ? V::at(v, batch, min(token - begin, Calls - 1), head)
+                          : values + int64(token % Slots) * ValueWidth;
+  }
+  /// Whether 16 lie beside each other.
+  __device__ __forceinline__ bool areRow(int first) const {
+    return first + 16 <= begin && first + 16 <= end && first % Slots + 16 <= Slots;
+  }
+};
+
+/// A warp's stages, where every thread copies (cp.async) the pieces that it multiplies itself.
+template <int Width, int ValueWidth, int Stages> struct PiecesByThread {
+  static constexpr int chunks = (Width + 31) / 32, blocks = (ValueWidth + 63) / 64; // of columns
+  static constexpr int bytes = (2 * chunks + 4 * blocks) * 512;                      // of a stage
+  uint4 *own;
+
+  __device__ __forceinline__ PiecesByThread(unsigned char *memory)
+      : own(reinterpret_cast<uint4 *>(memory) + threadIdx.x / 32 * Stages * (bytes / 16) + threadIdx.x % 32) {}
+
+  template <typename Tokens> __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
+    const int eighth = threadIdx.x % 32 / 4, fourth = threadIdx.x % 4;
+    uint4 *to = own + stage * (bytes / 16);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int token = first + half * 8 + eighth;
+      const auto *row = tokens.key(token);
+#pragma unroll
+      for (int c = 0; c < chunks; ++c, to += 32) {
+        const bool exists = token < tokens.end && c * 32 + fourth * 8 < Width;
+        copyAsync(to, reinterpret_cast<const uint4 *>(row + (exists ? c * 32 + fourth * 8 : 0)), exists);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int token = first + i / 2 * 8 + fourth * 2 + i % 2;
+      const auto *row = tokens.value(token);
+#pragma unroll
+      for (int b = 0; b < blocks; ++b, to += 32) {
+        const bool exists = token < tokens.end && b * 64 + eighth * 8 < ValueWidth;
+        copyAsync(to, reinterpret_cast<const uint4 *>(row + (exists ? b * 64 + eighth * 8 : 0)), exists);
+      }
+    }
+  }
+  /// Behind every start, and where none is left to start.
+  __device__ __forceinline__ void started() { commitCopies(); }
+  __device__ __forceinline__ void await(int) { waitForCopies<Stages - 1>(); }
+  __device__ __forceinline__ uint4 key(int stage, int half, int c) const {
+    return own[stage * (bytes / 16) + (half * chunks + c) * 32];
+  }
+  __device__ __forceinline__ uint4 value(int stage, int i, int b) const {
+    return own[stage * (bytes / 16) + (2 * chunks + i * blocks + b) * 32];
+  }
+};
+
+/// A warp's stages, where the multiprocessor copies (cp.async.bulk) keys and values of 16 tokens as they lie.
+template <int Width, int ValueWidth, int Warps, int Stages> struct RowsInBulk {
+  static constexpr int chunks = (Width + 31) / 32, blocks = (ValueWidth + 63) / 64;
+  static constexpr int keyBytes = 2 * Width, valueBytes = 2 * ValueWidth, bytes = 16 * (keyBytes + valueBytes);
+  unsigned char *rows;
+  uint32 barriers;
+
+  /// By all threads of the block.
+  __device__ __forceinline__ RowsInBulk(unsigned char *memory)
+      : rows(memory + threadIdx.x / 32 * Stages * bytes) {
+    __shared__ __align__(8) unsigned long long all[Warps * Stages];
+    barriers = sharedAddress(all + threadIdx.x / 32 * Stages);
+    if (threadIdx.x % 32 == 0) {
+      for (int i = 0; i < Stages; ++i)
+        initBarrier(barriers + 8 * i, 1);
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncwarp();
+  }
+
+  template <typename Tokens> __device__ __forceinline__ void start(const Tokens &tokens, int first, int stage) {
+    __syncwarp(); // all have read what was there
+    const int lane = threadIdx.x % 32, count = min(16, tokens.end - first);
+    const uint32 barrier = barriers + 8 * stage;
+    unsigned char *to = rows + stage * bytes, *toValues = to + 16 * keyBytes;
+    if (lane == 0)
+      arriveExpecting(barrier, count * (keyBytes + valueBytes));
+    __syncwarp();
+    if (tokens.areRow(first)) {
+      if (lane == 0) {
+        copyBulk(sharedAddress(to), tokens.key(first), 16 * keyBytes, barrier);
+        copyBulk(sharedAddress(toValues), tokens.value(first), 16 * valueBytes, barrier);
+      }
+    } else if (lane < count) {
+      copyBulk(sharedAddress(to + lane * keyBytes), tokens.key(first + lane), keyBytes, barrier);
+      copyBulk(sharedAddress(toValues + lane * valueBytes), tokens.value(first + lane), valueBytes, barrier);
+    } else if (lane < 16) { // behind the last: multiplied by zeros
+      for (int e = 0; e < valueBytes; e += 16)
+        *reinterpret_cast<uint4 *>(toValues + lane * valueBytes + e) = uint4{};
+    }
+  }
+  __device__ __forceinline__ void started() {}
+  __device__ __forceinline__ void await(int step) {
+    __syncwarp();
+    waitFor(barriers + 8 * (step % Stages), step / Stages % 2);
+  }
+  __device__ __forceinline__ uint4 key(int stage, int half, int c) const {
+    const int eighth = threadIdx.x % 32 / 4, column = c * 32 + threadIdx.x % 4 * 8;
+    return column < Width ? *reinterpret_cast<const uint4 *>(rows + stage * bytes + (half * 8 + eighth) * keyBytes + 2 * column)
+                          : uint4{};
+  }
+  __device__ __forceinline__ uint4 value(int stage, int i, int b) const {
+    const int token = i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2, column = b * 64 + threadIdx.x % 32 / 4 * 8;
+    return column < ValueWidth ? *reinterpret_cast<const uint4 *>(rows + stage * bytes + 16 * keyBytes + token * valueBytes + 2 * column)
+                               : uint4{};
+  }
+};
+
 /// `scale` is for powers of 2. `partial` [.., Parts, rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for
 /// each tile of queries; of one part both are unused.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Warps,
-          int Stages, typename Q, typename K, typename V, typename O>
+          int Stages, bool Bulk, typename Q, typename K, typename V, typename O>
 __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, const T *v, const float *position, T *o,
                                                      T *keys, T *values, float *partial, uint32 *counters,
                                                      SlotMask<Calls, Slots> mask, float scale) {
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + 15) / 16, rows = all < 16 ? all : 16;
   constexpr int chunks = (Width + 31) / 32, blocks = (ValueWidth + 63) / 64; // of columns
-  constexpr int pieces = 2 * chunks + 4 * blocks, threads = Warps * 32;
+  constexpr int threads = Warps * 32;
   const int part = blockIdx.x % Parts, tile = blockIdx.x / Parts, keyHead = blockIdx.y, batch = blockIdx.z;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, eighth = lane / 4, fourth = lane % 4;
   const int begin = int(position[batch]), firstRow = tile * 16;
@@ -42,40 +169,16 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
   const int start = from + part * each, end = min(to, start + each);
   const int steps = (max(end - start, 0) + 15) / 16, mine = (steps - warp + Warps - 1) / Warps;
 
-  extern __shared__ __align__(16) uint4 slots[];
-  uint4 *own = slots + warp * Stages * pieces * 32 + lane;
+  extern __shared__ __align__(128) unsigned char memory[];
+  typename Choice<Bulk, RowsInBulk<Width, ValueWidth, Warps, Stages>,
+                  PiecesByThread<Width, ValueWidth, Stages>>::type stages(memory);
+  const Tokens<T, Calls, Slots, Width, ValueWidth, K, V> tokens{k, v, keys, values, begin, end, batch, keyHead};
   auto tokenOf = [&](int step) { return start + (step * Warps + warp) * 16; };
-  auto copy = [&](int step, int stage) {
-    const int first = tokenOf(step);
-    uint4 *to = own + stage * pieces * 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int token = first + half * 8 + eighth;
-      const T *row = token >= begin ? K::at(k, batch, min(token - begin, Calls - 1), keyHead)
-                                    : keys + int64(token % Slots) * Width;
-#pragma unroll
-      for (int c = 0; c < chunks; ++c, to += 32) {
-        const bool exists = token < end && c * 32 + fourth * 8 < Width;
-        copyAsync(to, reinterpret_cast<const uint4 *>(row + (exists ? c * 32 + fourth * 8 : 0)), exists);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int token = first + i / 2 * 8 + fourth * 2 + i % 2;
-      const T *row = token >= begin ? V::at(v, batch, min(token - begin, Calls - 1), keyHead)
-                                    : values + int64(token % Slots) * ValueWidth;
-#pragma unroll
-      for (int b = 0; b < blocks; ++b, to += 32) {
-        const bool exists = token < end && b * 64 + eighth * 8 < ValueWidth;
-        copyAsync(to, reinterpret_cast<const uint4 *>(row + (exists ? b * 64 + eighth * 8 : 0)), exists);
-      }
-    }
-  };
 #pragma unroll
   for (int stage = 0; stage < Stages; ++stage) {
     if (stage < mine)
-      copy(stage, stage);
-    commitCopies();
+      stages.start(tokens, tokenOf(stage), stage);
+    stages.started();
   }
 
   // Two rows of queries a thread, and which tokens they see. Wide ones are read again for every 16 tokens.
@@ -102,14 +205,13 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
 
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {}, out[blocks * 8][4] = {};
   for (int step = 0, stage = 0; step < mine; ++step, stage = stage + 1 == Stages ? 0 : stage + 1) {
-    waitForCopies<Stages - 1>();
-    const uint4 *at = own + stage * pieces * 32;
+    stages.await(step);
     float score[2][4] = {};
 #pragma unroll
     for (int half = 0; half < 2; ++half)
 #pragma unroll
-      for (int c = 0; c < chunks; ++c, at += 32) {
-        const uint4 key = *at, low = held ? pieceOf[held ? c : 0][0] : load(c, 0);
+      for (int c = 0; c < chunks; ++c) {
+        const uint4 key = stages.key(stage, half, c), low = held ? pieceOf[held ? c : 0][0] : load(c, 0);
         const uint4 high = held ? pieceOf[held ? c : 0][1] : load(c, 1);
         multiply<T>(score[half], {low.x, high.x, low.y, high.y}, key.x, key.y);
         multiply<T>(score[half], {low.z, high.z, low.w, high.w}, key.z, key.w);
@@ -147,14 +249,15 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
     }
 #pragma unroll
     for (int b = 0; b < blocks; ++b) {
-      const uint4 v0 = at[b * 32], v1 = at[(blocks + b) * 32], v2 = at[(2 * blocks + b) * 32], v3 = at[(3 * blocks + b) * 32];
+      const uint4 v0 = stages.value(stage, 0, b), v1 = stages.value(stage, 1, b);
+      const uint4 v2 = stages.value(stage, 2, b), v3 = stages.value(stage, 3, b);
 #pragma unroll
       for (int i = 0; i < 8; ++i)
         multiply<T>(out[b * 8 + i], p, pairOf(v0, v1, i), pairOf(v2, v3, i));
     }
     if (step + Stages < mine)
-      copy(step + Stages, stage);
-    commitCopies();
+      stages.start(tokens, tokenOf(step + Stages), stage);
+    stages.started();
   }
   waitForCopies<0>();
 #pragma unroll
@@ -165,7 +268,7 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
 
   // Warps, in their order. A row: maximum, sum, values.
   constexpr int row = 2 + ValueWidth;
-  float *ofWarps = reinterpret_cast<float *>(slots);
+  float *ofWarps = reinterpret_cast<float *>(memory);
   __syncthreads();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {

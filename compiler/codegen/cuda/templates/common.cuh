@@ -126,7 +126,6 @@ template <int Pending> __device__ __forceinline__ void waitForCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending));
 }
 
-#if __CUDA_ARCH__ >= 900
 //===-- Barriers in shared memory -------------------------------------------------------------===//
 
 __device__ __forceinline__ void initBarrier(uint32 barrier, int arrivals) {
@@ -158,4 +157,3 @@ __device__ __forceinline__ void copyBulk(uint32 to, const void *from, int bytes,
                "l"(from), "r"(bytes), "r"(barrier)
                : "memory");
 }
-#endif

@@ -13,8 +13,6 @@
 // Traffic: w once, a once for each 16 rows of w (from the second cache). Limit: memory. Assumes K, and the strides of
 // a and w, to be multiples of 8, and rows at multiples of 16 bytes.
 
-#if __CUDA_ARCH__ >= 900
-
 template <typename T, typename C, int M, int N, int K, int64 StrideA, int64 StrideW, int64 StrideC, int Depth,
           int Stages, bool Bias>
 __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bias, C *c) {
@@ -145,5 +143,3 @@ __device__ __forceinline__ void fewRowsBulk(const T *a, const T *w, const C *bia
     }
   }
 }
-
-#endif // __CUDA_ARCH__ >= 900
