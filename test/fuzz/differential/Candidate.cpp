@@ -28,7 +28,7 @@ OwningOpRef<ModuleOp> runPasses(Compiler &compiler, const Case &source, const Se
   CompileOptions options = setting.compileOptions();
   options.binding = source.source.binding;
   options.binding.mesh = setting.meshAxes();
-  options.binding.programs = programsOf(modelOf(*module), setting.mode);
+  options.binding.programs = programsOf(modelOf(*module), setting);
   options.until = until;
   if (!compiler.run(*module,
                     [&](OpPassManager &passes) { names = buildPlanPipeline(passes, options); }))
@@ -49,6 +49,7 @@ FailureOr<std::vector<std::byte>> compile(Compiler &compiler, const Case &source
   emit.precision = setting.precision;
   emit.mode = modeName(setting.mode).str();
   emit.target = Target::named(setting.target);
+  emit.context = setting.mode == Mode::Generate ? static_cast<uint64_t>(setting.context) : 0;
   emit.accumulation = setting.mode == Mode::Train ? static_cast<uint32_t>(setting.accumulation) : 1;
   static cpu::ObjectCache objects;
   FailureOr<CompiledKernels> kernels =
@@ -221,8 +222,8 @@ RefTensor joinedVariable(const planfile::Plan &plan, const planfile::Variable &v
   return whole;
 }
 
-/// The results of all ranks of one run as those of the whole batch. Throws where ranks differ in what
-/// must be the same.
+/// The results of all ranks of one run as those of the whole batch. Throws where ranks differ in
+/// what must be the same.
 TensorMap joined(const planfile::Plan &plan, const Work &work,
                  const std::vector<std::vector<TensorMap>> &found, unsigned run) {
   std::map<std::string, int> dimensions; // of outputs of which each rank has rows

@@ -5,6 +5,7 @@
 #include "test/support/HostileProgram.h"
 #include "test/support/RandomProgram.h"
 #include "test/support/RandomScan.h"
+#include "test/support/RandomText.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -27,6 +28,8 @@ std::string Case::flags() const {
 
 std::vector<Mode> Case::modes() const {
   const llvm::StringRef text = source.text;
+  if (!text.contains("hydra.entry @loss(") && text.contains("hydra.entry @logits("))
+    return {Mode::Generate};
   std::vector<Mode> modes = {Mode::Grad, Mode::Forward};
   if (text.contains("hydra.group @default") &&
       (!text.contains(" updates(") || text.contains("hydra.entry @eval(")))
@@ -35,8 +38,8 @@ std::vector<Mode> Case::modes() const {
 }
 
 const std::vector<std::string> &caseKinds() {
-  static const std::vector<std::string> kinds = {"program", "scan", "training", "random",
-                                                 "batch"};
+  static const std::vector<std::string> kinds = {"program", "scan",  "training",
+                                                 "random",  "batch", "text"};
   return kinds;
 }
 
@@ -66,7 +69,10 @@ Case makeCase(const std::string &kind, uint64_t seed) {
     result.source = randomCase(seed);
   else if (kind == "batch")
     result.source = randomProgram(seed, kPartitionedSize, kPartitionedBatch).layered;
-  else
+  else if (kind == "text") {
+    result.source.text = randomCausalModel(seed);
+    result.source.binding.batch = 1 + static_cast<int64_t>(seed % 3);
+  } else
     support::fail("there are no programs of kind '{}'; expected {}", kind,
                   fmt::join(caseKinds(), ", "));
   return result;

@@ -19,12 +19,12 @@ struct Case {
   /// The flags by which a saved text is checked again: binding and seed.
   std::string flags() const;
   /// The modes that hydrac has for it: training needs an optimizer group, and where the loss gives
-  /// state new values an entry that measures.
+  /// state new values an entry that measures; scores of next tokens without a loss are for text.
   std::vector<Mode> modes() const;
 };
 
-/// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, and
-/// `batch`: of a batch that 2, 3 and 4 ranks divide.
+/// The kinds of programs: `program`, `scan` and `training` of HostileProgram.h, `random`, `batch`:
+/// of a batch that 2, 3 and 4 ranks divide, and `text` of RandomText.h.
 const std::vector<std::string> &caseKinds();
 
 /// The program of a kind and seed, the same on every platform. Throws support::Error for a kind

@@ -81,6 +81,21 @@ double distance(const std::string &name, const Oracle &oracle, const TensorMap &
   return largest;
 }
 
+/// Why the ids that a program chose are not those of its own highest scores; empty where they are.
+std::string wrongChoice(const std::string &name, const RefTensor &best, const TensorMap &found) {
+  const std::string prefix = name.substr(0, name.size() - llvm::StringRef("best").size());
+  const RefTensor logits = found.lookup(prefix + "logits"), top = found.lookup(prefix + "top");
+  const int64_t scores = logits.shape.back();
+  for (int64_t i = 0; i < best.size(); ++i) {
+    const auto row = llvm::ArrayRef(logits.data).slice(i * scores, scores);
+    const auto highest = std::max_element(row.begin(), row.end()); // the first of several
+    if (best.data[i] != static_cast<double>(highest - row.begin()) || top.data[i] != *highest)
+      return fmt::format("{}[{}] is {}, of {}; the highest score is {}, of {}", name, i,
+                         best.data[i], top.data[i], highest - row.begin(), *highest);
+  }
+  return {};
+}
+
 std::string differentBits(const TensorMap &found, const TensorMap &wanted) {
   std::vector<std::string> names;
   for (auto &[name, tensor] : wanted)
@@ -206,6 +221,11 @@ Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
               fmt::format("{} is {}; expected {}", name, shapeText(it->second.shape),
                           shapeText(exact.shape)),
               1.0};
+    if (llvm::StringRef(name).ends_with(".best")) { // of scores that may be next to equal
+      if (const std::string text = wrongChoice(name, it->second, found); !text.empty())
+        return {Outcome::Wrong, text, 1.0};
+      continue;
+    }
     Difference d = differenceOf(name, it->second, exact, oracle.rounded().find(name)->second, ulp);
     if (!(d.error <= d.allowed))
       suspects.push_back(std::move(d));

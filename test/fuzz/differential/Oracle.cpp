@@ -68,12 +68,18 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
 
 } // namespace
 
-std::vector<std::string> programsOf(ModelOp model, Mode mode) {
-  if (mode == Mode::Grad)
+std::vector<std::string> programsOf(ModelOp model, const Setting &setting) {
+  if (setting.mode == Mode::Grad)
     return {"loss:loss"};
-  if (mode == Mode::Train)
+  if (setting.mode == Mode::Train)
     return {"train:loss", model.lookupSymbol<EntryOp>("eval") ? "eval:eval" : "eval:loss"};
   std::vector<std::string> programs;
+  if (setting.mode == Mode::Generate) {
+    for (const int64_t tokens : setting.prefill)
+      programs.push_back(fmt::format("prefill.{0}@decode:logits:S={0}", tokens));
+    programs.emplace_back("decode@decode:logits:S=1");
+    return programs;
+  }
   for (EntryOp entry : llvm::make_filter_range(model.getBody().getOps<EntryOp>(),
                                                [](EntryOp e) { return e.isProgram(); }))
     programs.push_back((entry.getSymName() + ":" + entry.getSymName()).str());
@@ -93,8 +99,19 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       problem = "--mode=train: @loss gives state new values, and there is no entry @eval";
       return;
     }
-    binding.programs = programsOf(model, setting.mode);
+    binding.programs = programsOf(model, setting);
     ready = compiler.run(*module, [&](OpPassManager &passes) {
+      if (setting.mode == Mode::Generate) {
+        BindOptions bind = bindOptions(binding);
+        bind.context = setting.context;
+        CacheOptions cache;
+        cache.context = setting.context;
+        cache.policy = setting.precision;
+        passes.addPass(createBind(bind));
+        passes.addPass(createUnrollLayers());
+        passes.addPass(createCache(cache));
+        return;
+      }
       buildForwardPipeline(passes, binding);
       buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
                             setting.accumulation, !setting.noClip,
@@ -121,6 +138,33 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
                                   : StringRef(diagnostics).split('\n').first.str();
 }
 
+/// Calls of several lengths, in each of which some sequences read on, some begin, and others rest.
+void Oracle::drawText(const Case &source, const Setting &setting) {
+  constexpr uint64_t kCalls = 8;
+  Random random(seedOf(source.seed, "calls", static_cast<uint64_t>(setting.context)));
+  std::vector<int64_t> sizes = setting.prefill;
+  sizes.push_back(1);
+  std::vector<int64_t> read(source.source.binding.batch, 0);
+  for (uint64_t number = 0; number < kCalls; ++number) {
+    const int64_t tokens = number == 0 ? sizes.front() : random.pick(sizes);
+    Call &one = todo.calls.emplace_back();
+    one.program = tokens == 1 ? "decode" : fmt::format("prefill.{}", tokens);
+    one.prefix = fmt::format("{}#{}.", one.program, number);
+    RefTensor position({static_cast<int64_t>(read.size())});
+    for (auto [have, at] : llvm::zip(read, position.data)) {
+      if (have + tokens > setting.context)
+        have = 0;
+      const bool rests = number > 0 && random.chance(0.2);
+      at = rests ? -1.0 : static_cast<double>(have);
+      have += rests ? 0 : tokens;
+    }
+    EntryOp entry = programOf(*module, one.program);
+    for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>()))
+      one.values[name] =
+          name == "position" ? position : drawInput(entry, i, seedOf(source.seed, name, number));
+  }
+}
+
 /// False where a variable has no initial values.
 bool Oracle::draw(const Case &source, const Setting &setting) {
   ModelOp model = modelOf(*module);
@@ -144,8 +188,12 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
                                           : drawInput(entry, i, seedOf(source.seed, name, batch));
     }
   };
+  if (setting.mode == Mode::Generate) {
+    drawText(source, setting);
+    return true;
+  }
   if (setting.mode != Mode::Train) {
-    for (const std::string &program : programsOf(model, setting.mode))
+    for (const std::string &program : programsOf(model, setting))
       call(StringRef(program).split(':').first, 0);
     return true;
   }

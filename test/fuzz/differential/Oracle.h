@@ -25,8 +25,8 @@ struct Work {
   std::vector<Call> calls;
 };
 
-/// The programs that hydrac makes of a model in a mode, as `hydra-bind` takes them.
-std::vector<std::string> programsOf(ModelOp model, Mode mode);
+/// The programs that hydrac makes of a model in the setting's mode, as `hydra-bind` takes them.
+std::vector<std::string> programsOf(ModelOp model, const Setting &setting);
 
 /// Does the work with the programs of a module in the dialect `hydra`, at any stage. Nothing where
 /// the interpreter fails; the context then knows why.
@@ -50,6 +50,7 @@ public:
 
 private:
   bool draw(const Case &source, const Setting &setting);
+  void drawText(const Case &source, const Setting &setting);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string problem, precisionProblem;

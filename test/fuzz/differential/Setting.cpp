@@ -8,6 +8,8 @@
 #include "mlir/Pass/PassManager.h"
 #include <CLI/CLI.hpp>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 using llvm::StringRef;
@@ -83,7 +85,7 @@ Setting Setting::parse(const std::string &text) {
   std::string mode = "grad";
   CLI::App app;
   app.set_help_flag();
-  app.add_option("--mode", mode)->check(CLI::IsMember({"forward", "grad", "train"}));
+  app.add_option("--mode", mode)->check(CLI::IsMember({"generate", "forward", "grad", "train"}));
   app.add_option("--target", setting.target);
   app.add_option("-O", setting.level)->check(CLI::Range(0, 2));
   app.add_option("--disable-pass", setting.disabled)->delimiter(',');
@@ -100,13 +102,18 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--mesh", setting.mesh);
   app.add_option("--reduce", setting.reduce)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
+  app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
+  app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
   app.add_flag("--plain-code", setting.plainCode);
   try {
     app.parse(text);
   } catch (const CLI::ParseError &error) {
     support::fail("setting '{}': {}", text, error.what());
   }
-  setting.mode = mode == "forward" ? Mode::Forward : mode == "grad" ? Mode::Grad : Mode::Train;
+  setting.mode = mode == "generate"  ? Mode::Generate
+                 : mode == "forward" ? Mode::Forward
+                 : mode == "grad"    ? Mode::Grad
+                                     : Mode::Train;
   Target::named(setting.target);
   const std::vector<PassEntry> passes = pipelinePasses();
   for (const std::string &name : setting.disabled)
@@ -141,6 +148,9 @@ std::string Setting::text() const {
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
   flag("reduce", reduce, plain.reduce);
+  flag("context", context, plain.context);
+  if (prefill != plain.prefill)
+    text += fmt::format(" --prefill={}", fmt::join(prefill, ","));
   if (plainCode)
     text += " --plain-code";
   return text;
@@ -150,6 +160,7 @@ CompileOptions Setting::compileOptions() const {
   CompileOptions compile;
   compile.target = Target::named(target);
   compile.mode = mode;
+  compile.context = context;
   compile.accumulation = accumulation;
   compile.clip = !noClip;
   compile.level = level;
@@ -181,19 +192,20 @@ std::vector<std::string> Setting::meshAxes() const {
 }
 
 std::string Setting::oracleKey() const {
-  return fmt::format("{} {} {} {} {}", modeName(mode).str(), precision, accumulation, noClip, clip);
+  return fmt::format("{} {} {} {} {} {} {}", modeName(mode).str(), precision, accumulation, noClip,
+                     clip, context, fmt::join(prefill, ","));
 }
 
 std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
-  std::string key =
-      fmt::format("{} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint, ceChunk,
-                  attention, mesh, shard, reduce);
+  std::string key = fmt::format("{} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint,
+                                ceChunk, attention, mesh, shard, reduce);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
-  if (target != "cpu") { // required passes have a lesser form below -O2, and where they are left out
+  if (target !=
+      "cpu") { // required passes have a lesser form below -O2, and where they are left out
     key += fmt::format(" -O{} {}", level, recompute);
     for (const std::string &name : disabled)
       if (llvm::is_contained(numericsChangingPasses(target), name))
@@ -233,7 +245,14 @@ public:
       setting.attention = "naive";
     if (random.chance(0.4))
       setting.ceChunk = random.between(1, 7);
-    if (setting.mode != Mode::Forward) {
+    if (setting.mode == Mode::Generate) {
+      setting.context = random.between(8, 40);
+      setting.prefill = {random.between(2, 8)};
+      if (random.chance(0.5))
+        setting.prefill.push_back(random.between(9, 40));
+      std::erase_if(setting.prefill, [&](int64_t n) { return n > setting.context; });
+    }
+    if (hasBackward(setting.mode)) {
       if (random.chance(0.4))
         setting.scanCheckpoint = random.between(2, 4);
       if (setting.level == 2 && random.chance(0.5))
@@ -248,11 +267,12 @@ public:
       else if (random.chance(0.5))
         setting.clip = random.pick<double>({0.01, 0.5, 100.0});
     }
-    if (const std::vector<std::string> meshes = meshesOf(range); !meshes.empty() && random.chance(0.5))
+    if (const std::vector<std::string> meshes = meshesOf(range);
+        !meshes.empty() && setting.mode != Mode::Generate && random.chance(0.5))
       setting.mesh = random.pick(meshes);
     if (!setting.mesh.empty() && setting.mode != Mode::Grad && random.chance(0.6))
       setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
-    if (!setting.mesh.empty() && setting.mode != Mode::Forward && random.chance(0.3))
+    if (!setting.mesh.empty() && hasBackward(setting.mode) && random.chance(0.3))
       setting.reduce = "bf16";
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
@@ -282,7 +302,7 @@ private:
       setting.level = static_cast<unsigned>(random.between(0, 2));
     if (setting.level < 2 && setting.recompute != "light")
       setting.recompute = "light";
-    else if (range.target == "cpu" && setting.level == 2 && setting.mode != Mode::Forward)
+    else if (range.target == "cpu" && setting.level == 2 && hasBackward(setting.mode))
       setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
     const std::vector<std::string> optional = optionalPasses(setting);
     for (const std::string &name : optional)
@@ -298,7 +318,7 @@ private:
   Mode mode() {
     std::vector<Mode> weighted;
     for (const Mode mode : range.modes)
-      weighted.insert(weighted.end(), mode == Mode::Forward ? 1 : mode == Mode::Grad ? 3 : 2, mode);
+      weighted.insert(weighted.end(), !hasBackward(mode) ? 1 : mode == Mode::Grad ? 3 : 2, mode);
     return random.pick(weighted);
   }
 
@@ -381,7 +401,9 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       });
     for (const int64_t chunk : {1, 3})
       add([&](Setting &s) { s.ceChunk = chunk; });
-    for (const std::string &mesh : meshesOf(range))
+    const std::vector<std::string> meshes =
+        mode == Mode::Generate ? std::vector<std::string>() : meshesOf(range);
+    for (const std::string &mesh : meshes)
       for (unsigned level : {0u, 2u})
         for (const char *shard : {"ddp", "zero1", "fsdp"})
           if (mode != Mode::Grad || StringRef(shard) == "ddp")
@@ -390,13 +412,13 @@ std::vector<Setting> allSettings(const SettingRange &range) {
               s.level = level;
               s.shard = shard;
             });
-    if (mode != Mode::Forward)
-      for (const std::string &mesh : meshesOf(range))
+    if (hasBackward(mode))
+      for (const std::string &mesh : meshes)
         add([&](Setting &s) {
           s.mesh = mesh;
           s.reduce = "bf16";
         });
-    if (mode == Mode::Forward)
+    if (!hasBackward(mode))
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})
       add([&](Setting &s) { s.recompute = recompute; });

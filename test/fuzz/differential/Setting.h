@@ -22,10 +22,12 @@ struct Setting {
   bool noClip = false;
   double clip = 0.0; ///< the norm given to every step; 0: none
   unsigned threads = 1;
-  std::string mesh;       ///< such as data:2, or node:2,data:3; empty: one rank
-  std::string shard = "ddp"; ///< what ranks share out, of parameters of any size
-  std::string reduce = "f32"; ///< what they send of gradients
-  bool plainCode = false; ///< LLVM does not improve the code
+  std::string mesh;                   ///< such as data:2, or node:2,data:3; empty: one rank
+  std::string shard = "ddp";          ///< what ranks share out, of parameters of any size
+  std::string reduce = "f32";         ///< what they send of gradients
+  int64_t context = 32;               ///< of text: the most tokens of a sequence
+  std::vector<int64_t> prefill = {5}; ///< and how many calls read, besides one
+  bool plainCode = false;             ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;
 

@@ -1,7 +1,8 @@
-// Programs that read on, through the oracle: however sequences are cut into calls, every token has the
-// scores that the whole sequence gives it.
+// Programs that read on, through the oracle: however sequences are cut into calls, every token has
+// the scores that the whole sequence gives it.
 #include "passes/Passes.h"
 #include "test/support/Compile.h"
+#include "test/support/RandomText.h"
 
 #include <gtest/gtest.h>
 
@@ -86,11 +87,11 @@ struct Case {
   std::string model;
   Settings settings = {};
   std::vector<int64_t> calls = {16, 5}; ///< tokens, besides single ones
-  int64_t chunk = 1;                    ///< calls begin at multiples of it, or it would be another model
+  int64_t chunk = 1; ///< calls begin at multiples of it, or it would be another model
 };
 
-/// Reads random sequences of other lengths in random calls, and compares the scores behind each call
-/// with those of whole sequences.
+/// Reads random sequences of other lengths in random calls, and compares the scores behind each
+/// call with those of whole sequences.
 void expectSame(const Case &test, int64_t batch, uint64_t seed) {
   SCOPED_TRACE("batch " + std::to_string(batch) + ", seed " + std::to_string(seed));
   std::vector<std::string> programs = {"c1@decode:logits:S=1"};
@@ -124,14 +125,16 @@ void expectSame(const Case &test, int64_t batch, uint64_t seed) {
       RefTensor given({batch, c}), position({batch});
       bool any = false;
       for (int64_t i = 0; i < batch; ++i) {
-        const bool fits = read[i] + c <= length[i] && (c == 1 ? test.chunk == 1 : read[i] % test.chunk == 0);
+        const bool fits =
+            read[i] + c <= length[i] && (c == 1 ? test.chunk == 1 : read[i] % test.chunk == 0);
         const bool active = fits && (i == 0 || draw(4) > 0);
         any |= active;
         position.data[i] = active ? static_cast<double>(read[i]) : -1.0;
         for (int64_t t = 0; t < c; ++t)
           given.data[i * c + t] = active ? tokens.data[i * kContext + read[i] + t] : 3;
       }
-      if (!any && test.chunk > 1 && length[0] - read[0] < *std::min_element(test.calls.begin(), test.calls.end()))
+      if (!any && test.chunk > 1 &&
+          length[0] - read[0] < *std::min_element(test.calls.begin(), test.calls.end()))
         break; // what is left fills no call
       if (!any)
         continue;
@@ -240,85 +243,6 @@ TEST(Cache, RowsBeforeTheCallAndScansAreKept) {
     expectSame({model}, batch, 2);
 }
 
-namespace {
-
-/// A model of some operations that look at a token and those before it, in random order on random values.
-std::string randomCausalModel(uint64_t seed) {
-  std::mt19937 random(seed);
-  auto draw = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
-  std::string body;
-  int values = 1, others = 0; // %x0 and on [B, S, D]; all others
-  auto any = [&] { return "%x" + std::to_string(draw(values)); };
-  auto fresh = [&] { return "%t" + std::to_string(others++); };
-  auto line = [&](const std::string &text) { body += "          " + text + "\n"; };
-  auto made = [&](const std::string &text) {
-    line("%x" + std::to_string(values) + " = hydra.let " + text);
-    ++values;
-  };
-  for (int64_t i = 0, count = 3 + draw(6); i < count; ++i)
-    switch (draw(7)) {
-    case 0:
-      made("tanh(linear(" + any() + ", @w" + std::to_string(draw(3)) + "))");
-      break;
-    case 1:
-      made(any() + " * sigmoid(" + any() + ") + rms_norm(" + any() + ", @n, eps = 0.01)");
-      break;
-    case 2: { // rows before, on their own axis or another
-      const std::string k = std::to_string(1 + draw(4)), at = std::to_string(draw(1 + std::stoi(k)));
-      if (draw(2))
-        made("slice(pad(" + any() + ", axis = 1, before = " + k + ", after = 0), axis = 1, start = " + at + ", size = S)");
-      else
-        made("transpose(slice(pad(transpose(" + any() + ", [1, 2, 0]), axis = 0, before = " + k +
-             ", after = 0), axis = 0, start = " + at + ", size = S), [2, 0, 1])");
-      break;
-    }
-    case 3: { // attention
-      const std::string q = fresh(), k = fresh(), v = fresh(), heads = draw(2) ? "2" : "4";
-      const std::string width = heads == "2" ? "4" : "2", form = draw(2) ? ", half_split" : ", period = 9";
-      line(q + " = hydra.let rope(reshape(" + any() + ", [B, S, " + heads + ", " + width + "]), base = 50.0" + form + ")");
-      line(k + " = hydra.let rope(reshape(slice(" + any() + ", axis = 2, start = 0, size = 2 * " + width + "), [B, S, 2, " +
-           width + "]), base = 50.0" + form + ")");
-      line(v + " = hydra.let reshape(slice(" + any() + ", axis = 2, start = 0, size = 2 * " + width + "), [B, S, 2, " +
-           width + "])");
-      const std::string mask = draw(3) == 0 ? "" : draw(2) ? ", window = " + std::to_string(1 + draw(12))
-                                                           : ", chunk = " + std::to_string(1 + draw(12));
-      made("reshape(attention(" + q + ", " + k + ", " + v + ", scale = 0.7, causal" + mask + "), [B, S, D])");
-      break;
-    }
-    case 4: { // everything so far
-      const std::string result = fresh();
-      line(result + " = hydra.prefix_scan axis = 1 over(%here = " + any() + ") combine(%before) { %both = hydra.let " +
-           (draw(2) ? "max(%before, %here)" : "%before + %here") + " hydra.yield %both }");
-      made("tanh(" + result + ")");
-      break;
-    }
-    case 5: { // a state
-      const std::string zero = fresh(), result = fresh(), end = fresh();
-      line(zero + " = hydra.let broadcast(reshape(@n, [1, 1, D]), [B, 1, D])");
-      line(result + ", " + end + " = hydra.scan axis = 1 chunk = 1 over(%row = " + any() + ") carry(%state = " + zero +
-           ") { %next = hydra.let tanh(%state * 0.7 + %row) hydra.yield %next, %next }");
-      made(result + " + " + any());
-      break;
-    }
-    default:
-      made(any() + " + sin(iota(axis = 1, shape = [B, S, D], dtype = f32, positions) * 0.3)");
-    }
-  return R"(
-      hydra.model @m version 1 {
-        hydra.symbols dims(D = 8, V = 97)
-        hydra.param @e [V, D] init = normal(1.0)
-        hydra.param @n [D] init = normal(1.0)
-        hydra.param @w0 [D, D] init = normal(0.5)
-        hydra.param @w1 [D, D] init = normal(0.5)
-        hydra.param @w2 [D, D] init = normal(0.5)
-        hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
-          %x0 = hydra.let embedding(%tokens, @e)
-)" + body + "          %logits = hydra.let linear(%x" + std::to_string(values - 1) + " + linear(linear(%x0 + rms_norm(%x0, @n, eps = 0.01), @w0), @w1) * 0.1 + linear(%x0, @w2), @e)\n" +
-         "          hydra.return logits = %logits\n        }\n      }\n";
-}
-
-} // namespace
-
 TEST(Cache, RandomCausalModelsGoOn) {
   for (uint64_t seed = 0; seed < 60 && !HasFatalFailure(); ++seed) {
     const std::string model = randomCausalModel(seed);
@@ -350,25 +274,30 @@ TEST(Cache, WhatMixesTokensWithoutARuleIsRefusedWithItsLine) {
   };
   expectRefused("%y = hydra.let %x - mean(%x, 1)",
                 "'hydra.mean' op reads several tokens of a sequence together");
-  expectRefused("%y = hydra.let softmax(%x) + matmul(%x, matmul(%x, %x, transpose_a))", "hydra.matmul");
+  expectRefused("%y = hydra.let softmax(%x) + matmul(%x, matmul(%x, %x, transpose_a))",
+                "hydra.matmul");
   expectRefused("%y = hydra.let %x + slice(@p, axis = 0, start = 0, size = S)",
                 "expected hydra.iota with positions");
   expectRefused("%y = hydra.let %x + iota(axis = 1, shape = [B, S, D], dtype = f32)",
                 "expected hydra.iota with positions");
   expectRefused("%y = hydra.let %x + iota(axis = 1, shape = [1, S, D], dtype = f32, positions)",
                 "counts positions of 2 sequences together");
-  expectRefused("%y = hydra.let reshape(attention(reshape(%x, [B, S, 1, D]), reshape(%x, [B, S, 1, D]), "
-                "reshape(%x, [B, S, 1, D]), scale = 1.0), [B, S, D])",
-                "expected causal");
+  expectRefused(
+      "%y = hydra.let reshape(attention(reshape(%x, [B, S, 1, D]), reshape(%x, [B, S, 1, D]), "
+      "reshape(%x, [B, S, 1, D]), scale = 1.0), [B, S, D])",
+      "expected causal");
   auto scanned = [](const std::string &chunk, const std::string &first, const std::string &row) {
-    return "%y, %end = hydra.scan axis = 1 chunk = " + chunk + " over(%r = %x) carry(%sum = " + first +
-           ") { %n = hydra.let %sum + sum(" + row + ", 1) hydra.yield %r, %n }";
+    return "%y, %end = hydra.scan axis = 1 chunk = " + chunk +
+           " over(%r = %x) carry(%sum = " + first + ") { %n = hydra.let %sum + sum(" + row +
+           ", 1) hydra.yield %r, %n }";
   };
   const std::string none = "%zero", zero = "%zero = hydra.constant value = 0 shape = [B, 1, D] ";
   expectRefused(zero + scanned("3", none, "%r"), "expected chunk = 1 or chunk = S");
   expectRefused("%m = hydra.let mean(%x, 1) " + scanned("1", "%m", "%r"), "'hydra.mean'");
-  expectRefused(zero + "%m = hydra.let mean(%x, 1) " + scanned("S", none, "(%r + %m)"), "'hydra.mean'");
-  expectRefused("%y = hydra.let slice(pad(%x, axis = 1, before = 2, after = 0), axis = 1, start = 0, size = S) "
+  expectRefused(zero + "%m = hydra.let mean(%x, 1) " + scanned("S", none, "(%r + %m)"),
+                "'hydra.mean'");
+  expectRefused("%y = hydra.let slice(pad(%x, axis = 1, before = 2, after = 0), axis = 1, start = "
+                "0, size = S) "
                 "+ reduce_max(pad(%x, axis = 1, before = 2, after = 0), axes = [1], keep)",
                 "expected slices of as many as there are");
 }

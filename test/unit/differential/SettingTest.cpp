@@ -12,11 +12,15 @@
 namespace hydra::test {
 
 TEST(Setting, IsReadAsItIsPrinted) {
-  for (uint64_t number = 0; number < 200; ++number)
-    for (const Setting &setting : drawSettings(number, 2, {}))
+  SettingRange ofText;
+  ofText.modes = {Mode::Generate};
+  for (const SettingRange &range : {SettingRange(), ofText}) {
+    for (uint64_t number = 0; number < 200; ++number)
+      for (const Setting &setting : drawSettings(number, 2, range))
+        EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
+    for (const Setting &setting : allSettings(range))
       EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
-  for (const Setting &setting : allSettings({}))
-    EXPECT_EQ(Setting::parse(setting.text()), setting) << setting.text();
+  }
   EXPECT_THROW(Setting::parse("--mode=grad --disable-pass=hydra-bind"), support::Error);
   EXPECT_THROW(Setting::parse("--recompute=all"), support::Error);
   EXPECT_THROW(Setting::parse("--target=abacus"), support::Error);

@@ -1,0 +1,93 @@
+// Lines of a model, each of which reads values that are there.
+#include "test/support/RandomText.h"
+
+#include <random>
+
+namespace hydra::test {
+
+std::string randomCausalModel(uint64_t seed) {
+  std::mt19937 random(seed);
+  auto draw = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  std::string body;
+  int values = 1, others = 0; // %x0 and on [B, S, D]; all others
+  auto any = [&] { return "%x" + std::to_string(draw(values)); };
+  auto fresh = [&] { return "%t" + std::to_string(others++); };
+  auto line = [&](const std::string &text) { body += "          " + text + "\n"; };
+  auto made = [&](const std::string &text) {
+    line("%x" + std::to_string(values) + " = hydra.let " + text);
+    ++values;
+  };
+  for (int64_t i = 0, count = 3 + draw(6); i < count; ++i)
+    switch (draw(7)) {
+    case 0:
+      made("tanh(linear(" + any() + ", @w" + std::to_string(draw(3)) + "))");
+      break;
+    case 1:
+      made(any() + " * sigmoid(" + any() + ") + rms_norm(" + any() + ", @n, eps = 0.01)");
+      break;
+    case 2: { // rows before, on their own axis or another
+      const std::string k = std::to_string(1 + draw(4)),
+                        at = std::to_string(draw(1 + std::stoi(k)));
+      if (draw(2))
+        made("slice(pad(" + any() + ", axis = 1, before = " + k +
+             ", after = 0), axis = 1, start = " + at + ", size = S)");
+      else
+        made("transpose(slice(pad(transpose(" + any() + ", [1, 2, 0]), axis = 0, before = " + k +
+             ", after = 0), axis = 0, start = " + at + ", size = S), [2, 0, 1])");
+      break;
+    }
+    case 3: { // attention
+      const std::string q = fresh(), k = fresh(), v = fresh(), heads = draw(2) ? "2" : "4";
+      const std::string width = heads == "2" ? "4" : "2",
+                        form = draw(2) ? ", half_split" : ", period = 9";
+      line(q + " = hydra.let rope(reshape(" + any() + ", [B, S, " + heads + ", " + width +
+           "]), base = 50.0" + form + ")");
+      line(k + " = hydra.let rope(reshape(slice(" + any() + ", axis = 2, start = 0, size = 2 * " +
+           width + "), [B, S, 2, " + width + "]), base = 50.0" + form + ")");
+      line(v + " = hydra.let reshape(slice(" + any() + ", axis = 2, start = 0, size = 2 * " +
+           width + "), [B, S, 2, " + width + "])");
+      const std::string mask = draw(3) == 0 ? ""
+                               : draw(2)    ? ", window = " + std::to_string(1 + draw(12))
+                                            : ", chunk = " + std::to_string(1 + draw(12));
+      made("reshape(attention(" + q + ", " + k + ", " + v + ", scale = 0.7, causal" + mask +
+           "), [B, S, D])");
+      break;
+    }
+    case 4: { // everything so far
+      const std::string result = fresh();
+      line(result + " = hydra.prefix_scan axis = 1 over(%here = " + any() +
+           ") combine(%before) { %both = hydra.let " +
+           (draw(2) ? "max(%before, %here)" : "%before + %here") + " hydra.yield %both }");
+      made("tanh(" + result + ")");
+      break;
+    }
+    case 5: { // a state
+      const std::string zero = fresh(), result = fresh(), end = fresh();
+      line(zero + " = hydra.let broadcast(reshape(@n, [1, 1, D]), [B, 1, D])");
+      line(result + ", " + end + " = hydra.scan axis = 1 chunk = 1 over(%row = " + any() +
+           ") carry(%state = " + zero +
+           ") { %next = hydra.let tanh(%state * 0.7 + %row) hydra.yield %next, %next }");
+      made(result + " + " + any());
+      break;
+    }
+    default:
+      made(any() + " + sin(iota(axis = 1, shape = [B, S, D], dtype = f32, positions) * 0.3)");
+    }
+  return R"(
+      hydra.model @m version 1 {
+        hydra.symbols dims(D = 8, V = 97)
+        hydra.param @e [V, D] init = normal(1.0)
+        hydra.param @n [D] init = normal(1.0)
+        hydra.param @w0 [D, D] init = normal(0.5)
+        hydra.param @w1 [D, D] init = normal(0.5)
+        hydra.param @w2 [D, D] init = normal(0.5)
+        hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+          %x0 = hydra.let embedding(%tokens, @e)
+)" + body +
+         "          %logits = hydra.let linear(%x" + std::to_string(values - 1) +
+         " + linear(linear(%x0 + rms_norm(%x0, @n, eps = 0.01), @w0), @w1) * 0.1 + linear(%x0, "
+         "@w2), @e)\n" +
+         "          hydra.return logits = %logits\n        }\n      }\n";
+}
+
+} // namespace hydra::test
