@@ -33,7 +33,7 @@ public:
   }
 
   std::string body() {
-    line("// Attention.");
+    line("hydra.section @attn");
     const bool before = a.block != BlockForm::PostNorm,
                after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
     if (before)
@@ -183,14 +183,14 @@ private:
   void mlp(const std::string &x, const std::string &sum) {
     text += "\n";
     if (a.experts > 0) {
-      line("// Experts: each token has K of E.");
+      line("hydra.section @mlp // experts: each token has K of E");
       let("%m", normed(words, x, "norm2"));
       experts("%m");
       let("%z", fmt::format("{} + reshape(%experts, [B, S, D])", sum));
       line("hydra.yield %z");
       return;
     }
-    line(a.gated && a.activation == Activation::Silu ? "// SwiGLU." : "// MLP.");
+    line("hydra.section @mlp");
     const bool before = a.block != BlockForm::PostNorm;
     const bool after = a.block == BlockForm::PostNorm || a.block == BlockForm::Sandwich;
     if (before)

@@ -37,6 +37,7 @@ hydra.model @gpt2 version 1 {
     %start = hydra.let embedding(%tokens, @wte) + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
                                                        slice(@wpe, axis = 0, start = 0, size = S))
     %end = hydra.for @layers carry(%x = %start) {
+      hydra.section @attn
       %n = hydra.let layer_norm(%x, @ln1_w, @ln1_b, eps = eps)
       %qkv = hydra.let linear(%n, @qkv, @qkv_b)
       %q0 = hydra.slice %qkv axis = 2 start = 0 size = D
@@ -47,6 +48,7 @@ hydra.model @gpt2 version 1 {
       %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
       %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @proj, @proj_b)
 
+      hydra.section @mlp
       %m = hydra.let layer_norm(%y, @ln2_w, @ln2_b, eps = eps)
       %z = hydra.let %y + linear(gelu(linear(%m, @fc, @fc_b)), @out, @out_b)
       hydra.yield %z

@@ -394,6 +394,7 @@ hydra.model @hydra version 1 {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
     %judged = hydra.let when(advantage or loss_aware > 0.0, @judge(%final, %labels, %sums, %adv_lambda),
                              bundle(ce = @cross_entropy(%final, %labels), lesson = 0, mean = 0, var = 0, batches = 0))
+    hydra.section @total
     %part = hydra.let when(blend, %s, 1)
     %balanced, %paid = hydra.let min(%sums.aux, 100), min(%sums.ponder * %part, 100) * ponder_scale
     %pondered = hydra.let %judged.ce + %balanced + %paid

@@ -34,7 +34,7 @@ hydra.model @llama version 1 {
   hydra.def @trunk(%tokens) {
     %start = hydra.let embedding(%tokens, @tok_emb)
     %end = hydra.for @layers carry(%x = %start) {
-      // Attention.
+      hydra.section @attn
       %n = hydra.let rms_norm(%x, @norm1, eps = eps)
       %q0, %k0, %v0 = hydra.let linear(%n, @wq), linear(%n, @wk), linear(%n, @wv)
       %q1, %k1 = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, Hk, hd])
@@ -43,7 +43,7 @@ hydra.model @llama version 1 {
       %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
       %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @wo)
 
-      // SwiGLU.
+      hydra.section @mlp
       %m = hydra.let rms_norm(%y, @norm2, eps = eps)
       %gate, %up = hydra.let linear(%m, @gate), linear(%m, @up)
       %z = hydra.let %y + linear(silu(%gate) * %up, @down)

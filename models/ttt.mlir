@@ -127,9 +127,12 @@ hydra.model @ttt version 1 {
   hydra.def @trunk(%tokens) {
     %start = hydra.let embedding(%tokens, @tok_emb)
     %end = hydra.for @layers carry(%x = %start) {
+      hydra.section @mixer
       %q, %k, %v, %eta = hydra.call @projections(%x)
       %z = hydra.let @remember(@rotated_heads(%q), @rotated_heads(%k), %v, %eta)
       %y = hydra.let %x + linear(reshape(transpose(%z, [0, 2, 1, 3]), [B, S, D]), @w_o)
+
+      hydra.section @mlp
       %m = hydra.let rms_norm(%y, @norm2, eps = eps)
       %out = hydra.let %y + linear(silu(linear(%m, @gate)) * linear(%m, @up), @down)
       hydra.yield %out

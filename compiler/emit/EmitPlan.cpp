@@ -142,20 +142,6 @@ private:
     }
   }
 
-  static planfile::Phase phaseOf(Location loc, OpClass opClass) {
-    Phase phase = Phase::forward;
-    loc->walk([&](Location l) {
-      if (ScopeAttr scope = scopeOf(l)) {
-        phase = scope.getPhase();
-        return WalkResult::interrupt();
-      }
-      return WalkResult::advance();
-    });
-    if (phase == Phase::forward && opClass == OpClass::loss)
-      phase = Phase::loss;
-    return fileWord<planfile::Phase>(phase);
-  }
-
   LogicalResult emitVariable(plan::VariableOp op) {
     // Parameters side by side share a buffer, which goes by all their names.
     if (!op.getMember()) {
@@ -388,9 +374,14 @@ private:
     auto step = std::make_unique<planfile::StepT>();
     step->name = op.getLabel().str();
     step->op_class = fileWord<planfile::OpClass>(op.getOpClass());
-    step->phase = phaseOf(op.getLoc(), op.getOpClass());
-    step->layer = layerOf(op.getLoc());
+    const Tags tags = tagsOf(op.getLoc());
+    step->phase = fileWord<planfile::Phase>(tags.phase);
+    step->layer = tags.layer;
+    step->path = tables.path(tags.path);
+    step->pass = passNumber(tags.pass);
     step->location = tables.location(op.getLoc());
+    if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation()); launch && launch.getPhaseFlops())
+      step->phase_flops.assign(launch.getPhaseFlops()->begin(), launch.getPhaseFlops()->end());
     step->cost = planfile::Cost(op.getFlops(), op.getBytes(), 1e6 * op.seconds(options.target));
     totals.add(step->cost, 1);
     for (auto [value, access] : llvm::zip_equal(op.getArgs(), op.getAccesses()))
@@ -398,6 +389,14 @@ private:
     step->action = actions.actionOf(op);
     step->alternatives = actions.alternativesOf(op);
     return step;
+  }
+
+  /// The number of a pass among those of the header, the last of that name; -1 for none.
+  int32_t passNumber(StringRef name) const {
+    for (size_t i = options.passes.size(); i-- > 0;)
+      if (name == options.passes[i])
+        return static_cast<int32_t>(i);
+    return -1;
   }
 
   /// The programs that run for each batch of a training step, in the order of the plan: that of the
@@ -454,7 +453,7 @@ private:
   ActionWriter actions;
   llvm::StringMap<uint32_t> variables;
   DenseMap<uint32_t, std::string> firstMembers; ///< of units, by their tensors
-  std::vector<std::string> owners; // of variables, empty where there is none
+  std::vector<std::string> owners;              // of variables, empty where there is none
   std::vector<Totals> programTotals;
   uint32_t events = 0;
 };

@@ -8,16 +8,30 @@ using namespace mlir;
 
 namespace hydra {
 
-int32_t layerOf(Location loc) {
-  int32_t layer = -1;
+/// The tags of a location, or of the first in it that has some; null if none has.
+static ScopeAttr anyScope(Location loc) {
+  ScopeAttr found;
   loc->walk([&](Location l) {
-    if (ScopeAttr scope = scopeOf(l)) {
-      scope.getPath().rsplit('.').second.getAsInteger(10, layer);
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+    found = scopeOf(l);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return layer;
+  return found;
+}
+
+Tags tagsOf(Location loc) {
+  Tags tags;
+  ScopeAttr scope = anyScope(loc);
+  if (!scope)
+    return tags;
+  tags.phase = scope.getPhase();
+  tags.path = scope.getPath();
+  tags.pass = scope.getPass();
+  for (StringRef rest = tags.path, part; tags.layer < 0 && !rest.empty();) {
+    std::tie(part, rest) = rest.split('.');
+    if (part.getAsInteger(10, tags.layer))
+      tags.layer = -1;
+  }
+  return tags;
 }
 
 /// The format of a tensor's elements.
@@ -54,6 +68,27 @@ uint32_t FileTables::location(Location loc) {
   return it->second;
 }
 
+int32_t FileTables::path(StringRef path) {
+  if (path.empty())
+    return -1;
+  auto [it, fresh] = paths.try_emplace(path, file.paths.size());
+  if (fresh)
+    file.paths.push_back(path.str());
+  return static_cast<int32_t>(it->second);
+}
+
+/// What the bytes of a buffer or view are for, and where that came from: of a value that took the
+/// bytes of another, what it is itself.
+static std::pair<Category, Location> originOf(Value value) {
+  while (auto view = value.getDefiningOp<plan::ViewOp>()) {
+    if (std::optional<Category> own = view.getCategory())
+      return {*own, view.getLoc()};
+    value = view.getSource();
+  }
+  auto buffer = value.getDefiningOp<plan::BufferOp>();
+  return {buffer.getCategory(), buffer.getLoc()};
+}
+
 uint32_t FileTables::tensor(Value value) {
   auto [it, fresh] = tensors.try_emplace(value, file.tensors.size());
   if (!fresh)
@@ -71,9 +106,12 @@ uint32_t FileTables::tensor(Value value) {
   entry->strides.assign(strides.begin(), strides.end());
   entry->segment = fileWord<planfile::SegmentKind>(place.buffer.getSegment());
   entry->offset = place.buffer.getOffset().value_or(0) + place.bytes;
-  entry->category = fileWord<planfile::Category>(place.buffer.getCategory());
-  entry->layer = layerOf(place.buffer.getLoc());
-  entry->location = location(place.buffer.getLoc());
+  auto [category, made] = originOf(value);
+  const Tags tags = tagsOf(made);
+  entry->category = fileWord<planfile::Category>(category);
+  entry->layer = tags.layer;
+  entry->path = path(tags.path);
+  entry->location = location(made);
   entry->buffer = buffers.try_emplace(place.buffer, buffers.size() + 1).first->second;
   file.tensors.push_back(std::move(entry));
   return it->second;

@@ -16,8 +16,13 @@ namespace hydra {
 /// The same word of plan files: the lists of both are alike (PlanWordsTest).
 template <typename To, typename From> To fileWord(From word) { return static_cast<To>(word); }
 
-/// The number in a stack path such as `layers.3`; -1 outside of stacks.
-int32_t layerOf(mlir::Location loc);
+/// What reports are told of where something came from; defaults where its location has no tags.
+struct Tags {
+  Phase phase = Phase::forward;
+  llvm::StringRef path, pass; ///< empty: none
+  int32_t layer = -1;         ///< the number in a path such as `layers.3.mlp`; -1 outside of stacks
+};
+Tags tagsOf(mlir::Location loc);
 
 /// Grows a file's tables; what is asked for again has the number that it had.
 class FileTables {
@@ -29,6 +34,8 @@ public:
   uint32_t tensor(mlir::Value value);
   /// The number of the place in the model that a location names.
   uint32_t location(mlir::Location loc);
+  /// The number of a path; -1 of an empty one.
+  int32_t path(llvm::StringRef path);
 
   /// What tensors of the buffer that a value lies in go by; to be set before they are asked for.
   std::string &bufferName(mlir::Value value) { return names[plan::placeOf(value).buffer]; }
@@ -54,7 +61,7 @@ private:
   llvm::DenseMap<mlir::Value, uint32_t> tensors;
   llvm::DenseMap<mlir::Operation *, std::string> names;
   llvm::DenseMap<mlir::Operation *, uint32_t> buffers; ///< their numbers
-  llvm::StringMap<uint32_t> files;
+  llvm::StringMap<uint32_t> files, paths;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> locations;
 };
 

@@ -89,7 +89,7 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
     Value a = lowering.source(matmul.getA()), b = lowering.source(matmul.getB());
     Value target = lowering.target(matmul.getC());
     if (matmul.getAddend())
-      if (Value addend = lowering.source(matmul.getAddend()); addend != target)
+      if (Value addend = lowering.source(matmul.getAddend()); !plan::sameElements(addend, target))
         addCopy(lowering, op, addend, target);
     addStep<plan::MatmulOp>(lowering, op, a, b, Value(), target, Value(), matmul.getTransposeA(),
                             matmul.getTransposeB(), matmul.getAddend() != nullptr, /*gelu=*/false,
@@ -138,7 +138,7 @@ struct CachedAttentionLowering
           v = lowering.source(attention.getV()), at = lowering.source(attention.getPosition());
     auto kept = [&](Value old, Value result) {
       Value from = lowering.source(old), to = lowering.target(result);
-      if (from != to)
+      if (!plan::sameElements(from, to))
         addCopy(lowering, op, from, to);
       return to;
     };

@@ -8,6 +8,17 @@ using namespace mlir;
 
 namespace hydra {
 
+//===-- section -----------------------------------------------------------------------------===//
+
+LogicalResult SectionOp::verify() {
+  StringRef name = getSection();
+  auto belongs = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  if (!name.empty() && llvm::isAlpha(name.front()) && llvm::all_of(name, belongs))
+    return success();
+  return emitOpError() << "is named '" << name
+                       << "'; expected a letter, then letters, digits and '_'";
+}
+
 //===-- def ---------------------------------------------------------------------------------===//
 
 /// The parameters of a definition.

@@ -73,20 +73,98 @@ ScopeAttr scopeOf(Location loc) {
   return fused ? fused.getMetadata() : ScopeAttr();
 }
 
-static Location rescope(Location loc, StringRef path, Phase phase) {
-  auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
-  Location inner = fused ? fused.getLocations().front() : loc;
-  return FusedLoc::get(loc.getContext(), {inner}, ScopeAttr::get(loc.getContext(), path, phase));
+StringRef pathOf(Location loc) {
+  ScopeAttr scope = scopeOf(loc);
+  return scope ? scope.getPath() : StringRef();
 }
 
-Location withLayer(Location loc, StringRef path) {
-  ScopeAttr scope = scopeOf(loc);
-  return rescope(loc, path, scope ? scope.getPhase() : Phase::forward);
+namespace {
+
+/// The tags of a location, to be changed.
+struct Scope {
+  std::string path;
+  Phase phase = Phase::forward;
+  std::optional<Category> category;
+  std::string pass;
+
+  explicit Scope(Location loc) {
+    if (ScopeAttr scope = scopeOf(loc)) {
+      path = scope.getPath();
+      phase = scope.getPhase();
+      category = scope.getCategory();
+      pass = scope.getPass();
+    }
+  }
+  /// The location with these tags; of several places all are kept.
+  Location on(Location loc) const {
+    MLIRContext *context = loc.getContext();
+    auto fused = dyn_cast<FusedLocWith<ScopeAttr>>(loc);
+    return FusedLoc::get(fused ? fused.getLocations() : ArrayRef(loc),
+                         ScopeAttr::get(context, path, phase, category, pass), context);
+  }
+};
+
+} // namespace
+
+Location withPath(Location loc, StringRef path) {
+  Scope scope(loc);
+  scope.path = path;
+  return scope.on(loc);
 }
 
 Location withPhase(Location loc, Phase phase) {
-  ScopeAttr scope = scopeOf(loc);
-  return rescope(loc, scope ? scope.getPath() : "", phase);
+  Scope scope(loc);
+  scope.phase = phase;
+  return scope.on(loc);
+}
+
+Location withCategory(Location loc, Category category) {
+  Scope scope(loc);
+  scope.category = category;
+  return scope.on(loc);
+}
+
+Location madeBy(StringRef pass, Location loc) {
+  Scope scope(loc);
+  scope.pass = pass;
+  return scope.on(loc);
+}
+
+std::string joinPaths(StringRef outer, StringRef inner) {
+  return (outer + (outer.empty() || inner.empty() ? "" : ".") + inner).str();
+}
+
+Attribute ScopeAttr::parse(AsmParser &parser, Type) {
+  std::string path, pass;
+  FailureOr<Phase> phase = failure();
+  std::optional<Category> category;
+  if (parser.parseLess() || parser.parseString(&path) || parser.parseComma() ||
+      failed(phase = FieldParser<Phase>::parse(parser)))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    FailureOr<Category> given = FieldParser<Category>::parse(parser);
+    if (failed(given))
+      return {};
+    category = *given;
+  }
+  if (succeeded(parser.parseOptionalKeyword("by")) && parser.parseString(&pass))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), path, *phase, category, pass);
+}
+
+void ScopeAttr::print(AsmPrinter &p) const {
+  p << '<';
+  p.printString(getPath());
+  p << ", " << stringifyPhase(getPhase());
+  if (getCategory())
+    p << ", " << stringifyCategory(*getCategory());
+  if (!getPass().empty()) {
+    p << " by ";
+    p.printString(getPass());
+  }
+  p << '>';
 }
 
 } // namespace hydra

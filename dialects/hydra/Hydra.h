@@ -154,11 +154,17 @@ FlatUnitAttr unitOf(mlir::Operation *variable);
 /// What files call a member of such a variable: `wq`, or of state of the unit `wq.m`.
 std::string memberName(mlir::Operation *variable, MemberAttr member);
 
-/// `loc` tagged with a stack element or a phase for reports (see ScopeAttr); tags that are there
-/// already stay unless replaced.
-mlir::Location withLayer(mlir::Location loc, llvm::StringRef path);
+/// `loc` tagged for reports (see ScopeAttr): with a path, with the phase, with what the result is,
+/// or with the pass that made the operation; other tags that are there stay.
+mlir::Location withPath(mlir::Location loc, llvm::StringRef path);
 mlir::Location withPhase(mlir::Location loc, Phase phase);
+mlir::Location withCategory(mlir::Location loc, Category category);
+mlir::Location madeBy(llvm::StringRef pass, mlir::Location loc);
 /// The tags of a location; null if it has none.
 ScopeAttr scopeOf(mlir::Location loc);
+/// The path among them; empty if it has none.
+llvm::StringRef pathOf(mlir::Location loc);
+/// A path within another; either may be empty.
+std::string joinPaths(llvm::StringRef outer, llvm::StringRef inner);
 
 } // namespace hydra

@@ -80,11 +80,15 @@ def Hydra_ScopeAttr : AttrDef<Hydra_Dialect, "Scope"> {
   let mnemonic = "scope";
   let summary = "where in the model and the step an operation came from; for reports only";
   let description = [{
-    Carried as the metadata of a fused location. `path` is the unrolled stack element, such as
-    `layers.3`, or empty.
+    Carried as the metadata of a fused location: `<"layers.3.mlp.down", backward, grad by
+    "hydra-differentiate">`. `path` leads to it through elements of stacks, sections and definitions to
+    the parameter that it reads, if any. `category` is what its result is, and `pass` what made it, where
+    the model's text did not.
   }];
-  let parameters = (ins StringRefParameter<>:$path, EnumParameter<Hydra_Phase>:$phase);
-  let assemblyFormat = "`<` $path `,` $phase `>`";
+  let parameters = (ins StringRefParameter<>:$path, EnumParameter<Hydra_Phase>:$phase,
+                        "::std::optional<::hydra::Category>":$category,
+                        StringRefParameter<>:$pass);
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Hydra_WalkAttr : AttrDef<Hydra_Dialect, "Walk"> {

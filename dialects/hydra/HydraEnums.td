@@ -17,7 +17,25 @@ def Hydra_OpClass : Hydra_Enum<"OpClass", "kind of work",
      "scan", "optimizer", "loss", "collective", "other"]>;
 
 def Hydra_Phase : Hydra_Enum<"Phase", "part of a training step",
-    ["forward", "loss", "backward", "optimizer"]>;
+    ["forward", "loss", "backward", "clip", "optimizer"]>;
+
+/// `act_norm` is written `act.norm`.
+def Hydra_Category : I32EnumAttr<"Category", "what bytes are for, in memory reports", [
+    I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"grad", 1>, // of parameters
+    I32EnumAttrCase<"opt_state", 2>, I32EnumAttrCase<"act_embed", 3, "act.embed">,
+    I32EnumAttrCase<"act_norm", 4, "act.norm">,
+    I32EnumAttrCase<"act_attn", 5, "act.attn">,               // what attention reads
+    I32EnumAttrCase<"act_attn_scores", 6, "act.attn_scores">, // until they are weights
+    I32EnumAttrCase<"act_attn_out", 7, "act.attn_out">,
+    I32EnumAttrCase<"act_softmax", 8, "act.softmax">, I32EnumAttrCase<"act_ffn", 9, "act.ffn">,
+    I32EnumAttrCase<"act_state", 10, "act.state">,            // what goes from chunk to chunk or step to step
+    I32EnumAttrCase<"act_ckpt", 11, "act.ckpt">,              // from which values are computed again
+    I32EnumAttrCase<"act_grad", 12, "act.grad">,              // gradients of activations
+    I32EnumAttrCase<"logits", 13>, I32EnumAttrCase<"workspace", 14>, I32EnumAttrCase<"comm", 15>,
+    I32EnumAttrCase<"other", 16>]> {
+  let genSpecializedAttr = 0;
+  let cppNamespace = "::hydra";
+}
 
 /// What a parameter or state is for; plan files have the same list.
 def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [

@@ -6,7 +6,8 @@ using namespace mlir;
 namespace hydra {
 
 Attribute ModelOp::getSymbolValue(StringRef name) {
-  auto symbols = getBoundAttr() ? getBoundAttr().getAs<DictionaryAttr>("symbols") : DictionaryAttr();
+  auto symbols =
+      getBoundAttr() ? getBoundAttr().getAs<DictionaryAttr>("symbols") : DictionaryAttr();
   return symbols ? symbols.get(name) : Attribute();
 }
 
@@ -80,8 +81,8 @@ static LogicalResult verifyPresets(ModelOp model) {
       StringRef name = a.getName().strref();
       auto symbol = symbols.find(name);
       if (symbol == symbols.end())
-        return preset.emitOpError() << "symbol '" << name << "' of preset @" << preset.getPreset()
-                                    << " is not declared";
+        return preset.emitOpError()
+               << "symbol '" << name << "' of preset @" << preset.getPreset() << " is not declared";
       std::string want =
           checkSymbolValue(a.getValue(), symbol->second.kind, symbol->second.options);
       if (!want.empty())
@@ -95,7 +96,7 @@ static LogicalResult verifyPresets(ModelOp model) {
 /// What a bound operation must no longer have: free symbols, conditions outside of loops.
 static LogicalResult verifyBoundAttributes(Operation *op) {
   if (isa<SymbolsOp, DeriveOp, PresetOp, DefOp, CallOp, LetOp, BundleOp, FieldOp, PrefixScanOp,
-          ScanOp>(op))
+          ScanOp, SectionOp>(op))
     return op->emitOpError("exists only before binding");
   auto entry = op->getParentOfType<EntryOp>(); // bodies of loops may belong to a layer
   bool inLayer = op->getParentOfType<StackOp>() || op->getParentOfType<ForOp>() ||
@@ -255,8 +256,8 @@ LogicalResult ModelOp::verifyRegions() {
     return failure();
   for (DefOp definition : body.getOps<DefOp>())
     if (!called.contains(definition.getSymNameAttr()))
-      return definition.emitOpError() << "definition @" << definition.getSymName()
-                                      << " is never called";
+      return definition.emitOpError()
+             << "definition @" << definition.getSymName() << " is never called";
   result = walk([&](ParamOp param) {
     if (usedVariables.contains(param))
       return WalkResult::advance();

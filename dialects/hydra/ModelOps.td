@@ -222,6 +222,17 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
   }];
 }
 
+def SectionOp : Hydra_Op<"section"> {
+  let summary = "names a part of a model, for reports";
+  let description = [{
+    `hydra.section @mlp`: what follows in the block, up to the next section, is at `mlp` in paths such as
+    `layers.3.mlp.down`. It computes nothing; `hydra-bind` removes it.
+  }];
+  let arguments = (ins SymbolNameAttr:$section);
+  let assemblyFormat = "$section attr-dict";
+  let hasVerifier = 1;
+}
+
 def BoundaryOp : Hydra_Op<"boundary", [MemoryEffects<[MemWrite]>]> {
   let summary = "where a layer begins, or the last one has ended, or the forward pass has";
   let description = [{

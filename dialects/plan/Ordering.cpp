@@ -85,8 +85,8 @@ ByteUse byteUse(const BufferUse &use, int64_t block, const DenseSet<Value> &move
   Place place = placeOf(use.value);
   bool whole = moved.contains(use.value);
   int64_t begin = whole ? 0 : place.bytes;
-  int64_t size = extentBytes(cast<MemRefType>(whole ? Value(place.buffer).getType()
-                                                    : use.value.getType()));
+  int64_t size =
+      extentBytes(cast<MemRefType>(whole ? Value(place.buffer).getType() : use.value.getType()));
   if (!place.buffer.getOffset())
     return {{}, place.buffer, begin, begin + size, block, use.writes};
   begin += *place.buffer.getOffset();
@@ -149,8 +149,6 @@ LogicalResult verifyList(Block &list, const DenseSet<Value> &moved) {
 
 } // namespace
 
-LogicalResult verifyOrder(ProgramOp program) {
-  return verifyList(program.getBody().front(), {});
-}
+LogicalResult verifyOrder(ProgramOp program) { return verifyList(program.getBody().front(), {}); }
 
 } // namespace hydra::plan

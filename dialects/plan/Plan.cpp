@@ -106,6 +106,13 @@ void PlanDialect::initialize() {
       >();
 }
 
+bool sameElements(Value a, Value b) {
+  if (a == b)
+    return true;
+  Place x = placeOf(a), y = placeOf(b);
+  return x.buffer == y.buffer && x.bytes == y.bytes && a.getType() == b.getType();
+}
+
 Place placeOf(Value v) {
   Place place;
   while (auto view = v.getDefiningOp<ViewOp>()) {

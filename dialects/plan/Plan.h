@@ -18,6 +18,8 @@
 
 namespace hydra::plan {
 
+using ::hydra::Category;
+
 /// How a step uses an argument.
 enum Access : int64_t { kRead = 0, kWrite = 1, kUpdate = 2 };
 
@@ -40,8 +42,11 @@ struct Place {
 };
 Place placeOf(mlir::Value v);
 
-/// Bytes (a power of two, at most 256) by which the first element is aligned, wherever loops move it.
-/// Buffers without an offset yet count as aligned.
+/// Whether two values are the same elements of a buffer, under one name or two.
+bool sameElements(mlir::Value a, mlir::Value b);
+
+/// Bytes (a power of two, at most 256) by which the first element is aligned, wherever loops move
+/// it. Buffers without an offset yet count as aligned.
 int64_t alignmentOf(mlir::Value buffer);
 
 /// Strides of a buffer's type, in elements.

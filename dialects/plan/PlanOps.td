@@ -27,7 +27,10 @@ def Plan_Dialect : Dialect {
 }
 
 def Plan_SegmentAttr : EnumAttr<Plan_Dialect, Plan_Segment, "segment">;
-def Plan_CategoryAttr : EnumAttr<Plan_Dialect, Plan_Category, "category">;
+def Plan_CategoryAttr : EnumAttr<Plan_Dialect, Hydra_Category, "category"> {
+  let cppNamespace = "::hydra::plan";
+  let constBuilderCall = "::hydra::plan::CategoryAttr::get($_builder.getContext(), $0)";
+}
 
 def Plan_SubstituteAttr : AttrDef<Plan_Dialect, "Substitute"> {
   let mnemonic = "substitute";
@@ -83,11 +86,18 @@ def ViewOp : Plan_Op<"view", [Pure]> {
   let summary = "other strides over the bytes of a buffer";
   let description = [{
     `%v = plan.view %x plus 64 : memref<…> to memref<…, strided<[…]>>`: the first element lies 64
-    elements after that of `%x`.
+    elements after that of `%x`. With `as act.softmax` it is a value of its own, which took the bytes of
+    an earlier one; reports tell them apart.
   }];
-  let arguments = (ins Plan_Buffer:$source, I64Attr:$plus);
+  let arguments = (ins Plan_Buffer:$source, I64Attr:$plus,
+                       OptionalAttr<Plan_CategoryAttr>:$category);
   let results = (outs Plan_Buffer:$view);
-  let assemblyFormat = "$source `plus` $plus attr-dict `:` type($source) `to` type($view)";
+  let assemblyFormat = [{
+    $source `plus` $plus (`as` $category^)? attr-dict `:` type($source) `to` type($view)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$view, "::mlir::Value":$source,
+                                 "::mlir::IntegerAttr":$plus),
+                            "build($_builder, $_state, view, source, plus, CategoryAttr());">];
   let hasVerifier = 1;
 }
 
@@ -241,12 +251,14 @@ def LaunchOp : Plan_StepOp<"launch",
   let description = [{
     What it reads (0), writes (1) or updates (2) in the order of its arguments is `access`. With
     `limit` only the first of the kernel's rows. `substitute`: the library's function that can do
-    the work on the same arguments instead.
+    the work on the same arguments instead. `phase_flops`: how many of its FLOPs are of each phase,
+    where operations of several are in it; for reports.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel, Variadic<Plan_Buffer>:$args,
                             DenseI64ArrayAttr:$access), work, order,
                        (ins OptionalAttr<I64Attr>:$limit,
-                            OptionalAttr<Plan_SubstituteAttr>:$substitute));
+                            OptionalAttr<Plan_SubstituteAttr>:$substitute,
+                            OptionalAttr<DenseI64ArrayAttr>:$phase_flops));
   let assemblyFormat = "$kernel `` custom<Args>($args, type($args), $access) attr-dict";
   let hasVerifier = 1;
 }

@@ -7,6 +7,7 @@
 #include "passes/bind/Programs.h"
 #include "passes/bind/Ranks.h"
 #include "passes/bind/Scans.h"
+#include "passes/bind/ValueTags.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -35,8 +36,7 @@ private:
     scans.loopsFrom = loopsFrom;
     if (model.isBound())
       return model.emitOpError() << "@" << model.getSymName() << " is bound already";
-    FailureOr<MeshAttr> ranks =
-        readMesh(model, SmallVector<std::string>(mesh.begin(), mesh.end()));
+    FailureOr<MeshAttr> ranks = readMesh(model, SmallVector<std::string>(mesh.begin(), mesh.end()));
     if (failed(ranks))
       return failure();
     if (*ranks)
@@ -51,6 +51,7 @@ private:
       given.push_back("S=" + std::to_string(seq));
     if (failed(settings.resolve(model, preset, given)) || failed(calls.check(model)))
       return failure();
+    CallWriter::takeSections(model);
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front()))
       if (failed(bindDeclaration(op)))
         return failure();
@@ -59,6 +60,8 @@ private:
     for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
       if (failed(bindEntry(entry)))
         return failure();
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      tagValues(entry);
     finish();
     return success();
   }

@@ -126,6 +126,41 @@ static void writeInstead(Operation *op, Block &body) {
   op->erase();
 }
 
+/// Puts operations into a part of the model. What a `for` repeats is in elements of its stack
+/// instead.
+static void placeInside(Block &block, StringRef path) {
+  for (Operation &op : block) {
+    op.setLoc(withPath(op.getLoc(), joinPaths(path, pathOf(op.getLoc()))));
+    if (!isa<ForOp>(op))
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          placeInside(inner, path);
+  }
+}
+
+/// Puts the operations of a block into the sections that it has, within one around them.
+static void takeSections(Block &block, StringRef around) {
+  std::string path = around.str();
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto section = dyn_cast<SectionOp>(op)) {
+      path = joinPaths(around, section.getSection());
+      section.erase();
+      continue;
+    }
+    if (!path.empty())
+      op.setLoc(withPath(op.getLoc(), path));
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        takeSections(inner, isa<ForOp>(op) ? StringRef() : StringRef(path));
+  }
+}
+
+void CallWriter::takeSections(ModelOp model) {
+  for (Operation &op : model.getBody().front())
+    if (isa<DefOp, EntryOp>(op))
+      hydra::takeSections(op.getRegion(0).front(), "");
+}
+
 LogicalResult CallWriter::writeOut(Block &block) {
   for (LetOp let : llvm::make_early_inc_range(block.getOps<LetOp>()))
     writeInstead(let, let.getBody().front());
@@ -141,6 +176,7 @@ LogicalResult CallWriter::writeOut(Block &block) {
     Block &body = copy.getBody().front();
     LogicalResult written = writeOut(body);
     if (succeeded(written)) {
+      placeInside(body, joinPaths(pathOf(call.getLoc()), call.getCallee()));
       for (auto [argument, value] : llvm::zip(body.getArguments(), call.getArguments()))
         argument.replaceAllUsesWith(value);
       writeInstead(call, body);

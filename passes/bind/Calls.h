@@ -14,6 +14,9 @@ public:
   /// Refuses definitions that call themselves, and chains of them that grow beyond all measure.
   llvm::LogicalResult check(ModelOp model);
 
+  /// Notes which operations are in which section of the model's text, and removes the sections.
+  static void takeSections(ModelOp model);
+
   /// Writes the operations of arithmetic and of definitions instead of `hydra.let` and `hydra.call`
   /// in a block; not in regions inside of it, which a configuration may not have.
   llvm::LogicalResult writeOut(mlir::Block &block);

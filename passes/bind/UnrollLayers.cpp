@@ -34,9 +34,25 @@ struct UnrollLayers : impl::UnrollLayersBase<UnrollLayers> {
     for (StackOp stack : llvm::make_early_inc_range(model.getBody().getOps<StackOp>()))
       if (failed(expand(stack)))
         return signalPassFailure();
+    placeVariables(model);
   }
 
 private:
+  /// Parameters and state are where they are read first; what nobody reads is where its name says.
+  static void placeVariables(ModelOp model) {
+    DenseMap<Attribute, StringRef> paths;
+    model.walk([&](UseOp use) {
+      paths.try_emplace(use.getVariableAttr().getAttr(), pathOf(use.getLoc()));
+    });
+    for (Operation &op : model.getBody().front()) {
+      if (!isa<ParamOp, StateOp>(op))
+        continue;
+      StringAttr name = SymbolTable::getSymbolName(&op);
+      StringRef path = paths.lookup(name);
+      op.setLoc(withPath(op.getLoc(), path.empty() ? name.getValue() : path));
+    }
+  }
+
   /// Far beyond any model: loops in loops multiply.
   static constexpr int64_t kMostOperations = 10'000'000;
 
@@ -88,7 +104,7 @@ private:
     for (int64_t layer = 0; layer < stack.getCount(); ++layer) {
       markBoundary(b, loop, layer);
       std::string path = elementPath(stack, layer);
-      Location loc = withLayer(loop.getLoc(), path);
+      Location loc = withPath(loop.getLoc(), path);
       Environment environment = layerEnvironment(layer);
       IRMapping mapping;
       for (auto [argument, sequence] :
@@ -149,7 +165,7 @@ private:
         return op.emitOpError() << "is one of more than " << kMostOperations
                                 << " operations when unrolled";
       Operation *clone = b.clone(op, mapping);
-      clone->setLoc(withLayer(op.getLoc(), path));
+      clone->setLoc(withPath(op.getLoc(), joinPaths(path, pathOf(op.getLoc()))));
       if (failed(evaluateAttributes(clone, environment)))
         return failure();
       if (auto loop = dyn_cast<LoopOp>(clone);
@@ -228,7 +244,6 @@ private:
         }
         Operation *clone = b.clone(variable);
         clone->removeAttr("condition");
-        clone->setLoc(withLayer(variable.getLoc(), path));
         if (failed(evaluateAttributes(clone, environment)))
           return failure();
         StringRef name = SymbolTable::getSymbolName(&variable);

@@ -9,6 +9,9 @@ using namespace mlir;
 
 namespace hydra {
 
+/// What it makes says so, for reports.
+static constexpr StringLiteral kPass = "hydra-cache";
+
 /// The last of the call's tokens alone, as early as it is computed alone.
 static Value lastToken(OpBuilder &b, Value v, int64_t tokens) {
   constexpr int64_t kTokens = 1;
@@ -34,7 +37,7 @@ static Value lastToken(OpBuilder &b, Value v, int64_t tokens) {
     fresh->getResult(0).setType(type);
     return fresh->getResult(0);
   }
-  return SliceOp::create(b, v.getLoc(), v, b.getI64IntegerAttr(kTokens),
+  return SliceOp::create(b, madeBy(kPass, v.getLoc()), v, b.getI64IntegerAttr(kTokens),
                          b.getI64IntegerAttr(tokens - 1), b.getI64IntegerAttr(1));
 }
 
@@ -43,7 +46,7 @@ static void addBest(ReturnOp end) {
   constexpr int64_t kExact = 1 << 24; // whole numbers below it, in f32
   constexpr int64_t kClasses = 2;     // the dimension
   OpBuilder b(end);
-  const Location loc = end.getLoc();
+  const Location loc = madeBy(kPass, end.getLoc());
   Value scores = build::cast(b, loc, end.getOutputs()[0], b.getF32Type());
   SmallVector<int64_t> shape(build::shapeOf(scores));
   const int64_t batch = shape[0], classes = shape[kClasses];

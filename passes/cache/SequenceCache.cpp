@@ -5,6 +5,9 @@ using namespace mlir;
 
 namespace hydra {
 
+/// What it makes says so, for reports.
+static constexpr StringLiteral kPass = "hydra-cache";
+
 /// The number of tokens in the programs' first argument, tokens [B, C].
 static ArrayRef<int64_t> tokensShape(EntryOp entry) {
   return build::shapeOf(entry.getBody().getArgument(0));
@@ -13,7 +16,7 @@ static ArrayRef<int64_t> tokensShape(EntryOp entry) {
 SequenceCache::SequenceCache(EntryOp entry, int64_t context, int64_t longest, Type narrow)
     : entry(entry), context(context), longest(longest), sequences(tokensShape(entry)[0]),
       perCall(tokensShape(entry)[1]), format(narrow),
-      b(OpBuilder::atBlockBegin(&entry.getBody().front())), where(entry.getLoc()) {
+      b(OpBuilder::atBlockBegin(&entry.getBody().front())), where(madeBy(kPass, entry.getLoc())) {
   given = entry.addArgument(kPosition, RankedTensorType::get({sequences}, b.getF32Type()), where,
                             b.getUnitAttr());
   begin = MaxOp::create(b, where, given, number({sequences}, 0));
@@ -22,7 +25,7 @@ SequenceCache::SequenceCache(EntryOp entry, int64_t context, int64_t longest, Ty
 
 void SequenceCache::startAt(Operation *op, unsigned number, int64_t dim) {
   b.setInsertionPoint(op);
-  where = op->getLoc();
+  where = madeBy(kPass, op->getLoc());
   current = number;
   currentDim = dim;
 }
@@ -46,7 +49,7 @@ Value SequenceCache::compare(Value a, StringRef is, double value) {
 /// Builds what all operations share in front of them.
 Value SequenceCache::atHead(function_ref<Value()> build) {
   const OpBuilder::InsertionGuard guard(b);
-  const Location saved = std::exchange(where, entry.getLoc());
+  const Location saved = std::exchange(where, madeBy(kPass, entry.getLoc()));
   b.setInsertionPointAfter(head);
   Value value = build();
   head = value.getDefiningOp();

@@ -1,6 +1,7 @@
 // hydra-differentiate: adds the backward pass to programs.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/bind/ValueTags.h"
 #include "passes/differentiate/LossScaling.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -17,22 +18,41 @@ namespace hydra {
 
 namespace {
 
-/// Marks everything that is built as belonging to the backward phase.
+/// Marks everything that is built as belonging to the backward phase, and as gradients.
 struct BackwardPhase : OpBuilder::Listener {
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    op->setLoc(withPhase(op->getLoc(), Phase::backward));
+    Location loc = withPhase(op->getLoc(), Phase::backward);
+    if (!repeats)
+      loc = withCategory(madeBy("hydra-differentiate", loc), Category::act_grad);
+    op->setLoc(loc);
   }
+
+  bool repeats = false; ///< it is what the forward pass has computed as well
 };
+
+/// What the gradient of a parameter is made by, also in the body of a loop.
+void tagGradient(Value gradient) {
+  tagMade(gradient, Category::grad);
+  while (Operation *op = gradient.getDefiningOp()) {
+    if (auto loop = dyn_cast<LoopOp>(op))
+      return tagGradient(
+          loop.getEntry().getReturn().getOutputs()[cast<OpResult>(gradient).getResultNumber()]);
+    if ((classOf(op) != OpClass::copy_cast && !isa<CastOp>(op)) || op->getNumOperands() == 0)
+      return;
+    gradient = op->getOperand(0);
+  }
+}
 
 /// The derivative of one loop's body, for the same operands with gradients and results that have
 /// them.
 struct LoopDerivative {
-  EntryOp saving;                  ///< the body that also hands out what it is given
-  SmallVector<unsigned> saved;     ///< carried values that it hands out, behind what it joins
-  EntryOp reverse;                 ///< what runs backwards
-  SmallVector<unsigned> sequences; ///< operands of the loop that it cuts into chunks, before the saved,
-  SmallVector<unsigned> incoming;  ///< the gradients of these joined results,
-  SmallVector<unsigned> kept;      ///< and other operands that it reads
+  EntryOp saving;              ///< the body that also hands out what it is given
+  SmallVector<unsigned> saved; ///< carried values that it hands out, behind what it joins
+  EntryOp reverse;             ///< what runs backwards
+  SmallVector<unsigned>
+      sequences; ///< operands of the loop that it cuts into chunks, before the saved,
+  SmallVector<unsigned> incoming; ///< the gradients of these joined results,
+  SmallVector<unsigned> kept;     ///< and other operands that it reads
   SmallVector<unsigned> outSequences, outCarried, outKept; ///< operands whose gradients it makes
 };
 
@@ -95,8 +115,8 @@ public:
 private:
   static bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
 
-  /// Gradients of slices of different elements need no sum of padded tensors: they are put side by side,
-  /// with zeros in gaps between them, and taken out of `parts`.
+  /// Gradients of slices of different elements need no sum of padded tensors: they are put side by
+  /// side, with zeros in gaps between them, and taken out of `parts`.
   static Value joinSlices(OpBuilder &b, SmallVectorImpl<Value> &parts) {
     auto first = llvm::find_if(parts, [](Value v) { return v.getDefiningOp<PadOp>() != nullptr; });
     if (first == parts.end() || parts.size() < 2)
@@ -317,8 +337,10 @@ private:
         inside.active.insert(value);
     }
     SmallVector<Operation *> again;
+    phase.repeats = true;
     for (Operation &op : forward.without_terminator())
       again.push_back(b.clone(op, mapping));
+    phase.repeats = false;
     if (failed(inside.findActive(block)))
       return failure();
     auto give = [&](unsigned result, Value gradient) {
@@ -418,8 +440,8 @@ private:
     SmallVector<Value> results;
     for (unsigned i : saved) {
       Value value = block.getArgument(walk.getOver().size() + i);
-      results.push_back(
-          build::reshape(b, body.getLoc(), value, withLeadingOne(build::typeOf(value)).getShape()));
+      results.push_back(build::reshape(b, withCategory(body.getLoc(), Category::act_ckpt), value,
+                                       withLeadingOne(build::typeOf(value)).getShape()));
     }
     for (Operation &op : body.getBody().front().without_terminator())
       b.clone(op, mapping);
@@ -492,6 +514,7 @@ private:
       Value gradient = BackwardWalk::sum(b, walk.parameterGradients.lookup(param.getSymNameAttr()));
       if (!gradient)
         gradient = build::constant(b, param.getLoc(), param.getBoundType(), 0.0);
+      tagGradient(gradient);
       names.push_back(b.getStringAttr(ReturnOp::gradientName(param.getSymName())));
       parameters.push_back(FlatSymbolRefAttr::get(param));
       values.push_back(gradient);

@@ -37,7 +37,7 @@ void scaleSavedGradients(EntryOp entry, StateOp scale) {
   entry.walk([&](LinearCrossEntropyOp loss) {
     if (!loss.getSaving())
       return;
-    Location loc = loss.getLoc();
+    Location loc = madeBy("hydra-optimizer", loss.getLoc());
     OpBuilder b(loss);
     auto scalar = RankedTensorType::get({}, b.getF32Type());
     Value factor = UseOp::create(b, loc, scalar, scale.getSymName());
@@ -51,17 +51,16 @@ void scaleSavedGradients(EntryOp entry, StateOp scale) {
     loss.divideBy(DivOp::create(b, loc, count, factor));
     b.setInsertionPointAfter(loss);
     Value inverse = DivOp::create(b, loc, one, factor);
-    auto divided = [&](Value v) {
-      Value wide =
-          build::broadcast(b, loc, build::cast(b, loc, inverse, build::typeOf(v).getElementType()),
-                           build::shapeOf(v));
-      Value result = MulOp::create(b, loc, v, wide);
+    auto divided = [&](Value v, Location at) {
+      Value wide = build::broadcast(
+          b, at, build::cast(b, at, inverse, build::typeOf(v).getElementType()), build::shapeOf(v));
+      Value result = MulOp::create(b, at, v, wide);
       v.replaceAllUsesExcept(result, result.getDefiningOp());
     };
-    divided(loss.getLoss());
+    divided(loss.getLoss(), loc);
     for (Value saved : loss.getSaved())
       if (!saved.use_empty())
-        divided(saved);
+        divided(saved, withCategory(withPhase(loc, Phase::backward), Category::act_grad));
   });
 }
 

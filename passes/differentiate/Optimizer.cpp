@@ -1,8 +1,8 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/LossScaling.h"
-#include "dialects/hydra/RowLoss.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -17,6 +17,11 @@ namespace hydra {
 #include "passes/Passes.h.inc"
 
 namespace {
+
+/// Where what updates parameters comes from, for reports.
+Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
+  return withCategory(withPhase(madeBy("hydra-optimizer", loc), phase), Category::workspace);
+}
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
@@ -143,15 +148,16 @@ private:
 
   //===-- A step ----------------------------------------------------------------------------===//
 
-  /// The gradient of a unit, of which every rank updates its rows; that of another parameter itself.
+  /// The gradient of a unit, of which every rank updates its rows; that of another parameter
+  /// itself.
   static Value ofRank(OpBuilder &b, ParamOp param, Value gradient) {
     std::optional<FlatUnitAttr> unit = param.getUnit();
     return unit ? ShardOp::create(b, gradient.getLoc(), gradient, unit->getOver()).getResult()
                 : gradient;
   }
 
-  /// Where the gradient of a unit is that of one member, it stands beside zeros, as several do: then it
-  /// can be made where the unit wants it.
+  /// Where the gradient of a unit is that of one member, it stands beside zeros, as several do:
+  /// then it can be made where the unit wants it.
   static Value filledUp(Value gradient) {
     auto reshape = gradient.getDefiningOp<ReshapeOp>();
     auto pad = reshape ? reshape.getX().getDefiningOp<PadOp>() : PadOp();
@@ -214,7 +220,7 @@ private:
   /// all that is updated already. `loss` guards where no norm is computed.
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
-    Location loc = withPhase(entry.getLoc(), Phase::optimizer);
+    Location loc = ofUpdate(entry.getLoc());
     auto scalar = RankedTensorType::get({}, b.getF32Type());
     Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
     SmallVector<ParamOp> params = trainedParams();
@@ -232,13 +238,14 @@ private:
       scale = inverse;
     }
     if (clip || lossScale) {
-      Value norm = globalNorm(b, loc, params, gradients);
+      const Location clipped = withPhase(loc, Phase::clip);
+      Value norm = globalNorm(b, clipped, params, gradients);
       if (lossScale)
-        norm = MulOp::create(b, loc, norm, inverse);
+        norm = MulOp::create(b, clipped, norm, inverse);
       if (clip) {
         Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
-        Value clipping = clipScale(b, loc, norm, limit);
-        scale = lossScale ? MulOp::create(b, loc, clipping, inverse) : clipping;
+        Value clipping = clipScale(b, clipped, norm, limit);
+        scale = lossScale ? MulOp::create(b, clipped, clipping, inverse) : clipping;
       }
       outputs.give(b, "grad_norm", norm);
       guardBy(norm);
@@ -254,7 +261,7 @@ private:
     };
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
       Operation *variable = model.lookupSymbol(cast<FlatSymbolRefAttr>(symbol));
-      value = guarded(withPhase(value.getLoc(), Phase::optimizer), value, read(b, variable));
+      value = guarded(ofUpdate(value.getLoc()), value, read(b, variable));
     }
 
     const auto i32 = RankedTensorType::get({}, b.getI32Type());
@@ -268,7 +275,7 @@ private:
       FailureOr<GroupOp> group = groupOf(param);
       if (failed(group))
         return failure();
-      Location at = withPhase(param.getLoc(), Phase::optimizer);
+      Location at = ofUpdate(param.getLoc());
       const auto *optimizer = GroupOp::lookupOptimizer(&getContext(), group->getOptimizer());
       DictionaryAttr settings = group->getSettings();
       SmallVector<Operation *> variables{param};
@@ -332,9 +339,7 @@ private:
     ReturnOp end = entry.getReturn();
     OpBuilder b(end);
     Outputs outputs = Outputs::of(end);
-    auto gradientOf = [&](ParamOp param) {
-      return ofRank(b, param, finalGradient(end, param));
-    };
+    auto gradientOf = [&](ParamOp param) { return ofRank(b, param, finalGradient(end, param)); };
     if (failed(update(b, entry, outputs, end.getOutput("loss"), gradientOf)))
       return failure();
     entry.setStage("train");
@@ -365,7 +370,7 @@ private:
       symbol = FlatSymbolRefAttr::get(*next);
     }
     for (ParamOp param : trainedParams()) {
-      Location at = withPhase(param.getLoc(), Phase::optimizer);
+      Location at = withCategory(ofUpdate(param.getLoc(), Phase::backward), Category::grad);
       Value gradient = finalGradient(end, param);
       auto type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
       FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at, zeros(),
@@ -377,7 +382,7 @@ private:
       sums[param] = *sum;
     }
     if (!clip && !lossScaleOf(model)) {
-      Location loc = withPhase(entry.getLoc(), Phase::optimizer);
+      Location loc = ofUpdate(entry.getLoc());
       FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
       if (failed(sum))
         return failure();
@@ -417,7 +422,8 @@ private:
     });
     if (losses.empty())
       return success();
-    Location loc = entry.getLoc();
+    Location loc = withCategory(ofUpdate(losses.front().second.front()->getLoc(), Phase::loss),
+                                Category::logits);
     OpBuilder b(entry);
     SmallVector<StateOp> counts;
     for (size_t i = 0; i < losses.size(); ++i) {

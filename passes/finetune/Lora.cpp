@@ -16,6 +16,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-lora";
+
 /// The values of the two matrices beside one, where it is read.
 struct Low {
   Value a, b; ///< [R, K] and [N, R]
@@ -58,8 +61,8 @@ private:
     OpBuilder b(use);
     b.setInsertionPointAfter(use);
     auto [a, up] = adapter;
-    Value low = UseOp::create(b, use.getLoc(), a.getBoundType(), a.getSymName());
-    return {low, UseOp::create(b, use.getLoc(), up.getBoundType(), up.getSymName())};
+    Value low = UseOp::create(b, madeBy(kPass, use.getLoc()), a.getBoundType(), a.getSymName());
+    return {low, UseOp::create(b, madeBy(kPass, use.getLoc()), up.getBoundType(), up.getSymName())};
   }
 
   /// Fails if any of these operands is an adapted matrix.
@@ -82,7 +85,7 @@ private:
       return success();
     OpBuilder b(linear);
     b.setInsertionPointAfter(linear);
-    const Location loc = linear.getLoc();
+    const Location loc = madeBy(kPass, linear.getLoc());
     Value low = LinearOp::create(b, loc, linear.getX(), it->second.a, Value());
     if (scale != 1.0)
       low = build::scale(b, loc, low, scale);
@@ -214,10 +217,10 @@ private:
         return existing->emitOpError() << "--lora: @" << name << " has the name of an adapter";
       auto adapter = AdapterAttr::get(context, b.getStringAttr(nameForOthers(param, theirs)),
                                       b.getF64FloatAttr(alpha));
-      return ParamOp::create(b, param.getLoc(), b.getStringAttr(name), b.getI64ArrayAttr(size),
-                             param.getDtypeAttr(), init, param.getGroupAttr(), Attribute(),
-                             StringAttr(), UnitAttr(), UnitAttr(), param.getElementAttr(),
-                             FlatUnitAttr(), adapter);
+      return ParamOp::create(b, madeBy(kPass, param.getLoc()), b.getStringAttr(name),
+                             b.getI64ArrayAttr(size), param.getDtypeAttr(), init,
+                             param.getGroupAttr(), Attribute(), StringAttr(), UnitAttr(),
+                             UnitAttr(), param.getElementAttr(), FlatUnitAttr(), adapter);
     };
     FailureOr<ParamOp> a =
         add(".lora_a", "lora_A", {rank, columns}, InitAttr::get(context, "uniform", {limit}));

@@ -1,7 +1,7 @@
 // hydra-chunk-linear-ce: linear + cross entropy over chunks of rows.
 #include "dialects/hydra/Build.h"
-#include "passes/Passes.h"
 #include "dialects/hydra/RowLoss.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 
@@ -67,7 +67,7 @@ private:
   };
 
   LogicalResult expand(LinearCrossEntropyOp op) {
-    Location loc = op.getLoc();
+    Location loc = withCategory(madeBy(getArgument(), op.getLoc()), Category::logits);
     OpBuilder b(op);
     int64_t classes = build::shapeOf(op.getW())[0];
     int64_t rows = build::typeOf(op.getLabels()).getNumElements();
@@ -87,7 +87,8 @@ private:
     constexpr int64_t aligned = 8;
     if (int64_t padded = llvm::alignTo(classes, classMultiple);
         classes % aligned != 0 && padded != classes && !build::typeOf(s.w).getElementType().isF32())
-      s.w = PadOp::create(b, loc, s.w, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
+      s.w = PadOp::create(b, withCategory(ofLogits(loc), Category::param), s.w,
+                          b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
                           b.getI64IntegerAttr(padded - classes));
     s.share = RowLoss::shareOfRow(b, loc, s.labels, op.getCount());
     Value loss, dw;
@@ -104,20 +105,20 @@ private:
       ++chunks;
     }
     SmallVector<Value> results{MulOp::create(b, loc, loss, s.share)};
-    auto joined = [&](ArrayRef<Value> parts, ArrayRef<int64_t> shape) {
-      Value whole = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
-      return build::reshape(b, loc, whole, shape);
+    auto joined = [&](Location at, ArrayRef<Value> parts, ArrayRef<int64_t> shape) {
+      Value whole = ConcatOp::create(b, at, parts, b.getI64IntegerAttr(0));
+      return build::reshape(b, at, whole, shape);
     };
     if (Value rowLosses = op.getRowLosses())
-      results.push_back(joined(losses, build::shapeOf(rowLosses)));
+      results.push_back(joined(loc, losses, build::shapeOf(rowLosses)));
     for (auto [result, value] : llvm::zip(op->getResults(), results))
       result.replaceAllUsesWith(value);
     if (saved.rows)
-      op.getSaved()[0].replaceAllUsesWith(joined(dx, build::shapeOf(op.getX())));
+      op.getSaved()[0].replaceAllUsesWith(joined(ofRows(loc), dx, build::shapeOf(op.getX())));
     if (saved.weight)
-      op.getSaved()[1].replaceAllUsesWith(SliceOp::create(b, loc, dw, b.getI64IntegerAttr(0),
-                                                          b.getI64IntegerAttr(0),
-                                                          b.getI64IntegerAttr(classes)));
+      op.getSaved()[1].replaceAllUsesWith(
+          SliceOp::create(b, ofWeight(loc), dw, b.getI64IntegerAttr(0), b.getI64IntegerAttr(0),
+                          b.getI64IntegerAttr(classes)));
     op.erase();
     return success();
   }
@@ -135,6 +136,13 @@ private:
     return SelectOp::create(b, loc, exists, z, build::constant(b, loc, type, other));
   }
 
+  // Whatever phase the loss is in, the logits are the model's and gradients are of the backward
+  // pass.
+  static Location ofLogits(Location loc) { return withPhase(loc, Phase::forward); }
+  static Location ofGradient(Location loc) { return withPhase(loc, Phase::backward); }
+  static Location ofRows(Location loc) { return withCategory(ofGradient(loc), Category::act_grad); }
+  static Location ofWeight(Location loc) { return withCategory(ofGradient(loc), Category::grad); }
+
   /// Which gradients are wanted: of the rows, of the weight.
   struct Saved {
     bool rows, weight;
@@ -150,7 +158,7 @@ private:
     };
     Value x = slice(s.x), labels = slice(s.labels);
     auto f32 = TypeAttr::get(b.getF32Type());
-    Value z = LinearOp::create(b, loc, x, s.w, Value(), f32, s.reduced, s.compute);
+    Value z = LinearOp::create(b, ofLogits(loc), x, s.w, Value(), f32, s.reduced, s.compute);
     constexpr double never = -1e30; // e^never is 0
     RowLoss row{b, loc, onClasses(b, loc, z, s.classes, never), labels};
     Value lse = row.logSumExp(), losses = row.losses(lse);
@@ -160,16 +168,17 @@ private:
 
     // From the scores as they are: those with another value behind the classes would have to be
     // kept. There e^(score - lse) may overflow, which times a weight of zero is no number.
-    Value dz = RowLoss{b, loc, z, labels}.gradient(lse, s.share);
-    dz = onClasses(b, loc, dz, s.classes, 0.0);
+    const Location at = ofGradient(loc);
+    Value dz = RowLoss{b, at, z, labels}.gradient(lse, s.share);
+    dz = onClasses(b, at, dz, s.classes, 0.0);
     Type element = build::typeOf(x).getElementType();
-    dz = build::cast(b, loc, dz, element);
+    dz = build::cast(b, at, dz, element);
     if (saved.rows)
-      dx.push_back(MatmulOp::create(b, loc, dz, s.w, Value(), UnitAttr(), UnitAttr(), TypeAttr(),
-                                    s.reduced, s.compute));
+      dx.push_back(MatmulOp::create(b, ofRows(loc), dz, s.w, Value(), UnitAttr(), UnitAttr(),
+                                    TypeAttr(), s.reduced, s.compute));
     if (saved.weight)
-      dw = MatmulOp::create(b, loc, dz, x, dw, b.getUnitAttr(), UnitAttr(), f32, s.reduced,
-                            s.compute);
+      dw = MatmulOp::create(b, ofWeight(loc), dz, x, dw, b.getUnitAttr(), UnitAttr(), f32,
+                            s.reduced, s.compute);
     return result;
   }
 };

@@ -147,6 +147,8 @@ private:
       if (first == group.members.end()) // read through a broadcast
         continue;
       Operation *copy = OpBuilder(*first).clone(*op);
+      if (ScopeAttr reader = scopeOf((*first)->getLoc()))
+        copy->setLoc(withPhase(copy->getLoc(), reader.getPhase()));
       read.replaceUsesWithIf(copy->getResult(0), isReader);
       SmallVector<Operation *> members(group.members);
       members.insert(llvm::find(members, *first), copy);

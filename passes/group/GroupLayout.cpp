@@ -49,8 +49,8 @@ std::optional<GroupLayout> GroupLayout::find(ArrayRef<Operation *> members) {
     return std::pair(RefTensor::elements(rowWise.rowWiseShape()),
                      rowWise.rowDimensions().has_value());
   };
-  auto leading = cast<RowWiseOpInterface>(*llvm::max_element(
-      members, [&](Operation *a, Operation *b) { return rank(a) < rank(b); }));
+  auto leading = cast<RowWiseOpInterface>(
+      *llvm::max_element(members, [&](Operation *a, Operation *b) { return rank(a) < rank(b); }));
   SmallVector<int64_t> shape = leading.rowWiseShape();
   std::optional<unsigned> fixed = leading.rowDimensions();
   GroupLayout layout(members);
@@ -68,15 +68,16 @@ std::optional<GroupLayout> GroupLayout::find(ArrayRef<Operation *> members) {
 bool GroupLayout::assign(RowDomain candidate) {
   domain = std::move(candidate);
   forms.clear();
-  return llvm::all_of(members,
-                      [&](Operation *op) { return assign(cast<RowWiseOpInterface>(op)); });
+  return llvm::all_of(members, [&](Operation *op) { return assign(cast<RowWiseOpInterface>(op)); });
 }
 
 static bool sumsOverRows(RowWiseOpInterface op) {
-  return llvm::any_of(llvm::seq(op->getNumResults()), [&](unsigned i) { return op.sumsOverRows(i); });
+  return llvm::any_of(llvm::seq(op->getNumResults()),
+                      [&](unsigned i) { return op.sumsOverRows(i); });
 }
 
-/// Whether an operation of the group reads other rows or columns than its own: by index, or rotated.
+/// Whether an operation of the group reads other rows or columns than its own: by index, or
+/// rotated.
 bool GroupLayout::anyReadsElsewhere() const {
   return llvm::any_of(members, [](Operation *op) {
     return llvm::any_of(llvm::seq(op->getNumOperands()), [&](unsigned i) {
@@ -99,8 +100,7 @@ bool GroupLayout::assign(RowWiseOpInterface op) {
     bool fits = llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
       return op.needsOuterOperand(operand.index())
                  ? !comesFromMember(operand.value())
-                 : classify(operand.value(),
-                            formWithin(form, op.operandForm(operand.index()))) !=
+                 : classify(operand.value(), formWithin(form, op.operandForm(operand.index()))) !=
                        Source::Impossible;
     });
     if (fits) {
@@ -201,6 +201,11 @@ SmallVector<Value> GroupLayout::liveResults() const {
   return live;
 }
 
+static int64_t flopsOf(Operation *op) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  return cost && op->getNumOperands() > 0 ? cost.flops() : 0;
+}
+
 //===-- Writing -----------------------------------------------------------------------------===//
 
 Location GroupLayout::location() const {
@@ -212,8 +217,13 @@ Location GroupLayout::location() const {
     else
       lines.insert(op->getLoc());
   }
-  return FusedLoc::get(lines.getArrayRef(), scopeOf(members.back()->getLoc()),
-                       members.back()->getContext());
+  // Where most of the work is.
+  Operation *main = members.front();
+  for (Operation *op : members)
+    if (flopsOf(op) > flopsOf(main))
+      main = op;
+  Location loc = FusedLoc::get(lines.getArrayRef(), scopeOf(main->getLoc()), main->getContext());
+  return members.size() > 1 ? madeBy("hydra-form-fusions", loc) : loc;
 }
 
 /// Writes the body of a group.
@@ -227,9 +237,9 @@ public:
     Location loc = layout.location();
     SmallVector<Value> operands, live = layout.liveResults();
     for (const GroupInput &input : layout.inputs)
-      operands.push_back(input.form ? build::reshape(outside, loc, input.value,
-                                                     shapeAs(input.value, *input.form))
-                                    : input.value);
+      operands.push_back(
+          input.form ? build::reshape(outside, loc, input.value, shapeAs(input.value, *input.form))
+                     : input.value);
     SmallVector<Type> types;
     for (Value v : live)
       types.push_back(build::typeOf(v).clone(shapeAs(v, formOf(v))));
@@ -291,10 +301,10 @@ private:
     IRMapping mapping;
     SmallVector<Value> operands;
     for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-      operands.push_back(rowWise.needsOuterOperand(i)
-                             ? argument({operand, std::nullopt})
-                             : get(operand, formWithin(layout.forms.lookup(op),
-                                                       rowWise.operandForm(i))));
+      operands.push_back(
+          rowWise.needsOuterOperand(i)
+              ? argument({operand, std::nullopt})
+              : get(operand, formWithin(layout.forms.lookup(op), rowWise.operandForm(i))));
     Operation *copy = inside.clone(*op, mapping);
     copy->setOperands(operands); // one value may be read in two forms
     for (auto [result, clone] : llvm::zip(op->getResults(), copy->getResults()))

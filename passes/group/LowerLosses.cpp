@@ -23,6 +23,7 @@ struct LowerLosses : impl::LowerLossesBase<LowerLosses> {
     });
     for (RowWiseFormOpInterface op : found) {
       OpBuilder b(op);
+      op->setLoc(madeBy(getArgument(), op->getLoc()));
       op->replaceAllUsesWith(op.buildRowWiseForm(b));
       op->erase();
       ++lowered;

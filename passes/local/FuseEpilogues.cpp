@@ -12,6 +12,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-fuse-epilogues";
+
 /// Rows of whole 16 bytes, as libraries want the sums that they also write.
 constexpr int64_t kAligned = 8;
 
@@ -46,8 +49,8 @@ private:
       return;
     bool saving = !linear.getY().hasOneUse();
     OpBuilder b(linear);
-    auto fused = LinearGeluOp::create(b, gelu.getLoc(), linear.getX(), linear.getW(), linear.getB(),
-                                      saving ? b.getUnitAttr() : UnitAttr(),
+    auto fused = LinearGeluOp::create(b, madeBy(kPass, gelu.getLoc()), linear.getX(), linear.getW(),
+                                      linear.getB(), saving ? b.getUnitAttr() : UnitAttr(),
                                       linear.getReducedReductionAttr());
     gelu.getY().replaceAllUsesWith(fused.getY());
     gelu.erase();

@@ -11,6 +11,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-reuse-norm-stats";
+
 /// Whether the value has one number for each row of `x`.
 bool isOnePerRow(Value v, Value x) {
   return build::typeOf(v).getNumElements() == RefTensor::elements(build::shapeOf(x).drop_back());
@@ -122,7 +125,7 @@ private:
   void apply(Statistics &s, Operation *norm) {
     save(s);
     OpBuilder b(norm);
-    Location loc = norm->getLoc();
+    Location loc = madeBy(kPass, norm->getLoc());
     ArrayRef<int64_t> shape = build::shapeOf(s.x());
     auto overRow = [&](Value row) {
       SmallVector<int64_t> unit(shape);
@@ -168,7 +171,8 @@ private:
       return;
     OpBuilder b(op);
     Value result = op->getResult(0);
-    result.replaceAllUsesWith(build::reshape(b, op->getLoc(), statistic, build::shapeOf(result)));
+    result.replaceAllUsesWith(
+        build::reshape(b, madeBy(kPass, op->getLoc()), statistic, build::shapeOf(result)));
     op->erase();
     ++reused;
   }

@@ -1,17 +1,15 @@
 // What the bytes of buffers are for, in memory reports.
 #pragma once
 
-#include "dialects/hydra/Hydra.h"
-#include "dialects/plan/Plan.h"
+#include "passes/bind/ValueTags.h"
 
 namespace hydra {
 
-/// Of a variable that is no parameter.
-plan::Category categoryOf(StateOp state);
-/// Of the result of an operation.
-plan::Category categoryOf(mlir::Value result);
+/// The value inside a group or a loop that becomes a result of it; null of any other operation.
+mlir::Value madeInside(mlir::Value result);
 
-/// The class of the step that computes an operation.
-OpClass classOf(mlir::Operation *op);
+/// Of the result of an operation: as its location is tagged. Of a group or a loop what is inside
+/// says it; where nothing does, the operation.
+Category categoryOf(mlir::Value result);
 
 } // namespace hydra

@@ -3,6 +3,7 @@
 
 #include "dialects/hydra/Build.h"
 #include "dialects/plan/Plan.h"
+#include "passes/lower/BufferCategory.h"
 #include "passes/place/Layouts.h"
 
 using namespace mlir;
@@ -38,7 +39,8 @@ Value ConcatPlacement::place(Value result) {
   placed.insert({concat, use.getOperandNumber()});
   return plan::ViewOp::create(lowering.builder(), result.getLoc(),
                               plan::bufferType(type.getShape(), *own, type.getElementType()),
-                              buffer, lowering.builder().getI64IntegerAttr(start * whole[axis]));
+                              buffer, lowering.builder().getI64IntegerAttr(start * whole[axis]),
+                              plan::CategoryAttr::get(result.getContext(), categoryOf(result)));
 }
 
 } // namespace hydra

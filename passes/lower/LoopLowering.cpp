@@ -4,6 +4,8 @@
 #include "dialects/hydra/Build.h"
 #include "passes/place/Layouts.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -29,6 +31,33 @@ static void moveWithLoop(plan::LoopOp loop, DenseMap<Value, int64_t> &moved) {
     }
   loop.getMovingMutable().assign(moving);
   loop.setStrides(strides);
+}
+
+/// The elements of stacks that a path goes through: `layers.3` of `layers.3.mixer.scan`.
+static StringRef stackElement(StringRef path) {
+  size_t end = 0;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t next = std::min(path.find('.', begin), path.size());
+    if (llvm::all_of(path.slice(begin, next), llvm::isDigit))
+      end = next;
+    begin = next + 1;
+  }
+  return path.take_front(end);
+}
+
+/// Loops share bodies, but each is in an element of a stack, and one of the backward pass repeats
+/// what its body has of the forward pass.
+static void placeSteps(plan::LoopOp planned, LoopOp loop) {
+  ScopeAttr scope = scopeOf(loop.getLoc());
+  if (!scope)
+    return;
+  StringRef element = stackElement(scope.getPath());
+  planned.getBody().walk([&](Operation *op) {
+    ScopeAttr own = scopeOf(op->getLoc());
+    op->setLoc(withPath(op->getLoc(), joinPaths(element, own ? own.getPath() : "")));
+    if (!own || own.getPhase() < scope.getPhase())
+      op->setLoc(withPhase(op->getLoc(), scope.getPhase()));
+  });
 }
 
 LogicalResult ProgramWriter::lowerLoop(LoopOp loop) {
@@ -72,6 +101,7 @@ LogicalResult ProgramWriter::lowerLoop(LoopOp loop) {
     return failure();
   steps += inner.steps;
   inPlace += inner.inPlace;
+  placeSteps(planned, loop);
   moveWithLoop(planned, moved);
   // A body that only hands on what it is given has no steps.
   if (llvm::none_of(planned.getBody().front(),
@@ -108,7 +138,7 @@ LogicalResult ProgramWriter::runBody(Block &block, const LoopBuffers &given) {
   for (auto [value, slot] : llvm::zip(joined, given.joined)) {
     bool passed = isa<BlockArgument>(layoutOf(value).root);
     if (passed)
-      copy(end.getLoc(), source(value), slot);
+      copy(value.getLoc(), source(value), slot);
     inPlaceJoined.push_back(passed || writeInto(value, slot));
   }
   ValueRange starts =
@@ -122,19 +152,19 @@ LogicalResult ProgramWriter::runBody(Block &block, const LoopBuffers &given) {
     return failure();
   for (auto [value, slot, done] : llvm::zip(joined, given.joined, inPlaceJoined))
     if (!done)
-      copy(end.getLoc(), source(value), slot);
+      copy(value.getLoc(), source(value), slot);
   // All are read before any is written.
   SmallVector<std::pair<Value, Value>> moves;
   for (auto [value, buffer] : llvm::zip(carried, given.carried)) {
     Value from = source(value);
-    if (from == buffer)
+    if (plan::sameElements(from, buffer))
       continue;
     bool lies = llvm::any_of(given.carried, [&](Value other) {
       return plan::placeOf(other).buffer == plan::placeOf(from).buffer;
     });
     if (lies) {
-      Value apart = newBuffer(build::typeOf(value), plan::Category::act_state, end.getLoc());
-      copy(end.getLoc(), from, apart);
+      Value apart = newBuffer(build::typeOf(value), Category::act_state, value.getLoc());
+      copy(value.getLoc(), from, apart);
       from = apart;
     }
     moves.emplace_back(from, buffer);

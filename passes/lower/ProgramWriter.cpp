@@ -5,6 +5,8 @@
 #include "passes/lower/BufferCategory.h"
 #include "passes/place/Layouts.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace hydra {
@@ -83,20 +85,20 @@ void ProgramWriter::addOutputs() {
     Value buffer = source(value);
     if (plan::placeOf(buffer).buffer.isTransient())
       return buffer;
-    Value apart = newBuffer(build::typeOf(value), plan::Category::other, value.getLoc());
-    copy(end.getLoc(), buffer, apart);
+    Value apart = newBuffer(build::typeOf(value), categoryOf(value), value.getLoc());
+    copy(value.getLoc(), buffer, apart);
     return apart;
   };
   SmallVector<std::pair<Value, Value>> moves;
   for (auto [symbol, value] :
        llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
     Value variable = plan.variable(symbol.getAttr());
-    if (source(value) != variable)
+    if (!plan::sameElements(source(value), variable))
       moves.emplace_back(detached(value), variable);
   }
   SmallVector<Value> outputs = llvm::map_to_vector(end.getOutputs(), detached);
   for (auto [from, to] : moves)
-    copy(end.getLoc(), from, to);
+    copy(to.getLoc(), from, to);
   for (auto [i, name, buffer] :
        llvm::enumerate(end.getOutputNames().getAsRange<StringAttr>(), outputs)) {
     FlatSymbolRefAttr parameter = end.gradientOf(i);
@@ -133,7 +135,7 @@ Value ProgramWriter::target(Value result) {
     return buffers[result] = part;
   if (Value dying = dyingOperand(result)) {
     ++inPlace;
-    return buffers[result] = dying;
+    return buffers[result] = inBytesOf(dying, result);
   }
   return buffers[result] = newBuffer(build::typeOf(result), categoryOf(result), result.getLoc());
 }
@@ -158,6 +160,16 @@ Value ProgramWriter::dyingOperand(Value value) {
     return buffer;
   }
   return {};
+}
+
+/// A result in the bytes of another value; reports tell them apart. Loops move buffers whole.
+Value ProgramWriter::inBytesOf(Value dying, Value result) {
+  if (!entry.isProgram())
+    return dying;
+  if (auto view = dying.getDefiningOp<plan::ViewOp>(); view && view.getCategory())
+    dying = view.getSource();
+  return plan::ViewOp::create(b, result.getLoc(), dying.getType(), dying, b.getI64IntegerAttr(0),
+                              plan::CategoryAttr::get(b.getContext(), categoryOf(result)));
 }
 
 Value ProgramWriter::scratch(Operation *op, ArrayRef<int64_t> shape, Type element) {
@@ -228,13 +240,13 @@ LogicalResult ProgramWriter::launch(FusedOp group) {
   }
   llvm::append_range(args, partials);
   SmallVector<Type> layouts = llvm::map_to_vector(args, [](Value v) { return v.getType(); });
-  addLaunch(group, plan.kernel(group, layouts, partition), args, reads, group.flops(),
-            group.bytes());
+  addLaunch(group, group.getLoc(), plan.kernel(group, layouts, partition), args, reads,
+            group.flops(), group.bytes());
   for (auto [partial, result] : sums) {
     Value to = target(result);
     int64_t columns = build::typeOf(result).getNumElements();
     int64_t bytes = 4 * columns * (partition.grains() + 1);
-    addLaunch(group,
+    addLaunch(group, madeInside(result).getLoc(),
               plan.combineKernel(partition.grains(), columns, {partial.getType(), to.getType()},
                                  group.getLoc()),
               {partial, to}, 1, columns * partition.grains(), bytes);
@@ -242,13 +254,28 @@ LogicalResult ProgramWriter::launch(FusedOp group) {
   return success();
 }
 
-void ProgramWriter::addLaunch(Operation *op, plan::KernelOp kernel, ValueRange args, size_t reads,
-                              int64_t flops, int64_t bytes) {
+/// How many of a group's FLOPs are of each phase, if they are of several; null if not, or if
+/// `flops` are not those of the group.
+static DenseI64ArrayAttr phaseFlops(Operation *op, int64_t flops) {
+  SmallVector<int64_t> each(getMaxEnumValForPhase() + 1, 0);
+  op->walk([&](Operation *inner) {
+    auto cost = dyn_cast<CostOpInterface>(inner);
+    ScopeAttr scope = scopeOf(inner->getLoc());
+    if (cost && inner != op && inner->getNumOperands() > 0)
+      each[static_cast<size_t>(scope ? scope.getPhase() : Phase::forward)] += cost.flops();
+  });
+  const bool several = llvm::count_if(each, [](int64_t n) { return n > 0; }) > 1;
+  const bool all = std::accumulate(each.begin(), each.end(), int64_t{0}) == flops;
+  return several && all ? DenseI64ArrayAttr::get(op->getContext(), each) : DenseI64ArrayAttr();
+}
+
+void ProgramWriter::addLaunch(Operation *op, Location loc, plan::KernelOp kernel, ValueRange args,
+                              size_t reads, int64_t flops, int64_t bytes) {
   SmallVector<int64_t> access(args.size(), plan::kWrite);
   std::fill(access.begin(), access.begin() + reads, plan::kRead);
-  plan::LaunchOp::create(b, op->getLoc(), kernel.getSymName(), args, access, flops, bytes,
-                         classOf(op), kernel.getSymName(), 0, ArrayRef<int64_t>(), -1,
-                         IntegerAttr(), plan::SubstituteAttr());
+  plan::LaunchOp::create(b, loc, kernel.getSymName(), args, access, flops, bytes, classOf(op),
+                         kernel.getSymName(), 0, ArrayRef<int64_t>(), -1, IntegerAttr(),
+                         plan::SubstituteAttr(), phaseFlops(op, flops));
   ++steps;
 }
 
@@ -256,7 +283,8 @@ void ProgramWriter::addLaunch(Operation *op, plan::KernelOp kernel, ValueRange a
 void ProgramWriter::copy(Location loc, Value from, Value to) {
   auto type = cast<MemRefType>(to.getType());
   int64_t bytes = 2 * type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-  plan::CopyOp::create(b, loc, from, to, 0, bytes, OpClass::copy_cast, "copy");
+  plan::CopyOp::create(b, madeBy("hydra-to-plan", loc), from, to, 0, bytes, OpClass::copy_cast,
+                       "copy");
   ++steps;
 }
 

@@ -38,11 +38,12 @@ private:
   llvm::LogicalResult lowerAll();
   llvm::LogicalResult lower(mlir::Operation *op);
   llvm::LogicalResult launch(FusedOp group);
-  void addLaunch(mlir::Operation *op, plan::KernelOp kernel, mlir::ValueRange args, size_t reads,
-                 int64_t flops, int64_t bytes);
+  void addLaunch(mlir::Operation *op, mlir::Location loc, plan::KernelOp kernel,
+                 mlir::ValueRange args, size_t reads, int64_t flops, int64_t bytes);
   void addOutputs();
 
   mlir::Value dyingOperand(mlir::Value value);
+  mlir::Value inBytesOf(mlir::Value dying, mlir::Value result);
   mlir::Value newBuffer(mlir::RankedTensorType type, plan::Category category, mlir::Location loc);
   void copy(mlir::Location loc, mlir::Value from, mlir::Value to);
 

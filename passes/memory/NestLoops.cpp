@@ -13,6 +13,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-nest-loops";
+
 struct NestLoops : impl::NestLoopsBase<NestLoops> {
   using NestLoopsBase::NestLoopsBase;
 
@@ -47,7 +50,8 @@ private:
     if (!outer)
       outer = outerBody(program, body, inner);
     OpBuilder b(loop);
-    loop.replaceAllUsesWith(LoopOp::create(b, loop.getLoc(), outer, loop.getInputs()));
+    loop.replaceAllUsesWith(
+        LoopOp::create(b, madeBy(kPass, loop.getLoc()), outer, loop.getInputs()));
     loop.erase();
     ++nested;
   }
@@ -70,10 +74,12 @@ private:
     SmallVector<RankedTensorType> wholes;
     for (BlockArgument argument : part.getBody().getArguments())
       wholes.push_back(part.wholeType(argument));
-    EntryOp outer = build::loopBody(program, (body.getSymName() + "_parts").str(), body.getLoc(),
-                                    times(walk.getCount() / inner), wholes);
+    EntryOp outer =
+        build::loopBody(program, (body.getSymName() + "_parts").str(), madeBy(kPass, body.getLoc()),
+                        times(walk.getCount() / inner), wholes);
     b.setInsertionPointToEnd(&outer.getBody().front());
-    auto loop = LoopOp::create(b, body.getLoc(), part, outer.getBody().getArguments());
+    auto loop =
+        LoopOp::create(b, madeBy(kPass, body.getLoc()), part, outer.getBody().getArguments());
     build::endLoopBody(outer, loop.getResults());
     return outer;
   }

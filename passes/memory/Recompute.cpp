@@ -1,6 +1,7 @@
 // hydra-recompute: values that are cheap to recompute are not kept for the backward pass.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/bind/ValueTags.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -18,6 +19,18 @@ constexpr int64_t kWait = 24;
 /// Operations behind one another that are recomputed for one value: a gated activation with its
 /// casts.
 constexpr int kDepth = 4;
+
+/// Marks copies as made here, for the phase of what needs them.
+struct Repeats : OpBuilder::Listener {
+  explicit Repeats(Operation *reader) : scope(scopeOf(reader->getLoc())) {}
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    op->setLoc(madeBy("hydra-recompute", op->getLoc()));
+    if (scope)
+      op->setLoc(withPhase(op->getLoc(), scope.getPhase()));
+  }
+
+  ScopeAttr scope;
+};
 
 struct Recompute : impl::RecomputeBase<Recompute> {
   using RecomputeBase::RecomputeBase;
@@ -91,14 +104,25 @@ private:
       for (OpOperand &use : op->getUses())
         if (isLate(use.getOwner()))
           uses.push_back(&use);
-    OpBuilder b(at);
+    Repeats repeats(at);
+    OpBuilder b(at, &repeats);
     IRMapping made;
     for (Operation *op : layer)
-      if (needed.contains(op))
+      if (needed.contains(op)) {
         b.clone(*op, made);
+        tagCheckpoints(op, needed);
+      }
     for (OpOperand *use : uses)
       use->set(made.lookup(use->get()));
     recomputed += needed.size();
+  }
+
+  /// What is computed again begins with values that are kept for it.
+  static void tagCheckpoints(Operation *op, const DenseSet<Operation *> &again) {
+    for (Value operand : op->getOperands())
+      if (Operation *kept = operand.getDefiningOp();
+          kept && !again.contains(kept) && !isa<UseOp, ConstantOp>(kept))
+        tagMade(operand, Category::act_ckpt);
   }
 
   bool isCheap(Operation *op) const {
@@ -150,7 +174,8 @@ private:
     Operation *next = uses[late].operand->getOwner();
     if (!operandsLive(op, next, kDepth))
       return;
-    OpBuilder b(next);
+    Repeats repeats(next);
+    OpBuilder b(next, &repeats);
     IRMapping made;
     made.map(op->getResult(0), cloneBefore(b, op, next, made));
     for (const Use &use : llvm::drop_begin(uses, late)) {

@@ -1,6 +1,7 @@
 // hydra-decompose-attention: attention as matmuls, a mask and a softmax over all scores.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
+#include "passes/lower/BufferCategory.h"
 
 #include <limits>
 
@@ -13,14 +14,18 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-decompose-attention";
+
 /// Writes one attention at its place.
 class Writer {
 public:
   explicit Writer(AttentionOp op)
-      : op(op), b(op), loc(op.getLoc()), q(build::shapeOf(op.getQ())), k(build::shapeOf(op.getK())),
-        v(build::shapeOf(op.getV())) {}
+      : op(op), b(op), loc(madeBy(kPass, op.getLoc())), q(build::shapeOf(op.getQ())),
+        k(build::shapeOf(op.getK())), v(build::shapeOf(op.getV())) {}
 
   Value write() {
+    loc = withCategory(loc, Category::act_attn_scores);
     // Query heads that share a key head are rows of one matmul.
     const int64_t shared = q[2] / k[2];
     Value queries =
@@ -40,8 +45,10 @@ public:
                                                     static_cast<double>(op.maskWindow())),
                                     "lt"));
     }
+    loc = withCategory(loc, Category::act_softmax);
     Value weights = SoftmaxOp::create(b, loc, scores);
     weights = build::reshape(b, loc, weights, {q[0], k[2], shared * q[1], k[1]});
+    loc = withCategory(loc, Category::act_attn_out);
     Value o = MatmulOp::create(b, loc, weights, headsFirst(op.getV()), UnitAttr(), UnitAttr());
     return headsFirst(build::reshape(b, loc, o, {q[0], q[2], q[1], v[3]}));
   }
@@ -49,7 +56,8 @@ public:
 private:
   /// [B, S, H, hd] to [B, H, S, hd], and back.
   Value headsFirst(Value x) {
-    return TransposeOp::create(b, loc, x, b.getI64ArrayAttr({0, 2, 1, 3}));
+    return TransposeOp::create(b, withCategory(loc, categoryOf(x)), x,
+                               b.getI64ArrayAttr({0, 2, 1, 3}));
   }
 
   Value index(ArrayRef<int64_t> shape, int64_t axis) {

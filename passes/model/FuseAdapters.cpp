@@ -21,7 +21,7 @@ struct FuseAdapters : impl::FuseAdaptersBase<FuseAdapters> {
       for (SmallVector<LinearOp> &siblings : all) {
         if (!isAdapter(siblings.front()))
           continue;
-        fuseProjections(siblings);
+        fuseProjections(getArgument(), siblings);
         fused += siblings.size();
       }
     }

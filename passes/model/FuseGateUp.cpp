@@ -36,7 +36,7 @@ struct FuseGateUp : impl::FuseGateUpBase<FuseGateUp> {
         Operation *gate = gateOf(siblings[0].getY());
         if (!gate || gateOf(siblings[1].getY()) != gate)
           continue;
-        fuseProjections(siblings);
+        fuseProjections(getArgument(), siblings);
         fused += siblings.size();
       }
     }

@@ -66,7 +66,7 @@ struct FuseQKV : impl::FuseQKVBase<FuseQKV> {
         for (auto &[attention, layers] : byAttention) {
           if (layers.size() < 2)
             continue;
-          fuseProjections(layers);
+          fuseProjections(getArgument(), layers);
           fused += layers.size();
         }
       }

@@ -11,6 +11,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-fuse-rope";
+
 /// A rotation of heads that are a slice of the columns of a value.
 struct Part {
   RopeOp rope;
@@ -67,7 +70,7 @@ private:
   /// Writes one rotation where the earlier of the two stood.
   static void fuse(Part first, Part second, RopeOp earlier) {
     OpBuilder b(earlier);
-    Location loc = earlier.getLoc();
+    Location loc = madeBy(kPass, earlier.getLoc());
     int64_t rank = build::typeOf(first.slice.getX()).getRank();
     Value columns = SliceOp::create(b, loc, first.slice.getX(), b.getI64IntegerAttr(rank - 1),
                                     b.getI64IntegerAttr(first.begin()),

@@ -17,14 +17,28 @@ UseOp parameterUse(Value v) {
   return use && isa<ParamOp>(use.lookup()) ? use : UseOp();
 }
 
+/// Where several layers of one part of the model are: `layers.3.attn.wq+wk+wv`.
+std::string joinedPath(ArrayRef<LinearOp> layers) {
+  std::string path;
+  for (LinearOp layer : layers) {
+    StringRef own = pathOf(layer.getLoc()), parent = StringRef(path).rsplit('.').first;
+    if (path.empty())
+      path = own;
+    else if (own.consume_front(parent) && own.consume_front(".") && !own.contains('.'))
+      path += ("+" + own).str();
+  }
+  return path;
+}
+
 /// The values behind one another along their first axis. Parameters are read before `at`.
-Value joined(OpBuilder &b, Operation *at, ArrayRef<Value> parameters) {
+Value joined(OpBuilder &b, Location loc, Operation *at, ArrayRef<Value> parameters) {
   for (Value parameter : parameters) {
     Operation *use = parameter.getDefiningOp();
     if (!use->isBeforeInBlock(at))
       use->moveBefore(at);
   }
-  return ConcatOp::create(b, at->getLoc(), parameters, b.getI64IntegerAttr(0));
+  return ConcatOp::create(b, withCategory(loc, Category::param), parameters,
+                          b.getI64IntegerAttr(0));
 }
 
 } // namespace
@@ -56,22 +70,22 @@ SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
   return siblings;
 }
 
-void fuseProjections(ArrayRef<LinearOp> layers) {
+void fuseProjections(StringRef pass, ArrayRef<LinearOp> layers) {
   LinearOp first = layers.front();
   OpBuilder b(first);
-  Value weight =
-      joined(b, first, llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getW(); }));
+  const Location loc = madeBy(pass, withPath(first.getLoc(), joinedPath(layers)));
+  Value weight = joined(b, loc, first,
+                        llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getW(); }));
   Value bias;
   if (first.getB())
-    bias =
-        joined(b, first, llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getB(); }));
-  Value whole =
-      LinearOp::create(b, first.getLoc(), first.getX(), weight, bias, first.getDtypeAttr(),
-                       first.getReducedReductionAttr(), first.getComputeAttr());
+    bias = joined(b, loc, first,
+                  llvm::map_to_vector(layers, [](LinearOp l) -> Value { return l.getB(); }));
+  Value whole = LinearOp::create(b, loc, first.getX(), weight, bias, first.getDtypeAttr(),
+                                 first.getReducedReductionAttr(), first.getComputeAttr());
   int64_t axis = build::shapeOf(whole).size() - 1, start = 0;
   for (LinearOp layer : layers) {
     int64_t size = build::shapeOf(layer.getY()).back();
-    Value part = SliceOp::create(b, layer.getLoc(), whole, b.getI64IntegerAttr(axis),
+    Value part = SliceOp::create(b, madeBy(pass, layer.getLoc()), whole, b.getI64IntegerAttr(axis),
                                  b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
     layer.getY().replaceAllUsesWith(part);
     start += size;

@@ -14,6 +14,6 @@ bool isAdapter(LinearOp linear);
 
 /// Replaces the layers, which must be of one list of siblingProjections, by one with their weights
 /// behind one another, and slices of its result.
-void fuseProjections(llvm::ArrayRef<LinearOp> layers);
+void fuseProjections(llvm::StringRef pass, llvm::ArrayRef<LinearOp> layers);
 
 } // namespace hydra

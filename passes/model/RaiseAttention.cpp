@@ -17,6 +17,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-raise-attention";
+
 /// What a query sees: the conjunction of all conditions found.
 struct Mask {
   bool causal = false;
@@ -245,16 +248,16 @@ private:
            std::max(q[3], v[3]) <= AttentionOp::kWidest && k[0] == p.scores[0] &&
            k[2] == p.scores[3] && p.scores[1] % k[1] == 0 &&
            q[1] * q[2] == p.scores[1] * p.scores[2] && (q[1] == k[1] || q[1] == p.scores[1]) &&
-           (p.mask.causal ? p.scores[2] == p.scores[3]
-                          : p.mask.chunk == 0 && p.mask.window == 0);
+           (p.mask.causal ? p.scores[2] == p.scores[3] : p.mask.chunk == 0 && p.mask.window == 0);
   }
 
   void raise(const Pattern &p) {
     MatmulOp product = p.product;
     OpBuilder b(product);
-    Location loc = product.getLoc();
-    auto headsLast = [&](Value x) -> Value {
-      return TransposeOp::create(b, loc, x, b.getI64ArrayAttr({0, 2, 1, 3}));
+    Location loc = madeBy(kPass, product.getLoc());
+    auto headsLast = [&](Value x, Category category = Category::act_attn) -> Value {
+      return TransposeOp::create(b, withCategory(loc, category), x,
+                                 b.getI64ArrayAttr({0, 2, 1, 3}));
     };
     const int64_t width = build::shapeOf(p.queries)[3];
     Value q = build::reshape(b, loc, p.queries, {p.scores[0], p.scores[1], p.scores[2], width});
@@ -266,8 +269,8 @@ private:
         b, loc, TypeRange{type}, headsLast(q), headsLast(p.keys), headsLast(p.values),
         b.getF64FloatAttr(p.scale), p.mask.causal ? b.getUnitAttr() : UnitAttr(),
         optional(p.mask.chunk), optional(p.mask.window), /*saving=*/UnitAttr());
-    Value o =
-        build::reshape(b, loc, headsLast(attention.getO()), build::shapeOf(product.getResult()));
+    Value o = build::reshape(b, loc, headsLast(attention.getO(), Category::act_attn_out),
+                             build::shapeOf(product.getResult()));
     product.getResult().replaceAllUsesWith(o);
     eraseDead(product);
     ++raised;

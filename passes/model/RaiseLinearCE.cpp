@@ -11,6 +11,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-raise-linear-ce";
+
 /// x and w of logits x wᵀ.
 struct Projection {
   Operation *op;
@@ -59,11 +62,11 @@ private:
     OpBuilder b(loss);
     SmallVector<int64_t> shape(build::shapeOf(loss.getLabels()));
     shape.push_back(build::shapeOf(projection->x).back());
-    Value x = build::reshape(b, loss.getLoc(), projection->x, shape);
-    auto fused =
-        LinearCrossEntropyOp::create(b, loss.getLoc(), x, projection->w, loss.getLabels(),
-                                     loss.getCount(), /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
-                                     /*reduced_reduction=*/UnitAttr(), projection->compute);
+    Value x = build::reshape(b, madeBy(kPass, loss.getLoc()), projection->x, shape);
+    auto fused = LinearCrossEntropyOp::create(
+        b, madeBy(kPass, loss.getLoc()), x, projection->w, loss.getLabels(), loss.getCount(),
+        /*rows=*/UnitAttr(), /*saving=*/UnitAttr(),
+        /*reduced_reduction=*/UnitAttr(), projection->compute);
     loss.getLoss().replaceAllUsesWith(fused.getLoss());
     loss.erase();
     for (Operation *op = logits.getDefiningOp(); op && isOpTriviallyDead(op);) {

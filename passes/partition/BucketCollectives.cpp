@@ -11,6 +11,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-bucket-collectives";
+
 /// Puts the sums over ranks of one program into buckets.
 class Buckets {
 public:
@@ -59,15 +62,16 @@ private:
       if (makeUp(key.first, reduces)) {
         AllReduceOp first = reduces.front();
         OpBuilder b(first);
-        Value sum = AllReduceOp::create(b, first.getLoc(), key.first, Value(), first.getOverAttr(),
-                                        first.getRanksAttr(), first.getSumAttr());
+        Value sum =
+            AllReduceOp::create(b, madeBy(kPass, first.getLoc()), key.first, Value(),
+                                first.getOverAttr(), first.getRanksAttr(), first.getSumAttr());
         for (AllReduceOp reduce : reduces) {
           auto slice = reduce.getX().getDefiningOp<SliceOp>();
           // Where it is used, for that closes the bucket that the sum will be in.
           b.setInsertionPoint(firstUser(reduce));
           reduce.getY().replaceAllUsesWith(
-              SliceOp::create(b, reduce.getLoc(), sum, slice.getAxisAttr(), slice.getStartAttr(),
-                              slice.getSizeAttr()));
+              SliceOp::create(b, madeBy(kPass, reduce.getLoc()), sum, slice.getAxisAttr(),
+                              slice.getStartAttr(), slice.getSizeAttr()));
           reduce.erase();
           if (slice.use_empty())
             slice.erase();
@@ -156,11 +160,12 @@ private:
   static void join(Bucket &bucket) {
     Sum last = bucket.sums.back();
     OpBuilder b(last.last);
-    Location loc = last.last.getLoc();
+    Location loc = madeBy(kPass, last.last.getLoc());
     SmallVector<Value> parts;
     for (Sum sum : bucket.sums) {
       Value x = begun(b, sum.first);
-      parts.push_back(build::reshape(b, sum.first.getLoc(), x, {build::typeOf(x).getNumElements()}));
+      parts.push_back(build::reshape(b, madeBy(kPass, sum.first.getLoc()), x,
+                                     {build::typeOf(x).getNumElements()}));
     }
     Value all = ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(0));
     Value sums = AllReduceOp::create(b, loc, all, Value(), last.first.getOverAttr(),
@@ -171,12 +176,12 @@ private:
     int64_t start = 0;
     for (auto [reduce, end] : bucket.sums) {
       const int64_t size = build::typeOf(reduce.getX()).getNumElements();
-      Value own = SliceOp::create(b, reduce.getLoc(), sums, b.getI64IntegerAttr(0),
+      Value own = SliceOp::create(b, madeBy(kPass, reduce.getLoc()), sums, b.getI64IntegerAttr(0),
                                   b.getI64IntegerAttr(start), b.getI64IntegerAttr(size));
       start += size;
-      own = build::reshape(b, reduce.getLoc(), own, build::shapeOf(reduce.getX()));
+      own = build::reshape(b, madeBy(kPass, reduce.getLoc()), own, build::shapeOf(reduce.getX()));
       if (reduce.getSum() && reduce.getStart())
-        own = AddOp::create(b, reduce.getLoc(), reduce.getStart(), own);
+        own = AddOp::create(b, madeBy(kPass, reduce.getLoc()), reduce.getStart(), own);
       end.getY().replaceAllUsesWith(own);
       if (end != reduce)
         end.erase();
@@ -189,8 +194,9 @@ private:
     Value x = reduce.getX();
     if (!reduce.getStart() || reduce.getSum())
       return x;
-    return build::onFirstRank(b, reduce.getLoc(), reduce.getOverAttr(), reduce.getRanks(),
-                              AddOp::create(b, reduce.getLoc(), reduce.getStart(), x), x);
+    return build::onFirstRank(
+        b, madeBy(kPass, reduce.getLoc()), reduce.getOverAttr(), reduce.getRanks(),
+        AddOp::create(b, madeBy(kPass, reduce.getLoc()), reduce.getStart(), x), x);
   }
 
   Block &block;

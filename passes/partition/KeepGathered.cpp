@@ -14,6 +14,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-keep-gathered";
+
 struct KeepGathered : impl::KeepGatheredBase<KeepGathered> {
   void runOnOperation() override {
     model = findBoundModel(getOperation());
@@ -54,18 +57,19 @@ private:
       const StringAttr owner = state ? state.getOwnerAttr() : SymbolTable::getSymbolName(variable);
       OpBuilder b(variable);
       b.setInsertionPointAfter(variable);
-      it->whole =
-          StateOp::create(b, variable->getLoc(), b.getStringAttr(nameFor(variable, element)),
-                          b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
-                          InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(),
-                          owner, VariableRoleAttr::get(&getContext(), VariableRole::copy));
+      it->whole = StateOp::create(
+          b, madeBy(kPass, variable->getLoc()), b.getStringAttr(nameFor(variable, element)),
+          b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
+          InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(), owner,
+          VariableRoleAttr::get(&getContext(), VariableRole::copy));
       it->over = gather.getOverAttr();
       it->ranks = gather.getRanksAttr();
       ++units;
     }
     OpBuilder b(gather);
     StateOp whole = it->whole;
-    Value value = UseOp::create(b, gather.getLoc(), whole.getBoundType(), whole.getSymName());
+    Value value =
+        UseOp::create(b, madeBy(kPass, gather.getLoc()), whole.getBoundType(), whole.getSymName());
     gather.getY().replaceAllUsesWith(value);
     Operation *maker = gather.getX().getDefiningOp();
     gather.erase();
@@ -95,9 +99,9 @@ private:
          llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates))) {
       for (Kept &each : kept.lookup(model.lookupSymbol(symbol.getAttr()))) {
         b.setInsertionPointAfterValue(value);
-        Value rows = build::cast(b, value.getLoc(), value, each.whole.getDtype());
-        updates.push_back(AllGatherOp::create(b, value.getLoc(), rows, b.getI64IntegerAttr(0),
-                                              each.over, each.ranks,
+        Value rows = build::cast(b, madeBy(kPass, value.getLoc()), value, each.whole.getDtype());
+        updates.push_back(AllGatherOp::create(b, madeBy(kPass, value.getLoc()), rows,
+                                              b.getI64IntegerAttr(0), each.over, each.ranks,
                                               b.getI64IntegerAttr(number++)));
         symbols.push_back(FlatSymbolRefAttr::get(each.whole));
       }

@@ -11,6 +11,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-lower-collectives";
+
 /// Of the pieces that ranks add up: a kernel works on rows, so a long piece is many of them.
 constexpr int64_t kRow = 1024;
 
@@ -69,8 +72,8 @@ class CollectiveWriter {
 public:
   template <typename Op>
   CollectiveWriter(Op op, int64_t &number)
-      : b(op), loc(op.getLoc()), over(op.getOverAttr()), ranks(op.getRanks()), number(number),
-        element(build::typeOf(op->getResult(0)).getElementType()) {}
+      : b(op), loc(madeBy(kPass, op.getLoc())), over(op.getOverAttr()), ranks(op.getRanks()),
+        number(number), element(build::typeOf(op->getResult(0)).getElementType()) {}
 
   /// `x [n, ...]` of all ranks as `[ranks n, ...]`.
   Value gather(Value x) {
@@ -105,8 +108,8 @@ public:
     }
   }
 
-  /// The same, where each rank sums up one piece. `across`, if given, goes on with that: the sum over
-  /// the ranks of another axis.
+  /// The same, where each rank sums up one piece. `across`, if given, goes on with that: the sum
+  /// over the ranks of another axis.
   Value sumByPieces(Value x, Value start, llvm::function_ref<Value(Value)> across) {
     const int64_t elements = build::typeOf(x).getNumElements();
     const bool rounded = build::typeOf(x).getElementType() != element;
@@ -200,8 +203,8 @@ private:
     order.push_back(0);
     for (int64_t d = axis + 1; d < static_cast<int64_t>(split.size()); ++d)
       order.push_back(d);
-    Value moved =
-        TransposeOp::create(b, loc, build::reshape(b, loc, pieces, split), b.getI64ArrayAttr(order));
+    Value moved = TransposeOp::create(b, loc, build::reshape(b, loc, pieces, split),
+                                      b.getI64ArrayAttr(order));
     return build::reshape(b, loc, moved, shape);
   }
 
@@ -276,8 +279,8 @@ private:
     ++levels;
     Value sum = writer.sumByPieces(reduce.getX(), reduce.getStart(), [&](Value piece) -> Value {
       OpBuilder b(reduce);
-      auto across = AllReduceOp::create(b, next.getLoc(), piece, Value(), next.getOverAttr(),
-                                        next.getRanksAttr(), TypeAttr());
+      auto across = AllReduceOp::create(b, madeBy(kPass, next.getLoc()), piece, Value(),
+                                        next.getOverAttr(), next.getRanksAttr(), TypeAttr());
       Value lowered = lower(across, number);
       across.erase();
       return lowered;

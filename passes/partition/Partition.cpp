@@ -12,6 +12,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-partition";
+
 /// A value of the new program, and how it lies on the ranks.
 struct Placed {
   Value value;
@@ -139,7 +142,7 @@ private:
     for (auto [old, value, spread] : llvm::zip(op.getResults(), fresh->getResults(), out)) {
       Value scaled = value;
       if (spread.factor != 1.0)
-        scaled = build::scale(b, op.getLoc(), value, spread.factor);
+        scaled = build::scale(b, madeBy(kPass, op.getLoc()), value, spread.factor);
       spread.factor = 1.0; // or what is computed from it would be scaled again
       place(old, scaled, spread);
     }
@@ -214,9 +217,10 @@ private:
   bool startsSum(AddOp add) {
     Spread first = spreadOf(add.getA()), second = spreadOf(add.getB());
     if (first == Spread::rows(0) && second.isPart() && add.getA().getDefiningOp<UseOp>()) {
-      Value sum = ReduceScatterOp::create(b, add.getLoc(), placed.lookup(add.getB()).value,
-                                          placed.lookup(add.getA()).value, b.getI64IntegerAttr(0),
-                                          axis.name, ranksAttr(), TypeAttr());
+      Value sum =
+          ReduceScatterOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(add.getB()).value,
+                                  placed.lookup(add.getA()).value, b.getI64IntegerAttr(0),
+                                  axis.name, ranksAttr(), TypeAttr());
       ++axis.reductions;
       place(add.getY(), sum, first);
       return true;
@@ -227,7 +231,7 @@ private:
     Value part = first.isSame() ? add.getB() : add.getA();
     if (build::constantValue(placed.lookup(start).value) == 0.0)
       return false;
-    Value sum = AllReduceOp::create(b, add.getLoc(), placed.lookup(part).value,
+    Value sum = AllReduceOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(part).value,
                                     placed.lookup(start).value, axis.name, ranksAttr(), TypeAttr());
     ++axis.reductions;
     place(add.getY(), sum, Spread::same());
@@ -264,7 +268,8 @@ private:
 
   Value allReduce(Value part) {
     ++axis.reductions;
-    return AllReduceOp::create(b, part.getLoc(), part, Value(), axis.name, ranksAttr(), TypeAttr());
+    return AllReduceOp::create(b, madeBy(kPass, part.getLoc()), part, Value(), axis.name,
+                               ranksAttr(), TypeAttr());
   }
 
   Value convert(Value old, const Placed &from, const Spread &want, Operation *user) {
@@ -278,7 +283,8 @@ private:
     }
     if (body && from.spread.isSame() && want.isPart() && !isCarried(old) &&
         isa<FloatType>(build::typeOf(old).getElementType())) // as many parts, all alike
-      return build::scale(b, old.getLoc(), from.value, 1.0 / static_cast<double>(axis.ranks));
+      return build::scale(b, madeBy(kPass, old.getLoc()), from.value,
+                          1.0 / static_cast<double>(axis.ranks));
     if (body)
       return demand(old, want, user);
     // As soon as there is something to exchange.

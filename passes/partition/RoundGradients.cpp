@@ -12,6 +12,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-round-gradients";
+
 Precision classOf(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   return precision ? precision.precisionClass() : Precision::Exact;
@@ -88,21 +91,20 @@ public:
     if (op && classOf(op) == Precision::Move && op->getNumResults() == 1) {
       SmallVector<Value> operands;
       for (Value operand : op->getOperands())
-        operands.push_back(isa<FloatType>(build::typeOf(operand).getElementType())
-                               ? rounded(operand)
-                               : operand);
+        operands.push_back(
+            isa<FloatType>(build::typeOf(operand).getElementType()) ? rounded(operand) : operand);
       Operation *copy = b.clone(*op);
       copy->setOperands(operands);
       copy->getResult(0).setType(build::typeOf(v).clone(format));
       return twins[v] = copy->getResult(0);
     }
-    CastOp cast = CastOp::create(b, v.getLoc(), v, TypeAttr::get(format));
+    CastOp cast = CastOp::create(b, madeBy(kPass, v.getLoc()), v, TypeAttr::get(format));
     casts.push_back(cast);
     return twins[v] = cast;
   }
 
-  /// Matmuls that were to write f32 for nothing but a sum write rounded numbers at once. What is dead
-  /// must be gone.
+  /// Matmuls that were to write f32 for nothing but a sum write rounded numbers at once. What is
+  /// dead must be gone.
   void foldIntoMatmuls() {
     for (CastOp cast : casts) {
       auto matmul = cast.getX().getDefiningOp<PrecisionOpInterface>();

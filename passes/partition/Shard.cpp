@@ -13,6 +13,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-shard";
+
 /// Elements of a row of a unit: what a kernel works on at a time.
 constexpr int64_t kRow = 1024;
 /// Parameters begin at multiples of 256 bytes, in formats of two bytes too.
@@ -169,11 +172,12 @@ private:
     }
     OpBuilder b(first);
     const int64_t rows = llvm::alignTo(llvm::divideCeil(end, kRow), ranks);
-    auto unit = ParamOp::create(
-        b, first.getLoc(), b.getStringAttr(nameOf(first)), b.getI64ArrayAttr({rows, kRow}),
-        TypeAttr::get(first.getDtype()), InitAttr::get(context, "zeros", {}), first.getGroupAttr(),
-        Attribute(), StringAttr(), UnitAttr(), first.getFrozenAttr(), first.getElementAttr(),
-        FlatUnitAttr::get(context, over, 1, members), AdapterAttr());
+    auto unit =
+        ParamOp::create(b, madeBy(kPass, first.getLoc()), b.getStringAttr(nameOf(first)),
+                        b.getI64ArrayAttr({rows, kRow}), TypeAttr::get(first.getDtype()),
+                        InitAttr::get(context, "zeros", {}), first.getGroupAttr(), Attribute(),
+                        StringAttr(), UnitAttr(), first.getFrozenAttr(), first.getElementAttr(),
+                        FlatUnitAttr::get(context, over, 1, members), AdapterAttr());
     for (const Neighbours &neighbours : list)
       for (ParamOp param : neighbours)
         places[param].unit = unit;
@@ -212,14 +216,15 @@ private:
       }
       OpBuilder b(first);
       const RankedTensorType type = unit.getBoundType();
-      Value rows = UseOp::create(b, unit.getLoc(), type, unit.getSymName());
-      Value flat = build::reshape(b, unit.getLoc(), rows, {type.getNumElements()});
+      Value rows = UseOp::create(b, madeBy(kPass, unit.getLoc()), type, unit.getSymName());
+      Value flat = build::reshape(b, madeBy(kPass, unit.getLoc()), rows, {type.getNumElements()});
       readJoined(b, flat, members);
       for (UseOp use : members)
         if (!use->use_empty()) {
           auto param = cast<ParamOp>(use.lookup());
-          use.getValue().replaceAllUsesWith(
-              slice(b, use.getLoc(), flat, places[param].offset, build::shapeOf(use.getValue())));
+          use.getValue().replaceAllUsesWith(slice(b, madeBy(kPass, use.getLoc()), flat,
+                                                  places[param].offset,
+                                                  build::shapeOf(use.getValue())));
         }
       for (UseOp use : members)
         use.erase();
@@ -250,7 +255,8 @@ private:
       });
       if (!isOne)
         continue;
-      Value whole = slice(b, concat.getLoc(), flat, *start, build::shapeOf(concat.getY()));
+      Value whole =
+          slice(b, madeBy(kPass, concat.getLoc()), flat, *start, build::shapeOf(concat.getY()));
       concat.getY().replaceAllUsesWith(whole);
       if (&*b.getInsertionPoint() == concat)
         b.setInsertionPointAfter(concat);

@@ -13,6 +13,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-assign-layouts";
+
 struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
   using AssignLayoutsBase::AssignLayoutsBase;
 
@@ -72,7 +75,7 @@ private:
 
   static Value dense(Operation *before, Value v) {
     OpBuilder b(before);
-    return CopyOp::create(b, before->getLoc(), v);
+    return CopyOp::create(b, madeBy(kPass, before->getLoc()), v);
   }
 
   /// The result of a shape operation as a view, of a copy of its operand if need be. Where results

@@ -2,6 +2,8 @@
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -15,6 +17,22 @@ namespace {
 constexpr int64_t kParameterBytes = 4096;
 /// Bytes of new buffers that an instance may bring to life earlier than before.
 constexpr int64_t kEarlierBytes = 1 << 20;
+
+/// Where two parts of a model are: `layers.*.attn` of `layers.0.attn.wq` and `layers.1.attn.wk`.
+std::string commonPath(StringRef a, StringRef b) {
+  auto isNumber = [](StringRef part) { return part == "*" || llvm::all_of(part, llvm::isDigit); };
+  std::string common;
+  while (!a.empty() && !b.empty()) {
+    StringRef x, y;
+    std::tie(x, a) = a.split('.');
+    std::tie(y, b) = b.split('.');
+    const bool numbers = isNumber(x) && isNumber(y);
+    if (x != y && !numbers)
+      break;
+    common = joinPaths(common, x == y ? x : "*");
+  }
+  return common;
+}
 
 /// Batches of the launches of one program.
 class LaunchBatches {
@@ -110,23 +128,28 @@ private:
     SmallVector<Value> args;
     SmallVector<int64_t> access;
     int64_t flops = 0, bytes = 0;
-    bool oneLayer = true;
+    std::string path = pathOf(first.getLoc()).str();
     for (plan::LaunchOp launch : batch.launches) {
       llvm::append_range(args, launch.getArgs());
       llvm::append_range(access, launch.getAccess());
       flops += launch.getFlops();
       bytes += launch.getBytes();
-      oneLayer &= scopeOf(launch.getLoc()) == scopeOf(first.getLoc());
+      path = commonPath(path, pathOf(launch.getLoc()));
       // What later instances use must stand before the first launch.
       for (Value arg : launch.getArgs())
         moveBefore(arg, first);
     }
     first.getArgsMutable().assign(args);
     first.setAccess(access);
+    if (DenseI64ArrayAttr each = phaseFlops(batch.launches)) {
+      first.setPhaseFlopsAttr(each);
+      auto most = llvm::max_element(each.asArrayRef()) - each.asArrayRef().begin();
+      first->setLoc(withPhase(first.getLoc(), static_cast<Phase>(most)));
+    }
     first.setFlops(flops);
     first.setBytes(bytes);
-    if (!oneLayer)
-      first->setLoc(withLayer(first.getLoc(), ""));
+    if (path != pathOf(first.getLoc()))
+      first->setLoc(withPath(first.getLoc(), path));
     for (plan::LaunchOp launch : ArrayRef(batch.launches).drop_front())
       launch.erase();
     auto kernel = first->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
@@ -134,6 +157,22 @@ private:
     int64_t instances = batch.launches.size();
     if (static_cast<int64_t>(kernel.getInstances().value_or(1)) < instances)
       kernel.setInstances(instances);
+  }
+
+  /// How many FLOPs of launches are of each phase, if they are of several.
+  static DenseI64ArrayAttr phaseFlops(MutableArrayRef<plan::LaunchOp> launches) {
+    SmallVector<int64_t> each(getMaxEnumValForPhase() + 1, 0);
+    for (plan::LaunchOp launch : launches) {
+      ScopeAttr scope = scopeOf(launch.getLoc());
+      if (std::optional<ArrayRef<int64_t>> own = launch.getPhaseFlops())
+        llvm::transform(llvm::zip(each, *own), each.begin(),
+                        [](auto both) { return std::get<0>(both) + std::get<1>(both); });
+      else
+        each[static_cast<size_t>(scope ? scope.getPhase() : Phase::forward)] += launch.getFlops();
+    }
+    const bool several = llvm::count_if(each, [](int64_t n) { return n > 0; }) > 1;
+    return several ? DenseI64ArrayAttr::get(launches.front().getContext(), each)
+                   : DenseI64ArrayAttr();
   }
 
   /// Buffers and views, which only name bytes.

@@ -15,6 +15,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-hold-rounded";
+
 /// The parameters that a value is made of: one, or the parts of a concatenation.
 SmallVector<ParamOp> parametersOf(Value v) {
   SmallVector<Value> parts{v};
@@ -112,7 +115,7 @@ private:
         b.setInsertionPointAfter(rows);
         Type wide = build::typeOf(rows.getResult()).getElementType();
         rows.getResult().setType(build::typeOf(rows.getResult()).clone(format));
-        Value widened = build::cast(b, rows.getLoc(), rows.getResult(), wide);
+        Value widened = build::cast(b, madeBy(kPass, rows.getLoc()), rows.getResult(), wide);
         rows.getResult().replaceAllUsesExcept(widened, widened.getDefiningOp());
       } else if (auto concat = dyn_cast<ConcatOp>(reader)) {
         if (llvm::any_of(concat.getParts(), [&](Value part) {

@@ -14,6 +14,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-keep-rounded";
+
 /// The parameter that a value is, or null.
 ParamOp parameterOf(Value v) {
   auto use = v.getDefiningOp<UseOp>();
@@ -76,9 +79,10 @@ private:
     ++kept;
     OpBuilder b(param);
     b.setInsertionPointAfter(param);
-    auto copy = StateOp::create(b, param.getLoc(), b.getStringAttr(nameOf(param, element)),
-                                param.getShape(), element, param.getInit(), StringAttr(),
-                                Attribute(), param.getSymNameAttr(), VariableRole::copy);
+    auto copy =
+        StateOp::create(b, madeBy(kPass, param.getLoc()), b.getStringAttr(nameOf(param, element)),
+                        param.getShape(), element, param.getInit(), StringAttr(), Attribute(),
+                        param.getSymNameAttr(), VariableRole::copy);
     copies[param.getSymNameAttr()].push_back(copy);
     return copy;
   }
@@ -95,12 +99,13 @@ private:
     SmallVector<Value> parts;
     for (ParamOp param : parameters) {
       StateOp copy = copyOf(param, build::typeOf(cast.getResult()).getElementType());
-      parts.push_back(UseOp::create(b, cast.getLoc(), copy.getBoundType(), copy.getSymName()));
+      parts.push_back(
+          UseOp::create(b, madeBy(kPass, cast.getLoc()), copy.getBoundType(), copy.getSymName()));
     }
     Value all = parts.front();
     Operation *source = cast.getX().getDefiningOp();
     if (auto concat = dyn_cast<ConcatOp>(source))
-      all = ConcatOp::create(b, concat.getLoc(), parts, concat.getAxisAttr());
+      all = ConcatOp::create(b, madeBy(kPass, concat.getLoc()), parts, concat.getAxisAttr());
     cast.replaceAllUsesWith(all);
     cast.erase();
     if (isOpTriviallyDead(source))
@@ -116,7 +121,7 @@ private:
          llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates)))
       for (StateOp copy : copies.lookup(symbol.getAttr())) {
         b.setInsertionPointAfterValue(value);
-        updates.push_back(build::cast(b, value.getLoc(), value, copy.getDtype()));
+        updates.push_back(build::cast(b, madeBy(kPass, value.getLoc()), value, copy.getDtype()));
         symbols.push_back(FlatSymbolRefAttr::get(copy));
       }
     end.getValuesMutable()

@@ -14,6 +14,9 @@ namespace hydra {
 
 namespace {
 
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-mixed-precision";
+
 bool hasFloats(Value v) { return isa<FloatType>(build::typeOf(v).getElementType()); }
 bool isF32(Value v) { return build::typeOf(v).getElementType().isF32(); }
 /// Whether a user rounds what it reads to this type.
@@ -76,6 +79,7 @@ public:
     eraseDead(entry.getBody().front());
     if (!entry.isProgram())
       narrowArguments();
+    placeCasts();
     return success();
   }
 
@@ -87,7 +91,7 @@ protected:
   Value castBehind(Value v, Type element) {
     builder.setInsertionPointAfterValue(v);
     ++casts;
-    return build::cast(builder, v.getLoc(), v, element);
+    return build::cast(builder, madeBy(kPass, v.getLoc()), v, element);
   }
 
   void setReduced(Operation *op) {
@@ -101,6 +105,21 @@ protected:
   OpBuilder builder;
 
 private:
+  /// A cast that only later phases read is of the first of those.
+  void placeCasts() {
+    for (Operation &op : llvm::reverse(entry.getBody().front())) {
+      ScopeAttr own = isa<CastOp>(op) ? scopeOf(op.getLoc()) : ScopeAttr();
+      if (!own || own.getPass() != kPass)
+        continue;
+      Phase first = Phase::optimizer;
+      for (Operation *user : op.getUsers()) {
+        ScopeAttr scope = scopeOf(user->getLoc());
+        first = std::min(first, scope ? scope.getPhase() : own.getPhase());
+      }
+      op.setLoc(withPhase(op.getLoc(), std::max(first, own.getPhase())));
+    }
+  }
+
   /// Gives the results of a loop's body the types that loops over it have.
   void keepResults(ArrayRef<Type> types) {
     builder.setInsertionPoint(entry.getReturn());

@@ -192,10 +192,10 @@ private:
 
   /// Arguments of one step that share bytes, one of them written: none for a library call, which
   /// takes apart what it is given in its own order; for a generated kernel only the very same
-  /// tensor, which it may write element by element over what it has read.
+  /// elements, which it may write one by one over what it has read.
   void checkArguments(const Path &at, const std::vector<ByteAccess> &accesses, bool call) const {
     forEachShared(accesses, [&](size_t i, size_t j) {
-      const bool inPlace = !call && accesses[i].tensor == accesses[j].tensor &&
+      const bool inPlace = !call && sameElements(accesses[i], accesses[j]) &&
                            !(accesses[i].writes() && accesses[j].writes());
       if (!inPlace)
         failShared(at, accesses, i, j);
@@ -212,22 +212,34 @@ private:
     });
   }
 
+  /// Whether all loops shift two arguments alike.
+  bool sameShifts(const ByteAccess &a, const ByteAccess &b) const {
+    return std::all_of(loops.begin(), loops.end(), [&](const Loop *loop) {
+      const LoopStride *first = loop->strides()->LookupByKey(a.tensor),
+                       *second = loop->strides()->LookupByKey(b.tensor);
+      return (first ? first->bytes() : 0) == (second ? second->bytes() : 0);
+    });
+  }
+
+  /// Whether two arguments are the same elements, under one name or two.
+  bool sameElements(const ByteAccess &a, const ByteAccess &b) const {
+    if (a.tensor == b.tensor)
+      return true;
+    const Tensor &x = tensorOf(a), &y = tensorOf(b);
+    return x.segment() == y.segment() && x.offset() == y.offset() && x.dtype() == y.dtype() &&
+           std::ranges::equal(*x.shape(), *y.shape()) &&
+           std::ranges::equal(*x.strides(), *y.strides()) && sameShifts(a, b);
+  }
+
   /// Whether two arguments have bytes in common at the same time. Tensors that all loops shift
   /// alike are compared within one iteration.
   bool share(const ByteAccess &a, const ByteAccess &b) const {
-    const auto sameShifts = [&] {
-      return std::all_of(loops.begin(), loops.end(), [&](const Loop *loop) {
-        const LoopStride *first = loop->strides()->LookupByKey(a.tensor),
-                         *second = loop->strides()->LookupByKey(b.tensor);
-        return (first ? first->bytes() : 0) == (second ? second->bytes() : 0);
-      });
-    };
     const auto together = [](const ByteRange &x, const ByteRange &y) {
       return x.exact && y.exact && overlap(x, y);
     };
     if (!tensorOf(a).buffer() || !tensorOf(b).buffer() || !together(a.bytes, b.bytes))
       return false;
-    return !sameShifts() || together(*byteRange(tensorOf(a), {}), *byteRange(tensorOf(b), {}));
+    return !sameShifts(a, b) || together(*byteRange(tensorOf(a), {}), *byteRange(tensorOf(b), {}));
   }
 
   /// Calls `found` for pairs of accesses to the same bytes of which one at least writes.

@@ -78,6 +78,7 @@ private:
       failAt(Path(path, "dtype"), "is {}, which no tensor holds", EnumNameDType(tensor.dtype()));
     checkEnum(path, "segment", tensor.segment());
     checkEnum(path, "category", tensor.category());
+    checkOptionalIndex(Path(path, "path"), "path", tensor.path(), *plan.paths());
     checkIndex(Path(path, "location"), "location", tensor.location(), *plan.locations());
     if (tensor.layer() < -1)
       failAt(Path(path, "layer"), "{} is no layer; expected -1 or more", tensor.layer());

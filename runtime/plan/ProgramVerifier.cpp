@@ -246,13 +246,38 @@ private:
       checkBlocks(Path(at, "cases", i), *cases.Get(i)->blocks(), depth + 1);
   }
 
+  /// What is of each phase is all that there is.
+  static void checkPhases(const Path &at, const Step &step) {
+    if (!step.phase_flops())
+      return;
+    const Path path(at, "phase_flops");
+    constexpr size_t count = static_cast<size_t>(Phase::MAX) + 1;
+    if (step.phase_flops()->size() != count)
+      failAt(path, "has {} entries; expected one for each of {} phases", step.phase_flops()->size(),
+             count);
+    uint64_t left = step.cost()->flops();
+    for (const uint64_t flops : *step.phase_flops()) {
+      if (flops > left)
+        failAt(path, "is more than the {} of the step", step.cost()->flops());
+      left -= flops;
+    }
+    if (left > 0)
+      failAt(path, "is {} less than the {} of the step", left, step.cost()->flops());
+  }
+
   void checkStep(const Path &at, const Step &step) {
     checkEnum(at, "phase", step.phase());
     checkEnum(at, "op_class", step.op_class());
+    checkOptionalIndex(Path(at, "path"), "path", step.path(), *plan.paths());
+    if (const auto count = static_cast<int64_t>(plan.header()->passes()->size());
+        step.pass() < -1 || step.pass() >= count)
+      failAt(Path(at, "pass"), "pass index {} is out of range (the header has {})", step.pass(),
+             count);
     checkIndex(Path(at, "location"), "location", step.location(), *plan.locations());
     if (step.layer() < -1)
       failAt(Path(at, "layer"), "{} is no layer; expected -1 or more", step.layer());
     checkCost(at, *step.cost());
+    checkPhases(at, step);
     checkAligned(Path(at, "args"), *step.args());
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
       checkArg(Path(at, "args", i), *step.args()->Get(i));
@@ -275,9 +300,10 @@ private:
       return;
     if (depth > 1)
       failAt(at, "is a collective in a loop or switch; ranks meet outside of them");
-    if (const auto [known, isNew] = streamOfAxis.emplace(axis, stream); !isNew && known->second != stream)
-      failAt(at, "is a collective along axis {} on stream {}; others are on stream {}", axis, stream,
-             known->second);
+    if (const auto [known, isNew] = streamOfAxis.emplace(axis, stream);
+        !isNew && known->second != stream)
+      failAt(at, "is a collective along axis {} on stream {}; others are on stream {}", axis,
+             stream, known->second);
   }
 
   void checkLaunch(const Path &at, const Launch &launch, size_t argCount) {
@@ -343,8 +369,8 @@ private:
   const Program &program;
   const Path &path;
   LoopNest loops;
-  uint32_t lists = 0;                                // numbers block lists, to tell them apart
-  std::unordered_map<int64_t, uint32_t> signalledIn; // event -> list
+  uint32_t lists = 0;                                  // numbers block lists, to tell them apart
+  std::unordered_map<int64_t, uint32_t> signalledIn;   // event -> list
   std::unordered_map<uint32_t, uint32_t> streamOfAxis; // of collectives
 };
 

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/report/Phases.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
@@ -28,6 +29,11 @@ struct Sums {
     bytes += times * double(cost.bytes());
     microseconds += times * cost.microseconds();
   }
+  void add(const Sums &other) {
+    flops += other.flops;
+    bytes += other.bytes;
+    microseconds += other.microseconds;
+  }
 };
 
 using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
@@ -35,12 +41,17 @@ using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
 struct Costs {
   Sums total;
   std::map<int, Sums> byPhase, byLayer, byClass; // by the values of their enums
+  std::map<int, Sums> byPath;                    // by their numbers
 
   void add(const Blocks &blocks, double times) {
     for (const Block *block : blocks) {
       if (const Step *step = block->node_as_Step()) {
-        for (Sums *sums : {&total, &byPhase[static_cast<int>(step->phase())],
-                           &byLayer[step->layer()], &byClass[static_cast<int>(step->op_class())]})
+        const PhaseShares shares = phaseShares(*step);
+        for (size_t k = 0; k < shares.size(); ++k)
+          if (shares[k] > 0)
+            byPhase[static_cast<int>(k)].add(*step->cost(), times * shares[k]);
+        for (Sums *sums : {&total, &byLayer[step->layer()], &byPath[step->path()],
+                           &byClass[static_cast<int>(step->op_class())]})
           sums->add(*step->cost(), times);
       } else if (const Loop *loop = block->node_as_Loop()) {
         add(*loop->blocks(), times * double(loop->count()));
@@ -73,14 +84,40 @@ std::string share(double part, double whole) {
   return fmt::format("{:.1f}%", whole > 0 ? 100 * part / whole : 0.0);
 }
 
+std::vector<std::string> cellsOf(const std::string &name, const Sums &sums, const Sums &total) {
+  return {name, fmt::format("{:.3f}", sums.flops * 1e-9),
+          bytesText(static_cast<uint64_t>(sums.bytes)),
+          fmt::format("{:.4f}", sums.microseconds * 1e-3),
+          share(sums.microseconds, total.microseconds)};
+}
+
 void addRows(Table &table, const std::string &title, const std::map<int, Sums> &groups,
              std::string (*name)(int), const Sums &total) {
   table.add({title, "GFLOP", "traffic", "ms", "share"});
   for (const auto &[key, sums] : groups)
-    table.add({name(key), fmt::format("{:.3f}", sums.flops * 1e-9),
-               bytesText(static_cast<uint64_t>(sums.bytes)),
-               fmt::format("{:.4f}", sums.microseconds * 1e-3),
-               share(sums.microseconds, total.microseconds)});
+    table.add(cellsOf(name(key), sums, total));
+}
+
+/// The parts of the model in which most time goes, those of all layers as one.
+void addModules(Table &table, const Plan &plan, const std::map<int, Sums> &byPath,
+                const Sums &total) {
+  constexpr size_t shown = 16;
+  std::map<std::string, Sums> merged;
+  for (const auto &[path, sums] : byPath)
+    merged[moduleText(plan, path)].add(sums);
+  std::vector<std::pair<std::string, Sums>> order(merged.begin(), merged.end());
+  std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) {
+    return a.second.microseconds > b.second.microseconds;
+  });
+  table.add({"module", "GFLOP", "traffic", "ms", "share"});
+  Sums rest;
+  for (size_t i = 0; i < order.size(); ++i)
+    if (i < shown)
+      table.add(cellsOf(order[i].first, order[i].second, total));
+    else
+      rest.add(order[i].second);
+  if (order.size() > shown)
+    table.add(cellsOf(fmt::format("{} others", order.size() - shown), rest, total));
 }
 
 std::string titleOf(const Plan &plan, const Program &program, const Sums &total) {
@@ -185,6 +222,7 @@ std::string hydra::report::costText(const Plan &plan) {
     addRows(table, "phase", costs.byPhase, phaseName, costs.total);
     addRows(table, "class", costs.byClass, className, costs.total);
     addRows(table, "layer", costs.byLayer, layerName, costs.total);
+    addModules(table, plan, costs.byPath, costs.total);
     text += table.text();
     if (const PredictedTime time = predictedTime(plan, *program); !time.exchanges.empty())
       text += predictionText("  one run", time) + "\n" + exchangeTable(plan, time).text() +
@@ -210,6 +248,9 @@ std::string hydra::report::costMarkdown(const Plan &plan) {
     add("phase", costs.byPhase, phaseName);
     add("class", costs.byClass, className);
     add("layer", costs.byLayer, layerName);
+    Table modules(1);
+    addModules(modules, plan, costs.byPath, costs.total);
+    text += "\n" + modules.markdown();
     if (const PredictedTime time = predictedTime(plan, *program); !time.exchanges.empty())
       text += "\n" + predictionText("one run", time) + "\n\n" +
               exchangeTable(plan, time).markdown() + "\n" + exposedTable(plan, time).markdown();
@@ -232,7 +273,10 @@ std::string hydra::report::costJson(const Plan &plan) {
                      {"by_phase", jsonOf(costs.byPhase, phaseName)},
                      {"by_layer", jsonOf(costs.byLayer, layerName)},
                      {"by_class", jsonOf(costs.byClass, className)},
+                     {"by_module", ordered_json::object()},
                      {"predicted", jsonOf(plan, predictedTime(plan, *program))}};
+    for (const auto &[path, sums] : costs.byPath)
+      one["by_module"][std::string(pathText(plan, path))] = jsonOf(sums);
     json["programs"].push_back(std::move(one));
   }
   return json.dump(1) + "\n";

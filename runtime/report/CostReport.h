@@ -8,20 +8,21 @@
 namespace hydra::report {
 
 /// FLOPs, bytes of memory traffic and roofline time on the plan's target, for each program: by
-/// phase, by layer and by class of operation. A loop counts as often as it runs, a switch as its
-/// most expensive case. Of a plan for several ranks also the predicted time of a step and of each
-/// program that exchanges something: what each rank sends by kind of collective and axis of the
-/// mesh, how long that takes, how much of it nothing hides, and the three collectives with most of
-/// that.
+/// phase, by class of operation, by layer and by part of the model. A loop counts as often as it
+/// runs, a switch as its most expensive case. Of a plan for several ranks also the predicted time
+/// of a step and of each program that exchanges something: what each rank sends by kind of
+/// collective and axis of the mesh, how long that takes, how much of it nothing hides, and the
+/// three collectives with most of that.
 std::string costText(const planfile::Plan &plan);
 /// The same tables in Markdown.
 std::string costMarkdown(const planfile::Plan &plan);
 
-/// The same: {"target", "programs": [{"name", "total", "by_phase", "by_layer", "by_class"}]}, each
-/// cost as {"flops", "bytes", "microseconds"}; "mesh" (empty for one rank) and "ranks"; and, as
-/// "step" and as "predicted" of each program, {"microseconds", "compute_microseconds",
-/// "wire_microseconds", "exposed_microseconds", "wire_bytes", "exchanges": [{"kind", "axis",
-/// "calls", "wire_bytes", "microseconds", "alone_microseconds", "exposed_microseconds"}]}.
+/// The same: {"target", "programs": [{"name", "total", "by_phase", "by_layer", "by_class",
+/// "by_module"}]}, each cost as {"flops", "bytes", "microseconds"}; "mesh" (empty for one rank) and
+/// "ranks"; and, as "step" and as "predicted" of each program, {"microseconds",
+/// "compute_microseconds", "wire_microseconds", "exposed_microseconds", "wire_bytes", "exchanges":
+/// [{"kind", "axis", "calls", "wire_bytes", "microseconds", "alone_microseconds",
+/// "exposed_microseconds"}]}.
 std::string costJson(const planfile::Plan &plan);
 
 } // namespace hydra::report

@@ -165,6 +165,33 @@ LiveMemory liveMemory(const Plan &plan, const Program &program) {
   return memory;
 }
 
+namespace {
+
+using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
+
+void collectMakers(const Blocks &blocks, std::vector<const Step *> &makers) {
+  for (const Block *block : blocks) {
+    if (const Step *step = block->node_as_Step()) {
+      for (const Arg *arg : *step->args())
+        if (arg->access() != Access::read && !makers[arg->tensor()])
+          makers[arg->tensor()] = step;
+    } else if (const Loop *loop = block->node_as_Loop()) {
+      collectMakers(*loop->blocks(), makers);
+    } else if (const Switch *choice = block->node_as_Switch()) {
+      for (const Case *one : *choice->cases())
+        collectMakers(*one->blocks(), makers);
+    }
+  }
+}
+
+} // namespace
+
+std::vector<const Step *> makersOf(const Plan &plan, const Program &program) {
+  std::vector<const Step *> makers(plan.tensors()->size());
+  collectMakers(*program.blocks(), makers);
+  return makers;
+}
+
 CategoryBytes persistentMemory(const Plan &plan) {
   struct Entry {
     uint64_t begin, end;
@@ -215,8 +242,8 @@ std::vector<std::string> drawMemory(const Plan &plan, const LiveMemory &memory, 
 }
 
 char categoryLetter(Category category) {
-  // In the order of the enum: param, grad, opt_state, act.*, logits, workspace, other.
-  constexpr char letters[] = "pgoenatmfhlwcx";
+  // In the order of the enum: param, grad, opt_state, act.*, logits, workspace, comm, other.
+  constexpr char letters[] = "pgoenastmfhkdlwcx";
   static_assert(sizeof(letters) - 1 == static_cast<size_t>(Category::MAX) + 1);
   return letters[static_cast<size_t>(category)];
 }

@@ -34,6 +34,11 @@ struct LiveMemory {
 
 LiveMemory liveMemory(const planfile::Plan &plan, const planfile::Program &program);
 
+/// For each tensor the first step of the program that writes it, in loops and switches too; null
+/// where none does.
+std::vector<const planfile::Step *> makersOf(const planfile::Plan &plan,
+                                             const planfile::Program &program);
+
 /// The bytes of the persistent segment, by the largest tensor that covers them.
 CategoryBytes persistentMemory(const planfile::Plan &plan);
 

@@ -29,7 +29,7 @@ double fragmentation(const Program &program) {
 }
 
 bool isActivation(Category category) {
-  return category >= Category::act_embed && category <= Category::act_state;
+  return category >= Category::act_embed && category <= Category::act_ckpt;
 }
 
 /// Bytes of activations that are live at the peak, by layer.
@@ -55,10 +55,48 @@ std::pair<uint32_t, uint32_t> liveRange(const LiveMemory &memory, uint32_t tenso
   return range;
 }
 
+uint64_t sum(const CategoryBytes &bytes) {
+  uint64_t total = 0;
+  for (const uint64_t part : bytes)
+    total += part;
+  return total;
+}
+
+/// Alignment and gaps: with it the categories are all of the memory.
+uint64_t unused(const CategoryBytes &bytes, uint64_t memory) {
+  return memory - std::min(memory, sum(bytes));
+}
+
+void addUnused(Table &table, const CategoryBytes &bytes, uint64_t memory) {
+  if (const uint64_t rest = unused(bytes, memory); rest > 0)
+    table.add({"  unused", bytesText(rest)});
+}
+
 void addCategories(Table &table, const CategoryBytes &bytes) {
   for (size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] > 0)
       table.add({"  " + categoryName(static_cast<Category>(i)), bytesText(bytes[i])});
+}
+
+/// The largest value of each category, at any time.
+CategoryBytes largestValues(const Plan &plan, const LiveMemory &memory) {
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> values; // by tensor and first block
+  for (const LivePiece &piece : memory.pieces)
+    values[{piece.tensor, piece.first}] += piece.end - piece.begin;
+  CategoryBytes largest{};
+  for (const auto &[key, bytes] : values) {
+    uint64_t &most = largest[static_cast<size_t>(plan.tensors()->Get(key.first)->category())];
+    most = std::max(most, bytes);
+  }
+  return largest;
+}
+
+/// Bytes at the peak, and the largest value at any time.
+void addCategories(Table &table, const CategoryBytes &bytes, const CategoryBytes &largest) {
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (largest[i] > 0)
+      table.add({"  " + categoryName(static_cast<Category>(i)), bytesText(bytes[i]),
+                 "largest " + bytesText(largest[i])});
 }
 
 ordered_json categoriesJson(const CategoryBytes &bytes) {
@@ -86,13 +124,6 @@ void forEachBlock(const Plan &plan, const LiveMemory &memory, Visit visit) {
   }
 }
 
-uint64_t sum(const CategoryBytes &bytes) {
-  uint64_t total = 0;
-  for (const uint64_t part : bytes)
-    total += part;
-  return total;
-}
-
 } // namespace
 
 std::string hydra::report::memoryReportText(const Plan &plan) {
@@ -103,6 +134,7 @@ std::string hydra::report::memoryReportText(const Plan &plan) {
                                  bytesText(persistent), bytesText(transient));
   Table kept(1);
   addCategories(kept, persistentMemory(plan));
+  addUnused(kept, persistentMemory(plan), persistent);
   text += kept.text("");
   for (const Program *program : *plan.programs()) {
     const LiveMemory memory = liveMemory(plan, *program);
@@ -111,22 +143,28 @@ std::string hydra::report::memoryReportText(const Plan &plan) {
                         bytesText(program->live_bytes()), fragmentation(*program), memory.peakBlock,
                         memory.blocks);
     Table table(1);
-    addCategories(table, memory.atPeak);
+    addCategories(table, memory.atPeak, largestValues(plan, memory));
+    addUnused(table, memory.atPeak, program->transient_bytes());
     for (const auto &[layer, bytes] : activationsByLayer(plan, memory))
       table.add({layer < 0 ? "  activations outside layers"
                            : fmt::format("  activations of layer {}", layer),
                  bytesText(bytes)});
     text += table.text("");
-    Table largest(5);
-    largest.add({"largest at the peak", "category", "layer", "blocks", "model", "bytes"});
+    const std::vector<const Step *> makers = makersOf(plan, *program);
+    Table largest(8);
+    largest.add({"largest at the peak", "category", "made by", "phase", "pass", "module", "blocks",
+                 "model", "bytes"});
     for (size_t i = 0; i < std::min(kLargest, memory.largestAtPeak.size()); ++i) {
       const auto &[index, bytes] = memory.largestAtPeak[i];
       const Tensor &tensor = *plan.tensors()->Get(index);
       const auto [first, last] = liveRange(memory, index);
+      const Step *maker = makers[index];
       largest.add({tensor.name()->str(), categoryName(tensor.category()),
-                   tensor.layer() < 0 ? "-" : fmt::format("{}", tensor.layer()),
-                   fmt::format("{}-{}", first, last), locationText(plan, tensor.location()),
-                   bytesText(bytes)});
+                   maker ? maker->name()->str() : "input",
+                   maker ? EnumNamePhase(maker->phase()) : "-",
+                   maker ? std::string(passText(plan, *maker)) : "-",
+                   std::string(pathText(plan, tensor.path())), fmt::format("{}-{}", first, last),
+                   locationText(plan, tensor.location()), bytesText(bytes)});
     }
     text += largest.text();
   }
@@ -140,9 +178,11 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
                     {"persistent_bytes", persistent},
                     {"transient_bytes", transient},
                     {"persistent", categoriesJson(persistentMemory(plan))},
+                    {"persistent_unused", unused(persistentMemory(plan), persistent)},
                     {"programs", ordered_json::array()}};
   for (const Program *program : *plan.programs()) {
     const LiveMemory memory = liveMemory(plan, *program);
+    const std::vector<const Step *> makers = makersOf(plan, *program);
     ordered_json layers = ordered_json::object(), largest = ordered_json::array();
     for (const auto &[layer, bytes] : activationsByLayer(plan, memory))
       layers[fmt::format("{}", layer)] = bytes;
@@ -150,22 +190,30 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
       const auto &[index, bytes] = memory.largestAtPeak[i];
       const Tensor &tensor = *plan.tensors()->Get(index);
       const auto [first, last] = liveRange(memory, index);
+      const Step *maker = makers[index];
       largest.push_back({{"name", tensor.name()->str()},
                          {"bytes", bytes},
                          {"category", categoryName(tensor.category())},
+                         {"op", maker ? maker->name()->str() : "input"},
+                         {"phase", maker ? EnumNamePhase(maker->phase()) : "-"},
+                         {"pass", maker ? passText(plan, *maker) : "-"},
+                         {"path", pathText(plan, tensor.path())},
                          {"layer", tensor.layer()},
                          {"first_block", first},
                          {"last_block", last},
                          {"model", locationText(plan, tensor.location())}});
     }
-    json["programs"].push_back({{"name", program->name()->str()},
-                                {"peak_bytes", program->transient_bytes()},
-                                {"live_bytes", program->live_bytes()},
-                                {"peak_block", memory.peakBlock},
-                                {"blocks", memory.blocks},
-                                {"at_peak", categoriesJson(memory.atPeak)},
-                                {"activations_by_layer", layers},
-                                {"largest", largest}});
+    json["programs"].push_back(
+        {{"name", program->name()->str()},
+         {"peak_bytes", program->transient_bytes()},
+         {"live_bytes", program->live_bytes()},
+         {"peak_block", memory.peakBlock},
+         {"blocks", memory.blocks},
+         {"at_peak", categoriesJson(memory.atPeak)},
+         {"unused_at_peak", unused(memory.atPeak, program->transient_bytes())},
+         {"largest_value", categoriesJson(largestValues(plan, memory))},
+         {"activations_by_layer", layers},
+         {"largest", largest}});
   }
   return json.dump(1) + "\n";
 }

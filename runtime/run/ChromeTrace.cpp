@@ -2,6 +2,7 @@
 #include "runtime/run/ChromeTrace.h"
 
 #include "runtime/report/LiveMemory.h"
+#include "runtime/report/PlanNames.h"
 #include "runtime/support/AtomicFile.h"
 
 #include <nlohmann/json.hpp>
@@ -66,6 +67,7 @@ private:
                  {"phase", EnumNamePhase(step.phase())},
                  {"class", EnumNameOpClass(step.op_class())},
                  {"layer", step.layer()},
+                 {"path", report::pathText(plan, step.path())},
                  {"model", plan.files()->Get(at.file())->str() + ":" + std::to_string(at.line())},
                  {"flops", step.cost()->flops()},
                  {"bytes", step.cost()->bytes()},

@@ -2,6 +2,8 @@
 #include "runtime/run/ProfileTable.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/report/Phases.h"
+#include "runtime/report/PlanNames.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
@@ -10,7 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -26,10 +31,11 @@ struct Sums {
   uint64_t calls = 0;
   double seconds = 0, flops = 0, bytes = 0, predicted = 0;
 
-  void add(const StepTime &time) {
-    const auto calls = static_cast<double>(time.calls);
+  /// A part of a step's time and cost.
+  void add(const StepTime &time, double part = 1) {
+    const double calls = part * static_cast<double>(time.calls);
     this->calls += time.calls;
-    seconds += time.seconds;
+    seconds += part * time.seconds;
     flops += calls * static_cast<double>(time.step->cost()->flops());
     bytes += calls * static_cast<double>(time.step->cost()->bytes());
     predicted += calls * time.step->cost()->microseconds() * 1e-6;
@@ -37,6 +43,27 @@ struct Sums {
 };
 
 using Group = std::pair<std::string, Sums>;
+
+void addTo(PhaseShares &seconds, const StepTime &time) {
+  const PhaseShares shares = phaseShares(*time.step);
+  for (size_t i = 0; i < shares.size(); ++i)
+    seconds[i] += shares[i] * time.seconds;
+}
+
+/// By phase, of which a step may be in several; in their order.
+std::vector<Group> groupByPhase(std::span<const StepTime> times) {
+  std::vector<Group> groups;
+  for (const Phase phase : EnumValuesPhase()) {
+    Sums sums;
+    for (const StepTime &time : times)
+      if (const double part = phaseShares(*time.step)[static_cast<size_t>(phase)];
+          part > 0 && time.calls > 0)
+        sums.add(time, part);
+    if (sums.calls > 0)
+      groups.emplace_back(EnumNamePhase(phase), sums);
+  }
+  return groups;
+}
 
 /// Groups by name, the longest first.
 template <typename NameOf>
@@ -143,11 +170,12 @@ public:
   }
 
   std::string json() {
-    const auto nameOfPhase = [](const Step &step) { return EnumNamePhase(step.phase()); };
     const auto nameOfClass = [](const Step &step) { return EnumNameOpClass(step.op_class()); };
     ordered_json json = {{"runs", runs}, {"step_microseconds", 1e6 * wallSeconds / runs}};
-    json["phases"] = jsonOf(groupBy(times, nameOfPhase));
+    json["phases"] = jsonOf(groupByPhase(times));
     json["classes"] = jsonOf(groupBy(times, nameOfClass));
+    json["modules"] = jsonOf(groupBy(
+        times, [this](const Step &step) { return std::string(pathText(plan, step.path())); }));
     json["functions"] =
         jsonOf(groupBy(times, [this](const Step &step) { return functionOf(step); }));
     json["exchanges"] = ordered_json::array();
@@ -174,7 +202,7 @@ private:
   }
 
   std::vector<Table> all() {
-    std::vector<Table> tables = {byPhase(), byClass(), byFunction(), byStep()};
+    std::vector<Table> tables = {byPhase(), byClass(), byModule(), byFunction(), byStep()};
     if (!exchanges.empty())
       tables.push_back(byExchange());
     return tables;
@@ -217,8 +245,7 @@ private:
   Table byPhase() {
     Table table(1);
     table.add({"phase", "calls", "us", "share", "GB/s", "GFLOP/s", "of limit"});
-    for (const auto &[name, sums] :
-         groupBy(times, [](const Step &step) { return EnumNamePhase(step.phase()); }))
+    for (const auto &[name, sums] : groupByPhase(times))
       add(table, {name}, columns(sums));
     return table;
   }
@@ -236,6 +263,43 @@ private:
          groupBy(times, [](const Step &step) { return EnumNameOpClass(step.op_class()); }))
       row(name, sums);
     row("all", total);
+    return table;
+  }
+
+  /// The parts of the model in which most time goes, those of all layers as one; by phase.
+  Table byModule() {
+    constexpr size_t shown = 20;
+    std::map<std::string, PhaseShares> seconds; // in each phase
+    for (const StepTime &time : times)
+      if (time.calls > 0)
+        addTo(seconds[moduleText(plan, time.step->path())], time);
+    const auto sum = [](const PhaseShares &phases) {
+      return std::accumulate(phases.begin(), phases.end(), 0.0);
+    };
+    std::vector<std::pair<std::string, PhaseShares>> order(seconds.begin(), seconds.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const auto &a, const auto &b) { return sum(a.second) > sum(b.second); });
+    Table table(1);
+    std::vector<std::string> head{"module"};
+    for (const Phase phase : EnumValuesPhase())
+      head.push_back(fmt::format("{} us", EnumNamePhase(phase)));
+    head.insert(head.end(), {"us", "share"});
+    table.add(head);
+    PhaseShares rest{};
+    const auto row = [&](std::string name, const PhaseShares &phases) {
+      std::vector<std::string> cells{std::move(name)};
+      for (const double each : phases)
+        cells.push_back(each > 0 ? micros(each) : "-");
+      cells.insert(cells.end(), {micros(sum(phases)), share(sum(phases), total.seconds)});
+      table.add(std::move(cells));
+    };
+    for (size_t i = 0; i < order.size(); ++i)
+      if (i < shown)
+        row(order[i].first, order[i].second);
+      else
+        std::ranges::transform(rest, order[i].second, rest.begin(), std::plus());
+    if (order.size() > shown)
+      row(fmt::format("{} others", order.size() - shown), rest);
     return table;
   }
 
@@ -277,7 +341,7 @@ private:
     });
     order.resize(std::min(order.size(), shown));
     Table table(5);
-    table.add({"longest steps", "program", "phase", "layer", "model", "calls", "us", "share",
+    table.add({"longest steps", "program", "phase", "module", "model", "calls", "us", "share",
                "GB/s", "GFLOP/s", "of limit"});
     for (const StepTime *time : order) {
       const Step &step = *time->step;
@@ -286,7 +350,7 @@ private:
       sums.add(*time);
       add(table,
           {step.name()->str(), plan.programs()->Get(time->program)->name()->str(),
-           EnumNamePhase(step.phase()), step.layer() < 0 ? "-" : fmt::format("{}", step.layer()),
+           EnumNamePhase(step.phase()), std::string(pathText(plan, step.path())),
            fmt::format("{}:{}", plan.files()->Get(location.file())->string_view(),
                        location.line())},
           columns(sums));

@@ -126,9 +126,16 @@ Json toJson(const Plan &plan, const Step &step) {
     out["chosen"] = step.chosen();
   }
   out["phase"] = EnumNamePhase(step.phase());
+  if (step.phase_flops())
+    out["phase_flops"] =
+        std::vector<uint64_t>(step.phase_flops()->begin(), step.phase_flops()->end());
   out["op_class"] = EnumNameOpClass(step.op_class());
   if (step.layer() >= 0)
     out["layer"] = step.layer();
+  if (step.path() >= 0)
+    out["path"] = pathText(plan, step.path());
+  if (step.pass() >= 0)
+    out["pass"] = passText(plan, step);
   out["location"] = locationText(plan, step.location());
   out["cost"] = toJson(*step.cost());
   return out;
@@ -276,6 +283,8 @@ void addMemory(Json &out, const Plan &plan) {
         {"location", locationText(plan, tensor->location())}};
     if (tensor->layer() >= 0)
       entry["layer"] = tensor->layer();
+    if (tensor->path() >= 0)
+      entry["path"] = pathText(plan, tensor->path());
     tensors.push_back(std::move(entry));
   }
   out["tensors"] = std::move(tensors);

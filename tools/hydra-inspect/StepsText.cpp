@@ -106,6 +106,10 @@ private:
     text += fmt::format("  {} {}", EnumNamePhase(step.phase()), EnumNameOpClass(step.op_class()));
     if (step.layer() >= 0)
       text += fmt::format(" layer {}", step.layer());
+    if (step.path() >= 0)
+      text += fmt::format("  {}", pathText(plan, step.path()));
+    if (step.pass() >= 0)
+      text += fmt::format(" by {}", passText(plan, step));
     text += fmt::format("  {} flops, {}, {:.1f} us  {}", countText(step.cost()->flops()),
                         bytesText(step.cost()->bytes()), step.cost()->microseconds(),
                         locationText(plan, step.location()));

@@ -100,7 +100,7 @@ private:
     plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
                            flops * count, bytes * count, OpClass::scan, "loop", loop.getStream(),
                            loop.getWaits(), loop.getSignals(), IntegerAttr(),
-                           plan::SubstituteAttr());
+                           plan::SubstituteAttr(), DenseI64ArrayAttr());
     loop.erase();
     return success();
   }

@@ -54,10 +54,11 @@ void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, String
       kernel(step.getLoc(), name, text, shape,
              llvm::map_to_vector(args, [](Value v) { return v.getType(); }), waits);
   // The first waits for what the step waits for; the last signals what it signals.
-  last = plan::LaunchOp::create(
-      b, step.getLoc(), own.getSymName(), args, access, std::exchange(remainingFlops, 0),
-      std::exchange(remainingBytes, 0), step.getOpClass(), name, step.getStreamNumber(),
-      last ? ArrayRef<int64_t>() : step.getAwaited(), -1, IntegerAttr(), plan::SubstituteAttr());
+  last = plan::LaunchOp::create(b, step.getLoc(), own.getSymName(), args, access,
+                                std::exchange(remainingFlops, 0), std::exchange(remainingBytes, 0),
+                                step.getOpClass(), name, step.getStreamNumber(),
+                                last ? ArrayRef<int64_t>() : step.getAwaited(), -1, IntegerAttr(),
+                                plan::SubstituteAttr(), DenseI64ArrayAttr());
 }
 
 Value StepLauncher::zeroCounters(int64_t count) {

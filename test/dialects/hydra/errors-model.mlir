@@ -1382,3 +1382,13 @@ hydra.model @m version 1 {
     hydra.return s = %s
   }
 }
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.entry @e(%x: [4] f32) {
+    // expected-error@+1 {{is named '3rd'; expected a letter, then letters, digits and '_'}}
+    hydra.section @"3rd"
+    hydra.return x = %x
+  }
+}

@@ -18,8 +18,8 @@
 // CHECK: hydra.use @layers.2.w
 // CHECK-NOT: hydra.for
 // The location of a copy names its element beside the line of the model.
-// LOC: #hydra.scope<"layers.0", forward>
-// LOC: #hydra.scope<"layers.2", forward>
+// LOC: #hydra.scope<"layers.0.w", forward, param>
+// LOC: #hydra.scope<"layers.2.w", forward, act.ffn>
 hydra.model @m version 1 {
   hydra.stack @layers[3] {
     hydra.param @w [4] init = constant(real(layer))

@@ -1,7 +1,7 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan | FileCheck %s
 
 // Parameters are persistent, inputs and results transient; a group becomes a kernel and its launch,
-// and takes over the buffer of an operand that dies there.
+// and takes over the buffer of an operand that dies there, as a value of its own to reports.
 // CHECK-LABEL: plan.module @m
 // CHECK: %[[W:.*]] = plan.buffer persistent param : memref<8x4xf32>
 // CHECK: plan.variable parameter "w" = %[[W]] init <normal(2.000000e-02)> group "default"
@@ -12,8 +12,9 @@
 // CHECK: plan.input "x" = %[[X]] values 0
 // CHECK: %[[Y:.*]] = plan.buffer transient act.ffn : memref<3x8xf32>
 // CHECK: plan.matmul(%[[X]] : memref<3x4xf32>, %[[W]] : memref<8x4xf32>) -> (%[[Y]] : memref<3x8xf32>) {{{.*}}transpose_b}
-// CHECK: plan.launch @[[K]](read %[[Y]] : memref<3x8xf32>, write %[[Y]] : memref<3x8xf32>)
-// CHECK: plan.output "y" = %[[Y]]
+// CHECK: %[[Z:.*]] = plan.view %[[Y]] plus 0 as act.ffn : memref<3x8xf32> to memref<3x8xf32>
+// CHECK: plan.launch @[[K]](read %[[Y]] : memref<3x8xf32>, write %[[Z]] : memref<3x8xf32>)
+// CHECK: plan.output "y" = %[[Z]]
 hydra.model @m version 1 {
   hydra.param @w [8, 4] init = normal(0.02)
   hydra.entry @y(%x: [3, 4] f32) {

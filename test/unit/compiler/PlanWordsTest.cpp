@@ -33,7 +33,7 @@ TEST(PlanWords, AreThoseOfPlanFiles) {
              EnumNamesOpClass());
   expectSame(hydra::stringifyPhase, hydra::getMaxEnumValForPhase(), EnumValuesPhase(),
              EnumNamesPhase());
-  expectSame(plan::stringifyCategory, plan::getMaxEnumValForCategory(), EnumValuesCategory(),
+  expectSame(hydra::stringifyCategory, hydra::getMaxEnumValForCategory(), EnumValuesCategory(),
              EnumNamesCategory());
   expectSame(plan::stringifySegment, plan::getMaxEnumValForSegment(), EnumValuesSegmentKind(),
              EnumNamesSegmentKind());

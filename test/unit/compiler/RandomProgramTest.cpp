@@ -300,7 +300,7 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
                                      "hydra.rank",        "hydra.reduce_scatter",
                                      "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
-                                     "hydra.cached_attention"};
+                                     "hydra.cached_attention", "hydra.section"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();

@@ -92,8 +92,13 @@ TEST_F(ContentVerifier, ArgumentsOfACallShareNothingThatIsWritten) {
             "written");
 }
 
-TEST_F(ContentVerifier, KernelsWorkInPlaceOnTheSameTensorOnly) {
+TEST_F(ContentVerifier, KernelsWorkInPlaceOnTheSameElementsOnly) {
   const uint32_t kernel = builder.kernel("k", 2);
+  const uint32_t other = builder.view("other", builder.plan.tensors[x]->shape,
+                                      builder.plan.tensors[x]->strides, SegmentKind::transient,
+                                      builder.plan.tensors[x]->offset);
+  builder.plan.tensors[other]->buffer = builder.plan.tensors[x]->buffer;
+  EXPECT_EQ(errorWith(blocks(fill(x), launch("k", kernel, 1, 1, {reads(x), writes(other)}))), "");
   EXPECT_EQ(errorWith(blocks(fill(x), launch("k", kernel, 1, 1, {reads(x), writes(x)}))), "");
   EXPECT_EQ(errorWith(blocks(fill(x), launch("k", kernel, 1, 1, {reads(x), writes(upper)}))),
             "plan.fb: programs[0].blocks[1].step: arguments 0 (x) and 1 (x) share bytes, and 1 is "

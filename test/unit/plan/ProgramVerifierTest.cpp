@@ -148,13 +148,31 @@ std::vector<DamageCase> cases() {
        "programs[0].blocks[1].loop.blocks[1].loop.blocks[0].switch.cases: is empty; expected at "
        "least one case"},
 
-      {"Phase", [](PlanT &p) { step(p, kMatmul).phase = Phase(4); },
-       "programs[0].blocks[3].step.phase: 4 is no value of this enum; the largest is 3"},
+      {"Phase", [](PlanT &p) { step(p, kMatmul).phase = Phase(5); },
+       "programs[0].blocks[3].step.phase: 5 is no value of this enum; the largest is 4"},
       {"OpClass", [](PlanT &p) { step(p, kMatmul).op_class = OpClass(13); },
        "programs[0].blocks[3].step.op_class: 13 is no value of this enum; the largest is 12"},
       {"StepLocation", [](PlanT &p) { step(p, kMatmul).location = 1; },
        "programs[0].blocks[3].step.location: location index 1 is out of range (plan has 1 "
        "locations)"},
+      {"StepPath", [](PlanT &p) { step(p, kMatmul).path = 3; },
+       "programs[0].blocks[3].step.path: path index 3 is out of range (plan has 0 paths)"},
+      {"StepPass", [](PlanT &p) { step(p, kMatmul).pass = 99; },
+       "programs[0].blocks[3].step.pass: pass index 99 is out of range (the header has 2)"},
+      {"FewPhases", [](PlanT &p) { step(p, kMatmul).phase_flops = {1, 2}; },
+       "programs[0].blocks[3].step.phase_flops: has 2 entries; expected one for each of 5 phases"},
+      {"PhasesBeyond",
+       [](PlanT &p) {
+         step(p, kMatmul).cost = Cost(3, 0, 0);
+         step(p, kMatmul).phase_flops = {1, 0, 3, 0, 0};
+       },
+       "programs[0].blocks[3].step.phase_flops: is more than the 3 of the step"},
+      {"PhasesBelow",
+       [](PlanT &p) {
+         step(p, kMatmul).cost = Cost(3, 0, 0);
+         step(p, kMatmul).phase_flops = {1, 0, 1, 0, 0};
+       },
+       "programs[0].blocks[3].step.phase_flops: is 1 less than the 3 of the step"},
       {"StepLayer", [](PlanT &p) { step(p, kMatmul).layer = -3; },
        "programs[0].blocks[3].step.layer: -3 is no layer; expected -1 or more"},
       {"StepCost", [](PlanT &p) { step(p, kMatmul).cost = Cost(0, 0, NAN); },

@@ -56,7 +56,7 @@ hydra.model @gemma3 version 1 {
     %full_cos, %full_sin = hydra.call @turns(theta = rope, stretch = factor)
     %local_cos, %local_sin = hydra.call @turns(theta = local_rope, stretch = 1.0)
     %end = hydra.for @layers carry(%x = %start) {
-      // Attention.
+      hydra.section @attn
       %n = hydra.let rms_norm(%x, 1.0 + @norm1, eps = eps)
       %q0, %k0, %v0 = hydra.let linear(%n, @wq), linear(%n, @wk), linear(%n, @wv)
       %q1, %k1 = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, Hk, hd])
@@ -75,7 +75,7 @@ hydra.model @gemma3 version 1 {
       %mixed = hydra.let linear(reshape(%heads, [B, S, Dq]), @wo)
       %y = hydra.let %x + rms_norm(%mixed, 1.0 + @post1, eps = eps)
 
-      // MLP.
+      hydra.section @mlp
       %m = hydra.let rms_norm(%y, 1.0 + @norm2, eps = eps)
       %gate, %up = hydra.let linear(%m, @gate), linear(%m, @up)
       %out = hydra.let linear(gelu(%gate) * %up, @down)

@@ -34,7 +34,7 @@ hydra.model @gpt2 version 1 {
     %start = hydra.let embedding(%tokens, @tok_emb) + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @pos_emb),
                                                            slice(@pos_emb, axis = 0, start = 0, size = S))
     %end = hydra.for @layers carry(%x = %start) {
-      // Attention.
+      hydra.section @attn
       %n = hydra.let layer_norm(%x, @norm1, @norm1_b, eps = eps)
       %qkv = hydra.let linear(%n, @qkv, @qkv_b)
       %q0 = hydra.slice %qkv axis = 2 start = 0 size = D
@@ -45,7 +45,7 @@ hydra.model @gpt2 version 1 {
       %heads = hydra.attention %q1, %k1, %v scale = 1 / sqrt(hd) causal
       %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @wo, @wo_b)
 
-      // MLP.
+      hydra.section @mlp
       %m = hydra.let layer_norm(%y, @norm2, @norm2_b, eps = eps)
       %z = hydra.let %y + linear(gelu(linear(%m, @up, @up_b)), @down, @down_b)
       hydra.yield %z
