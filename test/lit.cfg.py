@@ -32,6 +32,10 @@ for launcher, programs in {
     if all(shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") for program in programs):
         config.available_features.add(launcher)
 
+# Pages are tried in a browser where there is one.
+if shutil.which("chromium"):
+    config.available_features.add("chromium")
+
 
 def loads(*names):
     """Whether one of these shared libraries can be loaded."""

@@ -11,6 +11,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libspdlog-dev libxxhash-dev libasio-dev libgloo-dev
   libpcre2-dev libutf8proc-dev
   openmpi-bin slurmctld slurmd slurm-client munge # what starts ranks, for its tests
+  chromium # the test of the page of a plan
 )
 
 fail() {

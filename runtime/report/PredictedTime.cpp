@@ -2,7 +2,6 @@
 #include "runtime/report/PredictedTime.h"
 
 #include "runtime/plan/Actions.h"
-#include "runtime/support/StreamTimeline.h"
 
 #include <fmt/core.h>
 
@@ -14,29 +13,6 @@ namespace hydra::report {
 using namespace planfile;
 
 namespace {
-
-using Blocks = flatbuffers::Vector<flatbuffers::Offset<Block>>;
-
-double microsecondsOf(const Blocks &blocks);
-
-double microsecondsOf(const Block &block) {
-  if (const Step *step = block.node_as_Step())
-    return step->cost()->microseconds();
-  if (const Loop *loop = block.node_as_Loop())
-    return double(loop->count()) * microsecondsOf(*loop->blocks());
-  double most = 0;
-  if (const Switch *choice = block.node_as_Switch())
-    for (const Case *one : *choice->cases())
-      most = std::max(most, microsecondsOf(*one->blocks()));
-  return most;
-}
-
-double microsecondsOf(const Blocks &blocks) {
-  double sum = 0;
-  for (const Block *block : blocks)
-    sum += microsecondsOf(*block);
-  return sum;
-}
 
 bool isExchange(const Block &block) {
   const Step *step = block.node_as_Step();
@@ -81,27 +57,50 @@ void PredictedTime::add(const PredictedTime &other, double times) {
   steps.insert(steps.end(), other.steps.begin(), other.steps.end());
 }
 
-PredictedTime predictedTime(const Plan &plan, const Program &program) {
+double predictedMicroseconds(const Block &block) {
+  if (const Step *step = block.node_as_Step())
+    return step->cost()->microseconds();
+  if (const Loop *loop = block.node_as_Loop())
+    return double(loop->count()) * predictedMicroseconds(*loop->blocks());
+  double most = 0;
+  if (const Switch *choice = block.node_as_Switch())
+    for (const Case *one : *choice->cases())
+      most = std::max(most, predictedMicroseconds(*one->blocks()));
+  return most;
+}
+
+double predictedMicroseconds(const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
+  double sum = 0;
+  for (const Block *block : list)
+    sum += predictedMicroseconds(*block);
+  return sum;
+}
+
+support::StreamTimeline predictedTimeline(const Plan &plan, const Program &program) {
   std::vector<support::TimedBlock> blocks;
   for (const Block *block : *program.blocks()) {
     support::TimedBlock timed{.stream = block->stream(),
                               .waits = {},
                               .signals = block->signals(),
-                              .time = microsecondsOf(*block),
+                              .time = predictedMicroseconds(*block),
                               .exchange = isExchange(*block)};
     if (block->waits())
       timed.waits.assign(block->waits()->begin(), block->waits()->end());
     blocks.push_back(std::move(timed));
   }
-  const support::StreamTimeline timeline =
-      support::predictTimeline(blocks, plan.target()->overlap());
+  return support::predictTimeline(blocks, plan.target()->overlap());
+}
+
+PredictedTime predictedTime(const Plan &plan, const Program &program) {
+  const support::StreamTimeline timeline = predictedTimeline(plan, program);
   PredictedTime time{timeline.total, timeline.compute, timeline.wire, timeline.exposed, {}, {}};
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    if (!blocks[i].exchange)
+  for (size_t i = 0; i < timeline.blocks.size(); ++i) {
+    const Block &block = *program.blocks()->Get(static_cast<uint32_t>(i));
+    if (!isExchange(block))
       continue;
-    const Step &step = *program.blocks()->Get(static_cast<uint32_t>(i))->node_as_Step();
+    const Step &step = *block.node_as_Step();
     ExchangeSum one = exchangeOf(step);
-    one.microseconds = blocks[i].time;
+    one.microseconds = predictedMicroseconds(block);
     one.alone = timeline.blocks[i].alone;
     one.exposed = timeline.blocks[i].exposed;
     addSum(time.exchanges, one, 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/support/StreamTimeline.h"
 
 #include <cstdint>
 #include <string>
@@ -39,6 +40,15 @@ struct PredictedTime {
   /// Adds what another program takes that often.
   void add(const PredictedTime &other, double times);
 };
+
+/// A block with everything inside it: a loop as often as it runs, a switch as its longest case.
+double predictedMicroseconds(const planfile::Block &block);
+/// The sum of blocks.
+double predictedMicroseconds(const flatbuffers::Vector<flatbuffers::Offset<planfile::Block>> &list);
+
+/// When the blocks of the program's own list run.
+support::StreamTimeline predictedTimeline(const planfile::Plan &plan,
+                                          const planfile::Program &program);
 
 /// Blocks wait for streams and events as the plan has them (support/StreamTimeline.h). Of a switch
 /// the case that takes longest counts.

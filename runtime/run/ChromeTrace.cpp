@@ -3,6 +3,7 @@
 
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
+#include "runtime/report/PlanNodes.h"
 #include "runtime/support/AtomicFile.h"
 
 #include <nlohmann/json.hpp>
@@ -64,6 +65,7 @@ private:
     const Step &step = *run.step;
     const Location &at = *plan.locations()->Get(step.location());
     Json args = {{"program", plan.programs()->Get(run.program)->name()->str()},
+                 {"step", pathsOf(run.program)[run.step]},
                  {"phase", EnumNamePhase(step.phase())},
                  {"class", EnumNameOpClass(step.op_class())},
                  {"layer", step.layer()},
@@ -86,6 +88,16 @@ private:
            {"pid", kProcess},
            {"tid", run.stream},
            {"args", std::move(args)}});
+  }
+
+  /// Where each step of a program stands in its tree of blocks.
+  std::map<const Step *, std::string> &pathsOf(uint32_t program) {
+    auto [known, isNew] = paths.try_emplace(program);
+    if (isNew)
+      for (const report::PlanNode &node : report::nodesOf(plan, *plan.programs()->Get(program)))
+        if (const Step *step = node.block->node_as_Step())
+          known->second[step] = node.path;
+    return known->second;
   }
 
   /// From the first step of a phase in a run of a program to its last.
@@ -156,6 +168,7 @@ private:
   const Plan &plan;
   bool cuda, first = true;
   std::span<const StepRun> runs;
+  std::map<uint32_t, std::map<const Step *, std::string>> paths; // by program
   support::AtomicFile out;
 };
 

@@ -22,6 +22,9 @@ std::string kernelsText(const planfile::Plan &plan);
 /// type does to a long sum.
 std::string precisionText(const planfile::Plan &plan);
 
+/// What a step does: `matmul{transpose_b=true}`, `kernel silu on 2048 rows by 42`.
+std::string actionText(const planfile::Plan &plan, const planfile::Step &step);
+
 /// Inputs, outputs and the tree of blocks of every program.
 std::string stepsText(const planfile::Plan &plan);
 

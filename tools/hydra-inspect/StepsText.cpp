@@ -15,6 +15,16 @@ using namespace report;
 
 namespace {
 
+/// `matmul{transpose_b=true algorithm=3}`.
+std::string functionText(const runtime::ActionView &action) {
+  std::vector<std::string> texts;
+  for (const auto &[name, value] : runtime::fieldsOf(action))
+    texts.push_back(
+        std::visit([&](auto field) { return fmt::format("{}={}", name, field); }, value));
+  return fmt::format("{}{}", runtime::wordOf(action.type),
+                     texts.empty() ? "" : fmt::format("{{{}}}", fmt::join(texts, " ")));
+}
+
 class StepsWriter {
 public:
   explicit StepsWriter(const Plan &plan) : plan(plan) {}
@@ -94,15 +104,7 @@ private:
 
   std::string stepText(const Step &step) {
     std::string text(step.name()->string_view());
-    if (const Launch *launch = step.action_as_Launch()) {
-      text +=
-          fmt::format(" = kernel {}", plan.kernels()->Get(launch->kernel())->name()->string_view());
-      if (launch->rows() > 0)
-        text += fmt::format(" on {} rows by {}", launch->rows(), launch->grain());
-    } else {
-      text += fmt::format(" = {}", functionText({step.action_type(), step.action()}));
-    }
-    text += argsText(step);
+    text += fmt::format(" = {}{}", actionText(plan, step), argsText(step));
     text += fmt::format("  {} {}", EnumNamePhase(step.phase()), EnumNameOpClass(step.op_class()));
     if (step.layer() >= 0)
       text += fmt::format(" layer {}", step.layer());
@@ -129,16 +131,6 @@ private:
                            : fmt::format(" {:.1f} us", alternative.microseconds()));
   }
 
-  /// `matmul{transpose_b=true algorithm=3}`.
-  static std::string functionText(const runtime::ActionView &action) {
-    std::vector<std::string> texts;
-    for (const auto &[name, value] : runtime::fieldsOf(action))
-      texts.push_back(
-          std::visit([&](auto field) { return fmt::format("{}={}", name, field); }, value));
-    return fmt::format("{}{}", runtime::wordOf(action.type),
-                       texts.empty() ? "" : fmt::format("{{{}}}", fmt::join(texts, " ")));
-  }
-
   /// Arguments in order; `!` marks those written, `&` those read and written.
   std::string argsText(const Step &step) {
     std::vector<std::string> texts;
@@ -162,6 +154,16 @@ private:
 };
 
 } // namespace
+
+std::string actionText(const Plan &plan, const Step &step) {
+  const Launch *launch = step.action_as_Launch();
+  if (!launch)
+    return functionText({step.action_type(), step.action()});
+  const auto name = plan.kernels()->Get(launch->kernel())->name()->string_view();
+  return launch->rows() > 0
+             ? fmt::format("kernel {} on {} rows by {}", name, launch->rows(), launch->grain())
+             : fmt::format("kernel {}", name);
+}
 
 std::string stepsText(const Plan &plan) { return StepsWriter(plan).write(); }
 

@@ -1,8 +1,13 @@
 // hydra-inspect: what is in a plan.
 #include "runtime/plan/PlanFile.h"
+#include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/hydra-inspect/Page.h"
+#include "tools/hydra-inspect/PageData.h"
+#include "tools/hydra-inspect/Pictures.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
 
@@ -17,8 +22,11 @@ struct Options {
   std::string path;
   bool json = false, parameters = false, memory = false, kernels = false, steps = false;
   bool precision = false;
+  std::string html, memorySvg, scheduleSvg, model, profile, program;
 
   bool everything() const { return !(parameters || memory || kernels || steps || precision); }
+  bool draws() const { return !(html.empty() && memorySvg.empty() && scheduleSvg.empty()); }
+  bool prints() const { return !draws() || json || !everything(); }
 };
 
 std::string asText(const Options &options, const runtime::PlanFile &file) {
@@ -63,6 +71,54 @@ void print(const std::string &text) {
     support::fail("cannot write to standard output: {}", support::errnoText(errno));
 }
 
+void write(const std::string &path, const std::string &text) {
+  support::AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+const planfile::Program &programOf(const Options &options, const runtime::PlanFile &file) {
+  const auto &programs = *file.plan().programs();
+  if (options.program.empty() && programs.size() > 0)
+    return *programs.Get(0);
+  for (const planfile::Program *program : programs)
+    if (program->name()->string_view() == options.program)
+      return *program;
+  support::fail("--program: {} has no program '{}'", file.origin(),
+                support::shown(options.program));
+}
+
+void check(const Options &options) {
+  if (!options.profile.empty() && options.html.empty() && options.scheduleSvg.empty())
+    support::fail("--profile is of use only with --html or --schedule-svg");
+  if (!options.program.empty() && options.memorySvg.empty() && options.scheduleSvg.empty())
+    support::fail("--program is of use only with --memory-svg or --schedule-svg");
+}
+
+/// The page and the pictures that are asked for.
+void draw(const Options &options, const runtime::PlanFile &file) {
+  const planfile::Plan &plan = file.plan();
+  inspect::PageExtras extras;
+  if (!options.model.empty())
+    extras.model = inspect::readModelText(options.model, plan);
+  if (!options.profile.empty())
+    extras.measured = inspect::readTrace(options.profile, plan);
+  if (!options.html.empty())
+    write(options.html, inspect::pageOf(inspect::pageData(file, extras)));
+  if (!options.memorySvg.empty())
+    write(options.memorySvg, inspect::memoryPicture(plan, programOf(options, file)));
+  if (options.scheduleSvg.empty())
+    return;
+  const planfile::Program &program = programOf(options, file);
+  const auto measured = extras.measured.find(program.name()->str());
+  if (!options.profile.empty() && measured == extras.measured.end())
+    support::fail("--schedule-svg: {} has nothing of the program {}", options.profile,
+                  program.name()->string_view());
+  write(options.scheduleSvg,
+        inspect::schedulePicture(plan, program,
+                                 options.profile.empty() ? nullptr : &measured->second));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -77,13 +133,46 @@ int main(int argc, char **argv) {
   app.add_flag("--steps", options.steps, "only programs and their steps");
   app.add_flag("--precision", options.precision,
                "only the element types of parameters, matmuls, norms, logits, loss and gradients");
+  const char *pictures = "Pictures";
+  auto *html = app.add_option("--html", options.html,
+                              "write a page for browsers: memory and schedule over the step, and "
+                              "what each line of the model costs")
+                   ->type_name("FILE")
+                   ->group(pictures);
+  app.add_option("--memory-svg", options.memorySvg,
+                 "write the memory map of a program as a picture")
+      ->type_name("FILE")
+      ->group(pictures);
+  app.add_option("--schedule-svg", options.scheduleSvg,
+                 "write the schedule of a program as a picture")
+      ->type_name("FILE")
+      ->group(pictures);
+  app.add_option("--model", options.model,
+                 "the model that the plan comes from: its text goes into the page")
+      ->type_name("FILE")
+      ->group(pictures)
+      ->needs(html);
+  app.add_option("--profile", options.profile,
+                 "what hydra-run --profile=FILE.json wrote: measured beside predicted times")
+      ->type_name("FILE")
+      ->group(pictures);
+  app.add_option("--program", options.program,
+                 "of which program the pictures are (default: the first)")
+      ->type_name("NAME")
+      ->group(pictures);
   app.footer("Without a selection everything is shown; selections add up.\n"
-             "Example: hydra-inspect plan.fb --memory");
+             "Examples:\n"
+             "  hydra-inspect plan.fb --memory\n"
+             "  hydra-inspect plan.fb --html=plan.html --model=models/llama.mlir");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
     return *status;
   try {
+    check(options);
     const auto file = runtime::PlanFile::read(options.path);
-    print(options.json ? asJson(options, file) : asText(options, file));
+    if (options.draws())
+      draw(options, file);
+    if (options.prints())
+      print(options.json ? asJson(options, file) : asText(options, file));
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-inspect: %s\n", error.what());
     return 1;

@@ -1,0 +1,139 @@
+// Events are taken as they are parsed, and not kept as JSON: a time line can have a million.
+#include "tools/hydra-inspect/Trace.h"
+
+#include "runtime/report/PlanNodes.h"
+#include "runtime/support/Error.h"
+#include "runtime/support/InputFile.h"
+#include "runtime/support/Shown.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace hydra::inspect {
+
+using Json = nlohmann::json;
+using support::fail;
+using support::shown;
+
+namespace {
+
+/// Name of a step by its path.
+using StepNames = std::map<std::string, std::string>;
+
+std::map<std::string, StepNames> stepsOf(const planfile::Plan &plan) {
+  std::map<std::string, StepNames> steps;
+  for (const planfile::Program *program : *plan.programs())
+    for (const report::PlanNode &node : report::nodesOf(plan, *program))
+      if (const planfile::Step *step = node.block->node_as_Step())
+        steps[program->name()->str()][node.path] = step->name()->str();
+  return steps;
+}
+
+class TraceReader {
+public:
+  TraceReader(const std::filesystem::path &path, const planfile::Plan &plan)
+      : file(path), steps(stepsOf(plan)) {}
+
+  std::map<std::string, MeasuredProgram> read() {
+    const std::vector<std::byte> bytes = file.readAll();
+    const auto *begin = reinterpret_cast<const char *>(bytes.data());
+    // The root object is at depth 0, its list of events at 1, an event at 2.
+    const auto take = [&](int depth, Json::parse_event_t event, Json &value) {
+      if (depth != 2 || event != Json::parse_event_t::object_end)
+        return true;
+      addEvent(value);
+      return false;
+    };
+    try {
+      const Json rest = Json::parse(begin, begin + bytes.size(), take);
+      if (!rest.is_object() || !rest.contains("traceEvents"))
+        failWith("it has no traceEvents");
+    } catch (const Json::exception &error) {
+      failWith(error.what());
+    }
+    if (runs.empty())
+      failWith("it has no steps");
+    std::map<std::string, MeasuredProgram> programs;
+    for (auto &[name, ofProgram] : runs)
+      programs[name] = summary(ofProgram);
+    return programs;
+  }
+
+private:
+  using Run = std::vector<MeasuredSpan>;
+  using Runs = std::map<uint32_t, Run>; // by number
+
+  [[noreturn]] void failWith(const std::string &why) const {
+    fail("{} is no time line as hydra-run --profile=FILE.json writes it: {}", file.name(), why);
+  }
+
+  void addEvent(const Json &event) {
+    if (event.value("ph", "") != "X" || !event.contains("args"))
+      return;
+    const Json &args = event.at("args");
+    if (!args.contains("step")) // something else than a step
+      return;
+    const auto program = args.at("program").get<std::string>();
+    MeasuredSpan span{.path = args.at("step").get<std::string>(),
+                      .stream = args.at("stream").get<uint32_t>(),
+                      .begin = event.at("ts").get<double>(),
+                      .end = 0};
+    span.end = span.begin + event.at("dur").get<double>();
+    const auto known = steps.find(program);
+    if (known == steps.end())
+      fail("{} is of another plan: there is no program {} here", file.name(), shown(program));
+    const auto step = known->second.find(span.path);
+    const auto name = event.at("name").get<std::string>();
+    if (step == known->second.end() || step->second != name)
+      fail("{} is of another plan: step {} of {} is {} there, and {} here", file.name(),
+           shown(span.path), shown(program), shown(name),
+           step == known->second.end() ? "nothing" : shown(step->second));
+    runs[program][args.at("correlation").get<uint32_t>()].push_back(std::move(span));
+  }
+
+  static std::pair<double, double> boundsOf(const Run &run) {
+    double begin = std::numeric_limits<double>::infinity(), end = -begin;
+    for (const MeasuredSpan &span : run) {
+      begin = std::min(begin, span.begin);
+      end = std::max(end, span.end);
+    }
+    return {begin, end};
+  }
+
+  static MeasuredProgram summary(Runs &ofProgram) {
+    MeasuredProgram program;
+    program.runs = ofProgram.size();
+    std::vector<std::pair<double, Run *>> byTime;
+    for (auto &[number, run] : ofProgram) {
+      const auto [begin, end] = boundsOf(run);
+      byTime.emplace_back(end - begin, &run);
+      for (const MeasuredSpan &span : run)
+        program.byStep[span.path] += (span.end - span.begin) / double(program.runs);
+    }
+    std::ranges::sort(byTime, {}, [](const auto &one) { return one.first; });
+    const auto &[time, median] = byTime[(byTime.size() - 1) / 2];
+    program.microseconds = time;
+    const double begin = boundsOf(*median).first;
+    program.spans = std::move(*median);
+    for (MeasuredSpan &span : program.spans) {
+      span.begin -= begin;
+      span.end -= begin;
+    }
+    return program;
+  }
+
+  support::InputFile file;
+  std::map<std::string, StepNames> steps;
+  std::map<std::string, Runs> runs; // by program
+};
+
+} // namespace
+
+std::map<std::string, MeasuredProgram> readTrace(const std::filesystem::path &path,
+                                                 const planfile::Plan &plan) {
+  return TraceReader(path, plan).read();
+}
+
+} // namespace hydra::inspect
