@@ -23,6 +23,8 @@ run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=ti
 run "$work/elsewhere/bin/hydra-run" "$work/plan.fb" --steps 2
 run "$work/elsewhere/bin/hydra-inspect" "$work/plan.fb" > /dev/null
 run "$work/elsewhere/bin/hydra-tokenize" --help > /dev/null
+run "$work/elsewhere/bin/hydra-bench" "$work/elsewhere/tools/bench/cs336-time.json" --axis preset=tiny --axis seq=16 \
+  --axis target=cpu --steps 2 > /dev/null 2>&1
 # Several ranks; and plans for one do not even look for what connects them.
 run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=tiny --batch=2 --seq=16 --mesh=data:2 \
   -o "$work/ranks.fb"

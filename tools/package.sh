@@ -10,7 +10,7 @@ mkdir -p "$out"/{programs,lib,bin}
 for tool in hydrac hydra-opt hydra-interpret hydra-lsp; do
   strip -o "$out/programs/$tool" "$build/bin/$tool-portable"
 done
-for tool in hydra-run hydra-inspect hydra-tokenize; do
+for tool in hydra-bench hydra-run hydra-inspect hydra-tokenize; do
   strip -o "$out/programs/$tool" "$build/bin/$tool"
 done
 # What hydra-run loads for plans of several ranks.
@@ -42,5 +42,7 @@ LAUNCHER
   chmod +x "$launcher"
 done
 cp -r models docs editors README.md LICENSE "$out/"
+mkdir -p "$out/tools/bench"
+cp tools/bench/*.json tools/bench/*.mlir "$out/tools/bench/"
 tar cJf "$build/hydra.tar.xz" -C "$build/package" hydra
 ls -l "$build/hydra.tar.xz"

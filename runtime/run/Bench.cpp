@@ -4,6 +4,8 @@
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -27,11 +29,9 @@ uint64_t peakResidentBytes() {
 
 } // namespace
 
-std::vector<double> hydra::runtime::timeSteps(Session &session, int warmUp, int count) {
+std::vector<double> hydra::runtime::timeSteps(Session &session, int count) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> seconds(static_cast<size_t>(count));
-  for (int i = 0; i < warmUp; ++i)
-    session.advance();
   for (double &time : seconds) {
     const Clock::time_point begin = Clock::now();
     session.advance();
@@ -79,4 +79,17 @@ std::string hydra::runtime::benchText(const PlanFile &file, const Session &sessi
                      session.trains() ? "steps" : "calls", file.origin(), times.text(), products,
                      bytesText(executor.arenaBytes()), executor.arenaBytes(),
                      bytesText(peakResidentBytes()));
+}
+
+std::string hydra::runtime::benchJson(const PlanFile &file, const Session &session,
+                                      Executor &executor, const BenchTimes &times) {
+  const nlohmann::ordered_json json = {{"plan", file.origin()},
+                                       {"warm_up_seconds", times.warmUp},
+                                       {"step_seconds", times.steps},
+                                       {"tokens", session.tokens()},
+                                       {"flops", session.cost().flops()},
+                                       {"predicted_microseconds", session.cost().microseconds()},
+                                       {"arena_bytes", executor.arenaBytes()},
+                                       {"process_bytes", peakResidentBytes()}};
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -10,9 +10,9 @@
 
 namespace hydra::runtime {
 
-/// Seconds of each of `count` steps, after `warmUp` that are not timed. A step is all a user waits
-/// for: scalars, inputs, the programs, reading the loss.
-std::vector<double> timeSteps(Session &session, int warmUp, int count);
+/// Seconds of each of `count` steps. A step is all a user waits for: scalars, inputs, the programs,
+/// reading the loss.
+std::vector<double> timeSteps(Session &session, int count);
 
 struct Spread {
   double median, mean, deviation, minimum; // the deviation of the sample: divided by n - 1
@@ -25,5 +25,16 @@ Spread spreadOf(std::vector<double> values);
 /// a large matmul and the vendor's peak where they are known, and peak bytes.
 std::string benchText(const PlanFile &file, const Session &session, Executor &executor,
                       const std::vector<double> &seconds);
+
+/// Seconds of steps in their order.
+struct BenchTimes {
+  const std::vector<double> &warmUp, &steps;
+};
+
+/// {"plan", "warm_up_seconds": [...], "step_seconds": [...], "tokens", "flops",
+/// "predicted_microseconds", "arena_bytes", "process_bytes"}: tokens, FLOPs and the prediction are
+/// of one step.
+std::string benchJson(const PlanFile &file, const Session &session, Executor &executor,
+                      const BenchTimes &times);
 
 } // namespace hydra::runtime

@@ -173,7 +173,7 @@ experts-8x2048 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=8 --seq=204
 ROWS
 # Attention alone, as projections of narrow rows: batch heads key-heads seq width.
 while read -r batch heads keys seq width; do
-  compile test/gpu/Inputs/one-attention.mlir --preset=one --set H="$heads",Hk="$keys",hd="$width" --batch="$batch" \
+  compile tools/bench/attention.mlir --preset=one --set H="$heads",Hk="$keys",hd="$width" --batch="$batch" \
     --seq="$seq" --mode=grad --precision=bf16 --target=h200 -o "$out/attention/$batch-$heads-$keys-$seq-$width.fb"
 done << 'SHAPES'
 4 12 12 1024 64

@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
   app.footer("Without a selection everything is shown; selections add up.\n"
              "Examples:\n"
              "  hydra-inspect plan.fb --memory\n"
-             "  hydra-inspect plan.fb --html=plan.html --model=models/llama.mlir");
+             "  hydra-inspect plan.fb --html=plan.html --model=MODEL --profile=trace.json");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
     return *status;
   try {

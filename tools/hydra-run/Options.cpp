@@ -84,6 +84,8 @@ void nameValues(CLI::App &app) {
                                                               {"--repetition-penalty", "R"},
                                                               {"--stop-token", "ID"},
                                                               {"--bench", "N"},
+                                                              {"--bench-warmup", "N"},
+                                                              {"--bench-json", "FILE"},
                                                               {"--bench-data", "N"},
                                                               {"--lr", "RATE"},
                                                               {"--min-lr", "RATE"},
@@ -274,11 +276,19 @@ void addReports(CLI::App &app, RunOptions &options) {
       ->group(group);
   app.add_flag("--plot", options.plot, "print the curve of the losses at the end")->group(group);
   app.add_flag(fmt::format("--bench{{{}}}", kDefaultRepeats), options.bench,
-               fmt::format("time N steps or calls (default {}) after {} that warm up",
-                           kDefaultRepeats, kWarmUpSteps))
+               fmt::format("time N steps or calls (default {})", kDefaultRepeats))
       ->check(quiet(CLI::Range(1, kMostRepeats)))
       ->excludes("--steps")
       ->excludes("--outputs")
+      ->group(group);
+  app.add_option("--bench-warmup", options.benchWarmup,
+                 "steps or calls that warm up before --bench or --profile times any")
+      ->check(quiet(CLI::Range(0, kMostRepeats)))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--bench-json", options.benchJson,
+                 "write what --bench measured: seconds of every step, those that warm up as well")
+      ->needs("--bench")
       ->group(group);
   app.add_flag("--bench-data{200}", options.benchData,
                "time N batches of --data alone (default 200), without the model")

@@ -12,6 +12,11 @@
 
 namespace hydra {
 
+/// Steps or calls that --bench and --profile time, and those before that warm up.
+inline constexpr int kDefaultRepeats = 20;
+inline constexpr int kWarmUpSteps = 3;
+inline constexpr int kMostRepeats = 1 << 30;
+
 struct RunOptions {
   std::string plan;
   std::optional<std::string> inputs, outputs;
@@ -43,6 +48,8 @@ struct RunOptions {
   std::vector<std::string> choices; // flags of `generate` that were given
 
   int bench = 0; // 0: not asked for
+  int benchWarmup = kWarmUpSteps;
+  std::optional<std::string> benchJson;
   int benchData = 0;
   std::string profile;
   bool dryRun = false;
@@ -63,11 +70,6 @@ struct RunOptions {
   /// Whether a profile is all that goes to the standard output.
   bool printsJson() const { return profile == "json"; }
 };
-
-/// Steps or calls that --bench and --profile time, and those before that warm up.
-inline constexpr int kDefaultRepeats = 20;
-inline constexpr int kWarmUpSteps = 3;
-inline constexpr int kMostRepeats = 1 << 30;
 
 /// The status that the program must end with right away (`--help`, a mistake, which has been
 /// printed as one line), or nothing.

@@ -19,6 +19,7 @@
 #include "runtime/run/StartupTable.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/run/Variables.h"
+#include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
@@ -170,18 +171,29 @@ std::vector<runtime::StepRun> timelineOfRanks(const runtime::PlanFile &file,
   }
 }
 
+void writeText(const std::string &path, const std::string &text) {
+  support::AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
             runtime::Session &session, bool leads) {
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
-  runtime::timeSteps(session, kWarmUpSteps, 0);
-  if (options.bench > 0 && !options.printsJson())
-    print(runtime::benchText(file, session, executor, runtime::timeSteps(session, 0, count)));
+  const std::vector<double> warmUp = runtime::timeSteps(session, options.benchWarmup);
+  if (options.bench > 0 && (options.benchJson || !options.printsJson())) {
+    const std::vector<double> seconds = runtime::timeSteps(session, count);
+    if (!options.printsJson())
+      print(runtime::benchText(file, session, executor, seconds));
+    if (options.benchJson && leads)
+      writeText(*options.benchJson, runtime::benchJson(file, session, executor, {warmUp, seconds}));
+  }
   if (options.profile.empty())
     return;
   executor.setProfiling(true);
-  const std::vector<double> seconds = runtime::timeSteps(session, 0, count);
+  const std::vector<double> seconds = runtime::timeSteps(session, count);
   if (options.profile.ends_with(".json")) {
     if (leads)
       runtime::writeChromeTrace(options.profile, file, executor.timeline());

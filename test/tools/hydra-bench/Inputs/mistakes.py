@@ -1,0 +1,43 @@
+# Every wrong definition is refused in one line before anything is measured: mistakes.py DEFINITION
+import copy
+import json
+import subprocess
+import sys
+
+good = json.load(open(sys.argv[1]))
+
+
+def changed(change):
+    definition = copy.deepcopy(good)
+    change(definition)
+    return definition
+
+
+def column(**what):
+    return lambda d: d["tables"][0]["columns"].append(what)
+
+
+mistakes = {
+    "there is no member 'stps'; did you mean 'steps'?": lambda d: d.update(stps=1),
+    "'axes' is missing": lambda d: d.pop("axes"),
+    "axis 'seq': expected a list of values": lambda d: d["axes"].update(seq=[]),
+    "there are two values '16'": lambda d: d["axes"].update(seq=[16, 16]),
+    "a value has no 'name'": lambda d: d["axes"].update(seq=[{"hydrac": ["--seq=16"]}]),
+    "'steps' is \"many\"; expected a number of steps": lambda d: d.update(steps="many"),
+    "'hydrac' is 3; expected a list of flags": lambda d: d.update(hydrac=3),
+    "'profile' needs 'steps'": lambda d: d.update(steps=0),
+    "has no model": lambda d: d.pop("model"),
+    "no number below 0": lambda d: d.update(warm_up=-1),
+    "'size' is no axis": lambda d: d["except"].append({"size": "1"}),
+    "a table has no list of 'columns'": lambda d: d["tables"].append({"rows": []}),
+    "'rows' of a table names \"size\", which is no axis": lambda d: d["tables"][0]["rows"].append("size"),
+    "a column has no 'title'": column(value="bench.median_ms"),
+    "has not one of value, sum, top, ratio, change and axis": column(title="x"),
+}
+for words, change in mistakes.items():
+    with open("mistake.json", "w") as file:
+        json.dump(changed(change), file)
+    run = subprocess.run(["hydra-bench", "mistake.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.returncode == 1 and run.stdout == "", (words, run)
+    assert run.stderr.count("\n") == 1 and run.stderr.startswith("hydra-bench: mistake.json: ") and words in run.stderr, (words, run.stderr)
+print("all", len(mistakes), "mistakes are one line")
