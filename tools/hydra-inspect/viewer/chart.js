@@ -21,8 +21,14 @@ class Paints {
     return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
   }
 
+  /// As ImageData holds it, on little-endian machines.
+  static pixel(colour) {
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+    return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+  }
+
   of(kind) {
-    if (kind < 0) return {fill: "#8888", text: null};
+    if (kind < 0) return {fill: "#8888", text: null, pixel: Paints.pixel("#888888") & 0x88ffffff};
     const number = this.numbers[kind], {palette, textures} = this;
     return this.known[kind] ??= this.make(palette[number % palette.length],
                                           textures[Math.floor(number / palette.length) % textures.length]);
@@ -30,7 +36,8 @@ class Paints {
 
   make(colour, texture) {
     const text = Paints.luminance(colour) > 0.179 ? "#000000" : "#ffffff";
-    if (texture === "plain") return {fill: colour, text};
+    const pixel = Paints.pixel(colour);
+    if (texture === "plain") return {fill: colour, text, pixel};
     const tile = document.createElement("canvas");
     tile.width = tile.height = 8;
     const brush = tile.getContext("2d");
@@ -48,7 +55,35 @@ class Paints {
         brush.stroke();
       }
     }
-    return {fill: brush.createPattern(tile, "repeat"), text: null}; // text on textures is hard to read
+    return {fill: brush.createPattern(tile, "repeat"), text: null, pixel}; // text on textures is hard to read
+  }
+}
+
+/// Rectangles that are narrower than some pixels, as pixels: of a hundred thousand, each is a few writes.
+class Dust {
+  constructor(canvas) {
+    this.canvas = document.createElement("canvas");
+    this.canvas.width = Math.max(canvas.width, 1);
+    this.canvas.height = Math.max(canvas.height, 1);
+    this.brush = this.canvas.getContext("2d");
+    this.image = this.brush.createImageData(this.canvas.width, this.canvas.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.scale = window.devicePixelRatio || 1;
+  }
+
+  /// From a to b, from c to d, in pixels of CSS; at least one pixel each way.
+  add(colour, a, b, c, d) {
+    const {width, height} = this.canvas, {scale, pixels} = this;
+    const left = Math.max(Math.round(a * scale), 0), right = Math.min(Math.max(Math.round(b * scale), left + 1), width);
+    const top = Math.max(Math.round(c * scale), 0), bottom = Math.min(Math.max(Math.round(d * scale), top + 1), height);
+    for (let y = top; y < bottom; ++y)
+      for (let x = left; x < right; ++x) pixels[y * width + x] = colour;
+  }
+
+  /// Onto a canvas of the same size.
+  draw(brush) {
+    this.brush.putImageData(this.image, 0, 0);
+    brush.drawImage(this.canvas, 0, 0, this.canvas.width / this.scale, this.canvas.height / this.scale);
   }
 }
 
@@ -145,19 +180,22 @@ class Chart {
       if (!kinds.has(key)) kinds.set(key, []);
       kinds.get(key).push(i);
     });
-    // What is not marked first; then outer blocks before those inside of them.
-    const keys = [...kinds.keys()].sort((a, b) => (b & 1) - (a & 1) || a - b);
-    for (const key of keys) {
-      brush.globalAlpha = key & 1 ? 0.13 : 1;
-      this.drawKind(brush, kinds.get(key), this.paints.of(key >> 1), key & 1);
+    // What is not marked first.
+    for (const isPale of [1, 0]) {
+      const keys = [...kinds.keys()].filter((key) => (key & 1) === isPale).sort((a, b) => a - b);
+      if (keys.length === 0) continue;
+      const dust = new Dust(this.canvas);
+      brush.globalAlpha = isPale ? 0.18 : 1;
+      for (const key of keys) this.drawKind(brush, dust, kinds.get(key), this.paints.of(key >> 1), isPale);
+      dust.draw(brush);
     }
     brush.globalAlpha = 1;
   }
 
-  drawKind(brush, list, paint, isPale) {
+  drawKind(brush, dust, list, paint, isPale) {
     const {x0, x1, y0, y1} = this.rectangles, {left, top, width, height} = this.area;
     const {low, size} = this.page.time, {low: lowY, size: sizeY} = this.y;
-    const drawn = new Set(), labels = []; // of what is smaller than a pixel one is enough
+    const labels = [];
     brush.fillStyle = paint.fill;
     for (const i of list) {
       const a = Math.max(left + (x0[i] - low) / size * width, left - 2);
@@ -165,12 +203,11 @@ class Chart {
       const c = Math.max(top + (1 - (y1[i] - lowY) / sizeY) * height, top - 2);
       const d = Math.min(top + (1 - (y0[i] - lowY) / sizeY) * height, top + height + 2);
       const w = b - a, h = d - c;
-      if (w < 1 && h < 1) {
-        const pixel = Math.floor(a) * 65536 + Math.floor(c);
-        if (drawn.has(pixel)) continue;
-        drawn.add(pixel);
+      if (w < 3) {
+        dust.add(paint.pixel, a, b, c, h > 4 ? d - 1 : d);
+        continue;
       }
-      brush.fillRect(a, c, w > 4 ? w - 1 : Math.max(w, 0.7), h > 4 ? h - 1 : Math.max(h, 0.7));
+      brush.fillRect(a, c, w > 4 ? w - 1 : w, h > 4 ? h - 1 : Math.max(h, 0.7));
       if (w > 40 && h > 12 && paint.text && !isPale) labels.push([i, a, c, w, h]);
     }
     brush.fillStyle = paint.text;

@@ -17,7 +17,7 @@ class RectangleIndex {
     this.order = order;
     this.levels = []; // the lowest first: bounds of each 16 of the level below
     let bounds = {count, get: (i) => [x0[order[i]], x1[order[i]], y0[order[i]], y1[order[i]]]};
-    this.leaf = bounds.get;
+    this.sides = {x0, x1, y0, y1};
     do {
       bounds = RectangleIndex.above(bounds);
       this.levels.push(bounds);
@@ -40,16 +40,19 @@ class RectangleIndex {
 
   /// Calls visit(number) for each that touches the rectangle.
   search(x0, x1, y0, y1, visit) {
+    const {order, sides} = this;
     const walk = (level, begin, end) => {
-      for (let i = begin; i < end; ++i) {
-        const [a, b, c, d] = level < 0 ? this.leaf(i) : this.levels[level].get(i);
-        if (a > x1 || b < x0 || c > y1 || d < y0) continue;
-        if (level < 0) visit(this.order[i]);
-        else {
-          const below = level === 0 ? this.order.length : this.levels[level - 1].count;
-          walk(level - 1, 16 * i, Math.min(below, 16 * i + 16));
+      if (level < 0) {
+        for (let i = begin; i < end; ++i) {
+          const k = order[i];
+          if (sides.x0[k] <= x1 && sides.x1[k] >= x0 && sides.y0[k] <= y1 && sides.y1[k] >= y0) visit(k);
         }
+        return;
       }
+      const {flat} = this.levels[level], below = level === 0 ? order.length : this.levels[level - 1].count;
+      for (let i = begin; i < end; ++i)
+        if (flat[4 * i] <= x1 && flat[4 * i + 1] >= x0 && flat[4 * i + 2] <= y1 && flat[4 * i + 3] >= y0)
+          walk(level - 1, 16 * i, Math.min(below, 16 * i + 16));
     };
     const top = this.levels.length - 1;
     walk(top, 0, this.levels[top].count);

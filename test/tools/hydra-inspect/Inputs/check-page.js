@@ -161,6 +161,7 @@ const checks = {
   },
 
   keys() {
+    viewer.showAll();
     const {time} = viewer, all = time.size;
     key("+");
     expect(time.size < all, "+ does not zoom");
