@@ -5,7 +5,9 @@
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
+#include "runtime/support/Shown.h"
 #include "runtime/support/StreamHash.h"
+#include "tools/hydra-bench/Table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,21 +49,6 @@ Json readResults(const std::filesystem::path &path) {
   return json;
 }
 
-/// The number that is compared; nothing where the row has none.
-std::optional<double> figureOf(const Json &row, const std::string &path) {
-  const Json *value = &row;
-  size_t at = 0;
-  while (at <= path.size()) {
-    const size_t next = std::min(path.find('.', at), path.size());
-    const std::string name = path.substr(at, next - at);
-    if (!value->is_object() || !value->contains(name))
-      return std::nullopt;
-    value = &(*value)[name];
-    at = next + 1;
-  }
-  return value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
-}
-
 std::string numberText(const std::optional<double> &number) {
   return number ? fmt::format("{:.3f}", *number) : "-";
 }
@@ -78,6 +65,9 @@ Results::Results(std::optional<std::filesystem::path> file, const Definition &de
   if (!this->file || again || !std::filesystem::exists(*this->file))
     return;
   const Json before = readResults(*this->file);
+  if (before.value("title", "") != definition.title)
+    fail("{} has results of another sweep, '{}'; --again measures all anew, or choose another -o",
+         this->file->string(), support::shown(before.value("title", "")));
   for (const char *name : {"machine", "programs"})
     if (before.value(name, Json()) != head[name])
       fail("{} was measured {}; --again measures all anew", this->file->string(),
@@ -140,9 +130,9 @@ Comparison compare(const Definition &definition, const std::vector<Json> &rows,
   for (const Json &row : rows) {
     const auto old = std::ranges::find_if(
         before["rows"], [&](const Json &one) { return one.value("axes", Json()) == row["axes"]; });
-    const std::optional<double> now = figureOf(row, definition.compare);
+    const std::optional<double> now = numberAt(row, definition.compare);
     const std::optional<double> then =
-        old == before["rows"].end() ? std::nullopt : figureOf(*old, definition.compare);
+        old == before["rows"].end() ? std::nullopt : numberAt(*old, definition.compare);
     known += then.has_value();
     std::string change = "-", verdict = then ? "" : "new";
     if (then && !now) {

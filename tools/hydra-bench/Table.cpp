@@ -25,22 +25,6 @@ struct Cell {
   std::string text; ///< instead of a number
 };
 
-/// The value by the names on the way to it; null where there is none.
-const Json *find(const Json &row, const std::string &path) {
-  const char separator = path.find('/') == std::string::npos ? '.' : '/';
-  const Json *value = &row;
-  size_t at = 0;
-  while (at <= path.size()) {
-    const size_t next = std::min(path.find(separator, at), path.size());
-    const std::string name = path.substr(at, next - at);
-    if (!value->is_object() || !value->contains(name))
-      return nullptr;
-    value = &(*value)[name];
-    at = next + 1;
-  }
-  return value;
-}
-
 /// Whether a step of a profile is what `{"class": "gemm", "not_phase": "optimizer"}` says.
 bool isOf(const Json &step, const Json &filter) {
   for (const auto &[key, value] : filter.items()) {
@@ -189,10 +173,10 @@ private:
   static std::optional<double> sumOfValues(const Json &row, const Json &paths) {
     double sum = 0;
     for (const Json &path : paths.is_array() ? paths : Json::array({paths})) {
-      const Json *value = find(row, path.get<std::string>());
-      if (!value || !value->is_number())
+      const std::optional<double> number = numberAt(row, path.get<std::string>());
+      if (!number)
         return std::nullopt;
-      sum += value->get<double>();
+      sum += *number;
     }
     return sum;
   }
@@ -252,6 +236,21 @@ std::string csvCell(const std::string &text) {
 }
 
 } // namespace
+
+std::optional<double> numberAt(const Json &row, const std::string &path) {
+  const char separator = path.find('/') == std::string::npos ? '.' : '/';
+  const Json *value = &row;
+  size_t at = 0;
+  while (at <= path.size()) {
+    const size_t next = std::min(path.find(separator, at), path.size());
+    const std::string name = path.substr(at, next - at);
+    if (!value->is_object() || !value->contains(name))
+      return std::nullopt;
+    value = &(*value)[name];
+    at = next + 1;
+  }
+  return value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
+}
 
 std::vector<TableText> tablesOf(const Definition &definition, const std::vector<Json> &rows) {
   return write(definition, rows, "-");

@@ -24,10 +24,14 @@
 
 #include "tools/hydra-bench/Definition.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace hydra::bench {
+
+/// The number by the names on the way to it; nothing where there is none.
+std::optional<double> numberAt(const Json &row, const std::string &path);
 
 struct TableText {
   std::string title;
