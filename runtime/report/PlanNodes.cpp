@@ -30,7 +30,7 @@ public:
   }
 
 private:
-  /// `inner` has what all blocks of the list share: the path in front of theirs, and their time.
+  /// `inner` has what all blocks of the list share: the place in front of theirs, and their time.
   void addList(const Blocks &blocks, const PlanNode &inner) {
     const double sum = predictedMicroseconds(blocks);
     const double scale = sum > 0 ? (inner.end - inner.begin) / sum : 0;
@@ -38,7 +38,7 @@ private:
     for (uint32_t i = 0; i < blocks.size(); ++i) {
       PlanNode node = inner;
       node.block = blocks.Get(i);
-      node.path = fmt::format("{}.{}", inner.path, i);
+      node.place = fmt::format("{}.{}", inner.place, i);
       node.begin = now;
       now += scale * predictedMicroseconds(*node.block);
       node.end = now;
@@ -58,7 +58,7 @@ private:
     }
     for (uint32_t i = 0; i < choice.cases()->size(); ++i) {
       PlanNode one = inner;
-      one.path = fmt::format("{}.{}", inner.path, i);
+      one.place = fmt::format("{}.{}", inner.place, i);
       if (i != longest) {
         one.times = 0;
         one.end = one.begin;
@@ -75,7 +75,7 @@ std::vector<PlanNode> nodesOf(const Plan &plan, const Program &program) {
   NodeWriter writer;
   for (uint32_t i = 0; i < program.blocks()->size(); ++i)
     writer.add({.block = program.blocks()->Get(i),
-                .path = fmt::format("{}", i),
+                .place = fmt::format("{}", i),
                 .top = i,
                 .begin = timeline.blocks[i].begin,
                 .end = timeline.blocks[i].end});

@@ -14,8 +14,8 @@ namespace hydra::report {
 /// so for the case that takes longest, and the others take none.
 struct PlanNode {
   const planfile::Block *block = nullptr;
-  std::string path; ///< `12`; in a loop `12.0`; in case 1 of a switch `12.1.0`
-  uint32_t top = 0; ///< index in the program's own list
+  std::string place; ///< `12`; in a loop `12.0`; in case 1 of a switch `12.1.0`
+  uint32_t top = 0;  ///< index in the program's own list
   uint32_t depth = 0;
   double times = 1; ///< how often it runs
   double begin = 0, end = 0;

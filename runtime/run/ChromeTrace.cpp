@@ -65,7 +65,7 @@ private:
     const Step &step = *run.step;
     const Location &at = *plan.locations()->Get(step.location());
     Json args = {{"program", plan.programs()->Get(run.program)->name()->str()},
-                 {"step", pathsOf(run.program)[run.step]},
+                 {"step", placesOf(run.program)[run.step]},
                  {"phase", EnumNamePhase(step.phase())},
                  {"class", EnumNameOpClass(step.op_class())},
                  {"layer", step.layer()},
@@ -91,12 +91,12 @@ private:
   }
 
   /// Where each step of a program stands in its tree of blocks.
-  std::map<const Step *, std::string> &pathsOf(uint32_t program) {
-    auto [known, isNew] = paths.try_emplace(program);
+  std::map<const Step *, std::string> &placesOf(uint32_t program) {
+    auto [known, isNew] = places.try_emplace(program);
     if (isNew)
       for (const report::PlanNode &node : report::nodesOf(plan, *plan.programs()->Get(program)))
         if (const Step *step = node.block->node_as_Step())
-          known->second[step] = node.path;
+          known->second[step] = node.place;
     return known->second;
   }
 
@@ -168,7 +168,7 @@ private:
   const Plan &plan;
   bool cuda, first = true;
   std::span<const StepRun> runs;
-  std::map<uint32_t, std::map<const Step *, std::string>> paths; // by program
+  std::map<uint32_t, std::map<const Step *, std::string>> places; // by program
   support::AtomicFile out;
 };
 

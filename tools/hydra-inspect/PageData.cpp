@@ -205,7 +205,7 @@ private:
       const Step *step = node.block->node_as_Step();
       columns.add("name", strings(step ? step->name()->str() : wordsOf(*node.block)));
       columns.add("does", strings(step ? actionText(plan, *step) : ""));
-      columns.add("path", strings(node.path));
+      columns.add("place", strings(node.place));
       columns.add("class", step ? static_cast<int>(step->op_class()) : -1);
       columns.add("phase", step ? static_cast<int>(step->phase()) : -1);
       columns.add("layer", step ? step->layer() : -1);
@@ -253,13 +253,13 @@ private:
     std::unordered_map<std::string, size_t> numbers;
     Json microseconds = Json::array();
     for (size_t i = 0; i < nodes.size(); ++i) {
-      numbers.emplace(nodes[i].path, i);
-      const auto known = program.byStep.find(nodes[i].path);
+      numbers.emplace(nodes[i].place, i);
+      const auto known = program.byStep.find(nodes[i].place);
       microseconds.push_back(known == program.byStep.end() ? 0.0 : rounded(known->second));
     }
     Columns spans;
     for (const MeasuredSpan &span : program.spans) {
-      spans.add("step", numbers.at(span.path));
+      spans.add("step", numbers.at(span.place));
       spans.add("stream", span.stream);
       spans.add("begin", rounded(span.begin));
       spans.add("end", rounded(span.end));

@@ -194,9 +194,9 @@ std::vector<Bar> barsOf(const std::vector<PlanNode> &nodes, const MeasuredProgra
   }
   std::unordered_map<std::string, const Step *> steps;
   for (const PlanNode &node : nodes)
-    steps.emplace(node.path, node.block->node_as_Step());
+    steps.emplace(node.place, node.block->node_as_Step());
   for (const MeasuredSpan &span : measured->spans)
-    bars.push_back({steps.at(span.path), span.stream, span.begin, span.end});
+    bars.push_back({steps.at(span.place), span.stream, span.begin, span.end});
   return bars;
 }
 

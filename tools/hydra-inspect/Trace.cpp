@@ -19,7 +19,7 @@ using support::shown;
 
 namespace {
 
-/// Name of a step by its path.
+/// Name of a step by its place.
 using StepNames = std::map<std::string, std::string>;
 
 std::map<std::string, StepNames> stepsOf(const planfile::Plan &plan) {
@@ -27,7 +27,7 @@ std::map<std::string, StepNames> stepsOf(const planfile::Plan &plan) {
   for (const planfile::Program *program : *plan.programs())
     for (const report::PlanNode &node : report::nodesOf(plan, *program))
       if (const planfile::Step *step = node.block->node_as_Step())
-        steps[program->name()->str()][node.path] = step->name()->str();
+        steps[program->name()->str()][node.place] = step->name()->str();
   return steps;
 }
 
@@ -76,7 +76,7 @@ private:
     if (!args.contains("step")) // something else than a step
       return;
     const auto program = args.at("program").get<std::string>();
-    MeasuredSpan span{.path = args.at("step").get<std::string>(),
+    MeasuredSpan span{.place = args.at("step").get<std::string>(),
                       .stream = args.at("stream").get<uint32_t>(),
                       .begin = event.at("ts").get<double>(),
                       .end = 0};
@@ -84,11 +84,11 @@ private:
     const auto known = steps.find(program);
     if (known == steps.end())
       fail("{} is of another plan: there is no program {} here", file.name(), shown(program));
-    const auto step = known->second.find(span.path);
+    const auto step = known->second.find(span.place);
     const auto name = event.at("name").get<std::string>();
     if (step == known->second.end() || step->second != name)
       fail("{} is of another plan: step {} of {} is {} there, and {} here", file.name(),
-           shown(span.path), shown(program), shown(name),
+           shown(span.place), shown(program), shown(name),
            step == known->second.end() ? "nothing" : shown(step->second));
     runs[program][args.at("correlation").get<uint32_t>()].push_back(std::move(span));
   }
@@ -110,7 +110,7 @@ private:
       const auto [begin, end] = boundsOf(run);
       byTime.emplace_back(end - begin, &run);
       for (const MeasuredSpan &span : run)
-        program.byStep[span.path] += (span.end - span.begin) / double(program.runs);
+        program.byStep[span.place] += (span.end - span.begin) / double(program.runs);
     }
     std::ranges::sort(byTime, {}, [](const auto &one) { return one.first; });
     const auto &[time, median] = byTime[(byTime.size() - 1) / 2];

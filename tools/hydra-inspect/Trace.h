@@ -13,7 +13,7 @@ namespace hydra::inspect {
 
 /// A step, or one of the kernels that a library makes of it; microseconds since the run began.
 struct MeasuredSpan {
-  std::string path; ///< of the step, as report::PlanNode has it
+  std::string place; ///< of the step, as report::PlanNode has it
   uint32_t stream = 0;
   double begin = 0, end = 0;
 };
@@ -22,7 +22,7 @@ struct MeasuredSpan {
 struct MeasuredProgram {
   size_t runs = 0;
   double microseconds = 0;              ///< of the run with the median time
-  std::map<std::string, double> byStep; ///< microseconds in a run, mean; by path
+  std::map<std::string, double> byStep; ///< microseconds in a run, mean; by place
   std::vector<MeasuredSpan> spans;
 };
 

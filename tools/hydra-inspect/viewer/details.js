@@ -14,7 +14,7 @@ class Details {
 
   ofStep(i) {
     const {data, program} = this.page, {steps} = program, list = steps.arguments[i];
-    const facts = [["step", `${data.text(steps.path[i])} of ${program.name}, stream ${steps.stream[i]}`]];
+    const facts = [["step", `${data.text(steps.place[i])} of ${program.name}, stream ${steps.stream[i]}`]];
     if (data.isStep(program, i)) {
       const layer = steps.layer[i] >= 0 ? `, layer ${steps.layer[i]}` : "";
       const predicted = data.predicted(program, i), measured = data.measured(program, i);
@@ -41,7 +41,7 @@ class Details {
 
   ofPiece(i) {
     const {data, program} = this.page, {pieces, steps, first} = program, t = pieces.tensor[i];
-    const stepText = (number) => `${data.text(steps.path[number])} ${data.text(steps.name[number])}`;
+    const stepText = (number) => `${data.text(steps.place[number])} ${data.text(steps.name[number])}`;
     const writer = data.writer(program, pieces.first[i], t);
     return {heading: data.text(data.tensors.name[t]), facts: [
       ["bytes", `${formats.bytes(pieces.end[i] - pieces.begin[i])} at ${formats.count(pieces.begin[i])} of the transient segment`],
