@@ -141,11 +141,17 @@ private:
       columns.add("type", strings(fmt::format("{} [{}]", dtypeName(*tensor),
                                               fmt::join(shapeOf(*tensor), ", "))));
       columns.add("category", static_cast<int>(tensor->category()));
+      columns.add("path", path(tensor->path()));
       columns.add("layer", tensor->layer());
       columns.add("location", tensor->location());
       columns.add("buffer", tensor->buffer());
     }
     return columns.take();
+  }
+
+  /// A part of the model as a text; -1 for none.
+  int64_t path(int32_t index) {
+    return index < 0 ? -1 : static_cast<int64_t>(strings(pathText(plan, index)));
   }
 
   /// Variables and scalars. What lies in a unit has its own part of it; but of one that ranks share
@@ -208,6 +214,10 @@ private:
       columns.add("place", strings(node.place));
       columns.add("class", step ? static_cast<int>(step->op_class()) : -1);
       columns.add("phase", step ? static_cast<int>(step->phase()) : -1);
+      columns.add("path", step ? path(step->path()) : -1);
+      columns.add("pass", step && step->pass() >= 0
+                              ? static_cast<int64_t>(strings(passText(plan, *step)))
+                              : int64_t{-1});
       columns.add("layer", step ? step->layer() : -1);
       columns.add("location", step ? static_cast<int64_t>(step->location()) : -1);
       columns.add("stream", node.block->stream());

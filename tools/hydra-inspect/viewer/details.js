@@ -19,6 +19,7 @@ class Details {
       const layer = steps.layer[i] >= 0 ? `, layer ${steps.layer[i]}` : "";
       const predicted = data.predicted(program, i), measured = data.measured(program, i);
       facts.push(["op", data.text(steps.does[i])],
+                 ...this.part(steps.path[i]),
                  ["kind", `${data.phases[steps.phase[i]]}, ${data.classes[steps.class[i]]}${layer}`],
                  ["predicted", `${formats.time(predicted)}${steps.times[i] > 1 ? `, ${formats.count(steps.times[i])} times together` : ""}`]);
       if (measured !== undefined)
@@ -31,6 +32,7 @@ class Details {
     } else {
       facts.push(["time", formats.time(steps.end[i] - steps.begin[i])]);
     }
+    if (steps.pass[i] >= 0) facts.push(["made by", data.text(steps.pass[i])]);
     return {heading: data.text(steps.name[i]), facts: [...facts, ...this.place(steps.location[i])]};
   }
 
@@ -44,6 +46,7 @@ class Details {
     const stepText = (number) => `${data.text(steps.place[number])} ${data.text(steps.name[number])}`;
     const writer = data.writer(program, pieces.first[i], t);
     return {heading: data.text(data.tensors.name[t]), facts: [
+      ...this.part(data.tensors.path[t]),
       ["bytes", `${formats.bytes(pieces.end[i] - pieces.begin[i])} at ${formats.count(pieces.begin[i])} of the transient segment`],
       ["type", `${data.text(data.tensors.type[t])}, ${data.categories[data.tensors.category[t]]}${this.layer(t)}`],
       ["op", writer < 0 ? "given to the program" : `${stepText(writer)}: ${data.text(steps.does[writer])}`],
@@ -59,6 +62,8 @@ class Details {
       ["role", data.text(persistent.role[i]).replace("_", " ")],
       ...this.place(data.tensors.location[t])]};
   }
+
+  part(path) { return path < 0 ? [] : [["part", this.page.data.text(path)]]; }
 
   layer(t) {
     const layer = this.page.data.tensors.layer[t];

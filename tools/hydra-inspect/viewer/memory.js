@@ -54,10 +54,11 @@ class MemoryChart extends Chart {
   bar(persistent, number) { return persistent ? (number < this.held ? number : -1) : this.segmentHas("transient") ? this.held + number : -1; }
   segmentHas(kind) { return this.page.segment === kind || this.page.segment === "arena"; }
 
+  /// The part of the model where a value is made says more than its name.
   label(k) {
-    const {data, program} = this.page, number = this.number(k);
-    return data.text(this.isPersistent(k) ? data.persistent.name[number]
-                                          : data.tensors.name[program.pieces.tensor[number]]);
+    const {data, program} = this.page, number = this.number(k), tensor = program.pieces.tensor?.[number];
+    if (this.isPersistent(k)) return data.text(data.persistent.name[number]);
+    return data.text(data.tensors.path[tensor]) || data.text(data.tensors.name[tensor]);
   }
 
   drawYAxis(brush) {

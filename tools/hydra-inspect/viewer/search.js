@@ -13,11 +13,11 @@ class Search {
     };
     const layer = (number) => number >= 0 ? ` layer:${number} ` : " ";
     this.steps = Array.from({length: program.stepCount}, (_, i) => [
-      data.text(steps.name[i]), data.text(steps.does[i]), data.classes[steps.class[i]], data.phases[steps.phase[i]],
+      data.text(steps.name[i]), data.text(steps.does[i]), data.text(steps.path[i]), data.text(steps.pass[i]), data.classes[steps.class[i]], data.phases[steps.phase[i]],
       place(steps.location[i]), layer(steps.layer[i])].join(" ").toLowerCase());
     const tensorTexts = [];
     const tensorText = (t) => tensorTexts[t] ??= [
-      data.text(tensors.name[t]), data.text(tensors.type[t]), data.categories[tensors.category[t]],
+      data.text(tensors.name[t]), data.text(tensors.path[t]), data.text(tensors.type[t]), data.categories[tensors.category[t]],
       place(tensors.location[t]), layer(tensors.layer[t])].join(" ").toLowerCase();
     this.pieces = Array.from({length: program.pieceCount}, (_, i) => {
       const writer = data.writer(program, pieces.first[i], pieces.tensor[i]);

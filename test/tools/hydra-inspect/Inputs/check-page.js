@@ -253,6 +253,17 @@ const checks = {
     viewer.set("theme", "system");
   },
 
+  /// Steps and values say to which part of the model they belong, and are found by it.
+  parts() {
+    const {program} = viewer, number = program.steps.path.findIndex((path) => path >= 0), part = data.text(program.steps.path[number]);
+    expect(part.startsWith("layers."), `the first part is ${part}`);
+    viewer.select({kind: "steps", number});
+    expect(document.getElementById("details").textContent.includes(part), `the details lack ${part}`);
+    viewer.find(part);
+    expect(viewer.marks.steps[number] === 1 && viewer.marks.pieces.some(Boolean), `nothing of ${part} is found`);
+    viewer.clear();
+  },
+
   /// Every program on every axis, and every segment.
   axes() {
     for (const program of data.programs) {

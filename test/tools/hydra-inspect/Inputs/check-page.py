@@ -28,9 +28,11 @@ def synthetic(data, blocks):
                 persistent={}, persistent_bytes=0)
     numbers = range(blocks)
     data["tensors"] = {"name": list(numbers), "type": [kind] * blocks, "category": [i % categories for i in numbers],
+                       "path": [-1] * blocks,
                        "layer": [i % 100 for i in numbers], "location": [i % 1000 for i in numbers],
                        "buffer": [i + 1 for i in numbers]}
     steps = {"name": list(numbers), "does": [does] * blocks, "place": [none] * blocks,
+             "path": [-1] * blocks, "pass": [-1] * blocks,
              "class": [i % classes for i in numbers], "phase": [0] * blocks, "layer": [i % 100 for i in numbers],
              "location": [i % 1000 for i in numbers], "stream": [i % 4 for i in numbers], "depth": [0] * blocks,
              "times": [1] * blocks, "begin": list(numbers), "end": [i + 1 for i in numbers], "us": [1] * blocks,
