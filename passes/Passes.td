@@ -103,8 +103,8 @@ def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
     most `context`, in slots by position; a scan keeps what it carries; rows padded with zeros in front, the
     rows before. Rotations and `hydra.iota` with `positions` begin at `position`. At position 0 a sequence begins
     anew; where `position` is -1 a call is not for the sequence, which stays as it was. The scores are the row
-    of the last token alone; beside them the program returns `best [B]`, the id with the highest score, and `top
-    [B]`, that score.
+    of the last token alone; beside them the program returns `token [B]`, the id that `hydra.sample` draws from
+    them by the arguments `settings [B, 5]` and `draw [B, 4]`, and keeps which ids sequences have.
 
     Operations say what they need by the cache interface. What treats each token alone needs none: the pass
     follows the dimension of tokens by the partition interface, and reports, with its line, an operation that

@@ -59,6 +59,7 @@ planfile::ActionUnion actionOf(plan::CachedAttentionOp op) {
   return action(table);
 }
 
+planfile::ActionUnion actionOf(plan::SampleOp) { return action(planfile::SampleT()); }
 planfile::ActionUnion actionOf(plan::EmbeddingGradOp) { return action(planfile::EmbeddingGradT()); }
 planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
 planfile::ActionUnion actionOf(plan::FillOp op) {
@@ -131,8 +132,8 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
       .Case([&](plan::LaunchOp op) { return launch(op); })
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
             plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
-            plan::GroupedLinearOp, plan::GroupedOuterOp, plan::AllGatherOp, plan::AllToAllOp>(
-          [](auto op) { return hydra::actionOf(op); });
+            plan::GroupedLinearOp, plan::GroupedOuterOp, plan::SampleOp, plan::AllGatherOp,
+            plan::AllToAllOp>([](auto op) { return hydra::actionOf(op); });
 }
 
 std::vector<std::unique_ptr<planfile::AlternativeT>>

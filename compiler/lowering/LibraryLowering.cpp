@@ -151,6 +151,21 @@ struct CachedAttentionLowering
   }
 };
 
+/// Bits of ids are set in place, or in a copy where the old ones are read later.
+struct SampleLowering : plan::PlanLoweringOpInterface::ExternalModel<SampleLowering, SampleOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto sample = cast<SampleOp>(op);
+    Value old = lowering.source(sample.getSeen()), seen = lowering.target(sample.getNewSeen());
+    if (old != seen)
+      addCopy(lowering, op, old, seen);
+    addStep<plan::SampleOp>(
+        lowering, op, lowering.source(sample.getScores()), lowering.source(sample.getTokens()),
+        lowering.source(sample.getPosition()), lowering.source(sample.getSettings()),
+        lowering.source(sample.getDraw()), lowering.target(sample.getToken()), seen);
+    return success();
+  }
+};
+
 struct EmbeddingGradLowering
     : plan::PlanLoweringOpInterface::ExternalModel<EmbeddingGradLowering, EmbeddingGradOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
@@ -315,6 +330,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
     CachedAttentionOp::attachInterface<CachedAttentionLowering>(*context);
+    SampleOp::attachInterface<SampleLowering>(*context);
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
     CompactOp::attachInterface<CompactLowering>(*context);
     RouteOp::attachInterface<RouteLowering>(*context);

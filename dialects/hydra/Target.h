@@ -18,6 +18,8 @@ std::optional<Roofline> rooflineOf(TargetAttr target);
 inline constexpr llvm::StringLiteral kWarpgroupMatmul = "wgmma"; ///< matmuls of four warps, with TMA
 inline constexpr llvm::StringLiteral kEarlyLaunch =
     "early_launch"; ///< kernels begin while those in front of them end, and wait for them
+inline constexpr llvm::StringLiteral kClusters =
+    "clusters"; ///< blocks that read each other's shared memory
 
 // Rates of the roofline, by the names that descriptions have; those of matmuls and attention are
 // dictionaries by format.

@@ -196,6 +196,9 @@ SmallVector<Access> AttentionGradOp::getAccesses() { return readsFirst(*this, 6)
 SmallVector<Access> CachedAttentionOp::getAccesses() {
   return {kRead, kRead, kRead, kRead, kWrite, kUpdate, kUpdate};
 }
+SmallVector<Access> SampleOp::getAccesses() {
+  return {kRead, kRead, kRead, kRead, kRead, kWrite, kUpdate};
+}
 SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }

@@ -332,6 +332,19 @@ def CachedAttentionOp : Plan_StepOp<"cached_attention"> {
   }];
 }
 
+def SampleOp : Plan_StepOp<"sample"> {
+  let summary = "ids drawn from scores, and the ids that sequences have";
+  let description = [{ runtime/calls/SampleCall.h says how. `seen` is read and written. }];
+  let arguments = !con((ins Plan_Buffer:$scores, Plan_Buffer:$tokens, Plan_Buffer:$position,
+                            Plan_Buffer:$settings, Plan_Buffer:$draw, Plan_Buffer:$token,
+                            Plan_Buffer:$seen), work, order);
+  let assemblyFormat = [{
+    `(` $scores `:` type($scores) `,` $tokens `:` type($tokens) `,` $position `:` type($position) `,`
+    $settings `:` type($settings) `,` $draw `:` type($draw) `)` `->`
+    `(` $token `:` type($token) `,` $seen `:` type($seen) `)` attr-dict
+  }];
+}
+
 def CopyOp : Plan_StepOp<"copy",
                          [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
   let summary = "the same elements in another place, under other strides";

@@ -125,8 +125,9 @@ private:
     };
     Block &block = entry.getBody().front();
     for (unsigned i = 1; i < block.getNumArguments(); ++i)
-      if (cast<StringAttr>(entry.getArgNames()[i]).getValue() == SequenceCache::kPosition)
-        return fails("has an argument 'position', which hydra-cache adds");
+      if (StringRef name = cast<StringAttr>(entry.getArgNames()[i]).getValue();
+          name == SequenceCache::kPosition || name == kSettingsArgument || name == kDrawArgument)
+        return fails("has an argument '" + name + "', which hydra-cache adds");
       else if (!entry.getDefault(i))
         return fails("reads on; expected no other argument than tokens and numbers of a step");
     if (block.getNumArguments() == 0 || build::typeOf(block.getArgument(0)).getRank() != 2 ||
@@ -138,7 +139,7 @@ private:
     if (end.getOutputNames().size() != 1 || build::typeOf(end.getOutputs()[0]).getRank() != 3)
       return fails("reads on; expected one result, the scores [B, S, V]");
     const StringRef result = cast<StringAttr>(end.getOutputNames()[0]).getValue();
-    if (result == kBestResult || result == kTopResult)
+    if (result == kTokenResult)
       return fails("returns '" + result + "', which hydra-cache adds");
     return success();
   }
@@ -450,7 +451,8 @@ private:
         return failure();
       ++kept;
     }
-    returnNextToken(entry);
+    if (failed(returnNextToken(entry, cache, found.size())))
+      return failure();
     cache.finish();
     eraseDead(entry);
     return success();

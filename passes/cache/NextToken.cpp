@@ -41,50 +41,32 @@ static Value lastToken(OpBuilder &b, Value v, int64_t tokens) {
                          b.getI64IntegerAttr(tokens - 1), b.getI64IntegerAttr(1));
 }
 
-/// The id with the highest score, and that score.
-static void addBest(ReturnOp end) {
-  constexpr int64_t kExact = 1 << 24; // whole numbers below it, in f32
-  constexpr int64_t kClasses = 2;     // the dimension
-  OpBuilder b(end);
-  const Location loc = madeBy(kPass, end.getLoc());
-  Value scores = build::cast(b, loc, end.getOutputs()[0], b.getF32Type());
-  SmallVector<int64_t> shape(build::shapeOf(scores));
-  const int64_t batch = shape[0], classes = shape[kClasses];
-  if (classes >= kExact)
-    return;
-  auto largest = [&](Value x) {
-    return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({kClasses}), b.getUnitAttr())
-        .getResult();
-  };
-  auto number = [&](Value like, double value) {
-    return build::constant(b, loc, like.getType(), value);
-  };
-  Value top = largest(scores);
-  Value isTop = CompareOp::create(b, loc, scores, build::broadcast(b, loc, top, shape),
-                                  b.getStringAttr("eq"));
-  Value id =
-      IotaOp::create(b, loc, build::typeOf(scores), b.getI64ArrayAttr(shape),
-                     b.getI64IntegerAttr(kClasses), TypeAttr::get(b.getF32Type()), UnitAttr());
-  // The first id is that with the most ids from it on.
-  Value left = SubOp::create(b, loc, number(id, static_cast<double>(classes)), id);
-  Value most = largest(SelectOp::create(b, loc, isTop, left, number(left, 0.0)));
-  Value best = SubOp::create(b, loc, number(most, static_cast<double>(classes)), most);
-  SmallVector<Value> values(end.getOutputs());
-  SmallVector<Attribute> names(end.getOutputNames().begin(), end.getOutputNames().end());
-  for (auto [name, value] : {std::pair(kBestResult, best), std::pair(kTopResult, top)}) {
-    names.push_back(b.getStringAttr(name));
-    values.push_back(build::reshape(b, loc, value, {batch}));
-  }
-  end.getValuesMutable().assign(values);
-  end.setOutputNamesAttr(b.getArrayAttr(names));
-}
-
-void returnNextToken(EntryOp entry) {
+LogicalResult returnNextToken(EntryOp entry, SequenceCache &cache, unsigned number) {
   ReturnOp end = entry.getReturn();
   OpBuilder b(end);
-  const int64_t tokens = build::shapeOf(entry.getBody().getArgument(0))[1];
-  end.getValuesMutable().assign({lastToken(b, end.getOutputs()[0], tokens)});
-  addBest(end);
+  const Location loc = madeBy(kPass, end.getLoc());
+  Value tokens = entry.getBody().getArgument(0);
+  Value scores = lastToken(b, end.getOutputs()[0], cache.tokens());
+  cache.startAt(end, number, /*sequences=*/0);
+  const int64_t batch = cache.batch(), ids = build::shapeOf(scores)[2];
+  auto argument = [&](StringRef name, int64_t columns, Type element) -> Value {
+    return entry.addArgument(name, RankedTensorType::get({batch, columns}, element), loc,
+                             b.getUnitAttr());
+  };
+  Value settings = argument(kSettingsArgument, SampleOp::kSettings, b.getF32Type());
+  Value draw = argument(kDrawArgument, SampleOp::kDraw, b.getI32Type());
+  const int64_t words = (ids + 31) / 32;
+  FailureOr<Value> seen = cache.kept("seen", RankedTensorType::get({batch, words}, b.getI32Type()));
+  if (failed(seen))
+    return failure();
+  Value exact = build::cast(b, loc, scores, b.getF32Type());
+  auto sample =
+      SampleOp::create(b, loc, build::reshape(b, loc, exact, {batch, ids}),
+                       tokens, *seen, cache.position(), settings, draw);
+  cache.replace("seen", sample.getNewSeen());
+  end.getValuesMutable().assign({scores, sample.getToken()});
+  end.setOutputNamesAttr(b.getArrayAttr({end.getOutputNames()[0], b.getStringAttr(kTokenResult)}));
+  return success();
 }
 
 } // namespace hydra

@@ -6,6 +6,7 @@
 #include "runtime/calls/GroupedCalls.h"
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/calls/MoveCalls.h"
+#include "runtime/calls/SampleCall.h"
 
 #include <algorithm>
 
@@ -38,6 +39,9 @@ void checkCall(const CallSite &site) {
     return;
   case Action::CachedAttention:
     describeCachedAttention(site);
+    return;
+  case Action::Sample:
+    describeSample(site);
     return;
   case Action::EmbeddingGrad:
     describeEmbeddingGrad(site);

@@ -15,6 +15,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareAttentionGrad(site);
   case Action::CachedAttention:
     return prepareCachedAttention(site);
+  case Action::Sample:
+    return prepareSample(site);
   case Action::EmbeddingGrad:
     return prepareEmbeddingGrad(site);
   case Action::Copy:

@@ -42,6 +42,7 @@ std::unique_ptr<LibraryCall> prepareMatmul(const CallSite &site, unsigned thread
 std::unique_ptr<LibraryCall> prepareAttention(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareAttentionGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCachedAttention(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareSample(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);

@@ -163,6 +163,7 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::NONE:
   case Action::Launch:
   case Action::CachedAttention:
+  case Action::Sample:
   case Action::EmbeddingGrad:
   case Action::Copy:
   case Action::Fill:

@@ -28,6 +28,8 @@ std::string_view wordOf(Action action) {
     return "attention_grad";
   case Action::CachedAttention:
     return "cached_attention";
+  case Action::Sample:
+    return "sample";
   case Action::EmbeddingGrad:
     return "embedding_grad";
   case Action::Copy:

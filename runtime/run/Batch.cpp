@@ -4,11 +4,13 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
+#include "runtime/support/Sampling.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 using namespace hydra::runtime;
 using namespace hydra::planfile;
@@ -23,6 +25,25 @@ int64_t integerAt(support::DType dtype, const std::vector<std::byte> &values, si
   double value = 0;
   support::toDoubles(dtype, std::span(values).subspan(index * size, size), std::span(&value, 1));
   return static_cast<int64_t>(value);
+}
+
+/// Of programs that read on, what they are given beside tokens: a row for each sequence, which has
+/// as many tokens as it can have, and of whose next one any may be drawn.
+std::vector<std::byte> rowsOfSequence(std::string_view name, int64_t batch, double position,
+                                      uint64_t seed) {
+  std::vector<std::byte> rows;
+  const auto add = [&](const auto &row) {
+    const auto bytes = std::as_bytes(std::span(&row, 1));
+    rows.insert(rows.end(), bytes.begin(), bytes.end());
+  };
+  for (int64_t i = 0; i < batch; ++i)
+    if (name == "position")
+      add(static_cast<float>(position));
+    else if (name == "settings")
+      add(support::SamplingSettings());
+    else if (name == "draw")
+      add(support::SamplingDraw::of(seed, static_cast<uint32_t>(i), 0));
+  return rows;
 }
 
 /// How many tokens of each sequence a program reads: the last dimension of what it is given of
@@ -67,13 +88,20 @@ Batch::Batch(const Plan &plan, const Program &program, const GivenTensors &given
 
 Batch::Batch(const Plan &plan, const Program &program, uint64_t seed, uint32_t rank)
     : seed(seed), synthetic(true) {
-  if (program.role() == ProgramRole::decode)
-    position =
-        static_cast<double>(program.context()) - static_cast<double>(lengthOfCall(plan, program));
+  const double position =
+      static_cast<double>(program.context()) - static_cast<double>(lengthOfCall(plan, program));
   for (const Input *input : *program.inputs()) {
     const Tensor *tensor = plan.tensors()->Get(input->tensor());
-    entries.push_back({input, tensor, BatchPart(plan, *tensor, input->batch_dimension(), rank),
-                       std::vector<std::byte>(denseBytes(*tensor))});
+    Entry entry{input, tensor, BatchPart(plan, *tensor, input->batch_dimension(), rank),
+                std::vector<std::byte>(denseBytes(*tensor))};
+    if (program.role() == ProgramRole::decode && input->kind() == InputKind::values) {
+      std::vector<std::byte> rows =
+          rowsOfSequence(input->name()->string_view(), shapeOf(*tensor).front(), position, seed);
+      entry.settled = rows.size() == entry.values.size();
+      if (entry.settled)
+        entry.values = std::move(rows);
+    }
+    entries.push_back(std::move(entry));
   }
   advance(0);
 }
@@ -109,6 +137,8 @@ void Batch::advance(uint64_t draw) {
 void Batch::drawSynthetic(uint64_t draw) {
   const support::Philox text(seed, "tokens", draw); // as hydra-interpret draws them
   for (Entry &entry : entries) {
+    if (entry.settled)
+      continue;
     const support::DType dtype = dtypeOf(*entry.tensor);
     if (entry.input->kind() == InputKind::values && dtype == support::DType::I32)
       support::fail("the input {} has no synthetic values; give it with --inputs",
@@ -124,7 +154,7 @@ void Batch::drawSynthetic(uint64_t draw) {
       const auto i = static_cast<uint64_t>(entry.part.wholeIndex(static_cast<int64_t>(at)));
       double value = 0;
       if (entry.input->kind() == InputKind::values)
-        value = position ? *position : support::inverseNormalCdf(numbers.uniform53(i));
+        value = support::inverseNormalCdf(numbers.uniform53(i));
       else { // rows of length + 1 tokens; labels are one ahead
         value =
             std::floor(text.uniform53(i / length * (length + 1) + i % length + (isLabel ? 1 : 0)) *

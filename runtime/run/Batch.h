@@ -5,8 +5,8 @@
 #include "runtime/run/TensorValues.h"
 
 #include <cstdint>
-#include <span>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace hydra::runtime {
@@ -57,6 +57,7 @@ private:
     const planfile::Tensor *tensor;
     BatchPart part;
     std::vector<std::byte> values;
+    bool settled = false; ///< values that no draw changes
   };
 
   void drawSynthetic(uint64_t draw);
@@ -65,7 +66,6 @@ private:
   BatchSource *source = nullptr;
   uint64_t seed = 0;
   bool synthetic = false;
-  std::optional<double> position; ///< of a program that reads on: with as many tokens as it can have
 };
 
 /// Throws Error at the first id that the input does not allow; `values` are dense.

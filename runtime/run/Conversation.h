@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/run/Generate.h"
-#include "runtime/run/NextScores.h"
+#include "runtime/run/NextTokens.h"
 
 #include <functional>
 #include <memory>
@@ -32,9 +32,8 @@ private:
   void read(std::span<const int32_t> turn);
 
   GenerateOptions options;
-  std::unique_ptr<NextScores> scores;
+  std::unique_ptr<NextTokens> next;
   Sequence text;
-  uint64_t chosen = 0; // tokens, of all answers
 };
 
 } // namespace hydra::runtime

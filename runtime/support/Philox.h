@@ -34,7 +34,11 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
 class Philox {
 public:
   Philox(uint64_t seed, std::string_view name, uint64_t step = 0)
-      : key(seed ^ XXH3_64bits(name.data(), name.size())), step(step) {}
+      : key(keyOf(seed, name)), step(step) {}
+
+  static uint64_t keyOf(uint64_t seed, std::string_view name) {
+    return seed ^ XXH3_64bits(name.data(), name.size());
+  }
 
   /// The four random words of element `index`.
   std::array<uint32_t, 4> block(uint64_t index) const {

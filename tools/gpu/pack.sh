@@ -112,12 +112,28 @@ write() { # plan flags...: greedily, behind a prompt that is read in calls of se
   compile "$@" --mode=generate --context=60 -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --tokenizer=ids --seed 3 --tokens 30 --temperature 0 --generate "$(seq -s ' ' 26)" \
     > "$out/text/$plan.txt" 2>/dev/null
+  local name choice prompts=(--generate "$(seq -s ' ' 26)")
+  [[ $plan == *-3 ]] && prompts+=(--generate "7 8 9 10 33" --generate 5)
+  while read -r name choice; do # drawn in several ways
+    "$build/bin/hydra-run" "$out/cpu.fb" --tokenizer=ids --seed 3 --tokens 30 $choice "${prompts[@]}" \
+      > "$out/text/$plan.$name" 2>/dev/null
+  done < "$out/text/choices"
 }
+cat > "$out/text/choices" << 'CHOICES'
+drawn --temperature 0.9
+top-k --temperature 2 --top-k 5
+top-p --temperature 1.5 --top-p 0.7
+min-p --temperature 2 --min-p 0.1
+penalised --temperature 0 --repetition-penalty 2
+all --temperature 1.5 --top-k 50 --top-p 0.9 --min-p 0.05 --repetition-penalty 1.3
+CHOICES
 while read -r name flags; do
   write "$name" $flags --batch=1 --prefill=16,6
   write "$name-3" $flags --batch=3 --prefill=7
 done << 'WRITERS'
 llama models/llama.mlir --preset=tiny
+wide models/llama.mlir --preset=tiny --set V=128256
+widest models/llama.mlir --preset=tiny --set V=262144
 gpt2 models/gpt2.mlir --preset=tiny
 megalodon models/megalodon.mlir --preset=ref
 hydra models/hydra.mlir --preset=ref --set mod=dense

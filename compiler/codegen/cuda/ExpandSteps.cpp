@@ -65,6 +65,7 @@ private:
             [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
         .Case<plan::CachedAttentionOp>(
             [&](auto op) { return expandCachedAttention(launcher, op), success(); })
+        .Case<plan::SampleOp>([&](auto op) { return expandSample(launcher, op), success(); })
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
         .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })
         .Case<plan::RouteOp>([&](auto op) { return expandRoute(launcher, op), success(); })

@@ -79,7 +79,7 @@ plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text
                                     const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =
       (text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
-                                                   shape.shared, shape.resident}),
+                                                   shape.shared, shape.resident, shape.cluster}),
                                          [](int64_t n) { return std::to_string(n); }),
                          ","))
           .str();
@@ -94,9 +94,11 @@ plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text
                                  IntegerAttr(), StringAttr(), DenseI64ArrayAttr());
   known.getBody().emplaceBlock();
   const auto [parameters, body] = text.split('{');
+  const std::string cluster =
+      shape.cluster > 1 ? "__cluster_dims__(" + std::to_string(shape.cluster) + ", 1, 1) " : "";
   std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                        std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
-                       ") " + symbol + parameters.str() + "{ letLaterBegin();" +
+                       ") " + cluster + symbol + parameters.str() + "{ letLaterBegin();" +
                        (waits == Waits::First ? " waitForEarlier();" : "") + body.str() + "\n";
   known.setSource(source);
   known.setLaunch(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}));

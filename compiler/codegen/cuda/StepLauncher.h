@@ -29,6 +29,7 @@ std::string numberText(double x);
 struct LaunchShape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
   int64_t resident = 1; ///< blocks that must fit a multiprocessor
+  int64_t cluster = 1;  ///< blocks along x that read each other's shared memory
 };
 
 class StepLauncher {
@@ -85,6 +86,9 @@ void expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
 
 /// Attention over slots (templates/cached_attention.cuh).
 void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
+
+/// Ids drawn from scores (templates/sample.cuh).
+void expandSample(StepLauncher &launcher, plan::SampleOp op);
 
 /// A matmul of few rows as a sweep over weights (templates/few_rows.cuh). False where it is none:
 /// the library's then.

@@ -281,6 +281,14 @@ hydra.model @everything version 1 {
     // CHECK: hydra.cached_attention %{{.*}}, %heads, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3
     // BOUND: hydra.cached_attention %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3 : {{.*}}, tensor<2x2x16x4xf32>, tensor<2x2x16x4xf32>, tensor<2xf32>
     %o3, %keys, %values = hydra.cached_attention %q, %heads, %o2, %slots, %slots, %position scale = 1.0 chunk = 4 window = 3
+    %all = hydra.constant value = 0.5 shape = [B, 40]
+    %some = hydra.let iota(axis = 0, shape = [B, 3])
+    %bits = hydra.let iota(axis = 0, shape = [B, 2])
+    %settings = hydra.constant value = 1.0 shape = [B, 5]
+    %words = hydra.let iota(axis = 0, shape = [B, 4])
+    // CHECK: hydra.sample %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}
+    // BOUND: %{{.*}}, %{{.*}} = hydra.sample %{{.*}} : tensor<2x40xf32>, tensor<2x3xi32>, tensor<2x2xi32>, tensor<2xf32>, tensor<2x5xf32>, tensor<2x4xi32>
+    %token, %seen = hydra.sample %all, %some, %bits, %position, %settings, %words
     %t = hydra.transpose %o2 order = [0, 2, 1, 3]
     %lse = hydra.mean %t axes = [3]
     // CHECK:      hydra.attention_grad %{{.*}} scale = 2

@@ -75,6 +75,13 @@ plan.module @all {
     %position = plan.buffer transient other : memref<1xf32>
     %slots = plan.buffer transient act.state : memref<1x2x9x2xf32>
     plan.cached_attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %position : memref<1xf32>) -> (%o : memref<1x4x2x2xf32>, %slots : memref<1x2x9x2xf32>, %slots : memref<1x2x9x2xf32>) {scale = 0.5 : f64, chunk = 4 : i64, stream = 1 : i64}
+    // CHECK: plan.sample(%{{.*}} : memref<1x40xf32>, %{{.*}} : memref<1x4xi32>, %{{.*}} : memref<1xf32>, %{{.*}} : memref<1x5xf32>, %{{.*}} : memref<1x4xi32>) -> (%{{.*}} : memref<1xi32>, %{{.*}} : memref<1x2xi32>) {stream = 1 : i64}
+    %scores = plan.buffer transient logits : memref<1x40xf32>
+    %some = plan.buffer transient other : memref<1x4xi32>
+    %settings = plan.buffer transient other : memref<1x5xf32>
+    %token = plan.buffer transient other : memref<1xi32>
+    %seen = plan.buffer transient other : memref<1x2xi32>
+    plan.sample(%scores : memref<1x40xf32>, %some : memref<1x4xi32>, %position : memref<1xf32>, %settings : memref<1x5xf32>, %some : memref<1x4xi32>) -> (%token : memref<1xi32>, %seen : memref<1x2xi32>) {stream = 1 : i64}
     // CHECK: plan.embedding_grad(%{{.*}} : memref<4xi32>, %{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<8x16xf32>)
     plan.embedding_grad(%ids : memref<4xi32>, %x : memref<4x16xf32>) -> (%v : memref<8x16xf32>) {stream = 1 : i64}
     // CHECK: plan.compact(%{{.*}} : memref<4xi1>) -> (%{{.*}} : memref<4xi32>, %{{.*}} : memref<4xi32>, %{{.*}} : memref<i32>)

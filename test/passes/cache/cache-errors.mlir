@@ -2,14 +2,14 @@
 //
 // RUN: hydra-opt %s --split-input-file --verify-diagnostics --hydra-cache=context=8
 
-// expected-error@+3 {{@logits returns 'best', which hydra-cache adds}}
+// expected-error@+3 {{@logits returns 'token', which hydra-cache adds}}
 hydra.model @m version 1 bound {} {
   hydra.param @e [5, 4] init = zeros
   hydra.entry @logits(%tokens: tensor<1x2xi32>) role(decode) ids(5) {
     %e = hydra.use @e : tensor<5x4xf32>
     %x = hydra.embedding %tokens, %e : tensor<1x2xi32>, tensor<5x4xf32>
     %y = hydra.linear %x, %e : tensor<1x2x4xf32>, tensor<5x4xf32>
-    hydra.return best = %y : tensor<1x2x5xf32>
+    hydra.return token = %y : tensor<1x2x5xf32>
   }
 }
 

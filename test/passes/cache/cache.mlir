@@ -8,8 +8,9 @@
 // CHECK-DAG: hydra.state @cache.{{[0-9]+}}.values [2, 1, 9, 4] init = zeros as cache
 // CHECK-DAG: hydra.state @cache.{{[0-9]+}}.rows [2, 2, 4] init = zeros as cache
 // CHECK-DAG: hydra.state @cache.{{[0-9]+}}.carried0 [2, 1, 4] init = zeros as cache
+// CHECK-DAG: hydra.state @cache.{{[0-9]+}}.seen [2, 1] i32 init = zeros as cache
 
-// CHECK: hydra.entry @prefill(%tokens: tensor<2x4xi32>, %position: tensor<2xf32>) role(decode)
+// CHECK: hydra.entry @prefill(%tokens: tensor<2x4xi32>, %position: tensor<2xf32>, %settings: tensor<2x5xf32>, %draw: tensor<2x4xi32>) role(decode)
 // CHECK-NOT: scan_
 // CHECK: hydra.rope %{{.*}}, %{{.*}} base = 1.000000e+02
 // CHECK: %{{.*}}, %[[KEYS:.*]], %[[VALUES:.*]] = hydra.cached_attention %{{.*}}, %cache.{{[0-9]+}}.keys, %cache.{{[0-9]+}}.values, %position scale = 5.000000e-01 window = 6 : tensor<2x4x1x4xf32>,
@@ -17,15 +18,15 @@
 // CHECK-COUNT-2: hydra.slice %{{.*}} axis = 1 size = 1 start = 3 : tensor<2x4x4xf32>
 // CHECK: %[[LAST:.*]] = hydra.add %{{.*}} : tensor<2x1x4xf32>
 // CHECK: %[[LOGITS:.*]] = hydra.linear %[[LAST]]
-// The first of the ids with the highest score, as many as are behind it and itself.
-// CHECK: %[[TOP:.*]] = hydra.reduce_max %[[LOGITS]] axes = [2] keep
-// CHECK: %[[MOST:.*]] = hydra.reduce_max %{{.*}} axes = [2] keep
-// CHECK: hydra.sub %{{.*}}, %[[MOST]]
-// CHECK: hydra.return logits = %[[LOGITS]], best = %{{.*}}, top = %{{.*}} updates(@cache.
+// An id is drawn from them, by the ids that the sequences have.
+// CHECK: %[[SCORES:.*]] = hydra.reshape %[[LOGITS]]
+// CHECK: %[[TOKEN:.*]], %[[SEEN:.*]] = hydra.sample %[[SCORES]], %tokens, %cache.{{[0-9]+}}.seen, %position, %settings, %draw : tensor<2x10xf32>, tensor<2x4xi32>, tensor<2x1xi32>,
+// CHECK: hydra.return logits = %[[LOGITS]], token = %[[TOKEN]] updates({{.*}}@cache.{{[0-9]+}}.seen = %[[SEEN]]
 
-// CHECK: hydra.entry @decode(%tokens: tensor<2x1xi32>, %position: tensor<2xf32>) role(decode)
+// CHECK: hydra.entry @decode(%tokens: tensor<2x1xi32>, %position: tensor<2xf32>, %settings: tensor<2x5xf32>, %draw: tensor<2x4xi32>) role(decode)
 // CHECK: hydra.cached_attention %{{.*}} : tensor<2x1x1x4xf32>,
-// CHECK: hydra.return logits = %{{.*}}, best = %{{.*}} updates(@cache.
+// CHECK: hydra.sample %{{.*}}, %tokens, %{{.*}} : tensor<2x10xf32>, tensor<2x1xi32>,
+// CHECK: hydra.return logits = %{{.*}}, token = %{{.*}} updates(@cache.
 
 // The rotation by positions is one of a group's operations.
 // FUSED: hydra.fused rows = [2, 4] inner = [1, 4]

@@ -1,6 +1,7 @@
 // RUN: hydra-opt %s --hydra-expand-kernels | FileCheck %s --check-prefix=CPU
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>}' --hydra-expand-kernels | FileCheck %s
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=BULK
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, features = ["clusters"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=CLUSTERS
 // RUN: not hydra-opt %s --hydra-set-target='target={#hydra.target<name = "x", backend = "abacus", architecture = "">}' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A copy and an attention gradient are kernels of the CUDA backend, with the working memory that these
@@ -12,6 +13,9 @@
 // CHECK-DAG: plan.kernel @copy_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 256, 0] source "extern
 // CHECK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [5, 1, 1, 32, 0] source "{{.*}}) { letLaterBegin(); fewRowsMatmul<bf16, float, 3, 70, 32, 32, 32, 70, 1, 1, 4, false>
 // CHECK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 32, 0] source "{{.*}}) { letLaterBegin(); waitForEarlier(); fewRowsMatmul<bf16, float, 3, 3, 32,
+// An id of 100,000 is drawn by a block for each sequence, or by several that see each other's memory.
+// CHECK-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [2, 1, 1, 1024, 0] source "{{.*}} __launch_bounds__(1024, 1) sample_{{.*}} Sampler<100000, 3, 1, 98, false>(a0, a6).run(a1, a2, a3, a4, a5);
+// CLUSTERS-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [16, 1, 1, 1024, 0] source "{{.*}} __cluster_dims__(8, 1, 1) sample_{{.*}} Sampler<100000, 3, 8, 13, true>
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
@@ -34,6 +38,7 @@
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>
+  %seen = plan.buffer persistent act.state at 524288 : memref<2x3125xi32>
   plan.program @p {
     %a = plan.buffer transient other : memref<2x4xf32>
     %b = plan.buffer transient other : memref<2x4xf32>
@@ -66,6 +71,14 @@ plan.module @m {
     %o = plan.buffer transient other : memref<1x1x1x64xbf16>
     %position = plan.buffer transient other : memref<1xf32>
     plan.cached_attention(%q : memref<1x1x1x64xbf16>, %q : memref<1x1x1x64xbf16>, %q : memref<1x1x1x64xbf16>, %position : memref<1xf32>) -> (%o : memref<1x1x1x64xbf16>, %slots : memref<1x1x2048x64xbf16>, %slots : memref<1x1x2048x64xbf16>) {scale = 0.5 : f64, label = "cached_attention", op_class = #hydra.op_class<attention>}
+    %scores = plan.buffer transient logits : memref<2x100000xf32>
+    %tokens = plan.buffer transient other : memref<2x3xi32>
+    %begins = plan.buffer transient other : memref<2xf32>
+    %settings = plan.buffer transient other : memref<2x5xf32>
+    %draw = plan.buffer transient other : memref<2x4xi32>
+    %token = plan.buffer transient other : memref<2xi32>
+    plan.sample(%scores : memref<2x100000xf32>, %tokens : memref<2x3xi32>, %begins : memref<2xf32>, %settings : memref<2x5xf32>, %draw : memref<2x4xi32>) -> (%token : memref<2xi32>, %seen : memref<2x3125xi32>) {label = "sample", op_class = #hydra.op_class<gather_scatter>}
     plan.output "y" = %y : memref<3x1x70xf32>
+    plan.output "token" = %token : memref<2xi32>
   }
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <set>
 
 using namespace hydra;
 using namespace hydra::test;
@@ -90,8 +91,21 @@ struct Case {
   int64_t chunk = 1; ///< calls begin at multiples of it, or it would be another model
 };
 
+/// The best of the scores, of which those of ids in `text` are divided, or multiplied, by the
+/// penalty.
+int64_t bestOf(const double *scores, int64_t vocabulary, const double *text, int64_t length,
+               double penalty) {
+  std::vector<double> penalised(scores, scores + vocabulary);
+  for (const double id : std::set<double>(text, text + length)) {
+    double &score = penalised[static_cast<size_t>(id)];
+    score = score > 0 ? score / penalty : score * penalty;
+  }
+  return std::max_element(penalised.begin(), penalised.end()) - penalised.begin();
+}
+
 /// Reads random sequences of other lengths in random calls, and compares the scores behind each
-/// call with those of whole sequences.
+/// call with those of whole sequences, and the best ids among those that are penalised for being
+/// there.
 void expectSame(const Case &test, int64_t batch, uint64_t seed) {
   SCOPED_TRACE("batch " + std::to_string(batch) + ", seed " + std::to_string(seed));
   std::vector<std::string> programs = {"c1@decode:logits:S=1"};
@@ -140,12 +154,25 @@ void expectSame(const Case &test, int64_t batch, uint64_t seed) {
         continue;
       values["tokens"] = given;
       values["position"] = position;
-      const RefTensor found = calls.run("c" + std::to_string(c), values).lookup("logits");
+      RefTensor settings({batch, SampleOp::kSettings});
+      for (int64_t i = 0; i < batch; ++i)
+        settings.data[i * SampleOp::kSettings + 4] = draw(2) ? 1.0 : 3.0;
+      values["settings"] = settings;
+      values["draw"] = RefTensor({batch, SampleOp::kDraw});
+      const TensorMap results = calls.run("c" + std::to_string(c), values);
+      const RefTensor found = results.lookup("logits"), token = results.lookup("token");
       ASSERT_EQ(found.shape, (llvm::SmallVector<int64_t>{batch, 1, vocabulary}));
       for (int64_t i = 0; i < batch; ++i) {
-        if (position.data[i] < 0)
+        if (position.data[i] < 0) {
+          ASSERT_EQ(token.data[i], 0);
           continue;
+        }
         read[i] += c;
+        ASSERT_EQ(static_cast<int64_t>(token.data[i]),
+                  bestOf(&found.data[i * vocabulary], vocabulary, &tokens.data[i * kContext],
+                         read[i], settings.data[i * SampleOp::kSettings + 4]))
+            << "sequence " << i << " behind " << read[i] << " tokens, the last " << c
+            << " in one call";
         for (int64_t v = 0; v < vocabulary; ++v)
           ASSERT_NEAR(found.data[i * vocabulary + v],
                       wanted.data[(i * kContext + read[i] - 1) * vocabulary + v], 1e-9)

@@ -300,7 +300,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
                                      "hydra.rank",        "hydra.reduce_scatter",
                                      "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
-                                     "hydra.cached_attention", "hydra.section"};
+                                     "hydra.cached_attention", "hydra.section",
+                                     "hydra.sample"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();
