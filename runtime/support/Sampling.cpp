@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -15,7 +16,6 @@ namespace hydra::support {
 namespace {
 
 constexpr uint32_t kNone = ~uint32_t{0}; // no key
-constexpr uint32_t kWhole = uint32_t{1} << 31;
 
 /// Which ids are kept: those with lower keys, and of those with this one the first.
 struct Cut {
@@ -33,56 +33,77 @@ uint64_t fixedPoint(float x, int bits) {
   return static_cast<uint64_t>(std::ceil(std::clamp(x, 0.0F, 1.0F) * most));
 }
 
+float scoreOf(uint32_t bits) { return std::bit_cast<float>(bits); }
+
 class Sampler {
 public:
-  Sampler(std::span<const float> scores, std::span<const uint32_t> seen,
-          const SamplingSettings &settings, std::span<uint32_t> keys)
-      : scores(scores), seen(seen), settings(settings), keys(keys) {}
+  /// `work` holds scores, then keys, then the weights of those that are kept.
+  Sampler(const SamplingSettings &settings, std::span<uint32_t> work)
+      : settings(settings), work(work) {}
 
-  int32_t draw(uint64_t random) {
-    if (const std::optional<int32_t> bad = findBest())
+  int32_t draw(std::span<const float> scores, std::span<const uint32_t> seen, uint64_t random) {
+    for (size_t id = 0; id < scores.size(); ++id)
+      work[id] = std::bit_cast<uint32_t>(scores[id] + 0.0F); // no -0
+    if (settings.repetitionPenalty != 1)
+      penalise(seen);
+    if (const std::optional<int32_t> bad = findHighest())
       return *bad;
     if (!(settings.temperature > 0))
-      return static_cast<int32_t>(best);
+      return static_cast<int32_t>(std::ranges::find(work, std::bit_cast<uint32_t>(highest)) -
+                                  work.begin());
     findKeys();
-    if (settings.topK >= 1 && settings.topK < static_cast<float>(scores.size()))
+    if (settings.topK >= 1 && settings.topK < static_cast<float>(work.size()))
       keepFirst(static_cast<uint64_t>(settings.topK));
     if (settings.topP < 1)
       keepPart(fixedPoint(settings.topP, 32));
-    if (settings.minP > 0)
-      least = static_cast<uint32_t>(fixedPoint(settings.minP, 31));
+    findWeights();
     return pick(random);
   }
 
 private:
-  float penalised(size_t id) const {
-    const float score = scores[id] + 0.0F; // no -0
-    if (settings.repetitionPenalty == 1 || (seen[id / 32] >> id % 32 & 1) == 0)
-      return score;
-    return score > 0 ? score / settings.repetitionPenalty : score * settings.repetitionPenalty;
+  void penalise(std::span<const uint32_t> seen) {
+    const float penalty = settings.repetitionPenalty;
+    for (size_t word = 0; word < seen.size(); ++word)
+      for (uint32_t bits = seen[word]; bits != 0; bits &= bits - 1) {
+        const size_t id = word * 32 + static_cast<size_t>(std::countr_zero(bits));
+        if (id >= work.size())
+          return;
+        const float score = scoreOf(work[id]);
+        work[id] = std::bit_cast<uint32_t>((score > 0 ? score / penalty : score * penalty) + 0.0F);
+      }
   }
 
-  /// The best id; a number where there is none.
-  std::optional<int32_t> findBest() {
+  /// A number where there is none.
+  std::optional<int32_t> findHighest() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    highest = -kInfinity;
-    for (size_t id = 0; id < scores.size(); ++id) {
-      const float score = penalised(id);
-      if (!(score < kInfinity))
-        return -1 - static_cast<int32_t>(id);
-      if (score > highest)
-        highest = score, best = id;
-    }
-    if (highest == -kInfinity)
-      return -1;
-    return std::nullopt;
+    constexpr size_t kLanes = 16; // side by side, as vectors
+    const auto isBad = [](uint32_t bits) { return !(scoreOf(bits) < kInfinity); };
+    std::array<float, kLanes> best;
+    best.fill(-kInfinity);
+    bool anyBad = false;
+    const auto meet = [&](size_t id, float &lane) {
+      anyBad |= isBad(work[id]);
+      lane = lane < scoreOf(work[id]) ? scoreOf(work[id]) : lane;
+    };
+    const size_t whole = work.size() / kLanes * kLanes;
+    for (size_t id = 0; id < whole; id += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane)
+        meet(id + lane, best[lane]);
+    for (size_t id = whole; id < work.size(); ++id)
+      meet(id, best[0]);
+    highest = *std::ranges::max_element(best);
+    if (anyBad)
+      return -1 - static_cast<int32_t>(std::ranges::find_if(work, isBad) - work.begin());
+    return highest == -kInfinity ? std::optional(-1) : std::nullopt;
   }
 
   void findKeys() {
     const float inverse = std::min(1.0F / settings.temperature, std::numeric_limits<float>::max());
-    for (size_t id = 0; id < scores.size(); ++id) {
-      const float distance = (highest - penalised(id)) * inverse;
-      keys[id] = distance < 32 ? static_cast<uint32_t>(distance * 0x1p27F) : kNone;
+    for (uint32_t &place : work) {
+      const float distance = (highest - scoreOf(place)) * inverse;
+      const float near = distance < 32 ? distance : 0; // what has no key is no number either
+      const auto key = static_cast<uint32_t>(static_cast<int64_t>(near * 0x1p27F));
+      place = distance < 32 ? key : kNone;
     }
   }
 
@@ -94,7 +115,7 @@ private:
       const auto isHere = [&](uint32_t key) { return uint64_t{key} >> (shift + bits) == above; };
       const auto bin = [&](uint32_t key) { return key >> shift & ((1U << bits) - 1); };
       sums.fill(0);
-      for (const uint32_t key : keys)
+      for (const uint32_t key : work)
         if (key < cut.key && isHere(key))
           sums[bin(key)] += amount(key);
       if (cut.ties > 0 && isHere(cut.key))
@@ -110,54 +131,55 @@ private:
 
   void keepFirst(uint64_t count) {
     if (static_cast<uint64_t>(
-            std::ranges::count_if(keys, [](uint32_t key) { return key != kNone; })) > count)
+            std::ranges::count_if(work, [](uint32_t key) { return key != kNone; })) > count)
       cutAt(count, [](uint32_t) { return uint64_t{1}; });
   }
 
   void keepPart(uint64_t part) {
     uint64_t sum = cut.ties > 0 ? cut.ties * samplingWeight(cut.key) : 0;
-    for (const uint32_t key : keys)
-      if (key < cut.key)
-        sum += samplingWeight(key);
+    for (const uint32_t key : work)
+      sum += key < cut.key ? samplingWeight(key) : 0;
     const uint64_t low = (sum & 0xffffffff) * part;
     const uint64_t target = (sum >> 32) * part + (low >> 32) + ((low & 0xffffffff) != 0);
     cutAt(std::max<uint64_t>(target, 1),
           [](uint32_t key) { return uint64_t{samplingWeight(key)}; });
   }
 
-  /// visit(id, weight) of those that are kept, in the order of ids, until it says true.
-  template <typename Visit> void visitKept(Visit visit) const {
+  /// Of those that are kept; 0 of others.
+  void findWeights() {
+    const auto least = settings.minP > 0 ? static_cast<uint32_t>(fixedPoint(settings.minP, 31)) : 0;
+    const auto kept = [&](uint32_t key) {
+      const uint32_t weight = samplingWeight(key);
+      return weight >= least ? weight : 0;
+    };
     uint64_t ties = cut.ties;
-    for (size_t id = 0; id < keys.size(); ++id) {
-      if (keys[id] > cut.key || (keys[id] == cut.key && ties == 0))
-        continue;
-      ties -= keys[id] == cut.key;
-      if (const uint32_t weight = samplingWeight(keys[id]); weight >= least && visit(id, weight))
-        return;
-    }
+    if (ties == 0)
+      for (uint32_t &place : work)
+        place = place < cut.key ? kept(place) : 0;
+    else
+      for (uint32_t &place : work) {
+        const bool tied = place == cut.key && ties > 0;
+        ties -= tied;
+        place = tied || place < cut.key ? kept(place) : 0;
+      }
   }
 
   int32_t pick(uint64_t random) const {
     uint64_t sum = 0;
-    visitKept([&](size_t, uint32_t weight) { return sum += weight, false; });
+    for (const uint32_t weight : work)
+      sum += weight;
     const uint64_t wanted = multiplyHigh(random, sum);
     uint64_t before = 0;
-    size_t found = best;
-    visitKept([&](size_t id, uint32_t weight) {
-      found = id;
-      return (before += weight) > wanted;
-    });
+    size_t found = 0;
+    while ((before += work[found]) <= wanted)
+      ++found;
     return static_cast<int32_t>(found);
   }
 
-  std::span<const float> scores;
-  std::span<const uint32_t> seen;
   const SamplingSettings &settings;
-  std::span<uint32_t> keys;
+  std::span<uint32_t> work;
   float highest = 0;
-  size_t best = 0;
   Cut cut;
-  uint32_t least = 0; // weight
   std::array<uint64_t, 2048> sums{};
 };
 
@@ -197,7 +219,7 @@ void markSeen(std::span<uint32_t> seen, int64_t ids, int32_t id) {
 
 int32_t sampleToken(std::span<const float> scores, std::span<const uint32_t> seen,
                     const SamplingSettings &settings, uint64_t random, std::span<uint32_t> keys) {
-  return Sampler(scores, seen, settings, keys).draw(random);
+  return Sampler(settings, keys).draw(scores, seen, random);
 }
 
 } // namespace hydra::support

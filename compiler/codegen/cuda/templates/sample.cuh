@@ -181,7 +181,7 @@ private:
     const uint32 bits = *reinterpret_cast<const volatile uint32 *>(seen + id / lanes);
     if (!(bits >> lane & 1))
       return score;
-    return score > 0.0f ? __fdiv_rn(score, penalty) : __fmul_rn(score, penalty);
+    return (score > 0.0f ? __fdiv_rn(score, penalty) : __fmul_rn(score, penalty)) + 0.0f;
   }
 
   /// A number that is larger for a larger score.
