@@ -1,4 +1,5 @@
-// Matmuls by oneDNN.
+// Matmuls: of few rows by a sweep over the matrix, others by oneDNN.
+#include "runtime/cpu/FewRows.h"
 #include "runtime/cpu/Library.h"
 #include "runtime/cpu/Matmul.h"
 
@@ -23,6 +24,22 @@ private:
   bool hasBias;
 };
 
+class FewRowsCall final : public LibraryCall {
+public:
+  explicit FewRowsCall(const MatmulSpec &spec) : product(spec), hasBias(spec.hasBias) {}
+
+  size_t scratchBytesPerWorker() const override { return product.scratchBytesPerWorker(); }
+
+  void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
+    product.run(args[0], args[1], hasBias ? args[2] : nullptr, args[hasBias ? 3 : 2], pool,
+                scratch);
+  }
+
+private:
+  FewRows product;
+  bool hasBias;
+};
+
 } // namespace
 
 std::unique_ptr<LibraryCall> hydra::runtime::prepareMatmul(const CallSite &site, unsigned threads) {
@@ -30,5 +47,7 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareMatmul(const CallSite &site,
   if (spec.gelu)
     site.fail("matmuls with gelu have no CPU form");
   spec.widen = !hasBf16Products();
+  if (isFewRows(spec))
+    return std::make_unique<FewRowsCall>(spec);
   return std::make_unique<MatmulCall>(spec, threads);
 }
