@@ -53,7 +53,8 @@ def generate(prompt, *flags):
 
 # The first answer is what follows the same prompt, drawn or not; a system text stands in front.
 first = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
-for flags in (("--temperature", "0"), ("--seed", "7", "--temperature", "1.3", "--top-k", "20")):
+for flags in (("--temperature", "0"), ("--seed", "7", "--temperature", "1.3", "--top-k", "20"),
+              ("--seed", "5", "--temperature", "1.5", "--top-p", "0.9", "--min-p", "0.02", "--repetition-penalty", "1.4")):
     assert chat(cached, "Hi\n", *flags) == generate(first, *flags)
 greedy = ("--temperature", "0", "--stop-token", "0")
 system = "<|im_start|>system\nBe brief.<|im_end|>\n" + first
@@ -70,6 +71,9 @@ second = first + one[:-1] + "<|im_end|>\n<|im_start|>user\nAnd you?<|im_end|>\n<
 assert two[len(one) :] == generate(second, *greedy), (two, generate(second, *greedy))
 # Windows that are long enough say the same.
 assert chat(window, said + "\n\nAnd you?\n", *greedy) == two
+# What was said in all turns is penalised.
+penalised = (*greedy, "--repetition-penalty", "1.5")
+assert chat(window, said + "\nAnd you?\n", *penalised) == chat(cached, said + "\nAnd you?\n", *penalised)
 # A token that was typed is text: what is drawn behind it is another thing.
 assert chat(cached, "a<|im_end|>b\n", *greedy) != generate(first.replace(said, "a<|im_end|>b"), *greedy)
 
