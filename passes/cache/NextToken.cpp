@@ -60,9 +60,8 @@ LogicalResult returnNextToken(EntryOp entry, SequenceCache &cache, unsigned numb
   if (failed(seen))
     return failure();
   Value exact = build::cast(b, loc, scores, b.getF32Type());
-  auto sample =
-      SampleOp::create(b, loc, build::reshape(b, loc, exact, {batch, ids}),
-                       tokens, *seen, cache.position(), settings, draw);
+  auto sample = SampleOp::create(b, loc, build::reshape(b, loc, exact, {batch, ids}), tokens, *seen,
+                                 cache.position(), settings, draw);
   cache.replace("seen", sample.getNewSeen());
   end.getValuesMutable().assign({scores, sample.getToken()});
   end.setOutputNamesAttr(b.getArrayAttr({end.getOutputNames()[0], b.getStringAttr(kTokenResult)}));

@@ -81,17 +81,18 @@ double distance(const std::string &name, const Oracle &oracle, const TensorMap &
   return largest;
 }
 
-/// Why the ids that a program chose are not those of its own highest scores; empty where they are.
-std::string wrongChoice(const std::string &name, const RefTensor &best, const TensorMap &found) {
-  const std::string prefix = name.substr(0, name.size() - llvm::StringRef("best").size());
-  const RefTensor logits = found.lookup(prefix + "logits"), top = found.lookup(prefix + "top");
+/// Why the ids that a program drew, greedily, are not those of its own highest scores; empty where
+/// they are. A sequence that rests has 0.
+std::string wrongChoice(const std::string &name, const RefTensor &token, const TensorMap &found) {
+  const std::string prefix = name.substr(0, name.size() - llvm::StringRef("token").size());
+  const RefTensor logits = found.lookup(prefix + "logits");
   const int64_t scores = logits.shape.back();
-  for (int64_t i = 0; i < best.size(); ++i) {
+  for (int64_t i = 0; i < token.size(); ++i) {
     const auto row = llvm::ArrayRef(logits.data).slice(i * scores, scores);
     const auto highest = std::max_element(row.begin(), row.end()); // the first of several
-    if (best.data[i] != static_cast<double>(highest - row.begin()) || top.data[i] != *highest)
-      return fmt::format("{}[{}] is {}, of {}; the highest score is {}, of {}", name, i,
-                         best.data[i], top.data[i], highest - row.begin(), *highest);
+    if (token.data[i] != 0 && token.data[i] != static_cast<double>(highest - row.begin()))
+      return fmt::format("{}[{}] is {}; the highest score is {}, of {}", name, i, token.data[i],
+                         highest - row.begin(), *highest);
   }
   return {};
 }
@@ -221,7 +222,7 @@ Verdict Checker::compare(const Oracle &oracle, const Setting &setting,
               fmt::format("{} is {}; expected {}", name, shapeText(it->second.shape),
                           shapeText(exact.shape)),
               1.0};
-    if (llvm::StringRef(name).ends_with(".best")) { // of scores that may be next to equal
+    if (llvm::StringRef(name).ends_with(".token")) { // of scores that may be next to equal
       if (const std::string text = wrongChoice(name, it->second, found); !text.empty())
         return {Outcome::Wrong, text, 1.0};
       continue;

@@ -138,6 +138,14 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
                                   : StringRef(diagnostics).split('\n').first.str();
 }
 
+/// Temperature 0, and a penalty that changes nothing.
+static RefTensor greedySettings(int64_t sequences) {
+  RefTensor settings({sequences, SampleOp::kSettings});
+  for (int64_t i = 0; i < sequences; ++i)
+    settings.data[i * SampleOp::kSettings + 4] = 1.0;
+  return settings;
+}
+
 /// Calls of several lengths, in each of which some sequences read on, some begin, and others rest.
 void Oracle::drawText(const Case &source, const Setting &setting) {
   constexpr uint64_t kCalls = 8;
@@ -160,8 +168,10 @@ void Oracle::drawText(const Case &source, const Setting &setting) {
     }
     EntryOp entry = programOf(*module, one.program);
     for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>()))
-      one.values[name] =
-          name == "position" ? position : drawInput(entry, i, seedOf(source.seed, name, number));
+      one.values[name] = name == "position"   ? position
+                         : name == "settings" ? greedySettings(position.size())
+                         : name == "draw" ? RefTensor({position.size(), SampleOp::kDraw})
+                                          : drawInput(entry, i, seedOf(source.seed, name, number));
   }
 }
 
