@@ -9,8 +9,6 @@
 // the bits of ids that were seen. A thread has Each ids, whose keys it holds in registers (Held), or else
 // computes again whenever it asks.
 
-typedef unsigned long long uint64;
-
 constexpr uint32 kNoKey = ~0u;
 
 /// The words of Philox4x32-10 (runtime/support/Philox.h).
