@@ -2,6 +2,7 @@
 #include "runtime/report/MemoryReport.h"
 
 #include "runtime/report/LiveMemory.h"
+#include "runtime/report/MemoryStages.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
@@ -124,6 +125,38 @@ void forEachBlock(const Plan &plan, const LiveMemory &memory, Visit visit) {
   }
 }
 
+std::string changeText(uint64_t from, uint64_t to) {
+  return to < from ? "-" + bytesText(from - to) : "+" + bytesText(to - from);
+}
+
+/// What is live behind each part of a run, with what the model keeps.
+Table stagesTable(const Plan &plan, const Program &program, const LiveMemory &memory) {
+  Table table(1);
+  table.add({"live behind", "block", "bytes", "change", "peak"});
+  uint64_t before = 0;
+  for (const MemoryStage &stage : memoryStages(plan, program, memory)) {
+    table.add({stage.name, stage.block < 0 ? "-" : fmt::format("{}", stage.block),
+               bytesText(stage.live), changeText(before, stage.live), bytesText(stage.peak)});
+    before = stage.live;
+  }
+  return table;
+}
+
+ordered_json stagesJson(const Plan &plan, const Program &program, const LiveMemory &memory) {
+  ordered_json json = ordered_json::array();
+  int64_t before = 0;
+  for (const MemoryStage &stage : memoryStages(plan, program, memory)) {
+    const auto live = static_cast<int64_t>(stage.live);
+    json.push_back({{"stage", stage.name},
+                    {"block", stage.block},
+                    {"live_bytes", live},
+                    {"change_bytes", live - before},
+                    {"peak_bytes", stage.peak}});
+    before = live;
+  }
+  return json;
+}
+
 } // namespace
 
 std::string hydra::report::memoryReportText(const Plan &plan) {
@@ -151,6 +184,7 @@ std::string hydra::report::memoryReportText(const Plan &plan) {
                  bytesText(bytes)});
     text += table.text("");
     const std::vector<const Step *> makers = makersOf(plan, *program);
+    text += stagesTable(plan, *program, memory).text();
     Table largest(8);
     largest.add({"largest at the peak", "category", "made by", "phase", "pass", "module", "blocks",
                  "model", "bytes"});
@@ -213,6 +247,7 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
          {"unused_at_peak", unused(memory.atPeak, program->transient_bytes())},
          {"largest_value", categoriesJson(largestValues(plan, memory))},
          {"activations_by_layer", layers},
+         {"stages", stagesJson(plan, *program, memory)},
          {"largest", largest}});
   }
   return json.dump(1) + "\n";
@@ -236,11 +271,20 @@ std::string hydra::report::memoryTimelineCsv(const Plan &plan) {
 std::string hydra::report::memoryTimelineJson(const Plan &plan) {
   ordered_json json = ordered_json::array();
   for (const Program *program : *plan.programs()) {
-    ordered_json blocks = ordered_json::array();
-    forEachBlock(plan, liveMemory(plan, *program), [&](uint32_t, const CategoryBytes &live) {
+    ordered_json blocks = ordered_json::array(), events = ordered_json::array();
+    const LiveMemory memory = liveMemory(plan, *program);
+    forEachBlock(plan, memory, [&](uint32_t, const CategoryBytes &live) {
       blocks.push_back({{"live_bytes", sum(live)}, {"by_category", categoriesJson(live)}});
     });
-    json.push_back({{"program", program->name()->str()}, {"blocks", blocks}});
+    for (const MemoryEvent &event : memoryEvents(*program, memory)) {
+      const Tensor &tensor = *plan.tensors()->Get(event.tensor);
+      events.push_back({{"microseconds", event.microseconds},
+                        {"bytes", event.bytes},
+                        {"tensor", tensor.name()->str()},
+                        {"category", categoryName(tensor.category())},
+                        {"path", pathText(plan, tensor.path())}});
+    }
+    json.push_back({{"program", program->name()->str()}, {"blocks", blocks}, {"events", events}});
   }
   return json.dump() + "\n";
 }

@@ -61,12 +61,30 @@ def check_forward(costs, model):
     assert train["backward"]["flops"] > 1.5 * forward
 
 
+def check_stages(memory, program, over_time):
+    stages = program["stages"]
+    assert [stage["stage"] for stage in stages[:2]] == ["model", "batch"], stages
+    held = sum(memory["persistent"].values())
+    assert stages[0]["live_bytes"] == held, stages
+    assert sum(stage["change_bytes"] for stage in stages) == stages[-1]["live_bytes"], stages
+    at_peak = sum(program["at_peak"].values())
+    assert max(stage["peak_bytes"] for stage in stages) == held + at_peak, stages
+    # All that came to life dies.
+    live, most, before = 0, 0, 0.0
+    for event in over_time["events"]:
+        assert event["microseconds"] >= before, event
+        live, before = live + event["bytes"], event["microseconds"]
+        most = max(most, live)
+    assert live == 0 and most == at_peak, (program["name"], live, most)
+
+
 def check_memory(memory, timeline):
     for program, over_time in zip(memory["programs"], timeline):
         at_peak = sum(program["at_peak"].values())
         assert at_peak + program["unused_at_peak"] == program["peak_bytes"], program["name"]
         assert at_peak == max(block["live_bytes"] for block in over_time["blocks"])
         assert program["live_bytes"] <= program["peak_bytes"] <= memory["transient_bytes"]
+        check_stages(memory, program, over_time)
         for category, most in program["largest_value"].items():
             assert most > 0, category
         for value in program["largest"]:
