@@ -137,6 +137,7 @@ LogicalResult SampleOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef
 }
 
 Precision SampleOp::precisionClass() { return Precision::Exact; }
+bool SampleOp::takesRounded(unsigned) { return false; }
 OpClass SampleOp::costClass() { return OpClass::gather_scatter; }
 /// Of ids in any order: a weight of each.
 int64_t SampleOp::flops() {

@@ -5,7 +5,7 @@
 include "dialects/hydra/HydraBase.td"
 
 def SampleOp : Hydra_ValueOp<"sample", [
-    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass"]>,
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
     DeclareOpInterfaceMethods<StorageOpInterface, ["overwritableOperands"]>,
     DeclareOpInterfaceMethods<CostOpInterface, ["flops", "bytes", "costClass"]>]> {
   let summary = "an id drawn from the scores of all";

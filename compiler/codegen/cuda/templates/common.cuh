@@ -6,6 +6,7 @@ struct f16 {
 };
 typedef unsigned int uint32;
 typedef long long int64;
+typedef unsigned long long uint64;
 
 __device__ __forceinline__ float widen(bf16 x) { return __uint_as_float(uint32(x) << 16); }
 __device__ __forceinline__ float widen(f16 x) {

@@ -8,7 +8,6 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-typedef unsigned long long uint64;
 constexpr int kTile = 64; // rows of a tile
 constexpr int kBlock = 64; // columns of a block of it
 constexpr int kBlockBytes = kTile * kBlock * 2;
