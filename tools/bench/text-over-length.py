@@ -72,7 +72,7 @@ def drawing(series, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/release/bin")
+    parser.add_argument("--bin", default="build/dev/bin")
     parser.add_argument("--tokens", type=int, default=100000)
     parser.add_argument("--every", type=int, default=1000)
     parser.add_argument("--svg")
