@@ -78,9 +78,10 @@ Value StepLauncher::zeroCounters(int64_t count) {
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
                                     const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =
-      (text + llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads,
-                                                   shape.shared, shape.resident, shape.cluster}),
-                                         [](int64_t n) { return std::to_string(n); }),
+      (text + llvm::join(llvm::map_range(
+                             ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared,
+                                       shape.resident, shape.cluster, static_cast<int64_t>(waits)}),
+                             [](int64_t n) { return std::to_string(n); }),
                          ","))
           .str();
   plan::KernelOp &known = kernels[key];
