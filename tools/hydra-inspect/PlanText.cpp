@@ -55,13 +55,11 @@ std::string unitText(const Plan &plan, const Variable &variable) {
   const Member *member = variable.member();
   if (!member)
     return "";
-  return fmt::format("  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
-                     member->axis() < 0
-                         ? ""
-                         : " over " + plan.mesh()
-                                          ->Get(static_cast<uint32_t>(member->axis()))
-                                          ->name()
-                                          ->str());
+  return fmt::format(
+      "  at {} of {}{}", member->offset(), tensorName(plan, variable.tensor()),
+      member->axis() < 0
+          ? ""
+          : " over " + plan.mesh()->Get(static_cast<uint32_t>(member->axis()))->name()->str());
 }
 
 std::string initializerText(const Initializer &init) {

@@ -1,12 +1,11 @@
-// Events are taken as they are parsed, and not kept as JSON: a time line can have a million.
+// Spans of steps, by the runs of their programs.
 #include "tools/hydra-inspect/Trace.h"
 
 #include "runtime/report/PlanNodes.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
 #include "runtime/support/Shown.h"
-
-#include <nlohmann/json.hpp>
+#include "tools/hydra-inspect/TraceEvents.h"
 
 #include <algorithm>
 #include <limits>
@@ -37,18 +36,8 @@ public:
       : file(path), steps(stepsOf(plan)) {}
 
   std::map<std::string, MeasuredProgram> read() {
-    const std::vector<std::byte> bytes = file.readAll();
-    const auto *begin = reinterpret_cast<const char *>(bytes.data());
-    // The root object is at depth 0, its list of events at 1, an event at 2.
-    const auto take = [&](int depth, Json::parse_event_t event, Json &value) {
-      if (depth != 2 || event != Json::parse_event_t::object_end)
-        return true;
-      addEvent(value);
-      return false;
-    };
     try {
-      const Json rest = Json::parse(begin, begin + bytes.size(), take);
-      if (!rest.is_object() || !rest.contains("traceEvents"))
+      if (!forEachEvent(file, [this](const Json &event) { addEvent(event); }))
         failWith("it has no traceEvents");
     } catch (const Json::exception &error) {
       failWith(error.what());

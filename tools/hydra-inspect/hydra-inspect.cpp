@@ -1,4 +1,4 @@
-// hydra-inspect: what is in a plan.
+// hydra-inspect: what is in a plan, or in a time line.
 #include "runtime/plan/PlanFile.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
@@ -10,6 +10,7 @@
 #include "tools/hydra-inspect/Pictures.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
+#include "tools/hydra-inspect/TraceSummary.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -119,10 +120,36 @@ void draw(const Options &options, const runtime::PlanFile &file) {
                                  options.profile.empty() ? nullptr : &measured->second));
 }
 
-} // namespace
+/// hydra-inspect trace A.json [B.json]: where the time of time lines goes.
+int inspectTraces(int argc, char **argv) {
+  std::vector<std::string> paths;
+  bool json = false, markdown = false;
+  size_t top = 20;
+  CLI::App app("Sums up a time line by class of kernels and by kernel, or compares two.");
+  app.name("hydra-inspect trace");
+  app.add_option("traces", paths,
+                 "what hydra-run --profile=FILE.json or PyTorch's profiler wrote; two are compared")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("FILE");
+  auto *asJson = app.add_flag("--json", json, "as JSON, with all kernels");
+  app.add_flag("--markdown", markdown, "as Markdown")->excludes(asJson);
+  app.add_option("--top", top, "kernels to show, those with most time")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20).description(""))
+      ->capture_default_str();
+  if (const auto status = parseArguments(app, argc, argv, "hydra-inspect trace"))
+    return *status;
+  std::vector<inspect::TraceSummary> traces;
+  for (const std::string &path : paths)
+    traces.push_back(inspect::summarizeTrace(path));
+  print(json       ? inspect::traceJson(traces)
+        : markdown ? inspect::traceMarkdown(traces, top)
+                   : inspect::traceText(traces, top));
+  return 0;
+}
 
-int main(int argc, char **argv) {
-  support::reserveStandardStreams();
+int inspectPlan(int argc, char **argv) {
   Options options;
   CLI::App app("Shows what is in a plan: header, parameters, memory map, kernels, steps.");
   app.add_option("plan", options.path, "the plan, as hydrac writes it")->required();
@@ -163,19 +190,28 @@ int main(int argc, char **argv) {
   app.footer("Without a selection everything is shown; selections add up.\n"
              "Examples:\n"
              "  hydra-inspect plan.fb --memory\n"
+             "  hydra-inspect trace before.json after.json\n"
              "  hydra-inspect plan.fb --html=plan.html --model=MODEL --profile=trace.json");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
     return *status;
+  check(options);
+  const auto file = runtime::PlanFile::read(options.path);
+  if (options.draws())
+    draw(options, file);
+  if (options.prints())
+    print(options.json ? asJson(options, file) : asText(options, file));
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  support::reserveStandardStreams();
   try {
-    check(options);
-    const auto file = runtime::PlanFile::read(options.path);
-    if (options.draws())
-      draw(options, file);
-    if (options.prints())
-      print(options.json ? asJson(options, file) : asText(options, file));
+    const bool traces = argc > 1 && std::string_view(argv[1]) == "trace";
+    return traces ? inspectTraces(argc - 1, argv + 1) : inspectPlan(argc, argv);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-inspect: %s\n", error.what());
     return 1;
   }
-  return 0;
 }
