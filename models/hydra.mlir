@@ -108,6 +108,9 @@ hydra.model @hydra version 1 {
     hydra.yield %q, %k, %v_now, %v_next
   }
 
+  // Values [B, S, Hk, hd]: half of their channels are the token's own, the others the one before's.
+  hydra.def @value_shift(%v_now, %v_next) = reshape(concat(%v_now, @later(%v_next), axis = 2), [B, S, Hk, hd])
+
   // Queries [B, S, H, hd] and keys [B, S, Hk, hd] of what they were before and behind the convolutions, rotated for
   // positions from 0.
   hydra.def @heads(%q0, %k0, %q1, %k1) {
@@ -123,7 +126,7 @@ hydra.model @hydra version 1 {
 
   hydra.def @attention(%n) {
     %q0, %k0, %v_now, %v_next = hydra.call @compressed(%n)
-    %v = hydra.let reshape(concat(%v_now, @later(%v_next), axis = 2), [B, S, Hk, hd])
+    %v = hydra.let @value_shift(%v_now, %v_next)
     %q0_taps, %k0_taps = hydra.let @taps(%q0), @taps(%k0)
     %q1, %k1 = hydra.let @convolve_heads(%q0_taps, @q_conv1, n = H), @convolve_heads(%k0_taps, @k_conv1, n = Hk)
     %q1_taps, %k1_taps = hydra.let @taps(%q1), @taps(%k1)

@@ -191,5 +191,5 @@ void PreparedProgram::addRuns(uint32_t program, std::vector<StepRun> &all) const
 void PreparedProgram::addTimes(uint32_t program, std::vector<StepTime> &times) const {
   for (const Node &node : nodes)
     if (node.step)
-      times.push_back({node.step, program, node.calls, node.seconds});
+      times.push_back({node.step, program, node.calls, node.seconds, node.seconds});
 }

@@ -113,7 +113,7 @@ public:
     const Range range(program.name.c_str());
     if (options.poison)
       fillUnwritten(number);
-    if ((profiling && !records.isLoaded()) || options.check || !options.graph) {
+    if (launchesSteps()) {
       begin.record(device.stream);
       program.ran.assign(program.nodes.size(), false);
       runRange(program, 0, program.nodes.size());
@@ -121,8 +121,11 @@ public:
       if (!program.graph)
         capture(program);
       begin.record(device.stream);
+      const double launchBegin = clock();
       driver().check(driver().cuGraphLaunch(program.graph, device.stream),
                      fmt::format("cannot start program {}", program.name));
+      if (profiling)
+        records.noteLaunch({"cuGraphLaunch", number, 0, launchBegin, clock()});
     }
     end.record(device.stream);
     waitFor(program);
@@ -155,7 +158,7 @@ public:
     for (CudaProgram &program : programs)
       for (Node &node : program.nodes) {
         node.calls = 0;
-        node.seconds = 0.0;
+        node.seconds = node.hostSeconds = 0.0;
       }
     if (records.isLoaded())
       records.start();
@@ -167,6 +170,20 @@ public:
            records.whyNotLoaded().empty() ? "" : ": ", records.whyNotLoaded());
     records.takeRecords();
     return records.stepRuns();
+  }
+
+  std::vector<HostRun> launches() override { return records.launches(); }
+
+  double clock() override {
+    return records.isLoaded() ? records.now() : hydra::runtime::Executor::clock();
+  }
+
+  bool launchesSteps() const override {
+    return (profiling && !records.isLoaded()) || options.check || !options.graph;
+  }
+
+  uint32_t multiprocessors() const override {
+    return static_cast<uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   }
 
   std::optional<double> matmulRate() override {
@@ -202,7 +219,8 @@ public:
     for (size_t i = 0; i < programs.size(); ++i)
       for (const Node &node : programs[i].nodes)
         if (node.step)
-          times.push_back({node.step, static_cast<uint32_t>(i), node.calls, node.seconds});
+          times.push_back(
+              {node.step, static_cast<uint32_t>(i), node.calls, node.seconds, node.hostSeconds});
     return times;
   }
 
@@ -433,8 +451,10 @@ private:
         program.events.emplace_back();
       program.events[2 * number].record(device.stream);
     }
+    const double launchBegin = profiling ? clock() : 0;
     runNode(node, device.stream);
     if (profiling) {
+      node.hostSeconds += clock() - launchBegin;
       program.events[2 * number + 1].record(device.stream);
       program.ran[number] = true;
     }

@@ -31,6 +31,7 @@ struct Node {
   // Profile
   uint64_t calls = 0;
   double seconds = 0.0;
+  double hostSeconds = 0.0; ///< of its launches, step by step
 };
 
 struct CudaProgram {

@@ -23,7 +23,8 @@ struct Cupti::Functions {
   X(cuptiUnsubscribe)                                                                              \
   X(cuptiEnableCallback)                                                                           \
   X(cuptiGetGraphNodeId)                                                                           \
-  X(cuptiGetResultString)
+  X(cuptiGetResultString)                                                                          \
+  X(cuptiGetTimestamp)
 #define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
   HYDRA_CUPTI_FUNCTIONS(HYDRA_DECLARE)
 #undef HYDRA_DECLARE
@@ -150,9 +151,8 @@ std::unique_ptr<Cupti> Cupti::load(std::string &why) {
                                       CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)) ||
       !ok(state.f.cuptiActivityRegisterCallbacks(State::giveBuffer, State::takeBuffer)) ||
       // Nodes of graphs are seen one by one only if this is on when the graph is made.
-      !std::ranges::all_of(kKinds, [&](CUpti_ActivityKind kind) {
-        return ok(state.f.cuptiActivityEnable(kind));
-      }))
+      !std::ranges::all_of(
+          kKinds, [&](CUpti_ActivityKind kind) { return ok(state.f.cuptiActivityEnable(kind)); }))
     return nullptr;
   return cupti;
 }
@@ -184,6 +184,12 @@ void Cupti::start() {
   state->f.cuptiActivityFlushAll(0);
   const std::lock_guard guard(state->lock);
   state->runs.clear();
+}
+
+uint64_t Cupti::now() const {
+  uint64_t time = 0;
+  state->f.cuptiGetTimestamp(&time);
+  return time;
 }
 
 std::vector<KernelRun> Cupti::stop() {

@@ -40,6 +40,8 @@ public:
   void noteNode(CUgraphNode node, uint64_t tag);
 
   void start();
+  /// On the clock of records, ns.
+  uint64_t now() const;
   /// Ends recording; what ran since `start`, by its beginning.
   std::vector<KernelRun> stop();
 

@@ -57,13 +57,13 @@ public:
   void upload(CUdeviceptr to, std::span<const std::byte> bytes) const;
   void download(CUdeviceptr from, std::span<std::byte> bytes) const;
 
+  int attribute(CUdevice_attribute which) const;
+
   std::vector<CUstream> streams; ///< as many as the plan's programs have at most
   CUstream stream = nullptr;     ///< the first
   std::string name, architecture;
 
 private:
-  int attribute(CUdevice_attribute which) const;
-
   CUdevice device = 0;
   CUcontext context = nullptr;
 };

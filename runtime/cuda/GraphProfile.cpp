@@ -41,7 +41,23 @@ void GraphProfile::note(const CudaProgram &program, const Node &node, CUstream s
 
 void GraphProfile::start() {
   runs.clear();
+  started.clear();
   cupti->start();
+  origin = cupti->now();
+}
+
+std::vector<HostRun> GraphProfile::launches() const {
+  std::vector<uint32_t> numbers; // of graphs, in the order in which they began
+  std::set<uint32_t> known;
+  for (const StepRun &run : runs)
+    if (known.insert(run.run).second)
+      numbers.push_back(run.run);
+  std::vector<HostRun> all = started;
+  if (numbers.size() != all.size())
+    return all; // what belongs together is not known
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i].run = numbers[i];
+  return all;
 }
 
 /// Whether a step runs a kernel of that name: launches run their own.
@@ -61,9 +77,7 @@ void GraphProfile::takeRecords() {
     Node &node = programs[number].nodes[static_cast<uint32_t>(record.node >> 1)];
     if (!canBe(*node.step, record.name))
       continue;
-    if (runs.empty())
-      origin = record.begin; // so that doubles hold what follows
-    const double begin = 1e-9 * static_cast<double>(record.begin - origin),
+    const double begin = 1e-9 * static_cast<double>(static_cast<int64_t>(record.begin - origin)),
                  end = begin + 1e-9 * static_cast<double>(record.end - record.begin);
     node.seconds += end - begin;
     node.calls += record.node & 1;

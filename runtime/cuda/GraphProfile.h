@@ -37,6 +37,15 @@ public:
   /// All runs of steps since `start`, as far as they were taken.
   const std::vector<StepRun> &stepRuns() const { return runs; }
 
+  /// Seconds on the clock of the runs.
+  double now() const {
+    return 1e-9 * static_cast<double>(static_cast<int64_t>(cupti->now() - origin));
+  }
+  /// A graph was started.
+  void noteLaunch(HostRun launch) { started.push_back(std::move(launch)); }
+  /// All since `start`, each with the number of what it started.
+  std::vector<HostRun> launches() const;
+
 private:
   bool canBe(const planfile::Step &step, std::string_view kernel) const;
 
@@ -45,7 +54,8 @@ private:
   std::unique_ptr<Cupti> cupti;
   std::string whyNot;
   std::vector<StepRun> runs;
-  uint64_t origin = 0; ///< of their times, ns
+  std::vector<HostRun> started;
+  uint64_t origin = 0; ///< of their times, ns: so that doubles hold what follows
 };
 
 } // namespace hydra::runtime::cuda

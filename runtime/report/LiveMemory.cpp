@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -189,7 +190,22 @@ void collectMakers(const Blocks &blocks, std::vector<const Step *> &makers) {
 std::vector<const Step *> makersOf(const Plan &plan, const Program &program) {
   std::vector<const Step *> makers(plan.tensors()->size());
   collectMakers(*program.blocks(), makers);
-  return makers;
+  std::map<uint32_t, std::vector<uint32_t>> written; // tensors, by their buffers
+  for (uint32_t i = 0; i < makers.size(); ++i)
+    if (const uint32_t buffer = plan.tensors()->Get(i)->buffer(); makers[i] && buffer != 0)
+      written[buffer].push_back(i);
+  std::vector<const Step *> all = makers;
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    const Tensor &tensor = *plan.tensors()->Get(i);
+    const auto others = written.find(tensor.buffer());
+    if (all[i] || others == written.end())
+      continue;
+    for (const uint32_t other : others->second)
+      if (!all[i] && runtime::overlap(*runtime::byteRange(tensor, {}),
+                                      *runtime::byteRange(*plan.tensors()->Get(other), {})))
+        all[i] = makers[other];
+  }
+  return all;
 }
 
 CategoryBytes persistentMemory(const Plan &plan) {

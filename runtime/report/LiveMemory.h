@@ -34,8 +34,8 @@ struct LiveMemory {
 
 LiveMemory liveMemory(const planfile::Plan &plan, const planfile::Program &program);
 
-/// For each tensor the first step of the program that writes it, in loops and switches too; null
-/// where none does.
+/// For each tensor the first step of the program that writes it, in loops and switches too; of views
+/// that none writes, one that writes bytes of theirs. Null where none does.
 std::vector<const planfile::Step *> makersOf(const planfile::Plan &plan,
                                              const planfile::Program &program);
 

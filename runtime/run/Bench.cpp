@@ -29,13 +29,16 @@ uint64_t peakResidentBytes() {
 
 } // namespace
 
-std::vector<double> hydra::runtime::timeSteps(Session &session, int count) {
+std::vector<double> hydra::runtime::timeSteps(Session &session, int count,
+                                              const std::function<void(double)> &each) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> seconds(static_cast<size_t>(count));
   for (double &time : seconds) {
     const Clock::time_point begin = Clock::now();
     session.advance();
     time = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (each)
+      each(time);
   }
   return seconds;
 }

@@ -5,14 +5,16 @@
 #include "runtime/run/Session.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace hydra::runtime {
 
 /// Seconds of each of `count` steps. A step is all a user waits for: scalars, inputs, the programs,
-/// reading the loss.
-std::vector<double> timeSteps(Session &session, int count);
+/// reading the loss. `each` is told them one by one, unless it is empty.
+std::vector<double> timeSteps(Session &session, int count,
+                              const std::function<void(double)> &each = {});
 
 struct Spread {
   double median, mean, deviation, minimum; // the deviation of the sample: divided by n - 1

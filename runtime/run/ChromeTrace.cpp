@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -27,11 +29,13 @@ using Json = nlohmann::json;
 
 constexpr int kProcess = 1;
 constexpr uint32_t kPhaseRow = 1000; // rows of phases come behind those of streams
+constexpr uint32_t kHostRow = 2000;
 
 class Writer {
 public:
-  Writer(const std::filesystem::path &path, const PlanFile &file, std::span<const StepRun> runs)
-      : plan(file.plan()), cuda(plan.target()->kind() == TargetKind::cuda), runs(runs), out(path) {
+  Writer(const std::filesystem::path &path, const PlanFile &file, const TimeLine &line)
+      : plan(file.plan()), cuda(plan.target()->kind() == TargetKind::cuda), runs(line.runs),
+        origin(beginOf(line)), out(path) {
     write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     name("process_name", 0, file.origin());
     uint32_t streams = 0;
@@ -43,6 +47,7 @@ public:
     for (const StepRun &run : runs)
       writeStep(run);
     writePhases();
+    writeHost(line);
     writeMemory();
     write("\n]}\n");
     out.commit();
@@ -59,7 +64,27 @@ private:
         {{"ph", "M"}, {"pid", kProcess}, {"tid", row}, {"name", what}, {"args", {{"name", text}}}});
   }
   static double micros(double seconds) { return 1e6 * seconds; }
-  double since(double seconds) const { return micros(seconds - runs.front().begin); }
+  double since(double seconds) const { return micros(seconds - origin); }
+
+  static double beginOf(const TimeLine &line) {
+    double begin = std::numeric_limits<double>::infinity();
+    for (const StepRun &run : line.runs)
+      begin = std::min(begin, run.begin);
+    for (const HostRun &run : line.launches)
+      begin = std::min(begin, run.begin);
+    for (const StepSample &sample : line.samples)
+      begin = std::min(begin, sample.end - sample.wall);
+    return std::isfinite(begin) ? begin : 0;
+  }
+
+  /// As PyTorch's profiler calls them.
+  const char *categoryOf(const StepRun &run) const {
+    if (!cuda)
+      return "cpu_op";
+    if (run.step->op_class() == OpClass::collective)
+      return "nccl";
+    return run.kernel == "copy" ? "gpu_memcpy" : "kernel";
+  }
 
   void writeStep(const StepRun &run) {
     const Step &step = *run.step;
@@ -81,7 +106,7 @@ private:
       args["block"] = run.block;
     }
     event({{"ph", "X"},
-           {"cat", cuda ? "kernel" : "cpu_op"},
+           {"cat", categoryOf(run)},
            {"name", step.name()->str()},
            {"ts", since(run.begin)},
            {"dur", micros(run.end - run.begin)},
@@ -131,6 +156,50 @@ private:
     return text;
   }
 
+  /// Steps as a user waits for them, and the launches of graphs, each with a flow to the first that
+  /// runs of it.
+  void writeHost(const TimeLine &line) {
+    if (line.samples.empty() && line.launches.empty())
+      return;
+    name("thread_name", kHostRow, "host");
+    for (size_t i = 0; i < line.samples.size(); ++i) {
+      const StepSample &one = line.samples[i];
+      hostEvent("user_annotation", fmt::format("STEP {}", i), one.end - one.wall, one.end,
+                {{"data_us", micros(one.data)}});
+    }
+    std::map<uint32_t, const StepRun *> first;
+    for (const StepRun &run : runs)
+      first.try_emplace(run.run, &run);
+    for (const HostRun &one : line.launches) {
+      hostEvent("cuda_driver", one.name, one.begin, one.end,
+                {{"program", plan.programs()->Get(one.program)->name()->str()},
+                 {"correlation", one.run}});
+      const auto begun = first.find(one.run);
+      if (one.run == 0 || begun == first.end())
+        continue;
+      flow("s", one.run, one.begin, kHostRow);
+      flow("f", one.run, begun->second->begin, begun->second->stream);
+    }
+  }
+  void hostEvent(const char *category, const std::string &text, double begin, double end,
+                 Json args) {
+    event({{"ph", "X"},
+           {"cat", category},
+           {"name", text},
+           {"ts", since(begin)},
+           {"dur", micros(end - begin)},
+           {"pid", kProcess},
+           {"tid", kHostRow},
+           {"args", std::move(args)}});
+  }
+  void flow(const char *end, uint32_t number, double at, uint32_t row) {
+    Json json = {{"ph", end},       {"cat", "ac2g"},   {"name", "ac2g"}, {"id", number},
+                 {"ts", since(at)}, {"pid", kProcess}, {"tid", row}};
+    if (end[0] == 'f')
+      json["bp"] = "e"; // bound to what is around it, not to what follows
+    event(json);
+  }
+
   /// The transient bytes that are live when a step begins.
   void writeMemory() {
     std::map<uint32_t, std::map<const Step *, uint64_t>> liveAt; // by program
@@ -168,6 +237,7 @@ private:
   const Plan &plan;
   bool cuda, first = true;
   std::span<const StepRun> runs;
+  double origin;                                                  // of all times
   std::map<uint32_t, std::map<const Step *, std::string>> places; // by program
   support::AtomicFile out;
 };
@@ -175,8 +245,8 @@ private:
 } // namespace
 
 void writeChromeTrace(const std::filesystem::path &path, const PlanFile &file,
-                      std::span<const StepRun> runs) {
-  Writer(path, file, runs);
+                      const TimeLine &line) {
+  Writer(path, file, line);
 }
 
 } // namespace hydra::runtime

@@ -4,6 +4,7 @@
 #include "runtime/plan/plan_generated.h"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,7 @@ struct StepTime {
   uint32_t program = 0;
   uint64_t calls = 0; // more than runs of the program when it is inside a loop
   double seconds = 0.0;
+  double hostSeconds = 0.0; // of the thread that starts it; 0 inside of a graph that is replayed
 };
 
 /// One run of a step under profiling, or of one of the kernels that a library makes of it.
@@ -31,6 +33,14 @@ struct StepRun {
   uint32_t stream = 0;
   std::string kernel;                      // as the device calls it; empty on a CPU
   std::array<uint32_t, 3> grid{}, block{}; // CUDA
+};
+
+/// What the thread that runs the plan did under profiling: it started what is `run` of a program.
+struct HostRun {
+  std::string name; // of the driver's function
+  uint32_t program = 0;
+  uint32_t run = 0; // 0 where that is not known
+  double begin = 0.0, end = 0.0;
 };
 
 /// A plan that is loaded on a device. Nothing is allocated by run, and by write and read of tensors
@@ -46,8 +56,8 @@ public:
   /// the size is another.
   virtual void write(uint32_t tensor, std::span<const std::byte> values) = 0;
   virtual void read(uint32_t tensor, std::span<std::byte> values) = 0;
-  /// The same for bytes [begin, begin + values.size()) of a dense tensor. Throws Error when it is not
-  /// dense, or has not so many.
+  /// The same for bytes [begin, begin + values.size()) of a dense tensor. Throws Error when it is
+  /// not dense, or has not so many.
   virtual void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) = 0;
   virtual void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) = 0;
 
@@ -58,6 +68,17 @@ public:
   /// Everything that ran since profiling began, in the order of its beginning. Throws Error where
   /// the device cannot say.
   virtual std::vector<StepRun> timeline() = 0;
+  /// What was started since profiling began, where that takes time of its own: graphs on a GPU.
+  virtual std::vector<HostRun> launches() { return {}; }
+  /// Seconds on the clock of the time line, now.
+  virtual double clock() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(now).count();
+  }
+  /// Whether a GPU is given each step by itself, not a captured graph.
+  virtual bool launchesSteps() const { return false; }
+  /// Of a GPU; else 0.
+  virtual uint32_t multiprocessors() const { return 0; }
   /// FLOP/s of a large bf16 matmul, measured now; nothing where that is of no use or impossible.
   virtual std::optional<double> matmulRate() { return std::nullopt; }
 

@@ -2,11 +2,15 @@
 #include "runtime/run/ProfileTable.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/plan/Mesh.h"
 #include "runtime/report/Phases.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
+#include "runtime/run/ChromeTrace.h"
+#include "runtime/run/ProfileSections.h"
+#include "runtime/support/Error.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -80,37 +84,6 @@ std::vector<Group> groupBy(std::span<const StepTime> times, NameOf nameOf) {
   return groups;
 }
 
-/// Seconds of each run during which no other run of a step goes on; 0 for steps that are no
-/// exchange.
-std::vector<double> secondsAlone(std::span<const StepRun> timeline) {
-  std::vector<std::pair<double, double>> busy; // apart from each other, in order
-  std::vector<const StepRun *> compute;
-  for (const StepRun &run : timeline)
-    if (exchangeOf(*run.step).kind == Action::NONE)
-      compute.push_back(&run);
-  std::sort(compute.begin(), compute.end(),
-            [](const StepRun *a, const StepRun *b) { return a->begin < b->begin; });
-  for (const StepRun *run : compute) {
-    if (busy.empty() || busy.back().second < run->begin)
-      busy.emplace_back(run->begin, run->end);
-    else
-      busy.back().second = std::max(busy.back().second, run->end);
-  }
-  std::vector<double> alone;
-  for (const StepRun &run : timeline) {
-    double seconds = 0;
-    if (exchangeOf(*run.step).kind != Action::NONE) {
-      seconds = run.end - run.begin;
-      auto at = std::partition_point(busy.begin(), busy.end(),
-                                     [&](const auto &span) { return span.second <= run.begin; });
-      for (; at != busy.end() && at->first < run.end; ++at)
-        seconds -= std::min(at->second, run.end) - std::max(at->first, run.begin);
-    }
-    alone.push_back(seconds);
-  }
-  return alone;
-}
-
 /// Exchanges of one kind along one axis: as predicted for one step, and as measured in all runs.
 struct ExchangeTimes {
   ExchangeSum predicted;
@@ -150,7 +123,8 @@ class Writer {
 public:
   Writer(const PlanFile &file, const Profile &profile)
       : plan(file.plan()), times(profile.times), runs(profile.runs),
-        wallSeconds(profile.wallSeconds), exchanges(exchangeTimes(plan, profile)) {
+        wallSeconds(profile.wallSeconds), exchanges(exchangeTimes(plan, profile)),
+        sections(profileSections(file, profile)) {
     for (const StepTime &time : times)
       total.add(time);
   }
@@ -190,6 +164,8 @@ public:
            {"alone_microseconds",
             one.alone ? ordered_json(1e6 * *one.alone / runs) : ordered_json()},
            {"predicted_alone_microseconds", one.predicted.alone}});
+    for (const Section &section : sections)
+      json[section.key] = section.json;
     return json.dump(1) + "\n";
   }
 
@@ -205,6 +181,8 @@ private:
     std::vector<Table> tables = {byPhase(), byClass(), byModule(), byFunction(), byStep()};
     if (!exchanges.empty())
       tables.push_back(byExchange());
+    for (const Section &section : sections)
+      tables.push_back(section.table);
     return tables;
   }
 
@@ -378,10 +356,40 @@ private:
   int runs;
   double wallSeconds;
   std::vector<ExchangeTimes> exchanges;
+  std::vector<Section> sections;
   Sums total;
 };
 
 } // namespace
+
+std::vector<double> hydra::runtime::secondsAlone(std::span<const StepRun> timeline) {
+  std::vector<std::pair<double, double>> busy; // apart from each other, in order
+  std::vector<const StepRun *> compute;
+  for (const StepRun &run : timeline)
+    if (exchangeOf(*run.step).kind == Action::NONE)
+      compute.push_back(&run);
+  std::sort(compute.begin(), compute.end(),
+            [](const StepRun *a, const StepRun *b) { return a->begin < b->begin; });
+  for (const StepRun *run : compute) {
+    if (busy.empty() || busy.back().second < run->begin)
+      busy.emplace_back(run->begin, run->end);
+    else
+      busy.back().second = std::max(busy.back().second, run->end);
+  }
+  std::vector<double> alone;
+  for (const StepRun &run : timeline) {
+    double seconds = 0;
+    if (exchangeOf(*run.step).kind != Action::NONE) {
+      seconds = run.end - run.begin;
+      auto at = std::partition_point(busy.begin(), busy.end(),
+                                     [&](const auto &span) { return span.second <= run.begin; });
+      for (; at != busy.end() && at->first < run.end; ++at)
+        seconds -= std::min(at->second, run.end) - std::max(at->first, run.begin);
+    }
+    alone.push_back(seconds);
+  }
+  return alone;
+}
 
 std::string hydra::runtime::profileText(const PlanFile &file, const Profile &profile) {
   return Writer(file, profile).text();
@@ -393,4 +401,37 @@ std::string hydra::runtime::profileMarkdown(const PlanFile &file, const Profile 
 
 std::string hydra::runtime::profileJson(const PlanFile &file, const Profile &profile) {
   return Writer(file, profile).json();
+}
+
+namespace {
+
+/// By which is told what ran beside what: of several ranks or streams. Empty where the device has
+/// none.
+std::vector<StepRun> timelineForTables(const PlanFile &file, Executor &executor) {
+  if (ranksOf(file.plan()) == 1 && file.plan().target()->kind() == TargetKind::cpu)
+    return {};
+  try {
+    return executor.timeline();
+  } catch (const hydra::support::Error &) {
+    return {};
+  }
+}
+
+} // namespace
+
+std::string hydra::runtime::profileReport(const std::string &form, const PlanFile &file,
+                                          Executor &executor, StepProfiler &profiler, bool writes) {
+  if (form.ends_with(".json")) {
+    const std::vector<StepRun> runs = executor.timeline();
+    const std::vector<HostRun> launches = executor.launches();
+    if (writes)
+      writeChromeTrace(form, file,
+                       {.runs = runs, .samples = profiler.samples(), .launches = launches});
+    return "";
+  }
+  const std::vector<StepRun> timeline = timelineForTables(file, executor);
+  const Profile profile = profiler.profile(timeline);
+  return form == "json"       ? profileJson(file, profile)
+         : form == "markdown" ? profileMarkdown(file, profile)
+                              : profileText(file, profile);
 }

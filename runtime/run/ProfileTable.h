@@ -4,20 +4,17 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Executor.h"
+#include "runtime/run/StepProfiler.h"
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace hydra::runtime {
 
-/// What an executor measured over `runs` steps or calls, which took `wallSeconds` altogether.
-/// `timeline`: every run of a step; empty where the device cannot say.
-struct Profile {
-  std::span<const StepTime> times;
-  std::span<const StepRun> timeline;
-  int runs = 1;
-  double wallSeconds = 0;
-};
+/// Seconds of each run during which no other run of a step goes on; 0 for steps that are no
+/// exchange.
+std::vector<double> secondsAlone(std::span<const StepRun> timeline);
 
 /// Tables in microseconds of one step or call: phases, classes with predicted beside measured time,
 /// kernels and functions, the longest steps. `of limit` is what the target's rates allow over what
@@ -31,7 +28,13 @@ std::string profileMarkdown(const PlanFile &file, const Profile &profile);
 /// "calls", "microseconds", "flops", "bytes", "predicted_microseconds"} of one step or call, all of
 /// them; exchanges are {"kind", "axis", "calls", "wire_bytes", "microseconds",
 /// "predicted_microseconds", "alone_microseconds", "predicted_alone_microseconds"}, where what is
-/// not known is null.
+/// not known is null; and what ProfileSections.h has.
 std::string profileJson(const PlanFile &file, const Profile &profile);
+
+/// What --profile=FORM shows of the steps since the profiler began: `table`, `markdown` or `json`
+/// as a text; of FILE.json nothing, which gets the time line if this rank writes it. Throws Error
+/// when the file cannot be written, or the device has no time line.
+std::string profileReport(const std::string &form, const PlanFile &file, Executor &executor,
+                          StepProfiler &profiler, bool writes);
 
 } // namespace hydra::runtime

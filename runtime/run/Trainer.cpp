@@ -3,8 +3,10 @@
 
 #include "runtime/report/LossPlot.h"
 #include "runtime/run/CheckpointNames.h"
+#include "runtime/run/ProfileTable.h"
 #include "runtime/run/Progress.h"
 #include "runtime/run/RunLog.h"
+#include "runtime/run/StepProfiler.h"
 #include "runtime/run/StopSignal.h"
 #include "runtime/support/Error.h"
 
@@ -71,6 +73,7 @@ public:
       log.end(session.steps(), "error");
       throw;
     }
+    reportProfile();
     progress.finish();
     log.end(session.steps(), result.signal != 0 ? "signal" : "done");
     if (options.plot)
@@ -126,6 +129,7 @@ private:
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
     report.learningRate = session.schedules().value("lr", session.steps());
+    const bool profiles = beginProfile();
     const Clock::time_point begin = Clock::now();
     vote();
     report.loss = session.advance();
@@ -133,6 +137,8 @@ private:
     if (!refusal)
       prune();
     report.seconds = secondsSince(begin);
+    if (profiles)
+      profileStep(report.seconds);
     report.dataSeconds = session.dataSeconds();
     report.step = session.steps();
     report.gradientNorm = session.gradientNorm();
@@ -144,6 +150,39 @@ private:
       log.skipped(report.step, *refusal);
       progress.note(fmt::format("step {}  update skipped: {}", report.step, *refusal));
     }
+  }
+
+  /// Whether the next step is one of those that are profiled, or the first of all.
+  bool beginProfile() {
+    const ProfiledSteps &asked = options.profile;
+    const int64_t number = session.steps() + 1;
+    const bool firstOfAll = !profiler.has_value();
+    if (asked.form.empty() || (!firstOfAll && (number < asked.first || number > asked.last)))
+      return false;
+    if (firstOfAll)
+      profiler.emplace(executor, session);
+    if (firstOfAll || number == asked.first)
+      profiler->begin();
+    return true;
+  }
+
+  void profileStep(double seconds) {
+    const ProfiledSteps &asked = options.profile;
+    const int64_t number = session.steps();
+    if (number >= asked.first)
+      profiler->add(seconds);
+    if (result.losses.empty())
+      profiler->takeFirst();
+    if (number == asked.last || number < asked.first)
+      profiler->end();
+    if (number == asked.last)
+      reportProfile();
+  }
+
+  /// Once.
+  void reportProfile() {
+    if (profiler && !profiler->samples().empty() && !std::exchange(profiled, true))
+      progress.note(profileReport(options.profile.form, file, executor, *profiler, leads()));
   }
 
   void evaluate() {
@@ -228,6 +267,8 @@ private:
   bool proven = true; // the last checkpoint is
   int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
   TrainResult result;
+  std::optional<StepProfiler> profiler;
+  bool profiled = false;
   std::vector<std::pair<int64_t, double>> losses, heldOut;
 };
 

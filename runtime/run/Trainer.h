@@ -8,9 +8,17 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hydra::runtime {
+
+/// Steps of a run that are profiled, by their numbers; none with an empty form, which is that of
+/// --profile.
+struct ProfiledSteps {
+  std::string form;
+  int64_t first = 0, last = 0;
+};
 
 struct TrainOptions {
   int64_t steps = 0;                         // number of the last step, also when resuming
@@ -23,6 +31,7 @@ struct TrainOptions {
   int64_t logEvery = 1;                             // plain lines of progress
   bool live = false;                                // progress on a terminal
   bool plot = false;                                // the curve of losses at the end
+  ProfiledSteps profile;
   std::function<void()> begin; // called when all that is written to is open; may be empty
   Ranks *ranks = nullptr;      // of a plan with a mesh
 };
@@ -35,8 +44,9 @@ struct TrainResult {
 
 /// Trains until `options.steps`. Throws Error when the loss is not finite, when the data cannot be
 /// read, and when the last checkpoint cannot be saved; when another one cannot, or progress or logs
-/// cannot be written, a note says so on standard error and training goes on. With `save`, whatever
-/// is thrown between two steps is thrown after a checkpoint was saved.
+/// cannot be written, a note says so on standard error and training goes on. What was profiled is
+/// printed or written behind the last of those steps, or where the run ends before. With `save`,
+/// whatever is thrown between two steps is thrown after a checkpoint was saved.
 ///
 /// On several ranks rank 0 prints, logs and saves. It decides on every step while the one before
 /// runs: all ranks stop after the same step when one of them got a signal or cannot read its data.

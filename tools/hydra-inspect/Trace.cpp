@@ -35,7 +35,7 @@ public:
   TraceReader(const std::filesystem::path &path, const planfile::Plan &plan)
       : file(path), steps(stepsOf(plan)) {}
 
-  std::map<std::string, MeasuredProgram> read() {
+  MeasuredTrace read() {
     try {
       if (!forEachEvent(file, [this](const Json &event) { addEvent(event); }))
         failWith("it has no traceEvents");
@@ -44,10 +44,13 @@ public:
     }
     if (runs.empty())
       failWith("it has no steps");
-    std::map<std::string, MeasuredProgram> programs;
     for (auto &[name, ofProgram] : runs)
-      programs[name] = summary(ofProgram);
-    return programs;
+      trace.programs[name] = summary(ofProgram);
+    if (trace.steps > 0) {
+      trace.wall /= double(trace.steps);
+      trace.data /= double(trace.steps);
+    }
+    return std::move(trace);
   }
 
 private:
@@ -62,6 +65,11 @@ private:
     if (event.value("ph", "") != "X" || !event.contains("args"))
       return;
     const Json &args = event.at("args");
+    if (args.contains("data_us")) { // a step as a user waits for it
+      ++trace.steps;
+      trace.wall += event.at("dur").get<double>();
+      trace.data += args.at("data_us").get<double>();
+    }
     if (!args.contains("step")) // something else than a step
       return;
     const auto program = args.at("program").get<std::string>();
@@ -98,8 +106,10 @@ private:
     for (auto &[number, run] : ofProgram) {
       const auto [begin, end] = boundsOf(run);
       byTime.emplace_back(end - begin, &run);
-      for (const MeasuredSpan &span : run)
+      for (const MeasuredSpan &span : run) {
         program.byStep[span.place] += (span.end - span.begin) / double(program.runs);
+        program.calls[span.place] += 1 / double(program.runs);
+      }
     }
     std::ranges::sort(byTime, {}, [](const auto &one) { return one.first; });
     const auto &[time, median] = byTime[(byTime.size() - 1) / 2];
@@ -116,13 +126,37 @@ private:
   support::InputFile file;
   std::map<std::string, StepNames> steps;
   std::map<std::string, Runs> runs; // by program
+  MeasuredTrace trace;
 };
 
 } // namespace
 
-std::map<std::string, MeasuredProgram> readTrace(const std::filesystem::path &path,
-                                                 const planfile::Plan &plan) {
+MeasuredTrace readTrace(const std::filesystem::path &path, const planfile::Plan &plan) {
   return TraceReader(path, plan).read();
+}
+
+report::Measurement measurementOf(const planfile::Plan &plan, const MeasuredTrace &trace) {
+  report::Measurement all;
+  all.measured = true;
+  for (const auto &[index, runs] : report::programsOfStep(plan)) {
+    const planfile::Program &program = *plan.programs()->Get(index);
+    const auto measured = trace.programs.find(program.name()->str());
+    if (measured == trace.programs.end())
+      continue;
+    for (const report::PlanNode &node : report::nodesOf(plan, program)) {
+      const auto time = measured->second.byStep.find(node.place);
+      if (const planfile::Step *step = node.block->node_as_Step();
+          step && time != measured->second.byStep.end())
+        all.steps.push_back({.step = step,
+                             .program = index,
+                             .calls = double(runs) * measured->second.calls.at(node.place),
+                             .seconds = 1e-6 * double(runs) * time->second,
+                             .firstSeconds = {}});
+    }
+  }
+  all.wall = trace.steps > 0 ? 1e-6 * trace.wall : all.seconds();
+  all.data = 1e-6 * trace.data;
+  return all;
 }
 
 } // namespace hydra::inspect

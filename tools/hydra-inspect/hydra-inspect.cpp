@@ -1,5 +1,9 @@
 // hydra-inspect: what is in a plan, or in a time line.
 #include "runtime/plan/PlanFile.h"
+#include "runtime/report/Advice.h"
+#include "runtime/report/CopyAudit.h"
+#include "runtime/report/ModuleReport.h"
+#include "runtime/report/OpRanking.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
@@ -22,13 +26,40 @@ namespace {
 struct Options {
   std::string path;
   bool json = false, parameters = false, memory = false, kernels = false, steps = false;
-  bool precision = false;
+  bool precision = false, markdown = false;
+  bool operations = false, modules = false, copies = false, advice = false;
   std::string html, memorySvg, scheduleSvg, model, profile, program;
 
-  bool everything() const { return !(parameters || memory || kernels || steps || precision); }
+  /// What is as predicted, or as --profile measured.
+  bool times() const { return operations || modules || copies || advice; }
+  bool everything() const {
+    return !(parameters || memory || kernels || steps || precision || times());
+  }
   bool draws() const { return !(html.empty() && memorySvg.empty() && scheduleSvg.empty()); }
   bool prints() const { return !draws() || json || !everything(); }
 };
+
+std::vector<report::Section> sectionsOf(const Options &options, const runtime::PlanFile &file) {
+  std::vector<report::Section> sections;
+  if (!options.times())
+    return sections;
+  const planfile::Plan &plan = file.plan();
+  const report::Measurement measured =
+      options.profile.empty()
+          ? report::predictedMeasurement(plan)
+          : inspect::measurementOf(plan, inspect::readTrace(options.profile, plan));
+  if (options.operations) {
+    sections.push_back(report::opTimes(measured));
+    sections.push_back(report::opAllocations(plan));
+  }
+  if (options.modules)
+    sections.push_back(report::moduleTree(plan, measured));
+  if (options.copies)
+    sections.push_back(report::copySection(plan, measured));
+  if (options.advice)
+    sections.push_back(report::adviceSection(plan, measured));
+  return sections;
+}
 
 std::string asText(const Options &options, const runtime::PlanFile &file) {
   const bool all = options.everything();
@@ -46,6 +77,8 @@ std::string asText(const Options &options, const runtime::PlanFile &file) {
   add(all || options.kernels, [&] { return inspect::kernelsText(file.plan()); });
   add(all || options.steps, [&] { return inspect::stepsText(file.plan()); });
   add(options.precision, [&] { return inspect::precisionText(file.plan()); });
+  for (const report::Section &section : sectionsOf(options, file))
+    add(true, [&] { return options.markdown ? section.table.markdown() : section.table.text(); });
   return text;
 }
 
@@ -64,6 +97,8 @@ std::string asJson(const Options &options, const runtime::PlanFile &file) {
     inspect::addSteps(json, file.plan());
   if (options.precision)
     inspect::addPrecision(json, file.plan());
+  for (const report::Section &section : sectionsOf(options, file))
+    json[section.key] = section.json;
   return json.dump(1, ' ', false, inspect::Json::error_handler_t::replace) + "\n";
 }
 
@@ -90,8 +125,10 @@ const planfile::Program &programOf(const Options &options, const runtime::PlanFi
 }
 
 void check(const Options &options) {
-  if (!options.profile.empty() && options.html.empty() && options.scheduleSvg.empty())
-    support::fail("--profile is of use only with --html or --schedule-svg");
+  if (!options.profile.empty() && options.html.empty() && options.scheduleSvg.empty() &&
+      !options.times())
+    support::fail("--profile is of use only with --html, --schedule-svg, --operations, --modules, "
+                  "--copies or --advice");
   if (!options.program.empty() && options.memorySvg.empty() && options.scheduleSvg.empty())
     support::fail("--program is of use only with --memory-svg or --schedule-svg");
 }
@@ -103,7 +140,7 @@ void draw(const Options &options, const runtime::PlanFile &file) {
   if (!options.model.empty())
     extras.model = inspect::readModelText(options.model, plan);
   if (!options.profile.empty())
-    extras.measured = inspect::readTrace(options.profile, plan);
+    extras.measured = inspect::readTrace(options.profile, plan).programs;
   if (!options.html.empty())
     write(options.html, inspect::pageOf(inspect::pageData(file, extras)));
   if (!options.memorySvg.empty())
@@ -160,6 +197,18 @@ int inspectPlan(int argc, char **argv) {
   app.add_flag("--steps", options.steps, "only programs and their steps");
   app.add_flag("--precision", options.precision,
                "only the element types of parameters, matmuls, norms, logits, loss and gradients");
+  const char *times = "Times: as predicted, or as --profile measured";
+  app.add_flag("--operations", options.operations,
+               "operations by time, and by the bytes of what they make")
+      ->group(times);
+  app.add_flag("--modules", options.modules,
+               "parts of the model: forward, backward, and what the forward pass leaves")
+      ->group(times);
+  app.add_flag("--copies", options.copies,
+               "copies, casts and fills: who made them, between what, and whether they have to be")
+      ->group(times);
+  app.add_flag("--advice", options.advice, "what could be faster, and how")->group(times);
+  app.add_flag("--markdown", options.markdown, "these tables as Markdown")->group(times);
   const char *pictures = "Pictures";
   auto *html = app.add_option("--html", options.html,
                               "write a page for browsers: memory and schedule over the step, and "

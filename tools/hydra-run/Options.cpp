@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cmath>
 
 using namespace hydra;
@@ -98,6 +99,7 @@ void nameValues(CLI::App &app) {
                                                               {"--tokenizer", "KIND|FILE"},
                                                               {"--schedule", "KIND"},
                                                               {"--profile", "FORM"},
+                                                              {"--profile-steps", "RANGE"},
                                                               {"--device", "NAME"},
                                                               {"-o", "FILE"}};
   for (const auto &[flag, name] : kNames)
@@ -309,6 +311,20 @@ void addReports(CLI::App &app, RunOptions &options) {
           "FORM")))
       ->excludes("--outputs")
       ->group(group);
+  app.add_option(
+         "--profile-steps", options.profileSteps,
+         "which steps of a training run --profile is of, which otherwise makes steps of its "
+         "own: FIRST..LAST")
+      ->check(quiet(CLI::Validator(
+          [](std::string &text) {
+            return parseStepRange(text).first > 0
+                       ? std::string()
+                       : "'" + text + "' is no range of steps such as 5..24";
+          },
+          "RANGE")))
+      ->needs("--profile")
+      ->excludes("--bench")
+      ->group(group);
   auto *tune = app.add_flag("--tune", options.tune,
                             "CUDA: measure the library's algorithms for every matmul, and cuDNN's "
                             "attention beside the own, and write a plan with the fastest to -o")
@@ -389,6 +405,20 @@ void addGeneration(CLI::App &app, RunOptions &options) {
 }
 
 } // namespace
+
+std::pair<int64_t, int64_t> hydra::parseStepRange(const std::string &text) {
+  const size_t dots = text.find("..");
+  int64_t first = 0, last = 0;
+  const auto number = [](std::string_view digits, int64_t &value) {
+    const char *end = digits.data() + digits.size();
+    const auto [at, error] = std::from_chars(digits.data(), end, value);
+    return error == std::errc() && at == end;
+  };
+  if (dots == text.npos || !number(std::string_view(text).substr(0, dots), first) ||
+      !number(std::string_view(text).substr(dots + 2), last) || first < 1 || last < first)
+    return {0, 0};
+  return {first, last};
+}
 
 std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &options) {
   CLI::App app(

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hydra {
@@ -51,7 +52,7 @@ struct RunOptions {
   int benchWarmup = kWarmUpSteps;
   std::optional<std::string> benchJson;
   int benchData = 0;
-  std::string profile;
+  std::string profile, profileSteps; // the second as parseStepRange takes it, or empty
   bool dryRun = false;
 
   std::string device; ///< empty: what the plan was compiled for
@@ -66,10 +67,13 @@ struct RunOptions {
   double rankTimeout = 0; // seconds; 0: not given
 
   bool writesText() const { return chat || !prompts.empty(); }
-  bool repeats() const { return bench > 0 || !profile.empty(); }
+  bool repeats() const { return bench > 0 || (!profile.empty() && profileSteps.empty()); }
   /// Whether a profile is all that goes to the standard output.
   bool printsJson() const { return profile == "json"; }
 };
+
+/// Of `5..24` the numbers of the first and the last step, from 1; of anything else {0, 0}.
+std::pair<int64_t, int64_t> parseStepRange(const std::string &text);
 
 /// The status that the program must end with right away (`--help`, a mistake, which has been
 /// printed as one line), or nothing.

@@ -12,11 +12,11 @@
 #include "runtime/ranks/World.h"
 #include "runtime/run/Bench.h"
 #include "runtime/run/CheckpointNames.h"
-#include "runtime/run/ChromeTrace.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/Session.h"
 #include "runtime/run/StandardOutput.h"
 #include "runtime/run/StartupTable.h"
+#include "runtime/run/StepProfiler.h"
 #include "runtime/run/Trainer.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
@@ -36,7 +36,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <span>
 
 using namespace hydra;
@@ -52,6 +51,11 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
                                                      options.writesText() || options.exportTo ||
                                                      options.benchData > 0;
   const std::string &plan = file.origin();
+  if (!options.profileSteps.empty() && (!trainPlan || options.steps == 0))
+    fail("--profile-steps is of use only with --steps of a train plan");
+  if (!options.profileSteps.empty() && options.profile == "json")
+    fail("--profile-steps: --profile=json leaves the standard output to nothing else; use table, "
+         "markdown or FILE.json");
   if (!trainPlan && options.steps > 0 && !options.repeats())
     fail("--steps: {} is a {} plan, which makes one call; only train plans make steps", plan,
          support::shown(mode));
@@ -130,6 +134,13 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   // mpirun gives ranks a terminal of their own, whatever its own output goes to.
   how.live = ::isatty(STDOUT_FILENO) != 0 && !runtime::readEnvironment("OMPI_COMM_WORLD_SIZE");
   how.plot = options.plot;
+  if (!options.profileSteps.empty()) {
+    const auto [first, last] = parseStepRange(options.profileSteps);
+    if (first <= session.steps() || last > options.steps)
+      fail("--profile-steps={}: this run makes the steps {} to {}", options.profileSteps,
+           session.steps() + 1, options.steps);
+    how.profile = {.form = options.profile, .first = first, .last = last};
+  }
   runtime::TrainResult result = runtime::train(file, executor, session, how);
   if (result.signal != 0) {
     if (!ranks || ranks->leads())
@@ -158,19 +169,6 @@ void callOnce(runtime::Session &session, runtime::SessionOutputs *outputs) {
     outputs->write({});
 }
 
-/// By which exchanges between ranks are told from what ran beside them; empty for one rank, and
-/// where the device has no time line.
-std::vector<runtime::StepRun> timelineOfRanks(const runtime::PlanFile &file,
-                                              runtime::Executor &executor) {
-  if (runtime::ranksOf(file.plan()) == 1)
-    return {};
-  try {
-    return executor.timeline();
-  } catch (const support::Error &) {
-    return {};
-  }
-}
-
 void writeText(const std::string &path, const std::string &text) {
   support::AtomicFile file(path);
   file.write(std::as_bytes(std::span(text)));
@@ -182,7 +180,17 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
   const int count = options.bench > 0   ? options.bench
                     : options.steps > 0 ? static_cast<int>(options.steps)
                                         : kDefaultRepeats;
-  const std::vector<double> warmUp = runtime::timeSteps(session, options.benchWarmup);
+  runtime::StepProfiler profiler(executor, session);
+  const bool asksFirst = !options.profile.empty() && options.benchWarmup > 0;
+  std::vector<double> warmUp;
+  if (asksFirst) {
+    profiler.begin();
+    warmUp = runtime::timeSteps(session, 1);
+    profiler.takeFirst();
+    profiler.end();
+  }
+  for (const double time : runtime::timeSteps(session, options.benchWarmup - (asksFirst ? 1 : 0)))
+    warmUp.push_back(time);
   if (options.bench > 0 && (options.benchJson || !options.printsJson())) {
     const std::vector<double> seconds = runtime::timeSteps(session, count);
     if (!options.printsJson())
@@ -192,23 +200,9 @@ void repeat(const RunOptions &options, const runtime::PlanFile &file, runtime::E
   }
   if (options.profile.empty())
     return;
-  executor.setProfiling(true);
-  const std::vector<double> seconds = runtime::timeSteps(session, count);
-  if (options.profile.ends_with(".json")) {
-    if (leads)
-      runtime::writeChromeTrace(options.profile, file, executor.timeline());
-    return;
-  }
-  const std::vector<runtime::StepTime> times = executor.stepTimes();
-  const std::vector<runtime::StepRun> timeline = timelineOfRanks(file, executor);
-  const runtime::Profile profile{.times = times,
-                                 .timeline = timeline,
-                                 .runs = count,
-                                 .wallSeconds =
-                                     std::accumulate(seconds.begin(), seconds.end(), 0.0)};
-  print(options.profile == "json"       ? runtime::profileJson(file, profile)
-        : options.profile == "markdown" ? runtime::profileMarkdown(file, profile)
-                                        : runtime::profileText(file, profile));
+  profiler.begin();
+  runtime::timeSteps(session, count, [&](double seconds) { profiler.add(seconds); });
+  print(runtime::profileReport(options.profile, file, executor, profiler, leads));
 }
 
 /// On several ranks each has the GPU of its number on its machine.
@@ -315,6 +309,7 @@ void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                  {"--export", given(options.exportTo)},
                  {"--bench", std::to_string(options.bench)},
                  {"--profile", options.profile},
+                 {"--profile-steps", options.profileSteps},
                  {"--dry-run", given(options.dryRun)},
                  {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
                  {"the choice of tokens", generationText(options)}});
