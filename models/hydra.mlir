@@ -171,8 +171,8 @@ hydra.model @hydra version 1 {
   // Who is among the k largest of every sequence [B, S].
   hydra.def @largest(%u) = top_k(%u, k = max(1, min(S, floor(S * kappa))))
 
-  // How many tokens are marked [B, S, 1].
-  hydra.def @number_of(%marked) = sum(cast(%marked, to = f32), axes = [0, 1, 2])
+  // Marks of tokens [B, S, 1] as a row [B S].
+  hydra.def @marks(%marked) = reshape(%marked, [B * S])
 
   // The loss that keeps the router balanced, of mean and variance of its probabilities.
   hydra.def @balance(%mean, %variance) {
@@ -182,12 +182,12 @@ hydra.model @hydra version 1 {
     hydra.yield %y
   }
 
-  // The feed-forward part of tokens that go on [B, S, 1]: of all, unless `some`, whose depths differ; and their number.
+  // The feed-forward part of tokens that go on [B, S, 1]: of all, unless `some`, whose depths differ; and who passes it.
   hydra.def @mlp_of(%z, %going) flags(some) = when(some and mor == dynamic, @mlp_of_some(%z, %going), @mlp_of_all(%z)),
-                                              when(some, @number_of(%going), B * S)
+                                              when(some, @marks(%going), @marks(@everyone()))
 
-  // What a recursion adds to the tokens that go on [B, S, 1], or with `some = false` to all; how many pass the feed-forward
-  // part; and what the router of middle blocks says: the loss that keeps it balanced, mean and variance of its
+  // What a recursion adds to the tokens that go on [B, S, 1], or with `some = false` to all; who passes the feed-forward
+  // part [B S]; and what the router of middle blocks says: the loss that keeps it balanced, mean and variance of its
   // probabilities, its bounded scores [B, S, 1].
   hydra.def @pass(%h, %bias, %embed, %going) flags(some) {
     %z = hydra.let rms_norm(%h + %bias + %embed, @norm2, eps = eps)
@@ -199,7 +199,7 @@ hydra.model @hydra version 1 {
       %d, %n = hydra.when mod == topk {
         %chosen = hydra.let reshape(@largest(reshape(%u, [B, S])), [B, S, 1])
         %passing = hydra.let when(some, cast(%chosen, to = f32) * cast(%going, to = f32) > 0, %chosen)
-        %y, %n = hydra.let @mlp_of_some(%z, %passing), @number_of(%passing)
+        %y, %n = hydra.let @mlp_of_some(%z, %passing), @marks(%passing)
         hydra.yield %y, %n
       } else {
         %y, %n = hydra.call @mlp_of(%z, %going, some = some)
@@ -230,26 +230,27 @@ hydra.model @hydra version 1 {
     hydra.yield %value
   }
 
-  // How many tokens have each depth [R].
-  hydra.def @histogram(%depth) {
-    %r = hydra.iota shape = [1, 1, R] axis = 2 dtype = f32
-    %counts = hydra.let sum(cast(%depth >= %r - 0.5, to = f32) - cast(%depth >= %r + 0.5, to = f32), axes = [0, 1])
+  // Of depths [Nb, B S], how many tokens have each [Nb, R].
+  hydra.def @histogram(%depths) {
+    %depth, %r = hydra.let reshape(%depths, [Nb, B * S, 1]), iota(axis = 2, shape = [1, 1, R], dtype = f32)
+    %has = hydra.let cast(%depth >= %r - 0.5, to = f32) - cast(%depth >= %r + 0.5, to = f32)
+    %counts = hydra.let reshape(sum(%has, 1), [Nb, R])
     hydra.yield %counts
   }
 
-  // Every token passes all recursions, from the block's middle `h0`, and counts at the last one: its last value; how many
-  // tokens pass each feed-forward part [R]; what the router of the last recursion says; the ponder loss; how many tokens
-  // have each depth [R]; the depth router's probabilities [B, S, 1].
+  // Every token passes all recursions, from the block's middle `h0`, and counts at the last one: its last value; who passes
+  // the feed-forward part of each [R, B S]; what the router of the last recursion says; the ponder loss; the depth of each
+  // token [B S]; the depth router's probabilities [B, S, 1].
   hydra.def @all_recursions(%h0) {
     %biases, %embeds, %everyone, %silent = hydra.let @rec_bias, @rec_embed, @everyone(), @silent_router()
     %rows, %end, %router = hydra.scan axis = 0 chunk = 1 over(%bias = %biases, %embed = %embeds)
         carry(%cur = %h0, %says = %silent) {
       %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %everyone, some = false)
-      %row, %passed = hydra.let reshape(%count, [1]), %cur + %delta
+      %row, %passed = hydra.let reshape(%count, [1, B * S]), %cur + %delta
       hydra.yield %row, %passed, %next
     }
-    %depths = hydra.let @histogram(constant(value = R - 1, shape = [B, S, 1]))
-    %block = hydra.let bundle(value = %end, passed = %rows, router = %router, ponder = 0, depths = %depths,
+    %depth = hydra.constant value = R - 1 shape = [B * S]
+    %block = hydra.let bundle(value = %end, passed = %rows, router = %router, ponder = 0, depth = %depth,
                               p = constant(value = 0, shape = [B, S, 1]))
     hydra.yield %block
   }
@@ -284,7 +285,7 @@ hydra.model @hydra version 1 {
     %bias0, %embed0 = hydra.let slice(%rec_bias, axis = 0, start = 0, size = 1), slice(%rec_embed, axis = 0, start = 0, size = 1)
     %nothing, %r0, %everyone = hydra.let constant(value = 0, shape = [B, S, D]), constant(value = 0, shape = [1, 1, 1]), @everyone()
     %delta0, %count0, %router0 = hydra.call @pass(%h0, %bias0, %embed0, %everyone, some = false)
-    %row0, %passed0 = hydra.let reshape(%count0, [1]), %h0 + %delta0
+    %row0, %passed0 = hydra.let reshape(%count0, [1, B * S]), %h0 + %delta0
     %value0 = hydra.let @value_after(%passed0, %nothing, %everyone, %r0, %route)
     %value, %rows, %router = hydra.when R == 1 {
       hydra.yield %value0, %row0, %router0
@@ -297,14 +298,14 @@ hydra.model @hydra version 1 {
         %active = hydra.let %reached >= %r - 0.5
         %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %active, some = true)
         %passed = hydra.let %cur + %delta // of tokens that stay behind: nothing
-        %value, %row = hydra.let @value_after(%passed, %sum, %active, %r, %route), reshape(%count, [1])
+        %value, %row = hydra.let @value_after(%passed, %sum, %active, %r, %route), reshape(%count, [1, B * S])
         hydra.yield %row, %passed, %value, %next
       }
       %all = hydra.concat %row0, %later axis = 0
       hydra.yield %value, %all, %last
     }
-    %depths = hydra.let @histogram(when(mor == static, %route.position, %route.depth))
-    %block = hydra.bundle value = %value, passed = %rows, router = %router, ponder = %ponder, depths = %depths, p = %p
+    %depth = hydra.let reshape(when(mor == static, %route.position, %route.depth), [B * S])
+    %block = hydra.bundle value = %value, passed = %rows, router = %router, ponder = %ponder, depth = %depth, p = %p
     hydra.yield %block
   }
 
@@ -340,7 +341,7 @@ hydra.model @hydra version 1 {
       %scores = hydra.let when(layer >= 1 and layer <= Nb - 2, %sum.scores + %block.router.scores, %sum.scores)
       %softplus = hydra.let when(layer >= 1 and layer <= Nb - 2, %sum.softplus + log(1 + exp(-%block.router.scores)), %sum.softplus)
       %next = hydra.bundle aux = %aux, ponder = %ponder, p = %p, scores = %scores, softplus = %softplus
-      %tells = hydra.let bundle(passed = %block.passed, depths = %block.depths, means = reshape(%block.router.mean, [1]),
+      %tells = hydra.let bundle(passed = %block.passed, depth = %block.depth, means = reshape(%block.router.mean, [1]),
                                 variances = reshape(%block.router.variance, [1]))
       hydra.yield %tells, %out, %next
     }
@@ -389,8 +390,23 @@ hydra.model @hydra version 1 {
   }
   hydra.def @cross_entropy(%final, %labels) = linear_cross_entropy(%final, @tok_emb, %labels)
 
-  // The mean cross entropy of every token's successor, and the losses of the routers; the head is the embedding. Numbers of
-  // a step: the routers' part while blending; how far the ponder loss has warmed up; the weight of the advantage loss, and
+  // What the routers do: the parts of the loss; of every block how many tokens have each depth [Nb, R] and the mean depth
+  // [Nb, 1]; mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1] in the last recursion of middle
+  // blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R], and what
+  // part that is of all tokens in all recursions [Nb, 1].
+  hydra.def @told(%ce, %sums, %blocks) {
+    %aux, %ponder, %depths = hydra.let %sums.aux, %sums.ponder, @histogram(%blocks.depth)
+    %rows = hydra.let reshape(sum(cast(%blocks.passed, to = f32), 2), [Nb, R])
+    %means, %deviations = hydra.let %blocks.means, sqrt(%blocks.variances)
+    %mean_depths = hydra.let sum(%depths * iota(axis = 1, shape = [1, R], dtype = f32), 1) * (1.0 / (B * S))
+    %computed = hydra.let mean(%rows, 1) * (1.0 / (B * S))
+    %told = hydra.bundle ce = %ce, aux = %aux, ponder = %ponder, rows = %rows, depths = %depths, means = %means,
+                         deviations = %deviations, mean_depths = %mean_depths, computed = %computed
+    hydra.yield %told
+  }
+
+  // The mean cross entropy of every token's successor, and the losses of the routers; the head is the embedding; and what
+  // the routers do, for the log. Numbers of a step: the routers' part while blending; how far the ponder loss has warmed up; the weight of the advantage loss, and
   // a factor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0,
                     %adv_lambda: [] f32 = 0.02, %adv_mult: [] f32 = 1.0) dims(B, S) {
@@ -403,19 +419,20 @@ hydra.model @hydra version 1 {
     %pondered = hydra.let %judged.ce + %balanced + %paid
     %loss = hydra.let when(advantage or loss_aware > 0.0, %pondered + min(%judged.lesson * %part * %adv_mult, 10), %pondered)
     %mean, %var, %batches = hydra.let %judged.mean, %judged.var, %judged.batches
-    hydra.return loss = %loss updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches)
+    %told = hydra.let @told(%judged.ce, %sums, %blocks)
+    %ce, %aux, %ponder, %depths, %mean_depths = hydra.let %told.ce, %told.aux, %told.ponder, %told.depths, %told.mean_depths
+    %means, %deviations, %rows, %computed, %target = hydra.let %told.means, %told.deviations, %told.rows, %told.computed, kappa
+    hydra.return loss = %loss, ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
+        mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
+        updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches)
   }
 
-  // What the routers do: the parts of the loss; of every block how many tokens have each depth [Nb, R] and the mean depth
-  // [Nb, 1]; mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1] in the last recursion of middle
-  // blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R], and what
-  // part that is of all tokens in all recursions [Nb, 1].
+  // What the routers do, by itself: of what @loss gives all but the loss.
   hydra.entry @routing(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
-    %ce, %aux, %ponder = hydra.let @cross_entropy(%final, %labels), %sums.aux, %sums.ponder
-    %rows, %depths, %means, %deviations = hydra.let %blocks.passed, %blocks.depths, %blocks.means, sqrt(%blocks.variances)
-    %mean_depths = hydra.let sum(%depths * iota(axis = 1, shape = [1, R], dtype = f32), 1) * (1.0 / (B * S))
-    %computed, %target = hydra.let mean(%rows, 1) * (1.0 / (B * S)), kappa
+    %told = hydra.let @told(@cross_entropy(%final, %labels), %sums, %blocks)
+    %ce, %aux, %ponder, %depths, %mean_depths = hydra.let %told.ce, %told.aux, %told.ponder, %told.depths, %told.mean_depths
+    %means, %deviations, %rows, %computed, %target = hydra.let %told.means, %told.deviations, %told.rows, %told.computed, kappa
     hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
         mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
   }

@@ -1,10 +1,13 @@
 // What a user sees of a training run while it goes on.
 #pragma once
 
+#include "runtime/run/StepOutputs.h"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -14,8 +17,9 @@ struct StepReport {
   double loss = 0;                     // of the batch, before the update
   double seconds = 0, dataSeconds = 0; // of the step; of these, waiting for its batch
   std::optional<double> learningRate, gradientNorm;
-  uint64_t tokens = 0;         // of the step
-  double predictedSeconds = 0; // 0: no prediction
+  uint64_t tokens = 0;                  // of the step
+  std::vector<StepOutput> outputs = {}; // what it tells beside, if that is asked for
+  double predictedSeconds = 0;          // 0: no prediction
 };
 
 struct ProgressOptions {

@@ -27,6 +27,19 @@ void warn(const std::string &problem) {
                hydra::support::oneLine(problem).c_str());
 }
 
+/// A number, a list, or a list of rows.
+ordered_json jsonOf(const StepOutput &output) {
+  if (output.shape.empty())
+    return output.values.front();
+  if (output.shape.size() == 1)
+    return output.values;
+  ordered_json rows = ordered_json::array();
+  const auto columns = static_cast<ptrdiff_t>(output.shape[1]);
+  for (auto row = output.values.begin(); row != output.values.end(); row += columns)
+    rows.push_back(std::vector<double>(row, row + columns));
+  return rows;
+}
+
 /// One line; names that are no UTF-8 are made so.
 std::string lineOf(const ordered_json &event) {
   return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
@@ -85,10 +98,11 @@ void RunLog::addEvents(const std::function<void(report::TensorBoardWriter &)> &a
 }
 
 void RunLog::start(const std::string &plan, const std::string &model, int64_t firstStep,
-                   int64_t lastStep, uint64_t tokensPerStep) {
+                   int64_t lastStep, uint64_t tokensPerStep, const Symbols &symbols) {
   write(lineOf(ordered_json{{"event", "start"},
                             {"plan", plan},
                             {"model", model},
+                            {"symbols", symbols},
                             {"step", firstStep},
                             {"last_step", lastStep},
                             {"tokens_per_step", tokensPerStep}}));
@@ -104,6 +118,8 @@ void RunLog::step(const StepReport &report) {
   line["step_ms"] = report.seconds * 1e3;
   line["data_ms"] = report.dataSeconds * 1e3;
   line["tokens_per_second"] = rate;
+  for (const StepOutput &output : report.outputs)
+    line["outputs"][output.name] = jsonOf(output);
   write(lineOf(line));
   addEvents([&](report::TensorBoardWriter &to) {
     to.scalar("train/loss", report.step, report.loss);
@@ -112,6 +128,9 @@ void RunLog::step(const StepReport &report) {
     if (report.gradientNorm)
       to.scalar("train/grad_norm", report.step, *report.gradientNorm);
     to.scalar("train/tokens_per_second", report.step, rate);
+    for (const StepOutput &output : report.outputs)
+      if (output.shape.empty())
+        to.scalar("train/" + output.name, report.step, output.values.front());
   });
 }
 

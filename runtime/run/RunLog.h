@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@ class TensorBoardWriter;
 namespace hydra::runtime {
 
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
-/// `event`: `start`, `step` (loss, learning_rate, grad_norm, step_ms, data_ms, tokens_per_second),
-/// `skipped` (reason: the update of that step was refused), `eval` (held_out_loss in nats per
-/// token), `checkpoint`, `end`.
+/// `event`: `start` (plan, model, symbols), `step` (loss, learning_rate, grad_norm, step_ms,
+/// data_ms, tokens_per_second; outputs: what the entry returns beside its loss, numbers or lists of
+/// them, by name), `skipped` (reason: the update of that step was refused), `eval` (held_out_loss
+/// in nats per token), `checkpoint`, `end`.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
@@ -32,8 +34,9 @@ public:
   RunLog(const RunLog &) = delete;
   RunLog &operator=(const RunLog &) = delete;
 
+  using Symbols = std::map<std::string, std::string>; ///< of the model, and their values
   void start(const std::string &plan, const std::string &model, int64_t firstStep, int64_t lastStep,
-             uint64_t tokensPerStep);
+             uint64_t tokensPerStep, const Symbols &symbols = {});
   void step(const StepReport &report);
   void skipped(int64_t step, const std::string &reason);
   void heldOut(int64_t step, double loss);

@@ -371,12 +371,16 @@ double Session::advance() {
     countLabels(part, drawnAhead);
   // All of them are there still.
   const bool drawn = drawnAhead || (part.count >= 0 && ahead == runs);
+  if (told)
+    told->clear();
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
     if (i % ahead == 0 && !drawn)
       drawInputs(part, nextBatch() + i);
     sound = false;
     loss += runPart(part, i % ahead);
+    if (told)
+      told->add(executor, *file.plan().programs()->Get(part.program));
   }
   if (parts.size() > 1)
     runPart(parts[1], 0);

@@ -7,6 +7,7 @@
 #include "runtime/run/Checkpoint.h"
 #include "runtime/run/Executor.h"
 #include "runtime/run/Scalars.h"
+#include "runtime/run/StepOutputs.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/TextSource.h"
 
@@ -89,6 +90,10 @@ public:
   double dataSeconds() const { return waited; }
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.
   std::optional<double> gradientNorm() const { return norm; }
+  /// From now on what steps tell beside their loss is read.
+  void readStepOutputs() { told.emplace(file.plan()); }
+  /// What the last step told, if it is read.
+  std::vector<StepOutput> stepOutputs() { return told ? told->means() : std::vector<StepOutput>(); }
   /// Why the last step changed no parameter and no state; nothing when it was applied.
   const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
@@ -136,8 +141,8 @@ private:
   /// Gives all elements of a variable, in pieces, on rank 0; others hand in theirs.
   void gatherVariable(const planfile::Variable &variable,
                       const std::function<void(std::span<const std::byte>)> &take) const;
-  /// Throws Error, with what a user can go by, unless the value is finite: parameters that give such
-  /// ones are not sound.
+  /// Throws Error, with what a user can go by, unless the value is finite: parameters that give
+  /// such ones are not sound.
   void checkFinite(std::string_view what, double value);
   uint64_t seed() const { return options.seed.value_or(0); }
   /// Number of the first batch of the next step.
@@ -167,6 +172,7 @@ private:
   std::vector<EarlyPart> early; // instead of train at first
   std::optional<Part> eval;
   std::optional<double> norm, previousNorm; // of the last step, and the one before
+  std::optional<StepOutputs> told;          // of the last step
   std::optional<std::string> refused;       // the last step, and why
   int64_t refusals = 0;                     // in a row
   double waited = 0, waitedAhead = 0;       // the second for the step that was drawn for

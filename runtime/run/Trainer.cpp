@@ -37,6 +37,8 @@ public:
                   .live = options.live}),
         log(leads() ? options.log : std::nullopt, leads() ? options.tensorboard : std::nullopt,
             session.steps() > 0) {
+    if (leads() && (options.log || options.tensorboard))
+      session.readStepOutputs();
     if (options.save) {
       if (leads() || writers)
         folder.emplace(*options.save, session.steps(), writers);
@@ -54,8 +56,11 @@ public:
   }
 
   TrainResult run() {
+    RunLog::Symbols symbols;
+    for (const hydra::planfile::KeyValue *symbol : *file.plan().header()->symbols())
+      symbols[symbol->key()->str()] = symbol->value()->str();
     log.start(file.origin(), file.plan().header()->model()->str(), session.steps(), options.steps,
-              session.tokens());
+              session.tokens(), symbols);
     try {
       makeSteps();
     } catch (const RunEnded &) {
@@ -142,6 +147,7 @@ private:
     report.dataSeconds = session.dataSeconds();
     report.step = session.steps();
     report.gradientNorm = session.gradientNorm();
+    report.outputs = session.stepOutputs();
     result.losses.push_back(report.loss);
     losses.push_back({report.step, report.loss});
     log.step(report);

@@ -1,4 +1,4 @@
-// hydra-inspect: what is in a plan, or in a time line.
+// hydra-inspect: what is in a plan, in a time line, or in the log of a run.
 #include "runtime/plan/PlanFile.h"
 #include "runtime/report/Advice.h"
 #include "runtime/report/CopyAudit.h"
@@ -14,6 +14,7 @@
 #include "tools/hydra-inspect/Pictures.h"
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
+#include "tools/hydra-inspect/RoutingLog.h"
 #include "tools/hydra-inspect/TraceSummary.h"
 
 #include <cerrno>
@@ -186,6 +187,28 @@ int inspectTraces(int argc, char **argv) {
   return 0;
 }
 
+/// hydra-inspect routing LOG.jsonl: what routers did.
+int inspectRouting(int argc, char **argv) {
+  std::string path;
+  bool json = false, markdown = false;
+  size_t last = ~size_t{0};
+  CLI::App app("Says what the routers of a model did in a training run.");
+  app.name("hydra-inspect routing");
+  app.add_option("log", path, "what hydra-run --log wrote")->required()->type_name("FILE");
+  auto *asJson = app.add_flag("--json", json, "as JSON");
+  app.add_flag("--markdown", markdown, "as Markdown")->excludes(asJson);
+  app.add_option("--last", last, "how many steps, the last ones (default: all)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 30).description(""));
+  if (const auto status = parseArguments(app, argc, argv, "hydra-inspect routing"))
+    return *status;
+  const inspect::RoutingLog log = inspect::readRoutingLog(path, last);
+  print(json       ? inspect::routingJson(log)
+        : markdown ? inspect::routingMarkdown(log)
+                   : inspect::routingText(log));
+  return 0;
+}
+
 int inspectPlan(int argc, char **argv) {
   Options options;
   CLI::App app("Shows what is in a plan: header, parameters, memory map, kernels, steps.");
@@ -240,6 +263,7 @@ int inspectPlan(int argc, char **argv) {
              "Examples:\n"
              "  hydra-inspect plan.fb --memory\n"
              "  hydra-inspect trace before.json after.json\n"
+             "  hydra-inspect routing log.jsonl\n"
              "  hydra-inspect plan.fb --html=plan.html --model=MODEL --profile=trace.json");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
     return *status;
@@ -257,8 +281,12 @@ int inspectPlan(int argc, char **argv) {
 int main(int argc, char **argv) {
   support::reserveStandardStreams();
   try {
-    const bool traces = argc > 1 && std::string_view(argv[1]) == "trace";
-    return traces ? inspectTraces(argc - 1, argv + 1) : inspectPlan(argc, argv);
+    const std::string_view command = argc > 1 ? argv[1] : "";
+    if (command == "trace")
+      return inspectTraces(argc - 1, argv + 1);
+    if (command == "routing")
+      return inspectRouting(argc - 1, argv + 1);
+    return inspectPlan(argc, argv);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-inspect: %s\n", error.what());
     return 1;

@@ -1,0 +1,67 @@
+// Outputs are read after each run, before the next one has their bytes.
+#include "runtime/run/StepOutputs.h"
+
+#include "runtime/support/DType.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+using namespace hydra::runtime;
+using namespace hydra::planfile;
+
+namespace {
+
+constexpr int64_t kMostNumbers = 4096;
+
+int64_t numbersIn(const Tensor &tensor) {
+  return std::accumulate(tensor.shape()->begin(), tensor.shape()->end(), int64_t{1},
+                         std::multiplies());
+}
+
+bool isTold(const Plan &plan, const Output &output) {
+  const std::string_view name = output.name()->string_view();
+  const Tensor &tensor = *plan.tensors()->Get(output.tensor());
+  return name != "loss" && name != "grad_norm" && name != "applied" && output.gradient_of() < 0 &&
+         output.batch_dimension() < 0 && tensor.shape()->size() <= 2 &&
+         numbersIn(tensor) <= kMostNumbers;
+}
+
+} // namespace
+
+void StepOutputs::clear() {
+  sums.clear();
+  runs = 0;
+  divided = false;
+}
+
+void StepOutputs::add(Executor &executor, const Program &program) {
+  ++runs;
+  size_t next = 0;
+  for (const Output *output : *program.outputs()) {
+    if (!isTold(plan, *output))
+      continue;
+    const Tensor &tensor = *plan.tensors()->Get(output->tensor());
+    const auto count = static_cast<size_t>(numbersIn(tensor));
+    if (next == sums.size())
+      sums.push_back({output->name()->str(),
+                      {tensor.shape()->begin(), tensor.shape()->end()},
+                      std::vector<double>(count)});
+    const support::DType dtype = dtypeOf(tensor);
+    std::vector<std::byte> bytes(count * support::byteSize(dtype));
+    executor.read(output->tensor(), bytes);
+    std::vector<double> values(count);
+    support::toDoubles(dtype, bytes, values);
+    std::ranges::transform(sums[next].values, values, sums[next].values.begin(), std::plus());
+    ++next;
+  }
+}
+
+const std::vector<StepOutput> &StepOutputs::means() {
+  if (!divided)
+    for (StepOutput &one : sums)
+      for (double &value : one.values)
+        value /= static_cast<double>(runs);
+  divided = true;
+  return sums;
+}

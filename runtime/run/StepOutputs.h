@@ -1,0 +1,41 @@
+// What a training step tells beside its loss, such as what routers do: outputs of its program that
+// are a few numbers.
+#pragma once
+
+#include "runtime/plan/PlanFile.h"
+#include "runtime/run/Executor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hydra::runtime {
+
+/// Numbers in row-major order.
+struct StepOutput {
+  std::string name;
+  std::vector<int64_t> shape; ///< at most two dimensions
+  std::vector<double> values; ///< at most 4096
+};
+
+/// Means over the micro-batches of a step. Left out are the loss, gradients, what optimizers tell,
+/// and what each rank has its own part of.
+class StepOutputs {
+public:
+  explicit StepOutputs(const planfile::Plan &plan) : plan(plan) {}
+
+  /// A step begins.
+  void clear();
+  /// The program has run for a micro-batch.
+  void add(Executor &executor, const planfile::Program &program);
+  /// The step has ended.
+  const std::vector<StepOutput> &means();
+
+private:
+  const planfile::Plan &plan;
+  std::vector<StepOutput> sums;
+  size_t runs = 0;
+  bool divided = false;
+};
+
+} // namespace hydra::runtime
