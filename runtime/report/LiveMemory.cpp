@@ -85,7 +85,7 @@ private:
   /// Bytes [bounds[i], bounds[i + 1]).
   void touch(size_t i, const TimedAccess &timed) {
     const ByteAccess &access = timed.access;
-    if (current[i] && !timed.replaces) {
+    if (current[i] && !timed.replaces && !isOther(current[i]->tensor, access.tensor)) {
       current[i]->last = timed.block;
       return;
     }
@@ -93,6 +93,13 @@ private:
       --current[i]->last; // written in place: count the bytes once
     finish(i);
     current[i] = LivePiece{bounds[i], bounds[i + 1], timed.block, timed.block, access.tensor};
+  }
+
+  /// Whether the second tensor is of another buffer, which has the place of the first one's.
+  bool isOther(uint32_t before, uint32_t now) const {
+    const uint32_t a = plan.tensors()->Get(before)->buffer(),
+                   b = plan.tensors()->Get(now)->buffer();
+    return a != 0 && b != 0 && a != b;
   }
 
   void finish(size_t i) {

@@ -83,7 +83,7 @@ def check_memory(memory, timeline):
         at_peak = sum(program["at_peak"].values())
         assert at_peak + program["unused_at_peak"] == program["peak_bytes"], program["name"]
         assert at_peak == max(block["live_bytes"] for block in over_time["blocks"])
-        assert program["live_bytes"] <= program["peak_bytes"] <= memory["transient_bytes"]
+        assert at_peak <= program["live_bytes"] <= program["peak_bytes"] <= memory["transient_bytes"]
         check_stages(memory, program, over_time)
         for category, most in program["largest_value"].items():
             assert most > 0, category
