@@ -31,6 +31,13 @@ TEST(KernelClass, OfNames) {
       {"void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 2>", "copy_cast"},
       {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", "reduce"},
       {"triton_red_fused_sum_9", "reduce"},
+      {"void at::native::reduce_kernel<128, 4, at::native::ReduceOp<c10::BFloat16, "
+       "at::native::sum_functor<c10::BFloat16>::operator()(at::TensorIterator&)::{lambda(float)#1}>"
+       ">",
+       "reduce"},
+      {"void at::native::(anonymous namespace)::fused_dropout_kernel_vec<c10::BFloat16>",
+       "elementwise"},
+      {"void cudnn::fusion::convert_dq_to_16bits<true>(void const*)", "attention"},
       {"void at::native::(anonymous namespace)::indexSelectLargeIndex<float>", "gather_scatter"},
       {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMath>",
        "optimizer"},
@@ -43,7 +50,11 @@ TEST(KernelClass, OfNames) {
       {"aten::native_layer_norm_backward", "norm"},
       {"aten::copy_", "copy_cast"},
       {"aten::t", "copy_cast"},
-      {"aten::mul", "elementwise"},
+      {"aten::mul_", "elementwise"},
+      {"aten::_to_copy", "copy_cast"},
+      {"aten::tanh", "elementwise"},
+      {"aten::mm", "gemm"},
+      {"aten::sum", "reduce"},
       {"my_kernel", "other"},
   };
   for (const auto &[name, kind] : expected)
