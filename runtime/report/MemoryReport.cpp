@@ -205,6 +205,15 @@ std::string hydra::report::memoryReportText(const Plan &plan) {
   return text;
 }
 
+/// What the plan was compiled with, by the names of flags; the last value of one given several
+/// times.
+static ordered_json optionsJson(const Plan &plan) {
+  ordered_json options = ordered_json::object();
+  for (const KeyValue *option : *plan.header()->options())
+    options[option->key()->str()] = option->value()->str();
+  return options;
+}
+
 std::string hydra::report::memoryReportJson(const Plan &plan) {
   const uint64_t persistent = segmentBytes(plan, SegmentKind::persistent),
                  transient = segmentBytes(plan, SegmentKind::transient);
@@ -213,6 +222,7 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
                     {"transient_bytes", transient},
                     {"persistent", categoriesJson(persistentMemory(plan))},
                     {"persistent_unused", unused(persistentMemory(plan), persistent)},
+                    {"options", optionsJson(plan)},
                     {"programs", ordered_json::array()}};
   for (const Program *program : *plan.programs()) {
     const LiveMemory memory = liveMemory(plan, *program);

@@ -110,9 +110,9 @@ private:
   void check(const Json &column) const {
     const std::string title = titleOf(column);
     const auto has = [&](const char *kind) { return column.contains(kind); };
-    constexpr const char *kinds[] = {"value", "sum", "top", "ratio", "change", "axis"};
+    constexpr const char *kinds[] = {"value", "text", "sum", "top", "ratio", "change", "axis"};
     if (std::ranges::count_if(kinds, has) != 1)
-      fail("{}: the column '{}' has not one of value, sum, top, ratio, change and axis",
+      fail("{}: the column '{}' has not one of value, text, sum, top, ratio, change and axis",
            definition.file.string(), shown(title));
     if ((has("sum") || has("top")) && !definition.profile)
       fail("{}: the column '{}' needs 'profile'", definition.file.string(), shown(title));
@@ -159,7 +159,10 @@ private:
       const std::string value = row->at("axes").value(column["axis"].get<std::string>(), "-");
       return {kNone, column.contains("names") ? column["names"].value(value, "-") : value};
     }
-    if (column.contains("value")) {
+    if (column.contains("text")) {
+      if (const std::string words = wordsOf(*row, column["text"]); !words.empty())
+        return {kNone, words};
+    } else if (column.contains("value")) {
       if (const std::optional<double> sum = sumOfValues(*row, column["value"]))
         return {*sum * column.value("scale", 1.0), ""};
     } else if (row->contains("profile")) {
@@ -167,6 +170,15 @@ private:
     }
     const std::string status = row->at("status");
     return {kNone, status == "ok" ? "" : status};
+  }
+
+  /// Of one path or several, those that are there.
+  static std::string wordsOf(const Json &row, const Json &paths) {
+    std::string words;
+    for (const Json &path : paths.is_array() ? paths : Json::array({paths}))
+      if (const std::optional<std::string> word = wordAt(row, path.get<std::string>()))
+        words += (words.empty() ? "" : " ") + *word;
+    return words;
   }
 
   /// Of one path or several; nothing where the row lacks one of them.
@@ -237,7 +249,8 @@ std::string csvCell(const std::string &text) {
 
 } // namespace
 
-std::optional<double> numberAt(const Json &row, const std::string &path) {
+/// What is there by the names on the way to it; null where nothing is.
+static const Json *valueAt(const Json &row, const std::string &path) {
   const char separator = path.find('/') == std::string::npos ? '.' : '/';
   const Json *value = &row;
   size_t at = 0;
@@ -245,11 +258,21 @@ std::optional<double> numberAt(const Json &row, const std::string &path) {
     const size_t next = std::min(path.find(separator, at), path.size());
     const std::string name = path.substr(at, next - at);
     if (!value->is_object() || !value->contains(name))
-      return std::nullopt;
+      return nullptr;
     value = &(*value)[name];
     at = next + 1;
   }
-  return value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
+  return value;
+}
+
+std::optional<double> numberAt(const Json &row, const std::string &path) {
+  const Json *value = valueAt(row, path);
+  return value && value->is_number() ? std::optional(value->get<double>()) : std::nullopt;
+}
+
+std::optional<std::string> wordAt(const Json &row, const std::string &path) {
+  const Json *value = valueAt(row, path);
+  return value && value->is_string() ? std::optional(value->get<std::string>()) : std::nullopt;
 }
 
 std::vector<TableText> tablesOf(const Definition &definition, const std::vector<Json> &rows) {

@@ -6,6 +6,8 @@
 //   "train"}}
 //        a number of the row, by the names on the way to it (`/` between them where a name has
 //        points)
+//   {"title": "flags", "text": ["memory.options.O", "status"]}    words of the row, by such names, one behind
+//        the other
 //   {"title": "gemm", "sum": {"class": "gemm"}, "of": {}}         microseconds of steps, of a
 //   profile, that
 //        are of the class, phase, name or line of the model (`not_class` and so on: that are not);
@@ -32,6 +34,8 @@ namespace hydra::bench {
 
 /// The number by the names on the way to it; nothing where there is none.
 std::optional<double> numberAt(const Json &row, const std::string &path);
+/// The word by such names.
+std::optional<std::string> wordAt(const Json &row, const std::string &path);
 
 struct TableText {
   std::string title;

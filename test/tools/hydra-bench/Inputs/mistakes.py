@@ -32,7 +32,7 @@ mistakes = {
     "a table has no list of 'columns'": lambda d: d["tables"].append({"rows": []}),
     "'rows' of a table names \"size\", which is no axis": lambda d: d["tables"][0]["rows"].append("size"),
     "a column has no 'title'": column(value="bench.median_ms"),
-    "has not one of value, sum, top, ratio, change and axis": column(title="x"),
+    "has not one of value, text, sum, top, ratio, change and axis": column(title="x"),
 }
 for words, change in mistakes.items():
     with open("mistake.json", "w") as file:
