@@ -45,8 +45,9 @@ std::unique_ptr<Pass> bindPass(Options options) {
 /// Layers are marked only for hydra-recompute, which removes the marks.
 std::unique_ptr<Pass> unrollPass(Options options) {
   UnrollLayersOptions unroll;
-  unroll.boundaries = options.replayEvery > 0 && hasBackward(options.mode) &&
-                      options.level >= 2 && options.until >= CompilePhase::Group &&
+  unroll.boundaries = (options.replayEvery > 0 || options.replayLayers > 0) &&
+                      hasBackward(options.mode) && options.level >= 2 &&
+                      options.until >= CompilePhase::Group &&
                       !options.disabled.contains(kRecomputePass);
   return createUnrollLayers(unroll);
 }
@@ -104,11 +105,16 @@ bool gathersAgain(Options options) {
   return hasRanks(options) && options.sharding == Sharding::Fsdp &&
          options.resharding != Resharding::Never;
 }
-bool roundsGradients(Options options) { return hasRanks(options) && options.wire == WireFormat::BF16; }
+bool roundsGradients(Options options) {
+  return hasRanks(options) && options.wire == WireFormat::BF16;
+}
 bool wantsNaiveAttention(Options options) { return options.attention == AttentionForm::Naive; }
 bool wantsFlashAttention(Options options) { return options.attention == AttentionForm::Flash; }
 bool followsRouters(Options options) { return options.binding.routing != Routing::Masked; }
-bool wantsRecomputation(Options options) { return options.recompute != Recomputation::None; }
+bool wantsRecomputation(Options options) {
+  return options.recompute != Recomputation::None ||
+         roundedCopiesOf(options) == RoundedCopies::Layer;
+}
 
 TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
@@ -121,13 +127,13 @@ bool overlapsExchanges(Options options) { return wantsOf(options).streams && has
 bool wantsMixedPrecision(Options options) {
   return policyOf(options).format != support::DType::F32;
 }
-/// Copies that live across steps are among what rowwise recomputation is to save.
 bool keepsRounded(Options options) {
-  return policyOf(options).holdsValues() && options.recompute != Recomputation::Rowwise;
+  return policyOf(options).holdsValues() && roundedCopiesOf(options) == RoundedCopies::Held;
 }
 bool holdsRounded(Options options) { return policyOf(options).holdsValues(); }
 bool savesMemory(Options options) {
-  return options.recompute == Recomputation::Rowwise || options.replayEvery > 0;
+  return options.recompute == Recomputation::Rowwise || options.replayEvery > 0 ||
+         options.replayLayers > 0;
 }
 
 std::unique_ptr<Pass> precisionPass(Options options) {
@@ -151,8 +157,11 @@ std::unique_ptr<Pass> chunkPass(Options options) {
 
 std::unique_ptr<Pass> recomputePass(Options options) {
   RecomputeOptions recompute;
+  recompute.light = options.recompute == Recomputation::Light;
   recompute.rowwise = options.recompute == Recomputation::Rowwise;
   recompute.every = options.replayEvery;
+  recompute.layers = options.replayLayers;
+  recompute.copies = roundedCopiesOf(options) == RoundedCopies::Layer;
   return createRecompute(recompute);
 }
 
@@ -249,7 +258,8 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
-      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseAdapters(); }, adapts},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseAdapters(); },
+       adapts},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},
       {P::Differentiate, false, 0, false, false, shardPass, cutsParameters},
       {P::Differentiate, false, 0, true, false, nestPass,
@@ -293,6 +303,13 @@ const std::vector<Stage> &stages() {
 }
 
 } // namespace
+
+/// Copies that live across steps are among what rowwise recomputation is to save.
+RoundedCopies roundedCopiesOf(Options options) {
+  if (options.roundedCopies != RoundedCopies::Auto)
+    return options.roundedCopies;
+  return options.recompute == Recomputation::Rowwise ? RoundedCopies::Step : RoundedCopies::Held;
+}
 
 std::vector<PassEntry> pipelinePasses() {
   std::vector<PassEntry> entries;

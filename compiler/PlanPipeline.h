@@ -13,7 +13,13 @@ enum class CompilePhase { Bind, Differentiate, Group, Place, Plan };
 
 /// What is recomputed for the backward pass: see `hydra-recompute`.
 enum class Recomputation { None, Light, Rowwise };
+
+/// Where the rounded copies of parameters that matmuls read live: from step to step beside the
+/// parameters (`hydra-keep-rounded`), from the forward pass of a step to its backward pass, or
+/// where a layer reads them. Auto: held, but for rowwise recomputation.
+enum class RoundedCopies { Auto, Held, Step, Layer };
 inline constexpr llvm::StringLiteral kRecomputePass = "hydra-recompute";
+inline constexpr llvm::StringLiteral kPlacementPass = "hydra-place-optimizer";
 
 /// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
 enum class AttentionForm { Flash, Naive };
@@ -30,7 +36,9 @@ struct CompileOptions : ProgramOptions {
   std::vector<TrainingPhase> phases; ///< one after the other, before `train`
   bool clip = true;
   Recomputation recompute = Recomputation::Light;
-  int64_t replayEvery = 0; ///< layers from one replayed one to the next; 0: none
+  int64_t replayEvery = 0;  ///< layers from one replayed one to the next; 0: none
+  int64_t replayLayers = 0; ///< replayed layers, spread evenly; 0: as replayEvery says
+  RoundedCopies roundedCopies = RoundedCopies::Auto;
   int64_t scanCheckpoint = 1; ///< chunks of scans between carried values that are kept
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;
@@ -39,14 +47,17 @@ struct CompileOptions : ProgramOptions {
   int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
   int64_t gatherAhead = 2;    ///< largest gathers whose bytes may wait for their readers
   AttentionForm attention = AttentionForm::Flash;
-  bool reducedReduction = false;      ///< partial sums may be in the type of the operands
-  int64_t ceChunk = 0;                ///< rows of logits at a time; 0: by memory
+  bool reducedReduction = false; ///< partial sums may be in the type of the operands
+  int64_t ceChunk = 0;           ///< rows of logits at a time; 0: by memory
   Target target = Target::named("cpu");
-  int64_t sideMultiprocessors = 0;    ///< see hydra-assign-streams; 0: all
-  int64_t level = 2;          ///< 0: only what is needed; 1: and simplification; 2: everything
-  llvm::StringSet<> disabled; ///< pass names
+  int64_t sideMultiprocessors = 0; ///< see hydra-assign-streams; 0: all
+  int64_t level = 2;               ///< 0: only what is needed; 1: and simplification; 2: everything
+  llvm::StringSet<> disabled;      ///< pass names
   CompilePhase until = CompilePhase::Plan;
 };
+
+/// What of `--rounded-copies` happens: never Auto.
+RoundedCopies roundedCopiesOf(const CompileOptions &options);
 
 /// A pass of the pipeline as `--list-passes` shows it.
 struct PassEntry {

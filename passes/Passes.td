@@ -484,8 +484,9 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     Behind this pass its result is a state that every program reads, and that the programs which update
     the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
     that only read (evaluation, generation) compute no casts at all. A frozen parameter's is written once, with it. The state is no part of
-    checkpoints; what writes a parameter from outside writes it too. Not with rowwise recomputation, which
-    is to save memory. *Exact.*
+    checkpoints; what writes a parameter from outside writes it too. Without it (`--rounded-copies=step`) the
+    copies are made in every step, and kept until its backward pass; so it is with rowwise recomputation,
+    which is to save memory, unless asked for. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "parameters that are kept rounded too">];
 }
@@ -500,12 +501,20 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
     at CS336 xl a third of all activations, for one more pass over memory each.
 
     With `every` = N, all that the backward pass needs of each N-th layer (0, N, …) is recomputed from
-    the layer's input, just before it is needed; what nothing needs is not replayed. Takes the marks
-    that hydra-unroll-layers has put at the beginning of layers, and removes them. *Exact on CPUs*.
+    the layer's input, just before it is needed; what nothing needs is not replayed. With `layers` = K these
+    are K layers, spread evenly; what the last one keeps is needed at once, and is kept. Takes the marks
+    that hydra-unroll-layers has put at the beginning of layers, and removes them.
+
+    With `copies` the rounded copy of a parameter that a layer's forward pass multiplies with is not kept for
+    its backward pass, but made again there, from the parameter: 2 bytes a parameter less, for 6 more of
+    traffic. *Exact on CPUs*.
   }];
   let options = [
-    Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,Option<"rowwise", "rowwise", "bool", "false",
-                        "also norms and gated activations">];
+    Option<"light", "light", "bool", "true", "rotary positions">,
+    Option<"rowwise", "rowwise", "bool", "false", "also norms and gated activations">,
+    Option<"every", "every", "int64_t", "0", "replay each N-th layer; 0: none">,
+    Option<"layers", "layers", "int64_t", "0", "replay so many layers; 0: none">,
+    Option<"copies", "copies", "bool", "false", "round parameters again in the backward pass">];
   let statistics = [Statistic<"recomputed", "recomputed", "values recomputed">];
 }
 

@@ -400,10 +400,16 @@ void SelectOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   grads[1] = SelectOp::create(b, getLoc(), getC(), g[0], zero);
   grads[2] = SelectOp::create(b, getLoc(), getC(), zero, g[0]);
 }
-/// Belongs to what it rounds. One of parameters would read them all again.
+/// Belongs to what it rounds. One of parameters, alone or joined, reads them all again.
 RecomputeWhen CastOp::recomputeWhen() {
   Operation *rounded = getX().getDefiningOp();
-  return rounded && !isa<UseOp, ConcatOp>(rounded) ? RecomputeWhen::Rowwise : RecomputeWhen::Never;
+  if (!rounded)
+    return RecomputeWhen::Never;
+  auto isParameter = [](Value value) { return value.getDefiningOp<UseOp>() != nullptr; };
+  if (isa<UseOp>(rounded) ||
+      (isa<ConcatOp>(rounded) && llvm::all_of(rounded->getOperands(), isParameter)))
+    return RecomputeWhen::Copies;
+  return isa<ConcatOp>(rounded) ? RecomputeWhen::Never : RecomputeWhen::Rowwise;
 }
 
 void CastOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {

@@ -95,6 +95,7 @@ enum class RecomputeWhen {
   Never,
   Always,  ///< its operand stays in memory anyway
   Rowwise, ///< with `rowwise`: for one more pass over what it reads
+  Copies,  ///< with `copies`: a rounded parameter, for reading the parameter once more
 };
 
 /// Which results have no error if their type can hold them: all, those of operands that are whole

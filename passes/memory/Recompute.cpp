@@ -41,7 +41,7 @@ struct Recompute : impl::RecomputeBase<Recompute> {
       return signalPassFailure();
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       SmallVector<BoundaryOp> marks(entry.getBody().front().getOps<BoundaryOp>());
-      if (entry.isProgram() && every > 0 && !marks.empty())
+      if (entry.isProgram() && (every > 0 || layers > 0) && !marks.empty())
         replayLayers(marks);
       for (BoundaryOp mark : marks)
         mark.erase();
@@ -64,13 +64,20 @@ struct Recompute : impl::RecomputeBase<Recompute> {
   }
 
 private:
-  /// Replays each N-th layer between its marks; the last mark is where the forward pass ends. What
+  /// Whether layer `i`, of so many that can be replayed, is one of `layers` that are spread evenly
+  /// over them.
+  bool isSpread(size_t i, size_t candidates) const {
+    const size_t wanted = static_cast<size_t>(layers.getValue());
+    return wanted >= candidates || i * wanted % candidates < wanted;
+  }
+
+  /// Replays layers between their marks; the last mark is where the forward pass ends. What
   /// the forward pass uses behind a layer is kept: above all what the next one begins with.
   void replayLayers(ArrayRef<BoundaryOp> marks) {
     BoundaryOp end = marks.back();
     for (size_t i = 0; i + 2 < marks.size(); ++i) {
       BoundaryOp mark = marks[i], next = marks[i + 1];
-      if (*mark.getLayer() % every != 0)
+      if (every > 0 ? *mark.getLayer() % every != 0 : !isSpread(i, marks.size() - 2))
         continue;
       SmallVector<Operation *> layer;
       auto isUsedAhead = [&](Operation *user) {
@@ -130,7 +137,17 @@ private:
     if (!cheap)
       return false;
     const RecomputeWhen when = cheap.recomputeWhen();
-    return when == RecomputeWhen::Always || (when == RecomputeWhen::Rowwise && rowwise);
+    switch (when) {
+    case RecomputeWhen::Never:
+      return false;
+    case RecomputeWhen::Always:
+      return light || rowwise;
+    case RecomputeWhen::Rowwise:
+      return rowwise;
+    case RecomputeWhen::Copies:
+      return copies;
+    }
+    llvm_unreachable("four answers");
   }
 
   /// A use of a value, itself or through views of it.
@@ -191,10 +208,17 @@ private:
     ++recomputed;
   }
 
+  /// Parameters lie side by side where they are joined (`hydra-assign-layouts`).
+  static bool isJoinedParameters(Operation *op) {
+    return isa<ConcatOp>(op) && llvm::all_of(op->getOperands(), [](Value part) {
+             return part.getDefiningOp<UseOp>() != nullptr;
+           });
+  }
+
   /// Whether a value is there at `at` even if nothing is recomputed from it.
   bool isLive(Value value, Operation *at) const {
     Operation *op = value.getDefiningOp();
-    if (!op || isa<UseOp, ConstantOp>(op))
+    if (!op || isa<UseOp, ConstantOp>(op) || isJoinedParameters(op))
       return true;
     if (auto storage = dyn_cast<StorageOpInterface>(op); storage && storage.viewedOperand())
       return isLive(op->getOperand(*storage.viewedOperand()), at);

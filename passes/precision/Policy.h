@@ -20,6 +20,8 @@ struct PrecisionPolicy {
   bool holdsValues() const {
     return format != support::DType::F32 && support::formatOf(format).stored;
   }
+  /// Whether matmuls read rounded copies of parameters.
+  bool roundsParameters() const { return holdsValues() && !everywhere; }
 };
 
 inline constexpr std::array kPrecisionPolicies = {

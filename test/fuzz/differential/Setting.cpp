@@ -2,6 +2,7 @@
 #include "test/fuzz/differential/Setting.h"
 
 #include "compiler/driver/ModelOptions.h"
+#include "passes/precision/Policy.h"
 #include "runtime/support/Error.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -54,14 +55,19 @@ std::vector<std::string> optionalPasses(const Setting &setting) {
 
 void readRecompute(const std::string &text, CompileOptions &compile) {
   StringRef rest = text;
-  if (rest.consume_front("rowwise,every=") || rest.consume_front("every=")) {
-    if (rest.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
-      support::fail("--recompute is '{}'; expected every=N", text);
-    compile.recompute = text.starts_with("rowwise") ? Recomputation::Rowwise : Recomputation::Light;
-    return;
-  }
+  (void)rest.consume_front("rowwise,");
+  for (auto [word, number] : {std::pair<StringRef, int64_t *>("every=", &compile.replayEvery),
+                              std::pair<StringRef, int64_t *>("layers=", &compile.replayLayers)})
+    if (rest.consume_front(word)) {
+      if (rest.getAsInteger(10, *number) || *number < 1)
+        support::fail("--recompute is '{}'; expected {}N", text, word.str());
+      compile.recompute =
+          text.starts_with("rowwise") ? Recomputation::Rowwise : Recomputation::Light;
+      return;
+    }
   if (text != "none" && text != "light" && text != "rowwise")
-    support::fail("--recompute is '{}'; expected none, light, rowwise, every=N or rowwise,every=N",
+    support::fail("--recompute is '{}'; expected none, light, rowwise, [rowwise,]every=N or "
+                  "[rowwise,]layers=K",
                   text);
   compile.recompute = text == "none"    ? Recomputation::None
                       : text == "light" ? Recomputation::Light
@@ -90,6 +96,8 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("-O", setting.level)->check(CLI::Range(0, 2));
   app.add_option("--disable-pass", setting.disabled)->delimiter(',');
   app.add_option("--recompute", setting.recompute);
+  app.add_option("--rounded-copies", setting.roundedCopies)
+      ->check(CLI::IsMember({"held", "step", "layer"}));
   app.add_option("--scan-checkpoint", setting.scanCheckpoint)->check(CLI::PositiveNumber);
   app.add_option("--ce-chunk", setting.ceChunk)->check(CLI::NonNegativeNumber);
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
@@ -136,6 +144,7 @@ std::string Setting::text() const {
   for (const std::string &name : disabled)
     text += " --disable-pass=" + name;
   flag("recompute", recompute, plain.recompute);
+  flag("rounded-copies", roundedCopies, plain.roundedCopies);
   flag("scan-checkpoint", scanCheckpoint, plain.scanCheckpoint);
   flag("ce-chunk", ceChunk, plain.ceChunk);
   flag("attention", attention, plain.attention);
@@ -165,6 +174,10 @@ CompileOptions Setting::compileOptions() const {
   compile.clip = !noClip;
   compile.level = level;
   readRecompute(recompute, compile);
+  compile.roundedCopies = roundedCopies == "held"    ? RoundedCopies::Held
+                          : roundedCopies == "step"  ? RoundedCopies::Step
+                          : roundedCopies == "layer" ? RoundedCopies::Layer
+                                                     : RoundedCopies::Auto;
   compile.scanCheckpoint = scanCheckpoint;
   compile.ceChunk = ceChunk;
   compile.precision = precision;
@@ -206,7 +219,7 @@ std::string Setting::bitsKey() const {
       key += " " + name;
   if (target !=
       "cpu") { // required passes have a lesser form below -O2, and where they are left out
-    key += fmt::format(" -O{} {}", level, recompute);
+    key += fmt::format(" -O{} {} {}", level, recompute, roundedCopies);
     for (const std::string &name : disabled)
       if (llvm::is_contained(numericsChangingPasses(target), name))
         key += " without " + name;
@@ -256,8 +269,14 @@ public:
       if (random.chance(0.4))
         setting.scanCheckpoint = random.between(2, 4);
       if (setting.level == 2 && random.chance(0.5))
-        setting.recompute = random.pick<std::string>(
-            {"none", "rowwise", "every=1", "every=2", "rowwise,every=1", "rowwise,every=2"});
+        setting.recompute =
+            random.pick<std::string>({"none", "rowwise", "every=1", "every=2", "layers=1",
+                                      "rowwise,every=1", "rowwise,every=2", "rowwise,layers=2"});
+      if (setting.level == 2 && precisionPolicy(setting.precision)->roundsParameters() &&
+          random.chance(0.6))
+        setting.roundedCopies = setting.mode == Mode::Train
+                                    ? random.pick<std::string>({"held", "step", "layer"})
+                                    : random.pick<std::string>({"step", "layer"});
     }
     if (setting.mode == Mode::Train) {
       if (random.chance(0.4))
@@ -300,8 +319,8 @@ private:
     Setting setting = like;
     if (range.target == "cpu")
       setting.level = static_cast<unsigned>(random.between(0, 2));
-    if (setting.level < 2 && setting.recompute != "light")
-      setting.recompute = "light";
+    if (setting.level < 2)
+      setting.recompute = "light", setting.roundedCopies = "auto";
     else if (range.target == "cpu" && setting.level == 2 && hasBackward(setting.mode))
       setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
     const std::vector<std::string> optional = optionalPasses(setting);
@@ -342,6 +361,8 @@ private:
     };
     if (setting.level < 2 || without("hydra-recompute"))
       setting.recompute = "light";
+    if (setting.level < 2 || without("hydra-recompute") || without("hydra-keep-rounded"))
+      setting.roundedCopies = "auto";
     if (without("hydra-nest-loops"))
       setting.scanCheckpoint = 1;
     if (without("hydra-decompose-attention"))
@@ -420,8 +441,13 @@ std::vector<Setting> allSettings(const SettingRange &range) {
         });
     if (!hasBackward(mode))
       continue;
-    for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2"})
+    for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2", "layers=1"})
       add([&](Setting &s) { s.recompute = recompute; });
+    for (const char *copies : {"step", "layer"})
+      add([&](Setting &s) {
+        s.precision = "bf16";
+        s.roundedCopies = copies;
+      });
     for (const int64_t chunks : {2, 3})
       add([&](Setting &s) { s.scanCheckpoint = chunks; });
     if (mode != Mode::Train)

@@ -14,8 +14,9 @@ struct Setting {
   Mode mode = Mode::Grad;
   std::string target = "cpu";
   unsigned level = 2;
-  std::vector<std::string> disabled; ///< passes left out
-  std::string recompute = "light";   ///< as hydrac's flag has it
+  std::vector<std::string> disabled;  ///< passes left out
+  std::string recompute = "light";    ///< as hydrac's flag has it
+  std::string roundedCopies = "auto"; ///< as hydrac's flag has it, or auto
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
   int64_t accumulation = 1;

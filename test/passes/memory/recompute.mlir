@@ -132,3 +132,72 @@ hydra.model @m version 1 {
     hydra.return loss = %s
   }
 }
+
+// -----
+
+// Of three layers that can be replayed (the fourth is needed at once), two that are spread evenly.
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers=boundaries --canonicalize --cse --hydra-differentiate --hydra-recompute='light=false layers=2' | FileCheck %s --check-prefix=LAYERS
+// LAYERS-LABEL: hydra.entry @loss
+// LAYERS-LABEL: hydra.entry @loss
+// LAYERS-LABEL: hydra.entry @loss
+// LAYERS-LABEL: hydra.entry @loss
+// LAYERS-LABEL: hydra.entry @loss
+// LAYERS: hydra.linear {{.*}}, %layers.3.w
+// LAYERS: hydra.sum
+// LAYERS-NOT: hydra.linear {{.*}}, %layers.1.w
+// LAYERS: hydra.linear {{.*}}, %layers.2.w
+// LAYERS-NOT: hydra.linear {{.*}}, %layers.1.w
+// LAYERS: hydra.linear {{.*}}, %layers.0.w
+// LAYERS: hydra.return
+hydra.model @m version 1 {
+  hydra.stack @layers[4] {
+    hydra.param @w [4, 4] init = ones
+  }
+  hydra.entry @loss(%x: [3, 4] f32) {
+    %end = hydra.for @layers carry(%h = %x) {
+      %w = hydra.use @w
+      %a = hydra.linear %h, %w
+      %y = hydra.tanh %a
+      %z = hydra.mul %y, %y
+      hydra.yield %z
+    }
+    %s = hydra.sum %end axes = [0, 1]
+    hydra.return loss = %s
+  }
+}
+
+// -----
+
+// A rounded parameter is rounded again where its layer's derivative needs it, on request.
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-unroll-layers --canonicalize --cse --hydra-differentiate --hydra-mixed-precision --canonicalize --cse --hydra-recompute='light=false copies' | FileCheck %s --check-prefix=COPIES
+// COPIES-LABEL: hydra.entry @loss
+// COPIES-LABEL: hydra.entry @loss
+// COPIES-LABEL: hydra.entry @loss
+// COPIES-LABEL: hydra.entry @loss
+// COPIES-LABEL: hydra.entry @loss
+// COPIES-LABEL: hydra.entry @loss
+// COPIES: %[[W:.*]] = hydra.cast %layers.0.w
+// COPIES: hydra.linear {{.*}}, %[[W]]
+// COPIES: hydra.sum
+// COPIES: %[[AGAIN:.*]] = hydra.cast %layers.1.w
+// COPIES-NEXT: hydra.matmul {{.*}}, %[[AGAIN]]
+// COPIES: hydra.return
+hydra.model @m version 1 {
+  hydra.param @first [4, 4] init = ones
+  hydra.stack @layers[6] {
+    hydra.param @w [4, 4] init = ones
+  }
+  hydra.entry @loss(%x: [3, 4] f32) {
+    %first = hydra.use @first
+    %start = hydra.linear %x, %first
+    %end = hydra.for @layers carry(%h = %start) {
+      %w = hydra.use @w
+      %a = hydra.linear %h, %w
+      %y = hydra.tanh %a
+      %z = hydra.mul %y, %y
+      hydra.yield %z
+    }
+    %s = hydra.sum %end axes = [0, 1]
+    hydra.return loss = %s
+  }
+}

@@ -39,6 +39,8 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--mode=forward",
                                "--recompute=none",
                                "--recompute=rowwise,every=2",
+                               "--recompute=layers=1",
+                               "--rounded-copies=layer",
                                "--scan-checkpoint=2",
                                "--ce-chunk=5",
                                "--attention=naive",
@@ -57,7 +59,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 21u);
+  EXPECT_EQ(words.size(), 23u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
                           pass.name == "hydra-batch-launches" ||
@@ -77,6 +79,7 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_FALSE(llvm::is_contained(numericsChangingPasses("h200"), "hydra-plan-memory"));
   const auto key = [](const std::string &text) { return Setting::parse(text).bitsKey(); };
   EXPECT_EQ(key("--disable-pass=hydra-schedule --threads=2"), key("--recompute=none"));
+  EXPECT_EQ(key("--precision=bf16 --rounded-copies=layer"), key("--precision=bf16"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
   EXPECT_NE(key("--precision=bf16"), key(""));
   EXPECT_NE(key("-O0"), key(""));
