@@ -56,10 +56,11 @@ static std::optional<FileLineColLoc> placeOf(Location loc) {
   return place;
 }
 
-LineDiagnostics::LineDiagnostics(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+LineDiagnostics::LineDiagnostics(MLIRContext *context, bool silent)
+    : handler(context, [this, silent](Diagnostic &diagnostic) {
         bool error = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-        if ((error && errorCount++ > 0) || diagnostic.getSeverity() == DiagnosticSeverity::Note ||
+        if ((error && errorCount++ > 0) || silent ||
+            diagnostic.getSeverity() == DiagnosticSeverity::Note ||
             diagnostic.getSeverity() == DiagnosticSeverity::Remark)
           return success();
         if (auto place = placeOf(diagnostic.getLocation())) {

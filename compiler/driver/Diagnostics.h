@@ -13,10 +13,10 @@ std::string asLine(llvm::StringRef text);
 
 /// While alive, prints the first error of a context to stderr as
 /// `file.mlir:41:10: error: what was found; what was expected` and counts the rest; warnings are
-/// printed alike.
+/// printed alike. `silent`: counts, and prints nothing.
 class LineDiagnostics {
 public:
-  explicit LineDiagnostics(mlir::MLIRContext *context);
+  explicit LineDiagnostics(mlir::MLIRContext *context, bool silent = false);
   unsigned errors() const { return errorCount; }
 
 private:

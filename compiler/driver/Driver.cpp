@@ -12,8 +12,10 @@ using namespace mlir;
 
 namespace hydra {
 
-Driver::Driver(const ModelOptions &options, bool timed) : options(options), diagnostics(&context) {
-  applyDefaultTimingManagerCLOptions(timing);
+Driver::Driver(const ModelOptions &options, bool timed, Care care)
+    : options(options), care(care), diagnostics(&context, care == Care::Trial) {
+  if (care == Care::Full)
+    applyDefaultTimingManagerCLOptions(timing);
   if (timed)
     timing.setEnabled(true);
   total = timing.getRootScope();
@@ -49,9 +51,11 @@ LogicalResult Driver::load() {
 
 ModelOp Driver::model() { return *module().getOps<ModelOp>().begin(); }
 
-LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
-  PassManager passes(&context);
-  TimingScope scope = time("Passes");
+LogicalResult Driver::addInstruments(PassManager &passes, TimingScope &scope) {
+  if (care == Care::Trial) {
+    passes.enableVerifier(false);
+    return success();
+  }
   passes.enableTiming(scope);
   if (failed(applyPassManagerCLOptions(passes)))
     return failure();
@@ -60,6 +64,14 @@ LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
     passes.addInstrumentation(createPassDump(options.dumpPasses, options.file));
   if (statisticsAsked())
     passes.addInstrumentation(createStatisticsReport());
+  return success();
+}
+
+LogicalResult Driver::run(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager passes(&context);
+  TimingScope scope = time("Passes");
+  if (failed(addInstruments(passes, scope)))
+    return failure();
   build(passes);
   LogicalResult result = passes.run(module());
   if (failed(result) && diagnostics.errors() == 0)

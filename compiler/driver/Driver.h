@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 
 namespace hydra {
@@ -15,9 +16,15 @@ namespace hydra {
 /// One model of one run. Functions that can fail have then said why on stderr.
 class Driver {
 public:
+  enum class Care {
+    Full,
+    Trial, ///< prints nothing, dumps nothing and checks nothing between passes; what is made is
+           ///< only looked at
+  };
+
   /// `options` must be parsed and outlive the driver. `timed`: print where the time went, as
   /// `--mlir-timing` does.
-  explicit Driver(const ModelOptions &options, bool timed = false);
+  explicit Driver(const ModelOptions &options, bool timed = false, Care care = Care::Full);
 
   /// Reads and verifies the file; succeeds only if it holds exactly one model.
   llvm::LogicalResult load();
@@ -37,7 +44,10 @@ public:
   mlir::TimingScope time(llvm::StringRef what) { return total.nest(what); }
 
 private:
+  llvm::LogicalResult addInstruments(mlir::PassManager &passes, mlir::TimingScope &scope);
+
   const ModelOptions &options;
+  const Care care;
   mlir::DefaultTimingManager timing;
   mlir::TimingScope total;
   mlir::MLIRContext context;

@@ -47,6 +47,7 @@ def main():
             print("`hydrac --explain`: the difference to all passes; `-` is none.\n")
             explanation(build, size, *flags)
     bench(build, "recompute.json")
+    bench(build, "budget.json")
 
 
 main()

@@ -19,18 +19,20 @@ namespace hydra {
 /// Throws Error for anything that --recompute does not take.
 static void readRecompute(StringRef text, CompileOptions &compile) {
   const std::string whole = text.str();
-  auto readEvery = [&](StringRef number) {
-    if (number.getAsInteger(10, compile.replayEvery) || compile.replayEvery < 1)
-      support::fail("--recompute=every={}: expected a positive integer", number.str());
-  };
-  if (text.consume_front("every="))
-    return readEvery(text);
-  if (text.consume_front("rowwise,every=")) {
-    readEvery(text);
-    text = "rowwise";
-  }
-  if (text != "none" && text != "light" && text != "rowwise")
-    support::fail("--recompute is '{}'; expected none, light, rowwise, every=N or rowwise,every=N",
+  const bool rowwise = text.consume_front("rowwise,");
+  bool replays = false;
+  for (auto [word, number] : {std::pair<StringRef, int64_t *>("every=", &compile.replayEvery),
+                              std::pair<StringRef, int64_t *>("layers=", &compile.replayLayers)})
+    if (text.consume_front(word)) {
+      replays = true;
+      if (text.getAsInteger(10, *number) || *number < 1)
+        support::fail("--recompute={}{}: expected a positive integer", word.str(), text.str());
+    }
+  if (replays)
+    text = rowwise ? "rowwise" : "light";
+  else if (rowwise || (text != "none" && text != "light" && text != "rowwise"))
+    support::fail("--recompute is '{}'; expected auto, none, light, rowwise, every=N, layers=K, "
+                  "rowwise,every=N or rowwise,layers=K",
                   whole);
   compile.recompute = text == "none"    ? Recomputation::None
                       : text == "light" ? Recomputation::Light
@@ -61,8 +63,8 @@ static StringRef roleOf(StringRef program) {
   return program == "logits" ? "@generate" : program == "eval" ? "@eval" : "";
 }
 
-/// The programs of --mode=generate: one for every number of tokens that a call reads. Throws Error for
-/// numbers that do not fit.
+/// The programs of --mode=generate: one for every number of tokens that a call reads. Throws Error
+/// for numbers that do not fit.
 static void addGeneration(const HydracOptions &options, ModelOp source, CompileOptions &compile) {
   if (!source.lookupSymbol<EntryOp>("logits"))
     support::fail("--mode=generate: {} has no entry @logits, the scores of next tokens",
@@ -93,7 +95,8 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
     support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
                   compile.target.name, format);
   compile.clip = !noClip;
-  readRecompute(recompute, compile);
+  if (!chooses())
+    readRecompute(recompute, compile);
   for (const std::string &name : disabled)
     compile.disabled.insert(name);
   bool train = compile.mode == Mode::Train;
@@ -190,6 +193,12 @@ static void checkPassFlags(const HydracOptions &options) {
   };
   if (options.recompute.getNumOccurrences() > 0 && options.recompute != "none")
     needs("--recompute=" + options.recompute.getValue(), kRecomputePass.str(), 2);
+  if (options.compile.roundedCopies == RoundedCopies::Layer)
+    needs("--rounded-copies=layer", kRecomputePass.str(), 2);
+  if (options.compile.roundedCopies == RoundedCopies::Held)
+    needs("--rounded-copies=held", "hydra-keep-rounded", 2);
+  if (options.chooses() && hasBackward(options.compile.mode) && !isGiven(options.roundedCopies))
+    needs("--recompute=auto", "hydra-keep-rounded", 2);
   if (options.compile.scanCheckpoint > 1)
     needs("--scan-checkpoint", "hydra-nest-loops", 0);
   if (options.compile.attention == AttentionForm::Naive)
@@ -207,6 +216,12 @@ static void checkReports(const HydracOptions &options) {
     support::fail("--memory-report is '{}'; expected json or nothing", memory);
   if (isGiven(options.costReport) && !cost.empty() && cost != "json" && cost != "markdown")
     support::fail("--cost-report is '{}'; expected json, markdown or nothing", cost);
+  const std::string &budget = options.budgetReport;
+  if (isGiven(options.budgetReport) && !budget.empty() && budget != "json" && budget != "markdown")
+    support::fail("--budget-report is '{}'; expected json, markdown or nothing", budget);
+  if (const StringRef picture = options.budgetPicture.getValue();
+      !picture.empty() && !picture.ends_with(".svg"))
+    support::fail("--budget-svg: '{}' does not end in .svg", picture.str());
   StringRef timeline = options.memoryTimeline.getValue();
   if (!timeline.empty() && !timeline.ends_with(".csv") && !timeline.ends_with(".json"))
     support::fail("--memory-timeline: '{}' ends neither in .csv nor in .json", timeline.str());
@@ -218,20 +233,30 @@ uint64_t HydracOptions::memoryBudgetBytes() const {
   StringRef text = memoryBudget.getValue();
   double number = 0;
   const StringRef digits = text.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
-  const std::optional<unsigned> shift = llvm::StringSwitch<std::optional<unsigned>>(text.substr(digits.size()))
-                                            .Case("KiB", 10)
-                                            .Case("MiB", 20)
-                                            .Case("GiB", 30)
-                                            .Case("TiB", 40)
-                                            .Default(std::nullopt);
+  const double unit = llvm::StringSwitch<double>(text.substr(digits.size()))
+                          .Cases({"", "B"}, 1)
+                          .Case("KiB", 0x1p10)
+                          .Case("MiB", 0x1p20)
+                          .Case("GiB", 0x1p30)
+                          .Case("TiB", 0x1p40)
+                          .Case("kB", 1e3)
+                          .Case("MB", 1e6)
+                          .Case("GB", 1e9)
+                          .Case("TB", 1e12)
+                          .Default(0);
   constexpr double most = 0x1p60;
-  if (!shift || digits.getAsDouble(number) || !(number > 0) || number * double(uint64_t{1} << *shift) > most)
-    support::fail("--memory-budget is '{}'; expected a size such as 32GiB or 512MiB", text.str());
-  return static_cast<uint64_t>(number * double(uint64_t{1} << *shift));
+  if (unit == 0 || digits.getAsDouble(number) || number * unit < 1 || number * unit > most)
+    support::fail(
+        "--memory-budget is '{}'; expected a size such as 32GiB, 512MiB, 40GB or a number of bytes",
+        text.str());
+  return static_cast<uint64_t>(number * unit);
 }
 
+bool HydracOptions::chooses() const { return recompute == "auto"; }
+
 bool HydracOptions::reports() const {
-  return isGiven(memoryReport) || isGiven(costReport) || !memoryTimeline.empty();
+  return isGiven(memoryReport) || isGiven(costReport) || !memoryTimeline.empty() ||
+         isGiven(budgetReport) || !budgetPicture.empty();
 }
 
 /// Throws Error where a file would be written over one that is read, or over another.
@@ -244,7 +269,8 @@ static void checkFiles(const HydracOptions &options) {
   checkOutputs({{"the model", options.model.file},
                 {"--target", described ? options.target.getValue() : none}},
                {{"-o", written ? options.output.getValue() : none},
-                {"--memory-timeline", options.memoryTimeline}});
+                {"--memory-timeline", options.memoryTimeline},
+                {"--budget-svg", options.budgetPicture}});
 }
 
 /// Throws Error where flags of --mode=generate meet another mode, or it lacks them.
@@ -267,10 +293,12 @@ static void checkSharding(const HydracOptions &options) {
   const CompileOptions &compile = options.compile;
   const bool cuts = compile.sharding != Sharding::Ddp;
   if (cuts && compile.binding.mesh.empty())
-    support::fail("--shard={}: needs ranks; expected --mesh=NAME:SIZE", shardingName(compile.sharding));
-  if (cuts && compile.mode == Mode::Grad)
-    support::fail("--shard={}: is for --mode=train and --mode=forward; gradients are given as a whole",
+    support::fail("--shard={}: needs ranks; expected --mesh=NAME:SIZE",
                   shardingName(compile.sharding));
+  if (cuts && compile.mode == Mode::Grad)
+    support::fail(
+        "--shard={}: is for --mode=train and --mode=forward; gradients are given as a whole",
+        shardingName(compile.sharding));
   const bool rounds = compile.wire != WireFormat::F32;
   if (rounds && compile.binding.mesh.empty())
     support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
@@ -288,12 +316,43 @@ static void checkTuning(const HydracOptions &options) {
     support::fail("--freeze: is for --mode=train and --mode=grad, which have gradients");
 }
 
+/// Throws Error for flags of --recompute=auto without it, and for others that it has no use for.
+static void checkChoices(const HydracOptions &options) {
+  const auto needsAuto = [&](const cl::Option &flag, StringRef name) {
+    if (isGiven(flag) && !options.chooses())
+      support::fail("{} is for --recompute=auto", name.str());
+  };
+  needsAuto(options.splitBatch, "--split-batch");
+  needsAuto(options.budgetReport, "--budget-report");
+  needsAuto(options.budgetPicture, "--budget-svg");
+  if (options.chooses() && options.explain)
+    support::fail(
+        "--recompute=auto and --explain exclude each other; --budget-report explains the choice");
+  if (options.chooses() && isGiven(options.until))
+    support::fail(
+        "--recompute=auto chooses among whole plans; --compile-to ends before there is one");
+  if (options.splitBatch && options.compile.mode != Mode::Train)
+    support::fail("--split-batch is for --mode=train");
+  const CompileOptions &compile = options.compile;
+  if (compile.roundedCopies == RoundedCopies::Auto)
+    return;
+  if (!hasBackward(compile.mode))
+    support::fail(
+        "--rounded-copies is for --mode=train and --mode=grad, which have a backward pass");
+  if (!precisionPolicy(compile.precision)->roundsParameters())
+    support::fail("--rounded-copies: --precision={} rounds no parameters to fewer bits",
+                  compile.precision);
+  if (compile.roundedCopies == RoundedCopies::Held && compile.mode != Mode::Train)
+    support::fail("--rounded-copies=held is for --mode=train, which updates parameters");
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
   checkGeneration(*this);
   checkTuning(*this);
   checkDisabled(*this);
+  checkChoices(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size
   if (compile.reducedReduction &&

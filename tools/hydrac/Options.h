@@ -57,13 +57,14 @@ struct HydracOptions {
                "faster (default: sums in f32)")};
   BoundChoice<Sharding> sharding{
       "shard", cl::cat(category), cl::location(compile.sharding),
-      cl::desc("what the ranks of the innermost axis of --mesh share out beside the batch (default: ddp)"),
-      cl::values(clEnumValN(Sharding::Ddp, "ddp", "nothing: each has all parameters"),
-                 clEnumValN(Sharding::Zero1, "zero1",
-                            "moments, f32 parameters and their update; all have what they compute "
-                            "with"),
-                 clEnumValN(Sharding::Fsdp, "fsdp",
-                            "parameters too: gathered where they are needed"))};
+      cl::desc("what the ranks of the innermost axis of --mesh share out beside the batch "
+               "(default: ddp)"),
+      cl::values(
+          clEnumValN(Sharding::Ddp, "ddp", "nothing: each has all parameters"),
+          clEnumValN(Sharding::Zero1, "zero1",
+                     "moments, f32 parameters and their update; all have what they compute "
+                     "with"),
+          clEnumValN(Sharding::Fsdp, "fsdp", "parameters too: gathered where they are needed"))};
   BoundChoice<Resharding> resharding{
       "reshard", cl::cat(category), cl::location(compile.resharding),
       cl::desc("--shard=fsdp: whether the backward pass gathers again (default: auto)"),
@@ -96,12 +97,27 @@ struct HydracOptions {
                           cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold, "
                                    "on a GPU 1 GiB (default: 0)")};
   cl::opt<std::string> recompute{
-      "recompute", cl::value_desc("none|light|rowwise|[rowwise,]every=N"), cl::cat(category),
-      cl::init("light"),
+      "recompute", cl::value_desc("auto|none|light|rowwise|[rowwise,]every=N|[rowwise,]layers=K"),
+      cl::cat(category), cl::init("light"),
       cl::desc("what the backward pass recomputes instead of keeping it: nothing; rotary "
                "positions; also norms and gated activations, for some more traffic; all of each "
-               "N-th layer, for its forward pass once more, in the others rotary positions or as "
-               "rowwise does (default: light)")};
+               "N-th layer, or of K layers, for their forward pass once more, in the others rotary "
+               "positions or as rowwise does; auto: what makes the fastest plan that fits "
+               "--memory-budget, with all flags that are left out (default: light)")};
+  BoundChoice<RoundedCopies> roundedCopies{
+      "rounded-copies", cl::cat(category), cl::location(compile.roundedCopies),
+      cl::desc("--precision=bf16 and f16: where the copies of parameters that matmuls read live "
+               "(default: held, with --recompute=rowwise step)"),
+      cl::values(
+          clEnumValN(RoundedCopies::Held, "held", "from step to step, beside the parameters"),
+          clEnumValN(RoundedCopies::Step, "step",
+                     "from the forward pass of a step to its backward pass"),
+          clEnumValN(RoundedCopies::Layer, "layer",
+                     "where a layer reads them: rounded in both passes"))};
+  SwitchOption splitBatch{
+      "split-batch", cl::cat(category),
+      cl::desc("--recompute=auto may also cut --batch into micro-batches (--accum), which "
+               "sums gradients in another order, and means over a batch by parts")};
   BoundInteger<1> scanCheckpoint{
       "scan-checkpoint", cl::value_desc("K"), cl::cat(category),
       cl::location(compile.scanCheckpoint),
@@ -112,14 +128,15 @@ struct HydracOptions {
       "program", cl::value_desc("NAME:ENTRY[,DIM=VALUE]..."), cl::cat(category),
       cl::desc("a program of the plan and the entry it runs, with entry dimensions of its own; "
                "repeatable (default: what --mode needs; with train also logits:logits,B=1)")};
-  BoundInteger<2> context{"context", cl::value_desc("N"), cl::cat(category),
-                          cl::location(compile.context),
-                          cl::desc("--mode=generate: the most tokens of a sequence, prompt and text; "
-                                   "required there")};
+  BoundInteger<2> context{
+      "context", cl::value_desc("N"), cl::cat(category), cl::location(compile.context),
+      cl::desc("--mode=generate: the most tokens of a sequence, prompt and text; "
+               "required there")};
   cl::list<int64_t> prefill{
       "prefill", cl::value_desc("N,..."), cl::cat(category), cl::CommaSeparated,
-      cl::desc("--mode=generate: how many tokens of a prompt a call reads; what is left goes by the "
-               "smaller numbers, and in the end token by token (default: 128,16)")};
+      cl::desc(
+          "--mode=generate: how many tokens of a prompt a call reads; what is left goes by the "
+          "smaller numbers, and in the end token by token (default: 128,16)")};
   cl::list<std::string> phases{
       "phase", cl::value_desc("STEPS:SETTING[,SETTING]..."), cl::cat(category),
       cl::desc(
@@ -167,8 +184,17 @@ struct HydracOptions {
                "exchange, as text, Markdown or JSON")};
   cl::opt<std::string> memoryBudget{
       "memory-budget", cl::value_desc("SIZE"), cl::cat(category),
-      cl::desc("memory that the plan may take, such as 32GiB: gathers of parameters begin later where "
-               "else it would not fit (default: that of the target)")};
+      cl::desc(
+          "memory that the plan may take, such as 32GiB: gathers of parameters begin later where "
+          "else it would not fit, and --recompute=auto chooses (default: that of the target)")};
+  cl::opt<std::string> budgetReport{
+      "budget-report", cl::ValueOptional, cl::value_desc("markdown|json"), cl::cat(category),
+      cl::desc(
+          "--recompute=auto: print what is chosen, what each choice costs and saves, and the plans "
+          "compared, as text, Markdown or JSON")};
+  cl::opt<std::string> budgetPicture{
+      "budget-svg", cl::value_desc("FILE.svg"), cl::cat(category),
+      cl::desc("--recompute=auto: draw time over memory of the plans compared (default: off)")};
   SwitchOption allowOversize{"allow-oversize", cl::cat(category),
                              cl::desc("write a plan that does not fit the memory of its target")};
   SwitchOption explain{"explain", cl::cat(category),
@@ -191,6 +217,8 @@ struct HydracOptions {
   /// Throws Error for a number given to a plan that takes none of that name.
   void checkScalars(const planfile::PlanT &plan) const;
 
+  /// Whether --recompute=auto is given.
+  bool chooses() const;
   /// Bytes that the plan may take. Throws Error for a size that is none.
   uint64_t memoryBudgetBytes() const;
   /// Whether reports of a plan are asked for.

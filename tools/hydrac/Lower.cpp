@@ -1,0 +1,110 @@
+// From a model file to the plan without code.
+#include "tools/hydrac/Lower.h"
+
+#include "passes/precision/Policy.h"
+
+#include <fmt/ranges.h>
+
+using namespace mlir;
+
+namespace hydra {
+
+/// What a plan says of its origin, before there is code.
+static EmitOptions emitOptions(const HydracOptions &options, const CompileOptions &compile) {
+  EmitOptions emit;
+  emit.producer = "hydrac 0.1";
+  emit.modelFile = options.model.file;
+  emit.precision = compile.precision;
+  emit.mode = modeName(compile.mode).str();
+  emit.target = compile.target;
+  emit.schedules = options.schedules();
+  emit.phases = compile.phases;
+  emit.context = static_cast<uint64_t>(compile.context);
+  emit.accumulation = compile.mode == Mode::Train ? compile.accumulation : 1;
+  emit.options = {{"mode", emit.mode},
+                  {"target", options.target},
+                  {"O", std::to_string(compile.level)},
+                  {"accum", std::to_string(compile.accumulation)},
+                  {"clip", compile.clip ? "true" : "false"},
+                  {"attention", compile.attention == AttentionForm::Naive ? "naive" : "flash"},
+                  {"recompute", recomputeText(compile)},
+                  {"scan-checkpoint", std::to_string(compile.scanCheckpoint)},
+                  {"routing", routingName(compile.binding.routing).str()},
+                  {"side-multiprocessors", std::to_string(compile.sideMultiprocessors)},
+                  {"ce-chunk", std::to_string(compile.ceChunk)}};
+  if (hasBackward(compile.mode) && precisionPolicy(compile.precision)->roundsParameters())
+    emit.options.emplace_back("rounded-copies", roundedCopiesText(roundedCopiesOf(compile)));
+  if (compile.mode == Mode::Generate)
+    emit.options.emplace_back("context", std::to_string(compile.context));
+  if (compile.reducedReduction)
+    emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
+  if (!compile.binding.mesh.empty())
+    emit.options.emplace_back("mesh", fmt::format("{}", fmt::join(compile.binding.mesh, ",")));
+  if (compile.sharding != Sharding::Ddp)
+    emit.options.emplace_back("shard", shardingName(compile.sharding).str());
+  if (compile.sharding == Sharding::Fsdp)
+    emit.options.emplace_back("reshard", reshardingText(compile.resharding));
+  if (compile.wire == WireFormat::BF16)
+    emit.options.emplace_back("reduce", "bf16");
+  for (const std::string &pattern : compile.tuning.freeze)
+    emit.options.emplace_back("freeze", pattern);
+  if (compile.tuning.lora)
+    emit.options.emplace_back("lora", options.model.tuning.loraText());
+  std::vector<std::string> disabled;
+  for (const auto &entry : compile.disabled)
+    disabled.push_back(entry.first().str());
+  llvm::sort(disabled);
+  for (const std::string &name : disabled)
+    emit.options.emplace_back("disable-pass", name);
+  return emit;
+}
+
+plan::PlanModuleOp planOf(ModuleOp module) { return *module.getOps<plan::PlanModuleOp>().begin(); }
+
+uint64_t bytesOf(const planfile::PlanT &plan) {
+  uint64_t bytes = 0;
+  for (const auto &segment : plan.segments)
+    bytes += segment.size();
+  return bytes;
+}
+
+static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering,
+                                int64_t gatherAhead) {
+  Lowered lowered;
+  const bool timed = options.timing && lowering.care == Driver::Care::Full;
+  lowered.driver = std::make_unique<Driver>(options.model, timed, lowering.care);
+  Driver &driver = *lowered.driver;
+  if (failed(driver.load()))
+    return failure();
+  lowered.compile = options.compileOptions(driver.model());
+  if (lowering.setting)
+    apply(*lowering.setting, lowered.compile);
+  if (!lowering.without.empty())
+    lowered.compile.disabled.insert(lowering.without);
+  lowered.compile.gatherAhead = gatherAhead;
+  std::vector<std::string> passes;
+  if (failed(driver.run(
+          [&](OpPassManager &manager) { passes = buildPlanPipeline(manager, lowered.compile); })))
+    return failure();
+  if (options.until.getNumOccurrences() > 0)
+    return lowered;
+  lowered.emit = emitOptions(options, lowered.compile);
+  lowered.emit.passes = passes;
+  auto outline = emitPlan(planOf(driver.module()), lowered.emit);
+  if (failed(outline) || failed(driver.verdict()))
+    return failure();
+  lowered.outline = std::move(*outline);
+  return lowered;
+}
+
+FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering) {
+  const uint64_t most = options.memoryBudgetBytes();
+  for (int64_t ahead = CompileOptions().gatherAhead;; --ahead) {
+    FailureOr<Lowered> lowered = lower(options, lowering, ahead);
+    if (failed(lowered) || !lowered->outline || bytesOf(*lowered->outline) <= most || ahead == 0 ||
+        !llvm::is_contained(lowered->emit.passes, "hydra-overlap-collectives"))
+      return lowered;
+  }
+}
+
+} // namespace hydra

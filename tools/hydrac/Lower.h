@@ -1,0 +1,36 @@
+// A model behind all passes: the plan without code.
+#pragma once
+
+#include "compiler/driver/Driver.h"
+#include "compiler/emit/EmitPlan.h"
+#include "tools/hydrac/Settings.h"
+
+#include <memory>
+#include <vector>
+
+namespace hydra {
+
+struct Lowered {
+  std::unique_ptr<Driver> driver;
+  CompileOptions compile;
+  EmitOptions emit;
+  std::unique_ptr<planfile::PlanT> outline; ///< null where --compile-to ends before it
+};
+
+/// How a model is lowered.
+struct Lowering {
+  const Setting *setting = nullptr; ///< what is chosen beside the flags; null: nothing
+  std::string without = {};         ///< a pass that is left out; empty: none
+  Driver::Care care = Driver::Care::Full;
+};
+
+/// With parameters gathered as far ahead of their readers as memory allows. Reports what is wrong
+/// with the model; throws support::Error for what is wrong with flags.
+llvm::FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering = {});
+
+plan::PlanModuleOp planOf(mlir::ModuleOp module);
+
+/// Of the arena.
+uint64_t bytesOf(const planfile::PlanT &plan);
+
+} // namespace hydra

@@ -1,0 +1,261 @@
+// Which choices a model leaves, and their levels.
+#include "tools/hydrac/Settings.h"
+
+#include "passes/precision/Policy.h"
+
+#include <algorithm>
+
+using namespace llvm;
+
+namespace hydra {
+
+/// What choices change of results.
+static const std::string kNothing = "nothing", kSums = "order of sums";
+/// Bits are worth some time.
+static constexpr double kMargin = 0.01;
+
+void apply(const Setting &setting, CompileOptions &compile) {
+  const bool all = setting.replayLayers == kAllLayers;
+  compile.recompute = setting.recompute == Recomputation::None && setting.replayLayers > 0
+                          ? Recomputation::Light
+                          : setting.recompute;
+  compile.replayEvery = all ? 1 : 0;
+  compile.replayLayers = all ? 0 : setting.replayLayers;
+  if (setting.roundedCopies)
+    compile.roundedCopies = *setting.roundedCopies;
+  if (setting.ceChunk)
+    compile.ceChunk = *setting.ceChunk;
+  if (setting.scanCheckpoint)
+    compile.scanCheckpoint = *setting.scanCheckpoint;
+  if (setting.resharding)
+    compile.resharding = *setting.resharding;
+  if (setting.latePlacement)
+    compile.disabled.insert(kPlacementPass);
+  compile.accumulation *= setting.split;
+  compile.binding.batch /= setting.split;
+}
+
+std::string recomputeText(const CompileOptions &compile) {
+  const std::string base = compile.recompute == Recomputation::None    ? "none"
+                           : compile.recompute == Recomputation::Light ? "light"
+                                                                       : "rowwise";
+  if (compile.replayEvery == 0 && compile.replayLayers == 0)
+    return base;
+  const std::string rest = base == "rowwise" ? "rowwise," : "";
+  return rest + (compile.replayEvery > 0 ? "every=" + std::to_string(compile.replayEvery)
+                                         : "layers=" + std::to_string(compile.replayLayers));
+}
+
+std::string roundedCopiesText(RoundedCopies copies) {
+  switch (copies) {
+  case RoundedCopies::Auto:
+    return "auto";
+  case RoundedCopies::Held:
+    return "held";
+  case RoundedCopies::Step:
+    return "step";
+  case RoundedCopies::Layer:
+    return "layer";
+  }
+  llvm_unreachable("four places");
+}
+
+std::string reshardingText(Resharding resharding) {
+  return resharding == Resharding::Auto     ? "auto"
+         : resharding == Resharding::Always ? "always"
+                                            : "never";
+}
+
+static bool choosesCopies(const HydracOptions &options, const CompileOptions &compile) {
+  return hasBackward(compile.mode) && !isGiven(options.roundedCopies) &&
+         precisionPolicy(compile.precision)->roundsParameters();
+}
+
+static bool choosesPlacement(const HydracOptions &options, const CompileOptions &compile) {
+  return compile.mode == Mode::Train && !compile.clip && compile.accumulation == 1 &&
+         !options.splitBatch && !compile.disabled.contains(kPlacementPass);
+}
+
+static bool choosesResharding(const HydracOptions &options, const CompileOptions &compile) {
+  return compile.sharding == Sharding::Fsdp && hasBackward(compile.mode) &&
+         !isGiven(options.resharding);
+}
+
+Setting Settings::fastestSetting(const HydracOptions &options, const CompileOptions &compile) {
+  Setting setting;
+  if (choosesCopies(options, compile))
+    setting.roundedCopies = compile.mode == Mode::Train ? RoundedCopies::Held : RoundedCopies::Step;
+  setting.latePlacement = choosesPlacement(options, compile);
+  if (choosesResharding(options, compile))
+    setting.resharding = Resharding::Never;
+  return setting;
+}
+
+Settings::Settings(const HydracOptions &options, CompileOptions compile,
+                   const planfile::Plan &fastest)
+    : options(options), compile(std::move(compile)) {
+  addRecomputation(fastest);
+  addRoundedCopies();
+  addLossChunks(fastest);
+  addScans(fastest);
+  addPlacement();
+  addResharding();
+  addSplits();
+}
+
+void Settings::addRecomputation(const planfile::Plan &fastest) {
+  if (!hasBackward(compile.mode))
+    return;
+  choices.push_back({kNothing, 3, false, [](Setting &setting, int level) {
+                       setting.recompute =
+                           level == 1 ? Recomputation::Light : Recomputation::Rowwise;
+                     }});
+  int layers = 0;
+  for (const planfile::Tensor *tensor : *fastest.tensors())
+    layers = std::max(layers, tensor->layer() + 1);
+  if (layers > 1) // the last one is never replayed
+    choices.push_back({kNothing, layers, true, [layers](Setting &setting, int level) {
+                         setting.replayLayers = level + 1 == layers ? kAllLayers : level;
+                       }});
+}
+
+void Settings::addRoundedCopies() {
+  if (!choosesCopies(options, compile))
+    return;
+  std::vector<RoundedCopies> levels = {RoundedCopies::Step, RoundedCopies::Layer};
+  if (compile.mode == Mode::Train)
+    levels.insert(levels.begin(), RoundedCopies::Held);
+  choices.push_back(
+      {kNothing, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {
+         setting.roundedCopies = levels[static_cast<size_t>(level)];
+       }});
+}
+
+/// Rows whose logits exist at a time, where they take a noticeable part of memory.
+static int64_t rowsOfLogits(const planfile::Plan &plan) {
+  constexpr int64_t least = 1 << 16; // elements
+  int64_t most = least, rows = 0;
+  for (const planfile::Tensor *tensor : *plan.tensors()) {
+    int64_t elements = 1;
+    for (const int64_t size : *tensor->shape())
+      elements *= size;
+    if (tensor->category() != planfile::Category::logits || tensor->shape()->size() < 2 ||
+        elements <= most)
+      continue;
+    most = elements;
+    rows = elements / tensor->shape()->Get(tensor->shape()->size() - 1);
+  }
+  return rows;
+}
+
+void Settings::addLossChunks(const planfile::Plan &fastest) {
+  const int64_t rows = rowsOfLogits(fastest);
+  constexpr int64_t least = 64; // with fewer, matmuls are not worth their launches
+  std::vector<int64_t> levels{0};
+  for (int64_t size = rows / 4; size >= least && levels.size() < 3; size /= 4)
+    levels.push_back(size);
+  if (!isGiven(options.ceChunk) && levels.size() > 1)
+    choices.push_back(
+        {kSums, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {
+           setting.ceChunk = levels[static_cast<size_t>(level)];
+         }});
+}
+
+/// Iterations of the longest loop; where loops are kernels, what would be many.
+static uint64_t iterationsOf(const planfile::Plan &plan) {
+  uint64_t most = 0;
+  for (const planfile::Program *program : *plan.programs())
+    for (const planfile::Block *block : *program->blocks())
+      if (const planfile::Loop *loop = block->node_as_Loop())
+        most = std::max(most, loop->count());
+  return most > 0 ? most : 256;
+}
+
+/// N / K + K copies of what a scan carries are the fewest where K is the root of N.
+void Settings::addScans(const planfile::Plan &fastest) {
+  int levels = 1;
+  for (uint64_t chunks = 2; chunks * chunks <= iterationsOf(fastest); chunks *= 2)
+    ++levels;
+  const bool carries = std::ranges::any_of(*fastest.tensors(), [](const planfile::Tensor *tensor) {
+    return tensor->category() == planfile::Category::act_state &&
+           tensor->segment() == planfile::SegmentKind::transient;
+  });
+  if (carries && levels > 1 && hasBackward(compile.mode) && !isGiven(options.scanCheckpoint))
+    choices.push_back({kSums, levels, false, [](Setting &setting, int level) {
+                         setting.scanCheckpoint = int64_t{1} << level;
+                       }});
+}
+
+void Settings::addPlacement() {
+  if (choosesPlacement(options, compile))
+    choices.push_back(
+        {kNothing, 2, false, [](Setting &setting, int) { setting.latePlacement = false; }});
+}
+
+void Settings::addResharding() {
+  if (choosesResharding(options, compile))
+    choices.push_back({kNothing, 3, false, [](Setting &setting, int level) {
+                         setting.resharding = level == 1 ? Resharding::Auto : Resharding::Always;
+                       }});
+}
+
+void Settings::addSplits() {
+  if (!options.splitBatch || compile.mode != Mode::Train)
+    return;
+  std::vector<int64_t> levels;
+  int64_t ranks = 1;
+  for (StringRef axis : compile.binding.mesh)
+    if (int64_t size = 0; !axis.rsplit(':').second.getAsInteger(10, size))
+      ranks *= size;
+  for (int64_t count = 1; count <= compile.binding.batch; ++count)
+    if (compile.binding.batch % (count * ranks) == 0)
+      levels.push_back(count);
+  if (levels.size() > 1)
+    choices.push_back(
+        {kSums, static_cast<int>(levels.size()), false, [levels](Setting &setting, int level) {
+           setting.split = levels[static_cast<size_t>(level)];
+         }});
+}
+
+budget::Space Settings::space() const {
+  budget::Space space;
+  for (const Choice &choice : choices)
+    space.choices.push_back({choice.levels, choice.even, choice.changes == kNothing ? 0 : kMargin});
+  // Whatever is replayed, rotary positions are recomputed too: none and light are the same then.
+  if (choices.size() > 1 && choices[1].even)
+    space.exists = [](const budget::Point &point) { return point[0] != 1 || point[1] == 0; };
+  return space;
+}
+
+Setting Settings::at(const budget::Point &point) const {
+  Setting setting = fastestSetting(options, compile);
+  for (size_t i = 0; i < point.size(); ++i)
+    if (point[i] > 0)
+      choices[i].set(setting, point[i]);
+  return setting;
+}
+
+std::string Settings::flags(const budget::Point &point) const {
+  const Setting setting = at(point);
+  CompileOptions made = compile;
+  apply(setting, made);
+  std::string text = "--recompute=" + recomputeText(made);
+  CompileOptions usual = made;
+  usual.roundedCopies = compile.roundedCopies;
+  if (setting.roundedCopies && roundedCopiesOf(usual) != *setting.roundedCopies)
+    text += " --rounded-copies=" + roundedCopiesText(*setting.roundedCopies);
+  if (setting.ceChunk)
+    text += " --ce-chunk=" + std::to_string(*setting.ceChunk);
+  if (setting.scanCheckpoint)
+    text += " --scan-checkpoint=" + std::to_string(*setting.scanCheckpoint);
+  if (setting.resharding && *setting.resharding != compile.resharding)
+    text += " --reshard=" + reshardingText(*setting.resharding);
+  if (setting.latePlacement)
+    text += " --disable-pass=" + kPlacementPass.str();
+  if (setting.split > 1)
+    text += " --batch=" + std::to_string(made.binding.batch) +
+            " --accum=" + std::to_string(made.accumulation);
+  return text;
+}
+
+} // namespace hydra
