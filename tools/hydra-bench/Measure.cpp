@@ -30,7 +30,7 @@ Json readJson(const std::filesystem::path &path) {
   return Json::parse(begin, begin + bytes.size());
 }
 
-/// Lists of objects with a name become objects, at any depth.
+/// Lists of objects with a name, or the name of a stage, become objects, at any depth.
 Json byName(const Json &json) {
   if (json.is_object()) {
     Json out = Json::object();
@@ -40,8 +40,9 @@ Json byName(const Json &json) {
   }
   if (!json.is_array())
     return json;
-  const bool named = !json.empty() && std::ranges::all_of(json, [](const Json &one) {
-    return one.is_object() && one.contains("name") && one["name"].is_string();
+  const auto keyOf = [](const Json &one) { return one.contains("stage") ? "stage" : "name"; };
+  const bool named = !json.empty() && std::ranges::all_of(json, [&](const Json &one) {
+    return one.is_object() && one.contains(keyOf(one)) && one[keyOf(one)].is_string();
   });
   Json out = named ? Json::object() : Json::array();
   for (const Json &one : json) {
@@ -50,8 +51,8 @@ Json byName(const Json &json) {
       continue;
     }
     Json rest = byName(one);
-    rest.erase("name");
-    out[one["name"].get<std::string>()] = std::move(rest);
+    rest.erase(keyOf(one));
+    out[one[keyOf(one)].get<std::string>()] = std::move(rest);
   }
   return out;
 }
@@ -90,9 +91,13 @@ int64_t lineOf(const std::string &place) {
   return std::strtoll(place.c_str() + place.rfind(':') + 1, nullptr, 10);
 }
 
-/// Of a time line: microseconds of a run by phase, class, name and line of the step.
+/// The outermost part of `layers.3.mlp.down`.
+std::string partOf(const std::string &path) { return path.substr(0, path.find('.')); }
+
+/// Of a time line: microseconds of a run by phase, class, name, line and part of the model of the
+/// step.
 Json profileOf(const Json &trace) {
-  using Key = std::tuple<std::string, std::string, std::string, int64_t>;
+  using Key = std::tuple<std::string, std::string, std::string, int64_t, std::string>;
   std::map<Key, std::pair<double, double>> sums; // calls, microseconds
   std::map<double, int> runs;
   for (const Json &event : trace.at("traceEvents")) {
@@ -101,7 +106,7 @@ Json profileOf(const Json &trace) {
     const Json &args = event["args"];
     auto &[calls, microseconds] =
         sums[{args.at("phase"), args.at("class"), event.at("name").get<std::string>(),
-              lineOf(args.at("model"))}];
+              lineOf(args.at("model")), partOf(args.at("path"))}];
     calls += 1;
     microseconds += event.at("dur").get<double>();
     ++runs[args.at("correlation").get<double>()];
@@ -109,11 +114,12 @@ Json profileOf(const Json &trace) {
   const auto count = static_cast<double>(std::max<size_t>(runs.size(), 1));
   Json steps = Json::array();
   for (const auto &[key, sum] : sums) {
-    const auto &[phase, kind, name, line] = key;
+    const auto &[phase, kind, name, line, part] = key;
     steps.push_back({{"phase", phase},
                      {"class", kind},
                      {"name", name},
                      {"line", line},
+                     {"part", part},
                      {"calls", sum.first / count},
                      {"us", sum.second / count}});
   }
@@ -174,8 +180,8 @@ void Measurer::compile(const Case &one, const std::filesystem::path &plan, Json 
                                 numberOf(flags, "--accum")},
                  {"memory", byName(memory)},
                  {"cost", byName(cost)},
-                 {"program", memory.at("programs").at(0)}};
-    predicted["program"].update(cost.at("programs").at(0));
+                 {"program", byName(memory.at("programs").at(0))}};
+    predicted["program"].update(byName(cost.at("programs").at(0)));
     const double tokens = predicted["tokens"].get<double>();
     const double microseconds = predicted["cost"]["step"]["microseconds"].get<double>();
     if (microseconds > 0)

@@ -10,7 +10,8 @@
 //        the other
 //   {"title": "gemm", "sum": {"class": "gemm"}, "of": {}}         microseconds of steps, of a
 //   profile, that
-//        are of the class, phase, name or line of the model (`not_class` and so on: that are not);
+//        are of the class, phase, name, line or outermost part of the model (`not_class` and so on:
+//        that are not);
 //        `of`: percent of those
 //   {"title": "top", "top": {"phase": "forward"}, "of": {...}}    the step with most time, and its
 //   percent
