@@ -5,19 +5,24 @@
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 #include "runtime/run/Bench.h"
+#include "runtime/run/ChromeTrace.h"
 #include "runtime/run/ProfileTable.h"
 #include "runtime/run/StartupTable.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Initializers.h"
 #include "runtime/support/Philox.h"
+#include "test/support/TemporaryFolder.h"
 #include "test/unit/cpu/SmallTraining.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <map>
 
 using namespace hydra::report;
 using namespace hydra::runtime;
@@ -173,8 +178,7 @@ TEST_F(SessionTest, ScalarsComeFromSchedulesOrOverrides) {
   options.scalars["lr"].kind = hydra::planfile::ScheduleKind::constant;
   EXPECT_EQ(weightsAfter(1), 5 - 2.0f * 1.0f);
   options.scalars["clip"].peak = 1.0;
-  EXPECT_CONTAINS(errorOf([&] { weightsAfter(1); }),
-                  "the plan has no scalar 'clip'; it has lr");
+  EXPECT_CONTAINS(errorOf([&] { weightsAfter(1); }), "the plan has no scalar 'clip'; it has lr");
 }
 
 TEST_F(SessionTest, AccumulationRunsSeveralTimesBeforeOneUpdate) {
@@ -382,6 +386,35 @@ TEST(Reports, TablesAndUnits) {
   EXPECT_EQ(bytesText(uint64_t{23} << 30), "23.0 GiB");
   EXPECT_EQ(countText(1234567), "1,234,567");
   EXPECT_EQ(countText(999), "999");
+}
+
+/// A graph's launch has a flow to the first step of it, and times begin with what came first.
+TEST(Reports, LaunchesInTimeLines) {
+  const PlanFile file = smallTraining().load();
+  const auto &blocks = *file.plan().programs()->Get(0)->blocks();
+  std::vector<StepRun> runs;
+  for (uint32_t i = 0; i < 2; ++i)
+    runs.push_back({.step = blocks.Get(i)->node_as_Step(),
+                    .run = 7,
+                    .begin = 5.0 + i,
+                    .end = 5.5 + i,
+                    .kernel = {}});
+  const std::vector<HostRun> launches = {{"cuGraphLaunch", 0, 7, 4.0, 4.25}};
+  const std::vector<StepSample> samples = {{.end = 8, .wall = 4.5, .data = 0.5}};
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path / "trace.json";
+  writeChromeTrace(path, file, {.runs = runs, .samples = samples, .launches = launches});
+  std::ifstream stream(path);
+  const nlohmann::json trace = nlohmann::json::parse(stream);
+  std::map<std::string, nlohmann::json> found;
+  for (const auto &event : trace.at("traceEvents"))
+    found.try_emplace(event.at("ph").get<std::string>() + event.value("cat", ""), event);
+  EXPECT_EQ(found.at("Xcuda_driver").at("name"), "cuGraphLaunch");
+  EXPECT_EQ(found.at("sac2g").at("ts"), 0.5e6) << "the step began before the launch";
+  EXPECT_EQ(found.at("fac2g").at("ts"), 1.5e6);
+  EXPECT_EQ(found.at("fac2g").at("tid"), 0);
+  EXPECT_EQ(found.at("sac2g").at("id"), found.at("fac2g").at("id"));
+  EXPECT_EQ(found.at("Xcpu_op").at("ts"), 1.5e6);
 }
 
 TEST(Reports, BenchProfileAndStartup) {
