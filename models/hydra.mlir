@@ -171,8 +171,8 @@ hydra.model @hydra version 1 {
   // Who is among the k largest of every sequence [B, S].
   hydra.def @largest(%u) = top_k(%u, k = max(1, min(S, floor(S * kappa))))
 
-  // Marks of tokens [B, S, 1] as a row [B S].
-  hydra.def @marks(%marked) = reshape(%marked, [B * S])
+  // How many tokens are marked [B, S, 1].
+  hydra.def @number_of(%marked) = sum(cast(%marked, to = f32), axes = [0, 1, 2])
 
   // The loss that keeps the router balanced, of mean and variance of its probabilities.
   hydra.def @balance(%mean, %variance) {
@@ -182,12 +182,12 @@ hydra.model @hydra version 1 {
     hydra.yield %y
   }
 
-  // The feed-forward part of tokens that go on [B, S, 1]: of all, unless `some`, whose depths differ; and who passes it.
+  // The feed-forward part of tokens that go on [B, S, 1]: of all, unless `some`, whose depths differ; and their number.
   hydra.def @mlp_of(%z, %going) flags(some) = when(some and mor == dynamic, @mlp_of_some(%z, %going), @mlp_of_all(%z)),
-                                              when(some, @marks(%going), @marks(@everyone()))
+                                              when(some, @number_of(%going), B * S)
 
-  // What a recursion adds to the tokens that go on [B, S, 1], or with `some = false` to all; who passes the feed-forward
-  // part [B S]; and what the router of middle blocks says: the loss that keeps it balanced, mean and variance of its
+  // What a recursion adds to the tokens that go on [B, S, 1], or with `some = false` to all; how many pass the feed-forward
+  // part; and what the router of middle blocks says: the loss that keeps it balanced, mean and variance of its
   // probabilities, its bounded scores [B, S, 1].
   hydra.def @pass(%h, %bias, %embed, %going) flags(some) {
     %z = hydra.let rms_norm(%h + %bias + %embed, @norm2, eps = eps)
@@ -199,7 +199,7 @@ hydra.model @hydra version 1 {
       %d, %n = hydra.when mod == topk {
         %chosen = hydra.let reshape(@largest(reshape(%u, [B, S])), [B, S, 1])
         %passing = hydra.let when(some, cast(%chosen, to = f32) * cast(%going, to = f32) > 0, %chosen)
-        %y, %n = hydra.let @mlp_of_some(%z, %passing), @marks(%passing)
+        %y, %n = hydra.let @mlp_of_some(%z, %passing), @number_of(%passing)
         hydra.yield %y, %n
       } else {
         %y, %n = hydra.call @mlp_of(%z, %going, some = some)
@@ -238,15 +238,15 @@ hydra.model @hydra version 1 {
     hydra.yield %counts
   }
 
-  // Every token passes all recursions, from the block's middle `h0`, and counts at the last one: its last value; who passes
-  // the feed-forward part of each [R, B S]; what the router of the last recursion says; the ponder loss; the depth of each
+  // Every token passes all recursions, from the block's middle `h0`, and counts at the last one: its last value; how many
+  // tokens pass each feed-forward part [R]; what the router of the last recursion says; the ponder loss; the depth of each
   // token [B S]; the depth router's probabilities [B, S, 1].
   hydra.def @all_recursions(%h0) {
     %biases, %embeds, %everyone, %silent = hydra.let @rec_bias, @rec_embed, @everyone(), @silent_router()
     %rows, %end, %router = hydra.scan axis = 0 chunk = 1 over(%bias = %biases, %embed = %embeds)
         carry(%cur = %h0, %says = %silent) {
       %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %everyone, some = false)
-      %row, %passed = hydra.let reshape(%count, [1, B * S]), %cur + %delta
+      %row, %passed = hydra.let reshape(%count, [1]), %cur + %delta
       hydra.yield %row, %passed, %next
     }
     %depth = hydra.constant value = R - 1 shape = [B * S]
@@ -285,7 +285,7 @@ hydra.model @hydra version 1 {
     %bias0, %embed0 = hydra.let slice(%rec_bias, axis = 0, start = 0, size = 1), slice(%rec_embed, axis = 0, start = 0, size = 1)
     %nothing, %r0, %everyone = hydra.let constant(value = 0, shape = [B, S, D]), constant(value = 0, shape = [1, 1, 1]), @everyone()
     %delta0, %count0, %router0 = hydra.call @pass(%h0, %bias0, %embed0, %everyone, some = false)
-    %row0, %passed0 = hydra.let reshape(%count0, [1, B * S]), %h0 + %delta0
+    %row0, %passed0 = hydra.let reshape(%count0, [1]), %h0 + %delta0
     %value0 = hydra.let @value_after(%passed0, %nothing, %everyone, %r0, %route)
     %value, %rows, %router = hydra.when R == 1 {
       hydra.yield %value0, %row0, %router0
@@ -298,7 +298,7 @@ hydra.model @hydra version 1 {
         %active = hydra.let %reached >= %r - 0.5
         %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %active, some = true)
         %passed = hydra.let %cur + %delta // of tokens that stay behind: nothing
-        %value, %row = hydra.let @value_after(%passed, %sum, %active, %r, %route), reshape(%count, [1, B * S])
+        %value, %row = hydra.let @value_after(%passed, %sum, %active, %r, %route), reshape(%count, [1])
         hydra.yield %row, %passed, %value, %next
       }
       %all = hydra.concat %row0, %later axis = 0
@@ -395,8 +395,7 @@ hydra.model @hydra version 1 {
   // blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R], and what
   // part that is of all tokens in all recursions [Nb, 1].
   hydra.def @told(%ce, %sums, %blocks) {
-    %aux, %ponder, %depths = hydra.let %sums.aux, %sums.ponder, @histogram(%blocks.depth)
-    %rows = hydra.let reshape(sum(cast(%blocks.passed, to = f32), 2), [Nb, R])
+    %aux, %ponder, %rows, %depths = hydra.let %sums.aux, %sums.ponder, %blocks.passed, @histogram(%blocks.depth)
     %means, %deviations = hydra.let %blocks.means, sqrt(%blocks.variances)
     %mean_depths = hydra.let sum(%depths * iota(axis = 1, shape = [1, R], dtype = f32), 1) * (1.0 / (B * S))
     %computed = hydra.let mean(%rows, 1) * (1.0 / (B * S))
