@@ -131,7 +131,7 @@ private:
   Tried tryOut(const Point &point) const;
   std::vector<Trial> tryOut(const std::vector<Point> &points) const;
   void print(const BudgetOutcome &outcome) const;
-  [[noreturn]] void failFor(const Trial &least) const;
+  [[noreturn]] void failFor(uint64_t least) const;
 
   const HydracOptions &options;
   CompileOptions flags; ///< as they are given
@@ -185,7 +185,7 @@ std::vector<Trial> Chooser::tryOut(const std::vector<Point> &points) const {
 }
 
 /// With all choices made for memory the plan still takes too much.
-void Chooser::failFor(const Trial &least) const {
+void Chooser::failFor(uint64_t least) const {
   const uint64_t there = options.memoryBudgetBytes();
   std::vector<std::string> helps;
   if (!flags.binding.mesh.empty() || backendOf(flags.target).hasCollectives())
@@ -203,8 +203,7 @@ void Chooser::failFor(const Trial &least) const {
   support::fail(
       "the plan needs {}, {} more than the {} of {}, whatever --recompute=auto chooses; what "
       "helps: {}",
-      report::bytesText(least.bytes), report::bytesText(least.bytes - there),
-      report::bytesText(there),
+      report::bytesText(least), report::bytesText(least - there), report::bytesText(there),
       isGiven(options.memoryBudget) ? "--memory-budget" : flags.target.name,
       fmt::join(helps, ", "));
 }
@@ -258,10 +257,13 @@ Setting Chooser::search() {
     search.tryFront(kAmounts);
     print(outcome);
   }
-  const Point least = search.front().back();
-  if (!outcome.chosen && !options.allowOversize)
-    failFor(search.trials().at(least));
-  return settings->at(outcome.chosen ? *outcome.chosen : least);
+  if (outcome.chosen)
+    return settings->at(*outcome.chosen);
+  const Setting least = settings->at(search.front().back());
+  if (const auto lowered = lower(options, {.setting = &least}); // with gathers as late as can be
+      succeeded(lowered) && bytesOf(*lowered->outline) > outcome.bytes && !options.allowOversize)
+    failFor(bytesOf(*lowered->outline));
+  return least;
 }
 
 FailureOr<Setting> Chooser::choose() {

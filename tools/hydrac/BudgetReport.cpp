@@ -82,11 +82,11 @@ report::Table choicesTable(const BudgetOutcome &outcome) {
   const Trial &base = trials.at(fastest);
   report::Table table(1);
   table.add({"each choice by itself", "ms on " + outcome.target, "memory", "changes"});
-  table.add({outcome.settings.flags(fastest), milliseconds(base.microseconds),
-             bytesText(base.bytes), "-"});
+  table.add({outcome.settings.text(fastest), milliseconds(base.microseconds), bytesText(base.bytes),
+             "-"});
   for (const auto &[choice, point] : singlesOf(outcome)) {
     const Trial &trial = trials.at(point);
-    table.add({outcome.settings.flags(point),
+    table.add({outcome.settings.text(point),
                fmt::format("{:+.4f}", (trial.microseconds - base.microseconds) * 1e-3),
                difference(trial.bytes, base.bytes), outcome.settings.changes(choice)});
   }
@@ -105,7 +105,7 @@ report::Table plansTable(const BudgetOutcome &outcome) {
       note = "does not fit";
     if (isIn(front, point))
       note += note.empty() ? "front" : ", front";
-    table.add({outcome.settings.flags(point), milliseconds(trial.microseconds),
+    table.add({outcome.settings.text(point), milliseconds(trial.microseconds),
                bytesText(trial.bytes), note});
   }
   return table;
@@ -240,7 +240,7 @@ private:
         : best ? "best"
                : "plan",
         memory.at(gibibytes(trial.bytes)), time.at(trial.microseconds * 1e-3), chosen ? 6 : 4,
-        escaped(outcome.settings.flags(point)), milliseconds(trial.microseconds),
+        escaped(outcome.settings.text(point)), milliseconds(trial.microseconds),
         bytesText(trial.bytes));
   }
 

@@ -13,6 +13,8 @@ namespace {
 /// Rounds of two trials, and by how much the estimate of a point must beat the best trial.
 constexpr int kRounds = 10;
 constexpr double kGain = 0.995;
+/// Choices that may be given up one after the other.
+constexpr int kRelaxations = 8;
 
 double mix(double a, double b, double share) { return a + (b - a) * share; }
 
@@ -137,7 +139,12 @@ Search::Estimate Search::estimate(const Point &point) const {
     anchors = {{below, all > 0 ? distance(*above) / all : 1},
                {above, all > 0 ? distance(*below) / all : 0}};
   } else if (below || above) {
-    anchors = {{below ? below : above, 1}};
+    // On one side alone: the farther, the less it says.
+    const Point *only = below ? below : above;
+    int levels = 1;
+    for (const Choice &choice : space.choices)
+      levels += choice.even ? choice.levels : 0;
+    anchors = {{only, 1 - double(distance(*only)) / levels}};
   }
   if (anchors.empty())
     return sum;
@@ -199,7 +206,7 @@ std::vector<Point> Search::candidates(uint64_t bytes) const {
                              : std::numeric_limits<double>::infinity();
   std::vector<std::pair<double, Point>> all;
   forEachPoint([&](const Point &point) {
-    if (tried.contains(point) || isKnownTooLarge(point, bytes))
+    if (!isOpen(point, bytes))
       return;
     const Estimate guess = estimate(point);
     const double cost = costOf(point, guess.microseconds);
@@ -218,6 +225,31 @@ std::vector<Point> Search::candidates(uint64_t bytes) const {
   return next;
 }
 
+bool Search::isOpen(const Point &point, uint64_t bytes) const {
+  return space.exists(point) && !tried.contains(point) && !isKnownTooLarge(point, bytes);
+}
+
+/// Choices may save next to nothing beside the fastest setting, and much beside others, which no
+/// sum of singles knows.
+void Search::relax(uint64_t bytes) {
+  for (int round = 0; round < kRelaxations; ++round) {
+    const std::optional<Point> from = best(bytes);
+    if (!from)
+      return;
+    std::vector<Point> less;
+    for (size_t i = 0; i < from->size(); ++i)
+      for (const int level : {space.choices[i].even ? (*from)[i] / 2 : 0, (*from)[i] - 1}) {
+        Point point = *from;
+        point[i] = std::max(level, 0);
+        if (isOpen(point, bytes))
+          less.push_back(point);
+      }
+    measure(less);
+    if (best(bytes) == from)
+      return;
+  }
+}
+
 std::optional<Point> Search::fastestWithin(uint64_t bytes) {
   measure({space.fastest()});
   if (tried.at(space.fastest()).bytes <= bytes)
@@ -232,6 +264,7 @@ std::optional<Point> Search::fastestWithin(uint64_t bytes) {
       break;
     measure(next);
   }
+  relax(bytes);
   return best(bytes);
 }
 

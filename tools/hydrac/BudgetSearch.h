@@ -4,7 +4,8 @@
 // trials both are estimated: what one choice costs and saves is what it costs and saves beside the
 // fastest setting, and adds up; where trials of the same other choices are near, it is taken from
 // those instead. What the estimate takes for the fastest that fits is tried next, until nothing
-// better is left to try. No clock and no number of threads decides: equal input, equal choice.
+// better is left to try; then, whether one choice less would do. No clock and no number of threads
+// decides: equal input, equal choice.
 #pragma once
 
 #include <cstddef>
@@ -92,6 +93,10 @@ private:
   std::optional<Point> best(uint64_t bytes) const;
   /// What to try next.
   std::vector<Point> candidates(uint64_t bytes) const;
+  /// Whether a point can be better than what is known: it exists, and may fit.
+  bool isOpen(const Point &point, uint64_t bytes) const;
+  /// From the fastest trial that fits on, tries single choices with less or nothing of them.
+  void relax(uint64_t bytes);
   void forEachPoint(const std::function<void(const Point &)> &visit) const;
   /// Whether two points differ in even choices at most.
   bool isAlike(const Point &a, const Point &b) const;

@@ -98,6 +98,8 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
 }
 
 FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering) {
+  if (lowering.care == Driver::Care::Trial && lowering.setting && lowering.setting->gatherAhead)
+    return lower(options, lowering, *lowering.setting->gatherAhead);
   const uint64_t most = options.memoryBudgetBytes();
   for (int64_t ahead = CompileOptions().gatherAhead;; --ahead) {
     FailureOr<Lowered> lowered = lower(options, lowering, ahead);

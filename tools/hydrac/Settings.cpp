@@ -1,7 +1,10 @@
 // Which choices a model leaves, and their levels.
 #include "tools/hydrac/Settings.h"
 
+#include "compiler/Backends.h"
 #include "passes/precision/Policy.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -76,6 +79,12 @@ static bool choosesPlacement(const HydracOptions &options, const CompileOptions 
          !options.splitBatch && !compile.disabled.contains(kPlacementPass);
 }
 
+/// Parameters are gathered before they are needed, as far as memory allows.
+static bool choosesGathers(const CompileOptions &compile) {
+  return compile.sharding != Sharding::Ddp && backendOf(compile.target).wants().streams &&
+         !compile.disabled.contains("hydra-overlap-collectives");
+}
+
 static bool choosesResharding(const HydracOptions &options, const CompileOptions &compile) {
   return compile.sharding == Sharding::Fsdp && hasBackward(compile.mode) &&
          !isGiven(options.resharding);
@@ -88,6 +97,8 @@ Setting Settings::fastestSetting(const HydracOptions &options, const CompileOpti
   setting.latePlacement = choosesPlacement(options, compile);
   if (choosesResharding(options, compile))
     setting.resharding = Resharding::Never;
+  if (choosesGathers(compile))
+    setting.gatherAhead = compile.gatherAhead;
   return setting;
 }
 
@@ -100,6 +111,7 @@ Settings::Settings(const HydracOptions &options, CompileOptions compile,
   addScans(fastest);
   addPlacement();
   addResharding();
+  addGathers();
   addSplits();
 }
 
@@ -131,10 +143,10 @@ void Settings::addRoundedCopies() {
        }});
 }
 
-/// Rows whose logits exist at a time, where they take a noticeable part of memory.
-static int64_t rowsOfLogits(const planfile::Plan &plan) {
-  constexpr int64_t least = 1 << 16; // elements
-  int64_t most = least, rows = 0;
+/// Rows whose logits exist at a time, where they take a noticeable part of the budget.
+static int64_t rowsOfLogits(const planfile::Plan &plan, uint64_t budget) {
+  constexpr uint64_t part = 64;
+  int64_t most = static_cast<int64_t>(budget / part / sizeof(float)), rows = 0;
   for (const planfile::Tensor *tensor : *plan.tensors()) {
     int64_t elements = 1;
     for (const int64_t size : *tensor->shape())
@@ -149,7 +161,7 @@ static int64_t rowsOfLogits(const planfile::Plan &plan) {
 }
 
 void Settings::addLossChunks(const planfile::Plan &fastest) {
-  const int64_t rows = rowsOfLogits(fastest);
+  const int64_t rows = rowsOfLogits(fastest, options.memoryBudgetBytes());
   constexpr int64_t least = 64; // with fewer, matmuls are not worth their launches
   std::vector<int64_t> levels{0};
   for (int64_t size = rows / 4; size >= least && levels.size() < 3; size /= 4)
@@ -197,6 +209,14 @@ void Settings::addResharding() {
     choices.push_back({kNothing, 3, false, [](Setting &setting, int level) {
                          setting.resharding = level == 1 ? Resharding::Auto : Resharding::Always;
                        }});
+}
+
+void Settings::addGathers() {
+  const int64_t most = compile.gatherAhead;
+  if (choosesGathers(compile))
+    choices.push_back(
+        {kNothing, static_cast<int>(most) + 1, false,
+         [most](Setting &setting, int level) { setting.gatherAhead = most - level; }});
 }
 
 void Settings::addSplits() {
@@ -256,6 +276,13 @@ std::string Settings::flags(const budget::Point &point) const {
     text += " --batch=" + std::to_string(made.binding.batch) +
             " --accum=" + std::to_string(made.accumulation);
   return text;
+}
+
+std::string Settings::text(const budget::Point &point) const {
+  const Setting setting = at(point);
+  return flags(point) + (setting.gatherAhead && *setting.gatherAhead < compile.gatherAhead
+                             ? fmt::format(" (gathers {} ahead)", *setting.gatherAhead)
+                             : "");
 }
 
 } // namespace hydra

@@ -14,8 +14,9 @@ struct Setting {
   std::optional<RoundedCopies> roundedCopies;
   std::optional<int64_t> ceChunk, scanCheckpoint;
   std::optional<Resharding> resharding;
-  bool latePlacement = false; ///< without hydra-place-optimizer
-  int64_t split = 1;          ///< micro-batches that each one becomes
+  std::optional<int64_t> gatherAhead; ///< of trials; a plan has the most that fits
+  bool latePlacement = false;         ///< without hydra-place-optimizer
+  int64_t split = 1;                  ///< micro-batches that each one becomes
 };
 inline constexpr int64_t kAllLayers = std::numeric_limits<int64_t>::max();
 
@@ -39,6 +40,8 @@ public:
   Setting at(const budget::Point &point) const;
   /// The flags that ask for it: `--recompute=light --ce-chunk=512`.
   std::string flags(const budget::Point &point) const;
+  /// The same with what no flag says.
+  std::string text(const budget::Point &point) const;
 
   /// What a choice changes of results: `nothing`, or `order of sums`.
   const std::string &changes(size_t choice) const { return choices[choice].changes; }
@@ -56,6 +59,7 @@ private:
   void addScans(const planfile::Plan &fastest);
   void addPlacement();
   void addResharding();
+  void addGathers();
   void addSplits();
 
   const HydracOptions &options;
