@@ -2,7 +2,6 @@
 #include "runtime/support/StreamTimeline.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -15,8 +14,9 @@ namespace {
 
 class Simulation {
 public:
-  Simulation(std::span<const TimedBlock> blocks, double overlap)
-      : blocks(blocks), overlap(std::clamp(overlap, 0.0, 1.0)), done(blocks.size()) {
+  Simulation(std::span<const TimedBlock> blocks, const DeviceRules &rules)
+      : blocks(blocks), rules(rules), overlap(std::clamp(rules.overlap, 0.0, 1.0)),
+        done(blocks.size()) {
     timeline.blocks.resize(blocks.size());
     for (size_t i = 0; i < blocks.size(); ++i) {
       streams[blocks[i].stream].blocks.push_back(i);
@@ -28,10 +28,11 @@ public:
 
   StreamTimeline run() {
     for (;;) {
-      for (Unit *unit : {&device, &links})
-        if (!unit->stream)
-          begin(*unit);
-      if (!device.stream && !links.stream)
+      while ((device.empty() || rules.exclusive) && begin(/*exchange=*/false))
+        continue;
+      if (!links)
+        begin(/*exchange=*/true);
+      if (device.empty() && !links)
         break;
       advance();
     }
@@ -46,20 +47,20 @@ private:
     std::vector<size_t> blocks;
     size_t next = 0;
     double free = 0; ///< when its last block ended
-  };
-  /// What runs one block at a time.
-  struct Unit {
-    bool exchanges;
-    Stream *stream = nullptr; ///< whose block runs; null: none
-    double left = 0;          ///< of its time
+    bool runs = false;
 
-    size_t block() const { return stream->blocks[stream->next]; }
+    size_t block() const { return blocks[next]; }
+  };
+  /// The next block of a stream, which runs.
+  struct Running {
+    Stream *stream;
+    double left; ///< of its time
   };
 
   /// Since when the next block of a stream may begin; nothing where it may not.
   std::optional<double> readySince(const Stream &stream) const {
     double ready = stream.free;
-    for (const uint32_t event : blocks[stream.blocks[stream.next]].waits)
+    for (const uint32_t event : blocks[stream.block()].waits)
       if (const auto found = signaller.find(event); found != signaller.end()) {
         if (!done[found->second])
           return std::nullopt;
@@ -68,72 +69,108 @@ private:
     return ready;
   }
 
-  /// Of the blocks that may begin, the one that has waited longest.
-  void begin(Unit &unit) {
+  /// Of the blocks that may begin, the one that has waited longest. Returns whether there is one.
+  bool begin(bool exchange) {
+    Stream *longest = nullptr;
     std::pair<double, size_t> first;
     for (auto &[number, stream] : streams) {
-      if (&stream == device.stream || &stream == links.stream ||
-          stream.next == stream.blocks.size() ||
-          blocks[stream.blocks[stream.next]].exchange != unit.exchanges)
+      if (stream.runs || stream.next == stream.blocks.size() ||
+          blocks[stream.block()].exchange != exchange)
         continue;
       const std::optional<double> ready = readySince(stream);
       if (!ready)
         continue;
-      const std::pair key(*ready, stream.blocks[stream.next]);
-      if (!unit.stream || key < first)
-        std::tie(unit.stream, first) = std::pair(&stream, key);
+      const std::pair key(*ready, stream.block());
+      if (!longest || key < first)
+        std::tie(longest, first) = std::pair(&stream, key);
     }
-    if (!unit.stream)
-      return;
-    unit.left = blocks[unit.block()].time;
-    timeline.blocks[unit.block()].begin = now;
+    if (!longest)
+      return false;
+    longest->runs = true;
+    timeline.blocks[longest->block()].begin = now;
+    const Running running{longest, blocks[longest->block()].time};
+    if (exchange)
+      links = running;
+    else
+      device.push_back(running);
+    return true;
+  }
+
+  /// By how much blocks that compute side by side are slower than each alone.
+  double crowd() const {
+    if (device.size() <= 1)
+      return 1;
+    double held = 0;
+    for (const Running &one : device) {
+      const double use = blocks[one.stream->block()].use;
+      held += use + *rules.exclusive * (1 - use);
+    }
+    return std::max(1.0, held);
   }
 
   /// To the next end of a block.
   void advance() {
-    const double rate = links.stream ? overlap : 1; // of the device
-    const bool computes = device.stream && rate > 0;
-    const double deviceTime = computes ? device.left / rate : 0;
-    const bool linksEnd = links.stream && (!computes || links.left <= deviceTime);
-    const bool deviceEnds = computes && (!links.stream || deviceTime <= links.left);
-    const double time = linksEnd ? links.left : deviceTime;
+    const double rate = (links ? overlap : 1) / crowd(); // of the device
+    const bool computes = !device.empty() && rate > 0;
+    double first = 0; // of those that compute, until one ends
+    if (computes)
+      first = std::ranges::min(device, {}, &Running::left).left / rate;
+    const bool linksEnd = links && (!computes || links->left <= first);
+    const double time = linksEnd ? links->left : first;
     now += time;
-    if (links.stream) {
-      BlockSpan &exchange = timeline.blocks[links.block()];
-      exchange.alone += device.stream ? 0 : time;
-      exchange.exposed += device.stream ? (1 - overlap) * time : time;
-      links.left -= time;
+    if (links) {
+      BlockSpan &exchange = timeline.blocks[links->stream->block()];
+      exchange.alone += device.empty() ? time : 0;
+      exchange.exposed += device.empty() ? time : (1 - overlap) * time;
+      links->left -= time;
     }
     if (computes)
-      device.left -= time * rate;
-    if (deviceEnds)
-      finish(device);
-    if (linksEnd)
-      finish(links);
+      finishDevice(first <= time, time * rate);
+    if (linksEnd) {
+      finish(*links->stream);
+      links.reset();
+    }
   }
 
-  void finish(Unit &unit) {
-    timeline.blocks[unit.block()].end = now;
-    done[unit.block()] = true;
-    unit.stream->free = now;
-    ++unit.stream->next;
-    unit.stream = nullptr;
+  /// All that compute have come on by `progress`; `ends`: those that had least left have ended.
+  void finishDevice(bool ends, double progress) {
+    const double least = std::ranges::min(device, {}, &Running::left).left;
+    std::vector<Running> left;
+    for (Running one : device) {
+      if (ends && one.left <= least) {
+        finish(*one.stream);
+        continue;
+      }
+      one.left -= progress;
+      left.push_back(one);
+    }
+    device = std::move(left);
+  }
+
+  void finish(Stream &stream) {
+    timeline.blocks[stream.block()].end = now;
+    done[stream.block()] = true;
+    stream.free = now;
+    stream.runs = false;
+    ++stream.next;
   }
 
   std::span<const TimedBlock> blocks;
+  DeviceRules rules;
   double overlap;
   std::map<uint32_t, Stream> streams;
   std::unordered_map<uint32_t, size_t> signaller; ///< by event
   std::vector<bool> done;
   double now = 0;
-  Unit device{.exchanges = false}, links{.exchanges = true};
+  std::vector<Running> device; ///< what computes; one at most, unless blocks run side by side
+  std::optional<Running> links;
   StreamTimeline timeline;
 };
 
 } // namespace
 
-StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap) {
-  return Simulation(blocks, overlap).run();
+StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, const DeviceRules &rules) {
+  return Simulation(blocks, rules).run();
 }
 
 } // namespace hydra::support

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct TimedBlock {
   int32_t signals = -1;        ///< an event; -1: none
   double time = 0;
   bool exchange = false; ///< takes the links, not the device
+  double use = 1;        ///< of the device, the part that it makes use of when it runs alone
 };
 
 /// When a block runs. Of an exchange `alone` is how long nothing computes beside it, and `exposed`
@@ -31,11 +33,24 @@ struct StreamTimeline {
   double total = 0, compute = 0, wire = 0, exposed = 0;
 };
 
-/// Two kernels side by side share the device, so blocks that compute run one after the other, in
-/// the order in which they may begin, and so do exchanges; a block of either kind runs beside those
-/// of the other. `overlap`, from 0 to 1, is the part of its rate that computing keeps beside an
-/// exchange: kernels that move bytes take multiprocessors and memory too. Without exchanges the
-/// total is the sum of the times.
-StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap = 1);
+/// What a device does beside a block that runs.
+struct DeviceRules {
+  /// The part of its rate that computing keeps beside an exchange, from 0 to 1: kernels that move
+  /// bytes take multiprocessors and memory too.
+  double overlap = 1;
+  /// Nothing: two kernels side by side share the device, so blocks that compute run one at a time,
+  /// in the order in which they may begin, and without exchanges the total is the sum of the times.
+  /// A number from 0 to 1: those of several streams run side by side. Each holds the part of the
+  /// device that it uses, and of the rest this part. What is held beyond the whole device slows all
+  /// of them down.
+  std::optional<double> exclusive = std::nullopt;
+};
+
+/// Exchanges run one at a time, in the order in which they may begin; blocks that compute run
+/// beside them.
+StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, const DeviceRules &rules = {});
+inline StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap) {
+  return predictTimeline(blocks, DeviceRules{.overlap = overlap});
+}
 
 } // namespace hydra::support

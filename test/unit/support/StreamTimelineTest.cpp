@@ -74,6 +74,31 @@ TEST(StreamTimeline, AnExchangeSlowsDownWhatRunsBesideIt) {
   EXPECT_EQ(predictTimeline(blocks, 0).total, 60) << "nothing is hidden";
 }
 
+TEST(StreamTimeline, StepsSideBySideShareTheDevice) {
+  // 4 and 10 alone.
+  std::vector<TimedBlock> blocks = {compute(0, 4), compute(1, 10)};
+  const auto total = [&](double exclusive) {
+    return predictTimeline(blocks, {.exclusive = exclusive}).total;
+  };
+  EXPECT_EQ(total(0), 14) << "each has half until 8, then the other has 6 left";
+  blocks[1].use = 0.5;
+  EXPECT_DOUBLE_EQ(total(0), 4 * 1.5 + 6) << "at two thirds of their rates until 6";
+  EXPECT_DOUBLE_EQ(total(0.5), 4 * 1.75 + 6);
+  EXPECT_DOUBLE_EQ(total(1), 14);
+  blocks[0].use = 0.2;
+  EXPECT_DOUBLE_EQ(total(0), 10) << "together they use less than there is";
+}
+
+TEST(StreamTimeline, SideBySideStreamsAndEventsStillOrder) {
+  std::vector<TimedBlock> blocks = {compute(0, 2, {}, 0), compute(1, 3, {0}), compute(0, 4)};
+  for (TimedBlock &block : blocks)
+    block.use = 0.1;
+  const StreamTimeline timeline = predictTimeline(blocks, {.exclusive = 0});
+  EXPECT_EQ(timeline.blocks[1].begin, 2);
+  EXPECT_EQ(timeline.blocks[2].begin, 2);
+  EXPECT_EQ(timeline.total, 6);
+}
+
 TEST(StreamTimeline, RandomLists) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 random(seed);
@@ -119,6 +144,20 @@ TEST(StreamTimeline, RandomLists) {
       const StreamTimeline slower = predictTimeline(blocks, overlap);
       EXPECT_NEAR(slower.total, slower.compute + slower.exposed, 1e-9) << "seed " << seed;
       EXPECT_LE(slower.total, compute + wire + 1e-9) << "seed " << seed;
+    }
+    // Side by side nothing takes longer than one by one, nor ends before its own stream can.
+    double longest = 0;
+    std::vector<double> streams(4);
+    for (TimedBlock &block : blocks) {
+      block.use = 0.25 * below(5);
+      longest = std::max(longest, streams[block.stream] += block.time);
+    }
+    for (const double exclusive : {0.0, 0.4, 1.0}) {
+      const StreamTimeline beside = predictTimeline(blocks, {.exclusive = exclusive});
+      EXPECT_LE(beside.total, compute + wire + 1e-9) << "seed " << seed;
+      EXPECT_GE(beside.total, longest - 1e-9) << "seed " << seed;
+      for (size_t i = 0; i < blocks.size(); ++i)
+        EXPECT_GE(beside.blocks[i].end, beside.blocks[i].begin + blocks[i].time - 1e-9);
     }
     // Exchanges that take no time leave the sum of the others.
     for (TimedBlock &block : blocks)
