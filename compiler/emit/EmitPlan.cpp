@@ -4,6 +4,7 @@
 #include "compiler/Backends.h"
 #include "compiler/emit/Actions.h"
 #include "compiler/emit/FileTables.h"
+#include "runtime/report/PlanTimes.h"
 #include "runtime/support/StreamTimeline.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -53,6 +54,8 @@ public:
     emitPhases();
     if (!sound || !tables.isComplete())
       return failure();
+    if (options.target.measured)
+      report::predictTimes(*file, *options.target.measured);
     return std::move(file);
   }
 

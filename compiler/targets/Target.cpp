@@ -2,6 +2,7 @@
 #include "compiler/targets/Target.h"
 
 #include "dialects/hydra/Target.h"
+#include "runtime/report/TargetTexts.h"
 #include "runtime/support/DType.h"
 #include "runtime/support/Error.h"
 
@@ -21,15 +22,6 @@ using nlohmann::json;
 namespace hydra {
 
 namespace {
-
-struct BuiltIn {
-  const char *name, *text;
-};
-
-/// The JSON files of this folder.
-constexpr BuiltIn kBuiltIn[] = {
-#include "compiler/targets/BuiltInTargets.inc"
-};
 
 class Reader {
 public:
@@ -139,6 +131,15 @@ public:
     });
   }
 
+  /// What hydra-run --calibrate has measured, where it has.
+  std::shared_ptr<const report::MeasuredRates> measured(const char *field) {
+    used.emplace_back(field);
+    if (!content.contains(field))
+      return nullptr;
+    return std::make_shared<report::MeasuredRates>(
+        report::MeasuredRates::parse(content.at(field).dump(), origin));
+  }
+
   /// A misspelt field would be a silent default.
   void finish() {
     for (const auto &[field, value] : content.items())
@@ -204,6 +205,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.links = in.links("links");
   target.epilogues = in.names("epilogues");
   target.peakFlops = in.number("peak_flops", 0);
+  target.measured = in.measured("measured");
   in.finish();
   return target;
 }
@@ -229,7 +231,7 @@ std::string readText(const std::string &path) {
 
 std::vector<std::string> Target::names() {
   std::vector<std::string> names;
-  for (const BuiltIn &entry : kBuiltIn)
+  for (const report::TargetText &entry : report::targetTexts())
     names.emplace_back(entry.name);
   return names;
 }
@@ -238,7 +240,7 @@ Target Target::named(const std::string &name) {
   if (name.ends_with(".json"))
     return parse(readText(name), name);
   const bool level = name == "x86-64-v3" || name == "x86-64-v4";
-  for (const BuiltIn &entry : kBuiltIn) {
+  for (const report::TargetText &entry : report::targetTexts()) {
     if (entry.name != (level ? "cpu" : name))
       continue;
     Target target = parse(entry.text, std::string("built-in target ") + entry.name);

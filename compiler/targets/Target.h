@@ -2,9 +2,11 @@
 #pragma once
 
 #include "dialects/hydra/Roofline.h"
+#include "runtime/report/MeasuredRates.h"
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@ struct Target : Roofline {
   std::string origin; // of the description, for errors: a file, or a built-in target
   std::string name;
   std::string kind = "cpu"; // the backend: a folder of compiler/targets
-  std::string code; // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
+  std::string code;         // cpu: host, x86-64-v3 or x86-64-v4; cuda: sm_90a, …
   // What shapes code, and sums with it; calibration leaves it alone. 0 on CPUs.
   int64_t multiprocessors = 0;
   int64_t blockSharedBytes = 0;          // that one block can have
@@ -27,6 +29,9 @@ struct Target : Roofline {
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
   std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues
   double peakFlops = 0; // FLOP/s of dense bf16 matmuls as the vendor has it, for MFU; 0: unknown
+  /// What predictions are made from; null: the rates alone. Passes decide by the rates, so what a
+  /// plan does never depends on it.
+  std::shared_ptr<const report::MeasuredRates> measured;
 
   /// One of `names`; the levels `x86-64-v3` and `x86-64-v4` of `cpu`; or a file whose name ends in
   /// .json. Throws Error that names the file and the field.

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/report/MeasuredRates.h"
 #include "runtime/report/Phases.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/PredictedTime.h"
@@ -22,17 +23,20 @@ using nlohmann::ordered_json;
 namespace {
 
 struct Sums {
-  double flops = 0, bytes = 0, microseconds = 0;
+  double flops = 0, bytes = 0, microseconds = 0, limit = 0;
 
-  void add(const Cost &cost, double times) {
-    flops += times * double(cost.flops());
-    bytes += times * double(cost.bytes());
-    microseconds += times * cost.microseconds();
+  /// A part of a step, or the step several times.
+  void add(const Step &step, double times) {
+    flops += times * double(step.cost()->flops());
+    bytes += times * double(step.cost()->bytes());
+    microseconds += times * step.cost()->microseconds();
+    limit += times * limitOf(step);
   }
   void add(const Sums &other) {
     flops += other.flops;
     bytes += other.bytes;
     microseconds += other.microseconds;
+    limit += other.limit;
   }
 };
 
@@ -49,10 +53,10 @@ struct Costs {
         const PhaseShares shares = phaseShares(*step);
         for (size_t k = 0; k < shares.size(); ++k)
           if (shares[k] > 0)
-            byPhase[static_cast<int>(k)].add(*step->cost(), times * shares[k]);
+            byPhase[static_cast<int>(k)].add(*step, times * shares[k]);
         for (Sums *sums : {&total, &byLayer[step->layer()], &byPath[step->path()],
                            &byClass[static_cast<int>(step->op_class())]})
-          sums->add(*step->cost(), times);
+          sums->add(*step, times);
       } else if (const Loop *loop = block->node_as_Loop()) {
         add(*loop->blocks(), times * double(loop->count()));
       } else if (const Switch *choice = block->node_as_Switch()) {
@@ -121,10 +125,14 @@ void addModules(Table &table, const Plan &plan, const std::map<int, Sums> &byPat
 }
 
 std::string titleOf(const Plan &plan, const Program &program, const Sums &total) {
-  return fmt::format("program {}: {:.3f} GFLOP, {} of traffic, {:.4f} ms at the limit of {}",
+  const std::string predicted =
+      plan.target()->measured()
+          ? fmt::format(", {:.4f} ms predicted", predictedTime(plan, program).total * 1e-3)
+          : "";
+  return fmt::format("program {}: {:.3f} GFLOP, {} of traffic, {:.4f} ms at the limit of {}{}",
                      program.name()->string_view(), total.flops * 1e-9,
-                     bytesText(static_cast<uint64_t>(total.bytes)), total.microseconds * 1e-3,
-                     plan.target()->name()->string_view());
+                     bytesText(static_cast<uint64_t>(total.bytes)), total.limit * 1e-3,
+                     plan.target()->name()->string_view(), predicted);
 }
 
 //===-- Several ranks -----------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 #include "runtime/report/PredictedTime.h"
 
 #include "runtime/plan/Actions.h"
+#include "runtime/report/MeasuredRates.h"
 
 #include <fmt/core.h>
 
@@ -36,6 +37,52 @@ void addSum(std::vector<ExchangeSum> &sums, const ExchangeSum &one, double times
   sum.microseconds += times * one.microseconds;
   sum.alone += times * one.alone;
   sum.exposed += times * one.exposed;
+}
+
+/// Times of a block in microseconds: what the rates allow, and what is predicted.
+struct Sums {
+  double limit = 0, microseconds = 0, launches = 0;
+
+  void add(const Sums &other, double times) {
+    limit += times * other.limit;
+    microseconds += times * other.microseconds;
+    launches += times * other.launches;
+  }
+};
+
+/// A loop as often as it runs, a switch as its longest case.
+Sums sumsOf(const Block &block);
+
+Sums sumsOf(const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
+  Sums sums;
+  for (const Block *block : list)
+    sums.add(sumsOf(*block), 1);
+  return sums;
+}
+
+Sums sumsOf(const Block &block) {
+  Sums sums;
+  if (const Step *step = block.node_as_Step())
+    return {limitOf(*step), step->cost()->microseconds(), 1};
+  if (const Loop *loop = block.node_as_Loop())
+    sums.add(sumsOf(*loop->blocks()), double(loop->count()));
+  if (const Switch *choice = block.node_as_Switch())
+    for (const Case *one : *choice->cases())
+      if (const Sums some = sumsOf(*one->blocks()); some.microseconds > sums.microseconds)
+        sums = some;
+  return sums;
+}
+
+double inputBytes(const Plan &plan, const Program &program) {
+  double bytes = 0;
+  for (const Input *input : *program.inputs()) {
+    const Tensor &tensor = *plan.tensors()->Get(input->tensor());
+    double elements = 1;
+    for (const int64_t size : *tensor.shape())
+      elements *= double(size);
+    bytes += elements * double(support::byteSize(runtime::dtypeOf(tensor)));
+  }
+  return bytes;
 }
 
 } // namespace
@@ -77,6 +124,11 @@ double predictedMicroseconds(const flatbuffers::Vector<flatbuffers::Offset<Block
 }
 
 support::StreamTimeline predictedTimeline(const Plan &plan, const Program &program) {
+  return predictedTimeline(plan, program, plan.target()->sharing());
+}
+
+support::StreamTimeline predictedTimeline(const Plan &plan, const Program &program,
+                                          const Sharing *sharing) {
   std::vector<support::TimedBlock> blocks;
   for (const Block *block : *program.blocks()) {
     support::TimedBlock timed{.stream = block->stream(),
@@ -84,16 +136,38 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .signals = block->signals(),
                               .time = predictedMicroseconds(*block),
                               .exchange = isExchange(*block)};
+    if (sharing) {
+      const Sums sums = sumsOf(*block);
+      timed.time += sums.launches * sharing->gap_microseconds();
+      timed.use = timed.time > 0 ? std::min(1.0, sums.limit / timed.time) : 1;
+    }
     if (block->waits())
       timed.waits.assign(block->waits()->begin(), block->waits()->end());
     blocks.push_back(std::move(timed));
   }
-  return support::predictTimeline(blocks, plan.target()->overlap());
+  support::DeviceRules rules{.overlap = plan.target()->overlap()};
+  if (sharing)
+    rules.exclusive = sharing->exclusive();
+  return support::predictTimeline(blocks, rules);
 }
 
 PredictedTime predictedTime(const Plan &plan, const Program &program) {
-  const support::StreamTimeline timeline = predictedTimeline(plan, program);
-  PredictedTime time{timeline.total, timeline.compute, timeline.wire, timeline.exposed, {}, {}};
+  return predictedTime(plan, program, plan.target()->sharing());
+}
+
+PredictedTime predictedTime(const Plan &plan, const Program &program, const Sharing *sharing) {
+  const support::StreamTimeline timeline = predictedTimeline(plan, program, sharing);
+  const double around = sharing ? sharing->run_microseconds() + sharing->input_microseconds() *
+                                                                    inputBytes(plan, program) / 1024
+                                : 0;
+  PredictedTime time{.total = timeline.total + around,
+                     .compute = timeline.total + around - timeline.exposed,
+                     .wire = timeline.wire,
+                     .exposed = timeline.exposed,
+                     .exchanges = {},
+                     .steps = {}};
+  if (!sharing)
+    time.compute = timeline.compute;
   for (size_t i = 0; i < timeline.blocks.size(); ++i) {
     const Block &block = *program.blocks()->Get(static_cast<uint32_t>(i));
     if (!isExchange(block))
@@ -110,6 +184,10 @@ PredictedTime predictedTime(const Plan &plan, const Program &program) {
 }
 
 PredictedTime predictedStep(const Plan &plan) {
+  return predictedStep(plan, plan.target()->sharing());
+}
+
+PredictedTime predictedStep(const Plan &plan, const Sharing *sharing) {
   const auto &programs = *plan.programs();
   PredictedTime time;
   bool trains = false;
@@ -120,15 +198,15 @@ PredictedTime predictedStep(const Plan &plan) {
     const bool first = !trains && (role == ProgramRole::train || role == ProgramRole::accumulate);
     if (first) {
       trains = true;
-      time.add(predictedTime(plan, program), plan.accumulation());
+      time.add(predictedTime(plan, program, sharing), plan.accumulation());
       if (i > 0 && programs.Get(i - 1)->role() == ProgramRole::count)
-        time.add(predictedTime(plan, *programs.Get(i - 1)), plan.accumulation());
+        time.add(predictedTime(plan, *programs.Get(i - 1), sharing), plan.accumulation());
     } else if (role == ProgramRole::apply) {
-      time.add(predictedTime(plan, program), 1);
+      time.add(predictedTime(plan, program, sharing), 1);
     }
   }
   if (!trains && programs.size() > 0)
-    return predictedTime(plan, *programs.Get(0));
+    return predictedTime(plan, *programs.Get(0), sharing);
   return time;
 }
 

@@ -49,14 +49,20 @@ double predictedMicroseconds(const flatbuffers::Vector<flatbuffers::Offset<planf
 /// When the blocks of the program's own list run.
 support::StreamTimeline predictedTimeline(const planfile::Plan &plan,
                                           const planfile::Program &program);
+support::StreamTimeline predictedTimeline(const planfile::Plan &plan,
+                                          const planfile::Program &program,
+                                          const planfile::Sharing *sharing);
 
 /// Blocks wait for streams and events as the plan has them (support/StreamTimeline.h). Of a switch
 /// the case that takes longest counts.
 PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program);
+PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program,
+                            const planfile::Sharing *sharing); ///< instead of the target's
 
 /// One optimizer step of the run with all its micro-batches, in a plan that trains; else a run of
 /// the first program.
 PredictedTime predictedStep(const planfile::Plan &plan);
+PredictedTime predictedStep(const planfile::Plan &plan, const planfile::Sharing *sharing);
 
 /// The exchange of a step that is one, with its bytes and no times; `kind` is NONE of any other
 /// step.

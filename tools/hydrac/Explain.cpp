@@ -50,7 +50,9 @@ llvm::LogicalResult printExplanation(CompileWithout compile) {
     return llvm::failure();
   const Prediction base = predictionOf(**all);
   Table table(1);
-  table.add({"", "steps", "arena", "traffic", "ms at the limit of " + (*all)->target->name});
+  const planfile::TargetT &target = *(*all)->target;
+  table.add({"", "steps", "arena", "traffic",
+             (target.measured.empty() ? "ms at the limit of " : "ms predicted on ") + target.name});
   table.add({"all passes", fmt::format("{}", base.steps), bytesText(uint64_t(base.arena)),
              bytesText(uint64_t(base.traffic)), fmt::format("{:.4f}", base.milliseconds)});
   llvm::StringSet<> seen;

@@ -7,7 +7,7 @@ for target in cpu h200; do
     read -r model flags <<<"$plan"
     # shellcheck disable=SC2086
     report=$(hydrac "$1/$model.mlir" $flags --target=$target --cost-report |
-      awk '/^program train/ { for (i = 2; i <= NF; ++i) if ($i == "ms") print $(i - 1) }')
+      awk '/^program train/ { for (i = 2; i <= NF; ++i) if ($i == "ms") ms = $(i - 1); print ms }') # the prediction is last
     # shellcheck disable=SC2086
     explained=$(hydrac "$1/$model.mlir" $flags --target=$target --explain | awk '/^all passes/ { print $NF }')
     if [ -n "$report" ] && [ "$report" = "$explained" ]; then
