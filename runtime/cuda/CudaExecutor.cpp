@@ -75,6 +75,8 @@ public:
              error.what());
       }
     }
+    if (options.oneStream)
+      leaveStreams();
     allocateWorkspaces();
     checkTuning();
     meetRanks();
@@ -315,6 +317,16 @@ private:
           needed[node.stream] = std::max(needed[node.stream], node.call->workspaceBytes());
     for (size_t i = 0; i < needed.size(); ++i)
       workspaces[i] = DeviceMemory(needed[i], file.origin());
+  }
+
+  /// The order of lists is one that streams and events allow.
+  void leaveStreams() {
+    for (CudaProgram &program : programs)
+      for (Node &node : program.nodes) {
+        node.stream = 0;
+        node.waits.clear();
+        node.signals = -1;
+      }
   }
 
   void checkRanks() const {

@@ -18,6 +18,7 @@ struct CudaOptions {
   bool allowNondeterministic = false; ///< tunePlan may choose what does not repeat its bits
   bool profile =
       false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found
+  bool oneStream = false;   ///< one step behind the other, whatever the plan says
   Channel *ranks = nullptr; ///< of a plan with a mesh: all ranks load it at the same time
 };
 

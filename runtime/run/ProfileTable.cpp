@@ -3,12 +3,14 @@
 
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/report/MeasuredRates.h"
 #include "runtime/report/Phases.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 #include "runtime/run/ChromeTrace.h"
+#include "runtime/run/Mispredictions.h"
 #include "runtime/run/ProfileSections.h"
 #include "runtime/support/Error.h"
 
@@ -33,7 +35,7 @@ namespace {
 /// Totals of one group; costs count once for each call.
 struct Sums {
   uint64_t calls = 0;
-  double seconds = 0, flops = 0, bytes = 0, predicted = 0;
+  double seconds = 0, flops = 0, bytes = 0, predicted = 0, limit = 0;
 
   /// A part of a step's time and cost.
   void add(const StepTime &time, double part = 1) {
@@ -43,6 +45,7 @@ struct Sums {
     flops += calls * static_cast<double>(time.step->cost()->flops());
     bytes += calls * static_cast<double>(time.step->cost()->bytes());
     predicted += calls * time.step->cost()->microseconds() * 1e-6;
+    limit += calls * limitOf(*time.step) * 1e-6;
   }
 };
 
@@ -152,6 +155,14 @@ public:
         times, [this](const Step &step) { return std::string(pathText(plan, step.path())); }));
     json["functions"] =
         jsonOf(groupBy(times, [this](const Step &step) { return functionOf(step); }));
+    json["mispredictions"] = ordered_json::array();
+    for (const Misprediction &one : mispredictions(plan, times, runs))
+      json["mispredictions"].push_back({{"name", one.name},
+                                        {"module", one.module},
+                                        {"calls", one.calls},
+                                        {"microseconds", one.measured},
+                                        {"predicted_microseconds", one.predicted}});
+    json["predicted_step_microseconds"] = wholeStep(plan, 0).predicted;
     json["exchanges"] = ordered_json::array();
     for (const ExchangeTimes &one : exchanges)
       json["exchanges"].push_back(
@@ -179,6 +190,8 @@ private:
 
   std::vector<Table> all() {
     std::vector<Table> tables = {byPhase(), byClass(), byModule(), byFunction(), byStep()};
+    if (const Misprediction step = wholeStep(plan, 1e6 * wallSeconds / runs); step.predicted > 0)
+      tables.push_back(byError(step));
     if (!exchanges.empty())
       tables.push_back(byExchange());
     for (const Section &section : sections)
@@ -213,7 +226,7 @@ private:
             share(sums.seconds, total.seconds),
             rate(sums.bytes, sums.seconds),
             rate(sums.flops, sums.seconds),
-            sums.predicted > 0 ? share(sums.predicted, sums.seconds) : "-"};
+            sums.limit > 0 ? share(sums.limit, sums.seconds) : "-"};
   }
   void add(Table &table, std::vector<std::string> cells, const std::vector<std::string> &more) {
     cells.insert(cells.end(), more.begin(), more.end());
@@ -333,6 +346,21 @@ private:
                        location.line())},
           columns(sums));
     }
+    return table;
+  }
+
+  /// The steps whose predictions are farthest from what was measured, those of all layers as one.
+  Table byError(const Misprediction &step) {
+    constexpr size_t shown = 10;
+    Table table(2);
+    table.add({"farthest from prediction", "module", "calls", "us", "predicted us", "difference"});
+    std::vector<Misprediction> order = mispredictions(plan, times, runs);
+    order.resize(std::min(order.size(), shown));
+    order.push_back(step);
+    for (const Misprediction &one : order)
+      table.add({one.name, one.module, fmt::format("{:.6g}", one.calls),
+                 fmt::format("{:.1f}", one.measured), fmt::format("{:.1f}", one.predicted),
+                 fmt::format("{:+.1f}", one.predicted - one.measured)});
     return table;
   }
 

@@ -17,7 +17,8 @@ namespace hydra::runtime {
 std::vector<double> secondsAlone(std::span<const StepRun> timeline);
 
 /// Tables in microseconds of one step or call: phases, classes with predicted beside measured time,
-/// kernels and functions, the longest steps. `of limit` is what the target's rates allow over what
+/// kernels and functions, the longest steps, and those whose predictions are farthest from what was
+/// measured. `of limit` is what the target's rates allow over what
 /// was measured. Of a plan for several ranks also what this one exchanged by kind of collective and
 /// axis of the mesh: bytes that it sent, time (waiting for other ranks included), and that part of
 /// it during which nothing else ran here, beside what was predicted.
@@ -26,9 +27,10 @@ std::string profileText(const PlanFile &file, const Profile &profile);
 std::string profileMarkdown(const PlanFile &file, const Profile &profile);
 /// {"runs", "step_microseconds", "phases", "classes", "functions", "exchanges"}: lists of {"name",
 /// "calls", "microseconds", "flops", "bytes", "predicted_microseconds"} of one step or call, all of
-/// them; exchanges are {"kind", "axis", "calls", "wire_bytes", "microseconds",
-/// "predicted_microseconds", "alone_microseconds", "predicted_alone_microseconds"}, where what is
-/// not known is null; and what ProfileSections.h has.
+/// them; "predicted_step_microseconds"; "mispredictions", lists of {"name", "module", "calls",
+/// "microseconds", "predicted_microseconds"}, the farthest first; exchanges are {"kind", "axis",
+/// "calls", "wire_bytes", "microseconds", "predicted_microseconds", "alone_microseconds",
+/// "predicted_alone_microseconds"}, where what is not known is null; and what ProfileSections.h has.
 std::string profileJson(const PlanFile &file, const Profile &profile);
 
 /// What --profile=FORM shows of the steps since the profiler began: `table`, `markdown` or `json`

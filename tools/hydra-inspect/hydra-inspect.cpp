@@ -4,6 +4,7 @@
 #include "runtime/report/CopyAudit.h"
 #include "runtime/report/ModuleReport.h"
 #include "runtime/report/OpRanking.h"
+#include "runtime/report/ScheduleReport.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
@@ -27,14 +28,14 @@ namespace {
 struct Options {
   std::string path;
   bool json = false, parameters = false, memory = false, kernels = false, steps = false;
-  bool precision = false, markdown = false;
+  bool precision = false, predict = false, markdown = false;
   bool operations = false, modules = false, copies = false, advice = false;
   std::string html, memorySvg, scheduleSvg, model, profile, program;
 
   /// What is as predicted, or as --profile measured.
   bool times() const { return operations || modules || copies || advice; }
   bool everything() const {
-    return !(parameters || memory || kernels || steps || precision || times());
+    return !(parameters || memory || kernels || steps || precision || predict || times());
   }
   bool draws() const { return !(html.empty() && memorySvg.empty() && scheduleSvg.empty()); }
   bool prints() const { return !draws() || json || !everything(); }
@@ -78,6 +79,7 @@ std::string asText(const Options &options, const runtime::PlanFile &file) {
   add(all || options.kernels, [&] { return inspect::kernelsText(file.plan()); });
   add(all || options.steps, [&] { return inspect::stepsText(file.plan()); });
   add(options.precision, [&] { return inspect::precisionText(file.plan()); });
+  add(options.predict, [&] { return report::scheduleText(file.plan()); });
   for (const report::Section &section : sectionsOf(options, file))
     add(true, [&] { return options.markdown ? section.table.markdown() : section.table.text(); });
   return text;
@@ -98,6 +100,8 @@ std::string asJson(const Options &options, const runtime::PlanFile &file) {
     inspect::addSteps(json, file.plan());
   if (options.precision)
     inspect::addPrecision(json, file.plan());
+  if (options.predict)
+    json["schedule"] = inspect::Json::parse(report::scheduleJson(file.plan()));
   for (const report::Section &section : sectionsOf(options, file))
     json[section.key] = section.json;
   return json.dump(1, ' ', false, inspect::Json::error_handler_t::replace) + "\n";
@@ -220,6 +224,8 @@ int inspectPlan(int argc, char **argv) {
   app.add_flag("--steps", options.steps, "only programs and their steps");
   app.add_flag("--precision", options.precision,
                "only the element types of parameters, matmuls, norms, logits, loss and gradients");
+  app.add_flag("--predict", options.predict,
+               "only the predicted schedule: when each step runs, on which stream");
   const char *times = "Times: as predicted, or as --profile measured";
   app.add_flag("--operations", options.operations,
                "operations by time, and by the bytes of what they make")

@@ -101,6 +101,8 @@ void nameValues(CLI::App &app) {
                                                               {"--profile", "FORM"},
                                                               {"--profile-steps", "RANGE"},
                                                               {"--device", "NAME"},
+                                                              {"--calibrate", "PLAN"},
+                                                              {"--target-base", "NAME|FILE"},
                                                               {"-o", "FILE"}};
   for (const auto &[flag, name] : kNames)
     app.get_option(flag)->type_name(name);
@@ -329,9 +331,24 @@ void addReports(CLI::App &app, RunOptions &options) {
                             "CUDA: measure the library's algorithms for every matmul, and cuDNN's "
                             "attention beside the own, and write a plan with the fastest to -o")
                    ->group(group);
-  auto *tuned = app.add_option("-o", options.tuned, "where --tune writes the plan")->group(group);
-  tune->needs(tuned);
-  tuned->needs(tune);
+  auto *calibrate =
+      app.add_option("--calibrate", options.calibrationPlans,
+                     "measure how long the steps of this plan, and of others that are named here, "
+                     "take on this machine, and write the description of a target with these "
+                     "rates to -o, for hydrac --target=FILE.json")
+          ->expected(0, CLI::detail::expected_max_vector_size)
+          ->excludes(tune)
+          ->group(group);
+  app.add_option("--target-base", options.targetBase,
+                 "--calibrate: a target, or FILE.json, whose description is completed (default: "
+                 "that of the plan)")
+      ->needs(calibrate)
+      ->group(group);
+  auto *output = app.add_option("-o", options.output,
+                                "where --tune writes the plan, or --calibrate the description")
+                     ->group(group);
+  tune->needs(output);
+  calibrate->needs(output);
   app.add_flag("--allow-nondeterministic", options.allowNondeterministic,
                "--tune may choose what gives other bits in every run")
       ->needs(tune)
@@ -339,6 +356,7 @@ void addReports(CLI::App &app, RunOptions &options) {
   app.add_flag("--dry-run", options.dryRun,
                "check everything, run nothing: the code in a plan for a CPU is not even loaded")
       ->excludes(tune)
+      ->excludes(calibrate)
       ->group(group);
 }
 
@@ -398,7 +416,10 @@ void addGeneration(CLI::App &app, RunOptions &options) {
       "says)")
       ->check(fromZero)
       ->allow_extra_args(false);
-  app.callback([&options] { // needs() knows no "or"
+  app.callback([&app, &options] { // needs() knows no "or"
+    options.calibrate = app.count("--calibrate") > 0;
+    if (!options.output.empty() && !options.tune && !options.calibrate)
+      throw CLI::RequiresError("-o", "--tune or --calibrate");
     if (!options.choices.empty() && !options.writesText())
       throw CLI::RequiresError(options.choices[0], "--generate or --chat");
   });

@@ -58,7 +58,10 @@ struct RunOptions {
   std::string device; ///< empty: what the plan was compiled for
   bool graph = true, check = false, poison = false;
   bool tune = false;
-  std::string tuned; ///< where --tune writes
+  bool calibrate = false;
+  std::vector<std::string> calibrationPlans; ///< beside `plan`
+  std::string targetBase;                    ///< empty: the target of the plan
+  std::string output;                        ///< where --tune or --calibrate writes
   bool allowNondeterministic = false;
   unsigned threads = 0;
 

@@ -23,6 +23,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "tools/hydra-run/Calibrate.h"
 #include "tools/hydra-run/Chat.h"
 #include "tools/hydra-run/Generation.h"
 #include "tools/hydra-run/Options.h"
@@ -358,7 +359,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
            support::shown(file.plan().target()->name()->string_view()));
     const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
     print(runtime::tunePlan(file, cudaOptions(options), *content));
-    runtime::writePlan(options.tuned, *content);
+    runtime::writePlan(options.output, *content);
     return 0;
   }
   checkOptions(options, file);
@@ -491,6 +492,12 @@ int start(const RunOptions &options, char **arguments) {
   if (options.chat && std::max(world.size, ranks) > 1)
     fail("--chat is for one process, which reads the standard input; there are {}",
          std::max(world.size, ranks));
+  if (options.calibrate) {
+    if (std::max(world.size, ranks) > 1)
+      fail("--calibrate is for one process; there are {}", std::max(world.size, ranks));
+    calibrate(options);
+    return 0;
+  }
   if (world.size > 1) {
     if (ranks > 0 && ranks != world.size)
       fail("--{}={}, but {} in the environment: the processes are there already; leave --{} away",
