@@ -1,5 +1,6 @@
 // Rules over a plan and what its steps took.
 #include "runtime/report/Advice.h"
+#include "runtime/report/MeasuredRates.h"
 
 #include "runtime/report/CopyAudit.h"
 #include "runtime/report/PlanNames.h"
@@ -102,7 +103,7 @@ private:
       sum.name = one.step->name()->str();
       sum.calls += one.calls;
       sum.seconds += one.seconds;
-      sum.predicted += 1e-6 * one.calls * one.step->cost()->microseconds();
+      sum.predicted += 1e-6 * one.calls * limitOf(*one.step);
       if (!sum.longest || one.seconds > sum.longestSeconds) {
         sum.longest = one.step;
         sum.longestSeconds = one.seconds;
