@@ -4,7 +4,7 @@
 namespace hydra::report {
 
 static constexpr TargetText kTexts[] = {
-#include "BuiltInTargets.inc"
+#include "runtime/report/BuiltInTargets.inc"
 };
 
 std::span<const TargetText> targetTexts() { return kTexts; }
