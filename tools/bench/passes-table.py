@@ -13,7 +13,7 @@ HEAD = """# Passes and what they are good for
 
 `hydrac --list-passes` lists them in order; [Passes.td](../passes/Passes.td) describes each; `--disable-pass=NAME`
 leaves one out. Everything below is a prediction for `--target=h200`, from steps that were measured on one
-([h200.json](../compiler/targets/h200.json), [how well](performance.md#predicted-time)); no plan below was run. The file is what
+([h200.json](../compiler/targets/h200.json), [how well](performance.md#predicted-time)); nothing was run for them. The file is what
 `tools/bench/passes-table.py` prints."""
 
 
