@@ -4,6 +4,7 @@
 #include "compiler/Backends.h"
 #include "passes/precision/Policy.h"
 #include "runtime/report/LiveMemory.h"
+#include "runtime/report/PlanTimes.h"
 #include "runtime/report/PredictedTime.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
@@ -25,22 +26,9 @@ namespace hydra {
 
 using budget::Point;
 using budget::Trial;
+using report::PackedPlan;
 
 namespace {
-
-/// A plan as file tables, for reports.
-class PackedPlan {
-public:
-  explicit PackedPlan(const planfile::PlanT &content) {
-    builder.Finish(planfile::Plan::Pack(builder, &content));
-  }
-  const planfile::Plan &operator*() const {
-    return *flatbuffers::GetRoot<planfile::Plan>(builder.GetBufferPointer());
-  }
-
-private:
-  flatbuffers::FlatBufferBuilder builder;
-};
 
 /// Parts of a step in which different choices decide: activations are kept up to the end of the
 /// forward pass, gradients from the end of the backward pass on.
