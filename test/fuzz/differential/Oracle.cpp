@@ -227,9 +227,11 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
   TensorMap variables, results;
   for (auto &[name, tensor] : work.variables)
     variables[name] = tensor;
+  TensorMap owners(variables); // of copies: parameters, and units of them
+  joinMembers(model, owners);
   for (StateOp state : model.getBody().getOps<StateOp>())
     if (state.getRole() == VariableRole::copy) {
-      RefTensor copy = variables.lookup(*state.getOwner());
+      RefTensor copy = owners.lookup(*state.getOwner());
       roundTo(copy, state.getBoundType().getElementType());
       variables[state.getSymName()] = std::move(copy);
     }
@@ -243,10 +245,12 @@ std::optional<TensorMap> interpretWork(ModuleOp module, const Work &work,
     FailureOr<TensorMap> computed = interpretBatch(entry, values, own);
     if (failed(computed))
       return std::nullopt;
-    for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>())
+    for (StringRef name : entry.getReturn().getOutputNames().getAsValueRange<StringAttr>()) {
       results[call.prefix + name.str()] = computed->lookup(name);
-    for (auto symbol : entry.getReturn().getUpdated().getAsRange<FlatSymbolRefAttr>())
-      variables[symbol.getValue()] = computed->lookup(symbol.getValue());
+      computed->erase(name);
+    }
+    for (auto &[name, tensor] : *computed) // updates; of a unit its members
+      variables[name] = tensor;
     own.perturb += own.perturb ? 0x9e3779b97f4a7c15 : 0; // other errors in every call
   }
   for (auto &[name, tensor] : variables)
