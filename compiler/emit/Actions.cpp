@@ -62,6 +62,7 @@ planfile::ActionUnion actionOf(plan::CachedAttentionOp op) {
 planfile::ActionUnion actionOf(plan::SampleOp) { return action(planfile::SampleT()); }
 planfile::ActionUnion actionOf(plan::EmbeddingGradOp) { return action(planfile::EmbeddingGradT()); }
 planfile::ActionUnion actionOf(plan::CopyOp) { return action(planfile::CopyT()); }
+planfile::ActionUnion actionOf(plan::TransferOp) { return action(planfile::TransferT()); }
 planfile::ActionUnion actionOf(plan::FillOp op) {
   planfile::FillT fill;
   fill.value = op.getValue().convertToDouble();
@@ -133,7 +134,7 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
             plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
             plan::GroupedLinearOp, plan::GroupedOuterOp, plan::SampleOp, plan::AllGatherOp,
-            plan::AllToAllOp>([](auto op) { return hydra::actionOf(op); });
+            plan::AllToAllOp, plan::TransferOp>([](auto op) { return hydra::actionOf(op); });
 }
 
 std::vector<std::unique_ptr<planfile::AlternativeT>>

@@ -113,7 +113,8 @@ private:
     constexpr uint64_t kAddressable = uint64_t{1} << 47; // as of a tensor: dialects/hydra
     for (auto [size, what] :
          {std::pair(module.getPersistentBytes(), "parameters and optimizer state"),
-          std::pair(module.getTransientBytes(), "activations")}) {
+          std::pair(module.getTransientBytes(), "activations"),
+          std::pair(module.getHostBytes(), "moments on the host")}) {
       if (size.value_or(0) > kAddressable)
         return module.emitOpError() << "needs " << *size << " bytes of memory for " << what
                                     << "; a process can address 2^47";
@@ -365,8 +366,9 @@ private:
       totals.add(own.cost(), 1);
       if (timeline) {
         auto step = dyn_cast<plan::StepInterface>(op);
+        const std::optional<support::Link> link = step ? step.getLink() : std::nullopt;
         timeline->push_back({entry->stream, entry->waits, entry->signals, own.microseconds,
-                             step && step.meetsRanks()});
+                             link.has_value(), link.value_or(support::Link::Ranks)});
       }
       result.push_back(std::move(entry));
     }

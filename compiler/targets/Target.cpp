@@ -201,6 +201,8 @@ Target parse(const std::string &text, const std::string &origin) {
   target.attentionFlops = in.rates("attention_flops");
   target.vectorFlops = in.number("vector_flops", 1);
   target.launchSeconds = in.number("launch_seconds", 0);
+  target.hostBandwidth = in.number("host_bandwidth", 1);
+  target.hostSeconds = in.number("host_seconds", 0);
   target.loopRates = in.numbers("loop_rates");
   target.links = in.links("links");
   target.epilogues = in.names("epilogues");
@@ -277,7 +279,8 @@ std::string Target::attribute() const {
       {kMemoryBandwidth, number(memoryBandwidth)}, {kCacheBytes, number(double(cacheBytes))},
       {kCacheBandwidth, number(cacheBandwidth)},   {kMatmulFlops, byFormat(matmulFlops)},
       {kAttentionFlops, byFormat(attentionFlops)}, {kVectorFlops, number(vectorFlops)},
-      {kLaunchSeconds, number(launchSeconds)},     {kLinks, links.nodeRanks > 0 ? between : "{}"}};
+      {kLaunchSeconds, number(launchSeconds)},     {kHostBandwidth, number(hostBandwidth)},
+      {kHostSeconds, number(hostSeconds)},         {kLinks, links.nodeRanks > 0 ? between : "{}"}};
   for (const auto &[name, value] : roofline)
     rates.push_back(fmt::format("{} = {}", name.str(), value));
   std::string text =

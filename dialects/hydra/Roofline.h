@@ -48,6 +48,9 @@ struct Roofline {
   double vectorFlops = 0;   ///< of everything else
   double launchSeconds = 0; ///< of any step
   Links links;
+  double hostBandwidth =
+      0; ///< to the host's memory, and as much from it at the same time; 0: unknown
+  double hostSeconds = 0; ///< of the smallest transfer
 
   /// The larger of computing and moving bytes, and a launch. `format`: that of the operands.
   double seconds(Arithmetic kind, const std::string &format, uint64_t flops, uint64_t bytes) const;
@@ -55,6 +58,10 @@ struct Roofline {
   /// Of a collective: the larger of its time on the links and that of `bytes` in memory. Where
   /// nothing is known of links, or a rank is alone, as of a copy.
   double collectiveSeconds(const RankGroup &group, uint64_t wireBytes, uint64_t bytes) const;
+
+  /// Of a transfer between the memories of host and device; where nothing is known of their link,
+  /// as of a copy.
+  double transferSeconds(uint64_t bytes) const;
 };
 
 } // namespace hydra

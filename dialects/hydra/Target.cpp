@@ -36,6 +36,12 @@ double Roofline::collectiveSeconds(const RankGroup &group, uint64_t wireBytes,
   return std::max(inMemory, links.seconds(group, wireBytes));
 }
 
+double Roofline::transferSeconds(uint64_t bytes) const {
+  if (hostBandwidth <= 0)
+    return seconds(Arithmetic::Other, "f32", 0, 2 * bytes);
+  return hostSeconds + double(bytes) / hostBandwidth;
+}
+
 static Links linksOf(DictionaryAttr links) {
   auto number = [&](StringRef name) {
     auto value = links ? links.getAs<FloatAttr>(name) : FloatAttr();
@@ -64,6 +70,8 @@ std::optional<Roofline> rooflineOf(TargetAttr target) {
   rates.cacheBandwidth = target.rate(kCacheBandwidth);
   rates.vectorFlops = target.rate(kVectorFlops);
   rates.launchSeconds = target.rate(kLaunchSeconds);
+  rates.hostBandwidth = target.rate(kHostBandwidth);
+  rates.hostSeconds = target.rate(kHostSeconds);
   rates.links = linksOf(target.getRates().getAs<DictionaryAttr>(kLinks));
   if (rates.memoryBandwidth <= 0 || rates.vectorFlops <= 0)
     return std::nullopt;

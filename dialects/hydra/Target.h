@@ -15,7 +15,8 @@ TargetAttr targetOf(mlir::Operation *op);
 std::optional<Roofline> rooflineOf(TargetAttr target);
 
 // Features.
-inline constexpr llvm::StringLiteral kWarpgroupMatmul = "wgmma"; ///< matmuls of four warps, with TMA
+inline constexpr llvm::StringLiteral kWarpgroupMatmul =
+    "wgmma"; ///< matmuls of four warps, with TMA
 inline constexpr llvm::StringLiteral kEarlyLaunch =
     "early_launch"; ///< kernels begin while those in front of them end, and wait for them
 inline constexpr llvm::StringLiteral kClusters =
@@ -29,7 +30,9 @@ inline constexpr llvm::StringLiteral kMemoryBandwidth = "memory_bandwidth",
                                      kMatmulFlops = "matmul_flops",
                                      kAttentionFlops = "attention_flops",
                                      kVectorFlops = "vector_flops",
-                                     kLaunchSeconds = "launch_seconds";
+                                     kLaunchSeconds = "launch_seconds",
+                                     kHostBandwidth = "host_bandwidth",
+                                     kHostSeconds = "host_seconds";
 
 // Links between ranks, a dictionary of its own.
 inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks",
@@ -38,8 +41,8 @@ inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks"
                                      kNetworkBandwidth = "network_bandwidth",
                                      kNetworkSeconds = "network_seconds", kOverlap = "overlap";
 
-// Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a step
-// inside the kernel; of one block, FLOP/s and bytes/s.
+// Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a
+// step inside the kernel; of one block, FLOP/s and bytes/s.
 inline constexpr llvm::StringLiteral kGraphLaunchSeconds = "graph_launch_seconds",
                                      kLoopStepSeconds = "loop_step_seconds",
                                      kBlockFlops = "block_flops",

@@ -200,6 +200,7 @@ SmallVector<Access> SampleOp::getAccesses() {
   return {kRead, kRead, kRead, kRead, kRead, kWrite, kUpdate};
 }
 SmallVector<Access> CopyOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> TransferOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }
 SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
@@ -230,6 +231,8 @@ RankGroup StepInterface::group() {
 double StepInterface::seconds(const Roofline &rates) {
   if (meetsRanks())
     return rates.collectiveSeconds(group(), getSentBytes(), getBytes());
+  if (getLink())
+    return rates.transferSeconds(getBytes());
   Arithmetic kind = Arithmetic::Other;
   if (getOpClass() == OpClass::gemm)
     kind = Arithmetic::Matmul;
@@ -247,11 +250,16 @@ int64_t AllToAllOp::getMeshAxis() { return getAxis(); }
 uint64_t AllGatherOp::getSentBytes() { return getWireBytes(); }
 uint64_t AllToAllOp::getSentBytes() { return getWireBytes(); }
 
+std::optional<support::Link> TransferOp::getLink() {
+  return placeOf(getFrom()).buffer.isOnHost() ? support::Link::ToDevice : support::Link::ToHost;
+}
+
 //===-- Verifiers ---------------------------------------------------------------------------===//
 
 LogicalResult BufferOp::verify() {
   if (isTransient() == isa<PlanModuleOp>((*this)->getParentOp()))
-    return emitOpError("persistent buffers belong into the module, transient ones into a program");
+    return emitOpError(
+        "persistent and host buffers belong into the module, transient ones into a program");
   auto type = cast<MemRefType>(getType());
   if (!type.hasStaticShape() || !type.getLayout().isIdentity())
     return emitOpError("must be dense and of static shape");
@@ -340,6 +348,18 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
+LogicalResult TransferOp::verify() {
+  auto from = cast<MemRefType>(getFrom().getType()), to = cast<MemRefType>(getTo().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType() ||
+      denseStrides(from.getShape()) != stridesOf(from) ||
+      denseStrides(to.getShape()) != stridesOf(to))
+    return emitOpError() << "moves " << from << " to " << to
+                         << "; expected two dense buffers of the same shape and element type";
+  if (placeOf(getFrom()).buffer.isOnHost() == placeOf(getTo()).buffer.isOnHost())
+    return emitOpError("moves between two buffers of one side; expected one of the host's memory");
+  return success();
+}
+
 /// `factor`: how many elements y has for each of x, by how many ranks there are.
 template <typename Op>
 static LogicalResult verifyCollective(Op op, llvm::function_ref<int64_t(int64_t)> factor) {
@@ -391,6 +411,23 @@ LogicalResult SwitchOp::verify() {
   return success();
 }
 
-LogicalResult ProgramOp::verifyRegions() { return verifyOrder(*this); }
+/// Of what is in the host's memory.
+static LogicalResult verifyHostMemory(ProgramOp program) {
+  const WalkResult found = program.walk([](Operation *op) {
+    if (isa<TransferOp, ViewOp>(op))
+      return WalkResult::advance();
+    for (Value operand : op->getOperands())
+      if (BufferOp buffer = placeOf(operand).buffer; buffer && buffer.isOnHost()) {
+        op->emitOpError("touches memory of the host, which only transfers do");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(found.wasInterrupted());
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  return failure(failed(verifyHostMemory(*this)) || failed(verifyOrder(*this)));
+}
 
 } // namespace hydra::plan

@@ -3,6 +3,7 @@
 
 #include "dialects/hydra/Hydra.h"
 #include "dialects/hydra/Roofline.h"
+#include "runtime/support/StreamTimeline.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -13,7 +13,8 @@ class Plan_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 class Plan_Words<string name, string summary, list<string> words>
     : Plan_Enum<name, summary, !foreach(i, !range(words), I32EnumAttrCase<words[i], i>)>;
 
-def Plan_Segment : Plan_Words<"Segment", "part of the arena", ["persistent", "transient"]>;
+/// `host`: of the host's memory, which the device reads and writes by transfers alone.
+def Plan_Segment : Plan_Words<"Segment", "part of a plan's memory", ["persistent", "transient", "host"]>;
 
 /// What can stand in for a launch of a backend's own kernel.
 def Plan_LibraryFunction : Plan_Words<"LibraryFunction", "function of a library",

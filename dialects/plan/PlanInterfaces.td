@@ -39,6 +39,12 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
       "void", "countOnMultiprocessors", (ins "int64_t":$count), "", [{ (void)count; }]>,
     InterfaceMethod<"Whether ranks meet in it. All of them run such steps in one order, so they share a stream.",
       "bool", "meetsRanks", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"What it takes instead of the device, if it moves bytes alone.",
+      "::std::optional<::hydra::support::Link>", "getLink", (ins), "", [{
+        if ($_op.meetsRanks())
+          return ::hydra::support::Link::Ranks;
+        return std::nullopt;
+      }]>,
     InterfaceMethod<"The format that it computes in, by which a target has its rates.",
       "::mlir::Type", "computedIn", (ins), "", [{
         if ($_op->getNumOperands() == 0)
@@ -57,7 +63,8 @@ def StepInterface : OpInterface<"StepInterface", [BlockInterface]> {
   ];
   let extraClassDeclaration = [{
     /// How long a machine takes for it, at the limit: by its class, format, operations and bytes; of a
-    /// collective by what it sends over the links that its axis of the mesh has.
+    /// collective by what it sends over the links that its axis of the mesh has, of a transfer by the link
+    /// to the host.
     double seconds(const ::hydra::Roofline &rates);
     /// The ranks that it meets; alone where it meets none.
     ::hydra::RankGroup group();

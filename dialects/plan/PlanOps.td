@@ -57,11 +57,12 @@ def PlanModuleOp : Plan_Op<"module", [IsolatedFromAbove, Symbol, SymbolTable, No
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$bound,
                        OptionalAttr<I64Attr>:$persistent_bytes,
-                       OptionalAttr<I64Attr>:$transient_bytes);
+                       OptionalAttr<I64Attr>:$transient_bytes,
+                       OptionalAttr<I64Attr>:$host_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name (`bound` $bound^)? (`persistent` $persistent_bytes^)? (`transient` $transient_bytes^)?
-    $body attr-dict
+    (`host` $host_bytes^)? $body attr-dict
   }];
 }
 
@@ -69,8 +70,8 @@ def BufferOp : Plan_Op<"buffer"> {
   let summary = "bytes of a segment";
   let description = [{
     `%x = plan.buffer transient act.norm at 4096 : memref<4x128x768xf32>`: dense. In a module:
-    persistent; in a program, loop or case: transient, alive from its first write to its last read.
-    The offset (bytes) is set by `hydra-plan-memory`.
+    persistent, or `host`, where only `plan.transfer` touches it; in a program, loop or case: transient,
+    alive from its first write to its last read. The offset (bytes) is set by `hydra-plan-memory`.
   }];
   let arguments = (ins Plan_SegmentAttr:$segment, Plan_CategoryAttr:$category,
                        OptionalAttr<I64Attr>:$offset);
@@ -79,6 +80,7 @@ def BufferOp : Plan_Op<"buffer"> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     bool isTransient() { return getSegment() == Segment::transient; }
+    bool isOnHost() { return getSegment() == Segment::host; }
   }];
 }
 
@@ -348,6 +350,17 @@ def SampleOp : Plan_StepOp<"sample"> {
 def CopyOp : Plan_StepOp<"copy",
                          [DeclareOpInterfaceMethods<StepInterface, ["slicedDimensions"]>]> {
   let summary = "the same elements in another place, under other strides";
+  let arguments = !con((ins Plan_Buffer:$from, Plan_Buffer:$to), work, order);
+  let assemblyFormat = "`(` $from `:` type($from) `)` `->` `(` $to `:` type($to) `)` attr-dict";
+  let hasVerifier = 1;
+}
+
+def TransferOp : Plan_StepOp<"transfer", [DeclareOpInterfaceMethods<StepInterface, ["getLink"]>]> {
+  let summary = "the same elements in memory of the other side";
+  let description = [{
+    Between the host's memory and the device's: exactly one of the two buffers is of the segment `host`. Both
+    are dense.
+  }];
   let arguments = !con((ins Plan_Buffer:$from, Plan_Buffer:$to), work, order);
   let assemblyFormat = "`(` $from `:` type($from) `)` `->` `(` $to `:` type($to) `)` attr-dict";
   let hasVerifier = 1;

@@ -64,6 +64,7 @@ std::optional<Category> ownCategory(Operation *op) {
   case OpClass::elementwise:
   case OpClass::reduce:
   case OpClass::gather_scatter:
+  case OpClass::transfer:
   case OpClass::other:
     return Category::act_ffn;
   }

@@ -14,8 +14,9 @@ namespace hydra {
 
 PlanWriter::PlanWriter(ModelOp model, OpBuilder &at)
     : target(targetOf(model)), b(model.getContext()) {
-  module = plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
-                                      model.getBoundAttr(), IntegerAttr(), IntegerAttr());
+  module =
+      plan::PlanModuleOp::create(at, model.getLoc(), at.getStringAttr(model.getSymName()),
+                                 model.getBoundAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr());
   b.setInsertionPointToEnd(&module.getBody().emplaceBlock());
   placeSideBySide(model);
   addMesh(model);

@@ -189,15 +189,18 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     Builder b(&getContext());
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
-      int64_t persistent = 0, transient = 0;
+      int64_t persistent = 0, transient = 0, host = 0;
       for (auto buffer : module.getBody().getOps<plan::BufferOp>()) {
-        buffer.setOffset(persistent);
-        persistent += sizeOf(buffer);
+        int64_t &end = buffer.isOnHost() ? host : persistent;
+        buffer.setOffset(end);
+        end += sizeOf(buffer);
       }
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
         transient = std::max(transient, place(program));
       module.setPersistentBytes(persistent);
       module.setTransientBytes(transient);
+      if (host > 0)
+        module.setHostBytes(host);
     }
   }
 
@@ -313,8 +316,7 @@ private:
 
   /// Puts one buffer after another into a gap between those in conflict with it, or behind all of
   /// them; returns the peak, nothing where it would not be below `bound`.
-  static std::optional<int64_t> assign(ArrayRef<Item> items,
-                                       ArrayRef<llvm::BitVector> conflicts,
+  static std::optional<int64_t> assign(ArrayRef<Item> items, ArrayRef<llvm::BitVector> conflicts,
                                        ArrayRef<unsigned> order, Fit fit, int64_t bound,
                                        std::vector<int64_t> &offsets) {
     struct Placed {
@@ -368,7 +370,8 @@ private:
   static int64_t maxLive(plan::ProgramOp program, ArrayRef<Item> items) {
     DenseMap<Block *, SmallVector<const Item *>> own; // by the innermost list that knows them
     for (const Item &item : items)
-      own[item.spans.empty() ? &program.getBody().front() : item.spans.back().list].push_back(&item);
+      own[item.spans.empty() ? &program.getBody().front() : item.spans.back().list].push_back(
+          &item);
     return maxLive(program.getBody().front(), own);
   }
 

@@ -30,8 +30,8 @@ ProgramBlocks::ProgramBlocks(plan::ProgramOp program) {
       continue;
     operations.push_back(&op);
     begin.push_back(time);
-    // What ranks exchange takes time of the links, not of the device.
-    if (!meetsRanks(operations.size() - 1))
+    // What moves bytes takes time of the links, not of the device.
+    if (!linkOf(operations.size() - 1))
       time += rates ? secondsOf(&op, *rates) : 1;
     end.push_back(time);
   }
@@ -48,9 +48,9 @@ ProgramBlocks::ProgramBlocks(plan::ProgramOp program) {
     }
 }
 
-bool ProgramBlocks::meetsRanks(size_t block) const {
+std::optional<support::Link> ProgramBlocks::linkOf(size_t block) const {
   auto step = dyn_cast<plan::StepInterface>(operations[block]);
-  return step && step.meetsRanks();
+  return step ? step.getLink() : std::nullopt;
 }
 
 int64_t ProgramBlocks::lastConflict(size_t block) const {

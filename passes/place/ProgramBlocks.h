@@ -22,10 +22,12 @@ struct BlockUse {
 struct ProgramBlocks {
   explicit ProgramBlocks(plan::ProgramOp program);
 
+  /// What a block takes instead of the device, if it moves bytes alone.
+  std::optional<support::Link> linkOf(size_t block) const;
   /// Whether a block is an exchange between ranks.
-  bool meetsRanks(size_t block) const;
-  /// The last block before `block`, and the first behind it, that must keep their order with it; -1 and
-  /// the number of blocks where there is none.
+  bool meetsRanks(size_t block) const { return linkOf(block) == support::Link::Ranks; }
+  /// The last block before `block`, and the first behind it, that must keep their order with it; -1
+  /// and the number of blocks where there is none.
   int64_t lastConflict(size_t block) const;
   int64_t firstConflict(size_t block) const;
 

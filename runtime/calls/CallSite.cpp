@@ -26,6 +26,11 @@ std::string CallSite::place() const {
                      wordOf(action.type));
 }
 
+hydra::planfile::SegmentKind CallSite::segment(size_t index) const {
+  const auto argument = static_cast<flatbuffers::uoffset_t>(index);
+  return plan.tensors()->Get(step.args()->Get(argument)->tensor())->segment();
+}
+
 std::string CallSite::modelPlace() const {
   const planfile::Location &at = *plan.locations()->Get(step.location());
   return fmt::format("{}{}:{}", step.layer() < 0 ? "" : fmt::format("layer {}, ", step.layer()),

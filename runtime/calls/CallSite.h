@@ -53,6 +53,9 @@ public:
   TensorShape tensor(size_t index, std::string_view name, int rank = -1) const;
   TensorShape tensor(size_t index, std::string_view name, int rank, support::DType dtype) const;
 
+  /// The memory that argument `index` is in.
+  planfile::SegmentKind segment(size_t index) const;
+
   /// Where the model asks for it: `layer 3, llama.mlir:20`.
   std::string modelPlace() const;
 

@@ -49,6 +49,9 @@ void checkCall(const CallSite &site) {
   case Action::Copy:
     describeCopy(site);
     return;
+  case Action::Transfer:
+    describeTransfer(site);
+    return;
   case Action::Fill:
     describeFill(site);
     return;

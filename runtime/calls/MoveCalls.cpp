@@ -17,6 +17,17 @@ CopySpec hydra::runtime::describeCopy(const CallSite &site) {
   return spec;
 }
 
+TransferSpec hydra::runtime::describeTransfer(const CallSite &site) {
+  site.argumentCount(2, 2);
+  const TensorShape from = site.tensor(0, "from"), to = site.tensor(1, "to");
+  if (from.sizes != to.sizes || from.dtype != to.dtype || !from.isDense() || !to.isDense())
+    site.fail("from is {} {}, to {} {}; expected both dense and the same",
+              support::irName(from.dtype), support::shapeText(from.sizes),
+              support::irName(to.dtype), support::shapeText(to.sizes));
+  return {static_cast<uint64_t>(from.elements()) * support::byteSize(from.dtype),
+          site.segment(1) == planfile::SegmentKind::host};
+}
+
 FillSpec hydra::runtime::describeFill(const CallSite &site) {
   site.argumentCount(1, 1);
   return {site.tensor(0, "target"), site.as<planfile::Fill>().value()};

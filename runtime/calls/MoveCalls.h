@@ -1,5 +1,5 @@
-// What the actions that move elements take: Copy, Fill, EmbeddingGrad, Compact. The same on every
-// target.
+// What the actions that move elements take: Copy, Transfer, Fill, EmbeddingGrad, Compact. The same
+// on every target.
 #pragma once
 
 #include "runtime/calls/CallSite.h"
@@ -9,6 +9,12 @@ namespace hydra::runtime {
 /// `copy(source, target)`: same shape and dtype, any strides; the two share no byte.
 struct CopySpec {
   TensorShape source, target;
+};
+
+/// `transfer(from, to)`: same shape and dtype, dense; the verifier has seen that one is the host's.
+struct TransferSpec {
+  uint64_t bytes = 0;
+  bool toHost = false;
 };
 
 /// `fill(target)`: the value of the action, rounded to the dtype; any strides.
@@ -35,6 +41,7 @@ struct CompactSpec {
 
 /// The call that a step asks for. Throws Error when its tensors or attributes do not fit.
 CopySpec describeCopy(const CallSite &site);
+TransferSpec describeTransfer(const CallSite &site);
 FillSpec describeFill(const CallSite &site);
 EmbeddingGradSpec describeEmbeddingGrad(const CallSite &site);
 CompactSpec describeCompact(const CallSite &site);

@@ -1,4 +1,4 @@
-// Copies and fills on the CPU.
+// Copies, transfers and fills on the CPU.
 #include "runtime/calls/MoveCalls.h"
 #include "runtime/cpu/Copy.h"
 #include "runtime/cpu/Library.h"
@@ -48,6 +48,13 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCopy(const CallSite &site) {
   return std::make_unique<CopyCall>(StridedCopy(spec.target.sizes, spec.target.strides,
                                                 spec.source.strides,
                                                 support::byteSize(spec.target.dtype)));
+}
+
+/// Both memories are the CPU's.
+std::unique_ptr<LibraryCall> hydra::runtime::prepareTransfer(const CallSite &site) {
+  const std::vector<int64_t> bytes = {static_cast<int64_t>(describeTransfer(site).bytes)},
+                             dense = {1};
+  return std::make_unique<CopyCall>(StridedCopy(bytes, dense, dense, 1));
 }
 
 std::unique_ptr<LibraryCall> hydra::runtime::prepareFill(const CallSite &site) {

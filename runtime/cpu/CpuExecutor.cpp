@@ -53,7 +53,8 @@ void checkRanks(const PlanFile &file, const CpuOptions &options) {
 
 void checkMemory(const PlanFile &file, uint64_t available) {
   const auto &segments = *file.plan().segments();
-  const uint64_t persistent = segments.Get(0)->size(), transient = segments.Get(1)->size();
+  const uint64_t persistent = segments.Get(0)->size() + segments.Get(2)->size(),
+                 transient = segments.Get(1)->size();
   if (persistent <= available && transient <= available - persistent)
     return;
   const char *help = persistent > available
@@ -108,8 +109,11 @@ std::vector<KernelFunction> CpuExecutor::loadCode() {
 
 void CpuExecutor::loadPrograms(Communicator *ranks) {
   const planfile::Plan &plan = file.plan();
-  const Resolved resolved{
-      plan, {segments[0].data(), segments[1].data()}, loadCode(), prepareCall, {pool->threads(), ranks}};
+  const Resolved resolved{plan,
+                          {segments[0].data(), segments[1].data(), segments[2].data()},
+                          loadCode(),
+                          prepareCall,
+                          {pool->threads(), ranks}};
   for (const planfile::Program *program : *plan.programs()) {
     try {
       programs.emplace_back(resolved, *program);

@@ -53,7 +53,7 @@ private:
   const PlanFile &file;
   const bool poison, dryRun;
   std::unique_ptr<ThreadPool> pool;
-  std::array<Arena, 2> segments; // by SegmentKind
+  std::array<Arena, 3> segments; // by SegmentKind
   std::vector<NativeCode> code;  // one a blob
   std::vector<PreparedProgram> programs;
   Arena scratchMemory;

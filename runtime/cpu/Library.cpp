@@ -21,6 +21,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareEmbeddingGrad(site);
   case Action::Copy:
     return prepareCopy(site);
+  case Action::Transfer:
+    return prepareTransfer(site);
   case Action::Fill:
     return prepareFill(site);
   case Action::Compact:

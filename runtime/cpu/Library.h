@@ -45,6 +45,7 @@ std::unique_ptr<LibraryCall> prepareCachedAttention(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareSample(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareEmbeddingGrad(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCopy(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareTransfer(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareRoute(const CallSite &site);

@@ -15,7 +15,7 @@ namespace hydra::runtime {
 /// What the names and indices of a plan stand for in this process.
 struct Resolved {
   const planfile::Plan &plan;
-  std::array<char *, 2> segments;      // by SegmentKind
+  std::array<char *, 3> segments;      // by SegmentKind
   std::vector<KernelFunction> kernels; // by index of the plan's kernels
   LibraryFactory prepare;
   CallResources resources;

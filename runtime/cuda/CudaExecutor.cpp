@@ -7,6 +7,7 @@
 #include "runtime/cuda/KernelCode.h"
 #include "runtime/cuda/Nccl.h"
 #include "runtime/cuda/NodeBuilder.h"
+#include "runtime/cuda/TensorBytes.h"
 #include "runtime/cuda/Transfers.h"
 #include "runtime/cuda/Tuner.h"
 #include "runtime/plan/Actions.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <nvtx3/nvToolsExt.h>
 #include <optional>
 #include <set>
@@ -61,6 +63,8 @@ public:
             driver().cuMemsetD8Async(segments[i].get(), 0, segments[i].size(), device.stream),
             "cannot clear GPU memory");
     }
+    host.emplace(plan.segments()->Get(static_cast<uint32_t>(SegmentKind::host))->size(),
+                 file.origin());
     transfers.emplace(device);
     if (options.ranks)
       connectRanks();
@@ -138,19 +142,31 @@ public:
   }
 
   void write(uint32_t tensor, std::span<const std::byte> values) override {
-    transfers->write(*plan.tensors()->Get(tensor), addressOf(tensor), values);
+    if (std::byte *place = onHost(tensor, 0, values.size()))
+      std::memcpy(place, values.data(), values.size());
+    else
+      transfers->write(*plan.tensors()->Get(tensor), addressOf(tensor), values);
   }
 
   void writeRange(uint32_t tensor, uint64_t begin, std::span<const std::byte> values) override {
-    transfers->writeRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
+    if (std::byte *place = onHost(tensor, begin, values.size()))
+      std::memcpy(place, values.data(), values.size());
+    else
+      transfers->writeRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
 
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
-    transfers->readRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
+    if (const std::byte *place = onHost(tensor, begin, values.size()))
+      std::memcpy(values.data(), place, values.size());
+    else
+      transfers->readRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
 
   void read(uint32_t tensor, std::span<std::byte> values) override {
-    transfers->read(*plan.tensors()->Get(tensor), addressOf(tensor), values);
+    if (const std::byte *place = onHost(tensor, 0, values.size()))
+      std::memcpy(values.data(), place, values.size());
+    else
+      transfers->read(*plan.tensors()->Get(tensor), addressOf(tensor), values);
   }
 
   void setProfiling(bool on) override {
@@ -302,9 +318,22 @@ private:
            bytesText(plan.segments()->Get(1)->size()), bytesText(free), bytesText(total));
   }
 
+  /// The host's memory has the same addresses on both sides.
   CUdeviceptr addressOf(uint32_t tensor) const {
     const Tensor &entry = *plan.tensors()->Get(tensor);
+    if (entry.segment() == SegmentKind::host)
+      return reinterpret_cast<CUdeviceptr>(host->get() + entry.offset());
     return segments[static_cast<size_t>(entry.segment())].get() + entry.offset();
+  }
+
+  /// Where bytes of a tensor are, if it is in the host's memory: no program runs while others ask
+  /// for them. Throws Error when it has not so many.
+  std::byte *onHost(uint32_t tensor, uint64_t begin, size_t size) const {
+    const Tensor &entry = *plan.tensors()->Get(tensor);
+    if (entry.segment() != SegmentKind::host)
+      return nullptr;
+    checkRange(entry, begin, size);
+    return host->get() + entry.offset() + begin;
   }
 
   /// Memory that the libraries' functions work in, for each stream what its largest needs.
@@ -508,7 +537,8 @@ private:
   CudaOptions options;
   GraphProfile records{plan, programs}; // under profiling, where CUPTI is found
   Device device;
-  std::array<DeviceMemory, 2> segments; // by SegmentKind
+  std::array<DeviceMemory, 2> segments; // by SegmentKind, those of the device
+  std::optional<HostMemory> host;
   std::vector<DeviceMemory> workspaces; // by stream
   std::optional<Transfers> transfers;
   std::optional<KernelCode> code;

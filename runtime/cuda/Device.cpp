@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace hydra::runtime::cuda {
 
@@ -23,6 +24,22 @@ DeviceMemory::~DeviceMemory() {
     release(address);
   else if (address)
     driver().cuMemFree(address);
+}
+
+HostMemory::HostMemory(size_t bytes, const std::string &what) : bytes(bytes) {
+  if (bytes == 0)
+    return;
+  void *pinned = nullptr;
+  driver().check(
+      driver().cuMemHostAlloc(&pinned, bytes, 0),
+      fmt::format("{}: cannot take {} of the host's memory", what, report::bytesText(bytes)));
+  address = static_cast<std::byte *>(pinned);
+  std::memset(address, 0, bytes);
+}
+
+HostMemory::~HostMemory() {
+  if (address)
+    driver().cuMemFreeHost(address);
 }
 
 Device::Device(const PlanFile &file, int number, bool ranks) {

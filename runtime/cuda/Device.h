@@ -41,6 +41,22 @@ private:
   Release release = nullptr; ///< null: the driver's
 };
 
+/// Memory of the host that the GPU's copy engines reach, given back.
+class HostMemory {
+public:
+  /// Zeros. Throws Error, beginning with `what`, when there is not so much.
+  HostMemory(size_t bytes, const std::string &what);
+  ~HostMemory();
+  HostMemory(const HostMemory &) = delete;
+  HostMemory &operator=(const HostMemory &) = delete;
+  std::byte *get() const { return address; }
+  size_t size() const { return bytes; }
+
+private:
+  std::byte *address = nullptr;
+  size_t bytes = 0;
+};
+
 /// The GPU, made current for the thread that creates it; `ranks`: its number is that of a rank on
 /// this machine. Throws Error when it is not the plan's kind.
 class Device {

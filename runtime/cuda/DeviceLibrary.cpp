@@ -3,6 +3,7 @@
 
 #include "runtime/calls/AttentionCall.h"
 #include "runtime/calls/MatmulCall.h"
+#include "runtime/calls/MoveCalls.h"
 
 #include <bit>
 
@@ -17,6 +18,26 @@ class Nothing final : public DeviceCall {
 public:
   size_t workspaceBytes() const override { return 0; }
   void run(std::span<const CUdeviceptr>, CUdeviceptr, CUstream) const override {}
+};
+
+/// By a copy engine.
+class Transfer final : public DeviceCall {
+public:
+  explicit Transfer(TransferSpec spec) : spec(spec) {}
+  size_t workspaceBytes() const override { return 0; }
+  void run(std::span<const CUdeviceptr> args, CUdeviceptr, CUstream stream) const override {
+    const Driver &d = driver();
+    if (spec.toHost)
+      d.check(d.cuMemcpyDtoHAsync(reinterpret_cast<void *>(args[1]), args[0], spec.bytes, stream),
+              "cannot move bytes to the host");
+    else
+      d.check(
+          d.cuMemcpyHtoDAsync(args[1], reinterpret_cast<const void *>(args[0]), spec.bytes, stream),
+          "cannot move bytes to the GPU");
+  }
+
+private:
+  TransferSpec spec;
 };
 
 using Key = std::vector<int64_t>;
@@ -156,6 +177,11 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::AllGather:
   case Action::AllToAll:
     return prepareCollective(site);
+  case Action::Transfer: {
+    const TransferSpec spec = describeTransfer(site);
+    return keep(Action::Transfer, {static_cast<int64_t>(spec.bytes), spec.toHost},
+                [&] { return std::make_unique<Transfer>(spec); });
+  }
   case Action::Nothing: {
     static const Nothing nothing;
     return nothing;

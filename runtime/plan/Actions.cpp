@@ -44,6 +44,8 @@ std::string_view wordOf(Action action) {
     return "all_gather";
   case Action::AllToAll:
     return "all_to_all";
+  case Action::Transfer:
+    return "transfer";
   case Action::Route:
     return "route";
   case Action::GroupedLinear:

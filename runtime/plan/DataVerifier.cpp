@@ -56,7 +56,7 @@ private:
     checkAligned(Path(root, "segments"), segments);
     constexpr size_t expected = static_cast<size_t>(SegmentKind::MAX) + 1;
     if (segments.size() != expected)
-      failAt(Path(root, "segments"), "has {} entries; expected {}: persistent, transient",
+      failAt(Path(root, "segments"), "has {} entries; expected {}: persistent, transient, host",
              segments.size(), expected);
     for (flatbuffers::uoffset_t i = 0; i < segments.size(); ++i) {
       const Path path(root, "segments", i);
@@ -125,9 +125,21 @@ private:
     checkIndex(path, "tensor", index, *plan.tensors());
     const Tensor &tensor = *plan.tensors()->Get(index);
     if (tensor.segment() != SegmentKind::persistent)
-      failAt(path, "{} is in the transient segment; expected the persistent one",
-             tensor.name()->string_view());
+      failAt(path, "{} is in the {} segment; expected the persistent one",
+             tensor.name()->string_view(), EnumNameSegmentKind(tensor.segment()));
     return tensor;
+  }
+
+  /// The tensor of a variable. Moments may be in the host's memory.
+  void checkVariableTensor(const Path &path, const Variable &variable) {
+    const Path at(path, "tensor");
+    checkIndex(at, "tensor", variable.tensor(), *plan.tensors());
+    const Tensor &tensor = *plan.tensors()->Get(variable.tensor());
+    if (tensor.segment() != SegmentKind::host || variable.role() != VariableRole::moment)
+      persistentTensor(path, variable.tensor());
+    else if (!isDense(tensor))
+      failAt(at, "{} has strides of its own; what is in the host's memory is dense",
+             tensor.name()->string_view());
   }
 
   void checkInitializer(const Path &path, const Initializer &init, uint64_t elements) {
@@ -170,7 +182,7 @@ private:
       const Variable &variable = *variables.Get(i);
       names.add(path, "name", *variable.name());
       checkEnum(path, "role", variable.role());
-      persistentTensor(path, variable.tensor());
+      checkVariableTensor(path, variable);
       checkInitializer(Path(path, "initializer"), *variable.initializer(),
                        static_cast<uint64_t>(elementsOf(plan, variable)));
       if (variable.group() && variable.role() != VariableRole::parameter)
@@ -310,14 +322,20 @@ private:
   }
 
   void checkDisjointVariables() {
-    const std::vector<Lasting> all = lastingTensors();
-    std::vector<ByteRange> ranges;
-    for (const Lasting &one : all)
-      ranges.push_back(*byteRange(*plan.tensors()->Get(one.tensor), {}));
-    if (const auto found = findOverlap(ranges)) {
-      const Lasting &first = all[found->first], &second = all[found->second];
-      failAt(Path(root, second.field, second.index), "{} shares bytes with {}", second.name,
-             first.name);
+    const std::vector<Lasting> lasting = lastingTensors();
+    for (const SegmentKind segment : {SegmentKind::persistent, SegmentKind::host}) {
+      std::vector<Lasting> all;
+      std::vector<ByteRange> ranges;
+      for (const Lasting &one : lasting)
+        if (const Tensor &tensor = *plan.tensors()->Get(one.tensor); tensor.segment() == segment) {
+          all.push_back(one);
+          ranges.push_back(*byteRange(tensor, {}));
+        }
+      if (const auto found = findOverlap(ranges)) {
+        const Lasting &first = all[found->first], &second = all[found->second];
+        failAt(Path(root, second.field, second.index), "{} shares bytes with {}", second.name,
+               first.name);
+      }
     }
   }
 

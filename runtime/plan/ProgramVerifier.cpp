@@ -83,9 +83,11 @@ private:
   }
 
   /// Checks a tensor that the program touches under the present loops, and gives its bytes.
-  ByteRange touch(const Path &at, uint32_t index, Access access) {
+  ByteRange touch(const Path &at, uint32_t index, Access access, bool byTransfer = false) {
     const Tensor &tensor = tensorAt(at, index);
     const auto name = tensor.name()->string_view();
+    if (tensor.segment() == SegmentKind::host && !byTransfer)
+      failAt(at, "{} is in the host's memory, which only transfers touch", name);
     if (access != Access::read && elementsOverlap(tensor))
       failAt(at, "{} is written, but its strides give two elements the same bytes", name);
     const auto range = byteRange(tensor, shiftsOf(index, loops));
@@ -280,8 +282,10 @@ private:
     checkPhases(at, step);
     checkAligned(Path(at, "args"), *step.args());
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
-      checkArg(Path(at, "args", i), *step.args()->Get(i));
+      checkArg(Path(at, "args", i), *step.args()->Get(i), step.action_type() == Action::Transfer);
     checkUnion(at, "action", step.action_type());
+    if (step.action_type() == Action::Transfer)
+      checkTransfer(at, step);
     if (const Launch *launch = step.action_as_Launch())
       checkLaunch(Path(at, "launch"), *launch, step.args()->size());
     else if (step.action_type() == Action::Nothing)
@@ -326,9 +330,19 @@ private:
              most);
   }
 
-  void checkArg(const Path &at, const Arg &arg) {
+  void checkArg(const Path &at, const Arg &arg, bool byTransfer) {
     checkEnum(at, "access", arg.access());
-    touch(at, arg.tensor(), arg.access());
+    touch(at, arg.tensor(), arg.access(), byTransfer);
+  }
+
+  /// From one side to the other.
+  void checkTransfer(const Path &at, const Step &step) {
+    size_t onHost = 0;
+    for (const Arg *arg : *step.args())
+      onHost += plan.tensors()->Get(arg->tensor())->segment() == SegmentKind::host;
+    if (step.args()->size() != 2 || onHost != 1)
+      failAt(Path(at, "args"), "has {} tensors, {} of them in the host's memory; expected 2 and 1",
+             step.args()->size(), onHost);
   }
 
   void checkAlternatives(const Path &at, const Step &step) {

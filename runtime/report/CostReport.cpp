@@ -192,7 +192,7 @@ ordered_json jsonOf(const Plan &plan, const PredictedTime &time) {
   ordered_json exchanges = ordered_json::array();
   for (const ExchangeSum &sum : time.exchanges)
     exchanges.push_back({{"kind", hydra::runtime::wordOf(sum.kind)},
-                         {"axis", plan.mesh()->Get(sum.axis)->name()->str()},
+                         {"axis", exchangeAxis(plan, sum)},
                          {"calls", sum.calls},
                          {"wire_bytes", sum.wireBytes},
                          {"microseconds", sum.microseconds},

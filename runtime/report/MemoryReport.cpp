@@ -165,6 +165,8 @@ std::string hydra::report::memoryReportText(const Plan &plan) {
   std::string text = fmt::format("arena {} ({} bytes): {} persistent, {} transient\n",
                                  bytesText(persistent + transient), persistent + transient,
                                  bytesText(persistent), bytesText(transient));
+  if (const uint64_t host = segmentBytes(plan, SegmentKind::host); host > 0)
+    text += fmt::format("host {} ({} bytes): moments of the optimizer\n", bytesText(host), host);
   Table kept(1);
   addCategories(kept, persistentMemory(plan));
   addUnused(kept, persistentMemory(plan), persistent);
@@ -220,6 +222,7 @@ std::string hydra::report::memoryReportJson(const Plan &plan) {
   ordered_json json{{"arena_bytes", persistent + transient},
                     {"persistent_bytes", persistent},
                     {"transient_bytes", transient},
+                    {"host_bytes", segmentBytes(plan, SegmentKind::host)},
                     {"persistent", categoriesJson(persistentMemory(plan))},
                     {"persistent_unused", unused(persistentMemory(plan), persistent)},
                     {"options", optionsJson(plan)},

@@ -20,6 +20,15 @@ bool isExchange(const Block &block) {
   return step && exchangeOf(*step).kind != Action::NONE;
 }
 
+/// Of an exchange.
+support::Link linkOf(const Plan &plan, const Block &block) {
+  const Step *step = block.node_as_Step();
+  if (!step || step->action_type() != Action::Transfer)
+    return support::Link::Ranks;
+  const Tensor &to = *plan.tensors()->Get(step->args()->Get(1)->tensor());
+  return to.segment() == SegmentKind::host ? support::Link::ToHost : support::Link::ToDevice;
+}
+
 ExchangeSum &sumOf(std::vector<ExchangeSum> &sums, const ExchangeSum &one) {
   const auto key = [](const ExchangeSum &sum) { return std::pair(sum.kind, sum.axis); };
   const auto at =
@@ -135,7 +144,8 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .waits = {},
                               .signals = block->signals(),
                               .time = predictedMicroseconds(*block),
-                              .exchange = isExchange(*block)};
+                              .exchange = isExchange(*block),
+                              .link = linkOf(plan, *block)};
     if (sharing) {
       const Sums sums = sumsOf(*block);
       timed.time += sums.launches * sharing->gap_microseconds();
@@ -218,15 +228,23 @@ ExchangeSum exchangeOf(const Step &step) {
   } else if (const AllToAll *exchange = step.action_as_AllToAll()) {
     one.axis = exchange->axis();
     one.wireBytes = double(exchange->wire_bytes());
+  } else if (step.action_type() == Action::Transfer) {
+    one.wireBytes = double(step.cost()->bytes());
   } else {
     return {};
   }
   return one;
 }
 
+std::string exchangeAxis(const Plan &plan, const ExchangeSum &exchange) {
+  return exchange.kind == Action::Transfer ? "host"
+                                           : plan.mesh()->Get(exchange.axis)->name()->str();
+}
+
 std::string exchangeName(const Plan &plan, const ExchangeSum &exchange) {
-  return fmt::format("{} of {}", runtime::wordOf(exchange.kind),
-                     plan.mesh()->Get(exchange.axis)->name()->string_view());
+  return fmt::format("{} {} {}", runtime::wordOf(exchange.kind),
+                     exchange.kind == Action::Transfer ? "with" : "of",
+                     exchangeAxis(plan, exchange));
 }
 
 } // namespace hydra::report

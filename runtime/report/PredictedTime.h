@@ -10,9 +10,10 @@
 
 namespace hydra::report {
 
-/// What ranks exchange by collectives of one kind along one axis of the mesh. Bytes are those that
-/// one rank sends; times are microseconds: `alone` those in which nothing computes, `exposed` those
-/// by which the step would be shorter without.
+/// What ranks exchange by collectives of one kind along one axis of the mesh, or device and host by
+/// transfers. Bytes are those that one rank sends, or that transfers move; times are microseconds:
+/// `alone` those in which nothing computes, `exposed` those by which the step would be shorter
+/// without.
 struct ExchangeSum {
   planfile::Action kind = planfile::Action::NONE;
   uint32_t axis = 0;
@@ -68,7 +69,10 @@ PredictedTime predictedStep(const planfile::Plan &plan, const planfile::Sharing 
 /// step.
 ExchangeSum exchangeOf(const planfile::Step &step);
 
-/// `all_gather of data`.
+/// What is at the other end: an axis of the mesh, or `host`.
+std::string exchangeAxis(const planfile::Plan &plan, const ExchangeSum &exchange);
+
+/// `all_gather of data`, `transfer with host`.
 std::string exchangeName(const planfile::Plan &plan, const ExchangeSum &exchange);
 
 } // namespace hydra::report

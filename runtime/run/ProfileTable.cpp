@@ -167,7 +167,7 @@ public:
     for (const ExchangeTimes &one : exchanges)
       json["exchanges"].push_back(
           {{"kind", wordOf(one.predicted.kind)},
-           {"axis", plan.mesh()->Get(one.predicted.axis)->name()->str()},
+           {"axis", exchangeAxis(plan, one.predicted)},
            {"calls", one.calls / runs},
            {"wire_bytes", one.wireBytes / runs},
            {"microseconds", 1e6 * one.seconds / runs},

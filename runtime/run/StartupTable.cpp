@@ -54,6 +54,8 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
                                    bytesText(executor.arenaBytes()),
                                    segment(planfile::SegmentKind::persistent),
                                    segment(planfile::SegmentKind::transient))});
+  if (plan.segments()->Get(static_cast<uint32_t>(planfile::SegmentKind::host))->size() > 0)
+    table.add({"host memory", segment(planfile::SegmentKind::host) + ": moments of the optimizer"});
   const planfile::Cost &cost = *plan.cost();
   std::string work =
       fmt::format("{:.3g} GFLOP, {} of traffic{}", double(ranks * cost.flops()) * 1e-9,

@@ -2,6 +2,7 @@
 #include "runtime/support/StreamTimeline.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -28,11 +29,12 @@ public:
 
   StreamTimeline run() {
     for (;;) {
-      while ((device.empty() || rules.exclusive) && begin(/*exchange=*/false))
+      while ((device.empty() || rules.exclusive) && begin(std::nullopt))
         continue;
-      if (!links)
-        begin(/*exchange=*/true);
-      if (device.empty() && !links)
+      for (const Link link : {Link::Ranks, Link::ToDevice, Link::ToHost})
+        if (!links.contains(link))
+          begin(link);
+      if (device.empty() && links.empty())
         break;
       advance();
     }
@@ -69,13 +71,18 @@ private:
     return ready;
   }
 
-  /// Of the blocks that may begin, the one that has waited longest. Returns whether there is one.
-  bool begin(bool exchange) {
+  static bool takes(const TimedBlock &block, std::optional<Link> link) {
+    return link ? block.exchange && block.link == *link : !block.exchange;
+  }
+
+  /// Of the blocks that take a link, or the device, and may begin, the one that has waited longest.
+  /// Returns whether there is one.
+  bool begin(std::optional<Link> link) {
     Stream *longest = nullptr;
     std::pair<double, size_t> first;
     for (auto &[number, stream] : streams) {
       if (stream.runs || stream.next == stream.blocks.size() ||
-          blocks[stream.block()].exchange != exchange)
+          !takes(blocks[stream.block()], link))
         continue;
       const std::optional<double> ready = readySince(stream);
       if (!ready)
@@ -89,8 +96,8 @@ private:
     longest->runs = true;
     timeline.blocks[longest->block()].begin = now;
     const Running running{longest, blocks[longest->block()].time};
-    if (exchange)
-      links = running;
+    if (link)
+      links.emplace(*link, running);
     else
       device.push_back(running);
     return true;
@@ -110,25 +117,32 @@ private:
 
   /// To the next end of a block.
   void advance() {
-    const double rate = (links ? overlap : 1) / crowd(); // of the device
+    const double beside = links.contains(Link::Ranks) ? overlap : 1;
+    const double rate = beside / crowd(); // of the device
     const bool computes = !device.empty() && rate > 0;
     double first = 0; // of those that compute, until one ends
     if (computes)
       first = std::ranges::min(device, {}, &Running::left).left / rate;
-    const bool linksEnd = links && (!computes || links->left <= first);
-    const double time = linksEnd ? links->left : first;
+    double time = computes ? first : std::numeric_limits<double>::infinity();
+    for (const auto &[link, running] : links)
+      time = std::min(time, running.left);
     now += time;
-    if (links) {
-      BlockSpan &exchange = timeline.blocks[links->stream->block()];
+    for (auto &[link, running] : links) {
+      BlockSpan &exchange = timeline.blocks[running.stream->block()];
       exchange.alone += device.empty() ? time : 0;
-      exchange.exposed += device.empty() ? time : (1 - overlap) * time;
-      links->left -= time;
+      if (device.empty())
+        exchange.exposed += time / static_cast<double>(links.size());
+      else if (link == Link::Ranks)
+        exchange.exposed += (1 - overlap) * time;
     }
     if (computes)
       finishDevice(first <= time, time * rate);
-    if (linksEnd) {
-      finish(*links->stream);
-      links.reset();
+    for (auto one = links.begin(); one != links.end();) {
+      const bool ends = one->second.left <= time;
+      one->second.left -= time;
+      if (ends)
+        finish(*one->second.stream);
+      one = ends ? links.erase(one) : std::next(one);
     }
   }
 
@@ -163,7 +177,7 @@ private:
   std::vector<bool> done;
   double now = 0;
   std::vector<Running> device; ///< what computes; one at most, unless blocks run side by side
-  std::optional<Running> links;
+  std::map<Link, Running> links;
   StreamTimeline timeline;
 };
 

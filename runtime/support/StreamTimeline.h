@@ -1,5 +1,6 @@
 // When the blocks of a list run, predicted from the time of each: on streams and events, where all
-// streams compute on one device, and exchanges between ranks have the links to themselves.
+// streams compute on one device, and exchanges (between ranks, and with the host) have the links to
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,24 @@
 
 namespace hydra::support {
 
+/// What moves bytes beside the device: the links between ranks, and those to and from the host's
+/// memory.
+enum class Link : uint8_t { Ranks, ToDevice, ToHost };
+
 /// A block of a list that is a valid serial order. Times are in any one unit.
 struct TimedBlock {
   uint32_t stream = 0;
   std::vector<uint32_t> waits; ///< events that blocks before it signal
   int32_t signals = -1;        ///< an event; -1: none
   double time = 0;
-  bool exchange = false; ///< takes the links, not the device
-  double use = 1;        ///< of the device, the part that it makes use of when it runs alone
+  bool exchange = false;   ///< takes a link, not the device
+  Link link = Link::Ranks; ///< of an exchange
+  double use = 1;          ///< of the device, the part that it makes use of when it runs alone
 };
 
 /// When a block runs. Of an exchange `alone` is how long nothing computes beside it, and `exposed`
-/// by how much it keeps the device from computing in all.
+/// by how much it keeps the device from computing in all; where several links keep it, each an
+/// equal part.
 struct BlockSpan {
   double begin = 0, end = 0, alone = 0, exposed = 0;
 };
@@ -35,8 +42,8 @@ struct StreamTimeline {
 
 /// What a device does beside a block that runs.
 struct DeviceRules {
-  /// The part of its rate that computing keeps beside an exchange, from 0 to 1: kernels that move
-  /// bytes take multiprocessors and memory too.
+  /// The part of its rate that computing keeps beside an exchange between ranks, from 0 to 1:
+  /// kernels that move bytes take multiprocessors and memory too.
   double overlap = 1;
   /// Nothing: two kernels side by side share the device, so blocks that compute run one at a time,
   /// in the order in which they may begin, and without exchanges the total is the sum of the times.
@@ -46,8 +53,8 @@ struct DeviceRules {
   std::optional<double> exclusive = std::nullopt;
 };
 
-/// Exchanges run one at a time, in the order in which they may begin; blocks that compute run
-/// beside them.
+/// Exchanges of a link run one at a time, in the order in which they may begin; blocks that compute
+/// run beside them, beside those of the host at their full rate.
 StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, const DeviceRules &rules = {});
 inline StreamTimeline predictTimeline(std::span<const TimedBlock> blocks, double overlap) {
   return predictTimeline(blocks, DeviceRules{.overlap = overlap});

@@ -97,7 +97,7 @@ public:
     plan.header->mode = "train";
     plan.target = std::make_unique<planfile::TargetT>();
     plan.target->name = "any";
-    plan.segments = {planfile::Segment(0, 64), planfile::Segment(0, 64)};
+    plan.segments = {planfile::Segment(0, 64), planfile::Segment(0, 64), planfile::Segment(0, 64)};
     plan.files = {"model.mlir"};
     plan.locations = {planfile::Location(0, 1, 1)};
   }

@@ -170,6 +170,8 @@ private:
     for (const Variable *variable : *plan.variables()) {
       const uint32_t index = variable->tensor();
       const Tensor &tensor = *plan.tensors()->Get(index);
+      if (tensor.segment() == SegmentKind::host)
+        continue; // no address of the device
       const Member *member = variable->member();
       const bool isShared = member && member->axis() >= 0;
       if (isShared && !shared.insert(index).second)

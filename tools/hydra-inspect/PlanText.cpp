@@ -121,9 +121,9 @@ std::string headerText(const runtime::PlanFile &file) {
   const Plan &plan = file.plan();
   const Header &header = *plan.header();
   const Target &target = *plan.target();
-  uint64_t memory = 0;
-  for (const Segment *segment : *plan.segments())
-    memory += segment->size();
+  const auto size = [&](SegmentKind kind) {
+    return plan.segments()->Get(static_cast<uint32_t>(kind))->size();
+  };
   std::string out;
   line(out, "{}: plan format {}, {}", file.origin(), runtime::kPlanVersion,
        bytesText(file.bytes().size()));
@@ -145,7 +145,10 @@ std::string headerText(const runtime::PlanFile &file) {
   line(out, "  passes       {}", strings(*header.passes()));
   line(out, "  predicted    {} flops, {} of traffic, {:.1f} us", countText(plan.cost()->flops()),
        bytesText(plan.cost()->bytes()), plan.cost()->microseconds());
-  line(out, "  memory       {}", bytesText(memory));
+  line(out, "  memory       {}",
+       bytesText(size(SegmentKind::persistent) + size(SegmentKind::transient)));
+  if (size(SegmentKind::host) > 0)
+    line(out, "  host memory  {}", bytesText(size(SegmentKind::host)));
   return out;
 }
 
@@ -185,6 +188,8 @@ std::string memoryText(const Plan &plan) {
   std::string out = "memory\n";
   for (uint32_t i = 0; i < plan.segments()->size(); ++i) {
     const Segment &segment = *plan.segments()->Get(i);
+    if (SegmentKind(i) == SegmentKind::host && segment.size() == 0)
+      continue;
     line(out, "  {} segment: {} ({} bytes, aligned to {})", EnumNameSegmentKind(SegmentKind(i)),
          bytesText(segment.size()), countText(segment.size()), segment.alignment());
     if (SegmentKind(i) == SegmentKind::persistent)

@@ -24,6 +24,8 @@ plan.module @all {
   %whole = plan.buffer persistent param : memref<1x1024xf32>
   // CHECK: plan.variable parameter "scale" = %{{.*}} member <[] at 7> init <ones> : memref<1x1024xf32>
   plan.variable parameter "scale" = %whole member <[] at 7> init <ones> : memref<1x1024xf32>
+  // CHECK: %[[HOST:.*]] = plan.buffer host opt_state : memref<4x16xf32>
+  %moment = plan.buffer host opt_state : memref<4x16xf32>
   // CHECK: plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>]
   plan.kernel @add rows 4 grain 1 [memref<16xf32>, memref<16xf32>] {
   }
@@ -63,6 +65,8 @@ plan.module @all {
     } {signals = 0 : i64}
     // CHECK: plan.fill 1.000000e+00 -> (%{{.*}} : memref<4x16xf32>) {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
     plan.fill 1.0 -> (%x : memref<4x16xf32>) {label = "fill", stream = 1 : i64, waits = array<i64: 0>}
+    // CHECK: plan.transfer(%{{.*}} : memref<4x16xf32>) -> (%[[HOST]] : memref<4x16xf32>) {label = "transfer", stream = 1 : i64}
+    plan.transfer(%x : memref<4x16xf32>) -> (%moment : memref<4x16xf32>) {label = "transfer", stream = 1 : i64}
     // CHECK: plan.matmul(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<8x16xf32>, bias %{{.*}} : memref<8xf32>) -> (%[[Y:.*]] : memref<4x8xf32>, sums %{{.*}} : memref<4x8xf32>) {gelu, stream = 1 : i64, transpose_b}
     plan.matmul(%x : memref<4x16xf32>, %v : memref<8x16xf32>, bias %bias : memref<8xf32>) -> (%y : memref<4x8xf32>, sums %z : memref<4x8xf32>) {transpose_b, gelu, stream = 1 : i64}
     // CHECK: plan.matmul(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<8x16xf32>) -> (%{{.*}} : memref<4x16xf32>) {accumulate, stream = 1 : i64}

@@ -2,7 +2,7 @@
 
 // A transient buffer outside of programs.
 plan.module @m {
-  // expected-error @+1 {{persistent buffers belong into the module, transient ones into a program}}
+  // expected-error @+1 {{persistent and host buffers belong into the module, transient ones into a program}}
   %x = plan.buffer transient other : memref<16xf32>
 }
 
@@ -213,4 +213,50 @@ plan.module @m {
   %u = plan.view %x plus 0 : memref<16xf32> to memref<8xf32, strided<[2]>>
   // expected-error @+1 {{is a member of a buffer with strides; a unit is dense}}
   plan.variable parameter "w" = %u member <[4] at 0> init <zeros> : memref<8xf32, strided<[2]>>
+}
+
+// -----
+
+// A transfer that stays on the device.
+plan.module @m {
+  plan.program @p {
+    %x = plan.buffer transient other : memref<16xf32>
+    %y = plan.buffer transient other : memref<16xf32>
+    // expected-error @+1 {{moves between two buffers of one side; expected one of the host's memory}}
+    plan.transfer(%x : memref<16xf32>) -> (%y : memref<16xf32>) {label = "transfer"}
+  }
+}
+
+// -----
+
+// A transfer of strided elements.
+plan.module @m {
+  %m = plan.buffer host opt_state : memref<16xf32>
+  plan.program @p {
+    %x = plan.buffer transient other : memref<32xf32>
+    %y = plan.view %x plus 0 : memref<32xf32> to memref<16xf32, strided<[2]>>
+    // expected-error @+1 {{expected two dense buffers of the same shape and element type}}
+    plan.transfer(%m : memref<16xf32>) -> (%y : memref<16xf32, strided<[2]>>) {label = "transfer"}
+  }
+}
+
+// -----
+
+// A step of the device that reaches into the host's memory.
+plan.module @m {
+  %m = plan.buffer host opt_state : memref<16xf32>
+  plan.program @p {
+    // expected-error @+1 {{touches memory of the host, which only transfers do}}
+    plan.fill 1.0 -> (%m : memref<16xf32>) {label = "fill"}
+  }
+}
+
+// -----
+
+// Memory of the host in a program.
+plan.module @m {
+  plan.program @p {
+    // expected-error @+1 {{persistent and host buffers belong into the module, transient ones into a program}}
+    %m = plan.buffer host opt_state : memref<16xf32>
+  }
 }
