@@ -185,6 +185,14 @@ std::unique_ptr<Pass> layoutPass(Options options) {
   return createAssignLayouts(layouts);
 }
 
+bool offloadsMoments(Options options) { return options.offload == Offload::Optimizer; }
+
+std::unique_ptr<Pass> offloadPass(Options options) {
+  OffloadMomentsOptions offload;
+  offload.least = options.offloadLeast;
+  return createOffloadMoments(offload);
+}
+
 std::unique_ptr<Pass> overlapPass(Options options) {
   OverlapCollectivesOptions overlap;
   overlap.ahead = options.gatherAhead;
@@ -293,6 +301,7 @@ const std::vector<Stage> &stages() {
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
+      {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },
        wantsBatchedLaunches},
       {P::Plan, false, 2, false, false, overlapPass, overlapsExchanges},

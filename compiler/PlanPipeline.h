@@ -21,6 +21,11 @@ enum class RoundedCopies { Auto, Held, Step, Layer };
 inline constexpr llvm::StringLiteral kRecomputePass = "hydra-recompute";
 inline constexpr llvm::StringLiteral kPlacementPass = "hydra-place-optimizer";
 
+/// What lives in the host's memory and visits the device. Optimizer: moments
+/// (`hydra-offload-moments`).
+enum class Offload { None, Optimizer };
+inline constexpr llvm::StringLiteral kOffloadPass = "hydra-offload-moments";
+
 /// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
 enum class AttentionForm { Flash, Naive };
 
@@ -45,7 +50,9 @@ struct CompileOptions : ProgramOptions {
   WireFormat wire = WireFormat::F32;
   int64_t context = 0;        ///< Mode::Generate: the most tokens of a sequence
   int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
-  int64_t gatherAhead = 2;    ///< largest gathers whose bytes may wait for their readers
+  Offload offload = Offload::None;
+  int64_t offloadLeast = 16384; ///< bytes from which on moments leave the device
+  int64_t gatherAhead = 2;      ///< largest gathers whose bytes may wait for their readers
   AttentionForm attention = AttentionForm::Flash;
   bool reducedReduction = false; ///< partial sums may be in the type of the operands
   int64_t ceChunk = 0;           ///< rows of logits at a time; 0: by memory

@@ -14,8 +14,8 @@ namespace hydra {
 
 namespace {
 
-/// Links: what ranks exchange.
-enum Stream : int64_t { Main, Updates, Casts, Links, Streams };
+/// Links: what ranks exchange. In, Out: from the host's memory, and back there.
+enum Stream : int64_t { Main, Updates, Casts, Links, In, Out, Streams };
 
 /// Blocks in whose average time another stream may be ahead or behind. More would keep more buffers
 /// alive; fewer would make streams wait for each other.
@@ -70,16 +70,32 @@ private:
       if (role == VariableRole::parameter || role == VariableRole::moment || copied)
         buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
     }
+    // Moments whose place is in the host's memory visit transient memory.
+    for (auto transfer : program.getBody().getOps<plan::TransferOp>())
+      for (Value side : {transfer.getFrom(), transfer.getTo()})
+        buffers.insert(plan::placeOf(side).buffer);
     return buffers;
   }
 
+  static Stream streamOf(support::Link link) {
+    switch (link) {
+    case support::Link::Ranks:
+      return Links;
+    case support::Link::ToDevice:
+      return In;
+    case support::Link::ToHost:
+      return Out;
+    }
+    llvm_unreachable("all links are above");
+  }
+
   /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
-  /// steps that read nothing but parameters, and what ranks exchange.
+  /// steps that read nothing but parameters, and what takes links.
   void chooseStreams() {
     stream.assign(blocks.size(), Main);
     for (size_t i = 0; i < blocks.size(); ++i)
-      if (table.meetsRanks(i))
-        stream[i] = Links;
+      if (const std::optional<support::Link> link = table.linkOf(i))
+        stream[i] = streamOf(*link);
     bool updates = false;
     const DenseSet<Operation *> trained = trainedBuffers(program);
     for (size_t i = 0; i < blocks.size(); ++i)
@@ -243,8 +259,9 @@ private:
             needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
       if (own == Main && i % kJoinEvery == 0)
         needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
-      // What reads variables alone (casts, gathers) could begin at once, and all of it would be kept.
-      if (own == Casts || own == Links)
+      // What reads variables alone (casts, gathers, moments on the host) could begin at once, and
+      // all of it would be kept.
+      if (own == Casts || own == Links || own == In)
         needed[Main] = std::max(needed[Main], lastBefore(Main, i));
       if (own == Links && issued[Links].size() >= kExchanges)
         needed[Updates] =

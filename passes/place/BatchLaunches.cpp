@@ -37,7 +37,11 @@ std::string commonPath(StringRef a, StringRef b) {
 /// Batches of the launches of one program.
 class LaunchBatches {
 public:
-  explicit LaunchBatches(plan::ProgramOp program) : program(program) {}
+  explicit LaunchBatches(plan::ProgramOp program) : program(program) {
+    for (auto transfer : program.getBody().getOps<plan::TransferOp>())
+      for (Value side : {transfer.getFrom(), transfer.getTo()})
+        visited.insert(plan::placeOf(side).buffer);
+  }
 
   /// Launches that were taken into another.
   int64_t run() {
@@ -76,8 +80,12 @@ private:
   };
 
   /// Whether the kernel is made from a group, and so for as many lists of arguments as it is asked
-  /// for. A backend's own kernels take one.
+  /// for. A backend's own kernels take one, and so does what works on moments that come from the
+  /// host and go back there, one after the other.
   bool takesInstances(plan::LaunchOp launch) {
+    for (Value arg : launch.getArgs())
+      if (visited.contains(plan::placeOf(arg).buffer))
+        return false;
     auto module = program->getParentOfType<plan::PlanModuleOp>();
     return !module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()).getSource();
   }
@@ -186,6 +194,7 @@ private:
   }
 
   plan::ProgramOp program;
+  DenseSet<Operation *> visited; ///< by transfers
   std::vector<Batch> batches;
   DenseMap<Attribute, size_t> latest;              ///< batch, by kernel
   DenseMap<Operation *, std::vector<Use>> history; ///< by buffer

@@ -73,10 +73,10 @@ std::vector<uint64_t> partsOf(const planfile::Plan &plan, const planfile::Progra
 Trial trialOf(const planfile::Plan &plan) {
   Trial trial;
   uint64_t transient = 0, persistent = 0;
-  for (uint32_t i = 0; i < plan.segments()->size(); ++i) {
-    const uint64_t size = plan.segments()->Get(i)->size();
-    trial.bytes += size;
-    (planfile::SegmentKind(i) == planfile::SegmentKind::transient ? transient : persistent) += size;
+  for (const auto &[kind, size] : {std::pair(planfile::SegmentKind::persistent, &persistent),
+                                   std::pair(planfile::SegmentKind::transient, &transient)}) {
+    *size = plan.segments()->Get(static_cast<uint32_t>(kind))->size();
+    trial.bytes += *size;
   }
   trial.microseconds = report::predictedStep(plan).total;
   trial.parts.assign(Parts, 0);
@@ -119,7 +119,7 @@ private:
   Tried tryOut(const Point &point) const;
   std::vector<Trial> tryOut(const std::vector<Point> &points) const;
   void print(const BudgetOutcome &outcome) const;
-  [[noreturn]] void failFor(uint64_t least) const;
+  [[noreturn]] void failFor(const planfile::PlanT &leastPlan) const;
 
   const HydracOptions &options;
   CompileOptions flags; ///< as they are given
@@ -173,7 +173,8 @@ std::vector<Trial> Chooser::tryOut(const std::vector<Point> &points) const {
 }
 
 /// With all choices made for memory the plan still takes too much.
-void Chooser::failFor(uint64_t least) const {
+void Chooser::failFor(const planfile::PlanT &leastPlan) const {
+  const uint64_t least = bytesOf(leastPlan);
   const uint64_t there = options.memoryBudgetBytes();
   std::vector<std::string> helps;
   if (!flags.binding.mesh.empty() || backendOf(flags.target).hasCollectives())
@@ -185,6 +186,8 @@ void Chooser::failFor(uint64_t least) const {
                                                   : "a smaller --batch or --seq");
   if (flags.mode == Mode::Train && flags.clip)
     helps.emplace_back("--no-clip");
+  if (flags.mode == Mode::Train && flags.offload == Offload::None && hasMoments(leastPlan))
+    helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(flags.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");
   helps.emplace_back("or --allow-oversize, to write it all the same");
@@ -250,7 +253,7 @@ Setting Chooser::search() {
   const Setting least = settings->at(search.front().back());
   if (const auto lowered = lower(options, {.setting = &least}); // with gathers as late as can be
       succeeded(lowered) && bytesOf(*lowered->outline) > outcome.bytes && !options.allowOversize)
-    failFor(bytesOf(*lowered->outline));
+    failFor(*lowered->outline);
   return least;
 }
 

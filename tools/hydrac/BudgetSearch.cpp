@@ -27,6 +27,13 @@ Point Space::thriftiest() const {
   return point;
 }
 
+Point Space::thriftiestWithoutLast() const {
+  Point point = thriftiest();
+  for (size_t i = 0; i < point.size(); ++i)
+    point[i] = choices[i].last ? 0 : point[i];
+  return point;
+}
+
 double Search::Estimate::bytes() const {
   return parts.empty() ? 0 : *std::max_element(parts.begin(), parts.end());
 }
@@ -179,11 +186,20 @@ double Search::costOf(const Point &point, double microseconds) const {
 
 std::optional<Point> Search::best(uint64_t bytes) const {
   std::optional<Point> found;
+  const auto key = [&](const Point &point) {
+    return std::pair(makesLast(point), costOf(point, tried.at(point).microseconds));
+  };
   for (const auto &[point, trial] : tried)
-    if (trial.bytes <= bytes && (!found || costOf(point, trial.microseconds) <
-                                               costOf(*found, tried.at(*found).microseconds)))
+    if (trial.bytes <= bytes && (!found || key(point) < key(*found)))
       found = point;
   return found;
+}
+
+bool Search::makesLast(const Point &point) const {
+  for (size_t i = 0; i < point.size(); ++i)
+    if (space.choices[i].last && point[i] > 0)
+      return true;
+  return false;
 }
 
 void Search::forEachPoint(const std::function<void(const Point &)> &visit) const {
@@ -226,7 +242,8 @@ std::vector<Point> Search::candidates(uint64_t bytes) const {
 }
 
 bool Search::isOpen(const Point &point, uint64_t bytes) const {
-  return space.exists(point) && !tried.contains(point) && !isKnownTooLarge(point, bytes);
+  return space.exists(point) && makesLast(point) == last && !tried.contains(point) &&
+         !isKnownTooLarge(point, bytes);
 }
 
 /// Choices may save next to nothing beside the fastest setting, and much beside others, which no
@@ -254,8 +271,11 @@ std::optional<Point> Search::fastestWithin(uint64_t bytes) {
   measure({space.fastest()});
   if (tried.at(space.fastest()).bytes <= bytes)
     return space.fastest();
-  measure({space.thriftiest()});
-  if (tried.at(space.thriftiest()).bytes > bytes)
+  measure({space.thriftiestWithoutLast()});
+  last = tried.at(space.thriftiestWithoutLast()).bytes > bytes && makesLast(space.thriftiest());
+  const Point least = last ? space.thriftiest() : space.thriftiestWithoutLast();
+  measure({least});
+  if (tried.at(least).bytes > bytes)
     return best(bytes);
   trySingles();
   for (int round = 0; round < kRounds; ++round) {

@@ -35,6 +35,8 @@ struct Choice {
   bool even = false;
   /// What a level above 0 must gain, as a share of the time, to be worth it.
   double margin = 0;
+  /// It is made only where nothing fits without, whatever the time.
+  bool last = false;
 };
 
 struct Space {
@@ -44,6 +46,8 @@ struct Space {
 
   Point fastest() const { return Point(choices.size(), 0); }
   Point thriftiest() const;
+  /// The same but for choices that are made last.
+  Point thriftiestWithoutLast() const;
 };
 
 /// Tries points, in any order, and says what came out in the order given.
@@ -89,12 +93,14 @@ private:
   double costOf(const Point &point, double microseconds) const;
   /// Whether a trial that saves at least as much in every choice takes more.
   bool isKnownTooLarge(const Point &point, uint64_t bytes) const;
-  /// The fastest trial that fits.
+  /// The fastest trial that fits, without last choices if there is one.
   std::optional<Point> best(uint64_t bytes) const;
   /// What to try next.
   std::vector<Point> candidates(uint64_t bytes) const;
   /// Whether a point can be better than what is known: it exists, and may fit.
   bool isOpen(const Point &point, uint64_t bytes) const;
+  /// Whether a point makes a choice that is the last to be made.
+  bool makesLast(const Point &point) const;
   /// From the fastest trial that fits on, tries single choices with less or nothing of them.
   void relax(uint64_t bytes);
   void forEachPoint(const std::function<void(const Point &)> &visit) const;
@@ -104,6 +110,7 @@ private:
   Space space;
   TryOut tryOut;
   std::map<Point, Trial> tried;
+  bool last = false;                              ///< whether nothing fits without the last choices
   std::vector<std::vector<Estimate>> differences; ///< by choice and level, from the singles
 };
 

@@ -53,6 +53,8 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
                                         : "a smaller --batch or --seq"};
   if (hasBackward(compile.mode) && !options.chooses())
     helps.emplace_back("--recompute=auto");
+  if (compile.offload == Offload::None && compile.mode == Mode::Train && hasMoments(plan))
+    helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(compile.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");
   helps.emplace_back("or --allow-oversize, to write it all the same");

@@ -44,6 +44,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
   if (compile.sharding == Sharding::Fsdp)
     emit.options.emplace_back("reshard", reshardingText(compile.resharding));
+  if (compile.offload == Offload::Optimizer)
+    emit.options.emplace_back("offload", "optimizer");
   if (compile.wire == WireFormat::BF16)
     emit.options.emplace_back("reduce", "bf16");
   for (const std::string &pattern : compile.tuning.freeze)
@@ -63,9 +65,16 @@ plan::PlanModuleOp planOf(ModuleOp module) { return *module.getOps<plan::PlanMod
 
 uint64_t bytesOf(const planfile::PlanT &plan) {
   uint64_t bytes = 0;
-  for (const auto &segment : plan.segments)
-    bytes += segment.size();
+  for (size_t i = 0; i < plan.segments.size(); ++i)
+    if (planfile::SegmentKind(i) != planfile::SegmentKind::host)
+      bytes += plan.segments[i].size();
   return bytes;
+}
+
+bool hasMoments(const planfile::PlanT &plan) {
+  return llvm::any_of(plan.variables, [](const auto &variable) {
+    return variable->role == planfile::VariableRole::moment;
+  });
 }
 
 static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lowering,

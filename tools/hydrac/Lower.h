@@ -30,7 +30,10 @@ llvm::FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &low
 
 plan::PlanModuleOp planOf(mlir::ModuleOp module);
 
-/// Of the arena.
+/// Whether an optimizer keeps something for parameters.
+bool hasMoments(const planfile::PlanT &plan);
+
+/// Of the arena, without what is in the memory of the host.
 uint64_t bytesOf(const planfile::PlanT &plan);
 
 } // namespace hydra

@@ -199,6 +199,8 @@ static void checkPassFlags(const HydracOptions &options) {
     needs("--rounded-copies=held", "hydra-keep-rounded", 2);
   if (options.chooses() && hasBackward(options.compile.mode) && !isGiven(options.roundedCopies))
     needs("--recompute=auto", "hydra-keep-rounded", 2);
+  if (options.compile.offload == Offload::Optimizer)
+    needs("--offload=optimizer", kOffloadPass.str(), 0);
   if (options.compile.scanCheckpoint > 1)
     needs("--scan-checkpoint", "hydra-nest-loops", 0);
   if (options.compile.attention == AttentionForm::Naive)
@@ -310,6 +312,15 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--whole-below is for --shard=zero1 and --shard=fsdp");
 }
 
+/// Throws Error where there are no moments that could be elsewhere.
+static void checkOffload(const HydracOptions &options) {
+  const bool offloads = options.compile.offload != Offload::None;
+  if (offloads && options.compile.mode != Mode::Train)
+    support::fail("--offload=optimizer is for --mode=train, which has an optimizer");
+  if (!offloads && isGiven(options.offloadLeast))
+    support::fail("--offload-least is for --offload=optimizer");
+}
+
 /// Throws Error where what is trained is asked of a plan that trains nothing.
 static void checkTuning(const HydracOptions &options) {
   if (!options.compile.tuning.freeze.empty() && !hasBackward(options.compile.mode))
@@ -351,6 +362,7 @@ void HydracOptions::check() const {
   checkSharding(*this);
   checkGeneration(*this);
   checkTuning(*this);
+  checkOffload(*this);
   checkDisabled(*this);
   checkChoices(*this);
   checkReports(*this);

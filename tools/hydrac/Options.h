@@ -114,6 +114,16 @@ struct HydracOptions {
                      "from the forward pass of a step to its backward pass"),
           clEnumValN(RoundedCopies::Layer, "layer",
                      "where a layer reads them: rounded in both passes"))};
+  BoundChoice<Offload> offload{
+      "offload", cl::cat(category), cl::location(compile.offload),
+      cl::desc("--mode=train: what lives in the host's memory and visits the device; with "
+               "--recompute=auto only where nothing else fits (default: none)"),
+      cl::values(clEnumValN(Offload::None, "none", "nothing"),
+                 clEnumValN(Offload::Optimizer, "optimizer", "moments of the optimizer"))};
+  BoundInteger<0> offloadLeast{"offload-least", cl::value_desc("BYTES"), cl::cat(category),
+                               cl::location(compile.offloadLeast),
+                               cl::desc("--offload=optimizer: smaller moments stay on the device "
+                                        "(default: 16384)")};
   SwitchOption splitBatch{
       "split-batch", cl::cat(category),
       cl::desc("--recompute=auto may also cut --batch into micro-batches (--accum), which "

@@ -32,6 +32,8 @@ void apply(const Setting &setting, CompileOptions &compile) {
     compile.scanCheckpoint = *setting.scanCheckpoint;
   if (setting.resharding)
     compile.resharding = *setting.resharding;
+  if (setting.offload)
+    compile.offload = *setting.offload;
   if (setting.latePlacement)
     compile.disabled.insert(kPlacementPass);
   compile.accumulation *= setting.split;
@@ -99,6 +101,8 @@ Setting Settings::fastestSetting(const HydracOptions &options, const CompileOpti
     setting.resharding = Resharding::Never;
   if (choosesGathers(compile))
     setting.gatherAhead = compile.gatherAhead;
+  if (compile.offload == Offload::Optimizer) // what may be is not what is best
+    setting.offload = Offload::None;
   return setting;
 }
 
@@ -113,6 +117,7 @@ Settings::Settings(const HydracOptions &options, CompileOptions compile,
   addResharding();
   addGathers();
   addSplits();
+  addOffload(fastest);
 }
 
 void Settings::addRecomputation(const planfile::Plan &fastest) {
@@ -237,10 +242,24 @@ void Settings::addSplits() {
          }});
 }
 
+void Settings::addOffload(const planfile::Plan &fastest) {
+  const bool moments = std::ranges::any_of(*fastest.variables(), [](const auto *variable) {
+    return variable->role() == planfile::VariableRole::moment;
+  });
+  if (compile.offload != Offload::Optimizer || !moments)
+    return;
+  choices.push_back(
+      {kNothing, 2, false, [](Setting &setting, int) { setting.offload = Offload::Optimizer; }});
+  choices.back().last = true;
+}
+
 budget::Space Settings::space() const {
   budget::Space space;
   for (const Choice &choice : choices)
-    space.choices.push_back({choice.levels, choice.even, choice.changes == kNothing ? 0 : kMargin});
+    space.choices.push_back({.levels = choice.levels,
+                             .even = choice.even,
+                             .margin = choice.changes == kNothing ? 0 : kMargin,
+                             .last = choice.last});
   // Whatever is replayed, rotary positions are recomputed too: none and light are the same then.
   if (choices.size() > 1 && choices[1].even)
     space.exists = [](const budget::Point &point) { return point[0] != 1 || point[1] == 0; };
@@ -270,6 +289,8 @@ std::string Settings::flags(const budget::Point &point) const {
     text += " --scan-checkpoint=" + std::to_string(*setting.scanCheckpoint);
   if (setting.resharding && *setting.resharding != compile.resharding)
     text += " --reshard=" + reshardingText(*setting.resharding);
+  if (setting.offload == Offload::Optimizer)
+    text += " --offload=optimizer";
   if (setting.latePlacement)
     text += " --disable-pass=" + kPlacementPass.str();
   if (setting.split > 1)

@@ -14,6 +14,7 @@ struct Setting {
   std::optional<RoundedCopies> roundedCopies;
   std::optional<int64_t> ceChunk, scanCheckpoint;
   std::optional<Resharding> resharding;
+  std::optional<Offload> offload;
   std::optional<int64_t> gatherAhead; ///< of trials; a plan has the most that fits
   bool latePlacement = false;         ///< without hydra-place-optimizer
   int64_t split = 1;                  ///< micro-batches that each one becomes
@@ -52,6 +53,7 @@ private:
     int levels = 1;
     bool even = false;
     std::function<void(Setting &, int)> set; ///< to a level from 1
+    bool last = false;
   };
   void addRecomputation(const planfile::Plan &fastest);
   void addRoundedCopies();
@@ -61,6 +63,7 @@ private:
   void addResharding();
   void addGathers();
   void addSplits();
+  void addOffload(const planfile::Plan &fastest);
 
   const HydracOptions &options;
   const CompileOptions compile;

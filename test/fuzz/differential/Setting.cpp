@@ -112,6 +112,8 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
   app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
   app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
+  std::string offload = "none";
+  app.add_option("--offload", offload)->check(CLI::IsMember({"none", "optimizer"}));
   app.add_flag("--plain-code", setting.plainCode);
   try {
     app.parse(text);
@@ -122,6 +124,7 @@ Setting Setting::parse(const std::string &text) {
                  : mode == "forward" ? Mode::Forward
                  : mode == "grad"    ? Mode::Grad
                                      : Mode::Train;
+  setting.offload = offload == "optimizer";
   Target::named(setting.target);
   const std::vector<PassEntry> passes = pipelinePasses();
   for (const std::string &name : setting.disabled)
@@ -157,6 +160,8 @@ std::string Setting::text() const {
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
   flag("reduce", reduce, plain.reduce);
+  if (offload)
+    text += " --offload=optimizer";
   flag("context", context, plain.context);
   if (prefill != plain.prefill)
     text += fmt::format(" --prefill={}", fmt::join(prefill, ","));
@@ -191,6 +196,8 @@ CompileOptions Setting::compileOptions() const {
   compile.resharding = Resharding::Always;
   compile.wire = reduce == "bf16" ? WireFormat::BF16 : WireFormat::F32;
   compile.wholeBelow = 0;
+  compile.offload = offload ? Offload::Optimizer : Offload::None;
+  compile.offloadLeast = 0;
   return compile;
 }
 
@@ -285,6 +292,7 @@ public:
         setting.noClip = true;
       else if (random.chance(0.5))
         setting.clip = random.pick<double>({0.01, 0.5, 100.0});
+      setting.offload = random.chance(0.3);
     }
     if (const std::vector<std::string> meshes = meshesOf(range);
         !meshes.empty() && setting.mode != Mode::Generate && random.chance(0.5))
@@ -323,6 +331,8 @@ private:
       setting.recompute = "light", setting.roundedCopies = "auto";
     else if (range.target == "cpu" && setting.level == 2 && hasBackward(setting.mode))
       setting.recompute = random.pick<std::string>({"light", "none", "rowwise", "every=2"});
+    if (setting.mode == Mode::Train)
+      setting.offload = random.chance(0.5);
     const std::vector<std::string> optional = optionalPasses(setting);
     for (const std::string &name : optional)
       if (!llvm::is_contained(numericsChangingPasses(range.target), name) && random.chance(0.3) &&
@@ -367,6 +377,8 @@ private:
       setting.scanCheckpoint = 1;
     if (without("hydra-decompose-attention"))
       setting.attention = "flash";
+    if (without("hydra-offload-moments"))
+      setting.offload = false;
   }
 
   uint64_t number, drawn = 0;
@@ -454,6 +466,11 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       continue;
     add([](Setting &s) { s.noClip = true; });
     add([](Setting &s) { s.clip = 0.05; });
+    for (const bool noClip : {false, true})
+      add([&](Setting &s) {
+        s.offload = true;
+        s.noClip = noClip;
+      });
     for (unsigned level : {0u, 2u})
       add([&](Setting &s) {
         s.accumulation = 2;

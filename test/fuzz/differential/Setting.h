@@ -28,6 +28,7 @@ struct Setting {
   std::string reduce = "f32";         ///< what they send of gradients
   int64_t context = 32;               ///< of text: the most tokens of a sequence
   std::vector<int64_t> prefill = {5}; ///< and how many calls read, besides one
+  bool offload = false;               ///< moments of any size live in the host's memory
   bool plainCode = false;             ///< LLVM does not improve the code
 
   bool operator==(const Setting &other) const = default;

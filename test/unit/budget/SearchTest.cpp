@@ -184,6 +184,26 @@ TEST(BudgetSearch, PaysAMarginForBits) {
   }
 }
 
+/// However fast it is, the last choice is made where nothing fits without it, and with no more than
+/// is needed then.
+TEST(BudgetSearch, MakesTheLastChoiceLast) {
+  for (const uint64_t budget : {7, 4, 2}) {
+    Space space;
+    space.choices = {{3, false, 0}, {.levels = 2, .last = true}};
+    Search search(space, [](const std::vector<Point> &points) {
+      std::vector<Trial> trials;
+      for (const Point &point : points) {
+        const auto bytes = static_cast<uint64_t>(9 - 2 * point[0] - 4 * point[1]);
+        trials.push_back({100.0 + 10 * point[0] + 0.1 * point[1], bytes, {bytes}});
+      }
+      return trials;
+    });
+    EXPECT_EQ(search.fastestWithin(budget), budget == 7   ? (Point{1, 0})
+                                            : budget == 4 ? (Point{1, 1})
+                                                          : (Point{2, 1}));
+  }
+}
+
 TEST(BudgetSearch, FrontHasWhatNothingBeats) {
   World world(7);
   Search search(world.space(),

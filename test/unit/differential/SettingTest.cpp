@@ -55,11 +55,12 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--mesh=node:2,data:2",
                                "--shard=zero1",
                                "--shard=fsdp",
+                               "--offload=optimizer",
                                "--reduce=bf16"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 23u);
+  EXPECT_EQ(words.size(), 24u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda = pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
                           pass.name == "hydra-batch-launches" ||
@@ -80,6 +81,7 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   const auto key = [](const std::string &text) { return Setting::parse(text).bitsKey(); };
   EXPECT_EQ(key("--disable-pass=hydra-schedule --threads=2"), key("--recompute=none"));
   EXPECT_EQ(key("--precision=bf16 --rounded-copies=layer"), key("--precision=bf16"));
+  EXPECT_EQ(key("--mode=train --offload=optimizer"), key("--mode=train"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
   EXPECT_NE(key("--precision=bf16"), key(""));
   EXPECT_NE(key("-O0"), key(""));
