@@ -89,6 +89,8 @@ rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 \
   --disable-pass=hydra-batch-launches -o "$out/test/single-launches.plan"
+compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 --offload=optimizer \
+  -o "$out/test/offload.plan"
 cp data/tinyshakespeare.txt "$out/test/text"
 # The other families learn: on the GPU and, here, on the CPU; HYDRA also by a curriculum.
 while read -r name flags; do

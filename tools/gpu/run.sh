@@ -57,6 +57,10 @@ if [[ $wanted == *" test "* ]]; then
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
   check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/one-by-one"
   check "launches one by one give the same bits" cmp "$work"/{whole,one-by-one}/step-00000040/model.safetensors
+  check "moments on the host" bin/hydra-run test/offload.plan "${train[@]:2}" --steps 40 --save "$work/offload"
+  check "moments on the host give the same bits" diff -r "$work"/{whole,offload}/step-00000040
+  check "moments on the host, step by step" bin/hydra-run test/offload.plan "${train[@]:2}" --no-graph --poison --steps 40 --save "$work/no-graph"
+  check "moments on the host give the same bits step by step" diff -r "$work"/{whole,no-graph}/step-00000040
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
   for model in ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
