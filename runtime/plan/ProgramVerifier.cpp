@@ -364,15 +364,16 @@ private:
     }
   }
 
-  /// What takes the place of a launch is a function; what takes that of a function is the same with
-  /// other fields.
+  /// What takes the place of a launch, which touches the device alone, is a function; what takes
+  /// that of a function is the same with other fields.
   void checkAlternative(const Path &at, Action own, Action other, bool inPlaceOfLaunch) {
     if (other > Action::MAX)
       failAt(at, "{} is no value of this enum; the highest is {}", static_cast<int>(other),
              static_cast<int>(Action::MAX));
-    const bool fits = inPlaceOfLaunch
-                          ? other != Action::NONE && other != Action::Launch
-                          : other == Action::NONE || (other == own && own != Action::Launch);
+    const bool fits =
+        inPlaceOfLaunch
+            ? other != Action::NONE && other != Action::Launch && other != Action::Transfer
+            : other == Action::NONE || (other == own && own != Action::Launch);
     if (!fits)
       failAt(at, "is {}; expected {}", wordOf(other),
              inPlaceOfLaunch ? "a function in place of the launch"

@@ -266,6 +266,20 @@ std::vector<DamageCase> cases() {
        "programs[0].blocks[4].step.alternatives[1].action: is none; expected a function in place "
        "of "
        "the launch"},
+      {"AlternativeOfLaunchThatTransfers",
+       [](PlanT &p) {
+         makeCuda(p);
+         StepT &launch = *p.programs[0]->blocks[kAdamW]->node.AsStep();
+         for (const char *description : {"own kernel", "library"}) {
+           launch.alternatives.push_back(std::make_unique<AlternativeT>());
+           launch.alternatives.back()->description = description;
+         }
+         launch.alternatives[1]->action.Set(TransferT());
+       },
+       "programs[0].blocks[4].step.alternatives[1].action: is transfer; expected a function in "
+       "place "
+       "of "
+       "the launch"},
       {"Instances",
        [](PlanT &p) {
          makeCuda(p);
