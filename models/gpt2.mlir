@@ -1,9 +1,13 @@
 // GPT-2: learned positions, LayerNorm, GELU, biases, one matrix for q, k and v, tied head.
 // Radford et al. 2019; parameter names as in models.md section 9 (bare names, layers.<i>.<name>).
+//
+// With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
+// own: attention stays in a document, and positions begin anew.
 
 hydra.model @gpt2 version 1 {
-  hydra.symbols dims(D, L, H, P, V) reals(eps = 1.0e-5)
+  hydra.symbols dims(D, L, H, P, V, eos = 0) reals(eps = 1.0e-5)
                 reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0)
+                flags(packed = false)
   hydra.derive hd = D / H // width of a head
   hydra.derive F = 4 * D
 
@@ -32,10 +36,36 @@ hydra.model @gpt2 version 1 {
   hydra.param @lnf_w [D] init = ones
   hydra.param @lnf_b [D] init = zeros
 
+  // For rows of several documents: where in the row a token's document begins, and how far behind that the token is [B, S].
+  hydra.def @documents(%tokens) {
+    %behind = hydra.let slice(pad(cast(%tokens == eos, to = f32), axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
+    %t = hydra.iota shape = [B, S] axis = 1 dtype = f32
+    %starts = hydra.let %t * %behind
+    %start = hydra.prefix_scan axis = 1 over(%here = %starts) combine(%before) {
+      %latest = hydra.let max(%before, %here)
+      hydra.yield %latest
+    }
+    %at = hydra.let bundle(start = %start, position = %t - %start)
+    hydra.yield %at
+  }
+
+  // Attention of every token to those of its document up to it.
+  hydra.def @attend_in_documents(%q, %k, %v, %start) {
+    %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%k, [0, 2, 1, 3]), transpose(%v, [0, 2, 1, 3])
+    %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32) * (1 / sqrt(hd))
+    %i, %j = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32), iota(axis = 3, shape = [1, 1, 1, S], dtype = f32)
+    %own, %not_later = hydra.let %j >= reshape(%start, [B, 1, S, 1]), %j <= %i
+    %weights = hydra.let softmax(select(%own, select(%not_later, %scores, -1.0e30), -1.0e30))
+    %heads = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
+    hydra.yield %heads
+  }
+
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let embedding(%tokens, @wte) + when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
-                                                       slice(@wpe, axis = 0, start = 0, size = S))
+    %at = hydra.let when(packed, @documents(%tokens), 0)
+    %start = hydra.let embedding(%tokens, @wte) + when(packed, embedding(cast(%at.position, to = i32), @wpe),
+                       when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
+                                       slice(@wpe, axis = 0, start = 0, size = S)))
     %end = hydra.for @layers carry(%x = %start) {
       hydra.section @attn
       %n = hydra.let layer_norm(%x, @ln1_w, @ln1_b, eps = eps)
@@ -45,7 +75,8 @@ hydra.model @gpt2 version 1 {
       %v0 = hydra.slice %qkv axis = 2 start = 2 * D size = D
       %q, %k = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, H, hd])
       %v = hydra.let reshape(%v0, [B, S, H, hd])
-      %heads = hydra.attention %q, %k, %v scale = 1 / sqrt(hd) causal
+      %heads = hydra.let when(packed, @attend_in_documents(%q, %k, %v, %at.start),
+                              attention(%q, %k, %v, scale = 1 / sqrt(hd), causal))
       %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @proj, @proj_b)
 
       hydra.section @mlp
@@ -59,7 +90,9 @@ hydra.model @gpt2 version 1 {
 
   // The mean cross entropy of every token's successor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %loss = hydra.let linear_cross_entropy(@trunk(%tokens), @wte, %labels)
+    // What follows the end of a document belongs to the next one.
+    %own = hydra.let when(packed, select(%tokens == eos, -100, %labels), %labels)
+    %loss = hydra.let linear_cross_entropy(@trunk(%tokens), @wte, %own)
     hydra.return loss = %loss
   }
 
