@@ -1,6 +1,7 @@
 // Reading tokens of any width.
 #include "runtime/data/TokenFiles.h"
 
+#include "runtime/data/Manifest.h"
 #include "runtime/data/TokenFileHeader.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
@@ -28,6 +29,11 @@ struct TokenFiles::File {
       : input(path) {
     if (input.size() == 0)
       fail("{} is empty", input.name());
+    if (Shard::matches(input)) {
+      shard = std::make_unique<Shard>(input);
+      count = shard->tokens();
+      return;
+    }
     width = widthOf(format);
     std::array<int32_t, 3> header = {};
     if ((tokenizer || format != Format::bytes) && input.size() >= kHeaderBytes) {
@@ -68,7 +74,16 @@ struct TokenFiles::File {
       fail("{}: its text has no tokens", input.name());
   }
 
+  void readLabels(uint64_t first, std::span<int32_t> out, int64_t vocabulary) const {
+    if (shard)
+      shard->readLabels(first, out, static_cast<uint64_t>(vocabulary));
+    else
+      read(first, out, vocabulary);
+  }
+
   void read(uint64_t first, std::span<int32_t> out, int64_t vocabulary) const {
+    if (shard)
+      return shard->read(first, out, static_cast<uint64_t>(vocabulary));
     if (!encoded.empty()) {
       std::copy_n(encoded.begin() + static_cast<ptrdiff_t>(first), out.size(), out.begin());
       return;
@@ -94,28 +109,106 @@ struct TokenFiles::File {
   size_t width = 1, begin = 0;
   uint64_t count = 0, start = 0; // tokens, and those of the files before
   std::vector<int32_t> encoded;  // text that the tokenizer has encoded
+  std::unique_ptr<Shard> shard;
 };
+
+namespace {
+
+/// The manifest that a path stands for; empty: none.
+std::filesystem::path manifestOf(const std::filesystem::path &path) {
+  std::error_code ignored;
+  const std::filesystem::path inside = path / kManifestName;
+  if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(inside, ignored))
+    return inside;
+  return path.filename() == kManifestName ? path : std::filesystem::path();
+}
+
+} // namespace
+
+uint64_t hydra::data::hashOfTokenizer(const std::filesystem::path &path) {
+  const support::InputFile file(text::tokenizerFile(path));
+  const std::vector<std::byte> bytes = file.readAll();
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 TokenFiles::TokenFiles(FilesOptions given) : options(std::move(given)) {
   for (const std::filesystem::path &path : options.files) {
-    files.push_back(std::make_unique<File>(path, options.format, options.tokenizer));
-    files.back()->start = total;
-    total += files.back()->count;
+    if (const std::filesystem::path manifest = manifestOf(path); !manifest.empty())
+      addManifest(manifest);
+    else
+      addFile(path);
   }
+}
+
+void TokenFiles::addManifest(const std::filesystem::path &path) {
+  const Manifest manifest = readManifest(path);
+  for (const Manifest::Entry &entry : manifest.shards) {
+    addFile(path.parent_path() / entry.file);
+    const File &file = *files.back();
+    if (!file.shard)
+      fail("{}: is no shard", file.input.name());
+    checkEntry(manifest, entry, *file.shard, file.input.name());
+  }
+}
+
+void TokenFiles::addFile(const std::filesystem::path &path) {
+  files.push_back(std::make_unique<File>(path, options.format, options.tokenizer));
+  File &file = *files.back();
+  file.start = total;
+  total += file.count;
+  if (!file.shard) {
+    allShards = false;
+    return;
+  }
+  const ShardKind &kind = file.shard->header().kind;
+  if (kind.vocabulary > static_cast<uint64_t>(options.vocabulary))
+    fail("{}: its tokenizer has token ids up to {}; the model knows ids in [0, {})",
+         file.input.name(), kind.vocabulary - 1, options.vocabulary);
+  if (options.tokenizerHash != 0 && kind.tokenizer != options.tokenizerHash)
+    fail("{}: was made by another tokenizer than that of --tokenizer: hash {:016x}, not {:016x}",
+         file.input.name(), kind.tokenizer, options.tokenizerHash);
+  if (const auto other = std::ranges::find_if(
+          files, [&](const auto &f) { return f->shard && f->shard->header().kind != kind; });
+      other != files.end())
+    fail("{} and {} are of different tokenizers, or their documents end with different tokens",
+         (*other)->input.name(), file.input.name());
+  shardKind = kind;
+  anyMasked |= file.shard->header().masked == 1;
 }
 
 TokenFiles::~TokenFiles() = default;
 
-void TokenFiles::read(uint64_t first, std::span<int32_t> out) const {
+template <typename Read>
+void TokenFiles::eachPart(uint64_t first, std::span<int32_t> out, Read read) const {
   auto file = std::upper_bound(files.begin(), files.end(), first,
                                [](uint64_t at, const auto &f) { return at < f->start; });
   for (--file; !out.empty(); ++file) {
     const uint64_t offset = first - (*file)->start;
     const size_t part = std::min<uint64_t>(out.size(), (*file)->count - offset);
-    (*file)->read(offset, out.first(part), options.vocabulary);
+    read(**file, offset, out.first(part));
     out = out.subspan(part);
     first += part;
   }
+}
+
+void TokenFiles::read(uint64_t first, std::span<int32_t> out) const {
+  eachPart(first, out, [this](const File &file, uint64_t at, std::span<int32_t> part) {
+    file.read(at, part, options.vocabulary);
+  });
+}
+
+void TokenFiles::readLabels(uint64_t first, std::span<int32_t> out) const {
+  eachPart(first, out, [this](const File &file, uint64_t at, std::span<int32_t> part) {
+    file.readLabels(at, part, options.vocabulary);
+  });
+}
+
+std::vector<uint64_t> TokenFiles::documentEnds() const {
+  std::vector<uint64_t> all;
+  for (const auto &file : files)
+    for (const uint64_t end : file->shard->ends())
+      all.push_back(file->start + end);
+  return all;
 }
 
 std::string TokenFiles::fingerprint() const {
@@ -123,6 +216,11 @@ std::string TokenFiles::fingerprint() const {
   XXH64_hash_t hash = 0;
   std::vector<std::byte> buffer;
   for (const auto &file : files) {
+    if (file->shard) {
+      const uint64_t content = file->shard->header().hash;
+      hash = XXH3_64bits_withSeed(&content, sizeof content, hash);
+      continue;
+    }
     if (!file->encoded.empty()) {
       hash =
           XXH3_64bits_withSeed(file->encoded.data(), file->encoded.size() * sizeof(int32_t), hash);

@@ -1,6 +1,7 @@
 // What a user sees of a training run while it goes on.
 #pragma once
 
+#include "runtime/data/RowOrder.h"
 #include "runtime/run/StepOutputs.h"
 
 #include <chrono>
@@ -20,6 +21,7 @@ struct StepReport {
   uint64_t tokens = 0;                  // of the step
   std::vector<StepOutput> outputs = {}; // what it tells beside, if that is asked for
   double predictedSeconds = 0;          // 0: no prediction
+  std::vector<data::Epochs> epochs = {}; // of the sources of text, behind the step
 };
 
 struct ProgressOptions {

@@ -118,6 +118,12 @@ void RunLog::step(const StepReport &report) {
   line["step_ms"] = report.seconds * 1e3;
   line["data_ms"] = report.dataSeconds * 1e3;
   line["tokens_per_second"] = rate;
+  // A source alone needs no name.
+  if (report.epochs.size() == 1)
+    line["epochs"] = report.epochs[0].passes;
+  else
+    for (const data::Epochs &epochs : report.epochs)
+      line["epochs"][epochs.source] = epochs.passes;
   for (const StepOutput &output : report.outputs)
     line["outputs"][output.name] = jsonOf(output);
   write(lineOf(line));

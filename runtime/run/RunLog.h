@@ -18,7 +18,8 @@ namespace hydra::runtime {
 
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
 /// `event`: `start` (plan, model, symbols), `step` (loss, learning_rate, grad_norm, step_ms,
-/// data_ms, tokens_per_second; outputs: what the entry returns beside its loss, numbers or lists of
+/// data_ms, tokens_per_second; epochs: passes over the text, or over each source of several by its
+/// name; outputs: what the entry returns beside its loss, numbers or lists of
 /// them, by name), `skipped` (reason: the update of that step was refused), `eval` (held_out_loss
 /// in nats per token), `checkpoint`, `end`.
 ///

@@ -99,6 +99,12 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   scalars.write(executor, step); // also for who only generates
 }
 
+std::vector<hydra::data::Epochs> Session::epochs() const {
+  if (!options.text)
+    return {};
+  return options.text->epochs(static_cast<uint64_t>(step) * file.plan().accumulation());
+}
+
 void Session::makeTrainingParts() {
   const Plan &plan = file.plan();
   int64_t begin = 0;

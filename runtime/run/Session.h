@@ -86,6 +86,9 @@ public:
   /// Steps made.
   int64_t steps() const { return step; }
 
+  /// How often each source of text was gone through in the steps made; nothing without text.
+  std::vector<data::Epochs> epochs() const;
+
   /// Seconds of the last step that were spent waiting for its batches.
   double dataSeconds() const { return waited; }
   /// The global norm before clipping in the last step; nothing when the plan does not compute it.

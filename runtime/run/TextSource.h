@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/data/Loader.h"
+#include "runtime/data/TokenFiles.h"
 #include "runtime/run/Batch.h"
 
 #include <cstdint>
@@ -16,8 +17,23 @@ namespace hydra::runtime {
 /// Whether a word says what tokens are: bytes, uint16, uint32 or ids. All others are files.
 bool isTokenKind(std::string_view word);
 
-struct TextOptions {
+/// One source of a mixture.
+struct MixedSource {
+  std::string name;
   std::vector<std::filesystem::path> files;
+  double weight = 1;
+};
+
+/// A source as a flag says it, `NAME=PATH[,weight=W]`. Throws Error.
+MixedSource parseMixedSource(const std::string &text);
+/// The sources of a file of JSON: `{"NAME": {"path": PATH or [PATH, ...], "weight": W}, ...}`, where
+/// paths begin at the folder of the file. Throws Error.
+std::vector<MixedSource> readMixture(const std::filesystem::path &path);
+
+struct TextOptions {
+  std::vector<std::filesystem::path> files; // of the only source, where `mixture` is empty
+  std::vector<MixedSource> mixture;
+  bool packed = false;     // rows of whole documents
   std::string tokenizer;   // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
                            // uint16 where it is enough. Another one: the name of `encoder`
   const text::Tokenizer *encoder = nullptr; // of text files, while they are opened
@@ -52,15 +68,31 @@ public:
   /// The loader alone: see data::benchLoader.
   std::string bench(int batches);
 
+  /// How often each source was gone through in so many batches of a step behind all phases.
+  std::vector<data::Epochs> epochs(uint64_t batches) const;
+
 private:
   class Training;
   class HeldOut;
 
+  struct Source {
+    std::string name;
+    double weight;
+    std::unique_ptr<data::TokenFiles> files;
+  };
+
+  void addSource(const MixedSource &source, const data::FilesOptions &how);
+  void checkEnds() const;
+  std::unique_ptr<data::RowSet> rowsOf(const Source &source, data::Split split, uint64_t length,
+                                       uint64_t atLeast) const;
+  std::unique_ptr<data::RowOrder> orderOf(uint64_t length) const;
+  std::shared_ptr<HeldOut> makeHeldOut() const;
+
   const planfile::Plan &plan;
-  uint32_t rank;
+  TextOptions options;
   data::LoaderOptions loading;
-  std::string name; // of the files
-  data::TokenFiles files;
+  std::vector<Source> sources;
+  std::unique_ptr<data::RowOrder> mainOrder; // of steps behind all phases
   uint64_t evalBatches = 0;
   std::vector<std::unique_ptr<Training>> trainingSources;
   std::shared_ptr<HeldOut> heldOutSource;

@@ -148,6 +148,7 @@ private:
     report.step = session.steps();
     report.gradientNorm = session.gradientNorm();
     report.outputs = session.stepOutputs();
+    report.epochs = session.epochs();
     result.losses.push_back(report.loss);
     losses.push_back({report.step, report.loss});
     log.step(report);

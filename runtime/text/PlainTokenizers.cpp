@@ -56,6 +56,19 @@ public:
   }
 };
 
+/// Of tokenizers that learn nothing.
+class PlainEncoder : public TextEncoder {
+public:
+  explicit PlainEncoder(const Tokenizer &tokenizer) : tokenizer(tokenizer) {}
+  void encode(std::string_view text, std::vector<int32_t> &ids) override {
+    const std::vector<int32_t> own = tokenizer.encode(text, Around::nothing);
+    ids.insert(ids.end(), own.begin(), own.end());
+  }
+
+private:
+  const Tokenizer &tokenizer;
+};
+
 class IdStream : public TextStream {
 public:
   std::string add(int32_t id) override { return fmt::format(" {}", id); }
@@ -90,6 +103,10 @@ public:
 };
 
 } // namespace
+
+std::unique_ptr<TextEncoder> Tokenizer::encoder() const {
+  return std::make_unique<PlainEncoder>(*this);
+}
 
 std::vector<int32_t> Tokenizer::encodeTyped(std::string_view text, std::span<const TextRange>,
                                             std::span<const int32_t>) const {

@@ -26,6 +26,17 @@ public:
   virtual std::string finish() = 0;
 };
 
+/// Encodes texts one after the other, and keeps what it has learnt of words, so that many short
+/// ones are as fast as a long one. For one thread; must not outlive the tokenizer.
+class TextEncoder {
+public:
+  virtual ~TextEncoder() = default;
+
+  /// Appends the ids of a text, which are those of Tokenizer::encode with nothing around. Throws
+  /// Error as that does.
+  virtual void encode(std::string_view text, std::vector<int32_t> &ids) = 0;
+};
+
 /// Whether encoding adds what the tokenizer puts around every text (a beginning, an end).
 enum class Around { nothing, specialTokens };
 
@@ -45,6 +56,9 @@ public:
   /// The ids of a text. Throws Error where the text is none that the tokenizer can read.
   virtual std::vector<int32_t> encode(std::string_view text,
                                       Around around = Around::specialTokens) const = 0;
+
+  /// For many texts.
+  virtual std::unique_ptr<TextEncoder> encoder() const;
 
   /// The ids of a text of which parts, in ascending order, were typed by somebody: there the names
   /// of special tokens and of those in `controls` are text. Nothing is put around. Throws Error as
@@ -84,7 +98,10 @@ std::unique_ptr<Tokenizer> makeIdTokenizer();
 /// not know, and for whatever does not fit together.
 std::unique_ptr<Tokenizer> readTokenizer(const std::filesystem::path &path);
 
-/// The same of the content of such a file, which messages call `name`; nothing is beside it.
+/// The file that such a path means.
+std::filesystem::path tokenizerFile(const std::filesystem::path &path);
+
+/// The tokenizer of the content of such a file, which messages call `name`; nothing is beside it.
 std::unique_ptr<Tokenizer> parseTokenizer(std::string_view content, const std::string &name);
 
 /// Throws Error when a tokenizer, which messages call `name`, has ids that a model with ids in

@@ -73,6 +73,8 @@ public:
     return ids;
   }
 
+  std::unique_ptr<TextEncoder> encoder() const override { return std::make_unique<Encoder>(*this); }
+
   std::vector<int32_t> encodeTyped(std::string_view text, std::span<const TextRange> ranges,
                                    std::span<const int32_t> controls) const override {
     checkUtf8(text);
@@ -146,9 +148,31 @@ private:
     std::vector<Stage> stages;
   };
 
+  class Encoder : public TextEncoder {
+  public:
+    explicit Encoder(const FileTokenizer &tokenizer)
+        : tokenizer(tokenizer), encoding(tokenizer, own) {}
+    void encode(std::string_view text, std::vector<int32_t> &ids) override {
+      checkUtf8(text);
+      own.clear();
+      tokenizer.encodeParts(text, tokenizer.added->split(text, true), encoding, own);
+      ids.insert(ids.end(), own.begin(), own.end());
+    }
+
+  private:
+    const FileTokenizer &tokenizer;
+    std::vector<int32_t> own; // of the text
+    Encoding encoding;
+  };
+
   void encodeParts(std::string_view text, std::span<const AddedPart> parts,
                    std::vector<int32_t> &ids) const {
     Encoding encoding(*this, ids);
+    encodeParts(text, parts, encoding, ids);
+  }
+
+  void encodeParts(std::string_view text, std::span<const AddedPart> parts, Encoding &encoding,
+                   std::vector<int32_t> &ids) const {
     for (const AddedPart &part : parts) {
       if (part.id >= 0)
         ids.push_back(part.id);
@@ -322,10 +346,13 @@ std::unique_ptr<Tokenizer> hydra::text::parseTokenizer(std::string_view content,
   return std::make_unique<FileTokenizer>(parseJson(content, name), name);
 }
 
-std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::path &where) {
+std::filesystem::path hydra::text::tokenizerFile(const std::filesystem::path &where) {
   std::error_code ignored;
-  const std::filesystem::path path =
-      std::filesystem::is_directory(where, ignored) ? where / "tokenizer.json" : where;
+  return std::filesystem::is_directory(where, ignored) ? where / "tokenizer.json" : where;
+}
+
+std::unique_ptr<Tokenizer> hydra::text::readTokenizer(const std::filesystem::path &where) {
+  const std::filesystem::path path = tokenizerFile(where);
   const std::string content = readWholeFile(path), name = support::shownPath(path);
   auto tokenizer = std::make_unique<FileTokenizer>(parseJson(content, name), name);
   tokenizer->readStopTokens(path);

@@ -93,6 +93,7 @@ void nameValues(CLI::App &app) {
                                                               {"--clip", "NORM"},
                                                               {"--temperature", "T"},
                                                               {"--data", "FILE"},
+                                                              {"--mix", "SOURCE"},
                                                               {"--generate", "PROMPT"},
                                                               {"--chat-template", "NAME"},
                                                               {"--system", "TEXT"},
@@ -110,9 +111,19 @@ void nameValues(CLI::App &app) {
 
 void addData(CLI::App &app, RunOptions &options) {
   app.add_option("--data", options.data,
-                 "text or token files to train on; the last 10% of the tokens are held out and "
-                 "never trained on. Token files hold little-endian uint16 or uint32 numbers, with "
-                 "llm.c's header or without")
+                 "text, token files or shards to train on; the last 10% of the tokens are held "
+                 "out and never trained on. Shards are what hydra-data writes: files, their "
+                 "manifest, or the folder of both. Token files hold little-endian uint16 or uint32 "
+                 "numbers, with llm.c's header or without")
+      ->group("Data");
+  app.add_option("--mix", options.mix,
+                 "several sources instead of --data, each NAME=PATH[,weight=W]: of all rows "
+                 "that are trained on, a source has a share by its weight (default 1). Or a file "
+                 "of JSON: {\"NAME\": {\"path\": PATH, \"weight\": W}, ...}")
+      ->excludes("--data")
+      ->group("Data");
+  app.add_flag("--packed", options.packed,
+               "fill rows with whole documents of shards, for models with packed=true")
       ->group("Data");
   app.add_option("--tokenizer", options.tokenizer,
                  "what --data holds: bytes (text, each byte a token), uint16 or uint32 (tokens; "
@@ -135,6 +146,7 @@ void addData(CLI::App &app, RunOptions &options) {
                  "safetensors with the program's inputs, and with parameters and state (all of "
                  "them, or none: then they are initialised); every step gets the same values")
       ->excludes("--data")
+      ->excludes("--mix")
       ->group("Data");
   app.add_option("--outputs", options.outputs,
                  "safetensors to write: the program's outputs; for a train plan losses [N+1], "

@@ -22,7 +22,8 @@ struct RunOptions {
   std::string plan;
   std::optional<std::string> inputs, outputs;
 
-  std::vector<std::string> data;
+  std::vector<std::string> data, mix;
+  bool packed = false;
   std::string tokenizer; // empty: not given
   int prefetchThreads = 4;
   int64_t evalBatches = 0; // 0: all of the held-out text

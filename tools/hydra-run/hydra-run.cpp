@@ -72,9 +72,12 @@ void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
     fail("--save is of use only with --steps");
   if (options.resume == "auto" && !options.save)
     fail("--resume auto means the folder of --save, which is not given");
-  if (options.benchData > 0 && options.data.empty())
+  const bool readsText = !options.data.empty() || !options.mix.empty();
+  if (options.benchData > 0 && !readsText)
     fail("--bench-data needs --data");
-  if (options.data.empty() && !options.tokenizer.empty() && !options.writesText())
+  if (options.packed && !readsText)
+    fail("--packed needs --data or --mix");
+  if (!readsText && !options.tokenizer.empty() && !options.writesText())
     fail("--tokenizer says what --data holds, which is not given");
 }
 
@@ -83,6 +86,16 @@ std::unique_ptr<text::Tokenizer> readTokenizer(const RunOptions &options) {
   if (options.tokenizer.empty() || runtime::isTokenKind(options.tokenizer))
     return nullptr;
   return text::readTokenizer(options.tokenizer);
+}
+
+/// The sources of --mix.
+std::vector<runtime::MixedSource> mixtureOf(const RunOptions &options) {
+  if (options.mix.size() == 1 && options.mix[0].find('=') == std::string::npos)
+    return runtime::readMixture(options.mix[0]);
+  std::vector<runtime::MixedSource> sources;
+  for (const std::string &source : options.mix)
+    sources.push_back(runtime::parseMixedSource(source));
+  return sources;
 }
 
 std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
@@ -370,9 +383,11 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);
   std::unique_ptr<text::Tokenizer> tokenizer = readTokenizer(options);
   std::optional<runtime::TextSource> text;
-  if (!options.data.empty()) {
+  if (!options.data.empty() || !options.mix.empty()) {
     text.emplace(file.plan(),
                  runtime::TextOptions{.files = {options.data.begin(), options.data.end()},
+                                      .mixture = mixtureOf(options),
+                                      .packed = options.packed,
                                       .tokenizer = options.tokenizer,
                                       .encoder = tokenizer.get(),
                                       .seed = seed,
