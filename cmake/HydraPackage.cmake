@@ -39,5 +39,5 @@ foreach(tool hydrac hydra-opt hydra-interpret hydra-lsp)
 endforeach()
 add_custom_target(package
   COMMAND "${PROJECT_SOURCE_DIR}/tools/package.sh" "${PROJECT_BINARY_DIR}"
-  DEPENDS portable hydra-bench hydra-run hydra-gloo hydra-inspect hydra-tokenize
+  DEPENDS portable hydra-bench hydra-data hydra-run hydra-gloo hydra-inspect hydra-tokenize
   USES_TERMINAL)

@@ -22,6 +22,7 @@ run() { env -i PATH=/usr/bin:/bin "$@"; }
 run "$work/elsewhere/bin/hydrac" "$work/elsewhere/models/llama.mlir" --preset=tiny --batch=2 --seq=16 -o "$work/plan.fb"
 run "$work/elsewhere/bin/hydra-run" "$work/plan.fb" --steps 2
 run "$work/elsewhere/bin/hydra-inspect" "$work/plan.fb" > /dev/null
+run "$work/elsewhere/bin/hydra-data" --help > /dev/null
 run "$work/elsewhere/bin/hydra-tokenize" --help > /dev/null
 run "$work/elsewhere/bin/hydra-bench" "$work/elsewhere/tools/bench/cs336-time.json" --axis preset=tiny --axis seq=16 \
   --axis target=cpu --steps 2 > /dev/null 2>&1

@@ -10,7 +10,7 @@ mkdir -p "$out"/{programs,lib,bin}
 for tool in hydrac hydra-opt hydra-interpret hydra-lsp; do
   strip -o "$out/programs/$tool" "$build/bin/$tool-portable"
 done
-for tool in hydra-bench hydra-run hydra-inspect hydra-tokenize; do
+for tool in hydra-bench hydra-data hydra-run hydra-inspect hydra-tokenize; do
   strip -o "$out/programs/$tool" "$build/bin/$tool"
 done
 # What hydra-run loads for plans of several ranks.
@@ -26,7 +26,7 @@ for library in $libraries; do
   # By its path or by that of the file behind it, as the package has it.
   { dpkg-query --search "$library" "$(readlink -f "$library")" 2>/dev/null || true; } | cut -d: -f1
 done | sort -u | cat - <(printf '%s\n' llvm-22-dev libmlir-22-dev libcli11-dev libflatbuffers-dev libfmt-dev \
-  libspdlog-dev nlohmann-json3-dev libasio-dev libgloo-dev libpcre2-dev libutf8proc-dev) | sort -u | while read -r package; do
+  libspdlog-dev nlohmann-json3-dev libasio-dev libgloo-dev libpcre2-dev libutf8proc-dev zlib1g-dev libzstd-dev) | sort -u | while read -r package; do
   text=/usr/share/doc/$package/copyright
   if [ -e "$text" ]; then cp -L "$text" "$out/licences/$package"; fi
 done

@@ -15,18 +15,18 @@ struct TextFormat {
   bool jsonLines = false; // else text
   /// What stands between documents of text; line breaks around a document are not part of it.
   /// Empty: a file is one, as it is.
-  std::string separator;
+  std::string separator = {};
   std::string field = "text"; // of a line, its document; or, where `response` is not empty, ...
-  std::string prompt, response; // ... the fields of the two parts of a document
-  bool leaveOutBad = false;     // documents that cannot be read are counted, and no Error
+  std::string prompt = {}, response = {}; // ... the fields of the two parts of a document
+  bool leaveOutBad = false;               // documents that cannot be read are counted, and no Error
 };
 
 /// Some lines or documents of a file, or a part of a long document.
 struct Chunk {
   std::string text;
-  std::string file;                    // as messages call it
+  std::string file;                      // as messages call it
   uint64_t firstLine = 1, firstByte = 0; // of the text, in the file as it is unpacked
-  bool begins = true, ends = true;     // whether documents begin, and end, with it
+  bool begins = true, ends = true;       // whether documents begin, and end, with it
 };
 
 /// Cuts a file into chunks of about a megabyte, in a way that depends on the file, its format and

@@ -42,9 +42,8 @@ public:
       holding = false;
       changed.notify_all();
     }
-    changed.wait(lock, [&] {
-      return slotOf(taken).state == State::encoded || (ended && taken == filled);
-    });
+    changed.wait(
+        lock, [&] { return slotOf(taken).state == State::encoded || (ended && taken == filled); });
     Slot &slot = slotOf(taken);
     if (slot.state != State::encoded) {
       if (readError)
@@ -116,7 +115,8 @@ private:
     const std::unique_ptr<text::TextEncoder> encoder = tokenizer.encoder();
     std::unique_lock lock(mutex);
     while (true) {
-      changed.wait(lock, [&] { return stopping || claimed < filled || (ended && claimed == filled); });
+      changed.wait(lock,
+                   [&] { return stopping || claimed < filled || (ended && claimed == filled); });
       if (stopping || claimed == filled)
         return;
       Slot &slot = slotOf(claimed++);

@@ -10,7 +10,8 @@ using namespace hydra::data;
 using hydra::support::fail;
 
 Loader::Loader(std::unique_ptr<const RowOrder> rowsInOrder, const LoaderOptions &options)
-    : order(std::move(rowsInOrder)), settings(options), slots(static_cast<size_t>(options.ring)), claimed(options.first), delivered(options.first) {
+    : order(std::move(rowsInOrder)), settings(options), slots(static_cast<size_t>(options.ring)),
+      claimed(options.first), delivered(options.first) {
   const uint64_t rows = settings.batch / settings.parts;
   for (Slot &slot : slots) {
     slot.rows.tokens.resize(rows * settings.length);

@@ -17,8 +17,8 @@ struct Manifest {
     uint64_t hash = 0; // of the shard's header, which has those of its content
   };
   ShardKind kind;
-  std::string tokenizer; // as hydra-data was given it, for people
-  std::vector<Entry> shards;
+  std::string tokenizer = {}; // as hydra-data was given it, for people
+  std::vector<Entry> shards = {};
 
   uint64_t tokens() const;
   uint64_t documents() const;

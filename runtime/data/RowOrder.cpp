@@ -3,7 +3,6 @@
 
 #include "runtime/support/Error.h"
 #include "runtime/support/Philox.h"
-#include "runtime/support/Shown.h"
 
 #include <algorithm>
 #include <bit>
@@ -74,8 +73,9 @@ void RowOrder::read(uint64_t place, size_t row, BatchRows &batch) const {
     const uint64_t block = place / kBlock;
     constexpr uint64_t blocks = 0x6d69787475726573; // a stream of random numbers of their own
     const uint64_t in = shuffled(place % kBlock, kBlock, seed ^ blocks, block);
-    source = static_cast<size_t>(std::upper_bound(before.begin(), before.end(), in) -
-                                 before.begin()) - 1;
+    source =
+        static_cast<size_t>(std::upper_bound(before.begin(), before.end(), in) - before.begin()) -
+        1;
     number = block * (before[source + 1] - before[source]) + in - before[source];
     own = seed + source;
   }
@@ -93,12 +93,18 @@ std::vector<Epochs> RowOrder::epochs(uint64_t rows) const {
   return all;
 }
 
+double RowOrder::filled() const {
+  double sum = 0;
+  for (size_t i = 0; i < sources.size(); ++i)
+    sum += double(before[i + 1] - before[i]) / double(kBlock) * sources[i].rows->filled();
+  return sum;
+}
+
 std::string RowOrder::identity() const {
   if (sources.size() == 1)
     return "";
   std::string all;
   for (size_t i = 0; i < sources.size(); ++i)
-    all += fmt::format("{}{} of {} rows {}", i > 0 ? ", " : "", before[i + 1] - before[i], kBlock,
-                       support::shown(sources[i].name));
+    all += fmt::format("{}{}", i > 0 ? ":" : "", before[i + 1] - before[i]);
   return all;
 }

@@ -41,6 +41,8 @@ public:
   /// Of each source, how often it was gone through in the first `rows` rows: of several, by their
   /// shares, which is right to a fraction of a block.
   std::vector<Epochs> epochs(uint64_t rows) const;
+  /// Which part of the places of rows holds tokens of documents.
+  double filled() const;
   /// What tells the weights from others, for checkpoints; empty for one source.
   std::string identity() const;
 

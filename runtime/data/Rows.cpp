@@ -69,6 +69,13 @@ public:
     std::fill(labels.begin(), labels.end(), kIgnoredLabel);
   }
 
+  double filled() const override {
+    uint64_t tokens = 0;
+    for (const Piece &piece : pieces)
+      tokens += piece.size;
+    return double(tokens) / (double(count()) * double(length));
+  }
+
 private:
   /// Of a document, what one row takes.
   struct Piece {

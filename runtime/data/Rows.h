@@ -24,6 +24,8 @@ public:
   virtual uint64_t count() const = 0;
   /// Row `index` into row `row` of `batch`. Throws Error as TokenFiles::read does.
   virtual void read(uint64_t index, size_t row, BatchRows &batch) const = 0;
+  /// Which part of all places holds tokens of documents.
+  virtual double filled() const { return 1; }
 };
 
 /// Which tokens of files: those that are trained on, or the last tenth, which is held out.
@@ -54,7 +56,7 @@ std::unique_ptr<RowSet> windowsOf(const TokenFiles &files, Split split, uint64_t
 /// that, and what is left of a row is filled with these, whose labels are -100. Documents of more
 /// than `length` tokens are cut into rows of that, and a rest. The last tenth, up to the end of a
 /// document, is held out. Throws Error where files are no shards with ends, or have too few
-/// documents. Which documents share a row depends on their order and sizes alone; 24 bytes each.
+/// documents. Which documents share a row depends on their order and sizes alone; 32 bytes each.
 std::unique_ptr<RowSet> packedRowsOf(const TokenFiles &files, Split split, uint64_t length,
                                      uint64_t atLeast);
 

@@ -31,7 +31,7 @@ struct ShardHeader {
   uint32_t version, width;
   ShardKind kind;
   uint64_t tokens, documents;
-  uint64_t masked; // 1: there is a mask
+  uint64_t masked;                              // 1: there is a mask
   uint64_t tokensHash, documentsHash, maskHash; // XXH3-64 of each
   std::array<uint64_t, 4> unused;               // 0
   uint64_t hash;                                // XXH3-64 of the bytes before

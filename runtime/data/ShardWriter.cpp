@@ -58,7 +58,8 @@ ShardHeader ShardWriter::commit() {
     mask.resize((head.tokens + 7) / 8);
   head.maskHash = append(std::as_bytes(std::span(mask)));
   head.hash = XXH3_64bits(&head, offsetof(ShardHeader, hash));
-  support::OutputFile whole(file.temporaryPath(), (size + 7) / 8 * 8 + ends.size() * 8 + mask.size());
+  support::OutputFile whole(file.temporaryPath(),
+                            (size + 7) / 8 * 8 + ends.size() * 8 + mask.size());
   whole.write(0, std::as_bytes(std::span(&head, 1)));
   whole.close();
   file.commit();

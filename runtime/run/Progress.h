@@ -18,9 +18,9 @@ struct StepReport {
   double loss = 0;                     // of the batch, before the update
   double seconds = 0, dataSeconds = 0; // of the step; of these, waiting for its batch
   std::optional<double> learningRate, gradientNorm;
-  uint64_t tokens = 0;                  // of the step
-  std::vector<StepOutput> outputs = {}; // what it tells beside, if that is asked for
-  double predictedSeconds = 0;          // 0: no prediction
+  uint64_t tokens = 0;                   // of the step
+  std::vector<StepOutput> outputs = {};  // what it tells beside, if that is asked for
+  double predictedSeconds = 0;           // 0: no prediction
   std::vector<data::Epochs> epochs = {}; // of the sources of text, behind the step
 };
 

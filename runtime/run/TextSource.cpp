@@ -9,6 +9,7 @@
 #include "runtime/support/Shown.h"
 
 #include <nlohmann/json.hpp>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <charconv>
@@ -177,10 +178,12 @@ MixedSource hydra::runtime::parseMixedSource(const std::string &text) {
   std::string path = text.substr(std::min(text.size(), equals + 1));
   constexpr std::string_view key = ",weight=";
   if (const size_t comma = path.rfind(key); comma != std::string::npos) {
-    const char *const begin = path.data() + comma + key.size(), *const end = path.data() + path.size();
+    const char *const begin = path.data() + comma + key.size(), *const end =
+                                                                    path.data() + path.size();
     if (const auto [at, error] = std::from_chars(begin, end, source.weight);
         error != std::errc() || at != end || !std::isfinite(source.weight) || source.weight <= 0)
-      fail("--mix {}: weight '{}' is no number above 0", support::shown(text), support::shown(begin));
+      fail("--mix {}: weight '{}' is no number above 0", support::shown(text),
+           support::shown(begin));
     path.resize(comma);
   }
   source.name = text.substr(0, equals);
@@ -315,16 +318,22 @@ std::string TextSource::description() const {
                        countText(source.files->tokens()),
                        sources.size() > 1 ? fmt::format(", weight {}", source.weight) : "");
   if (options.packed)
-    all += ", rows of whole documents";
+    all += fmt::format(", rows of whole documents, {:.1f}% full", mainOrder->filled() * 100);
   return fmt::format("{}, the last tenth held out ({} batches to measure)", all, evalBatches);
 }
 
 std::string TextSource::identity() const {
-  std::string all;
-  for (const Source &source : sources)
-    all += (all.empty() ? "" : "; ") + source.files->fingerprint();
-  if (const std::string shares = mainOrder->identity(); !shares.empty())
-    all += ", mixed " + shares;
+  std::string all = sources[0].files->fingerprint();
+  if (sources.size() > 1) {
+    uint64_t tokens = 0;
+    XXH64_hash_t hash = 0;
+    for (const Source &source : sources) {
+      const std::string own = source.files->fingerprint();
+      tokens += source.files->tokens();
+      hash = XXH3_64bits_withSeed(own.data(), own.size(), hash);
+    }
+    all = fmt::format("{} tokens, {:016x}, mixed {}", tokens, hash, mainOrder->identity());
+  }
   if (options.packed)
     all += ", rows of whole documents";
   return all;

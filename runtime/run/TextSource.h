@@ -20,27 +20,27 @@ bool isTokenKind(std::string_view word);
 /// One source of a mixture.
 struct MixedSource {
   std::string name;
-  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> files = {};
   double weight = 1;
 };
 
 /// A source as a flag says it, `NAME=PATH[,weight=W]`. Throws Error.
 MixedSource parseMixedSource(const std::string &text);
-/// The sources of a file of JSON: `{"NAME": {"path": PATH or [PATH, ...], "weight": W}, ...}`, where
-/// paths begin at the folder of the file. Throws Error.
+/// The sources of a file of JSON: `{"NAME": {"path": PATH or [PATH, ...], "weight": W}, ...}`,
+/// where paths begin at the folder of the file. Throws Error.
 std::vector<MixedSource> readMixture(const std::filesystem::path &path);
 
 struct TextOptions {
   std::vector<std::filesystem::path> files; // of the only source, where `mixture` is empty
   std::vector<MixedSource> mixture;
-  bool packed = false;     // rows of whole documents
-  std::string tokenizer;   // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
-                           // uint16 where it is enough. Another one: the name of `encoder`
+  bool packed = false;   // rows of whole documents
+  std::string tokenizer; // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
+                         // uint16 where it is enough. Another one: the name of `encoder`
   const text::Tokenizer *encoder = nullptr; // of text files, while they are opened
-  uint64_t seed = 0;       // of the order of windows
-  int threads = 4;         // that read ahead
-  int64_t evalBatches = 0; // of one measurement of the held-out loss; 0: all
-  uint32_t rank = 0;       // of those of the plan's mesh: which rows of each batch are read
+  uint64_t seed = 0;                        // of the order of windows
+  int threads = 4;                          // that read ahead
+  int64_t evalBatches = 0;                  // of one measurement of the held-out loss; 0: all
+  uint32_t rank = 0; // of those of the plan's mesh: which rows of each batch are read
 };
 
 /// What a train plan is trained on, and the part of it that is held out.

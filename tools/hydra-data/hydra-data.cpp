@@ -143,11 +143,10 @@ private:
 };
 
 std::string summary(const data::Manifest &manifest) {
-  return fmt::format("{} tokens of uint{} in {} documents, {} shard{}",
-                     report::countText(manifest.tokens()),
-                     data::tokenWidth(manifest.kind.vocabulary) * 8,
-                     report::countText(manifest.documents()), manifest.shards.size(),
-                     manifest.shards.size() == 1 ? "" : "s");
+  return fmt::format(
+      "{} tokens of uint{} in {} documents, {} shard{}", report::countText(manifest.tokens()),
+      data::tokenWidth(manifest.kind.vocabulary) * 8, report::countText(manifest.documents()),
+      manifest.shards.size(), manifest.shards.size() == 1 ? "" : "s");
 }
 
 void build(const Options &options) {
@@ -166,9 +165,8 @@ void build(const Options &options) {
     inputs.push_back({file, formatOf(options, file)});
   data::ShardSetWriter writer(options.output, manifest, options.shardTokens);
   Documents documents(writer, around);
-  const int threads =
-      static_cast<int>(options.threads > 0 ? options.threads
-                                           : std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = static_cast<int>(
+      options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
   const auto begin = std::chrono::steady_clock::now();
   data::encodeFiles(inputs, *tokenizer, threads,
                     [&](const data::EncodedChunk &chunk) { documents.take(chunk); });
@@ -318,10 +316,11 @@ int main(int argc, char **argv) {
   CLI::App *const showing = app.add_subcommand("info", "what shards say of themselves");
   for (CLI::App *command : {verifying, showing})
     command->add_option("path", options.paths, "shards, folders of them, manifests")->required();
-  app.footer("Examples:\n"
-             "  hydra-data build corpus.jsonl.zst --tokenizer=model --end='<|endoftext|>' -o shards\n"
-             "  hydra-data verify shards\n"
-             "  hydra-run plan.fb --data shards --steps 1000");
+  app.footer(
+      "Examples:\n"
+      "  hydra-data build corpus.jsonl.zst --tokenizer=model --end='<|endoftext|>' -o shards\n"
+      "  hydra-data verify shards\n"
+      "  hydra-run plan.fb --data shards --steps 1000");
   if (const auto status = parseArguments(app, argc, argv, "hydra-data"))
     return *status;
   std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk

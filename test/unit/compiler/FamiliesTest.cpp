@@ -208,11 +208,19 @@ TEST(Megalodon, WithoutAttentionsResultOnlyTheFeedForwardPartIsLeft) {
 }
 
 // Two documents in a row, the second of which begins within a chunk, are what they are alone.
-TEST(Megalodon, PackedDocumentsAreAsInRowsOfTheirOwn) {
+class Packed : public testing::TestWithParam<std::pair<const char *, const char *>> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, Packed,
+                         testing::Values(std::pair{"megalodon", "ref"}, std::pair{"cs336", "tiny"},
+                                         std::pair{"gpt2", "tiny"}, std::pair{"llama", "tiny"}),
+                         [](const auto &test) { return std::string(test.param.first); });
+
+TEST_P(Packed, DocumentsAreAsInRowsOfTheirOwn) {
   constexpr int64_t first = 20, second = 12, eos = 3;
-  Program packed("megalodon", {"packed=true", "eos=3"}, "loss", "ref", {1, first + second});
-  Program alone("megalodon", {}, "loss", "ref", {1, first});
-  Program behind("megalodon", {}, "loss", "ref", {1, second});
+  const auto [model, preset] = GetParam();
+  Program packed(model, {"packed=true", "eos=3"}, "loss", preset, {1, first + second});
+  Program alone(model, {}, "loss", preset, {1, first});
+  Program behind(model, {}, "loss", preset, {1, second});
   ASSERT_TRUE(packed.bound && alone.bound && behind.bound);
   std::vector<double> text(first + second + 1);
   for (size_t i = 0; i < text.size(); ++i)

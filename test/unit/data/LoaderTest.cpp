@@ -63,8 +63,15 @@ std::vector<int32_t> readAll(const TokenFiles &files) {
   return tokens;
 }
 
-std::vector<BatchRows> batches(const TokenFiles &files, LoaderOptions options, int count) {
-  Loader loader(files, options);
+std::unique_ptr<RowOrder> orderOf(const TokenFiles &files, uint64_t length, uint64_t seed) {
+  std::vector<RowOrder::Source> sources(1);
+  sources[0].rows = windowsOf(files, Split::training, length, 1);
+  return std::make_unique<RowOrder>(std::move(sources), seed);
+}
+
+std::vector<BatchRows> batches(const TokenFiles &files, LoaderOptions options, uint64_t seed,
+                               int count) {
+  Loader loader(orderOf(files, options.length, seed), options);
   std::vector<BatchRows> found;
   for (int i = 0; i < count; ++i)
     found.push_back(loader.next());
@@ -130,7 +137,7 @@ TEST_F(LoaderTest, TheLastTenthIsNeverTrainedOn) {
   EXPECT_EQ(heldOut.begin, 900u);
   EXPECT_EQ(heldOut.count, 11u);
   std::multiset<int32_t> firsts;
-  for (const BatchRows &batch : batches(files, {.batch = 3, .length = 9, .seed = 4}, 33))
+  for (const BatchRows &batch : batches(files, {.batch = 3, .length = 9}, 4, 33))
     for (size_t row = 0; row < 3; ++row) {
       firsts.insert(batch.tokens[row * 9]);
       for (size_t i = 0; i < 9; ++i) {
@@ -153,19 +160,19 @@ TEST_F(LoaderTest, TooLittleTextIsAnError) {
 TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
   const TokenFiles files(
       {.files = {numbers<uint16_t>("t", 5000)}, .format = Format::uint16, .vocabulary = 5000});
-  const LoaderOptions options{.batch = 4, .length = 16, .seed = 11};
-  const std::vector<BatchRows> whole = batches(files, options, 200); // more than two epochs
+  const LoaderOptions options{.batch = 4, .length = 16};
+  const std::vector<BatchRows> whole = batches(files, options, 11, 200); // more than two epochs
   for (const int threads : {1, 2, 7}) {
     LoaderOptions other = options;
     other.threads = threads;
     other.ring = threads == 2 ? 1 : 8;
-    EXPECT_TRUE(equal(batches(files, other, 200), whole)) << threads;
+    EXPECT_TRUE(equal(batches(files, other, 11, 200), whole)) << threads;
     other.first = 150;
-    EXPECT_TRUE(equal(batches(files, other, 50), {whole.begin() + 150, whole.end()})) << threads;
+    EXPECT_TRUE(equal(batches(files, other, 11, 50), {whole.begin() + 150, whole.end()}))
+        << threads;
   }
   LoaderOptions other = options;
-  other.seed = 12;
-  EXPECT_FALSE(equal(batches(files, other, 200), whole));
+  EXPECT_FALSE(equal(batches(files, other, 12, 200), whole));
   // Epochs differ in their order.
   const size_t epoch = Windows::training(files, 16, 1).count / 4;
   EXPECT_NE(whole[0].tokens, whole[epoch].tokens);
@@ -174,15 +181,15 @@ TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
 TEST_F(LoaderTest, PartsOfBatchesAreTheirRows) {
   const TokenFiles files(
       {.files = {numbers<uint16_t>("t", 5000)}, .format = Format::uint16, .vocabulary = 5000});
-  const LoaderOptions options{.batch = 12, .length = 16, .seed = 11};
-  const std::vector<BatchRows> whole = batches(files, options, 60); // more than one epoch
+  const LoaderOptions options{.batch = 12, .length = 16};
+  const std::vector<BatchRows> whole = batches(files, options, 11, 60); // more than one epoch
   for (const uint64_t parts : {1, 2, 3, 4, 12}) {
     std::vector<BatchRows> joined(whole.size());
     for (uint64_t part = 0; part < parts; ++part) {
       LoaderOptions own = options;
       own.parts = parts;
       own.part = part;
-      const std::vector<BatchRows> rows = batches(files, own, 60);
+      const std::vector<BatchRows> rows = batches(files, own, 11, 60);
       for (size_t i = 0; i < rows.size(); ++i) {
         EXPECT_EQ(rows[i].tokens.size(), 12 / parts * 16);
         joined[i].tokens.insert(joined[i].tokens.end(), rows[i].tokens.begin(),
@@ -251,7 +258,7 @@ TEST_F(LoaderTest, ErrorsOfTheThreadsReachTheCallerInTheirPlace) {
   std::string text(2000, 'a');
   text[1000] = '\xFF';
   const TokenFiles files({.files = {write("t", text)}, .vocabulary = 128});
-  Loader loader(files, {.batch = 1, .length = 10, .seed = 1});
+  Loader loader(orderOf(files, 10, 1), {.batch = 1, .length = 10});
   const std::string error = errorOf([&] {
     for (int i = 0; i < 200; ++i)
       loader.next();
@@ -262,7 +269,7 @@ TEST_F(LoaderTest, ErrorsOfTheThreadsReachTheCallerInTheirPlace) {
 
 TEST_F(LoaderTest, StopsWhileTheRingIsFull) {
   const TokenFiles files({.files = {write("t", std::string(5000, 'a'))}});
-  Loader loader(files, {.batch = 1, .length = 10, .threads = 3, .ring = 4});
+  Loader loader(orderOf(files, 10, 0), {.batch = 1, .length = 10, .threads = 3, .ring = 4});
   loader.next();
   while (loader.ready() < 3)
     std::this_thread::yield();
