@@ -61,7 +61,7 @@ hydra.model @cs336 version 1 {
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
     %start = hydra.let embedding(%tokens, @tok_emb)
-    %at = hydra.let when(packed, @documents(%tokens), 0)
+    %at = hydra.let when(packed, @documents(%tokens), bundle(row = %tokens))
     %end = hydra.for @layers carry(%x = %start) {
       hydra.section @attn
       %n = hydra.let rms_norm(%x, @ln1, eps = eps)

@@ -62,7 +62,7 @@ hydra.model @gpt2 version 1 {
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %at = hydra.let when(packed, @documents(%tokens), 0)
+    %at = hydra.let when(packed, @documents(%tokens), bundle(row = %tokens))
     %start = hydra.let embedding(%tokens, @wte) + when(packed, embedding(cast(%at.position, to = i32), @wpe),
                        when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
                                        slice(@wpe, axis = 0, start = 0, size = S)))

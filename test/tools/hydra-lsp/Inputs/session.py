@@ -61,7 +61,7 @@ see_in(problem["message"], "'E'")
 # What only numbers show: with 4 heads of 64 columns it fits, with 5 it does not.
 client.change(URI, "// hydra-lsp: --preset=tiny --batch=2 --seq=8 --set=H=5\n" + CS336)
 (problem,) = client.diagnostics(URI)
-see(client.shown(URI, problem["range"]), (8, "hydra.derive"))
+see(client.shown(URI, problem["range"]), (12, "hydra.derive"))
 see_in(problem["message"], "64 / 5 leaves a remainder of 4")
 see(problem["source"], "hydra (tiny, B = 2, S = 8)")
 client.change(URI, CS336.replace("* %up, @w2)", "* %up, @w1) + linear(%m, @w2)"))
@@ -242,7 +242,7 @@ outline = client.request("textDocument/documentSymbol", {"textDocument": {"uri":
 see([symbol["name"] for symbol in outline], ["cs336"])
 inside = {symbol["name"]: symbol for symbol in outline[0]["children"]}
 see([name for name in inside if inside[name]["detail"] in ("definition", "entry", "stack")],
-    ["layers", "trunk", "loss", "logits"])
+    ["layers", "documents", "attend_in_documents", "trunk", "loss", "logits"])
 see([symbol["name"] for symbol in inside["layers"]["children"]],
     ["ln1", "wq", "wk", "wv", "wo", "ln2", "w1", "w2", "w3"])
 see(client.shown(URI, inside["trunk"]["range"])[1].splitlines()[-1], "  }")
@@ -288,7 +288,7 @@ WIDE = "file:///wide.mlir"
 wide = CS336.replace("// gate", "// 𝛼β gate 🙂").replace("  hydra.group @default", "  /*𝛼*/ hydra.group @default")
 client.open(WIDE, wide)
 (problem,) = client.diagnostics(WIDE)
-see(client.shown(WIDE, problem["range"]), (14, "}")) # behind which something else is expected
+see(client.shown(WIDE, problem["range"]), (18, "}")) # behind which something else is expected
 client.edit(WIDE, wide.index("/*𝛼*/"), wide.index(" hydra.group @default"), "")
 see(client.diagnostics(WIDE), [])
 client.edit(WIDE, find(client.texts[WIDE], "// 𝛼β gate 🙂"), find(client.texts[WIDE], " gate 🙂"), "//𝛽")
