@@ -11,13 +11,9 @@ using hydra::support::fail;
 
 namespace {
 
-Windows between(const TokenFiles &files, const char *part, uint64_t begin, uint64_t end,
-                uint64_t length, uint64_t atLeast) {
-  const uint64_t tokens = end - begin;
-  if (tokens < atLeast * length + 1)
-    fail("the data has {} tokens; of the {} {} not even {} {} of {} can be made", files.tokens(),
-         tokens, part, atLeast, atLeast == 1 ? "window" : "windows", length + 1);
-  return {begin, (tokens - 1) / length, length};
+/// Behind a number of tokens or a word for them.
+const char *partText(Split split) {
+  return split == Split::training ? " to train on" : split == Split::heldOut ? " held out" : "";
 }
 
 uint64_t trainedOn(const TokenFiles &files) { return files.tokens() - files.tokens() / 10; }
@@ -40,9 +36,12 @@ public:
   PackedRows(const TokenFiles &files, Split split, uint64_t length) : files(files), length(length) {
     // Documents that begin among the tokens to train on are trained on.
     const uint64_t border = trainedOn(files);
+    const auto isPart = [&](uint64_t first) {
+      return split == Split::all || (first < border) == (split == Split::training);
+    };
     uint64_t begin = 0;
     for (const uint64_t end : files.documentEnds()) {
-      if ((begin < border) == (split == Split::training))
+      if (isPart(begin))
         addDocument(begin, end);
       begin = end;
     }
@@ -132,12 +131,14 @@ private:
 
 } // namespace
 
-Windows Windows::training(const TokenFiles &files, uint64_t length, uint64_t atLeast) {
-  return between(files, "to train on", 0, trainedOn(files), length, atLeast);
-}
-
-Windows Windows::heldOut(const TokenFiles &files, uint64_t length, uint64_t atLeast) {
-  return between(files, "held out", trainedOn(files), files.tokens(), length, atLeast);
+Windows Windows::of(const TokenFiles &files, Split split, uint64_t length, uint64_t atLeast) {
+  const uint64_t border = trainedOn(files);
+  const uint64_t begin = split == Split::heldOut ? border : 0;
+  const uint64_t tokens = (split == Split::training ? border : files.tokens()) - begin;
+  if (tokens < atLeast * length + 1)
+    fail("the data has {} tokens; of the {}{} not even {} {} of {} can be made", files.tokens(),
+         tokens, partText(split), atLeast, atLeast == 1 ? "window" : "windows", length + 1);
+  return {begin, (tokens - 1) / length, length};
 }
 
 void hydra::data::readWindow(const TokenFiles &files, const Windows &windows, uint64_t index,
@@ -156,9 +157,7 @@ void hydra::data::readWindow(const TokenFiles &files, const Windows &windows, ui
 
 std::unique_ptr<RowSet> hydra::data::windowsOf(const TokenFiles &files, Split split,
                                                uint64_t length, uint64_t atLeast) {
-  return std::make_unique<WindowRows>(files, split == Split::training
-                                                 ? Windows::training(files, length, atLeast)
-                                                 : Windows::heldOut(files, length, atLeast));
+  return std::make_unique<WindowRows>(files, Windows::of(files, split, length, atLeast));
 }
 
 std::unique_ptr<RowSet> hydra::data::packedRowsOf(const TokenFiles &files, Split split,
@@ -168,8 +167,7 @@ std::unique_ptr<RowSet> hydra::data::packedRowsOf(const TokenFiles &files, Split
          "--end); the data has none");
   auto rows = std::make_unique<PackedRows>(files, split, length);
   if (rows->count() < atLeast)
-    fail("the data has {} tokens; of the documents {} not even {} {} of {} can be filled",
-         files.tokens(), split == Split::training ? "to train on" : "held out", atLeast,
-         atLeast == 1 ? "row" : "rows", length);
+    fail("the data has {} tokens; of the documents{} not even {} {} of {} can be filled",
+         files.tokens(), partText(split), atLeast, atLeast == 1 ? "row" : "rows", length);
   return rows;
 }

@@ -28,8 +28,8 @@ public:
   virtual double filled() const { return 1; }
 };
 
-/// Which tokens of files: those that are trained on, or the last tenth, which is held out.
-enum class Split { training, heldOut };
+/// Which tokens of files: those that are trained on, the last tenth, which is held out, or all.
+enum class Split { training, heldOut, all };
 
 /// The windows of a stream of tokens: window i holds tokens [begin + i * length, ...] and, one
 /// ahead, their labels. The last tenth of the tokens is held out.
@@ -38,10 +38,8 @@ struct Windows {
   uint64_t count = 0;  // windows
   uint64_t length = 0; // S; a window takes S + 1 tokens, and shares one with the next
 
-  /// Throws Error when the part that is trained on, or the held-out one, has too few tokens for
-  /// `atLeast` windows.
-  static Windows training(const TokenFiles &files, uint64_t length, uint64_t atLeast);
-  static Windows heldOut(const TokenFiles &files, uint64_t length, uint64_t atLeast);
+  /// Throws Error when that part of the files has too few tokens for `atLeast` windows.
+  static Windows of(const TokenFiles &files, Split split, uint64_t length, uint64_t atLeast);
 };
 
 /// Window `index` of `windows` into row `row` of `batch`.

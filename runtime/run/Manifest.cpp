@@ -184,6 +184,27 @@ public:
       result[key] = textOf(fmt::format("{} of {}", name, shown(key)), value);
     return result;
   }
+  /// Older ones count nothing.
+  TrainingState::Counts counts() const {
+    TrainingState::Counts result;
+    if (!content.contains("counts"))
+      return result;
+    const json &all = object("counts");
+    const auto count = [&](const char *name) {
+      const auto value = all.find(name);
+      if (value == all.end() || !value->is_number_unsigned() || value->get<uint64_t>() > INT64_MAX)
+        damaged("{} of counts is {}; expected an integer from 0", name,
+                value == all.end() ? "missing" : shown(value->dump()));
+      return value->get<int64_t>();
+    };
+    result.tokens = static_cast<uint64_t>(count("tokens"));
+    result.skipped = count("skipped");
+    result.skippedInARow = count("skipped_in_a_row");
+    result.clipped = count("clipped");
+    if (const auto mean = all.find("loss_mean"); mean != all.end() && mean->is_number())
+      result.lossMean = mean->get<double>();
+    return result;
+  }
   const json &object(const char *name) const {
     const json &value = member(name);
     if (!value.is_object())
@@ -239,6 +260,7 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   manifest.state.seed = reader.seed();
   manifest.state.data = reader.text("data");
   manifest.state.schedules = reader.texts("schedules");
+  manifest.state.counts = reader.counts();
   manifest.hashes = reader.texts("hashes");
   manifest.wholeHashes = format <= kFormatOfWholeHashes;
   manifest.countsUpdates = format > kFormatWithoutCount;
@@ -247,8 +269,20 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
 
 std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingState &state,
                                          const std::map<std::string, std::string> &hashes) {
-  json content{{"format", kFormat},  {"step", state.step},           {"seed", state.seed},
-               {"data", state.data}, {"schedules", state.schedules}, {"plan", identityOf(file)},
+  const TrainingState::Counts &counts = state.counts;
+  json counted{{"tokens", counts.tokens},
+               {"skipped", static_cast<uint64_t>(counts.skipped)},
+               {"skipped_in_a_row", static_cast<uint64_t>(counts.skippedInARow)},
+               {"clipped", static_cast<uint64_t>(counts.clipped)}};
+  if (counts.lossMean)
+    counted["loss_mean"] = *counts.lossMean;
+  json content{{"format", kFormat},
+               {"step", state.step},
+               {"seed", state.seed},
+               {"data", state.data},
+               {"schedules", state.schedules},
+               {"plan", identityOf(file)},
+               {"counts", counted},
                {"hashes", hashes}};
   content[kHash] = hashOf(content);
   return content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";

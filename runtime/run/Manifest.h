@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace hydra::runtime {
@@ -17,6 +18,13 @@ struct TrainingState {
   uint64_t seed = 0;
   std::string data;                             // what batches come from: see BatchSource::identity
   std::map<std::string, std::string> schedules; // of scalars, in words
+  struct Counts {                               // over all steps
+    uint64_t tokens = 0;
+    int64_t skipped = 0;                 // whose update was refused
+    int64_t skippedInARow = 0;           // the last ones
+    int64_t clipped = 0;                 // whose gradients were longer than the clip
+    std::optional<double> lossMean = {}; // of the last ones, the newest counting a tenth
+  } counts = {};
 };
 
 inline constexpr const char *kManifest = "checkpoint.json";

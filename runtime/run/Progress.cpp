@@ -78,9 +78,12 @@ void Progress::step(const StepReport &report) {
   liveShown = true;
 }
 
-void Progress::heldOut(int64_t step, double loss, double seconds) {
-  heldOutLoss = loss;
-  note(fmt::format("step {}  held-out loss {:.6f}  ({:.1f} s)", step, loss, seconds));
+void Progress::evaluation(int64_t step, const std::string &name, double loss,
+                          const std::string &more) {
+  if (name.empty())
+    heldOutLoss = loss;
+  note(fmt::format("step {}  {} {:.6f}  ({})", step,
+                   name.empty() ? "held-out loss" : "loss of " + name, loss, more));
 }
 
 void Progress::note(const std::string &text) {

@@ -18,10 +18,16 @@ struct StepReport {
   double loss = 0;                     // of the batch, before the update
   double seconds = 0, dataSeconds = 0; // of the step; of these, waiting for its batch
   std::optional<double> learningRate, gradientNorm;
-  uint64_t tokens = 0;                   // of the step
-  std::vector<StepOutput> outputs = {};  // what it tells beside, if that is asked for
-  double predictedSeconds = 0;           // 0: no prediction
-  std::vector<data::Epochs> epochs = {}; // of the sources of text, behind the step
+  uint64_t tokens = 0;                    // of the step
+  std::vector<StepOutput> outputs = {};   // what it tells beside, if that is asked for
+  double predictedSeconds = 0;            // 0: no prediction
+  std::vector<data::Epochs> epochs = {};  // of the sources of text, behind the step
+  std::optional<double> lossMean = {};    // of the last steps, the newest counting a tenth
+  std::optional<double> clipPercent = {}; // of all steps, those whose gradients were clipped
+  uint64_t allTokens = 0;                 // of all steps of the run
+  uint64_t flops = 0;                     // of the step, on all ranks
+  double peakFlops = 0;                   // a second, of all ranks, as the vendor says; 0: unknown
+  uint64_t memoryBytes = 0;               // of the plan's segments, on a rank
 };
 
 struct ProgressOptions {
@@ -37,8 +43,8 @@ public:
   explicit Progress(const ProgressOptions &options) : options(options) {}
 
   void step(const StepReport &report);
-  /// The held-out loss after `step`.
-  void heldOut(int64_t step, double loss, double seconds);
+  /// The loss of what is measured after `step`: its name and loss, and in words more about it.
+  void evaluation(int64_t step, const std::string &name, double loss, const std::string &more);
   /// A line that stays.
   void note(const std::string &text);
   /// Ends the live line.

@@ -1,4 +1,4 @@
-// One JSON object a line; scalars for TensorBoard beside.
+// One JSON object a line; a row of a table, and scalars for TensorBoard beside.
 #include "runtime/run/RunLog.h"
 
 #include "runtime/report/TensorBoard.h"
@@ -7,17 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <numbers>
 #include <utility>
+#include <vector>
 
 using namespace hydra::runtime;
-using hydra::support::errnoText;
-using hydra::support::fail;
 using nlohmann::ordered_json;
 
 namespace {
@@ -40,6 +37,51 @@ ordered_json jsonOf(const StepOutput &output) {
   return rows;
 }
 
+/// Seconds since 1970.
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// What is known of a step, by the names in all records.
+std::vector<std::pair<std::string, double>> numbersOf(const StepReport &report) {
+  std::vector<std::pair<std::string, double>> numbers = {{"loss", report.loss}};
+  const auto add = [&](const char *name, std::optional<double> value) {
+    if (value)
+      numbers.emplace_back(name, *value);
+  };
+  add("loss_mean", report.lossMean);
+  add("learning_rate", report.learningRate);
+  add("grad_norm", report.gradientNorm);
+  add("clip_percent", report.clipPercent);
+  numbers.emplace_back("step_ms", report.seconds * 1e3);
+  numbers.emplace_back("data_ms", report.dataSeconds * 1e3);
+  numbers.emplace_back("tokens", double(report.allTokens));
+  numbers.emplace_back("tokens_per_second", double(report.tokens) / report.seconds);
+  const double rate = double(report.flops) / report.seconds;
+  numbers.emplace_back("flops_per_second", rate);
+  if (report.peakFlops > 0)
+    numbers.emplace_back("mfu", rate / report.peakFlops);
+  numbers.emplace_back("memory_bytes", double(report.memoryBytes));
+  return numbers;
+}
+
+/// A row of the table; what is not known, is empty.
+std::string rowOf(const StepReport &report) {
+  constexpr const char *kColumns[] = {
+      "loss",         "loss_mean", "learning_rate",     "grad_norm",
+      "clip_percent", "tokens",    "tokens_per_second", "flops_per_second",
+      "mfu",          "step_ms",   "data_ms",           "memory_bytes"};
+  const auto numbers = numbersOf(report);
+  std::string row = std::to_string(report.step);
+  for (const char *column : kColumns) {
+    row += ',';
+    for (const auto &[name, value] : numbers)
+      if (name == column)
+        row += fmt::format("{}", value);
+  }
+  return row + '\n';
+}
+
 /// One line; names that are no UTF-8 are made so.
 std::string lineOf(const ordered_json &event) {
   return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
@@ -47,44 +89,22 @@ std::string lineOf(const ordered_json &event) {
 
 } // namespace
 
-RunLog::RunLog(const std::optional<std::filesystem::path> &jsonLines,
-               const std::optional<std::filesystem::path> &tensorboard, bool append) {
-  if (tensorboard)
-    events = std::make_unique<report::TensorBoardWriter>(*tensorboard);
-  if (jsonLines) {
-    path = *jsonLines;
-    const mode_t readWriteForAll = 0666; // less the umask
-    descriptor =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
-               readWriteForAll);
-    if (descriptor < 0)
-      fail("cannot write the log {}: {}", support::shownPath(path), errnoText(errno));
+RunLog::RunLog(const RunLogFiles &files, bool append) {
+  if (files.tensorboard)
+    events = std::make_unique<report::TensorBoardWriter>(*files.tensorboard);
+  if (files.jsonLines)
+    lines = LineFile(*files.jsonLines, "the log", append);
+  if (files.csv) {
+    table = LineFile(*files.csv, "the table", append);
+    if (table.wasEmpty())
+      table.write("step,loss,loss_mean,learning_rate,grad_norm,clip_percent,tokens,"
+                  "tokens_per_second,flops_per_second,mfu,step_ms,data_ms,memory_bytes\n");
   }
 }
 
-RunLog::~RunLog() { closeLines(); }
+RunLog::~RunLog() = default;
 
-void RunLog::closeLines() {
-  if (descriptor >= 0)
-    ::close(descriptor);
-  descriptor = -1;
-}
-
-void RunLog::write(const std::string &line) {
-  if (descriptor < 0)
-    return;
-  struct stat before = {};
-  ::fstat(descriptor, &before);
-  const ssize_t written = ::write(descriptor, line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size()))
-    return;
-  const int code = written < 0 ? errno : ENOSPC;
-  // Half a line would spoil what a resumed run appends.
-  if (written > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor, before.st_size) != 0)
-    warn(fmt::format("the last line of {} is cut", support::shownPath(path)));
-  closeLines();
-  warn(fmt::format("cannot write the log {}: {}", support::shownPath(path), errnoText(code)));
-}
+void RunLog::write(const std::string &line) { lines.write(line); }
 
 void RunLog::addEvents(const std::function<void(report::TensorBoardWriter &)> &add) {
   if (!events)
@@ -109,15 +129,13 @@ void RunLog::start(const std::string &plan, const std::string &model, int64_t fi
 }
 
 void RunLog::step(const StepReport &report) {
-  const double rate = double(report.tokens) / report.seconds;
-  ordered_json line{{"event", "step"}, {"step", report.step}, {"loss", report.loss}};
-  if (report.learningRate)
-    line["learning_rate"] = *report.learningRate;
-  if (report.gradientNorm)
-    line["grad_norm"] = *report.gradientNorm;
-  line["step_ms"] = report.seconds * 1e3;
-  line["data_ms"] = report.dataSeconds * 1e3;
-  line["tokens_per_second"] = rate;
+  const std::vector<std::pair<std::string, double>> numbers = numbersOf(report);
+  ordered_json line{{"event", "step"}, {"step", report.step}};
+  for (const auto &[name, value] : numbers)
+    line[name] = value;
+  for (const char *whole : {"tokens", "memory_bytes"})
+    if (const auto number = line.find(whole); number != line.end())
+      *number = static_cast<uint64_t>(number->get<double>());
   // A source alone needs no name.
   if (report.epochs.size() == 1)
     line["epochs"] = report.epochs[0].passes;
@@ -127,13 +145,11 @@ void RunLog::step(const StepReport &report) {
   for (const StepOutput &output : report.outputs)
     line["outputs"][output.name] = jsonOf(output);
   write(lineOf(line));
+  if (table.isOpen())
+    table.write(rowOf(report));
   addEvents([&](report::TensorBoardWriter &to) {
-    to.scalar("train/loss", report.step, report.loss);
-    if (report.learningRate)
-      to.scalar("train/learning_rate", report.step, *report.learningRate);
-    if (report.gradientNorm)
-      to.scalar("train/grad_norm", report.step, *report.gradientNorm);
-    to.scalar("train/tokens_per_second", report.step, rate);
+    for (const auto &[name, value] : numbers)
+      to.scalar("train/" + name, report.step, value);
     for (const StepOutput &output : report.outputs)
       if (output.shape.empty())
         to.scalar("train/" + output.name, report.step, output.values.front());
@@ -144,9 +160,37 @@ void RunLog::skipped(int64_t step, const std::string &reason) {
   write(lineOf(ordered_json{{"event", "skipped"}, {"step", step}, {"reason", reason}}));
 }
 
-void RunLog::heldOut(int64_t step, double loss) {
-  write(lineOf(ordered_json{{"event", "eval"}, {"step", step}, {"held_out_loss", loss}}));
-  addEvents([&](report::TensorBoardWriter &to) { to.scalar("eval/held_out_loss", step, loss); });
+void RunLog::evaluation(const EvaluationRecord &record) {
+  constexpr double bitsOfNat = 1 / std::numbers::ln2;
+  ordered_json line{
+      {"event", "eval"}, {"time", now()}, {"step", record.step}, {"train_step", record.step}};
+  if (record.set.empty())
+    line["held_out_loss"] = record.loss;
+  else
+    line["set"] = record.set;
+  line["loss_nats"] = record.loss;
+  line["perplexity"] = std::exp(record.loss);
+  line["log10_ppl"] = record.loss / std::numbers::ln10;
+  if (record.bytesPerToken)
+    line["bpb"] = record.loss * bitsOfNat / *record.bytesPerToken;
+  line["eval_steps_total"] = record.batches * record.ranks;
+  line["eval_steps_per_rank"] = record.batches;
+  line["eval_split"] = record.set.empty() ? "held_out" : "all";
+  line["dataset"] = record.dataset;
+  line["seq_len"] = record.length;
+  line["batch_size"] = record.batch;
+  line["world_size"] = record.ranks;
+  line["grad_accum_steps"] = record.accumulation;
+  line["git_sha"] = record.revision ? ordered_json(*record.revision) : ordered_json();
+  line["seconds"] = record.seconds;
+  write(lineOf(line));
+  addEvents([&](report::TensorBoardWriter &to) {
+    const std::string name = "eval/" + (record.set.empty() ? "held_out" : record.set);
+    to.scalar(name + "_loss", record.step, record.loss);
+    to.scalar(name + "_perplexity", record.step, std::exp(record.loss));
+    if (record.bytesPerToken)
+      to.scalar(name + "_bpb", record.step, record.loss * bitsOfNat / *record.bytesPerToken);
+  });
 }
 
 void RunLog::checkpoint(int64_t step, const std::filesystem::path &saved) {

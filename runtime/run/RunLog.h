@@ -1,6 +1,7 @@
-// The record of a training run for other programs: JSON lines and TensorBoard events.
+// The record of a training run for other programs: JSON lines, a table, TensorBoard events.
 #pragma once
 
+#include "runtime/run/LineFile.h"
 #include "runtime/run/Progress.h"
 
 #include <filesystem>
@@ -16,21 +17,41 @@ class TensorBoardWriter;
 
 namespace hydra::runtime {
 
+/// Where a run is recorded; each may be missing.
+struct RunLogFiles {
+  std::optional<std::filesystem::path> jsonLines = {}, csv = {};
+  std::optional<std::filesystem::path> tensorboard = {}; // a directory
+};
+
+/// The loss of text that is not trained on.
+struct EvaluationRecord {
+  std::string set; // empty: what is held out of the text that is trained on
+  std::string dataset;
+  int64_t step = 0;
+  double loss = 0, seconds = 0;              // nats per token
+  std::optional<double> bytesPerToken = {};  // of text
+  uint64_t batches = 0;                      // of each rank
+  uint64_t batch = 0, length = 0, ranks = 1; // rows of a batch of all ranks; tokens of a row
+  uint64_t accumulation = 1;                 // micro-batches of a step of training
+  std::optional<std::string> revision = {};  // of the model's file
+};
+
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
-/// `event`: `start` (plan, model, symbols), `step` (loss, learning_rate, grad_norm, step_ms,
-/// data_ms, tokens_per_second; epochs: passes over the text, or over each source of several by its
-/// name; outputs: what the entry returns beside its loss, numbers or lists of
-/// them, by name), `skipped` (reason: the update of that step was refused), `eval` (held_out_loss
-/// in nats per token), `checkpoint`, `end`.
+/// `event`: `start` (plan, model, symbols), `step` (loss, loss_mean, learning_rate, grad_norm,
+/// clip_percent, step_ms, data_ms, tokens, tokens_per_second, flops_per_second, mfu, memory_bytes;
+/// epochs: passes over the text, or over each source of several by its name; outputs: what the
+/// entry returns beside its loss, numbers or lists of them, by name), `skipped` (reason: the update
+/// of that step was refused), `eval` (of what is held out, held_out_loss; of another text, its name
+/// `set`; of both what models.md asks for, R27), `checkpoint`, `end`. A table has the numbers of
+/// steps alone.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
 class RunLog {
 public:
-  /// Either may be missing. A resumed run appends to the file; where steps then appear twice, the
-  /// later line counts. Throws Error when one cannot be opened.
-  RunLog(const std::optional<std::filesystem::path> &jsonLines,
-         const std::optional<std::filesystem::path> &tensorboard, bool append);
+  /// A resumed run appends to the files; where steps then appear twice, the later line counts.
+  /// Throws Error when one cannot be opened.
+  RunLog(const RunLogFiles &files, bool append);
   ~RunLog();
   RunLog(const RunLog &) = delete;
   RunLog &operator=(const RunLog &) = delete;
@@ -40,7 +61,7 @@ public:
              uint64_t tokensPerStep, const Symbols &symbols = {});
   void step(const StepReport &report);
   void skipped(int64_t step, const std::string &reason);
-  void heldOut(int64_t step, double loss);
+  void evaluation(const EvaluationRecord &record);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   /// `reason`: `done`, `signal` or `error`.
   void end(int64_t step, const std::string &reason);
@@ -48,10 +69,8 @@ public:
 private:
   void write(const std::string &line);
   void addEvents(const std::function<void(report::TensorBoardWriter &)> &add);
-  void closeLines();
 
-  std::filesystem::path path;
-  int descriptor = -1; // of the lines; -1: none
+  LineFile lines, table;
   std::unique_ptr<report::TensorBoardWriter> events;
 };
 

@@ -90,6 +90,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
     if (options.steps > 0 && saved.data != data)
       fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
     step = saved.step;
+    counted = saved.counts;
   }
   if (trainPlan)
     makeTrainingParts();
@@ -130,8 +131,10 @@ void Session::makeTrainingParts() {
   parts.push_back(part(*main));
   if (plan.accumulation() > 1)
     parts.push_back(makePart(programOf(ProgramRole::apply, "apply"), false, nullptr));
-  eval = makePart(programOf(ProgramRole::eval, "eval"), true,
-                  options.text ? &options.text->heldOut() : nullptr);
+  const uint32_t measuring = programOf(ProgramRole::eval, "eval");
+  eval = makePart(measuring, true, options.text ? &options.text->heldOut() : nullptr);
+  for (const EvaluationSet &set : options.evaluationSets)
+    measuredSets.push_back(makePart(measuring, true, &set.text->heldOut()));
 }
 
 void Session::setValues() {
@@ -197,7 +200,16 @@ Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *sou
          shown(program.name()->string_view()));
   const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
                       plan.programs()->Get(index - 1)->role() == ProgramRole::count;
-  Part part{index, {}, -1, {}, -1, loss, norm, applied, counts ? int64_t{index} - 1 : -1};
+  Part part{index,
+            {},
+            -1,
+            {},
+            -1,
+            loss,
+            norm,
+            applied,
+            counts ? int64_t{index} - 1 : -1,
+            tokensPerRun(plan, program)};
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
   for (uint64_t i = 0; i < batches; ++i)
@@ -229,10 +241,7 @@ Cost Session::cost() const {
               last.microseconds()};
 }
 
-uint64_t Session::tokens() const {
-  const Plan &plan = file.plan();
-  return tokensPerRun(plan, *plan.programs()->Get(nextPart().program)) * plan.accumulation();
-}
+uint64_t Session::tokens() const { return nextPart().tokens * file.plan().accumulation(); }
 
 void Session::drawInputs(Part &part, uint64_t draw) {
   using Clock = std::chrono::steady_clock;
@@ -397,12 +406,13 @@ double Session::advance() {
   if (normTensor >= 0)
     norm = readScalar(static_cast<uint32_t>(normTensor));
   loss /= static_cast<double>(runs);
+  count(loss, tokens());
   ++step;
   refused.reset();
   if (updating.applied >= 0 && readScalar(static_cast<uint32_t>(updating.applied)) == 0.0)
     noteRefusal(loss);
   else if (trainPlan) {
-    refusals = 0;
+    counted.skippedInARow = 0;
     checkFinite("loss", loss);
     checkFinite("gradient norm", norm.value_or(0.0));
   }
@@ -410,29 +420,33 @@ double Session::advance() {
   return trainPlan ? loss : 0.0;
 }
 
-void Session::noteRefusal(double loss) {
-  // More than a scale of losses takes from its largest value to 1.
-  constexpr int64_t mostRefusals = 32;
-  const bool byNorm = norm && !std::isfinite(*norm);
-  refused = fmt::format("the {} is {}", byNorm ? "gradient norm" : "loss", byNorm ? *norm : loss);
-  if (++refusals < mostRefusals)
-    return;
-  sound = true; // nothing has changed since the last update
-  throw CommonError(
-      fmt::format("step {}: {}; so it was in the {} steps before, none of which was an "
-                  "update; all parameters are as they were",
-                  step, *refused, refusals - 1));
+void Session::count(double loss, uint64_t tokens) {
+  constexpr double memory = 0.9; // of the mean
+  counted.tokens += tokens;
+  if (std::isfinite(loss))
+    counted.lossMean = counted.lossMean ? memory * *counted.lossMean + (1 - memory) * loss : loss;
+  if (const double clip = scalars.value("clip", step).value_or(0); clip > 0 && norm)
+    counted.clipped += std::isfinite(*norm) && *norm > clip ? 1 : 0;
 }
 
-void Session::checkFinite(std::string_view what, double value) {
-  if (std::isfinite(value))
+void Session::noteRefusal(double loss) {
+  const bool byNorm = norm && !std::isfinite(*norm);
+  refused = fmt::format("the {} is {}", byNorm ? "gradient norm" : "loss", byNorm ? *norm : loss);
+  ++counted.skipped;
+  if (++counted.skippedInARow < options.maxBadSteps)
     return;
-  sound = false;
-  std::string text;
-  if (const std::optional<double> rate = scalars.value("lr", step - 1))
-    text += fmt::format("; learning rate {:g}", *rate);
-  if (previousNorm)
-    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
+  sound = true; // nothing has changed since the last update
+  const int64_t before = counted.skippedInARow - 1;
+  const std::string bad = badParameters();
+  throw CommonError(fmt::format(
+      "step {}: {}{}{}", step, *refused,
+      before == 0 ? "; --max-bad-steps=1 allows no such step"
+                  : fmt::format("; so it was in the {} step{} before, none of which was an update",
+                                before, before == 1 ? "" : "s"),
+      bad.empty() ? "; all parameters are as they were" : bad));
+}
+
+std::string Session::badParameters() const {
   std::vector<std::byte> finite; // of each parameter, whether it is
   std::vector<std::string_view> names;
   for (const Variable *variable : *file.plan().variables()) {
@@ -444,16 +458,26 @@ void Session::checkFinite(std::string_view what, double value) {
   if (options.ranks) // all are here; what rank 0 says counts
     for (const std::vector<std::byte> &theirs : options.ranks->gather(finite))
       std::ranges::transform(finite, theirs, finite.begin(), std::bit_and<>());
-  const size_t count = names.size();
-  const auto bad = static_cast<size_t>(std::ranges::count(finite, std::byte{0}));
-  const std::string first = bad == 0
-                                ? ""
-                                : shown(names[static_cast<size_t>(
-                                      std::ranges::find(finite, std::byte{0}) - finite.begin())]);
-  text += bad == 0 ? "; all parameters are finite"
-                   : fmt::format("; {} of {} parameters are not finite now, the first is {}", bad,
-                                 count, first);
-  fail("step {}: the {} is {}{}", step, what, value, text);
+  const auto bad = std::ranges::count(finite, std::byte{0});
+  if (bad == 0)
+    return "";
+  const auto first = std::ranges::find(finite, std::byte{0}) - finite.begin();
+  return fmt::format("; {} of {} parameters are not finite now, the first is {}", bad, names.size(),
+                     shown(names[static_cast<size_t>(first)]));
+}
+
+void Session::checkFinite(std::string_view what, double value) {
+  if (std::isfinite(value))
+    return;
+  sound = false;
+  std::string text;
+  if (const std::optional<double> rate = scalars.value("lr", step - 1))
+    text += fmt::format("; learning rate {:g}", *rate);
+  if (previousNorm)
+    text += fmt::format("; gradient norm of step {}: {:.4g}", step - 1, *previousNorm);
+  const std::string bad = badParameters();
+  fail("step {}: the {} is {}{}{}", step, what, value, text,
+       bad.empty() ? "; all parameters are finite" : bad);
 }
 
 uint64_t Session::nextBatch() const {
@@ -461,86 +485,9 @@ uint64_t Session::nextBatch() const {
 }
 
 TrainingState Session::state() const {
-  TrainingState state{.step = step, .seed = seed(), .data = data, .schedules = {}};
+  TrainingState state{
+      .step = step, .seed = seed(), .data = data, .schedules = {}, .counts = counted};
   for (const auto &[name, words] : scalars.describe())
     state.schedules[name] = words;
   return state;
-}
-
-void Session::drawHeldOut(uint64_t number) {
-  if (!options.ranks)
-    return drawInputs(*eval, number);
-  std::string problem;
-  try {
-    drawInputs(*eval, number);
-  } catch (const support::Error &error) {
-    problem = error.what();
-  }
-  options.ranks->decide(problem);
-}
-
-double Session::evaluate() {
-  scalars.write(executor, step);
-  if (!options.text) {
-    drawInputs(*eval, nextBatch());
-    const double loss = runPart(*eval, 0);
-    checkFinite("loss after it", loss);
-    return loss;
-  }
-  options.text->rewindHeldOut();
-  const uint64_t batches = options.text->heldOutBatches();
-  double sum = 0.0;
-  for (uint64_t i = 0; i < batches; ++i) {
-    drawHeldOut(i);
-    sum += runPart(*eval, 0);
-  }
-  const double loss = sum / static_cast<double>(batches);
-  checkFinite("held-out loss", loss);
-  return loss;
-}
-
-SessionOutputs::SessionOutputs(const std::filesystem::path &path, const Session &session,
-                               int64_t lossCount)
-    : session(session) {
-  const Plan &plan = session.file.plan();
-  std::vector<support::TensorInfo> infos;
-  if (session.trains()) {
-    infos.push_back({"losses", support::DType::F32, {lossCount}});
-    for (const Variable *variable : variablesByName(plan, isSaved))
-      entries.push_back({variable->name()->str(), nullptr, variable});
-  } else {
-    for (const Output *output : *plan.programs()->Get(session.parts[0].program)->outputs())
-      entries.push_back({output->name()->str(), output, nullptr});
-  }
-  for (const Entry &entry : entries) {
-    if (entry.variable) {
-      infos.push_back({entry.name, dtypeOf(plan, *entry.variable), shapeOf(plan, *entry.variable)});
-      continue;
-    }
-    const Tensor &tensor = *plan.tensors()->Get(entry.output->tensor());
-    const BatchPart part(plan, tensor, entry.output->batch_dimension(), session.rank());
-    infos.push_back({entry.name, dtypeOf(tensor), part.wholeShape()});
-  }
-  if (session.rank() == 0)
-    writer = std::make_unique<support::SafetensorsWriter>(path, infos);
-}
-
-void SessionOutputs::write(const std::vector<double> &losses) {
-  if (session.trains() && writer) {
-    const std::vector<float> rounded(losses.begin(), losses.end());
-    writer->append("losses", std::as_bytes(std::span(rounded)));
-  }
-  for (const Entry &entry : entries) {
-    if (entry.variable) {
-      session.gatherVariable(*entry.variable, [&](std::span<const std::byte> bytes) {
-        writer->append(entry.name, bytes);
-      });
-      continue;
-    }
-    const std::vector<std::byte> bytes = session.readOutput(*entry.output);
-    if (writer)
-      writer->append(entry.name, bytes);
-  }
-  if (writer)
-    writer->commit();
 }

@@ -23,6 +23,12 @@
 
 namespace hydra::runtime {
 
+/// Text that is measured, beside what is held out of the text that is trained on.
+struct EvaluationSet {
+  std::string name;
+  TextSource *text = nullptr; // of a whole text; it outlives the session
+};
+
 struct SessionOptions {
   std::optional<std::filesystem::path> inputs;   // safetensors: inputs, and parameters and state
   std::optional<std::filesystem::path> weights;  // safetensors: parameters
@@ -31,8 +37,10 @@ struct SessionOptions {
   std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
   int64_t steps = 0;                             // of the whole run, where schedules may end
   TextSource *text = nullptr;                    // where tokens come from; it outlives the session
-  const Checkpoint *resume = nullptr;            // where to begin
-  Ranks *ranks = nullptr;                        // of a plan with a mesh
+  std::vector<EvaluationSet> evaluationSets;     // measured as well
+  int64_t maxBadSteps = 32; // steps in a row that may change nothing, since they are not finite
+  const Checkpoint *resume = nullptr; // where to begin
+  Ranks *ranks = nullptr;             // of a plan with a mesh
 };
 
 /// A plan on an executor, with its variables set and its inputs at hand. On several ranks each has
@@ -74,6 +82,17 @@ public:
   double evaluate();
   /// Whether `evaluate` is about text that is never trained on.
   bool hasHeldOut() const { return options.text != nullptr; }
+  /// The same over all batches of a set of SessionOptions::evaluationSets.
+  double evaluateSet(size_t set);
+  /// A measurement of text: the name of the set, empty for what is held out; its text; and the
+  /// batches of all ranks.
+  struct Measured {
+    std::string name;
+    const TextSource *text;
+    uint64_t batches;
+  };
+  /// What `evaluate` measures, if it is text, and the sets behind it.
+  std::vector<Measured> measuredTexts() const;
   /// An output with its numbers in row-major order.
   struct SmallOutput {
     std::string name;
@@ -97,6 +116,8 @@ public:
   void readStepOutputs() { told.emplace(file.plan()); }
   /// What the last step told, if it is read.
   std::vector<StepOutput> stepOutputs() { return told ? told->means() : std::vector<StepOutput>(); }
+  /// Of all steps of the run, those before a checkpoint as well.
+  const TrainingState::Counts &counts() const { return counted; }
   /// Why the last step changed no parameter and no state; nothing when it was applied.
   const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
@@ -119,6 +140,7 @@ private:
     int64_t gradientNorm; ///< the tensor of that output, or -1
     int64_t applied;      ///< the tensor that says whether a step was applied, or -1
     int64_t count;        ///< the program that counts labels before, or -1
+    uint64_t tokens;      ///< of a run of the program
   };
 
   /// Throws Error when there is none of that role; `name` says which one would do.
@@ -133,8 +155,14 @@ private:
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
   /// The batches of the part become those from number `draw` on.
   void drawInputs(Part &part, uint64_t draw);
-  /// Held-out batch `number`; throws on all ranks when one of them cannot read it.
-  void drawHeldOut(uint64_t number);
+  /// Batch `number` of what is measured; throws on all ranks when one of them cannot read it.
+  void drawMeasured(Part &part, uint64_t number);
+  /// The mean loss over the batches of a text.
+  double measure(Part &part, TextSource &text, const std::string &what);
+  /// How many parameters are not finite, and the first of them; empty if all are.
+  std::string badParameters() const;
+  /// Counts a step of so many tokens that has been made.
+  void count(double loss, uint64_t tokens);
   /// Returns the loss of one batch of the part.
   double runPart(const Part &part, uint64_t batch);
   /// One number, without allocating: it is read in every step.
@@ -174,11 +202,12 @@ private:
   };
   std::vector<EarlyPart> early; // instead of train at first
   std::optional<Part> eval;
+  std::vector<Part> measuredSets;           // as in the options
   std::optional<double> norm, previousNorm; // of the last step, and the one before
   std::optional<StepOutputs> told;          // of the last step
   std::optional<std::string> refused;       // the last step, and why
-  int64_t refusals = 0;                     // in a row
-  double waited = 0, waitedAhead = 0;       // the second for the step that was drawn for
+  TrainingState::Counts counted;
+  double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;
 };

@@ -237,6 +237,7 @@ std::vector<MixedSource> hydra::runtime::readMixture(const std::filesystem::path
 TextSource::TextSource(const Plan &plan, const TextOptions &given)
     : plan(plan), options(given), loading(loadingOf(plan, given)) {
   const data::FilesOptions how = filesOf(plan, options);
+  readsBytes = !options.encoder && how.format == data::Format::bytes;
   std::string name = options.files.empty() ? "" : options.files[0].string();
   if (options.files.size() > 1)
     name += fmt::format(" and {} more", options.files.size() - 1);
@@ -248,7 +249,8 @@ TextSource::TextSource(const Plan &plan, const TextOptions &given)
     fail("--packed: in the plan's model tokens attend to those of other documents of their row; "
          "compile it with --set packed=true, if its family has that");
   checkEnds();
-  mainOrder = orderOf(loading.length); // refuses too little text before any work
+  if (!options.whole)
+    mainOrder = orderOf(loading.length); // refuses too little text before any work
   heldOutSource = makeHeldOut();
   evalBatches = heldOutSource->batches();
   if (options.evalBatches > 0)
@@ -305,10 +307,27 @@ std::shared_ptr<TextSource::HeldOut> TextSource::makeHeldOut() const {
   std::vector<double> weights;
   const uint64_t atLeast = sources.size() == 1 ? loading.batch : 1;
   for (const Source &source : sources) {
-    sets.push_back(rowsOf(source, data::Split::heldOut, loading.length, atLeast));
+    sets.push_back(rowsOf(source, options.whole ? data::Split::all : data::Split::heldOut,
+                          loading.length, atLeast));
     weights.push_back(source.weight);
   }
   return std::make_shared<HeldOut>(std::move(sets), weights, loading);
+}
+
+std::string TextSource::name() const {
+  std::string all;
+  for (const Source &source : sources)
+    all += (all.empty() ? "" : ", ") + source.name;
+  return all;
+}
+
+std::optional<double> TextSource::bytesPerToken() const {
+  // A token between documents stands for no byte of theirs.
+  for (const Source &source : sources)
+    if (const data::ShardKind *const kind = source.files->kind();
+        kind ? kind->tokenizer != 0 || kind->end >= 0 : !readsBytes)
+      return std::nullopt;
+  return 1.0;
 }
 
 std::string TextSource::description() const {
@@ -318,8 +337,11 @@ std::string TextSource::description() const {
                        countText(source.files->tokens()),
                        sources.size() > 1 ? fmt::format(", weight {}", source.weight) : "");
   if (options.packed)
-    all += fmt::format(", rows of whole documents, {:.1f}% full", mainOrder->filled() * 100);
-  return fmt::format("{}, the last tenth held out ({} batches to measure)", all, evalBatches);
+    all += mainOrder
+               ? fmt::format(", rows of whole documents, {:.1f}% full", mainOrder->filled() * 100)
+               : ", rows of whole documents";
+  return fmt::format("{}{} ({} batches to measure)", all,
+                     options.whole ? "" : ", the last tenth held out", evalBatches);
 }
 
 std::string TextSource::identity() const {

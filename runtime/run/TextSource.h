@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ struct TextOptions {
   std::vector<std::filesystem::path> files; // of the only source, where `mixture` is empty
   std::vector<MixedSource> mixture;
   bool packed = false;   // rows of whole documents
+  bool whole = false;    // nothing is trained on: all of it is measured
   std::string tokenizer; // bytes, uint16 or uint32; empty: bytes for a vocabulary of 256, else
                          // uint16 where it is enough. Another one: the name of `encoder`
   const text::Tokenizer *encoder = nullptr; // of text files, while they are opened
@@ -43,7 +45,8 @@ struct TextOptions {
   uint32_t rank = 0; // of those of the plan's mesh: which rows of each batch are read
 };
 
-/// What a train plan is trained on, and the part of it that is held out.
+/// What a train plan is trained on, and the part of it that is held out; or text that is only
+/// measured.
 class TextSource {
 public:
   /// Takes batch size, length and vocabulary from the plan's program `train` or `accumulate`.
@@ -52,18 +55,26 @@ public:
   TextSource(const planfile::Plan &plan, const TextOptions &options);
   ~TextSource();
 
+  /// Names of the sources.
+  std::string name() const;
+  /// Bytes of text that a token stands for, where all stand for as many.
+  std::optional<double> bytesPerToken() const;
   /// In words, for the start-up table.
   std::string description() const;
   /// What tells this text from another, for checkpoints.
   std::string identity() const;
 
-  /// Training batches in the shape that a program reads, from number `first` on, without end.
+  /// Not of text that is only measured: training batches in the shape that a program reads, from
+  /// number `first` on, without end.
   BatchSource &training(const planfile::Program &program, uint64_t first);
 
   /// The held-out batches in their order, and again; there are `heldOutBatches` of them.
   BatchSource &heldOut();
   void rewindHeldOut();
   uint64_t heldOutBatches() const { return evalBatches; }
+  /// Rows of a batch, of all ranks, and tokens of a row.
+  uint64_t batchRows() const { return loading.batch; }
+  uint64_t rowTokens() const { return loading.length; }
 
   /// The loader alone: see data::benchLoader.
   std::string bench(int batches);
@@ -92,7 +103,8 @@ private:
   TextOptions options;
   data::LoaderOptions loading;
   std::vector<Source> sources;
-  std::unique_ptr<data::RowOrder> mainOrder; // of steps behind all phases
+  bool readsBytes = false;                   // files that are no shards: each byte is a token
+  std::unique_ptr<data::RowOrder> mainOrder; // of steps behind all phases; null if `whole`
   uint64_t evalBatches = 0;
   std::vector<std::unique_ptr<Training>> trainingSources;
   std::shared_ptr<HeldOut> heldOutSource;

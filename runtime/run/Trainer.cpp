@@ -1,6 +1,7 @@
 // The loop over steps, and what happens between them.
 #include "runtime/run/Trainer.h"
 
+#include "runtime/plan/Mesh.h"
 #include "runtime/report/LossPlot.h"
 #include "runtime/run/CheckpointNames.h"
 #include "runtime/run/ProfileTable.h"
@@ -35,9 +36,8 @@ public:
                   .memoryBytes = executor.arenaBytes(),
                   .every = options.logEvery,
                   .live = options.live}),
-        log(leads() ? options.log : std::nullopt, leads() ? options.tensorboard : std::nullopt,
-            session.steps() > 0) {
-    if (leads() && (options.log || options.tensorboard))
+        log(leads() ? options.log : RunLogFiles(), session.steps() > 0) {
+    if (leads() && (options.log.jsonLines || options.log.tensorboard))
       session.readStepOutputs();
     if (options.save) {
       if (leads() || writers)
@@ -133,6 +133,7 @@ private:
     StepReport report;
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
+    report.flops = session.cost().flops();
     report.learningRate = session.schedules().value("lr", session.steps());
     const bool profiles = beginProfile();
     const Clock::time_point begin = Clock::now();
@@ -149,6 +150,13 @@ private:
     report.gradientNorm = session.gradientNorm();
     report.outputs = session.stepOutputs();
     report.epochs = session.epochs();
+    const TrainingState::Counts &counts = session.counts();
+    report.lossMean = counts.lossMean;
+    report.allTokens = counts.tokens;
+    if (session.schedules().value("clip", report.step - 1).value_or(0) > 0 && report.gradientNorm)
+      report.clipPercent = 100 * double(counts.clipped) / double(report.step);
+    report.peakFlops = peakFlops();
+    report.memoryBytes = executor.arenaBytes();
     result.losses.push_back(report.loss);
     losses.push_back({report.step, report.loss});
     log.step(report);
@@ -193,15 +201,32 @@ private:
   }
 
   void evaluate() {
-    const Clock::time_point begin = Clock::now();
-    const double loss = session.evaluate();
-    prune();
-    result.lastEvaluation = loss;
-    if (!session.hasHeldOut())
-      return progress.note(fmt::format("after {} steps: loss {:.6f}", session.steps(), loss));
-    heldOut.push_back({session.steps(), loss});
-    log.heldOut(session.steps(), loss);
-    progress.heldOut(session.steps(), loss, secondsSince(begin));
+    if (!session.hasHeldOut()) {
+      result.lastEvaluation = session.evaluate();
+      prune();
+      progress.note(
+          fmt::format("after {} steps: loss {:.6f}", session.steps(), result.lastEvaluation));
+    }
+    const size_t texts = session.measuredTexts().size();
+    for (size_t i = 0; i < texts; ++i) {
+      const EvaluationRecord record = measureText(file, session, i, options.revision);
+      prune();
+      if (record.set.empty()) {
+        result.lastEvaluation = record.loss;
+        heldOut.push_back({record.step, record.loss});
+      }
+      log.evaluation(record);
+      progress.evaluation(record.step, record.set, record.loss,
+                          fmt::format("{:.1f} s", record.seconds));
+    }
+  }
+
+  /// The vendor's, for 16-bit operands, of all ranks; 0 where steps have others.
+  double peakFlops() const {
+    const std::string_view precision = file.plan().header()->precision()->string_view();
+    return precision == "fp32" || precision == "tf32"
+               ? 0.0
+               : file.plan().target()->peak_flops() * double(ranksOf(file.plan()));
   }
 
   /// What fails beside the training does not take the training with it.
@@ -280,6 +305,27 @@ private:
 };
 
 } // namespace
+
+EvaluationRecord hydra::runtime::measureText(const PlanFile &file, Session &session, size_t index,
+                                             const std::optional<std::string> &revision) {
+  const Clock::time_point begin = Clock::now();
+  const Session::Measured measured = session.measuredTexts()[index];
+  EvaluationRecord record{.set = measured.name,
+                          .dataset = measured.text->name(),
+                          .step = session.steps(),
+                          .bytesPerToken = measured.text->bytesPerToken(),
+                          .batches = measured.batches,
+                          .batch = measured.text->batchRows(),
+                          .length = measured.text->rowTokens(),
+                          .ranks = ranksOf(file.plan()),
+                          .accumulation = file.plan().accumulation(),
+                          .revision = revision};
+  const bool isHeldOut = session.hasHeldOut() && index == 0;
+  record.loss =
+      isHeldOut ? session.evaluate() : session.evaluateSet(index - (session.hasHeldOut() ? 1 : 0));
+  record.seconds = secondsSince(begin);
+  return record;
+}
 
 TrainResult hydra::runtime::train(const PlanFile &file, Executor &executor, Session &session,
                                   const TrainOptions &options) {

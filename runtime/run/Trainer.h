@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/run/RunLog.h"
 #include "runtime/run/Session.h"
 
 #include <cstdint>
@@ -26,11 +27,11 @@ struct TrainOptions {
   int64_t saveEvery = 0;                     // and every so many steps; 0: only at the end
   int keep = 3;                              // checkpoints that remain
   int64_t evalEvery = 0;                     // held-out loss every so many steps; 0: at the end
-  std::optional<std::filesystem::path> log;  // JSON lines
-  std::optional<std::filesystem::path> tensorboard; // directory of event files
-  int64_t logEvery = 1;                             // plain lines of progress
-  bool live = false;                                // progress on a terminal
-  bool plot = false;                                // the curve of losses at the end
+  RunLogFiles log;
+  std::optional<std::string> revision; // of the model's file, for records
+  int64_t logEvery = 1;                // plain lines of progress
+  bool live = false;                   // progress on a terminal
+  bool plot = false;                   // the curve of losses at the end
   ProfiledSteps profile;
   std::function<void()> begin; // called when all that is written to is open; may be empty
   Ranks *ranks = nullptr;      // of a plan with a mesh
@@ -41,6 +42,11 @@ struct TrainResult {
   double lastEvaluation = 0;  // Session::evaluate after the last step
   int signal = 0;             // that ended the run early, after a save
 };
+
+/// Measures the loss of a text of Session::measuredTexts, by its index there; every rank makes the
+/// same calls. Throws Error as Session::evaluate does.
+EvaluationRecord measureText(const PlanFile &file, Session &session, size_t index,
+                             const std::optional<std::string> &revision);
 
 /// Trains until `options.steps`. Throws Error when the loss is not finite, when the data cannot be
 /// read, and when the last checkpoint cannot be saved; when another one cannot, or progress or logs

@@ -16,10 +16,12 @@
 #include "tools/hydra-inspect/PlanJson.h"
 #include "tools/hydra-inspect/PlanText.h"
 #include "tools/hydra-inspect/RoutingLog.h"
+#include "tools/hydra-inspect/RunSummary.h"
 #include "tools/hydra-inspect/TraceSummary.h"
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 using namespace hydra;
 
@@ -213,6 +215,27 @@ int inspectRouting(int argc, char **argv) {
   return 0;
 }
 
+/// hydra-inspect run DIR [DIR]: what came of training runs.
+int inspectRuns(int argc, char **argv) {
+  std::vector<std::string> paths;
+  bool json = false, markdown = false;
+  CLI::App app("Sums up a training run, or compares two.");
+  app.name("hydra-inspect run");
+  app.add_option("runs", paths, "what hydra-run --run wrote; two are compared")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("DIR");
+  auto *asJson = app.add_flag("--json", json, "as JSON, with all steps");
+  app.add_flag("--markdown", markdown, "as Markdown")->excludes(asJson);
+  if (const auto status = parseArguments(app, argc, argv, "hydra-inspect run"))
+    return *status;
+  std::vector<inspect::RunSummary> runs;
+  for (const std::string &path : paths)
+    runs.push_back(inspect::readRun(path));
+  print(json ? inspect::runJson(runs) : inspect::runText(runs, markdown));
+  return 0;
+}
+
 int inspectPlan(int argc, char **argv) {
   Options options;
   CLI::App app("Shows what is in a plan: header, parameters, memory map, kernels, steps.");
@@ -270,6 +293,7 @@ int inspectPlan(int argc, char **argv) {
              "  hydra-inspect plan.fb --memory\n"
              "  hydra-inspect trace before.json after.json\n"
              "  hydra-inspect routing log.jsonl\n"
+             "  hydra-inspect run RUN OTHER-RUN\n"
              "  hydra-inspect plan.fb --html=plan.html --model=MODEL --profile=trace.json");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
     return *status;
@@ -292,6 +316,11 @@ int main(int argc, char **argv) {
       return inspectTraces(argc - 1, argv + 1);
     if (command == "routing")
       return inspectRouting(argc - 1, argv + 1);
+    if (command == "run")
+      return inspectRuns(argc - 1, argv + 1);
+    if (std::error_code code;
+        std::filesystem::exists(std::filesystem::path(command) / "run.json", code))
+      return inspectRuns(argc, argv);
     return inspectPlan(argc, argv);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "hydra-inspect: %s\n", error.what());

@@ -9,15 +9,15 @@
 namespace hydra {
 
 /// What encodes the prompts: `given`, the tokenizer of a file, or where that is null, what
-/// --tokenizer or the plan's vocabulary says. Throws Error where neither tells tokens from text, and
-/// where the model knows fewer ids than the tokenizer has.
+/// --tokenizer or the plan's vocabulary says. Throws Error where neither tells tokens from text,
+/// and where the model knows fewer ids than the tokenizer has.
 std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
                                                  const runtime::PlanFile &file,
                                                  std::unique_ptr<text::Tokenizer> given);
 
-/// Writes every prompt and what continues it to standard output: a single one token by token, several
-/// one below the other, each as soon as it and those before it are complete. Throws Error as
-/// runtime::generate does.
+/// Writes every prompt and what continues it to standard output: a single one token by token,
+/// several one below the other, each as soon as it and those before it are complete. Throws Error
+/// as runtime::generate does.
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
                   runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed);
 

@@ -5,6 +5,7 @@
 #include "runtime/run/TextSource.h"
 #include "runtime/text/ChatTemplate.h"
 #include "tools/common/ParseArguments.h"
+#include "tools/hydra-run/CommandLine.h"
 
 #include <fmt/core.h>
 
@@ -61,7 +62,11 @@ void nameValues(CLI::App &app) {
                                                               {"--weights", "FILE"},
                                                               {"--adapter", "DIR|FILE"},
                                                               {"--export", "FILE"},
+                                                              {"--run", "DIR"},
                                                               {"--log", "FILE"},
+                                                              {"--csv", "FILE"},
+                                                              {"--eval-data", "NAME=PATH"},
+                                                              {"--max-bad-steps", "N"},
                                                               {"--tensorboard", "DIR"},
                                                               {"--steps", "N"},
                                                               {"--seed", "N"},
@@ -122,6 +127,10 @@ void addData(CLI::App &app, RunOptions &options) {
                  "of JSON: {\"NAME\": {\"path\": PATH, \"weight\": W}, ...}")
       ->excludes("--data")
       ->group("Data");
+  app.add_option("--eval-data", options.evalData,
+                 "further text that the loss is measured on, all of it, whenever the held-out loss "
+                 "is: NAME=PATH; repeatable")
+      ->group("Data");
   app.add_flag("--packed", options.packed,
                "fill rows with whole documents of shards, for models with packed=true")
       ->group("Data");
@@ -171,6 +180,18 @@ void addTraining(CLI::App &app, RunOptions &options) {
   app.add_option("--eval-batches", options.evalBatches,
                  "held-out batches of one measurement (default: all)")
       ->check(fromOne)
+      ->group("Training");
+
+  app.add_flag("--eval-only", options.evalOnly,
+               "measure the loss of what --data holds out, and of --eval-data, and end")
+      ->excludes("--steps")
+      ->group("Training");
+  app.add_option(
+         "--max-bad-steps", options.maxBadSteps,
+         "steps in a row whose loss or gradients are not finite, and which therefore change "
+         "nothing: the last one ends the run")
+      ->check(fromOne)
+      ->capture_default_str()
       ->group("Training");
 
   const auto schedule = [&](const char *flag, auto member, const std::string &help) {
@@ -239,23 +260,26 @@ void addRanks(CLI::App &app, RunOptions &options) {
 
 void addCheckpoints(CLI::App &app, RunOptions &options) {
   const char *group = "Checkpoints and weights";
-  CLI::Option *save =
-      app.add_option(
-             "--save", options.save,
-             "folder for checkpoints; one is saved at the end, when SIGINT (Ctrl-C), SIGTERM "
-             "or SIGHUP ends the run, and when something beside the training fails")
+  CLI::Option *run =
+      app.add_option("--run", options.run,
+                     "directory of a run: the plan, what it was started with and on which machine, "
+                     "logs and checkpoints, as --save, --log, --csv and --tensorboard write them")
           ->group(group);
+  app.add_option("--save", options.save,
+                 "folder for checkpoints; one is saved at the end, when SIGINT (Ctrl-C), SIGTERM "
+                 "or SIGHUP ends the run, and when something beside the training fails")
+      ->excludes(run)
+      ->group(group);
   app.add_option("--save-every", options.saveEvery, "steps between checkpoints")
       ->check(fromOne)
-      ->needs(save)
       ->group(group);
   app.add_option("--keep", options.keep, "checkpoints that remain in the folder")
       ->check(quiet(CLI::Range(1, 1 << 20)))
-      ->needs(save)
       ->capture_default_str()
       ->group(group);
   app.add_option("--resume", options.resume,
-                 "a checkpoint, a folder of them (its newest), or auto: the newest in the folder "
+                 "a checkpoint, a folder of them (its newest), a directory of --run (the flags of "
+                 "that run count where no others are given), or auto: the newest in the folder "
                  "of --save, or a new run if there is none")
       ->excludes("--inputs")
       ->group(group);
@@ -282,6 +306,9 @@ void addReports(CLI::App &app, RunOptions &options) {
   app.add_option("--log", options.log,
                  "JSON lines to write: every step, held-out losses, checkpoints; a resumed run "
                  "appends")
+      ->group(group);
+  app.add_option("--csv", options.csv,
+                 "table to write, a row for every step; a resumed run appends")
       ->group(group);
   app.add_option("--tensorboard", options.tensorboard, "directory for TensorBoard event files")
       ->group(group);
@@ -432,6 +459,13 @@ void addGeneration(CLI::App &app, RunOptions &options) {
     options.calibrate = app.count("--calibrate") > 0;
     if (!options.output.empty() && !options.tune && !options.calibrate)
       throw CLI::RequiresError("-o", "--tune or --calibrate");
+    for (const char *flag : {"--log", "--csv", "--tensorboard"})
+      if (options.run && app.count(flag) > 0)
+        throw CLI::ExcludesError("--run", flag);
+    if (!options.save && !options.run)
+      for (const char *flag : {"--save-every", "--keep"})
+        if (app.count(flag) > 0)
+          throw CLI::RequiresError(flag, "--save or --run");
     if (!options.choices.empty() && !options.writesText())
       throw CLI::RequiresError(options.choices[0], "--generate or --chat");
   });
@@ -485,5 +519,14 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
   addGeneration(app, options);
   nameValues(app);
   app.footer(kExamples);
-  return parseArguments(app, argc, argv, "hydra-run");
+  const CommandLine line(app, {argv + 1, argv + argc});
+  options.given = line.arguments();
+  std::vector<const char *> arguments = {argv[0]};
+  for (const std::string &word : line.words())
+    arguments.push_back(word.c_str());
+  const std::optional<int> status =
+      parseArguments(app, static_cast<int>(arguments.size()), arguments.data(), "hydra-run");
+  if (!status && options.run)
+    RunDirectory(*options.run).setPaths(options);
+  return status;
 }

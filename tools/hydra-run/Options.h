@@ -3,6 +3,7 @@
 
 #include "runtime/run/Generate.h"
 #include "runtime/run/Scalars.h"
+#include "tools/hydra-run/RunDirectory.h"
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,7 @@ struct RunOptions {
   std::string plan;
   std::optional<std::string> inputs, outputs;
 
-  std::vector<std::string> data, mix;
+  std::vector<std::string> data, mix, evalData; // the last: NAME=PATH
   bool packed = false;
   std::string tokenizer; // empty: not given
   int prefetchThreads = 4;
@@ -33,12 +34,15 @@ struct RunOptions {
   std::map<std::string, runtime::ScheduleChange> schedules;
   std::vector<std::string> scalars; // as parseSchedule takes them
   int64_t evalEvery = 0;
+  bool evalOnly = false;
+  int64_t maxBadSteps = 32;
 
   std::optional<std::string> save, resume, weights, adapter, exportTo;
   int64_t saveEvery = 0;
   int keep = 3;
 
-  std::optional<std::string> log, tensorboard;
+  std::optional<std::string> run; // the directory of everything that is written
+  std::optional<std::string> log, csv, tensorboard;
   int64_t logEvery = 0; // 0: not given
   bool plot = false;
 
@@ -70,6 +74,9 @@ struct RunOptions {
   uint32_t gpus = 0;      // the same, of plans for GPUs
   double rankTimeout = 0; // seconds; 0: not given
 
+  Arguments given; // of the command line, and of the run that it goes on with
+
+  bool readsText() const { return !data.empty() || !mix.empty(); }
   bool writesText() const { return chat || !prompts.empty(); }
   bool repeats() const { return bench > 0 || (!profile.empty() && profileSteps.empty()); }
   /// Whether a profile is all that goes to the standard output.
@@ -79,8 +86,12 @@ struct RunOptions {
 /// Of `5..24` the numbers of the first and the last step, from 1; of anything else {0, 0}.
 std::pair<int64_t, int64_t> parseStepRange(const std::string &text);
 
+/// Mistakes that only the plan shows. Throws Error.
+void checkOptions(const RunOptions &options, const runtime::PlanFile &file);
+
 /// The status that the program must end with right away (`--help`, a mistake, which has been
-/// printed as one line), or nothing.
+/// printed as one line), or nothing. With `--resume DIR` where DIR is a run, flags that are not
+/// given are as they were in that run. Throws Error when the run cannot be read.
 std::optional<int> parseOptions(int argc, char **argv, RunOptions &options);
 
 } // namespace hydra

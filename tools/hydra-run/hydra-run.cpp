@@ -21,12 +21,16 @@
 #include "runtime/run/Variables.h"
 #include "runtime/support/AtomicFile.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/GitRevision.h"
 #include "runtime/support/Shown.h"
 #include "runtime/support/StandardStreams.h"
+#include "tools/hydra-run/Agreement.h"
 #include "tools/hydra-run/Calibrate.h"
 #include "tools/hydra-run/Chat.h"
 #include "tools/hydra-run/Generation.h"
 #include "tools/hydra-run/Options.h"
+#include "tools/hydra-run/RunDirectory.h"
+#include "tools/hydra-run/Texts.h"
 
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -45,57 +49,11 @@ using support::fail;
 
 namespace {
 
-/// Mistakes that only the plan shows.
-void checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
-  const std::string_view mode = file.plan().header()->mode()->string_view();
-  const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
-                                                     options.writesText() || options.exportTo ||
-                                                     options.benchData > 0;
-  const std::string &plan = file.origin();
-  if (!options.profileSteps.empty() && (!trainPlan || options.steps == 0))
-    fail("--profile-steps is of use only with --steps of a train plan");
-  if (!options.profileSteps.empty() && options.profile == "json")
-    fail("--profile-steps: --profile=json leaves the standard output to nothing else; use table, "
-         "markdown or FILE.json");
-  if (!trainPlan && options.steps > 0 && !options.repeats())
-    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps", plan,
-         support::shown(mode));
-  if (options.repeats() && options.steps > kMostRepeats)
-    fail("--steps {}: --profile repeats at most {} steps", options.steps, kMostRepeats);
-  if (trainPlan && options.steps == 0 && !otherJob)
-    fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
-  if (!trainPlan && (options.save || options.resume))
-    fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
-         options.save ? "save" : "resume", plan, support::shown(mode),
-         options.save ? "" : "; --weights takes the parameters of one");
-  if (options.save && options.steps == 0)
-    fail("--save is of use only with --steps");
-  if (options.resume == "auto" && !options.save)
-    fail("--resume auto means the folder of --save, which is not given");
-  const bool readsText = !options.data.empty() || !options.mix.empty();
-  if (options.benchData > 0 && !readsText)
-    fail("--bench-data needs --data");
-  if (options.packed && !readsText)
-    fail("--packed needs --data or --mix");
-  if (!readsText && !options.tokenizer.empty() && !options.writesText())
-    fail("--tokenizer says what --data holds, which is not given");
-}
-
 /// That of the file that --tokenizer names; null if it says what tokens are.
 std::unique_ptr<text::Tokenizer> readTokenizer(const RunOptions &options) {
   if (options.tokenizer.empty() || runtime::isTokenKind(options.tokenizer))
     return nullptr;
   return text::readTokenizer(options.tokenizer);
-}
-
-/// The sources of --mix.
-std::vector<runtime::MixedSource> mixtureOf(const RunOptions &options) {
-  if (options.mix.size() == 1 && options.mix[0].find('=') == std::string::npos)
-    return runtime::readMixture(options.mix[0]);
-  std::vector<runtime::MixedSource> sources;
-  for (const std::string &source : options.mix)
-    sources.push_back(runtime::parseMixedSource(source));
-  return sources;
 }
 
 std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
@@ -115,7 +73,8 @@ std::string weightsFile(const std::string &path) {
   if (!std::filesystem::is_directory(path, code))
     return path;
   for (const std::filesystem::path &folder :
-       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1)})
+       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1),
+        runtime::newestCheckpoint(std::filesystem::path(path) / RunDirectory::kCheckpoints, -1)})
     if (const auto file = folder / "model.safetensors";
         !folder.empty() && std::filesystem::exists(file, code))
       return file.string();
@@ -141,8 +100,8 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   how.saveEvery = options.saveEvery;
   how.keep = options.keep;
   how.evalEvery = options.evalEvery;
-  how.log = options.log;
-  how.tensorboard = options.tensorboard;
+  how.log = {.jsonLines = options.log, .csv = options.csv, .tensorboard = options.tensorboard};
+  how.revision = support::gitRevision(file.plan().header()->model_file()->str());
   constexpr int64_t shortRun = 100, sparse = 10;
   how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
   // mpirun gives ranks a terminal of their own, whatever its own output goes to.
@@ -293,67 +252,6 @@ void noteOtherSchedules(const runtime::Checkpoint &checkpoint, const runtime::Se
   }
 }
 
-/// Throws Error unless the plan is for so many ranks.
-void checkRanks(const runtime::PlanFile &file, uint64_t ranks) {
-  const uint64_t expected = runtime::ranksOf(file.plan());
-  if (ranks == expected)
-    return;
-  if (expected == 1)
-    fail("{}: is for one rank, and there are {}; compile the model with --mesh=data:{}",
-         file.origin(), ranks, ranks);
-  const bool gpus = file.plan().target()->kind() == planfile::TargetKind::cuda;
-  fail("{}: is for {} ranks (mesh {}), and there {} {}; run it with --{}={}, or start {} "
-       "processes by torchrun, mpirun or srun",
-       file.origin(), expected, runtime::meshText(file.plan()), ranks == 1 ? "is" : "are", ranks,
-       gpus ? "gpus" : "ranks", expected, expected);
-}
-
-/// Throws Error when the ranks run other plans, or were given flags that do not fit together.
-void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
-                  runtime::Channel &channel) {
-  const auto hash = file.bytes().subspan(24, 8); // that of the file, in its prologue
-  const auto given = [](const auto &flag) { return flag ? "yes" : "no"; };
-  channel.agree({{"the plan with hash", fmt::format("{:02x}", fmt::join(hash, ""))},
-                 {"--steps", std::to_string(options.steps)},
-                 {"--eval-every", std::to_string(options.evalEvery)},
-                 {"--eval-batches", std::to_string(options.evalBatches)},
-                 {"--save", given(options.save)},
-                 {"--save-every", std::to_string(options.saveEvery)},
-                 {"--outputs", given(options.outputs)},
-                 {"--export", given(options.exportTo)},
-                 {"--bench", std::to_string(options.bench)},
-                 {"--profile", options.profile},
-                 {"--profile-steps", options.profileSteps},
-                 {"--dry-run", given(options.dryRun)},
-                 {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
-                 {"the choice of tokens", generationText(options)}});
-}
-
-/// Throws Error when the ranks begin at other places, with other parameters, or train on other
-/// text.
-void agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,
-                  const runtime::Session &session, uint64_t samplingSeed,
-                  runtime::Channel &channel) {
-  const runtime::TrainingState state = session.state();
-  std::vector<runtime::Claim> claims = {
-      {"as its data", state.data},
-      {"as its seed", std::to_string(state.seed)},
-      {"as the seed of texts", std::to_string(samplingSeed)},
-      {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))}};
-  for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
-    claims.push_back(std::move(hash));
-  channel.agree(claims);
-}
-
-/// How long a rank may be silent.
-std::chrono::milliseconds rankLimit(const RunOptions &options, const runtime::PlanFile *file) {
-  constexpr double least = 60, steps = 20, most = 1e7;
-  double seconds = options.rankTimeout;
-  if (seconds == 0)
-    seconds = std::max(least, file ? steps * file->plan().cost()->microseconds() * 1e-6 : 0.0);
-  return std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, most) * 1e3));
-}
-
 /// As one of several ranks, with the channel to the others, or alone.
 int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank) {
   const bool leads = !channel || channel->leads();
@@ -376,28 +274,22 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     return 0;
   }
   checkOptions(options, file);
+  const std::optional<RunDirectory> directory = options.run && leads && !options.dryRun
+                                                    ? std::optional<RunDirectory>(*options.run)
+                                                    : std::nullopt;
+  if (directory)
+    directory->open(options.resume.has_value());
   const std::optional<runtime::Checkpoint> checkpoint = findCheckpoint(options, file);
   if (channel) // before they read it together
     channel->agree(
         {{"as its first step", std::to_string(checkpoint ? checkpoint->state().step : 0)}});
   const uint64_t seed = options.seed.value_or(checkpoint ? checkpoint->state().seed : 0);
   std::unique_ptr<text::Tokenizer> tokenizer = readTokenizer(options);
-  std::optional<runtime::TextSource> text;
-  if (!options.data.empty() || !options.mix.empty()) {
-    text.emplace(file.plan(),
-                 runtime::TextOptions{.files = {options.data.begin(), options.data.end()},
-                                      .mixture = mixtureOf(options),
-                                      .packed = options.packed,
-                                      .tokenizer = options.tokenizer,
-                                      .encoder = tokenizer.get(),
-                                      .seed = seed,
-                                      .threads = options.prefetchThreads,
-                                      .evalBatches = options.evalBatches,
-                                      .rank = channel ? channel->rank() : 0});
-    if (options.benchData > 0) {
-      print(text->bench(options.benchData));
-      return 0;
-    }
+  const Texts texts =
+      openTexts(options, file, tokenizer.get(), seed, channel ? channel->rank() : 0);
+  if (options.benchData > 0) {
+    print(texts.training->bench(options.benchData));
+    return 0;
   }
   if (options.writesText())
     tokenizer = promptTokenizer(options, file, std::move(tokenizer));
@@ -414,7 +306,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   runtime::Executor &executor = *loaded;
 
   std::vector<std::pair<std::string, std::string>> rows = {
-      {"data", dataText(options, text ? &*text : nullptr)}};
+      {"data", dataText(options, texts.training.get())}};
   if (options.dryRun && !options.inputs && !checkpoint) {
     print(runtime::startupTable(file, executor, rows));
     return 0;
@@ -428,7 +320,9 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
        .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
        .scalars = changes,
        .steps = options.steps,
-       .text = text ? &*text : nullptr,
+       .text = texts.training.get(),
+       .evaluationSets = texts.evaluationSets(),
+       .maxBadSteps = options.maxBadSteps,
        .resume = checkpoint ? &*checkpoint : nullptr,
        .ranks = channel});
   if (channel)
@@ -453,6 +347,11 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
   const auto sayWhatRuns = [&] {
+    if (directory)
+      directory->write(file, {.options = &options,
+                              .step = session.steps(),
+                              .ranks = runtime::ranksOf(file.plan()),
+                              .facts = executor.describe()});
     if (trains)
       runtime::say(table + "\n");
     else if (!onlyGenerates && !options.printsJson())
@@ -467,6 +366,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   int status = 0;
   if (options.repeats())
     repeat(options, file, executor, session, leads);
+  else if (options.evalOnly)
+    status = evaluateOnly(options, file, session, leads);
   else if (!session.trains())
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)
@@ -542,12 +443,12 @@ int start(const RunOptions &options, char **arguments) {
 
 int main(int argc, char **argv) {
   support::reserveStandardStreams();
-  RunOptions options;
-  if (const std::optional<int> status = parseOptions(argc, argv, options))
-    return *status;
   std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is then an error like a full disk
   std::signal(SIGPIPE, SIG_IGN); // and a reader that has gone one of writing
   try {
+    RunOptions options;
+    if (const std::optional<int> status = parseOptions(argc, argv, options))
+      return *status;
     return start(options, argv);
   } catch (const runtime::RunEnded &) {
     return 1; // another rank has said why

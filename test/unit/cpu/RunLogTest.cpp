@@ -50,7 +50,7 @@ private:
 } // namespace
 
 TEST_F(RunLogTest, AFullDiskCostsALineAndTheRestOfTheRecord) {
-  RunLog log(folder / "log.jsonl", folder / "events", false);
+  RunLog log({.jsonLines = folder / "log.jsonl", .tensorboard = folder / "events"}, false);
   testing::internal::CaptureStderr();
   {
     const SmallDisk disk(1000);
@@ -73,6 +73,7 @@ TEST_F(RunLogTest, AFullDiskCostsALineAndTheRestOfTheRecord) {
 }
 
 TEST_F(RunLogTest, WhatCannotBeOpenedIsRefused) {
-  EXPECT_THROW(RunLog(folder / "absent" / "log", std::nullopt, false), hydra::support::Error);
-  EXPECT_THROW(RunLog(std::nullopt, "/dev/null/events", false), hydra::support::Error);
+  EXPECT_THROW(RunLog({.jsonLines = folder / "absent" / "log"}, false), hydra::support::Error);
+  EXPECT_THROW(RunLog({.csv = folder / "absent" / "table"}, false), hydra::support::Error);
+  EXPECT_THROW(RunLog({.tensorboard = "/dev/null/events"}, false), hydra::support::Error);
 }

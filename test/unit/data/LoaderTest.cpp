@@ -132,7 +132,8 @@ TEST_F(LoaderTest, AFileThatShrinksIsAnErrorAndNoCrash) {
 TEST_F(LoaderTest, TheLastTenthIsNeverTrainedOn) {
   const TokenFiles files(
       {.files = {numbers<uint16_t>("t", 1000)}, .format = Format::uint16, .vocabulary = 1000});
-  const Windows training = Windows::training(files, 9, 1), heldOut = Windows::heldOut(files, 9, 1);
+  const Windows training = Windows::of(files, Split::training, 9, 1),
+                heldOut = Windows::of(files, Split::heldOut, 9, 1);
   EXPECT_EQ(training.count, 99u); // of 900 tokens
   EXPECT_EQ(heldOut.begin, 900u);
   EXPECT_EQ(heldOut.count, 11u);
@@ -151,9 +152,9 @@ TEST_F(LoaderTest, TheLastTenthIsNeverTrainedOn) {
 
 TEST_F(LoaderTest, TooLittleTextIsAnError) {
   const TokenFiles files({.files = {write("t", "0123456789")}});
-  EXPECT_EQ(errorOf([&] { Windows::training(files, 9, 1); }),
+  EXPECT_EQ(errorOf([&] { Windows::of(files, Split::training, 9, 1); }),
             "the data has 10 tokens; of the 9 to train on not even 1 window of 10 can be made");
-  EXPECT_EQ(errorOf([&] { Windows::heldOut(files, 1, 2); }),
+  EXPECT_EQ(errorOf([&] { Windows::of(files, Split::heldOut, 1, 2); }),
             "the data has 10 tokens; of the 1 held out not even 2 windows of 2 can be made");
 }
 
@@ -174,7 +175,7 @@ TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
   LoaderOptions other = options;
   EXPECT_FALSE(equal(batches(files, other, 12, 200), whole));
   // Epochs differ in their order.
-  const size_t epoch = Windows::training(files, 16, 1).count / 4;
+  const size_t epoch = Windows::of(files, Split::training, 16, 1).count / 4;
   EXPECT_NE(whole[0].tokens, whole[epoch].tokens);
 }
 

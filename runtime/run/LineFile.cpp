@@ -1,0 +1,80 @@
+// Writing that never leaves half a line.
+#include "runtime/run/LineFile.h"
+
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+
+#include <fmt/core.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+using namespace hydra::runtime;
+using hydra::support::errnoText;
+using hydra::support::fail;
+using hydra::support::shownPath;
+
+namespace {
+
+void warn(const std::string &problem) {
+  std::fprintf(stderr, "hydra-run: %s; training goes on without it\n",
+               hydra::support::oneLine(problem).c_str());
+}
+
+} // namespace
+
+LineFile::LineFile(std::filesystem::path file, std::string kind, bool append)
+    : path(std::move(file)), what(std::move(kind)) {
+  const mode_t readWriteForAll = 0666; // less the umask
+  descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC),
+             readWriteForAll);
+  if (descriptor < 0)
+    fail("cannot write {} {}: {}", what, shownPath(path), errnoText(errno));
+  struct stat status = {};
+  empty = ::fstat(descriptor, &status) != 0 || status.st_size == 0;
+}
+
+LineFile::LineFile(LineFile &&other) noexcept
+    : path(std::move(other.path)), what(std::move(other.what)),
+      descriptor(std::exchange(other.descriptor, -1)), empty(other.empty) {}
+
+LineFile &LineFile::operator=(LineFile &&other) noexcept {
+  if (this != &other) {
+    close();
+    path = std::move(other.path);
+    what = std::move(other.what);
+    descriptor = std::exchange(other.descriptor, -1);
+    empty = other.empty;
+  }
+  return *this;
+}
+
+LineFile::~LineFile() { close(); }
+
+void LineFile::close() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+  descriptor = -1;
+}
+
+void LineFile::write(const std::string &line) {
+  if (descriptor < 0)
+    return;
+  struct stat before = {};
+  ::fstat(descriptor, &before);
+  const ssize_t written = ::write(descriptor, line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()))
+    return;
+  const int code = written < 0 ? errno : ENOSPC;
+  // Half a line would spoil what a resumed run appends.
+  if (written > 0 && S_ISREG(before.st_mode) && ::ftruncate(descriptor, before.st_size) != 0)
+    warn(fmt::format("the last line of {} is cut", shownPath(path)));
+  close();
+  warn(fmt::format("cannot write {} {}: {}", what, shownPath(path), errnoText(code)));
+}

@@ -1,0 +1,75 @@
+// What ranks compare before they begin.
+#include "tools/hydra-run/Agreement.h"
+
+#include "runtime/plan/Mesh.h"
+#include "runtime/run/Variables.h"
+#include "runtime/support/Error.h"
+#include "tools/hydra-run/Generation.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace hydra;
+using support::fail;
+
+void hydra::checkRanks(const runtime::PlanFile &file, uint64_t ranks) {
+  const uint64_t expected = runtime::ranksOf(file.plan());
+  if (ranks == expected)
+    return;
+  if (expected == 1)
+    fail("{}: is for one rank, and there are {}; compile the model with --mesh=data:{}",
+         file.origin(), ranks, ranks);
+  const bool gpus = file.plan().target()->kind() == planfile::TargetKind::cuda;
+  fail("{}: is for {} ranks (mesh {}), and there {} {}; run it with --{}={}, or start {} "
+       "processes by torchrun, mpirun or srun",
+       file.origin(), expected, runtime::meshText(file.plan()), ranks == 1 ? "is" : "are", ranks,
+       gpus ? "gpus" : "ranks", expected, expected);
+}
+
+void hydra::agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
+                         runtime::Channel &channel) {
+  const auto hash = file.bytes().subspan(24, 8); // that of the file, in its prologue
+  const auto given = [](const auto &flag) { return flag ? "yes" : "no"; };
+  channel.agree({{"the plan with hash", fmt::format("{:02x}", fmt::join(hash, ""))},
+                 {"--steps", std::to_string(options.steps)},
+                 {"--eval-every", std::to_string(options.evalEvery)},
+                 {"--eval-batches", std::to_string(options.evalBatches)},
+                 {"--eval-data", fmt::format("{}", fmt::join(options.evalData, ", "))},
+                 {"--eval-only", given(options.evalOnly)},
+                 {"--max-bad-steps", std::to_string(options.maxBadSteps)},
+                 {"--save", given(options.save)},
+                 {"--save-every", std::to_string(options.saveEvery)},
+                 {"--outputs", given(options.outputs)},
+                 {"--export", given(options.exportTo)},
+                 {"--bench", std::to_string(options.bench)},
+                 {"--profile", options.profile},
+                 {"--profile-steps", options.profileSteps},
+                 {"--dry-run", given(options.dryRun)},
+                 {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
+                 {"the choice of tokens", generationText(options)}});
+}
+
+void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,
+                         const runtime::Session &session, uint64_t samplingSeed,
+                         runtime::Channel &channel) {
+  const runtime::TrainingState state = session.state();
+  std::vector<runtime::Claim> claims = {
+      {"as its data", state.data},
+      {"as its seed", std::to_string(state.seed)},
+      {"as the seed of texts", std::to_string(samplingSeed)},
+      {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))}};
+  for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
+    claims.push_back(std::move(hash));
+  channel.agree(claims);
+}
+
+std::chrono::milliseconds hydra::rankLimit(const RunOptions &options,
+                                           const runtime::PlanFile *file) {
+  constexpr double least = 60, steps = 20, most = 1e7;
+  double seconds = options.rankTimeout;
+  if (seconds == 0)
+    seconds = std::max(least, file ? steps * file->plan().cost()->microseconds() * 1e-6 : 0.0);
+  return std::chrono::milliseconds(static_cast<int64_t>(std::min(seconds, most) * 1e3));
+}

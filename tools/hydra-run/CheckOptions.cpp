@@ -1,0 +1,50 @@
+// What is wrong with flags for a plan.
+#include "runtime/support/Error.h"
+#include "runtime/support/Shown.h"
+#include "tools/hydra-run/Options.h"
+
+using namespace hydra;
+using support::fail;
+
+void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
+  const std::string_view mode = file.plan().header()->mode()->string_view();
+  const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
+                                                     options.writesText() || options.exportTo ||
+                                                     options.benchData > 0 || options.evalOnly;
+  const std::string &plan = file.origin();
+  if (!options.profileSteps.empty() && (!trainPlan || options.steps == 0))
+    fail("--profile-steps is of use only with --steps of a train plan");
+  if (!options.profileSteps.empty() && options.profile == "json")
+    fail("--profile-steps: --profile=json leaves the standard output to nothing else; use table, "
+         "markdown or FILE.json");
+  if (!trainPlan && options.steps > 0 && !options.repeats())
+    fail("--steps: {} is a {} plan, which makes one call; only train plans make steps", plan,
+         support::shown(mode));
+  if (options.repeats() && options.steps > kMostRepeats)
+    fail("--steps {}: --profile repeats at most {} steps", options.steps, kMostRepeats);
+  if (trainPlan && options.steps == 0 && !otherJob)
+    fail("{} is a train plan: say how far to train it with --steps N, or use --bench", plan);
+  if (options.run && (!trainPlan || options.steps == 0))
+    fail("--run is of use only with --steps of a train plan");
+  if (!trainPlan && (options.save || options.resume))
+    fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
+         options.save ? "save" : "resume", plan, support::shown(mode),
+         options.save ? "" : "; --weights takes the parameters of one");
+  if (options.save && options.steps == 0)
+    fail("--save is of use only with --steps");
+  if (options.resume == "auto" && !options.save)
+    fail("--resume auto means the folder of --save, which is not given");
+  const bool readsText = options.readsText();
+  if (options.benchData > 0 && !readsText)
+    fail("--bench-data needs --data");
+  const bool measuresText = readsText || !options.evalData.empty();
+  if (options.packed && !measuresText)
+    fail("--packed needs --data or --mix");
+  if (options.evalOnly && !trainPlan)
+    fail("--eval-only: {} is a {} plan; train plans have a program that measures", plan,
+         support::shown(mode));
+  if (options.evalOnly && !measuresText)
+    fail("--eval-only needs --data, --mix or --eval-data");
+  if (!measuresText && !options.tokenizer.empty() && !options.writesText())
+    fail("--tokenizer says what --data holds, which is not given");
+}

@@ -1,0 +1,118 @@
+// Words in groups, and the groups of two command lines as one.
+#include "tools/hydra-run/CommandLine.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace hydra;
+
+namespace {
+
+/// The words of a command line, flag by flag; what the parser will refuse may be in any place.
+Arguments groupsOf(const CLI::App &app, const std::vector<std::string> &words) {
+  Arguments groups;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string &word = words[i];
+    if (!word.starts_with("-") || word.size() == 1) {
+      groups.push_back({"plan", {word}});
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const std::string flag = word.substr(0, equals);
+    std::vector<std::string> values;
+    const CLI::Option *const option = app.get_option_no_throw(flag);
+    if (equals != std::string::npos)
+      values.push_back(word.substr(equals + 1));
+    else if (option && option->get_items_expected_max() > 0) {
+      // One value, whatever it looks like; of several those that are no flags.
+      const auto most = static_cast<size_t>(option->get_items_expected_max());
+      for (; values.size() < most && i + 1 < words.size(); ++i) {
+        if (!values.empty() && (words[i + 1].starts_with("-") || !option->get_allow_extra_args()))
+          break;
+        values.emplace_back(words[i + 1]);
+      }
+    }
+    groups.emplace_back(flag, std::move(values));
+  }
+  return groups;
+}
+
+/// Whether a command line wants something else of a run than to go on with it.
+bool isOtherJob(const Arguments &now) {
+  constexpr std::array kJobs = {"--generate",   "--chat",    "--eval-only", "--bench",
+                                "--bench-data", "--profile", "--export"};
+  return std::ranges::none_of(now, [](const auto &group) { return group.first == "--steps"; }) &&
+         std::ranges::any_of(now, [&](const auto &group) {
+           return std::ranges::find(kJobs, group.first) != kJobs.end();
+         });
+}
+
+/// What such a job takes of the run's flags: what it reads, and where it runs.
+bool isForOtherJobs(const std::string &flag) {
+  constexpr std::array kFlags = {
+      "--data",   "--mix",     "--packed",           "--tokenizer", "--eval-data", "--eval-batches",
+      "--device", "--threads", "--prefetch-threads", "--ranks",     "--gpus"};
+  return std::ranges::find(kFlags, flag) != kFlags.end();
+}
+
+/// What a run was started with, and instead of it what is given now. Flags of several values stand
+/// behind the plan, which they would take for one.
+std::vector<std::string> mergedWords(const Arguments &before, const Arguments &now,
+                                     const std::string &directory) {
+  const auto has = [](const Arguments &all, const std::string &flag) {
+    return std::ranges::any_of(all, [&](const auto &group) { return group.first == flag; });
+  };
+  const bool goesOn = !isOtherJob(now);
+  std::vector<std::string> words;
+  if (!has(now, "plan"))
+    words.push_back((std::filesystem::path(directory) / RunDirectory::kPlan).string());
+  const auto add = [&](const auto &group) {
+    const auto &[flag, values] = group;
+    if (flag == "plan") {
+      words.insert(words.begin(), values.begin(), values.end());
+      return;
+    }
+    if (values.size() == 1) {
+      words.push_back(flag.starts_with("--") ? flag + "=" + values[0] : flag + values[0]);
+      return;
+    }
+    words.push_back(flag);
+    words.insert(words.end(), values.begin(), values.end());
+  };
+  for (const auto &group : before)
+    if (group.first != "plan" && group.first != "--resume" && group.first != "--run" &&
+        !has(now, group.first) && (goesOn || isForOtherJobs(group.first)))
+      add(group);
+  for (const auto &group : now)
+    if (group.first != "--resume" && group.first != "--run")
+      add(group);
+  if (goesOn) {
+    words.push_back("--run=" + directory);
+    words.emplace_back("--resume=auto");
+  } else {
+    words.push_back("--resume=" +
+                    (std::filesystem::path(directory) / RunDirectory::kCheckpoints).string());
+  }
+  return words;
+}
+
+/// The directory of the run that a command line goes on with, or an empty text.
+std::string resumedRun(const Arguments &groups) {
+  for (const auto &[flag, values] : groups)
+    if (flag == "--resume" && values.size() == 1 && RunDirectory::isRun(values[0]))
+      return values[0];
+  return "";
+}
+
+} // namespace
+
+CommandLine::CommandLine(const CLI::App &app, std::vector<std::string> words)
+    : all(std::move(words)), groups(groupsOf(app, all)) {
+  if (const std::string directory = resumedRun(groups); !directory.empty()) {
+    all = mergedWords(RunDirectory(directory).arguments(), groups, directory);
+    groups = groupsOf(app, all);
+  }
+  std::erase_if(groups, [](const auto &group) {
+    return group.first == "--resume" || group.first == "--run";
+  });
+}
