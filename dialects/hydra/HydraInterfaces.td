@@ -302,6 +302,9 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
         All are there, each of its kind.
       }],
       "std::string", "checkSettings", (ins "::mlir::DictionaryAttr":$settings)>,
+    StaticInterfaceMethod<"Says why it updates no parameter of that type; empty if it does.",
+      "std::string", "checkParameter", (ins "::mlir::RankedTensorType":$parameter), "",
+      [{ return ""; }]>,
     StaticInterfaceMethod<[{
         Whether new values of an element depend on no other element: then parameters may lie behind one
         another in a vector, of which each rank updates a part.

@@ -255,7 +255,8 @@ template <typename Op> using LinearInFirst = Elements<Op, Linear::First>;
 
 void attachShapeRules(MLIRContext &context) {
   attach<Nonlinear, ExpOp, LogOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanhOp, ErfOp, SigmoidOp, SiluOp,
-         GeluOp, MaxOp, MinOp, CompareOp, SelectOp, GuardOp, AdamWOp, SgdOp>(context);
+         GeluOp, MaxOp, MinOp, CompareOp, SelectOp, GuardOp, AdafactorOp, AdamWOp, LionOp, MuonOp,
+         SgdOp>(context);
   attach<LinearInAll, AddOp, SubOp>(context);
   attach<LinearInEach, MulOp>(context);
   attach<LinearInFirst, NegOp, DetachOp, DivOp>(context);

@@ -278,6 +278,9 @@ private:
       Location at = ofUpdate(param.getLoc());
       const auto *optimizer = GroupOp::lookupOptimizer(&getContext(), group->getOptimizer());
       DictionaryAttr settings = group->getSettings();
+      if (std::string problem = optimizer->checkParameter(param.getBoundType()); !problem.empty())
+        return param.emitOpError() << "@" << param.getSymName() << " is " << param.getBoundType()
+                                   << "; " << problem << ": give it a group with another optimizer";
       SmallVector<Operation *> variables{param};
       for (const OptimizerState &own : optimizer->states(param.getBoundType(), settings)) {
         FailureOr<StateOp> kept = state(param.getSymName() + "." + own.name, own.type, at,

@@ -371,11 +371,20 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.sgd %table, %{{.*}}, %lr lr_scale = 1 wd = eps
     // BOUND-NEXT: hydra.sgd %table, %{{.*}}, %lr lr_scale = 1 wd = 1.000000e-05 : tensor<11x8xf32>, tensor<11x8xf32>, tensor<f32>
     %p3 = hydra.sgd %table, %g, %lr wd = eps lr_scale = 1
+    // CHECK-NEXT: hydra.lion %table, %{{.*}}, %{{.*}}, %lr, %{{.*}} beta1 = 9.000000e-01 beta2 = {{.*}} lr_scale = 1 wd = 0
+    // BOUND-NEXT: hydra.lion %table, {{.*}} wd = 0 : tensor<11x8xf32>, {{.*}}, tensor<f32>, tensor<f32>
+    %p4, %m4 = hydra.lion %table, %table, %g, %lr, %n beta1 = 0.9 beta2 = 0.99 wd = 0 lr_scale = 1
+    // CHECK-NEXT: hydra.muon %table, %{{.*}}, %{{.*}}, %lr lr_scale = 1 wd = eps
+    // BOUND-NEXT: hydra.muon %table, {{.*}} lr_scale = 1 wd = 1.000000e-05 : tensor<11x8xf32>, tensor<11x8xf32>, tensor<f32>, tensor<f32>
+    %p5 = hydra.muon %table, %g, %n, %lr wd = eps lr_scale = 1
+    // CHECK-NEXT: hydra.adafactor %table, %{{.*}}, %{{.*}}, %lr lr_scale = 1 wd = 0
+    // BOUND-NEXT: hydra.adafactor %table, {{.*}} lr_scale = 1 wd = 0 : tensor<11x8xf32>, tensor<11x8xf32>, tensor<f32>, tensor<f32>
+    %p6 = hydra.adafactor %table, %g, %n, %lr wd = 0 lr_scale = 1
     %truth = hydra.compare %lr, %n is = "lt"
     // CHECK:      hydra.guard %{{.*}}, %{{.*}}, %table
     // BOUND:      hydra.guard %{{.*}}, %{{.*}}, %table : tensor<i1>, tensor<11x8xf32>, tensor<11x8xf32>
     %kept = hydra.guard %truth, %p2, %table
-    hydra.return loss = %same, share = %share, three = %3, m = %m1, v = %v1, s = %p3, b = %b2, kept = %kept updates(@table = %p1)
+    hydra.return loss = %same, share = %share, three = %3, m = %m1, v = %v1, s = %p3, b = %b2, kept = %kept, four = %p4, five = %p5, six = %p6 updates(@table = %p1)
   }
 
   hydra.entry @rest() {

@@ -290,3 +290,43 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %q: tensor<5xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.lion: gradient is [5]; expected [4]}}
+    %a, %b = hydra.lion %p, %p, %q, %lr beta1 = 0.9 beta2 = 0.99 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.lion: beta2 is 1; expected a number from 0 to less than 1}}
+    %a, %b = hydra.lion %p, %p, %p, %lr beta1 = 0.9 beta2 = 1.0 wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4x4xf32>, %q: tensor<4xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.muon: direction is [4]; expected [4, 4]}}
+    %a = hydra.muon %p, %q, %lr, %lr wd = 0.1 lr_scale = 1.0 : tensor<4x4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%p: tensor<4xf32>, %lr: tensor<f32>) {
+    // expected-error@+1 {{hydra.adafactor: pace is [4]; expected []}}
+    %a = hydra.adafactor %p, %p, %p, %lr wd = 0.1 lr_scale = 1.0 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}

@@ -294,7 +294,8 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   // What only passes write; what has random programs of its own (ScanTest); what central
   // differences contradict on purpose.
   const llvm::StringSet<> written = {"hydra.adamw",       "hydra.global_norm", "hydra.fused",
-                                     "hydra.sgd",         "hydra.guard",       "hydra.copy",
+                                     "hydra.sgd",         "hydra.lion",        "hydra.muon",
+                                     "hydra.adafactor",   "hydra.guard",       "hydra.copy",
                                      "hydra.boundary",    "hydra.scan",        "hydra.detach",
                                      "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
