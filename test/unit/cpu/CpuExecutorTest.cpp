@@ -1,6 +1,7 @@
 // Plans made by hand, run on the CPU: launches, loops, switches, library calls, views, refusals.
 #include "runtime/cpu/CpuExecutor.h"
 #include "runtime/cpu/Attention.h"
+#include "runtime/cpu/CpuFeatures.h"
 #include "runtime/cpu/PreparedProgram.h"
 #include "runtime/plan/Poison.h"
 #include "runtime/support/Error.h"
@@ -8,10 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <set>
+#include <string>
 
 using namespace hydra::runtime;
 using hydra::planfile::Arg;
@@ -472,6 +476,19 @@ TEST(CpuExecutor, RefusalsAreOneLineAndSayWhatHelps) {
               std::string::npos)
         << refusal(symbol, how);
   }
+}
+
+TEST(CpuExecutor, FeaturesAreThoseThatProgramsCanUse) {
+  const std::set<std::string> features = readCpuInfo().features;
+  const std::set<std::string> third = {"abm",    "avx",    "avx2",   "bmi1",    "bmi2",
+                                       "cx16",   "f16c",   "fma",    "lahf_lm", "movbe",
+                                       "popcnt", "sse4_1", "sse4_2", "ssse3",   "xsave"};
+  const std::set<std::string> fourth = {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+  const auto hasAll = [&](const std::set<std::string> &level) {
+    return std::ranges::includes(features, level);
+  };
+  EXPECT_EQ(hasAll(third), __builtin_cpu_supports("x86-64-v3") != 0);
+  EXPECT_EQ(hasAll(third) && hasAll(fourth), __builtin_cpu_supports("x86-64-v4") != 0);
 }
 
 TEST(CpuExecutor, RefusalsCutLongNames) {
