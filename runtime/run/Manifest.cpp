@@ -201,8 +201,6 @@ public:
     result.skipped = count("skipped");
     result.skippedInARow = count("skipped_in_a_row");
     result.clipped = count("clipped");
-    if (const auto mean = all.find("loss_mean"); mean != all.end() && mean->is_number())
-      result.lossMean = mean->get<double>();
     return result;
   }
   const json &object(const char *name) const {
@@ -274,8 +272,6 @@ std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingSta
                {"skipped", static_cast<uint64_t>(counts.skipped)},
                {"skipped_in_a_row", static_cast<uint64_t>(counts.skippedInARow)},
                {"clipped", static_cast<uint64_t>(counts.clipped)}};
-  if (counts.lossMean)
-    counted["loss_mean"] = *counts.lossMean;
   json content{{"format", kFormat},
                {"step", state.step},
                {"seed", state.seed},

@@ -20,10 +20,9 @@ struct TrainingState {
   std::map<std::string, std::string> schedules; // of scalars, in words
   struct Counts {                               // over all steps
     uint64_t tokens = 0;
-    int64_t skipped = 0;                 // whose update was refused
-    int64_t skippedInARow = 0;           // the last ones
-    int64_t clipped = 0;                 // whose gradients were longer than the clip
-    std::optional<double> lossMean = {}; // of the last ones, the newest counting a tenth
+    int64_t skipped = 0;       // whose update was refused
+    int64_t skippedInARow = 0; // the last ones
+    int64_t clipped = 0;       // whose gradients were longer than the clip
   } counts = {};
 };
 

@@ -424,7 +424,7 @@ void Session::count(double loss, uint64_t tokens) {
   constexpr double memory = 0.9; // of the mean
   counted.tokens += tokens;
   if (std::isfinite(loss))
-    counted.lossMean = counted.lossMean ? memory * *counted.lossMean + (1 - memory) * loss : loss;
+    meanLoss = meanLoss ? memory * *meanLoss + (1 - memory) * loss : loss;
   if (const double clip = scalars.value("clip", step).value_or(0); clip > 0 && norm)
     counted.clipped += std::isfinite(*norm) && *norm > clip ? 1 : 0;
 }

@@ -118,6 +118,9 @@ public:
   std::vector<StepOutput> stepOutputs() { return told ? told->means() : std::vector<StepOutput>(); }
   /// Of all steps of the run, those before a checkpoint as well.
   const TrainingState::Counts &counts() const { return counted; }
+  /// The mean of the losses of steps made here, of which the newest counts a tenth. Not part of a
+  /// checkpoint: the last bits of a loss depend on how ranks and micro-batches add it up.
+  std::optional<double> lossMean() const { return meanLoss; }
   /// Why the last step changed no parameter and no state; nothing when it was applied.
   const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
@@ -207,6 +210,7 @@ private:
   std::optional<StepOutputs> told;          // of the last step
   std::optional<std::string> refused;       // the last step, and why
   TrainingState::Counts counted;
+  std::optional<double> meanLoss;
   double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;

@@ -151,7 +151,7 @@ private:
     report.outputs = session.stepOutputs();
     report.epochs = session.epochs();
     const TrainingState::Counts &counts = session.counts();
-    report.lossMean = counts.lossMean;
+    report.lossMean = session.lossMean();
     report.allTokens = counts.tokens;
     if (session.schedules().value("clip", report.step - 1).value_or(0) > 0 && report.gradientNorm)
       report.clipPercent = 100 * double(counts.clipped) / double(report.step);
