@@ -103,6 +103,7 @@ private:
     file->target->kind = backend().fileKind();
     if (file->target->kind == planfile::TargetKind::cuda)
       file->target->sm_arch = options.target.code;
+    file->target->multiprocessors = static_cast<uint32_t>(options.target.multiprocessors);
     file->target->block_shared_bytes = options.target.blockSharedBytes;
     file->target->peak_flops = options.target.peakFlops;
     file->target->overlap = options.target.links.overlap;

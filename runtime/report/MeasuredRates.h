@@ -25,6 +25,10 @@ StepWork workOf(const planfile::Plan &plan, const planfile::Step &step);
 /// What the rates of the target allow for it, in microseconds.
 double limitOf(const planfile::Step &step);
 
+/// The part of the device that a step occupies: as many of its multiprocessors as the work is
+/// estimated to have pieces for, or all of it, which is 1.
+double shareOf(const planfile::Plan &plan, const planfile::Step &step);
+
 /// How many sizes steps of a kind have.
 size_t sizesOf(std::string_view kind);
 

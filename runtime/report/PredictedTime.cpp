@@ -48,36 +48,40 @@ void addSum(std::vector<ExchangeSum> &sums, const ExchangeSum &one, double times
   sum.exposed += times * one.exposed;
 }
 
-/// Times of a block in microseconds: what the rates allow, and what is predicted.
+/// Times of a block in microseconds: what the rates allow, and what is predicted; that again, times
+/// the part of the device that is occupied meanwhile.
 struct Sums {
-  double limit = 0, microseconds = 0, launches = 0;
+  double limit = 0, microseconds = 0, launches = 0, occupied = 0;
 
   void add(const Sums &other, double times) {
     limit += times * other.limit;
     microseconds += times * other.microseconds;
     launches += times * other.launches;
+    occupied += times * other.occupied;
   }
 };
 
 /// A loop as often as it runs, a switch as its longest case.
-Sums sumsOf(const Block &block);
+Sums sumsOf(const Plan &plan, const Block &block);
 
-Sums sumsOf(const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
+Sums sumsOf(const Plan &plan, const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
   Sums sums;
   for (const Block *block : list)
-    sums.add(sumsOf(*block), 1);
+    sums.add(sumsOf(plan, *block), 1);
   return sums;
 }
 
-Sums sumsOf(const Block &block) {
+Sums sumsOf(const Plan &plan, const Block &block) {
   Sums sums;
-  if (const Step *step = block.node_as_Step())
-    return {limitOf(*step), step->cost()->microseconds(), 1};
+  if (const Step *step = block.node_as_Step()) {
+    const double time = step->cost()->microseconds();
+    return {limitOf(*step), time, 1, shareOf(plan, *step) * time};
+  }
   if (const Loop *loop = block.node_as_Loop())
-    sums.add(sumsOf(*loop->blocks()), double(loop->count()));
+    sums.add(sumsOf(plan, *loop->blocks()), double(loop->count()));
   if (const Switch *choice = block.node_as_Switch())
     for (const Case *one : *choice->cases())
-      if (const Sums some = sumsOf(*one->blocks()); some.microseconds > sums.microseconds)
+      if (const Sums some = sumsOf(plan, *one->blocks()); some.microseconds > sums.microseconds)
         sums = some;
   return sums;
 }
@@ -147,9 +151,11 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .exchange = isExchange(*block),
                               .link = linkOf(plan, *block)};
     if (sharing) {
-      const Sums sums = sumsOf(*block);
+      const Sums sums = sumsOf(plan, *block);
       timed.time += sums.launches * sharing->gap_microseconds();
-      timed.use = timed.time > 0 ? std::min(1.0, sums.limit / timed.time) : 1;
+      timed.share = sums.microseconds > 0 ? std::min(1.0, sums.occupied / sums.microseconds) : 1;
+      // A launch takes time too, and keeps nobody else from computing.
+      timed.use = timed.time > 0 ? std::min(timed.share, sums.limit / timed.time) : timed.share;
     }
     if (block->waits())
       timed.waits.assign(block->waits()->begin(), block->waits()->end());

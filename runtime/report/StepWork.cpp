@@ -4,6 +4,7 @@
 #include "runtime/report/MeasuredRates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace hydra::report {
@@ -14,6 +15,10 @@ namespace {
 
 /// Below it operations cost nothing beside bytes.
 constexpr double kLeastIntensity = 1.0 / 16;
+
+/// What a block of a kernel's grid works on, so that the number of blocks can be estimated without
+/// code: a tile of a matmul's result, or as many bytes as 256 threads move with four accesses each.
+constexpr double kTile = 128, kBlockBytes = 16384;
 
 /// Without the number behind it.
 std::string_view stemOf(std::string_view name) {
@@ -59,6 +64,18 @@ std::string_view formatOf(const Plan &plan, const Step &step) {
 
 double limitOf(const Step &step) {
   return step.limit_microseconds() > 0 ? step.limit_microseconds() : step.cost()->microseconds();
+}
+
+double shareOf(const Plan &plan, const Step &step) {
+  const uint32_t processors = plan.target()->multiprocessors();
+  if (processors == 0)
+    return 1;
+  double blocks = double(step.cost()->bytes()) / kBlockBytes;
+  if (const Matmul *matmul = step.action_as_Matmul()) {
+    const std::vector<double> sizes = matmulSizes(plan, step, *matmul);
+    blocks = std::ceil(sizes[0] / kTile) * std::ceil(sizes[1] / kTile) * sizes[3];
+  }
+  return std::clamp(blocks, 1.0, double(processors)) / processors;
 }
 
 StepWork workOf(const Plan &plan, const Step &step) {

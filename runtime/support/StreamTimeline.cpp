@@ -109,8 +109,8 @@ private:
       return 1;
     double held = 0;
     for (const Running &one : device) {
-      const double use = blocks[one.stream->block()].use;
-      held += use + *rules.exclusive * (1 - use);
+      const TimedBlock &block = blocks[one.stream->block()];
+      held += block.use + *rules.exclusive * (std::max(block.use, block.share) - block.use);
     }
     return std::max(1.0, held);
   }

@@ -23,6 +23,7 @@ struct TimedBlock {
   bool exchange = false;   ///< takes a link, not the device
   Link link = Link::Ranks; ///< of an exchange
   double use = 1;          ///< of the device, the part that it makes use of when it runs alone
+  double share = 1;        ///< of the device, the part that it occupies then, at least `use`
 };
 
 /// When a block runs. Of an exchange `alone` is how long nothing computes beside it, and `exposed`
@@ -48,8 +49,8 @@ struct DeviceRules {
   /// Nothing: two kernels side by side share the device, so blocks that compute run one at a time,
   /// in the order in which they may begin, and without exchanges the total is the sum of the times.
   /// A number from 0 to 1: those of several streams run side by side. Each holds the part of the
-  /// device that it uses, and of the rest this part. What is held beyond the whole device slows all
-  /// of them down.
+  /// device that it uses, and of the rest of what it occupies this part. What is held beyond the
+  /// whole device slows all of them down.
   std::optional<double> exclusive = std::nullopt;
 };
 

@@ -212,6 +212,7 @@ void addHeader(Json &out, const runtime::PlanFile &file) {
                    {"cpu_features", toJson(*target.cpu_features())}};
   if (target.sm_arch()) {
     out["target"]["sm_arch"] = target.sm_arch()->str();
+    out["target"]["multiprocessors"] = target.multiprocessors();
     out["target"]["block_shared_bytes"] = target.block_shared_bytes();
   }
   out["accumulation"] = plan.accumulation();

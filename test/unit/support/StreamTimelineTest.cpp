@@ -177,6 +177,7 @@ TEST(StreamTimeline, RandomLists) {
     std::vector<double> streams(6);
     for (TimedBlock &block : blocks) {
       block.use = 0.25 * below(5);
+      block.share = 0.25 * below(5);
       longest = std::max(longest, streams[block.stream] += block.time);
     }
     for (const double exclusive : {0.0, 0.4, 1.0}) {
@@ -185,6 +186,14 @@ TEST(StreamTimeline, RandomLists) {
       EXPECT_GE(beside.total, longest - 1e-9) << "seed " << seed;
       for (size_t i = 0; i < blocks.size(); ++i)
         EXPECT_GE(beside.blocks[i].end, beside.blocks[i].begin + blocks[i].time - 1e-9);
+    }
+    // Where each occupies little, streams do not slow each other down.
+    for (TimedBlock &block : blocks)
+      block.use = block.share = 1.0 / 8;
+    for (const StreamTimeline &beside = predictTimeline(blocks, {.exclusive = 1.0});
+         const BlockSpan &span : beside.blocks) {
+      const TimedBlock &block = blocks[static_cast<size_t>(&span - beside.blocks.data())];
+      EXPECT_NEAR(span.end, span.begin + block.time, 1e-9) << "seed " << seed;
     }
     // Exchanges that take no time leave the sum of the others.
     for (TimedBlock &block : blocks)
