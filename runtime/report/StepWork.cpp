@@ -17,8 +17,9 @@ namespace {
 constexpr double kLeastIntensity = 1.0 / 16;
 
 /// What a block of a kernel's grid works on, so that the number of blocks can be estimated without
-/// code: a tile of a matmul's result, or as many bytes as 256 threads move with four accesses each.
-constexpr double kTile = 128, kBlockBytes = 16384;
+/// code: as many bytes as 256 threads move with four accesses each; of a matmul's result a tile for
+/// tensor cores, or for other units, which libraries cut finer.
+constexpr double kBlockBytes = 16384, kTensorTile = 128, kScalarTile = 32;
 
 /// Without the number behind it.
 std::string_view stemOf(std::string_view name) {
@@ -73,7 +74,9 @@ double shareOf(const Plan &plan, const Step &step) {
   double blocks = double(step.cost()->bytes()) / kBlockBytes;
   if (const Matmul *matmul = step.action_as_Matmul()) {
     const std::vector<double> sizes = matmulSizes(plan, step, *matmul);
-    blocks = std::ceil(sizes[0] / kTile) * std::ceil(sizes[1] / kTile) * sizes[3];
+    const bool scalar = formatOf(plan, step) == "f32" && matmul->compute() == DType::f32;
+    const double tile = scalar ? kScalarTile : kTensorTile;
+    blocks = std::ceil(sizes[0] / tile) * std::ceil(sizes[1] / tile) * sizes[3];
   }
   return std::clamp(blocks, 1.0, double(processors)) / processors;
 }
