@@ -6,8 +6,8 @@
 // work can follow their number; who is not among them gets zero.
 //
 // A curriculum goes from `mor = fixed` over `blend`, where `s` grows from 0 to 1, to the router's own depths (models.md
-// 3.10); docs/training.md has the flags. Parts of the attention can be left out (`use_…`), and `compat_…` does what the
-// first program of this model did by mistake (models.md 3.2, 3.6).
+// 3.10); docs/training.md has the flags. Parts of the attention can be left out (`use_…`), and `compat_…` does what HYDRA's
+// own program did by mistake (models.md 3.2, 3.6).
 
 hydra.model @hydra version 1 {
   hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1, conv = 3)
