@@ -27,6 +27,8 @@ hydra.model @megalodon version 1 {
   hydra.derive dv = v / H // and of its values
   // Tokens that the norms begin with, of which the first form has none.
   hydra.derive prior = prior_count / select(first_form and prior_count > 0, 0, 1)
+  // Channels of a group. A single one has no variance in the first token: it needs such tokens.
+  hydra.derive gs = D / select(G == D and prior < 2 and not first_form, 0, G)
 
   // How matrices start. One kind of numbers says all modes: a normal one cut at 40 deviations is not cut, and one cut at 0.001
   // of them is uniform but for 5e-7 of its density.
@@ -72,24 +74,24 @@ hydra.model @megalodon version 1 {
     hydra.param @omega    [D]    init = trunc_normal(0.25, 4.0)             from "model.layers.{layer}.attn.cema.omega"
     // Attention.
     hydra.param @rms_w    [D]    init = zeros                               from "model.layers.{layer}.attn.rmsnorm.gamma"
-    hydra.param @wz       [z, D] init = trunc_normal(std_z, cut)             from "model.layers.{layer}.attn.wz.weight"
+    hydra.param @wz       [z, D] init = trunc_normal(std_z, cut)            from "model.layers.{layer}.attn.wz.weight"
     hydra.param @bz       [z]    init = zeros                               from "model.layers.{layer}.attn.wz.bias"
-    hydra.param @wv       [v, D] init = trunc_normal(std_v, cut)             from "model.layers.{layer}.attn.wv.weight"
+    hydra.param @wv       [v, D] init = trunc_normal(std_v, cut)            from "model.layers.{layer}.attn.wv.weight"
     hydra.param @bv       [v]    init = zeros                               from "model.layers.{layer}.attn.wv.bias"
-    hydra.param @wr       [v, D] init = trunc_normal(std_v, cut)             from "model.layers.{layer}.attn.wr.weight"
+    hydra.param @wr       [v, D] init = trunc_normal(std_v, cut)            from "model.layers.{layer}.attn.wr.weight"
     hydra.param @br       [v]    init = zeros                               from "model.layers.{layer}.attn.wr.bias"
-    hydra.param @wh1      [D, D] init = trunc_normal(std_h, cut)             from "model.layers.{layer}.attn.wh1.weight"
+    hydra.param @wh1      [D, D] init = trunc_normal(std_h, cut)            from "model.layers.{layer}.attn.wh1.weight"
     hydra.param @bh1      [D]    init = zeros                               from "model.layers.{layer}.attn.wh1.bias"
-    hydra.param @wh2      [D, v] init = trunc_normal(std_o, cut)             from "model.layers.{layer}.attn.wh2.weight"
+    hydra.param @wh2      [D, v] init = trunc_normal(std_o, cut)            from "model.layers.{layer}.attn.wh2.weight"
     hydra.param @bh2      [D]    init = zeros when first_form               from "model.layers.{layer}.attn.wh2.bias"
     hydra.param @qk_gamma [2, z] init = zeros                               from "model.layers.{layer}.attn.gamma"
     hydra.param @qk_beta  [2, z] init = zeros                               from "model.layers.{layer}.attn.beta"
     // Feed-forward.
     hydra.param @ffn_ln_w [D]    init = constant(select(first_form, 1, 0))  from "model.layers.{layer}.ffn.norm.weight"
     hydra.param @ffn_ln_b [D]    init = zeros                               from "model.layers.{layer}.ffn.norm.bias"
-    hydra.param @fc1      [F, D] init = trunc_normal(std_up, cut)             from "model.layers.{layer}.ffn.fc1.weight"
+    hydra.param @fc1      [F, D] init = trunc_normal(std_up, cut)           from "model.layers.{layer}.ffn.fc1.weight"
     hydra.param @b1       [F]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc1.bias"
-    hydra.param @fc2      [D, F] init = trunc_normal(std_down, cut)             from "model.layers.{layer}.ffn.fc2.weight"
+    hydra.param @fc2      [D, F] init = trunc_normal(std_down, cut)         from "model.layers.{layer}.ffn.fc2.weight"
     hydra.param @b2       [D]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc2.bias"
     hydra.param @fc3      [F, D] init = trunc_normal(std_up, cut) when swiglu from "model.layers.{layer}.ffn.fc3.weight"
     hydra.param @b3       [F]    init = zeros when swiglu and first_form    from "model.layers.{layer}.ffn.fc3.bias"
@@ -126,7 +128,7 @@ hydra.model @megalodon version 1 {
 
   // Of a group's channels in every token: means, and second moments about them [B, S, G].
   hydra.def @of_groups(%x) {
-    %groups = hydra.let reshape(%x, [B, S, G, D / G])
+    %groups = hydra.let reshape(%x, [B, S, G, gs])
     %mean = hydra.let mean(%groups, 3)
     %centred = hydra.let %groups - %mean
     %means, %own = hydra.let reshape(%mean, [B, S, G]), mean(%centred * %centred, axes = [3])
@@ -157,7 +159,7 @@ hydra.model @megalodon version 1 {
     %mu = hydra.let %first_sum / %count
     %variance = hydra.let %second_sum / %count - %mu * %mu
     %r, %mean = hydra.let rsqrt(%variance + eps), %mu + %anchor
-    %off = hydra.let reshape(%x, [B, S, G, D / G]) - reshape(%mean, [B, S, G, 1])
+    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
     %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
     hydra.yield %y, %mean, %variance
   }
@@ -244,7 +246,7 @@ hydra.model @megalodon version 1 {
     %all_squares = hydra.let (%means - %mean_before) * (%means - %mean)
     %squares = hydra.let @so_far(when(masked, %all_squares * %at.valid, %all_squares), %at)
     %r = hydra.let rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps)
-    %off = hydra.let reshape(%x, [B, S, G, D / G]) - reshape(%mean, [B, S, G, 1])
+    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
     %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
     %seen = hydra.let when(masked, %y * %at.valid, %y)
     hydra.yield %seen
