@@ -6,20 +6,27 @@
 // work can follow their number; who is not among them gets zero.
 //
 // A curriculum goes from `mor = fixed` over `blend`, where `s` grows from 0 to 1, to the router's own depths (models.md
-// 3.10); docs/training.md has the flags.
+// 3.10); docs/training.md has the flags. Parts of the attention can be left out (`use_…`), and `compat_…` does what HYDRA's
+// own program did by mistake (models.md 3.2, 3.6).
 
 hydra.model @hydra version 1 {
-  hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1)
+  hydra.symbols dims(V = 50257, D, C = 4, H, Hk, F, Nb, R, min_depth = 1, conv = 3)
                 reals(kappa = 0.5, w_aux, ponder_scale = 0.01, rope = 1.0e4, eps = 1.0e-6, embed_lr = 0.1)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
-                reals(loss_aware = 0.0)
-                flags(blend = false, advantage = false)
+                reals(loss_aware = 0.0, depth_alpha = 0.0)
+                flags(blend = false, advantage = false, auto_nudge = false)
+                flags(use_rope = true, use_qk_norm = true, use_convs = true, use_qk_mean = true, use_value_shift = true)
+                flags(compat_rope_nograd = false, compat_ponder_off = false)
                 choices(mor = dynamic of (fixed, dynamic, static), mod = topk of (dense, topk, static))
+                choices(mod_static_skip = keep of (keep, zero))
   hydra.derive Lq = D / C   // width of the compressed queries
   hydra.derive hd = Lq / H  // width of a head
   hydra.derive Kd = Hk * hd // width of all key heads
   hydra.derive residual_std = 0.02 / sqrt(2 * Nb * R)
+  // By how much deeper wider models begin.
+  hydra.derive depth_scale = min(2.0, pow(D / 768.0, depth_alpha))
 
+  hydra.preset @tiny   {D = 96,   Nb = 3,  R = 3, H = 6,  Hk = 3, F = 256,  w_aux = 0.1, V = 97, kappa = 0.75}
   hydra.preset @ref    {D = 96,   Nb = 3,  R = 3, H = 6,  Hk = 3, F = 256,  w_aux = 0.1, V = 97, kappa = 0.75}
   hydra.preset @bytes  {D = 256,  Nb = 3,  R = 2, H = 4,  Hk = 2, F = 512,  w_aux = 0.05, V = 256}
   // F = 256 ceil(int(3.6 D) / 256)
@@ -48,11 +55,11 @@ hydra.model @hydra version 1 {
   hydra.stack @layers[Nb] {
     hydra.param @norm1      [D]              init = ones                 group = @no_decay from "layers.{layer}.norm1.weight"
     hydra.param @qkv        [Lq + 2 * Kd, D] init = normal(0.02)         group = @decay    from "layers.{layer}.attention.qkv_proj.weight"
-    hydra.param @q_conv1    [Lq, hd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.q_conv.conv1.weight"
-    hydra.param @q_conv2    [Lq, Lq, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.q_conv.conv2.weight"
-    hydra.param @k_conv1    [Kd, hd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.k_conv.conv1.weight"
-    hydra.param @k_conv2    [Kd, Kd, 3]      init = normal(0.02)         group = @decay    from "layers.{layer}.attention.k_conv.conv2.weight"
-    hydra.param @tau        [1]              init = constant(sqrt(hd))   group = @no_decay from "layers.{layer}.attention.key_temperature"
+    hydra.param @q_conv1    [Lq, hd, conv]   init = normal(0.02)         group = @decay    when use_convs from "layers.{layer}.attention.q_conv.conv1.weight"
+    hydra.param @q_conv2    [Lq, Lq, conv]   init = normal(0.02)         group = @decay    when use_convs from "layers.{layer}.attention.q_conv.conv2.weight"
+    hydra.param @k_conv1    [Kd, hd, conv]   init = normal(0.02)         group = @decay    when use_convs from "layers.{layer}.attention.k_conv.conv1.weight"
+    hydra.param @k_conv2    [Kd, Kd, conv]   init = normal(0.02)         group = @decay    when use_convs from "layers.{layer}.attention.k_conv.conv2.weight"
+    hydra.param @tau        [1]              init = constant(sqrt(hd))   group = @no_decay when use_qk_norm from "layers.{layer}.attention.key_temperature"
     hydra.param @o_proj     [D, Lq]          init = normal(residual_std) group = @decay    from "layers.{layer}.attention.o_proj.weight"
     hydra.param @norm2      [D]              init = ones                 group = @no_decay from "layers.{layer}.norm2.weight"
     hydra.param @gate_up    [2 * F, D]       init = normal(0.02)         group = @decay    from "layers.{layer}.mlp.gate_up.weight"
@@ -60,7 +67,8 @@ hydra.model @hydra version 1 {
     hydra.param @rec_bias   [R, D]           init = zeros                group = @no_decay from "layers.{layer}.mor_executor.recursion_bias"
     hydra.param @rec_embed  [R, D]           init = normal(0.02)         group = @embed    from "layers.{layer}.mor_executor.recursion_embed.weight"
     hydra.param @mor_w      [D]              init = normal(0.02)         group = @decay    from "layers.{layer}.mor_router.router.weight"
-    hydra.param @mor_b      [1] init = constant(logit(0.2 + 0.3 * layer / max(1, Nb - 1))) group = @no_decay
+    hydra.param @mor_b      [1] init = constant(logit(select(depth_alpha == 0.0, 0.2 + 0.3 * layer / max(1, Nb - 1),
+                                              1 - (0.8 - 0.3 * layer / max(1, Nb - 1)) / depth_scale))) group = @no_decay
         from "layers.{layer}.mor_router.router.bias"
     // Mixture-of-Depths: not in the first and the last block.
     hydra.param @mod_w [D] init = normal(0.02) group = @decay when layer >= 1 and layer <= Nb - 2
@@ -76,24 +84,43 @@ hydra.model @hydra version 1 {
   hydra.state @ce_var     [] init = zeros when advantage
   hydra.state @ce_batches [] init = zeros when advantage
 
+  // What `auto_nudge` multiplies the lesson of the routers by, for how many batches more, and how many batches pass before
+  // it may change again.
+  hydra.state @nudge      [] init = ones  when auto_nudge
+  hydra.state @nudge_left [] init = zeros when auto_nudge
+  hydra.state @nudge_wait [] init = zeros when auto_nudge
+
   //===-- Attention ---------------------------------------------------------------------------===//
 
   // The rows of `x` [B, S, C] one later, zeros in front.
   hydra.def @later(%x) = slice(pad(%x, axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
 
-  // What a causal convolution of three taps reads of rows [B, S, C]: rows t - 2, t - 1 and t, side by side.
-  hydra.def @taps(%x) = concat(@later(@later(%x)), @later(%x), %x, axis = 2)
+  // What a causal convolution of three taps reads of rows [B, S, C]: rows t - 2, t - 1 and t, side by side. Of other numbers
+  // of taps it is written for any: rows t, t - 1, …, and weights are turned round.
+  hydra.def @taps(%x) dims(width) = when(conv == 3, concat(@later(@later(%x)), @later(%x), %x, axis = 2), @any_taps(%x, width = width))
+  hydra.def @any_taps(%x) dims(width) {
+    %numbers = hydra.iota axis = 0 shape = [conv]
+    %rows, %end = hydra.scan axis = 0 chunk = 1 over(%number = %numbers) carry(%row = %x) {
+      %tap, %next = hydra.let reshape(%row, [1, B, S, width]), @later(%row)
+      hydra.yield %tap, %next
+    }
+    %taps = hydra.let reshape(transpose(%rows, [1, 2, 0, 3]), [B, S, conv * width])
+    hydra.yield %taps
+  }
+  // Weights [out, in, conv] in the order of @taps.
+  hydra.def @in_order(%w) = when(conv == 3, %w, linear(%w, @turned_round()))
+  hydra.def @turned_round() = cast(iota(axis = 0, shape = [conv, conv]) + iota(axis = 1, shape = [conv, conv]) == conv - 1, to = f32)
 
-  // A convolution of taps [B, S, 3 n hd], each of n heads for itself: [B, S, n hd].
+  // A convolution of taps [B, S, conv n hd], each of n heads for itself: [B, S, n hd].
   hydra.def @convolve_heads(%taps, %w) dims(n) {
-    %rows = hydra.let reshape(transpose(reshape(%taps, [B, S, 3, n, hd]), [3, 0, 1, 2, 4]), [n, B * S, 3 * hd])
-    %w1 = hydra.let transpose(reshape(%w, [n, hd, hd, 3]), [0, 1, 3, 2])
-    %y0 = hydra.let matmul(%rows, reshape(%w1, [n, hd, 3 * hd]), transpose_b)
+    %rows = hydra.let reshape(transpose(reshape(%taps, [B, S, conv, n, hd]), [3, 0, 1, 2, 4]), [n, B * S, conv * hd])
+    %w1 = hydra.let transpose(reshape(@in_order(%w), [n, hd, hd, conv]), [0, 1, 3, 2])
+    %y0 = hydra.let matmul(%rows, reshape(%w1, [n, hd, conv * hd]), transpose_b)
     %y = hydra.let reshape(transpose(reshape(%y0, [n, B, S, hd]), [1, 2, 0, 3]), [B, S, n * hd])
     hydra.yield %y
   }
   // One of all channels, of which there are `width`: [B, S, width].
-  hydra.def @convolve(%taps, %w) dims(width) = linear(%taps, reshape(transpose(%w, [0, 2, 1]), [width, 3 * width]))
+  hydra.def @convolve(%taps, %w) dims(width) = linear(%taps, reshape(transpose(@in_order(%w), [0, 2, 1]), [width, conv * width]))
 
   // Rows of a head with length 1. Bounded before the root, which has no derivative at zero.
   hydra.def @unit(%x) = %x / sqrt(max(sum(%x * %x, 3), 1.0e-24))
@@ -109,7 +136,7 @@ hydra.model @hydra version 1 {
   }
 
   // Values [B, S, Hk, hd]: half of their channels are the token's own, the others the one before's.
-  hydra.def @value_shift(%v_now, %v_next) = reshape(concat(%v_now, @later(%v_next), axis = 2), [B, S, Hk, hd])
+  hydra.def @value_shift(%v_now, %v_next) = reshape(concat(%v_now, when(use_value_shift, @later(%v_next), %v_next), axis = 2), [B, S, Hk, hd])
 
   // Queries [B, S, H, hd] and keys [B, S, Hk, hd] of what they were before and behind the convolutions, rotated for
   // positions from 0.
@@ -118,19 +145,27 @@ hydra.model @hydra version 1 {
     %q_heads, %k_heads = hydra.let reshape(%q0, [B, S, H, hd]), reshape(%k0, [B, S, Hk, hd])
     %to_k = hydra.let when(H == Hk, %q_heads + %k_heads, mean(%q_heads, 2)) * 0.5
     %to_q = hydra.let when(H == Hk, %q_heads + %k_heads, mean(%k_heads, 2)) * 0.5
-    %q2, %k2 = hydra.let reshape(%q1, [B, S, H, hd]) + %to_q, reshape(%k1, [B, S, Hk, hd]) + %to_k
-    %q3, %k3 = hydra.let @unit(%q2), @unit(%k2) * @tau
-    %q, %k = hydra.let rope(%q3, base = rope), rope(%k3, base = rope)
+    %q2 = hydra.let when(use_qk_mean, reshape(%q1, [B, S, H, hd]) + %to_q, reshape(%q1, [B, S, H, hd]))
+    %k2 = hydra.let when(use_qk_mean, reshape(%k1, [B, S, Hk, hd]) + %to_k, reshape(%k1, [B, S, Hk, hd]))
+    %q3, %k3 = hydra.let when(use_qk_norm, @unit(%q2), %q2), when(use_qk_norm, @tempered(@unit(%k2)), %k2)
+    %q, %k = hydra.let when(use_rope, @rotated(%q3), %q3), when(use_rope, @rotated(%k3), %k3)
     hydra.yield %q, %k
   }
+  hydra.def @tempered(%k) = %k * @tau
+  hydra.def @rotated(%x) = rope(when(compat_rope_nograd, detach(%x), %x), base = rope)
 
   hydra.def @attention(%n) {
     %q0, %k0, %v_now, %v_next = hydra.call @compressed(%n)
     %v = hydra.let @value_shift(%v_now, %v_next)
-    %q0_taps, %k0_taps = hydra.let @taps(%q0), @taps(%k0)
-    %q1, %k1 = hydra.let @convolve_heads(%q0_taps, @q_conv1, n = H), @convolve_heads(%k0_taps, @k_conv1, n = Hk)
-    %q1_taps, %k1_taps = hydra.let @taps(%q1), @taps(%k1)
-    %q2, %k2 = hydra.let @convolve(%q1_taps, @q_conv2, width = Lq), @convolve(%k1_taps, @k_conv2, width = Kd)
+    %q2, %k2 = hydra.when use_convs {
+      %q0_taps, %k0_taps = hydra.let @taps(%q0, width = Lq), @taps(%k0, width = Kd)
+      %q1, %k1 = hydra.let @convolve_heads(%q0_taps, @q_conv1, n = H), @convolve_heads(%k0_taps, @k_conv1, n = Hk)
+      %q1_taps, %k1_taps = hydra.let @taps(%q1, width = Lq), @taps(%k1, width = Kd)
+      %qc, %kc = hydra.let @convolve(%q1_taps, @q_conv2, width = Lq), @convolve(%k1_taps, @k_conv2, width = Kd)
+      hydra.yield %qc, %kc
+    } else {
+      hydra.yield %q0, %k0
+    }
     %q, %k = hydra.call @heads(%q0, %k0, %q2, %k2)
     %y = hydra.let linear(reshape(attention(%q, %k, %v, scale = 1 / sqrt(hd), causal), [B, S, Lq]), @o_proj)
     hydra.yield %y
@@ -205,7 +240,7 @@ hydra.model @hydra version 1 {
         %y, %n = hydra.call @mlp_of(%z, %going, some = some)
         // With static routing: what passed and what did not, by probability.
         %rest = hydra.let 1 - %p
-        %mixed = hydra.let when(mod == static, %y * %p + %z * %rest, %y)
+        %mixed = hydra.let when(mod == static, when(mod_static_skip == keep, %y * %p + %z * %rest, %y * %p), %y)
         hydra.yield %mixed, %n
       }
       %mean, %variance = hydra.call @moments(%p)
@@ -280,7 +315,7 @@ hydra.model @hydra version 1 {
   hydra.def @routed_recursions(%h0, %warm) {
     %l = hydra.let tanh(@score(%h0, @mor_w, @mor_b) * 0.5) * 3
     %p = hydra.let sigmoid(%l)
-    %ponder, %route = hydra.let @ponder(%l, %p, %warm), @route(%p)
+    %ponder, %route = hydra.let when(compat_ponder_off, 0, @ponder(%l, %p, %warm)), @route(%p)
     %rec_bias, %rec_embed = hydra.let @rec_bias, @rec_embed
     %bias0, %embed0 = hydra.let slice(%rec_bias, axis = 0, start = 0, size = 1), slice(%rec_embed, axis = 0, start = 0, size = 1)
     %nothing, %r0, %everyone = hydra.let constant(value = 0, shape = [B, S, D]), constant(value = 0, shape = [1, 1, 1]), @everyone()
@@ -404,6 +439,23 @@ hydra.model @hydra version 1 {
     hydra.yield %told
   }
 
+  // What the lesson is multiplied by from the next batch on, by the number of tokens at each depth [Nb, R]: where more than
+  // nine tenths of them share a depth, 2 for the first one and 0.1 for the least that the router may give, for 50 batches,
+  // and not again before 500.
+  hydra.def @nudged(%depths) {
+    %most = hydra.let 0.9 * (Nb * B * S)
+    %at_first, %at_least = hydra.let @number_at(%depths, r = 0) > %most, @number_at(%depths, r = min(min_depth, R - 1)) > %most
+    %goes_on = hydra.let @nudge_left > 1.5
+    %kept, %left, %waits = hydra.let select(%goes_on, @nudge, 1), max(@nudge_left - 1, 0), max(@nudge_wait - 1, 0)
+    // A number that is 1 where both hold.
+    %free, %shared = hydra.let cast(%waits < 0.5, to = f32), max(cast(%at_first, to = f32), cast(%at_least, to = f32))
+    %begins = hydra.let %free * %shared > 0.5
+    %nudge = hydra.let bundle(factor = select(%begins, select(%at_first, constant(value = 2.0, shape = []), 0.1), %kept),
+                              left = select(%begins, 50, %left), wait = select(%begins, 500, %waits))
+    hydra.yield %nudge
+  }
+  hydra.def @number_at(%depths) dims(r) = sum(slice(%depths, axis = 1, start = r, size = 1), axes = [0, 1])
+
   // The mean cross entropy of every token's successor, and the losses of the routers; the head is the embedding; and what
   // the routers do, for the log. Numbers of a step: the routers' part while blending; how far the ponder loss has warmed up; the weight of the advantage loss, and
   // a factor.
@@ -416,14 +468,18 @@ hydra.model @hydra version 1 {
     %part = hydra.let when(blend, %s, 1)
     %balanced, %paid = hydra.let min(%sums.aux, 100), min(%sums.ponder * %part, 100) * ponder_scale
     %pondered = hydra.let %judged.ce + %balanced + %paid
-    %loss = hydra.let when(advantage or loss_aware > 0.0, %pondered + min(%judged.lesson * %part * %adv_mult, 10), %pondered)
+    %factor = hydra.let when(auto_nudge, %adv_mult * @nudge, %adv_mult)
+    %loss = hydra.let when(advantage or loss_aware > 0.0, %pondered + min(%judged.lesson * %part * %factor, 10), %pondered)
     %mean, %var, %batches = hydra.let %judged.mean, %judged.var, %judged.batches
     %told = hydra.let @told(%judged.ce, %sums, %blocks)
+    %next = hydra.let when(auto_nudge, @nudged(%told.depths), bundle(factor = 0, left = 0, wait = 0))
+    %nudge, %nudge_left, %nudge_wait = hydra.let %next.factor, %next.left, %next.wait
     %ce, %aux, %ponder, %depths, %mean_depths = hydra.let %told.ce, %told.aux, %told.ponder, %told.depths, %told.mean_depths
     %means, %deviations, %rows, %computed, %target = hydra.let %told.means, %told.deviations, %told.rows, %told.computed, kappa
     hydra.return loss = %loss, ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
         mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
-        updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches)
+        updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches, @nudge = %nudge, @nudge_left = %nudge_left,
+                @nudge_wait = %nudge_wait)
   }
 
   // What the routers do, by itself: of what @loss gives all but the loss.

@@ -7,20 +7,41 @@
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
 // own: nothing flows from one to the next, positions and chunks begin anew.
 //
+// With `masked` tokens `pad` are padding, in front or behind: they change nothing for others, and nothing is learnt from
+// them. With `attention_window` attention is to so many tokens instead of chunks, with `prior_count` the norms begin with so
+// many tokens of a learned mean and variance, with `rescale_nffn` channels of the feed-forward part have factors.
+//
 // With `first_form` it is what the first code of this model in Python computed (models.md section 5.9), as weights of
 // megalodon-hf want it: norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as it is, and
 // rotations of channels dh / 2 apart.
 
 hydra.model @megalodon version 1 {
-  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0)
-                choices(ema = scan of (scan, sequential))
+  hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
+                choices(ema = scan of (scan, sequential), init_mode = he of (he, xavier, normal, truncated))
                 reals(eps = 1.0e-5, rope = 1.0e4)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
-                flags(swiglu = false, tied = false, scale_emb = false, packed = false, first_form = false)
+                flags(swiglu = false, tied = false, scale_emb = false, packed = false, masked = false, rescale_nffn = false)
+                flags(first_form = false)
 
   hydra.derive dh = z / H // width of a head's queries and keys
   hydra.derive dv = v / H // and of its values
+  // Tokens that the norms begin with, of which the first form has none.
+  hydra.derive prior = prior_count / select(first_form and prior_count > 0, 0, 1)
+  // Channels of a group. A single one has no variance in the first token: it needs such tokens.
+  hydra.derive gs = D / select(G == D and prior < 2 and not first_form, 0, G)
 
+  // How matrices start. One kind of numbers says all modes: a normal one cut at 40 deviations is not cut, and one cut at 0.001
+  // of them is uniform but for 5e-7 of its density.
+  hydra.derive cut = select(init_mode == xavier, 0.001, select(init_mode == truncated, 3.0, 40.0))
+  hydra.derive fixed_std = select(init_mode == truncated, 1.0, 0.02)
+  hydra.derive std_z = select(init_mode == he, 1 / sqrt(3 * D), select(init_mode == xavier, sqrt(6.0 / (D + z)) / 0.001, fixed_std))
+  hydra.derive std_v = select(init_mode == he, 1 / sqrt(3 * D), select(init_mode == xavier, sqrt(6.0 / (D + v)) / 0.001, fixed_std))
+  hydra.derive std_h = select(init_mode == he, 1 / sqrt(3 * D), select(init_mode == xavier, sqrt(6.0 / (D + D)) / 0.001, fixed_std))
+  hydra.derive std_o = select(init_mode == he, 1 / sqrt(3 * v), select(init_mode == xavier, sqrt(6.0 / (v + D)) / 0.001, fixed_std))
+  hydra.derive std_up = select(init_mode == he, 1 / sqrt(3 * D), select(init_mode == xavier, sqrt(6.0 / (D + F)) / 0.001, fixed_std))
+  hydra.derive std_down = select(init_mode == he, 1 / sqrt(3 * F), select(init_mode == xavier, sqrt(6.0 / (F + D)) / 0.001, fixed_std))
+
+  hydra.preset @tiny {D = 64, L = 2, H = 2, z = 32, v = 64, F = 128, Cs = 16, G = 8, N = 4, V = 97, Q = 8}
   hydra.preset @ref {D = 64, L = 2, H = 2, z = 32, v = 64, F = 128, Cs = 16, G = 8, N = 4, V = 97, Q = 8}
   hydra.preset @bytes {D = 128, L = 2, H = 2, z = 64, v = 256, F = 344, Cs = 128, G = 16, N = 8, V = 256, tied = true}
   hydra.preset @mega200M {D = 1024, L = 12, H = 1, z = 256, v = 2048, F = 2560, Cs = 2048, G = 32}
@@ -41,6 +62,8 @@ hydra.model @megalodon version 1 {
     // TimestepNorm.
     hydra.param @tn_w     [D]    init = zeros                               from "model.layers.{layer}.attn.timenorm.weight"
     hydra.param @tn_b     [D]    init = zeros                               from "model.layers.{layer}.attn.timenorm.bias"
+    hydra.param @tn_prior_mean   [G] init = zeros when prior > 0            from "model.layers.{layer}.attn.timenorm.prior_mean"
+    hydra.param @tn_prior_logvar [G] init = zeros when prior > 0            from "model.layers.{layer}.attn.timenorm.prior_logv"
     // The moving average.
     hydra.param @alpha    [D, N] init = normal(0.2)                         from "model.layers.{layer}.attn.cema.alpha"
     hydra.param @delta    [D, N] init = normal(0.2)                         from "model.layers.{layer}.attn.cema.delta"
@@ -51,30 +74,35 @@ hydra.model @megalodon version 1 {
     hydra.param @omega    [D]    init = trunc_normal(0.25, 4.0)             from "model.layers.{layer}.attn.cema.omega"
     // Attention.
     hydra.param @rms_w    [D]    init = zeros                               from "model.layers.{layer}.attn.rmsnorm.gamma"
-    hydra.param @wz       [z, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wz.weight"
+    hydra.param @wz       [z, D] init = trunc_normal(std_z, cut)            from "model.layers.{layer}.attn.wz.weight"
     hydra.param @bz       [z]    init = zeros                               from "model.layers.{layer}.attn.wz.bias"
-    hydra.param @wv       [v, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wv.weight"
+    hydra.param @wv       [v, D] init = trunc_normal(std_v, cut)            from "model.layers.{layer}.attn.wv.weight"
     hydra.param @bv       [v]    init = zeros                               from "model.layers.{layer}.attn.wv.bias"
-    hydra.param @wr       [v, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wr.weight"
+    hydra.param @wr       [v, D] init = trunc_normal(std_v, cut)            from "model.layers.{layer}.attn.wr.weight"
     hydra.param @br       [v]    init = zeros                               from "model.layers.{layer}.attn.wr.bias"
-    hydra.param @wh1      [D, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.attn.wh1.weight"
+    hydra.param @wh1      [D, D] init = trunc_normal(std_h, cut)            from "model.layers.{layer}.attn.wh1.weight"
     hydra.param @bh1      [D]    init = zeros                               from "model.layers.{layer}.attn.wh1.bias"
-    hydra.param @wh2      [D, v] init = normal(1 / sqrt(3 * v))             from "model.layers.{layer}.attn.wh2.weight"
+    hydra.param @wh2      [D, v] init = trunc_normal(std_o, cut)            from "model.layers.{layer}.attn.wh2.weight"
     hydra.param @bh2      [D]    init = zeros when first_form               from "model.layers.{layer}.attn.wh2.bias"
     hydra.param @qk_gamma [2, z] init = zeros                               from "model.layers.{layer}.attn.gamma"
     hydra.param @qk_beta  [2, z] init = zeros                               from "model.layers.{layer}.attn.beta"
     // Feed-forward.
     hydra.param @ffn_ln_w [D]    init = constant(select(first_form, 1, 0))  from "model.layers.{layer}.ffn.norm.weight"
     hydra.param @ffn_ln_b [D]    init = zeros                               from "model.layers.{layer}.ffn.norm.bias"
-    hydra.param @fc1      [F, D] init = normal(1 / sqrt(3 * D))             from "model.layers.{layer}.ffn.fc1.weight"
+    hydra.param @fc1      [F, D] init = trunc_normal(std_up, cut)           from "model.layers.{layer}.ffn.fc1.weight"
     hydra.param @b1       [F]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc1.bias"
-    hydra.param @fc2      [D, F] init = normal(1 / sqrt(3 * F))             from "model.layers.{layer}.ffn.fc2.weight"
+    hydra.param @fc2      [D, F] init = trunc_normal(std_down, cut)         from "model.layers.{layer}.ffn.fc2.weight"
     hydra.param @b2       [D]    init = zeros when first_form               from "model.layers.{layer}.ffn.fc2.bias"
-    hydra.param @fc3      [F, D] init = normal(1 / sqrt(3 * D)) when swiglu from "model.layers.{layer}.ffn.fc3.weight"
+    hydra.param @fc3      [F, D] init = trunc_normal(std_up, cut) when swiglu from "model.layers.{layer}.ffn.fc3.weight"
     hydra.param @b3       [F]    init = zeros when swiglu and first_form    from "model.layers.{layer}.ffn.fc3.bias"
+    hydra.param @alpha_l  [D]    init = constant(0.1 * pow(0.5, layer)) when rescale_nffn and not first_form
+        from "model.layers.{layer}.ffn.alpha"
+    hydra.param @ffn_factor [1]  init = constant(0.1 * pow(0.5, layer)) when rescale_nffn and first_form frozen
   }
   hydra.param @norm_w  [D]    init = zeros from "model.norm.weight"
   hydra.param @norm_b  [D]    init = zeros from "model.norm.bias"
+  hydra.param @norm_prior_mean   [G] init = zeros when prior > 0 from "model.norm.prior_mean"
+  hydra.param @norm_prior_logvar [G] init = zeros when prior > 0 from "model.norm.prior_logv"
   hydra.param @lm_head [V, D] init = trunc_normal(1 / sqrt(D), 3.0) when not tied from "lm_head.weight"
 
   hydra.def @row(%x) dims(i) = slice(%x, axis = 0, start = i, size = 1)
@@ -100,7 +128,7 @@ hydra.model @megalodon version 1 {
 
   // Of a group's channels in every token: means, and second moments about them [B, S, G].
   hydra.def @of_groups(%x) {
-    %groups = hydra.let reshape(%x, [B, S, G, D / G])
+    %groups = hydra.let reshape(%x, [B, S, G, gs])
     %mean = hydra.let mean(%groups, 3)
     %centred = hydra.let %groups - %mean
     %means, %own = hydra.let reshape(%mean, [B, S, G]), mean(%centred * %centred, axes = [3])
@@ -116,56 +144,82 @@ hydra.model @megalodon version 1 {
 
   hydra.def @halves(%sums) = slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
 
+  // Sums of moments about `anchor`, with those of the tokens that the norm begins with.
+  hydra.def @with_prior(%first_sum, %second_sum, %anchor, %before) {
+    %off = hydra.let %before.mean - %anchor
+    %first, %second = hydra.let %first_sum + %off * prior, %second_sum + (%before.variance + %off * %off) * prior
+    hydra.yield %first, %second
+  }
+  // Mean and variance of those tokens [1, 1, G].
+  hydra.def @prior_of(%mean, %logvar) = bundle(mean = reshape(%mean, [1, 1, G]), variance = reshape(exp(%logvar), [1, 1, G]))
+
   // Groups of channels without their mean, times their reciprocal deviation: of as many tokens as `count`, from sums of
   // their moments about `anchor`. Also that mean and variance [B, S, G].
   hydra.def @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b) {
     %mu = hydra.let %first_sum / %count
     %variance = hydra.let %second_sum / %count - %mu * %mu
     %r, %mean = hydra.let rsqrt(%variance + eps), %mu + %anchor
-    %off = hydra.let reshape(%x, [B, S, G, D / G]) - reshape(%mean, [B, S, G, 1])
+    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
     %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
     hydra.yield %y, %mean, %variance
   }
 
   // Mean and variance of a group over everything up to a token. Moments are taken about the first token's mean: then
   // nothing cancels.
-  hydra.def @timestep_norm(%x, %w, %b) {
+  hydra.def @timestep_norm(%x, %w, %b, %before) {
     %means, %own = hydra.call @of_groups(%x)
     %anchor = hydra.slice %means axis = 1 start = 0 size = 1
     %sums = hydra.let @sums_so_far(@moments_about(%means, %own, %anchor))
-    %first_sum, %second_sum = hydra.call @halves(%sums)
-    %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + 1
+    %own_first, %own_second = hydra.call @halves(%sums)
+    %first_sum, %second_sum = hydra.when prior > 0 {
+      %first, %second = hydra.call @with_prior(%own_first, %own_second, %anchor, %before)
+      hydra.yield %first, %second
+    } else {
+      hydra.yield %own_first, %own_second
+    }
+    %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + (1 + prior)
     %y, %mean, %variance = hydra.call @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b)
     hydra.yield %y
   }
 
-  // The same norm over everything in a token's document up to it, of which @documents tells.
-  hydra.def @timestep_norm_of_documents(%x, %w, %b, %at) {
+  // The same norm over everything in a token's document up to it, of which @documents tells, or with masks over the tokens
+  // that are no padding, of which @padded tells; of padding 0.
+  hydra.def @timestep_norm_of_documents(%x, %w, %b, %at, %prior) {
     %means, %own = hydra.call @of_groups(%x)
-    %begins = hydra.let %at.begins
+    %begins, %starts = hydra.let %at.begins, when(masked, %at.first, %at.begins)
     // The first token's mean, of every document, which has no derivative: it cancels.
-    %first, %begun = hydra.prefix_scan axis = 1 over(%here = %means, %b1 = %begins) combine(%before, %b0) {
+    %first, %begun = hydra.prefix_scan axis = 1 over(%here = %means, %b1 = %starts) combine(%before, %b0) {
       %last, %any = hydra.let select(%b1 > 0, %here, %before), max(%b0, %b1)
       hydra.yield %last, %any
     }
     %anchor = hydra.detach %first
-    %moments = hydra.let @moments_about(%means, %own, %anchor)
+    %all = hydra.let @moments_about(%means, %own, %anchor)
+    %moments = hydra.let when(masked, %all * %at.valid, %all)
     %sums, %begun2 = hydra.prefix_scan axis = 1 over(%here = %moments, %b1 = %begins) combine(%before, %b0) {
       %sum, %any = hydra.let select(%b1 > 0, %here, %before + %here), max(%b0, %b1)
       hydra.yield %sum, %any
     }
-    %first_sum, %second_sum = hydra.call @halves(%sums)
-    %count = hydra.let %at.position + 1
+    %own_first, %own_second = hydra.call @halves(%sums)
+    %first_sum, %second_sum = hydra.when prior > 0 {
+      %f, %s = hydra.call @with_prior(%own_first, %own_second, %anchor, %prior)
+      hydra.yield %f, %s
+    } else {
+      hydra.yield %own_first, %own_second
+    }
+    %count = hydra.let when(masked, %at.count + prior, %at.position + (1 + prior))
     %y, %mean, %variance = hydra.call @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b)
-    hydra.yield %y
+    %seen = hydra.let when(masked, %y * %at.valid, %y)
+    hydra.yield %seen
   }
 
   // The norm of @timestep_norm, from token to token of a sequence: what is carried are mean and variance of the groups so
   // far [B, 1, G], and of how many tokens [B, 1, 1].
-  hydra.def @timestep_norm_behind(%x, %w, %b) {
-    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, 1, G]), constant(value = 0, shape = [B, 1, 1])
+  hydra.def @timestep_norm_behind(%x, %w, %b, %before) {
+    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, 1, G]), constant(value = prior, shape = [B, 1, 1])
+    %first_mean = hydra.let when(prior > 0, broadcast(%before.mean, [B, 1, G]), %none)
+    %first_variance = hydra.let when(prior > 0, broadcast(%before.variance, [B, 1, G]), %none)
     %normalised, %mean_after, %variance_after, %seen_after = hydra.scan axis = 1 chunk = S over(%xs = %x)
-        carry(%old_mean = %none, %old_variance = %none, %seen = %no_tokens) {
+        carry(%old_mean = %first_mean, %old_variance = %first_variance, %seen = %no_tokens) {
       %means, %own = hydra.call @of_groups(%xs)
       // Moments about the old mean, or the first token's.
       %anchor = hydra.let select(%seen > 0, %old_mean, slice(%means, axis = 1, start = 0, size = 1))
@@ -184,19 +238,22 @@ hydra.model @megalodon version 1 {
   // The first form: mean and variance of the groups' means in the tokens so far, which begin with one of mean 0 and variance 1
   // that counts in the sum of squares alone.
   hydra.def @norm_by_means(%x, %w, %b, %at) {
-    %means, %own = hydra.call @of_groups(%x)
-    %count = hydra.let when(packed, %at.position, iota(axis = 1, shape = [B, S, 1], dtype = f32, positions)) + 1
+    %all_means, %own = hydra.call @of_groups(%x)
+    %means = hydra.let when(masked, %all_means * %at.valid, %all_means)
+    %count = hydra.let when(masked, %at.count, when(packed, %at.position, iota(axis = 1, shape = [B, S, 1], dtype = f32, positions)) + 1)
     %sum = hydra.let @so_far(%means, %at)
     %mean, %mean_before = hydra.let %sum / %count, (%sum - %means) / max(%count - 1, 1)
-    %squares = hydra.let @so_far((%means - %mean_before) * (%means - %mean), %at)
+    %all_squares = hydra.let (%means - %mean_before) * (%means - %mean)
+    %squares = hydra.let @so_far(when(masked, %all_squares * %at.valid, %all_squares), %at)
     %r = hydra.let rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps)
-    %off = hydra.let reshape(%x, [B, S, G, D / G]) - reshape(%mean, [B, S, G, 1])
+    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
     %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
-    hydra.yield %y
+    %seen = hydra.let when(masked, %y * %at.valid, %y)
+    hydra.yield %seen
   }
 
   // The sum over all tokens up to each, or over those of its document.
-  hydra.def @so_far(%x, %at) = when(packed, @so_far_in_document(%x, %at.begins), @so_far_in_row(%x))
+  hydra.def @so_far(%x, %at) = when(packed or masked, @so_far_in_document(%x, %at.begins), @so_far_in_row(%x))
   hydra.def @so_far_in_row(%x) {
     %sums = hydra.prefix_scan axis = 1 over(%here = %x) combine(%before) {
       %sum = hydra.let %before + %here
@@ -323,7 +380,7 @@ hydra.model @megalodon version 1 {
       factor = bundle(re = slice(%x, axis = 1, start = 0, size = 1), im = slice(%x, axis = 1, start = 1, size = 1)),
       term = bundle(re = slice(%x, axis = 1, start = 2, size = 1), im = slice(%x, axis = 1, start = 3, size = 1)))
 
-  // [B, S, D]: the average of all channels, and omega x.
+  // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
   hydra.def @moving_average(%x, %at) {
     %terms = hydra.let @average_terms()
     %averaged = hydra.let when(packed, @average_of_documents(%x, %terms, %at.begins), when(ema == sequential or continued,
@@ -363,7 +420,8 @@ hydra.model @megalodon version 1 {
     %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
     %u = hydra.let silu(when(first_form, linear(%h, @fc1, @b1), linear(%h, @fc1)))
     %f = hydra.let when(swiglu, %u * @third(%h), %u)
-    %out = hydra.let %x + when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2))
+    %fed = hydra.let when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2))
+    %out = hydra.let %x + when(rescale_nffn, %fed * when(first_form, @ffn_factor, @alpha_l), %fed)
     hydra.yield %out
   }
   hydra.def @third(%h) = when(first_form, linear(%h, @fc3, @b3), linear(%h, @fc3))
@@ -380,12 +438,15 @@ hydra.model @megalodon version 1 {
   }
 
   // Attention of queries [B, S, H, dh] to keys [B, K, H, dh], each to those from number `from` to its own. The numbers of
-  // queries and where they begin broadcast to [B, 1, S, 1], those of keys to [1, 1, 1, K].
-  hydra.def @attend(%q, %keys, %values, %of_query, %of_key, %from) {
+  // queries and where they begin broadcast to [B, 1, S, 1], those of keys to [1, 1, 1, K]. To padding nothing attends, and
+  // what then attends to nothing gets 0.
+  hydra.def @attend(%q, %keys, %values, %of_query, %of_key, %from, %at) {
     %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%keys, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
     %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32)
     %not_later, %not_before = hydra.let %of_key <= %of_query, %of_key >= %from
-    %weights = hydra.let softmax(select(%not_before, select(%not_later, %scores, -1.0e30), -1.0e30))
+    %unseen = hydra.let when(masked, constant(value = -inf), -1.0e30)
+    %kept = hydra.let when(masked, select(reshape(%at.valid, [B, 1, 1, S]) > 0.5, %scores, %unseen), %scores)
+    %weights = hydra.let softmax(select(%not_before, select(%not_later, %kept, %unseen), %unseen))
     %o = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
     hydra.yield %o
   }
@@ -407,18 +468,36 @@ hydra.model @megalodon version 1 {
     hydra.yield %at
   }
 
-  // Attention of queries and keys [B, S, H, dh] without positions within chunks of Cs, which begin anew where documents do.
-  hydra.def @attend_in_documents(%q0, %k0, %values, %position) {
+  // With masks: what of that is no padding (1 there, 0 elsewhere), which is the first such token of its document, and how many
+  // of them the document has up to a token, at least 1 [B, S, 1].
+  hydra.def @padded(%tokens) {
+    %valid = hydra.let reshape(1 - cast(%tokens == pad, to = f32), [B, S, 1])
+    %t = hydra.iota shape = [B, S, 1] axis = 1 dtype = f32 positions
+    %row = hydra.let when(packed, @documents(%tokens), bundle(begins = cast(%t == 0, to = f32), position = %t))
+    %count = hydra.let @so_far_in_document(%valid, %row.begins)
+    %first = hydra.let %valid * cast(%count == 1, to = f32)
+    %at = hydra.let bundle(begins = %row.begins, position = %row.position, valid = %valid, first = %first, count = max(%count, 1))
+    hydra.yield %at
+  }
+
+  // Attention of queries and keys [B, S, H, dh] without positions within chunks of Cs, or in a window, in documents, where
+  // chunks begin anew, and without padding.
+  hydra.def @attend_in_documents(%q0, %k0, %values, %places) {
+    %position = hydra.let %places.position
     %angles = hydra.let reshape(%position, [B, S, 1, 1, 1])
     %q, %k = hydra.let @rotated(%q0, %angles), @rotated(%k0, %angles)
     %i, %j = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32), iota(axis = 3, shape = [1, 1, 1, S], dtype = f32)
     %at = hydra.reshape %position shape = [B, 1, S, 1]
-    %from = hydra.let %i - (%at - @chunk_begin(%at))
-    %o = hydra.let @attend(%q, %k, %values, %i, %j, %from)
+    %from = hydra.let %i - when(attention_window > 0, min(%at, attention_window - 1), %at - @chunk_begin(%at))
+    %o = hydra.let @attend(%q, %k, %values, %i, %j, %from, %places)
     hydra.yield %o
   }
 
   // The same of rows that are one document.
+  hydra.def @attend_in_row(%q, %k, %values) = when(attention_window > 0, @attend_in_window(%q, %k, %values), @attend_in_chunks(%q, %k, %values))
+  hydra.def @attend_in_window(%q, %k, %values) = attention(@rotated_in_row(%q), @rotated_in_row(%k), %values, scale = 1.0, causal,
+                                                           window = attention_window)
+  hydra.def @rotated_in_row(%x) = when(first_form, rope(%x, base = rope, half_split), rope(%x, base = rope))
   hydra.def @attend_in_chunks(%q, %k, %values) = attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal,
                                                            chunk = Cs)
   hydra.def @rotated_in_chunk(%x) = when(first_form, rope(%x, base = rope, half_split, period = Cs), rope(%x, base = rope, period = Cs))
@@ -426,21 +505,24 @@ hydra.model @megalodon version 1 {
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
     %start = hydra.let @embedded(%tokens)
-    %at = hydra.let when(packed, @documents(%tokens), 0)
+    %at = hydra.let when(masked, @padded(%tokens), when(packed, @documents(%tokens), 0))
     %end = hydra.for @layers carry(%x = %start) {
-      %xt = hydra.let @norm_of_rows(%x, @tn_w, @tn_b, %at)
+      %before = hydra.let when(prior > 0, @prior_of(@tn_prior_mean, @tn_prior_logvar), 0)
+      %xt = hydra.let @norm_of_rows(%x, @tn_w, @tn_b, %at, %before)
       %average = hydra.let @moving_average(%xt, %at)
       %q0, %k0, %values, %mx = hydra.call @projections(%xt, %average)
-      %o = hydra.let when(packed, @attend_in_documents(%q0, %k0, %values, %at.position), @attend_in_chunks(%q0, %k0, %values))
+      %o = hydra.let when(packed or masked, @attend_in_documents(%q0, %k0, %values, %at), @attend_in_row(%q0, %k0, %values))
       %out = hydra.let @rest(%x, %mx, %o)
       hydra.yield %out
     }
-    %final = hydra.let @norm_of_rows(%end, @norm_w, @norm_b, %at)
+    %before_all = hydra.let when(prior > 0, @prior_of(@norm_prior_mean, @norm_prior_logvar), 0)
+    %final = hydra.let @norm_of_rows(%end, @norm_w, @norm_b, %at, %before_all)
     hydra.yield %final
   }
 
-  hydra.def @norm_of_rows(%x, %w, %b, %at) = when(first_form, @norm_by_means(%x, %w, %b, %at), when(packed,
-      @timestep_norm_of_documents(%x, %w, %b, %at), when(continued, @timestep_norm_behind(%x, %w, %b), @timestep_norm(%x, %w, %b))))
+  hydra.def @norm_of_rows(%x, %w, %b, %at, %before) = when(first_form, @norm_by_means(%x, %w, %b, %at), when(packed or masked,
+      @timestep_norm_of_documents(%x, %w, %b, %at, %before), when(continued, @timestep_norm_behind(%x, %w, %b, %before),
+                                                                  @timestep_norm(%x, %w, %b, %before))))
 
   hydra.def @head() = when(tied, @embed, @lm_head)
 
@@ -448,7 +530,8 @@ hydra.model @megalodon version 1 {
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
     %final, %head = hydra.let @trunk(%tokens), @head()
     // What follows the end of a document belongs to the next one.
-    %own = hydra.let when(packed, select(%tokens == eos, -100, %labels), %labels)
+    %in_document = hydra.let when(packed, select(%tokens == eos, -100, %labels), %labels)
+    %own = hydra.let when(masked, select(%in_document == pad, -100, %in_document), %in_document)
     %loss = hydra.linear_cross_entropy %final, %head, %own
     hydra.return loss = %loss
   }

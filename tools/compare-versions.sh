@@ -33,6 +33,8 @@ plans=(
   "megalodon --preset=bytes --batch=2 --seq=72"
   "megalodon --preset=bytes --batch=2 --seq=72 --precision=bf16"
   "megalodon --preset=ref --batch=2 --seq=16 --set ema=sequential"
+  "deltanet --preset=bytes --batch=2 --seq=72"
+  "ttt --preset=bytes-mlp --batch=2 --seq=72"
   "hydra --preset=bytes --batch=2 --seq=48"
   "hydra --preset=bytes --batch=2 --seq=48 --precision=bf16"
   "hydra --preset=ref --batch=2 --seq=16 --routing=masked"

@@ -31,7 +31,7 @@ public:
     BindingOptions binding;
     binding.settings = settings;
     if (model.find('\n') == std::string::npos)
-      binding.preset = model == "llama" || model == "cs336" ? "tiny" : "ref";
+      binding.preset = "tiny";
     binding.batch = batch;
     binding.programs = std::move(programs);
     bound = module && compiler.run(*module, [&](mlir::OpPassManager &passes) {
@@ -195,6 +195,15 @@ TEST(Cache, EveryTokenHasTheScoresOfTheWholeSequence) {
       {"hydra", {"mod=static"}},
       {"hydra", {"mod=dense", "mor=fixed"}},
       {"hydra", {"mod=dense", "blend=true"}},
+      {"hydra", {"mod=dense", "conv=4", "use_value_shift=false"}},
+      {"hydra", {"mod=dense", "conv=1", "use_rope=false"}},
+      {"megalodon", {"attention_window=6"}},
+      {"megalodon", {"prior_count=3", "rescale_nffn=true"}},
+      {"deltanet"},
+      {"deltanet", {"rule=additive", "tied=false"}},
+      {"deltanet", {"form=tokens", "gated=false"}},
+      {"ttt", {"inner=mlp", "b0=1"}},
+      {"ttt", {"inner=mlp"}, {16, 32}, 16},
       {"ttt", {"b0=1"}},
       {"ttt", {"per_head_lr=true", "untied=true"}, {16, 32}, 16},
   };

@@ -47,7 +47,7 @@ Fill fillCs336(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
 Fill fillTtt(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
   if (name == "tok_emb" || name == "theta_lr")
     return {0.0, 0.2};
-  if (name == "W0")
+  if (name == "W0" || name == "W1" || name == "W2")
     return {0.0, 0.3};
   if (name == "ln_b")
     return {0.0, 0.1};
@@ -90,11 +90,23 @@ Fill fillHydra(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
   return shape.size() == 1 ? Fill{1.0, 0.1} : matrix(shape);
 }
 
+Fill fillDeltanet(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
+  if (name == "tok_emb")
+    return {0.0, 0.2};
+  if (name == "a_log")
+    return {0.0, 1.0};
+  if (name == "a_bias")
+    return {-1.0, 1.0};
+  if (name.ends_with("_conv"))
+    return {0.0, 0.5};
+  return shape.size() == 1 ? Fill{1.0, 0.1} : matrix(shape);
+}
+
 std::vector<GoldenCase> cases() {
   const auto megalodon = [](const char *name, std::string chunk, std::string ema = "scan") {
     return GoldenCase{name,
                       "models/megalodon.mlir",
-                      "ref",
+                      "tiny",
                       {"wd=0.0", "Q=" + chunk, "ema=" + ema},
                       4,
                       2,
@@ -118,7 +130,7 @@ std::vector<GoldenCase> cases() {
                         const hydra_ref::Routing *routing = nullptr) {
     for (const char *plain : {"wd=0.0", "embed_lr=1.0"})
       settings.push_back(plain);
-    return GoldenCase{name, "models/hydra.mlir", "ref",      settings, 2, 2, 32, fillHydra, loss,
+    return GoldenCase{name, "models/hydra.mlir", "tiny",     settings, 2, 2, 32, fillHydra, loss,
                       norm, gradients,           trajectory, routing};
   };
   return {{"CS336",
@@ -135,7 +147,7 @@ std::vector<GoldenCase> cases() {
            cs336::kTrajectory},
           {"TTT",
            "models/ttt.mlir",
-           "ref",
+           "tiny",
            {"wd=0.0"},
            3,
            2,
@@ -167,8 +179,8 @@ std::vector<GoldenCase> curriculumCases() {
                        std::vector<std::pair<const char *, double>> numbers,
                        const hydra_ref::LossAverage *average = nullptr) {
     return GoldenCase{
-        name, "models/hydra.mlir", "ref", settings, 2,       2,      32, fillHydra, loss,
-        norm, gradients,           {},    nullptr,  numbers, average};
+        name, "models/hydra.mlir", "tiny", settings, 2,       2,      32, fillHydra, loss,
+        norm, gradients,           {},     nullptr,  numbers, average};
   };
   const std::pair<const char *, double> lambda = {"adv_lambda", 0.25}, mult = {"adv_mult", 2.0},
                                         mean = {"ce_mean", 4.5}, variance = {"ce_var", 0.04},
@@ -188,6 +200,53 @@ std::vector<GoldenCase> curriculumCases() {
           step("HydraAdvantageFirst", {"advantage=true"}, kAdvantageFirstLoss,
                kAdvantageFirstGradientNorm, kAdvantageFirstGradients, {lambda, mult},
                &kAdvantageFirstAverage)};
+}
+
+/// What can be switched: losses and gradients that PyTorch's derivatives of the formulas give.
+std::vector<GoldenCase> switchCases() {
+  const auto of = [](const char *model, uint64_t family, int64_t seq, auto fill) {
+    return [=](const char *name, std::vector<std::string> settings, double loss, double norm) {
+      return GoldenCase{name, model, "tiny", std::move(settings), family, 2, seq, fill, loss,
+                        norm, {},    {}};
+    };
+  };
+  const auto hydra = of("models/hydra.mlir", 2, 32, fillHydra);
+  const auto ttt = of("models/ttt.mlir", 3, 40, fillTtt);
+  const auto megalodon = of("models/megalodon.mlir", 4, 32, fillMegalodon);
+  const auto deltanet = of("models/deltanet.mlir", 6, 32, fillDeltanet);
+  const auto fixedShapes = [&](const char *name, const char *setting, double loss, double norm) {
+    return hydra(name, {"mor=static", "mod=static", setting}, loss, norm);
+  };
+  return {
+      fixedShapes("HydraWithoutRope", "use_rope=false", 4.7302190284, 4.27794402e+00),
+      fixedShapes("HydraWithoutNorm", "use_qk_norm=false", 4.8144360948, 4.28038600e+00),
+      fixedShapes("HydraWithoutConvolutions", "use_convs=false", 4.7424282675, 4.24177575e+00),
+      fixedShapes("HydraWithoutMeans", "use_qk_mean=false", 4.7466745229, 4.20807642e+00),
+      fixedShapes("HydraWithoutShift", "use_value_shift=false", 4.7088561651, 4.24286587e+00),
+      fixedShapes("HydraFourTaps", "conv=4", 4.7413494335, 4.25032475e+00),
+      fixedShapes("HydraRopeWithoutGradient", "compat_rope_nograd=true", 4.7335304717,
+                  4.12977433e+00),
+      fixedShapes("HydraWithoutPonder", "compat_ponder_off=true", 4.7333628422, 4.19784300e+00),
+      fixedShapes("HydraWithoutSkip", "mod_static_skip=zero", 4.7365066594, 4.45823503e+00),
+      hydra("HydraDynamicWithoutConvolutions", {"use_convs=false", "use_qk_norm=false"},
+            4.7219410936, 5.98957665e+00),
+      ttt("TTTWithoutGate", {"lr_gating=false"}, 4.9070847269, 4.13428324e+00),
+      ttt("TTTFrozen", {"compat_w0_frozen=true"}, 5.1856712637, 3.42682022e+00),
+      ttt("TTTMlp", {"inner=mlp"}, 5.0080321497, 3.68074089e+00),
+      ttt("TTTMlpFrozen", {"inner=mlp", "compat_w0_frozen=true"}, 5.0080321497, 3.55514738e+00),
+      megalodon("MegalodonWindow", {"attention_window=7"}, 4.7476163477, 1.82019847e+00),
+      megalodon("MegalodonPrior", {"prior_count=2"}, 4.7289313433, 1.33254132e+00),
+      megalodon("MegalodonFactors", {"rescale_nffn=true"}, 4.8686796642, 1.06539611e+00),
+      megalodon("MegalodonMasked", {"masked=true", "pad=11"}, 4.7653386602, 1.80965075e+00),
+      megalodon(
+          "MegalodonMaskedDocuments",
+          {"masked=true", "pad=11", "packed=true", "eos=25", "attention_window=9", "prior_count=3"},
+          4.7014526301, 1.18728463e+00),
+      deltanet("DeltaNet", {}, 4.9221723137, 1.89080910e+01),
+      deltanet("DeltaNetRecurrence", {"form=tokens"}, 4.9221723137, 1.89080910e+01),
+      deltanet("DeltaNetAdditive", {"rule=additive"}, 5.0311654074, 1.90817475e+01),
+      deltanet("DeltaNetWithoutGate", {"gated=false"}, 5.0110083779, 1.69802724e+01),
+  };
 }
 
 std::vector<GoldenCase> routedCases() {
@@ -294,6 +353,7 @@ protected:
 
 class GoldenRouting : public Golden {};
 class GoldenCurriculum : public Golden {};
+class GoldenSwitches : public Golden {};
 
 } // namespace
 
@@ -336,6 +396,8 @@ TEST_P(GoldenRouting, PartsAndDepths) {
   EXPECT_NEAR(run(values()).lookup("loss").data[0], golden.routing->ce, kGoldenLossTolerance);
 }
 
+TEST_P(GoldenSwitches, LossAndEveryGradient) { checkGradients(); }
+
 TEST_P(GoldenCurriculum, LossGradientsAndAverages) {
   checkGradients();
   if (HasFatalFailure() || !golden.average)
@@ -345,6 +407,8 @@ TEST_P(GoldenCurriculum, LossGradientsAndAverages) {
   EXPECT_EQ(results.lookup("ce_batches").data[0], golden.average->batches);
 }
 
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenSwitches, testing::ValuesIn(switchCases()),
+                         [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenCurriculum, testing::ValuesIn(curriculumCases()),
                          [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(cases()),

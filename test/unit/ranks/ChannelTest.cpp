@@ -323,12 +323,12 @@ TEST(Channel, RanksThatAllWaitTooLongAreSaidToHang) {
                         .axis = "data",
                         .number = 3 + channel.rank(),
                         .bytes = 4404019,
-                        .place = channel.rank() == 0 ? "layer 3, models/ttt.mlir:118" : ""});
+                        .place = channel.rank() == 0 ? "layer 3, models/ttt.mlir:182" : ""});
         channel.collect();
       },
       400ms);
   expectPart(outcomes[0].said, "no rank has got on for 0.4 s; rank 0 waits in all_gather 3 (layer "
-                               "3, models/ttt.mlir:118) over data, 4.20 MiB; rank 1 waits in "
+                               "3, models/ttt.mlir:182) over data, 4.20 MiB; rank 1 waits in "
                                "all_gather 4 over data, 4.20 MiB");
   EXPECT_EQ(outcomes[1].said, "");
 }

@@ -1,0 +1,214 @@
+// Gated DeltaNet (arXiv:2412.06464): a Llama-like decoder whose attention is replaced by a matrix S for each head, which
+// decays, forgets what it had under a key, and has the key's value written in:
+//   S_t = alpha_t S_{t-1} (I - beta_t k_t k_t^T) + beta_t v_t k_t^T,   o_t = S_t q_t
+// With `rule = additive` nothing is forgotten but by decay, S_t = alpha_t S_{t-1} + beta_t v_t k_t^T, which is linear attention
+// with a gate; with `gated = false` alpha is 1. models.md section 9.
+//
+// A sequence is cut into chunks of Q tokens: matmuls within them, for all chunks at once, and a scan that carries S from
+// chunk to chunk. With `form = tokens` it is the plain recurrence.
+
+hydra.model @deltanet version 1 {
+  hydra.symbols dims(D, F, L, H, dk, dv, V, Q = 32) reals(eps = 1.0e-5)
+                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
+                flags(gated = true, tied = true)
+                choices(rule = delta of (delta, additive), form = chunks of (chunks, tokens))
+  hydra.derive Dk = H * dk // width of all keys
+  hydra.derive Dv = H * dv // and of all values
+  // So many times the number of tokens in a sum doubles until it is Q.
+  hydra.derive doublings = max(1, ceil(log(1.0 * Q) / log(2.0)) - 1)
+
+  hydra.preset @tiny   {D = 64,   F = 128,  L = 2,  H = 4,  dk = 8,   dv = 16,  V = 97, Q = 8}
+  hydra.preset @bytes  {D = 128,  F = 344,  L = 2,  H = 4,  dk = 32,  dv = 32,  V = 256}
+  hydra.preset @"150M" {D = 768,  F = 2048, L = 12, H = 6,  dk = 128, dv = 256, V = 50257}
+  hydra.preset @"1.3B" {D = 2048, F = 5632, L = 20, H = 12, dk = 128, dv = 256, V = 50257}
+
+  hydra.group @default  adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
+  hydra.group @no_decay adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0)
+
+  hydra.param @tok_emb [V, D] init = normal(0.02)
+  hydra.stack @layers[L] {
+    hydra.param @norm1  [D]     init = ones
+    hydra.param @wq     [Dk, D] init = normal(0.02)
+    hydra.param @wk     [Dk, D] init = normal(0.02)
+    hydra.param @wv     [Dv, D] init = normal(0.02)
+    hydra.param @q_conv [Dk, 4] init = uniform(0.5)
+    hydra.param @k_conv [Dk, 4] init = uniform(0.5)
+    hydra.param @v_conv [Dv, 4] init = uniform(0.5)
+    hydra.param @wb     [H, D]  init = normal(0.02)
+    // Decay: rates from 1 to 16 and steps from 0.001 to 0.1, by heads.
+    hydra.param @wa     [H, D]  init = normal(0.02) when gated
+    hydra.param @a_log  [H]     init = shuffle(log(1 + 15 * (index + 0.5) / H)) group = @no_decay when gated
+    hydra.param @a_bias [H]     init = shuffle(log(exp(0.001 * pow(100.0, (index + 0.5) / H)) - 1)) group = @no_decay when gated
+    hydra.param @wg     [Dv, D] init = normal(0.02)
+    hydra.param @o_norm [dv]    init = ones
+    hydra.param @wo     [D, Dv] init = normal(0.02 / sqrt(2.0 * L))
+    hydra.param @norm2  [D]     init = ones
+    hydra.param @gate   [F, D]  init = normal(0.02)
+    hydra.param @up     [F, D]  init = normal(0.02)
+    hydra.param @down   [D, F]  init = normal(0.02 / sqrt(2.0 * L))
+  }
+  hydra.param @norm    [D]    init = ones
+  hydra.param @lm_head [V, D] init = normal(0.02) when not tied
+
+  //===-- What goes into the matrices -----------------------------------------------------------===//
+
+  // A causal convolution of four taps, each channel [B, S, width] by itself, the last tap of the token itself; and silu.
+  hydra.def @short_convolution(%x, %w) dims(width) {
+    %rows = hydra.pad %x axis = 1 before = 3 after = 0
+    %y = hydra.let @tap(%rows, %w, width = width, j = 0) + @tap(%rows, %w, width = width, j = 1)
+                 + @tap(%rows, %w, width = width, j = 2) + @tap(%rows, %w, width = width, j = 3)
+    %active = hydra.silu %y
+    hydra.yield %active
+  }
+  hydra.def @tap(%rows, %w) dims(width, j) = slice(%rows, axis = 1, start = j, size = S) *
+                                             reshape(slice(%w, axis = 1, start = j, size = 1), [1, 1, width])
+
+  // [B, S, H width] as [B, H, S, width].
+  hydra.def @heads(%x) dims(width) = transpose(reshape(%x, [B, S, H, width]), [0, 2, 1, 3])
+
+  // Rows of length 1.
+  hydra.def @unit(%x) = %x * rsqrt(sum(%x * %x, 3) + 1.0e-6)
+
+  // log(1 + e^x), whatever x.
+  hydra.def @softplus(%x) = max(%x, 0) + log(exp(-max(%x, -%x)) + 1)
+
+  // Of a layer's normed input: queries and keys [B, H, S, dk], values [B, H, S, dv], how much is written, and the logarithm
+  // of what is left of the matrix [B, H, S, 1].
+  hydra.def @projections(%n) {
+    %q0 = hydra.let @heads(@short_convolution(linear(%n, @wq), @q_conv, width = Dk), width = dk)
+    %k0 = hydra.let @heads(@short_convolution(linear(%n, @wk), @k_conv, width = Dk), width = dk)
+    %v = hydra.let @heads(@short_convolution(linear(%n, @wv), @v_conv, width = Dv), width = dv)
+    %q, %k = hydra.let @unit(%q0) * (1 / sqrt(dk)), @unit(%k0)
+    %beta = hydra.let @heads(sigmoid(linear(%n, @wb)), width = 1)
+    %log_alpha = hydra.let when(gated, @heads(@log_decay(%n), width = 1), constant(value = 0, shape = [B, H, S, 1]))
+    hydra.yield %q, %k, %v, %beta, %log_alpha
+  }
+  hydra.def @log_decay(%n) = @softplus(linear(%n, @wa) + reshape(@a_bias, [1, 1, H])) * -exp(reshape(@a_log, [1, 1, H]))
+
+  //===-- Writing and reading, token by token ---------------------------------------------------===//
+
+  // From `start` [B, H, dv, dk]: what the queries read [B, H, S, dv], and the matrix behind the last token.
+  hydra.def @by_tokens(%q, %k, %v, %beta, %log_alpha, %start) {
+    %o, %end = hydra.scan axis = 2 chunk = 1 over(%qt = %q, %kt = %k, %vt = %v, %bt = %beta, %at = %log_alpha) carry(%s = %start) {
+      %kept = hydra.let %s * exp(%at)
+      %new = hydra.let when(rule == delta, %vt - matmul(%kt, %kept, transpose_b, dtype = f32), %vt) * %bt
+      %next = hydra.let matmul(%new, %kt, %kept, transpose_a, dtype = f32)
+      %read = hydra.let matmul(%qt, %next, transpose_b, dtype = f32)
+      hydra.yield %read, %next
+    }
+    hydra.yield %o, %end
+  }
+
+  //===-- The same by chunks --------------------------------------------------------------------===//
+
+  // [B, H, S, width] as chunks [B, H, C, Q, width], zeros behind the last.
+  hydra.def @chunks(%x) dims(C, width) = reshape(pad(%x, axis = 2, before = 0, after = Q * C - S), [B, H, C, Q, width])
+
+  // (I + N) (I + N^2) (I + N^4) …, which is the inverse of I - N where N [B, H, C, Q, Q] is zero from the diagonal on.
+  hydra.def @inverse(%n) {
+    %identity = hydra.let cast(iota(axis = 3, shape = [1, 1, 1, Q, Q]) == iota(axis = 4, shape = [1, 1, 1, Q, Q]), to = f32)
+    %rounds, %first = hydra.let iota(axis = 0, shape = [doublings]), %n + %identity
+    %inverse, %power = hydra.scan axis = 0 chunk = 1 over(%round = %rounds) carry(%product = %first, %last = %n) {
+      %next = hydra.let matmul(%last, %last, full_precision)
+      %longer = hydra.let matmul(%product, %next, %product, full_precision)
+      hydra.yield %longer, %next
+    }
+    hydra.yield %inverse
+  }
+
+  // With G_t the sum of log alpha from the chunk's first token to t and u_t = beta_t (v_t - alpha_t S_{t-1} k_t), the matrix
+  // behind token t is e^{G_t} S + sum over j <= t of e^{G_t - G_j} u_j k_j^T for S in front of the chunk. The u solve
+  // (I + A) u = beta v - beta e^G S k,  A_tj = beta_t e^{G_t - G_j} k_t.k_j  for j < t.
+  hydra.def @by_chunks(%q, %k, %v, %beta, %log_alpha, %start) dims(C) {
+    %qs, %ks, %vs = hydra.let @chunks(%q, C = C, width = dk), @chunks(%k, C = C, width = dk), @chunks(%v, C = C, width = dv)
+    %betas, %logs = hydra.let @chunks(%beta, C = C, width = 1), reshape(@chunks(%log_alpha, C = C, width = 1), [B * H * C, Q])
+    %until = hydra.let cast(iota(axis = 1, shape = [Q, Q]) <= iota(axis = 0, shape = [Q, Q]), to = f32)
+    %sums = hydra.let reshape(matmul(%logs, %until, transpose_b, full_precision), [B, H, C, Q, 1])
+    %row, %column = hydra.let iota(axis = 3, shape = [1, 1, 1, Q, Q]), iota(axis = 4, shape = [1, 1, 1, Q, Q])
+    %decay = hydra.let exp(select(%column <= %row, %sums - reshape(%sums, [B, H, C, 1, Q]), -1.0e30))
+    %last = hydra.slice %sums axis = 3 start = Q - 1 size = 1
+    %left, %kept, %grown = hydra.let exp(%last), exp(%sums), %ks * exp(%last - %sums)
+
+    %written = hydra.let %vs * %betas
+    %reads = hydra.let matmul(%qs, %ks, transpose_b, dtype = f32) * %decay
+    %of_state = hydra.let %qs * %kept
+    %o, %end = hydra.when rule == delta {
+      %a = hydra.let select(%column < %row, matmul(%ks, %ks, transpose_b, dtype = f32) * %decay, 0) * %betas
+      %inverse = hydra.let @inverse(-%a)
+      %values, %keys = hydra.let matmul(%inverse, %written, dtype = f32), matmul(%inverse, %ks * (%betas * %kept), dtype = f32)
+      %both = hydra.concat %keys, %of_state axis = 3
+      %us, %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%b1 = %both, %v1 = %values, %g1 = %grown, %l1 = %left) carry(%s = %start) {
+        %met = hydra.let matmul(reshape(%b1, [B, H, 2 * Q, dk]), %s, transpose_b, dtype = f32)
+        %u = hydra.let reshape(%v1, [B, H, Q, dv]) - slice(%met, axis = 2, start = 0, size = Q)
+        %next = hydra.let matmul(%u, reshape(%g1, [B, H, Q, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
+        %u1, %o1 = hydra.let reshape(%u, [B, H, 1, Q, dv]), reshape(slice(%met, axis = 2, start = Q, size = Q), [B, H, 1, Q, dv])
+        hydra.yield %u1, %o1, %next
+      }
+      %o = hydra.let %from_state + matmul(%reads, %us, dtype = f32)
+      hydra.yield %o, %end
+    } else {
+      %from_state, %end = hydra.scan axis = 2 chunk = 1 over(%q1 = %of_state, %v1 = %written, %g1 = %grown, %l1 = %left) carry(%s = %start) {
+        %o1 = hydra.let reshape(matmul(reshape(%q1, [B, H, Q, dk]), %s, transpose_b, dtype = f32), [B, H, 1, Q, dv])
+        %next = hydra.let matmul(reshape(%v1, [B, H, Q, dv]), reshape(%g1, [B, H, Q, dk]), %s * reshape(%l1, [B, H, 1, 1]), transpose_a, dtype = f32)
+        hydra.yield %o1, %next
+      }
+      %o = hydra.let %from_state + matmul(%reads, %written, dtype = f32)
+      hydra.yield %o, %end
+    }
+    %rows = hydra.let slice(reshape(%o, [B, H, Q * C, dv]), axis = 2, start = 0, size = S)
+    hydra.yield %rows, %end
+  }
+
+  // What the queries read [B, H, S, dv]; the matrices go from token to token of a sequence.
+  hydra.def @remember(%q, %k, %v, %beta, %log_alpha) {
+    %nothing = hydra.constant value = 0.0 shape = [B, H, dv, dk]
+    %o, %end = hydra.scan axis = 2 chunk = S over(%qs = %q, %ks = %k, %vs = %v, %bs = %beta, %as = %log_alpha) carry(%s = %nothing) {
+      %read, %next = hydra.when form == chunks {
+        %r, %n = hydra.call @by_chunks(%qs, %ks, %vs, %bs, %as, %s, C = ceil(1.0 * S / Q))
+        hydra.yield %r, %n
+      } else {
+        %r, %n = hydra.call @by_tokens(%qs, %ks, %vs, %bs, %as, %s)
+        hydra.yield %r, %n
+      }
+      hydra.yield %read, %next
+    }
+    hydra.yield %o
+  }
+
+  //===-- The model -----------------------------------------------------------------------------===//
+
+  // Token ids to the final hidden states [B, S, D].
+  hydra.def @trunk(%tokens) {
+    %start = hydra.let embedding(%tokens, @tok_emb)
+    %end = hydra.for @layers carry(%x = %start) {
+      hydra.section @mixer
+      %n = hydra.let rms_norm(%x, @norm1, eps = eps)
+      %q, %k, %v, %beta, %log_alpha = hydra.call @projections(%n)
+      %read = hydra.let transpose(@remember(%q, %k, %v, %beta, %log_alpha), [0, 2, 1, 3])
+      %normed = hydra.let reshape(rms_norm(%read, @o_norm, eps = eps), [B, S, Dv])
+      %y = hydra.let %x + linear(%normed * silu(linear(%n, @wg)), @wo)
+
+      hydra.section @mlp
+      %m = hydra.let rms_norm(%y, @norm2, eps = eps)
+      %gate, %up = hydra.let linear(%m, @gate), linear(%m, @up)
+      %z = hydra.let %y + linear(silu(%gate) * %up, @down)
+      hydra.yield %z
+    }
+    %final = hydra.let rms_norm(%end, @norm, eps = eps)
+    hydra.yield %final
+  }
+
+  hydra.def @head() = when(tied, @tok_emb, @lm_head)
+
+  // The mean cross entropy of every token's successor.
+  hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
+    %loss = hydra.let linear_cross_entropy(@trunk(%tokens), @head(), %labels)
+    hydra.return loss = %loss
+  }
+
+  // The scores of every next token [B, S, V].
+  hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
+    %logits = hydra.let linear(@trunk(%tokens), @head())
+    hydra.return logits = %logits
+  }
+}
