@@ -61,7 +61,7 @@ struct Sums {
   }
 };
 
-/// A loop as often as it runs, a switch as its longest case.
+/// A loop as often as it runs, a switch as the mean of its cases: which of them runs, numbers decide.
 Sums sumsOf(const Plan &plan, const Block &block);
 
 Sums sumsOf(const Plan &plan, const flatbuffers::Vector<flatbuffers::Offset<Block>> &list) {
@@ -81,8 +81,7 @@ Sums sumsOf(const Plan &plan, const Block &block) {
     sums.add(sumsOf(plan, *loop->blocks()), double(loop->count()));
   if (const Switch *choice = block.node_as_Switch())
     for (const Case *one : *choice->cases())
-      if (const Sums some = sumsOf(plan, *one->blocks()); some.microseconds > sums.microseconds)
-        sums = some;
+      sums.add(sumsOf(plan, *one->blocks()), 1.0 / choice->cases()->size());
   return sums;
 }
 
@@ -152,7 +151,7 @@ support::StreamTimeline predictedTimeline(const Plan &plan, const Program &progr
                               .link = linkOf(plan, *block)};
     if (sharing) {
       const Sums sums = sumsOf(plan, *block);
-      timed.time += sums.launches * sharing->gap_microseconds();
+      timed.time = sums.microseconds + sums.launches * sharing->gap_microseconds();
       timed.share = sums.microseconds > 0 ? std::min(1.0, sums.occupied / sums.microseconds) : 1;
       // A launch takes time too, and keeps nobody else from computing.
       timed.use = timed.time > 0 ? std::min(timed.share, sums.limit / timed.time) : timed.share;

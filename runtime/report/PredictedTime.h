@@ -55,7 +55,7 @@ support::StreamTimeline predictedTimeline(const planfile::Plan &plan,
                                           const planfile::Sharing *sharing);
 
 /// Blocks wait for streams and events as the plan has them (support/StreamTimeline.h). Of a switch
-/// the case that takes longest counts.
+/// the case that takes longest counts; where steps were measured, the mean of all cases.
 PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program);
 PredictedTime predictedTime(const planfile::Plan &plan, const planfile::Program &program,
                             const planfile::Sharing *sharing); ///< instead of the target's
