@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 namespace hydra::runtime {
 
@@ -119,6 +120,8 @@ std::string scheduleText(const ScheduleT &schedule) {
     text += fmt::format(", stable for {}", schedule.stable_steps);
   if (schedule.warmup_steps > 0)
     text += fmt::format(", warm-up of {}", schedule.warmup_steps);
+  if (schedule.warmup_steps > 0 && schedule.clamp && schedule.floor > 0)
+    text += fmt::format(" from {:g}", schedule.floor);
   if (schedule.levels > 0)
     text += fmt::format(" in {} levels", schedule.levels);
   if (schedule.delay_steps > 0)
@@ -133,23 +136,44 @@ int64_t stepsBeforeDecay(const ScheduleT &schedule) {
   return schedule.warmup_steps + (stable ? schedule.stable_steps : 0);
 }
 
-ScheduleT resolveSchedule(ScheduleT schedule, int64_t runSteps) {
-  if (!decays(schedule.kind))
+ScheduleT resolveSchedule(ScheduleT schedule, int64_t runSteps, int64_t from) {
+  const bool falls = decays(schedule.kind);
+  if ((falls || schedule.clamp) && schedule.kind != ScheduleKind::step &&
+      schedule.floor > schedule.peak)
+    support::fail("its least value, {:g}, is above its largest, {:g}", schedule.floor,
+                  schedule.peak);
+  if (!falls)
     return schedule;
-  if (schedule.total_steps == 0)
+  const bool open = schedule.total_steps == 0;
+  if (open)
     schedule.total_steps = runSteps;
   if (const int64_t before = stepsBeforeDecay(schedule); before > schedule.total_steps)
     support::fail("a {} schedule of {} steps decays only after {}",
                   EnumNameScheduleKind(schedule.kind), schedule.total_steps, before);
-  if (schedule.stable_steps < 0)
-    schedule.stable_steps = (schedule.total_steps - schedule.warmup_steps) * 85 / 100;
+  if (schedule.stable_steps < 0) {
+    const int64_t begin = std::max(open ? from : 0, schedule.warmup_steps);
+    schedule.stable_steps =
+        begin - schedule.warmup_steps + (schedule.total_steps - begin) * 85 / 100;
+  }
   return schedule;
 }
 
+bool sameSchedule(const ScheduleT &one, const ScheduleT &other) {
+  const auto fields = [](const ScheduleT &s) {
+    return std::tie(s.kind, s.peak, s.floor, s.first, s.warmup_steps, s.stable_steps, s.total_steps,
+                    s.clamp, s.delay_steps, s.levels);
+  };
+  return fields(one) == fields(other);
+}
+
+ScheduleT unpacked(const planfile::Schedule &schedule) {
+  ScheduleT result;
+  schedule.UnPackTo(&result);
+  return result;
+}
+
 ScheduleT resolveSchedule(const planfile::Schedule &schedule, int64_t runSteps) {
-  ScheduleT unpacked;
-  schedule.UnPackTo(&unpacked);
-  return resolveSchedule(unpacked, runSteps);
+  return resolveSchedule(unpacked(schedule), runSteps);
 }
 
 double scheduleValue(const ScheduleT &schedule, int64_t step) {

@@ -14,10 +14,18 @@ namespace hydra::runtime {
 /// resolved.
 double scheduleValue(const planfile::ScheduleT &schedule, int64_t step);
 
-/// The schedule with numbers instead of what only a run of `runSteps` steps knows. Throws Error
-/// when the steps before the decay are more than those of the schedule.
+/// The schedule with numbers instead of what only a run of `runSteps` steps knows. Where a run that
+/// is resumed behind step `from` is to have another end, 85% of the steps that remain are stable.
+/// Throws Error when the steps before the decay are more than those of the schedule, and when it
+/// would fall to more than its peak.
 planfile::ScheduleT resolveSchedule(const planfile::Schedule &schedule, int64_t runSteps);
-planfile::ScheduleT resolveSchedule(planfile::ScheduleT schedule, int64_t runSteps);
+planfile::ScheduleT resolveSchedule(planfile::ScheduleT schedule, int64_t runSteps,
+                                    int64_t from = 0);
+
+planfile::ScheduleT unpacked(const planfile::Schedule &schedule);
+
+/// Whether two schedules are equal in every field.
+bool sameSchedule(const planfile::ScheduleT &one, const planfile::ScheduleT &other);
 
 /// The last step of a run that goes on for ever: nothing decays.
 inline constexpr int64_t kNoEnd = int64_t{1} << 40;

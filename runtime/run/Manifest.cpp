@@ -4,6 +4,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/run/Adapter.h"
 #include "runtime/run/CheckpointNames.h"
+#include "runtime/run/ManifestSchedules.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
@@ -203,6 +204,23 @@ public:
     result.clipped = count("clipped");
     return result;
   }
+  std::optional<SavedSchedules> scalars(int64_t step) const {
+    if (!content.contains("run"))
+      return std::nullopt;
+    std::optional<SavedSchedules> saved = schedulesOf(object("run"));
+    if (!saved)
+      damaged("its run has schedules that no plan has");
+    saved->step = step;
+    return saved;
+  }
+  std::optional<SavedPolicies> policies() const {
+    if (!content.contains("policies"))
+      return std::nullopt;
+    std::optional<SavedPolicies> saved = policiesOf(object("policies"));
+    if (!saved)
+      damaged("its policies are no flags and numbers of any");
+    return saved;
+  }
   const json &object(const char *name) const {
     const json &value = member(name);
     if (!value.is_object())
@@ -258,6 +276,8 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   manifest.state.seed = reader.seed();
   manifest.state.data = reader.text("data");
   manifest.state.schedules = reader.texts("schedules");
+  manifest.state.scalars = reader.scalars(manifest.state.step);
+  manifest.state.policies = reader.policies();
   manifest.state.counts = reader.counts();
   manifest.hashes = reader.texts("hashes");
   manifest.wholeHashes = format <= kFormatOfWholeHashes;
@@ -280,6 +300,10 @@ std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingSta
                {"plan", identityOf(file)},
                {"counts", counted},
                {"hashes", hashes}};
+  if (state.scalars)
+    content["run"] = jsonOf(*state.scalars);
+  if (state.policies)
+    content["policies"] = jsonOf(*state.policies);
   content[kHash] = hashOf(content);
   return content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

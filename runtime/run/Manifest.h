@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/run/StepPolicies.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +19,8 @@ struct TrainingState {
   uint64_t seed = 0;
   std::string data;                             // what batches come from: see BatchSource::identity
   std::map<std::string, std::string> schedules; // of scalars, in words
+  std::optional<SavedSchedules> scalars = {};   // the same in numbers; older ones have words alone
+  std::optional<SavedPolicies> policies = {};   // if there are any
   struct Counts {                               // over all steps
     uint64_t tokens = 0;
     int64_t skipped = 0;       // whose update was refused

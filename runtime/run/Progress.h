@@ -23,6 +23,7 @@ struct StepReport {
   double predictedSeconds = 0;            // 0: no prediction
   std::vector<data::Epochs> epochs = {};  // of the sources of text, behind the step
   std::optional<double> lossMean = {};    // of the last steps, the newest counting a tenth
+  std::optional<double> clip = {};        // the bound of the gradients' norm, if there is one
   std::optional<double> clipPercent = {}; // of all steps, those whose gradients were clipped
   uint64_t allTokens = 0;                 // of all steps of the run
   uint64_t flops = 0;                     // of the step, on all ranks

@@ -52,6 +52,7 @@ std::vector<std::pair<std::string, double>> numbersOf(const StepReport &report) 
   add("loss_mean", report.lossMean);
   add("learning_rate", report.learningRate);
   add("grad_norm", report.gradientNorm);
+  add("clip", report.clip);
   add("clip_percent", report.clipPercent);
   numbers.emplace_back("step_ms", report.seconds * 1e3);
   numbers.emplace_back("data_ms", report.dataSeconds * 1e3);
@@ -158,6 +159,10 @@ void RunLog::step(const StepReport &report) {
 
 void RunLog::skipped(int64_t step, const std::string &reason) {
   write(lineOf(ordered_json{{"event", "skipped"}, {"step", step}, {"reason", reason}}));
+}
+
+void RunLog::decision(int64_t step, const std::string &what) {
+  write(lineOf(ordered_json{{"event", "decision"}, {"step", step}, {"what", what}}));
 }
 
 void RunLog::evaluation(const EvaluationRecord &record) {

@@ -38,12 +38,12 @@ struct EvaluationRecord {
 
 /// Writes a line for each thing that happens, whole and at once. Every line is an object with
 /// `event`: `start` (plan, model, symbols), `step` (loss, loss_mean, learning_rate, grad_norm,
-/// clip_percent, step_ms, data_ms, tokens, tokens_per_second, flops_per_second, mfu, memory_bytes;
-/// epochs: passes over the text, or over each source of several by its name; outputs: what the
-/// entry returns beside its loss, numbers or lists of them, by name), `skipped` (reason: the update
-/// of that step was refused), `eval` (of what is held out, held_out_loss; of another text, its name
-/// `set`; of both what models.md asks for, R27), `checkpoint`, `end`. A table has the numbers of
-/// steps alone.
+/// clip, clip_percent, step_ms, data_ms, tokens, tokens_per_second, flops_per_second, mfu,
+/// memory_bytes; epochs: passes over the text, or over each source of several by its name; outputs:
+/// what the entry returns beside its loss, numbers or lists of them, by name), `skipped` (reason:
+/// the update of that step was refused), `decision` (what: of a policy, behind that step), `eval`
+/// (of what is held out, held_out_loss; of another text, its name `set`; of both what models.md
+/// asks for, R27), `checkpoint`, `end`. A table has the numbers of steps alone.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
@@ -61,6 +61,7 @@ public:
              uint64_t tokensPerStep, const Symbols &symbols = {});
   void step(const StepReport &report);
   void skipped(int64_t step, const std::string &reason);
+  void decision(int64_t step, const std::string &what);
   void evaluation(const EvaluationRecord &record);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   /// `reason`: `done`, `signal` or `error`.

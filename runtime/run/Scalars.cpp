@@ -22,9 +22,12 @@ namespace {
 
 void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule = change.whole.value_or(schedule);
+  if (change.kind == ScheduleKind::wsd && schedule.kind != ScheduleKind::wsd)
+    schedule.stable_steps = -1; // unless a flag says how many
   schedule.kind = change.kind.value_or(schedule.kind);
   schedule.peak = change.peak.value_or(schedule.peak);
   schedule.floor = change.floor.value_or(schedule.floor);
+  schedule.clamp = schedule.clamp || change.floor;
   schedule.warmup_steps = change.warmup.value_or(schedule.warmup_steps);
   schedule.stable_steps = change.stable.value_or(schedule.stable_steps);
   schedule.total_steps = change.total.value_or(schedule.total_steps);
@@ -44,24 +47,45 @@ void checkType(const std::string &name, const Tensor &tensor, const ScheduleT &s
     hydra::support::fail("scalar {}: {:g} is beyond its type", support::shown(name), schedule.peak);
 }
 
+/// Whether it ends where the run does.
+bool followsRun(const ScheduleT &schedule) {
+  return decays(schedule.kind) && schedule.total_steps == 0;
+}
+
+const SavedSchedule *savedSchedule(const SavedSchedules *saved, const std::string &name) {
+  if (!saved)
+    return nullptr;
+  const auto found = saved->scalars.find(name);
+  return found == saved->scalars.end() ? nullptr : &found->second;
+}
+
 } // namespace
 
 Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &changes,
-                 int64_t runSteps) {
+                 int64_t runSteps, const SavedSchedules *saved)
+    : lastStep(runSteps > 0 || !saved ? runSteps : saved->lastStep) {
   std::string names;
   for (const Scalar *scalar : *plan.scalars()) {
     const std::string name = scalar->name()->str();
     names += (names.empty() ? "" : ", ") + name;
-    ScheduleT schedule;
-    scalar->schedule()->UnPackTo(&schedule);
+    SavedSchedule schedule{.open = unpacked(*scalar->schedule()), .present = {}, .plan = {}};
+    schedule.plan = scheduleText(schedule.open);
+    const SavedSchedule *const before = savedSchedule(saved, name);
+    if (before &&
+        (before->open.kind == ScheduleKind::step) == (schedule.open.kind == ScheduleKind::step))
+      schedule.open = before->open;
     if (const auto change = changes.find(name); change != changes.end())
-      apply(change->second, schedule);
+      apply(change->second, schedule.open);
+    const bool goesOn = before && sameSchedule(schedule.open, before->open) &&
+                        (!followsRun(schedule.open) || lastStep == saved->lastStep);
     try {
-      schedule = resolveSchedule(schedule, runSteps > 0 ? runSteps : kNoEnd);
+      schedule.present = goesOn ? before->present
+                                : resolveSchedule(schedule.open, lastStep > 0 ? lastStep : kNoEnd,
+                                                  saved ? saved->step : 0);
     } catch (const support::Error &error) {
       support::fail("{}: {}", support::shown(name), error.what());
     }
-    checkType(name, *plan.tensors()->Get(scalar->tensor()), schedule);
+    checkType(name, *plan.tensors()->Get(scalar->tensor()), schedule.present);
     entries.push_back(
         {name, plan.tensors()->Get(scalar->tensor()), scalar->tensor(), std::move(schedule)});
   }
@@ -74,9 +98,18 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
   }
 }
 
+double Scalars::Entry::at(int64_t step) const {
+  return step == setStep ? setValue : scheduleValue(schedule.present, step);
+}
+
+const Scalars::Entry *Scalars::find(std::string_view name) const {
+  const auto found = std::ranges::find(entries, name, &Entry::name);
+  return found == entries.end() ? nullptr : &*found;
+}
+
 void Scalars::write(Executor &executor, int64_t step) const {
   for (const Entry &entry : entries) {
-    const double value = scheduleValue(entry.schedule, step);
+    const double value = entry.at(step);
     std::array<std::byte, 8> bytes;
     const std::span<std::byte> used =
         std::span(bytes).first(support::byteSize(dtypeOf(*entry.tensor)));
@@ -86,15 +119,76 @@ void Scalars::write(Executor &executor, int64_t step) const {
 }
 
 std::optional<double> Scalars::value(std::string_view name, int64_t step) const {
-  for (const Entry &entry : entries)
-    if (entry.name == name)
-      return scheduleValue(entry.schedule, step);
-  return std::nullopt;
+  const Entry *const entry = find(name);
+  return entry ? std::optional(entry->at(step)) : std::nullopt;
+}
+
+std::optional<double> Scalars::scheduled(std::string_view name, int64_t step) const {
+  const Entry *const entry = find(name);
+  return entry ? std::optional(scheduleValue(entry->schedule.present, step)) : std::nullopt;
+}
+
+void Scalars::set(std::string_view name, int64_t step, double value) {
+  if (Entry *const entry = find(name)) {
+    entry->setStep = step;
+    entry->setValue = value;
+  }
+}
+
+const ScheduleT *Scalars::decaying() const {
+  const Entry *const rate = find("lr");
+  const ScheduleT *const schedule = rate ? &rate->schedule.present : nullptr;
+  return schedule && schedule->kind == ScheduleKind::wsd && schedule->total_steps < kNoEnd
+             ? schedule
+             : nullptr;
+}
+
+std::optional<int64_t> Scalars::endOfDecay() const {
+  const ScheduleT *const schedule = decaying();
+  return schedule ? std::optional(schedule->total_steps) : std::nullopt;
+}
+
+bool Scalars::isStable(int64_t step) const {
+  const ScheduleT *const schedule = decaying();
+  return schedule && step >= schedule->warmup_steps && step < stepsBeforeDecay(*schedule);
+}
+
+void Scalars::decay(int64_t begin, int64_t end) {
+  if (!decaying())
+    return;
+  ScheduleT &schedule = find("lr")->schedule.present;
+  schedule.stable_steps = begin - schedule.warmup_steps;
+  schedule.total_steps = end;
+}
+
+bool Scalars::waits(std::string_view name) const {
+  const Entry *const entry = find(name);
+  return entry && entry->schedule.open.delay_steps > 0;
+}
+
+bool Scalars::start(std::string_view name, int64_t step, std::optional<int64_t> over) {
+  Entry *const entry = find(name);
+  if (!entry || step >= entry->schedule.present.delay_steps)
+    return false;
+  ScheduleT &schedule = entry->schedule.present;
+  schedule.delay_steps = step;
+  schedule.warmup_steps = over.value_or(schedule.warmup_steps);
+  return true;
 }
 
 std::vector<std::pair<std::string, std::string>> Scalars::describe() const {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const Entry &entry : entries)
-    rows.emplace_back(entry.name, scheduleText(entry.schedule));
+    rows.emplace_back(entry.name, scheduleText(entry.schedule.present));
   return rows;
+}
+
+SavedSchedules Scalars::save(int64_t step) const {
+  SavedSchedules saved{.scalars = {}, .step = step, .lastStep = 0};
+  for (const Entry &entry : entries) {
+    saved.scalars[entry.name] = entry.schedule;
+    if (followsRun(entry.schedule.open))
+      saved.lastStep = lastStep;
+  }
+  return saved;
 }

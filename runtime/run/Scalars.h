@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hydra::runtime {
@@ -19,31 +20,76 @@ struct ScheduleChange {
   std::optional<int64_t> warmup, stable, total; // steps
 };
 
+/// A schedule as a checkpoint keeps it.
+struct SavedSchedule {
+  planfile::ScheduleT open;    // as plan and flags have it, which may leave its end to the run
+  planfile::ScheduleT present; // what the run went by
+  std::string plan;            // in words, what the plan alone says
+};
+
+/// Those of a run, by the names of their scalars.
+struct SavedSchedules {
+  std::map<std::string, SavedSchedule> scalars;
+  int64_t step = 0;     // steps made
+  int64_t lastStep = 0; // of the run, where one of them ends there
+};
+
 class Scalars {
 public:
   /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none.
-  /// Throws Error when the plan has no scalar of a name in `changes`, or a schedule cannot be.
+  /// What a resumed run has `saved` counts instead of the plan; a schedule that neither a change
+  /// nor another last step touches goes on as it was. Throws Error when the plan has no scalar of a
+  /// name in `changes`, or a schedule cannot be.
   Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
-          int64_t runSteps);
+          int64_t runSteps, const SavedSchedules *saved = nullptr);
 
   /// Values at step `step` (0 is the first) into the device's block.
   void write(Executor &executor, int64_t step) const;
 
   /// Value of scalar `name` at a step; nothing when the plan has none of that name.
   std::optional<double> value(std::string_view name, int64_t step) const;
+  /// The same by its schedule alone.
+  std::optional<double> scheduled(std::string_view name, int64_t step) const;
+  /// Gives it another value in that step alone, until one is set for another step.
+  void set(std::string_view name, int64_t step, double value);
+
+  /// Where the learning rate has ended to fall, if it is of kind wsd and its last step is known.
+  std::optional<int64_t> endOfDecay() const;
+  /// Whether it is at its peak, and no longer warming up.
+  bool isStable(int64_t step) const;
+  /// Lets it fall from step `begin` to step `end`.
+  void decay(int64_t begin, int64_t end);
+
+  /// Whether the schedule of a scalar is 0 for some steps, and something then.
+  bool waits(std::string_view name) const;
+  /// Lets it begin at `step`, to rise over so many steps if that is given; false: it has begun.
+  bool start(std::string_view name, int64_t step, std::optional<int64_t> over);
 
   /// Each scalar with its schedule in words, such as {"lr", "cosine 0.001 to 0.0001, ..."}.
   std::vector<std::pair<std::string, std::string>> describe() const;
+
+  /// For a checkpoint behind so many steps.
+  SavedSchedules save(int64_t step) const;
 
 private:
   struct Entry {
     std::string name;
     const planfile::Tensor *tensor;
     uint32_t tensorIndex;
-    planfile::ScheduleT schedule;
+    SavedSchedule schedule;
+    int64_t setStep = -1; // in which it is `setValue`
+    double setValue = 0;
+
+    double at(int64_t step) const;
   };
+  const Entry *find(std::string_view name) const;
+  Entry *find(std::string_view name) {
+    return const_cast<Entry *>(std::as_const(*this).find(name));
+  }
+  const planfile::ScheduleT *decaying() const;
 
   std::vector<Entry> entries;
+  int64_t lastStep;
 };
 
 } // namespace hydra::runtime

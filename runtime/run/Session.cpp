@@ -59,6 +59,11 @@ withGivenScalars(const Plan &plan, const GivenTensors *given,
   return changes;
 }
 
+const SavedSchedules *savedSchedules(const SessionOptions &options) {
+  const bool saved = options.resume && options.resume->state().scalars;
+  return saved ? &*options.resume->state().scalars : nullptr;
+}
+
 std::string dataOf(const SessionOptions &options) {
   return options.text     ? options.text->identity()
          : options.inputs ? "given inputs"
@@ -83,7 +88,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
     : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
-              options.steps),
+              options.steps, savedSchedules(options)),
       data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
@@ -91,6 +96,11 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
     step = saved.step;
     counted = saved.counts;
+  }
+  if (trainPlan) {
+    const bool saved = options.resume && options.resume->state().policies;
+    policies.emplace(options.policies, saved ? &*options.resume->state().policies : nullptr,
+                     scalars);
   }
   if (trainPlan)
     makeTrainingParts();
@@ -375,6 +385,8 @@ std::string Session::note() const {
 }
 
 double Session::advance() {
+  if (policies)
+    policies->begin(step, scalars);
   scalars.write(executor, step);
   Part &part = nextPart();
   waited = std::exchange(waitedAhead, 0.0);
@@ -407,6 +419,8 @@ double Session::advance() {
     norm = readScalar(static_cast<uint32_t>(normTensor));
   loss /= static_cast<double>(runs);
   count(loss, tokens());
+  if (policies)
+    decided = policies->takeStep(step, loss, norm, scalars);
   ++step;
   refused.reset();
   if (updating.applied >= 0 && readScalar(static_cast<uint32_t>(updating.applied)) == 0.0)
@@ -489,5 +503,8 @@ TrainingState Session::state() const {
       .step = step, .seed = seed(), .data = data, .schedules = {}, .counts = counted};
   for (const auto &[name, words] : scalars.describe())
     state.schedules[name] = words;
+  state.scalars = scalars.save(step);
+  if (policies)
+    state.policies = policies->save();
   return state;
 }

@@ -8,6 +8,7 @@
 #include "runtime/run/Executor.h"
 #include "runtime/run/Scalars.h"
 #include "runtime/run/StepOutputs.h"
+#include "runtime/run/StepPolicies.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/run/TextSource.h"
 
@@ -35,6 +36,7 @@ struct SessionOptions {
   std::optional<std::filesystem::path> adapter;  // values of adapters beside them
   std::optional<uint64_t> seed;                  // of initial values and random batches; default 0
   std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
+  PolicyFlags policies = {};                     // see StepPolicies
   int64_t steps = 0;                             // of the whole run, where schedules may end
   TextSource *text = nullptr;                    // where tokens come from; it outlives the session
   std::vector<EvaluationSet> evaluationSets;     // measured as well
@@ -125,6 +127,16 @@ public:
   const std::optional<std::string> &refusal() const { return refused; }
   /// What the schedules say for the next step.
   const Scalars &schedules() const { return scalars; }
+  /// The policies that are on, as flags have them.
+  PolicyFlags policyFlags() const { return policies ? policies->flags() : PolicyFlags(); }
+  /// What the last step lets its policies decide, in a line; mostly nothing.
+  const std::string &decision() const { return decided; }
+  /// Whether a held-out loss of the present parameters is wanted by a policy, and still missing.
+  bool wantsEvaluation() const { return policies && policies->wantsEvaluation(step); }
+  /// Gives it to the policies; returns what they decide.
+  std::string takeEvaluation(double loss) {
+    return policies ? policies->takeEvaluation(step, loss, scalars) : "";
+  }
   /// For a checkpoint.
   TrainingState state() const;
 
@@ -189,6 +201,8 @@ private:
   SessionOptions options;
   std::unique_ptr<GivenTensors> given;
   Scalars scalars;
+  std::optional<StepPolicies> policies; // of steps
+  std::string decided;
   std::string data; // what batches come from: told while the files are as they were
   bool trainPlan;
   bool drawsAdapters = false; ///< where parameters were given without

@@ -95,6 +95,9 @@ private:
       options.ranks->post({.signal = 0, .error = session.drawAhead(session.steps())});
       decision = options.ranks->collect();
     }
+    // A run that was interrupted between a checkpoint and the measurement of its parameters.
+    if (isDue(options.evalEvery) && session.hasHeldOut() && session.wantsEvaluation())
+      evaluate();
     while (session.steps() < options.steps && result.signal == 0) {
       if (!decision.error.empty())
         throw CommonError(decision.error);
@@ -134,7 +137,6 @@ private:
     report.tokens = session.tokens();
     report.predictedSeconds = session.cost().microseconds() * 1e-6;
     report.flops = session.cost().flops();
-    report.learningRate = session.schedules().value("lr", session.steps());
     const bool profiles = beginProfile();
     const Clock::time_point begin = Clock::now();
     vote();
@@ -147,14 +149,18 @@ private:
       profileStep(report.seconds);
     report.dataSeconds = session.dataSeconds();
     report.step = session.steps();
+    report.learningRate = session.schedules().value("lr", report.step - 1);
     report.gradientNorm = session.gradientNorm();
     report.outputs = session.stepOutputs();
     report.epochs = session.epochs();
     const TrainingState::Counts &counts = session.counts();
     report.lossMean = session.lossMean();
     report.allTokens = counts.tokens;
-    if (session.schedules().value("clip", report.step - 1).value_or(0) > 0 && report.gradientNorm)
+    const double clip = session.schedules().value("clip", report.step - 1).value_or(0);
+    if (clip > 0 && report.gradientNorm) {
+      report.clip = clip;
       report.clipPercent = 100 * double(counts.clipped) / double(report.step);
+    }
     report.peakFlops = peakFlops();
     report.memoryBytes = executor.arenaBytes();
     result.losses.push_back(report.loss);
@@ -165,6 +171,14 @@ private:
       log.skipped(report.step, *refusal);
       progress.note(fmt::format("step {}  update skipped: {}", report.step, *refusal));
     }
+    noteDecision(session.decision());
+  }
+
+  void noteDecision(const std::string &decision) {
+    if (decision.empty())
+      return;
+    log.decision(session.steps(), decision);
+    progress.note(fmt::format("step {}  {}", session.steps(), decision));
   }
 
   /// Whether the next step is one of those that are profiled, or the first of all.
@@ -218,6 +232,8 @@ private:
       log.evaluation(record);
       progress.evaluation(record.step, record.set, record.loss,
                           fmt::format("{:.1f} s", record.seconds));
+      if (record.set.empty() && isDue(options.evalEvery))
+        noteDecision(session.takeEvaluation(record.loss));
     }
   }
 

@@ -59,7 +59,8 @@ void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &execu
       {"as its data", state.data},
       {"as its seed", std::to_string(state.seed)},
       {"as the seed of texts", std::to_string(samplingSeed)},
-      {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))}};
+      {"as its schedules", fmt::format("{}", fmt::join(state.schedules, ", "))},
+      {"as its policies", fmt::format("{}", fmt::join(session.policyFlags(), ", "))}};
   for (runtime::Claim &hash : runtime::hashesOfVariables(file, executor, channel.rank()))
     claims.push_back(std::move(hash));
   channel.agree(claims);

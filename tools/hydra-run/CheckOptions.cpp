@@ -38,6 +38,8 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
   if (options.benchData > 0 && !readsText)
     fail("--bench-data needs --data");
   const bool measuresText = readsText || !options.evalData.empty();
+  if (!options.policies.empty() && (!trainPlan || (options.steps == 0 && !options.repeats())))
+    fail("--{} is of use only with --steps of a train plan", options.policies.begin()->first);
   if (options.packed && !measuresText)
     fail("--packed needs --data or --mix");
   if (options.evalOnly && !trainPlan)

@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/run/TextSource.h"
+#include "runtime/support/Error.h"
 #include "runtime/text/ChatTemplate.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-run/CommandLine.h"
@@ -96,6 +97,10 @@ void nameValues(CLI::App &app) {
                                                               {"--lr", "RATE"},
                                                               {"--min-lr", "RATE"},
                                                               {"--clip", "NORM"},
+                                                              {"--dynamic-clip", "SETTING"},
+                                                              {"--loss-spike", "SETTING"},
+                                                              {"--cooldown", "off|eval|train"},
+                                                              {"--start-early", "SETTING"},
                                                               {"--temperature", "T"},
                                                               {"--data", "FILE"},
                                                               {"--mix", "SOURCE"},
@@ -237,6 +242,36 @@ void addTraining(CLI::App &app, RunOptions &options) {
          "bound of the global norm of gradients")
       ->check(positive)
       ->group("Training");
+}
+
+void addPolicies(CLI::App &app, RunOptions &options) {
+  const auto add = [&](const char *name, const std::string &help) {
+    app.add_option_function<std::string>(
+           fmt::format("--{}", name),
+           [&options, name](const std::string &text) { options.policies[name] = text; }, help)
+        ->check(quiet(CLI::Validator(
+            [name](std::string &text) {
+              try {
+                runtime::parsePolicies({{name, text}});
+                return std::string();
+              } catch (const support::Error &error) {
+                return std::string(error.what()).substr(std::string_view(name).size() + 4);
+              }
+            },
+            "")))
+        ->group("Steps that follow from others (default: as the checkpoint of --resume, or off)");
+  };
+  add("dynamic-clip", "FACTOR[,min=NORM][,max=NORM]: the bound of the global norm of gradients is "
+                      "FACTOR times a running mean of the norm, of which the newest is a "
+                      "twentieth; the first one is --clip");
+  add("loss-spike", "FACTOR[,steps=N][,rate=PART]: a loss above FACTOR times its running mean "
+                    "multiplies the learning rate of the next N (100) steps by PART (0.5)");
+  add("cooldown", "eval or train: a wsd schedule decays early, behind half of its steps, when the "
+                  "held-out loss of --eval-every, or that of every 100th step, has risen three "
+                  "times: a fast mean of it is 5% above a slow one");
+  add("start-early", "NAME,below=LOSS[,from=STEP][,over=STEPS]: a --scalar that waits "
+                     "(after=STEPS) begins when the running mean of the loss, of which the newest "
+                     "is a twentieth, is below LOSS, not before STEP, and rises over STEPS");
 }
 
 void addRanks(CLI::App &app, RunOptions &options) {
@@ -514,6 +549,7 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
   addRanks(app, options);
   addData(app, options);
   addTraining(app, options);
+  addPolicies(app, options);
   addCheckpoints(app, options);
   addReports(app, options);
   addGeneration(app, options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/run/Generate.h"
+#include "runtime/run/PolicyFlags.h"
 #include "runtime/run/Scalars.h"
 #include "tools/hydra-run/RunDirectory.h"
 
@@ -33,6 +34,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::map<std::string, runtime::ScheduleChange> schedules;
   std::vector<std::string> scalars; // as parseSchedule takes them
+  runtime::PolicyFlags policies;
   int64_t evalEvery = 0;
   bool evalOnly = false;
   int64_t maxBadSteps = 32;

@@ -92,6 +92,11 @@ std::string dataText(const RunOptions &options, const runtime::TextSource *text)
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
           runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
           const std::function<void()> &begin) {
+  const runtime::PolicyFlags policies = session.policyFlags();
+  if (const auto cooldown = policies.find("cooldown");
+      cooldown != policies.end() && cooldown->second == "eval" &&
+      (options.evalEvery == 0 || !session.hasHeldOut()))
+    fail("--cooldown=eval needs --eval-every, and --data or --mix, of which a part is held out");
   runtime::TrainOptions how;
   how.ranks = ranks;
   how.begin = begin;
@@ -240,15 +245,25 @@ std::map<std::string, runtime::ScheduleChange> scheduleChanges(const RunOptions 
 }
 
 /// One line for each number of a step that goes on in another way than the checkpoint was made
-/// with.
-void noteOtherSchedules(const runtime::Checkpoint &checkpoint, const runtime::Session &session) {
-  for (const auto &[name, now] : session.schedules().describe()) {
-    const auto &saved = checkpoint.state().schedules;
-    const auto before = saved.find(name);
-    const bool hasFlags = name == "lr" || name == "clip"; // whose ends may move with --steps
-    if (!hasFlags && before != saved.end() && before->second != now)
+/// with, and for each of which the plan says something else than the one before it.
+void noteOtherSchedules(const runtime::PlanFile &file, const runtime::Checkpoint &checkpoint,
+                        const runtime::Session &session) {
+  const runtime::TrainingState &saved = checkpoint.state();
+  for (const auto &[name, now] : session.schedules().describe())
+    if (const auto before = saved.schedules.find(name);
+        before != saved.schedules.end() && before->second != now)
       std::fprintf(stderr, "hydra-run: %s is %s now; the checkpoint was made with %s\n",
                    name.c_str(), now.c_str(), before->second.c_str());
+  for (const planfile::Scalar *scalar : *file.plan().scalars()) {
+    const std::string name = scalar->name()->str();
+    const std::string inPlan = runtime::scheduleText(runtime::unpacked(*scalar->schedule()));
+    if (!saved.scalars || !saved.scalars->scalars.contains(name) ||
+        saved.scalars->scalars.at(name).plan == inPlan)
+      continue;
+    std::fprintf(stderr,
+                 "hydra-run: %s goes on as in the checkpoint; what the plan says, %s, is for runs "
+                 "that begin\n",
+                 name.c_str(), inPlan.c_str());
   }
 }
 
@@ -319,6 +334,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
        // Of a finished run only the sampling has a seed to choose.
        .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
        .scalars = changes,
+       .policies = options.policies,
        .steps = options.steps,
        .text = texts.training.get(),
        .evaluationSets = texts.evaluationSets(),
@@ -332,8 +348,10 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   for (const auto &row : session.schedules().describe())
     if (row.first != "step")
       rows.push_back(row);
+  for (const auto &[flag, setting] : session.policyFlags())
+    rows.emplace_back(flag, setting);
   if (checkpoint && leads)
-    noteOtherSchedules(*checkpoint, session);
+    noteOtherSchedules(file, *checkpoint, session);
   if (checkpoint)
     rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
                                              checkpoint->state().step));

@@ -143,7 +143,8 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
   rate.kind = schedule;
   rate.peak = lr;
   rate.floor = minLr;
-  rate.first = 1; // so that the first step of a warm-up moves
+  rate.clamp = true; // a warm-up begins no lower
+  rate.first = 1;    // so that the first step of a warm-up moves
   rate.warmup_steps = warmup;
   rate.stable_steps = schedule == planfile::ScheduleKind::wsd ? stable : 0;
   rate.total_steps = scheduleSteps;
@@ -151,6 +152,8 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
   if (runtime::decays(rate.kind) && rate.total_steps != 0 && rate.total_steps < before)
     support::fail("--schedule-steps is {}, but the decay begins after {} steps", rate.total_steps,
                   before);
+  if (minLr > lr)
+    support::fail("--min-lr is {}, which is above --lr, {}", minLr.getValue(), lr.getValue());
   planfile::ScheduleT norm;
   norm.peak = clip;
   std::map<std::string, planfile::ScheduleT> all;

@@ -1,0 +1,51 @@
+// What --dynamic-clip, --loss-spike, --cooldown and --start-early ask for.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace hydra::runtime {
+
+/// The bound of the gradients' norm is `factor` times its moving mean, from `least` to `most`.
+struct DynamicClip {
+  double factor = 0;
+  double least = 0, most = std::numeric_limits<double>::max();
+};
+
+/// A loss above `factor` times its moving mean multiplies the learning rate of the `steps` that
+/// follow by `rate`.
+struct LossSpike {
+  double factor = 0;
+  int64_t steps = 100;
+  double rate = 0.5;
+};
+
+/// Which loss lets a wsd schedule decay early when it rises.
+enum class Cooldown { off, eval, train };
+
+/// The schedule of a scalar begins before its time once the mean loss is below `loss`, but not
+/// before step `from` (from 0), and then rises over `over` steps.
+struct EarlyStart {
+  std::string scalar;
+  double loss = 0;
+  int64_t from = 0;
+  std::optional<int64_t> over;
+};
+
+/// Texts of flags by their names, such as {"dynamic-clip", "2,min=50"}; "off" is one that is off.
+using PolicyFlags = std::map<std::string, std::string>;
+
+struct Policies {
+  std::optional<DynamicClip> clip;
+  std::optional<LossSpike> spike;
+  Cooldown cooldown = Cooldown::off;
+  std::optional<EarlyStart> early;
+};
+
+/// Throws Error for a name or text that means nothing.
+Policies parsePolicies(const PolicyFlags &flags);
+
+} // namespace hydra::runtime

@@ -1,0 +1,59 @@
+"""What policies make of a run, computed again from what its log says of losses and norms.
+
+policies.py clip LOG FACTOR LEAST MOST FIRST: the bound of every step; FIRST: --clip, or 0.
+policies.py spike LOG FACTOR STEPS RATE LR: the learning rate of every step; prints the steps that were spikes.
+policies.py cooldown LOG END: where the decay begins, from the held-out losses; prints it and its end.
+policies.py start LOG LOSS FROM: the step before which the mean loss was first below; prints it."""
+import json
+import sys
+
+what, path, *numbers = sys.argv[1:]
+numbers = [float(n) for n in numbers]
+events = [json.loads(line) for line in open(path)]
+steps = {e["step"]: e for e in events if e["event"] == "step"}
+steps = [steps[s] for s in sorted(steps)]
+assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
+
+
+def moved(mean, value, share):
+    return value if mean is None else (1 - share) * mean + share * value
+
+
+if what == "clip":
+    factor, least, most, first = numbers
+    mean = first / factor if first > 0 else None
+    for step in steps:
+        bound = None if mean is None else min(max(factor * mean, least), most)
+        assert step.get("clip") == bound, (step["step"], step.get("clip"), bound)
+        mean = moved(mean, step["grad_norm"], 0.05)
+    assert len({s.get("clip") for s in steps}) > len(steps) // 2, "a bound that stays"
+elif what == "spike":
+    factor, count, rate, lr = numbers
+    mean, slow, spikes = None, 0, []
+    for step in steps:
+        expected = lr * rate if step["step"] <= slow else lr
+        assert step["learning_rate"] == expected, (step["step"], step["learning_rate"], expected)
+        if mean is not None and step["loss"] > factor * mean:
+            slow = step["step"] + count
+            spikes.append(step["step"])
+        mean = moved(mean, step["loss"], 0.1)
+    print("spikes", spikes)
+elif what == "cooldown":
+    end, = numbers
+    fast = slow = None
+    rises = 0
+    for loss in (e for e in events if e["event"] == "eval"):
+        fast, slow = moved(fast, loss["held_out_loss"], 0.1), moved(slow, loss["held_out_loss"], 0.02)
+        if loss["step"] > end / 2 and (fast - slow) / slow > 0.05:
+            rises += 1
+        if rises == 3:
+            print("decay from", loss["step"], "to", loss["step"] + int((end - loss["step"]) / 2))
+            break
+elif what == "start":
+    bound, least = numbers
+    mean = None
+    for step in steps:
+        mean = moved(mean, step["loss"], 0.05)
+        if mean < bound and step["step"] >= least:
+            print("begins at", step["step"])
+            break
