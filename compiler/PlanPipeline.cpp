@@ -266,6 +266,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createRaiseLinearCE(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseQKV(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseGateUp(); }},
+      {P::Differentiate, false, 2, false, false, [](Options) { return createFuseSiblings(); }},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseAdapters(); },
        adapts},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},

@@ -175,6 +175,17 @@ def FuseGateUp : Pass<"hydra-fuse-gate-up", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
 }
 
+def FuseSiblings : Pass<"hydra-fuse-siblings", "::mlir::ModuleOp"> {
+  let summary = "other linear layers of one input become one matmul";
+  let description = [{
+    As hydra-fuse-qkv, for linear layers of one input that neither it nor hydra-fuse-gate-up is for, wherever their
+    results go: the queries, keys and values that TTT learns from, and what Megalodon makes of its moving average.
+    Layers whose number of columns is no multiple of 8 stay alone (behind them no part would be aligned), and so do
+    those with adapters beside them. *Numerics-changing*: the input's gradient is summed in another order.
+  }];
+  let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
+}
+
 def FuseAdapters : Pass<"hydra-fuse-adapters", "::mlir::ModuleOp"> {
   let summary = "the first matrices of adapters beside one input become one matmul";
   let description = [{
