@@ -35,7 +35,7 @@ void checkTarget(const PlanFile &file) {
   const CpuInfo cpu = readCpuInfo();
   std::string missing;
   for (const flatbuffers::String *feature : *target.cpu_features())
-    if (!cpu.flags.contains(feature->str()))
+    if (!cpu.features.contains(feature->str()))
       missing += (missing.empty() ? "" : ", ") + feature->str();
   if (!missing.empty()) {
     fail(

@@ -1,4 +1,4 @@
-// What the processor can do, by the names of /proc/cpuinfo.
+// Which processor this is, and what programs can use of it.
 #pragma once
 
 #include <set>
@@ -7,11 +7,12 @@
 namespace hydra::runtime {
 
 struct CpuInfo {
-  std::string model;           // such as "AMD EPYC"
-  std::set<std::string> flags; // such as avx2, fma
+  std::string model;              // such as "AMD EPYC"
+  std::set<std::string> features; // as /proc/cpuinfo spells them: avx2, fma
 };
 
-/// Of the first processor. Throws Error when /proc/cpuinfo cannot be read.
+/// Features are those of /proc/cpuinfo and, of those that plans may ask for, what programs can use
+/// by CPUID and XGETBV. Throws Error when /proc/cpuinfo, which has the name, cannot be read.
 CpuInfo readCpuInfo();
 
 } // namespace hydra::runtime
