@@ -175,6 +175,17 @@ def FuseGateUp : Pass<"hydra-fuse-gate-up", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
 }
 
+def FuseSiblings : Pass<"hydra-fuse-siblings", "::mlir::ModuleOp"> {
+  let summary = "other linear layers of one input become one matmul";
+  let description = [{
+    As hydra-fuse-qkv, for linear layers of one input that neither it nor hydra-fuse-gate-up is for, wherever their
+    results go: the queries, keys and values that TTT learns from, and what Megalodon makes of its moving average.
+    Layers whose number of columns is no multiple of 8 stay alone (behind them no part would be aligned), and so do
+    those with adapters beside them. *Numerics-changing*: the input's gradient is summed in another order.
+  }];
+  let statistics = [Statistic<"fused", "fused", "matmuls that became part of another">];
+}
+
 def FuseAdapters : Pass<"hydra-fuse-adapters", "::mlir::ModuleOp"> {
   let summary = "the first matrices of adapters beside one input become one matmul";
   let description = [{
@@ -386,7 +397,8 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     bf16, sum in f32 and yield bf16; everything else (the residual stream, norms, softmax, losses,
     gradients of parameters, the optimizer, parameters themselves) stays f32. A value is rounded once,
     where it is made, so that the cast becomes part of the kernel that makes it; moves and rotations
-    between two matmuls work on bf16. What a loss, an update or an output reads comes out of a
+    between two matmuls work on bf16, and what else reads a rotation that a matmul reads sees the same
+    rounded numbers. What a loss, an update or an output reads comes out of a
     matmul unrounded. Halves the bytes of activations between matmuls, and makes matmuls as fast
     as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
     residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter instead of 16.
@@ -437,6 +449,19 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
     in another order than in the operation they replace.
   }];
   let statistics = [Statistic<"lowered", "lowered", "operations written out">];
+}
+
+def SimplifyMoves : Pass<"hydra-simplify-moves", "::mlir::ModuleOp"> {
+  let summary = "elements are not moved where a smaller move or arithmetic on indices gives the same";
+  let description = [{
+    A slice of padded rows becomes padding around a slice of the rows, which is a view: one copy instead of two where
+    rows are shifted, and then joined with others (the taps of a causal convolution). Padding around padding
+    becomes one. A broadcast that repeats what indices and constants alone say along some dimensions between or
+    around others, which no group can do while it computes, becomes the same arithmetic for all elements, inside
+    the groups that read it: the powers of Megalodon's moving average read no exponents from memory. *Exact on
+    CPUs*.
+  }];
+  let statistics = [Statistic<"simplified", "simplified", "operations replaced">];
 }
 
 def ReuseNormStats : Pass<"hydra-reuse-norm-stats", "::mlir::ModuleOp"> {
@@ -604,6 +629,20 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"steps", "steps", "steps written">,
                     Statistic<"inPlace", "in-place", "results written over an operand">,
                     Statistic<"kernels", "kernels", "different kernels">];
+}
+
+def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
+  let summary = "copies and fills that do not need each other become one launch";
+  let description = [{
+    For GPUs, where copies and fills are launches too, most of them shorter than it takes to begin one. Of those
+    of a program that can run at the same place, because nothing between that place and theirs stands in an
+    order with them, as many as a launch has arguments for become neighbours and are marked; hydra-expand-kernels
+    makes one launch of each such batch, with blocks for each. Elements decide whether two stand in an order,
+    not bytes from the first to the last: the parts of a concatenation of columns are apart. What moves more
+    than 1 MiB runs at most 16 blocks earlier or later, anything else 256. Moments are left alone:
+    hydra-offload-moments fetches them one after the other. *Exact.*
+  }];
+  let statistics = [Statistic<"batched", "batched", "copies and fills that others took in">];
 }
 
 def ExpandKernels : Pass<"hydra-expand-kernels", "::mlir::ModuleOp"> {

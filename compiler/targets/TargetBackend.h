@@ -38,9 +38,11 @@ public:
 
   /// Passes of the pipeline that only some backends have a use for.
   struct Wants {
-    bool fusedLoops = false;      ///< hydra-fuse-loops: loops can be kernels
-    bool batchedLaunches = false; ///< hydra-batch-launches: kernels take several lists of arguments
-    bool streams = false;         ///< hydra-assign-streams: there is more than one
+    bool fusedLoops = false; ///< hydra-fuse-loops: loops can be kernels
+    /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
+    /// and fills are launches, and one can do several.
+    bool batchedLaunches = false;
+    bool streams = false; ///< hydra-assign-streams: there is more than one
   };
   virtual Wants wants() const { return {}; }
 

@@ -8,6 +8,10 @@
 
 namespace hydra::plan {
 
+/// Copies and fills that stand one behind the other with the same number do not need each other,
+/// and one launch may do them all: set by hydra-batch-copies.
+inline constexpr llvm::StringLiteral kTogetherAttr = "plan.together";
+
 class KernelExpansionInterface : public mlir::DialectInterface::Base<KernelExpansionInterface> {
 public:
   explicit KernelExpansionInterface(mlir::Dialect *dialect) : Base(dialect) {}

@@ -5,6 +5,17 @@ using namespace mlir;
 
 namespace hydra {
 
+/// Whether a value is all elements of another in the same order.
+static bool isReshaped(Value value, Value root) {
+  while (value != root) {
+    auto reshape = value.getDefiningOp<ReshapeOp>();
+    if (!reshape)
+      return false;
+    value = reshape.getX();
+  }
+  return true;
+}
+
 ProgramLiveness::ProgramLiveness(EntryOp entry) {
   for (auto [i, op] : llvm::enumerate(entry.getBody().front())) {
     position[&op] = i;
@@ -17,7 +28,7 @@ ProgramLiveness::ProgramLiveness(EntryOp entry) {
       if (isa<ReturnOp>(op) && isa<BlockArgument>(root) && !entry.isProgram() &&
           operand.getOperandNumber() < entry.getWalk()->getStacked().size())
         continue; // joined before anything else happens
-      uses[root].push_back({&op, operand.getOperandNumber(), root != operand.get()});
+      uses[root].push_back({&op, operand.getOperandNumber(), !isReshaped(operand.get(), root)});
       if (Operation *concat = root.getDefiningOp(); concat && concat->hasAttr(kAdjacentAttr))
         for (Value part : concat->getOperands())
           uses[part].push_back({&op, operand.getOperandNumber(), /*view=*/true});

@@ -22,7 +22,7 @@ private:
   struct Use {
     mlir::Operation *op;
     unsigned operand;
-    bool view; ///< reads a view of the bytes
+    bool view; ///< reads a view of the bytes, other than all of them in their order
   };
   /// Where the bytes of what an operation makes are first written: the parts of a concatenation may
   /// be written into it as they are made.

@@ -69,11 +69,25 @@ void ProgramWriter::chooseUpdateTargets() {
   ReturnOp end = entry.getReturn();
   for (auto [symbol, value] :
        llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
-    Operation *producer = value.getDefiningOp();
-    if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) || buffers.count(value))
+    Value made = value; // in another shape
+    while (auto reshape = made.getDefiningOp<ReshapeOp>()) {
+      if (!reshape->hasAttr(kViewAttr))
+        break;
+      made = reshape.getX();
+    }
+    Operation *producer = made.getDefiningOp();
+    if (!producer || isa<UseOp>(producer) || producer->hasAttr(kViewAttr) ||
+        producer->hasAttr(kAdjacentAttr) || buffers.count(made) ||
+        !liveness.canOverwriteVariable(symbol.getAttr(), cast<OpResult>(made)))
       continue;
-    if (liveness.canOverwriteVariable(symbol.getAttr(), cast<OpResult>(value)))
-      buffers[value] = plan.variable(symbol.getAttr());
+    Value variable = plan.variable(symbol.getAttr());
+    RankedTensorType type = build::typeOf(made);
+    buffers[made] =
+        made == value
+            ? variable
+            : plan::ViewOp::create(b, made.getLoc(),
+                                   MemRefType::get(type.getShape(), type.getElementType()),
+                                   variable, b.getI64IntegerAttr(0));
   }
 }
 

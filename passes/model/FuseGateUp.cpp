@@ -11,18 +11,6 @@ namespace hydra {
 
 namespace {
 
-/// The multiplication that a value is a factor of, itself or through one activation: an elementwise
-/// function of it alone; null otherwise.
-Operation *gateOf(Value v) {
-  if (!v.hasOneUse())
-    return nullptr;
-  Operation *user = *v.user_begin();
-  if (user->hasTrait<Elementwise>() && user->getNumOperands() == 1 &&
-      user->getResult(0).hasOneUse())
-    user = *user->getResult(0).user_begin();
-  return isa<MulOp>(user) ? user : nullptr;
-}
-
 struct FuseGateUp : impl::FuseGateUpBase<FuseGateUp> {
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());

@@ -4,6 +4,7 @@
 #include "dialects/hydra/Build.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -41,7 +42,51 @@ Value joined(OpBuilder &b, Location loc, Operation *at, ArrayRef<Value> paramete
                           b.getI64IntegerAttr(0));
 }
 
+/// Whether an operation passes its operands on, element by element, row by row or as views: shapes,
+/// rotations, norms. Not a matmul with another weight.
+bool passesOn(Operation *op) {
+  auto storage = dyn_cast<StorageOpInterface>(op);
+  return isa<RowWiseOpInterface, ConcatOp>(op) || (storage && storage.viewedOperand() == 0u);
+}
+
 } // namespace
+
+Operation *attentionOf(Value v) {
+  Operation *found = nullptr;
+  llvm::SetVector<Value> values;
+  llvm::SetVector<Operation *> sums;
+  values.insert(v);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isa<AttentionOp, CachedAttentionOp>(user)) {
+        if (found && found != user)
+          return nullptr;
+        found = user;
+      } else if (passesOn(user)) {
+        values.insert(user->result_begin(), user->result_end());
+        if (isa<AddOp, SubOp>(user))
+          sums.insert(user);
+      } else {
+        return nullptr;
+      }
+    }
+  auto ofOwn = [&](Value operand) {
+    return values.contains(operand) || operand.getDefiningOp<UseOp>();
+  };
+  return llvm::all_of(sums, [&](Operation *sum) { return llvm::all_of(sum->getOperands(), ofOwn); })
+             ? found
+             : nullptr;
+}
+
+Operation *gateOf(Value v) {
+  if (!v.hasOneUse())
+    return nullptr;
+  Operation *user = *v.user_begin();
+  if (user->hasTrait<Elementwise>() && user->getNumOperands() == 1 &&
+      user->getResult(0).hasOneUse())
+    user = *user->getResult(0).user_begin();
+  return isa<MulOp>(user) ? user : nullptr;
+}
 
 bool isAdapter(LinearOp linear) {
   UseOp use = parameterUse(linear.getW());

@@ -1,6 +1,7 @@
 // hydra-assign-layouts: reshapes, transposes, slices and broadcasts become views or explicit
 // copies.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/Reference.h"
 #include "passes/Passes.h"
 #include "passes/place/Layouts.h"
 
@@ -25,14 +26,17 @@ struct AssignLayouts : impl::AssignLayoutsBase<AssignLayouts> {
       return signalPassFailure();
     if (useViews)
       placeSideBySide(model);
-    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      made.clear();
       for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
+        ++position;
         auto storage = dyn_cast<StorageOpInterface>(op);
         if (storage && storage.viewedOperand())
           makeView(storage);
         else if (!isa<ReturnOp>(op) && !op.hasAttr(kAdjacentAttr))
           makeAcceptable(&op);
       }
+    }
   }
 
 private:
@@ -73,19 +77,61 @@ private:
     return names;
   }
 
-  static Value dense(Operation *before, Value v) {
+  /// A value whose elements lie so that `fits` takes their strides: of what it is a view of, the
+  /// least part that will do is copied, and seen as the value again. What was copied for an
+  /// operation shortly before is read once more.
+  Value copied(Operation *before, Value v, llvm::function_ref<bool(ArrayRef<int64_t>)> fits) {
+    SmallVector<Operation *> views; // from the value to the source
+    size_t least = 0;               // views of what is copied
+    int64_t elements = build::typeOf(v).getNumElements();
+    for (Value source = v; useViews && isView(source.getDefiningOp());) {
+      views.push_back(source.getDefiningOp());
+      source = viewed(views.back());
+      if (build::typeOf(source).getNumElements() >= elements)
+        continue;
+      SmallVector<int64_t> strides = denseStrides(build::shapeOf(source));
+      bool possible = true;
+      for (Operation *view : llvm::reverse(views)) {
+        FailureOr<StridedView> seen = cast<StorageOpInterface>(view).view(strides);
+        possible &= succeeded(seen);
+        if (!possible)
+          break;
+        strides = seen->strides;
+      }
+      if (possible && fits(strides)) {
+        least = views.size();
+        elements = build::typeOf(source).getNumElements();
+      }
+    }
+    Value source = least == 0 ? v : viewed(views[least - 1]);
+    auto &[copy, at] = made[source];
     OpBuilder b(before);
-    return CopyOp::create(b, madeBy(kPass, before->getLoc()), v);
+    if (!copy || at + kKept < position) {
+      copy = CopyOp::create(b, madeBy(kPass, before->getLoc()), source);
+      ++copies;
+    }
+    at = position;
+    Value seen = copy;
+    for (Operation *view : llvm::reverse(ArrayRef(views).take_front(least))) {
+      IRMapping operands;
+      operands.map(viewed(view), seen);
+      seen = b.clone(*view, operands)->getResult(0);
+    }
+    return seen;
+  }
+
+  static bool isView(Operation *op) { return op && op->hasAttr(kViewAttr); }
+  static Value viewed(Operation *view) {
+    return view->getOperand(*cast<StorageOpInterface>(view).viewedOperand());
   }
 
   /// The result of a shape operation as a view, of a copy of its operand if need be. Where results
   /// are no views, the operation copies from the view.
   void makeView(StorageOpInterface op) {
     OpOperand &operand = op->getOpOperand(*op.viewedOperand());
-    if (failed(op.view(layoutOf(operand.get()).view.strides))) {
-      operand.set(dense(op, operand.get()));
-      ++copies;
-    }
+    if (failed(op.view(layoutOf(operand.get()).view.strides)))
+      operand.set(copied(op, operand.get(),
+                         [&](ArrayRef<int64_t> strides) { return succeeded(op.view(strides)); }));
     if (!useViews)
       return;
     op->setAttr(kViewAttr, UnitAttr::get(&getContext()));
@@ -100,10 +146,17 @@ private:
       Layout have = layoutOf(operand.get());
       if (accepts(wanted, build::shapeOf(operand.get()), have.view.strides))
         continue;
-      operand.set(dense(op, operand.get()));
-      ++copies;
+      operand.set(copied(op, operand.get(), [&](ArrayRef<int64_t> strides) {
+        return accepts(wanted, build::shapeOf(operand.get()), strides);
+      }));
     }
   }
+
+  /// Operations behind an operation that read its copy as well.
+  static constexpr int64_t kKept = 64;
+
+  int64_t position = 0;                             ///< of the operation
+  DenseMap<Value, std::pair<CopyOp, int64_t>> made; ///< copies, and where they are read last
 };
 
 } // namespace

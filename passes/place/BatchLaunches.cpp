@@ -1,8 +1,7 @@
 // hydra-batch-launches: launches of one kernel that do not need each other become one.
 #include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
-
-#include "llvm/ADT/StringExtras.h"
+#include "passes/place/Batches.h"
 
 using namespace mlir;
 
@@ -17,22 +16,6 @@ namespace {
 constexpr int64_t kParameterBytes = 4096;
 /// Bytes of new buffers that an instance may bring to life earlier than before.
 constexpr int64_t kEarlierBytes = 1 << 20;
-
-/// Where two parts of a model are: `layers.*.attn` of `layers.0.attn.wq` and `layers.1.attn.wk`.
-std::string commonPath(StringRef a, StringRef b) {
-  auto isNumber = [](StringRef part) { return part == "*" || llvm::all_of(part, llvm::isDigit); };
-  std::string common;
-  while (!a.empty() && !b.empty()) {
-    StringRef x, y;
-    std::tie(x, a) = a.split('.');
-    std::tie(y, b) = b.split('.');
-    const bool numbers = isNumber(x) && isNumber(y);
-    if (x != y && !numbers)
-      break;
-    common = joinPaths(common, x == y ? x : "*");
-  }
-  return common;
-}
 
 /// Batches of the launches of one program.
 class LaunchBatches {
@@ -181,16 +164,6 @@ private:
     const bool several = llvm::count_if(each, [](int64_t n) { return n > 0; }) > 1;
     return several ? DenseI64ArrayAttr::get(launches.front().getContext(), each)
                    : DenseI64ArrayAttr();
-  }
-
-  /// Buffers and views, which only name bytes.
-  static void moveBefore(Value value, Operation *at) {
-    Operation *op = value.getDefiningOp();
-    if (op->getBlock() != at->getBlock() || op->isBeforeInBlock(at))
-      return;
-    for (Value operand : op->getOperands())
-      moveBefore(operand, at);
-    op->moveBefore(at);
   }
 
   plan::ProgramOp program;

@@ -77,6 +77,7 @@ public:
     if (!entry.isProgram())
       keepResults(results);
     eraseDead(entry.getBody().front());
+    joinForms();
     if (!entry.isProgram())
       narrowArguments();
     placeCasts();
@@ -87,6 +88,8 @@ public:
 
 protected:
   virtual LogicalResult convert(Operation *op) = 0;
+  /// Last, when what nothing uses is gone: of results that exist in both types, one may do.
+  virtual void joinForms() {}
 
   Value castBehind(Value v, Type element) {
     builder.setInsertionPointAfterValue(v);
@@ -193,6 +196,54 @@ private:
       if (result.getType() != type)
         setTwin(result);
     return success();
+  }
+
+  /// An operation that reads what it works on from memory (a rotation) reads rounded numbers there,
+  /// or the same in f32: where both results are needed, it works on the rounded ones, and nothing
+  /// is moved in f32.
+  void joinForms() override {
+    for (Operation &op : llvm::make_early_inc_range(entry.getBody().front())) {
+      auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+      if (!rowWise || classOf(&op) != Precision::Follow || op.getNumResults() != 1 ||
+          build::typeOf(op.getResult(0)).getElementType() != narrow ||
+          llvm::none_of(llvm::seq(op.getNumOperands()), [&](unsigned i) {
+            return rowWise.needsOuterOperand(i) &&
+                   build::typeOf(op.getOperand(i)).getElementType() == narrow;
+          }))
+        continue;
+      if (Operation *wide = inF32(&op)) {
+        op.moveBefore(wide);
+        wide->getResult(0).replaceAllUsesWith(castBehind(op.getResult(0), builder.getF32Type()));
+        wide->erase();
+      }
+    }
+    eraseDead(entry.getBody().front());
+  }
+
+  /// The operation before this one that is the same but for its operands, which are cast to f32.
+  Operation *inF32(Operation *op) {
+    SmallVector<Value> operands;
+    Operation *cast = nullptr;
+    for (Value v : op->getOperands()) {
+      if (build::typeOf(v).getElementType() == narrow) {
+        auto users = v.getUsers();
+        auto wide = llvm::find_if(
+            users, [&](Operation *user) { return roundsTo(user, builder.getF32Type()); });
+        if (wide == users.end())
+          return nullptr;
+        cast = *wide;
+        v = cast->getResult(0);
+      }
+      operands.push_back(v);
+    }
+    if (!cast)
+      return nullptr;
+    for (Operation *user : cast->getUsers())
+      if (user->getName() == op->getName() && llvm::equal(user->getOperands(), operands) &&
+          user->getPropertiesAsAttribute() == op->getPropertiesAsAttribute() &&
+          isF32(user->getResult(0)) && user->isBeforeInBlock(op))
+        return user;
+    return nullptr;
   }
 
   /// Lets all users of a result that now is narrow see it in f32.

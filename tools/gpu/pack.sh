@@ -89,6 +89,8 @@ rm "$out/cpu.fb"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 -o "$out/test/train.plan"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 \
   --disable-pass=hydra-batch-launches -o "$out/test/single-launches.plan"
+compile models/megalodon.mlir --preset=bytes --batch=8 --seq=128 --target=h200 \
+  --disable-pass=hydra-batch-launches,hydra-batch-copies -o "$out/test/single-copies.plan"
 compile models/llama.mlir --preset=bytes --batch=8 --seq=256 --precision=bf16 --target=h200 --offload=optimizer \
   -o "$out/test/offload.plan"
 cp data/tinyshakespeare.txt "$out/test/text"

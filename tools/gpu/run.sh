@@ -75,6 +75,8 @@ if [[ $wanted == *" test "* ]]; then
     check "$model writes" bin/hydra-run test/$model.plan --resume "$work/$model-whole" --generate ROMEO: --tokens 60
     tail -n 3 "$work/log"
   done
+  check "copies one by one" bin/hydra-run test/single-copies.plan "${train[@]:2}" --steps 200 --save "$work/copies"
+  check "copies one by one give the same bits" cmp "$work"/{megalodon-whole,copies}/step-00000200/model.safetensors
   train=(bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
   check "1000 steps" bin/hydra-run test/train.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 32 --steps 1000 --save "$work/long"
   grep -ah 'held-out' "$work/log" | tail -n 1

@@ -4,6 +4,8 @@
 #include "compiler/codegen/cuda/LoopKernels.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
+#include "dialects/plan/KernelExpansion.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -46,19 +48,32 @@ public:
 
 private:
   LogicalResult expandAll(ArrayRef<plan::StepInterface> steps) {
-    for (plan::StepInterface step : steps) {
-      launcher.begin(step);
-      if (failed(expand(step)))
+    while (!steps.empty()) {
+      const size_t count = togetherWithFirst(steps);
+      launcher.begin(steps.front());
+      if (failed(expand(steps.take_front(count))))
         return failure();
       launcher.finish();
+      steps = steps.drop_front(count);
     }
     return success();
   }
 
-  /// Launches that take the place of a step. None for what is a launch already, and for matmuls of
-  /// many rows, which are cuBLASLt's.
-  LogicalResult expand(Operation *step) {
-    return llvm::TypeSwitch<Operation *, LogicalResult>(step)
+  /// How many of the steps, from the first on, hydra-batch-copies has made one batch.
+  static size_t togetherWithFirst(ArrayRef<plan::StepInterface> steps) {
+    Operation *first = steps.front();
+    Attribute batch = first->getAttr(plan::kTogetherAttr);
+    size_t count = 1;
+    while (batch && count < steps.size() && steps[count]->getBlock() == first->getBlock() &&
+           steps[count]->getAttr(plan::kTogetherAttr) == batch)
+      ++count;
+    return count;
+  }
+
+  /// Launches that take the place of a step, or of several that are a batch. None for what is a
+  /// launch already, and for matmuls of many rows, which are cuBLASLt's.
+  LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
         .Case<plan::MatmulOp>([&](auto op) { return expandFewRows(launcher, op), success(); })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
         .Case<plan::AttentionGradOp>(
@@ -73,8 +88,8 @@ private:
             [&](auto op) { return expandGroupedLinear(launcher, op), success(); })
         .Case<plan::GroupedOuterOp>(
             [&](auto op) { return expandGroupedOuter(launcher, op), success(); })
-        .Case<plan::CopyOp>([&](auto op) { return expandCopy(launcher, op), success(); })
-        .Case<plan::FillOp>([&](auto op) { return expandFill(launcher, op), success(); })
+        .Case<plan::CopyOp, plan::FillOp>(
+            [&](auto) { return expandMovements(launcher, steps), success(); })
         .Default(success());
   }
 

@@ -1,4 +1,5 @@
-// Copies, fills, compaction of rows and gradients of embeddings as instances of templates.
+// Copies and fills, several of them in a launch, compaction of rows and gradients of embeddings as
+// instances of templates.
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
@@ -40,10 +41,24 @@ std::string dimsText(ArrayRef<Dim> dims) {
   return text;
 }
 
-LaunchShape elementShape(int64_t count) { return {ceilDiv(count, 256), 1, 1, 256, 0}; }
+constexpr int64_t kThreads = 256;
 
-/// Launches a copy by squares if elements lie side by side in different dimensions of both sides.
-bool transposes(StepLauncher &launcher, ArrayRef<Dim> dims, StringRef piece, Value to, Value from) {
+/// A copy or fill as blocks of 256 threads that call a function of a template.
+struct Movement {
+  Movement(StringRef name, Value to, Value from) : name(name), to(to), from(from) {}
+
+  StringRef name;       ///< of the step
+  std::string piece;    ///< what it moves at a time
+  std::string function; ///< with its template's arguments
+  std::string value;    ///< for a fill
+  int64_t blocks = 0;
+  Value to, from; ///< no source: a fill
+};
+
+int64_t blocksFor(int64_t elements) { return ceilDiv(elements, kThreads); }
+
+/// A copy by squares if elements lie side by side in different dimensions of both sides.
+bool transposes(Movement &move, ArrayRef<Dim> dims) {
   constexpr int64_t kLeast = 8, kSide = 32; // what is worth a square, and its side
   const Dim *inTo = llvm::find_if(dims, [](const Dim &dim) { return dim.to == 1; });
   const Dim *inFrom = llvm::find_if(dims, [](const Dim &dim) { return dim.from == 1; });
@@ -51,22 +66,20 @@ bool transposes(StepLauncher &launcher, ArrayRef<Dim> dims, StringRef piece, Val
       inFrom->size < kLeast)
     return false;
   SmallVector<Dim> order{*inTo, *inFrom};
-  int64_t blocks = ceilDiv(inTo->size, kSide) * ceilDiv(inFrom->size, kSide);
+  move.blocks = ceilDiv(inTo->size, kSide) * ceilDiv(inFrom->size, kSide);
   for (const Dim &dim : dims)
     if (&dim != inTo && &dim != inFrom) {
       order.push_back(dim);
-      blocks *= dim.size;
+      move.blocks *= dim.size;
     }
-  launcher.launch("transpose", {(piece + " *").str(), ("const " + piece + " *").str()},
-                  llvm::formatv("copyTransposed<{0}{1}>(a0, a1);", piece, dimsText(order)).str(),
-                  {blocks, 1, 1, 256, 0}, {to, from}, {plan::kWrite, plan::kRead});
+  move.name = "transpose";
+  move.function = llvm::formatv("copyTransposed<{0}{1}>", move.piece, dimsText(order)).str();
   return true;
 }
 
-} // namespace
-
-void expandCopy(StepLauncher &launcher, plan::CopyOp op) {
+Movement movementOf(plan::CopyOp op) {
   Value from = op.getFrom(), to = op.getTo();
+  Movement move("copy", to, from);
   Type element = typeOf(to).getElementType();
   SmallVector<Dim> dims =
       mergedDims(typeOf(to).getShape(), plan::stridesOf(typeOf(to)), plan::stridesOf(typeOf(from)));
@@ -91,43 +104,89 @@ void expandCopy(StepLauncher &launcher, plan::CopyOp op) {
   }
   static const std::map<int64_t, StringRef> pieces = {
       {1, "unsigned char"}, {2, "unsigned short"}, {4, "uint32"}, {8, "uint2"}, {16, "uint4"}};
-  StringRef piece = pieces.at(width * bytes);
-  if (width == 1 && transposes(launcher, dims, piece, to, from))
-    return;
+  move.piece = pieces.at(width * bytes);
+  if (width == 1 && transposes(move, dims))
+    return move;
   int64_t count = 1;
   for (const Dim &dim : dims)
     count *= dim.size;
-  launcher.launch(
-      "copy", {(piece + " *").str(), ("const " + piece + " *").str()},
-      llvm::formatv("copyElements<{0}, {1}{2}>(a0, a1);", piece, count, dimsText(dims)).str(),
-      elementShape(count), {to, from}, {plan::kWrite, plan::kRead});
+  move.function =
+      llvm::formatv("copyElements<{0}, {1}{2}>", move.piece, count, dimsText(dims)).str();
+  move.blocks = blocksFor(count);
+  return move;
 }
 
-void expandFill(StepLauncher &launcher, plan::FillOp op) {
+Movement movementOf(plan::FillOp op) {
   Value to = op.getTo();
+  Movement move("fill", to, Value());
   const double value = op.getValue().convertToDouble();
   Type element = typeOf(to).getElementType();
   SmallVector<int64_t> strides = plan::stridesOf(typeOf(to));
   SmallVector<Dim> dims = mergedDims(typeOf(to).getShape(), strides, strides);
   int64_t count = typeOf(to).getNumElements();
-  std::string text;
   if (isNarrowFloat(element)) { // by its bits
     llvm::APFloat x(value);
     bool inexact;
     x.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
               &inexact);
-    text = llvm::formatv("{0}{{{1}}", cType(element), x.bitcastToAPInt().getZExtValue()).str();
+    move.value =
+        llvm::formatv("{0}{{{1}}", cType(element), x.bitcastToAPInt().getZExtValue()).str();
   } else {
-    text = llvm::formatv(
-               "{0}({1})", cType(element) == "unsigned char" ? "(unsigned char)" : cType(element),
-               std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : numberText(value))
-               .str();
+    move.value =
+        llvm::formatv(
+            "{0}({1})", cType(element) == "unsigned char" ? "(unsigned char)" : cType(element),
+            std::isinf(value) ? (value < 0 ? "-INFINITY" : "INFINITY") : numberText(value))
+            .str();
   }
-  launcher.launch("fill", {(cType(element) + " *").str()},
-                  llvm::formatv("fillElements<{0}, {1}{2}>(a0, {3});", cType(element), count,
-                                dimsText(dims), text)
-                      .str(),
-                  elementShape(count), {to}, {plan::kWrite});
+  move.piece = cType(element).str();
+  move.function =
+      llvm::formatv("fillElements<{0}, {1}{2}>", move.piece, count, dimsText(dims)).str();
+  move.blocks = blocksFor(count);
+  return move;
+}
+
+Movement movementOf(plan::StepInterface step) {
+  if (auto copy = dyn_cast<plan::CopyOp>(step.getOperation()))
+    return movementOf(copy);
+  return movementOf(cast<plan::FillOp>(step.getOperation()));
+}
+
+} // namespace
+
+void expandMovements(StepLauncher &launcher, ArrayRef<plan::StepInterface> steps) {
+  launcher.take(steps.drop_front());
+  SmallVector<Movement> moves = llvm::map_to_vector(
+      steps, [](plan::StepInterface step) -> Movement { return movementOf(step); });
+  std::string body;
+  SmallVector<std::string> parameters;
+  SmallVector<Value> args;
+  SmallVector<int64_t> access;
+  auto add = [&](Value arg, const std::string &type, int64_t kind) {
+    parameters.push_back(type);
+    args.push_back(arg);
+    access.push_back(kind);
+    return "a" + std::to_string(args.size() - 1);
+  };
+  int64_t blocks = 0;
+  for (const Movement &move : moves) {
+    std::string of = add(move.to, move.piece + " *", plan::kWrite);
+    of +=
+        ", " + (move.from ? add(move.from, "const " + move.piece + " *", plan::kRead) : move.value);
+    // Each has its blocks behind those of the one before.
+    const bool last = &move == &moves.back();
+    if (!last)
+      body += llvm::formatv("if (blockIdx.x < {0}) ", blocks + move.blocks).str();
+    body += llvm::formatv("{0}{1}(blockIdx.x - {2}, {3});", last ? "" : "return ", move.function,
+                          blocks, of)
+                .str();
+    if (!last)
+      body += " ";
+    blocks += move.blocks;
+  }
+  launcher.launch(
+      moves.size() > 1 ? "copies" : moves.front().name,
+      llvm::map_to_vector(parameters, [](const std::string &p) -> StringRef { return p; }), body,
+      {blocks, 1, 1, kThreads, 0}, args, access);
 }
 
 void expandCompact(StepLauncher &launcher, plan::CompactOp op) {

@@ -26,6 +26,7 @@ std::string numberText(double x) {
 void StepLauncher::begin(plan::StepInterface of) {
   step = of;
   last = nullptr;
+  taken.clear();
   stepFlops = remainingFlops = of.getFlops();
   stepBytes = remainingBytes = of.getBytes();
   b.setInsertionPoint(of);
@@ -36,6 +37,16 @@ void StepLauncher::finish() {
     return;
   last.setSignals(step.getSignalled());
   step->erase();
+  for (plan::StepInterface other : taken)
+    other->erase();
+}
+
+void StepLauncher::take(ArrayRef<plan::StepInterface> others) {
+  for (plan::StepInterface other : others) {
+    stepFlops = remainingFlops += other.getFlops();
+    stepBytes = remainingBytes += other.getBytes();
+    taken.push_back(other);
+  }
 }
 
 void StepLauncher::setWork(int64_t flops, int64_t bytes) {

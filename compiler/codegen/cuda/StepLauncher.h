@@ -44,6 +44,8 @@ public:
   void begin(plan::StepInterface step);
   /// Erases the step if anything was launched for it.
   void finish();
+  /// Steps whose work the next launch does as well; `finish` erases them.
+  void take(llvm::ArrayRef<plan::StepInterface> others);
 
   /// Whether a body waits for the kernels in front of it (templates/common.cuh), or is to be made
   /// to.
@@ -75,7 +77,8 @@ public:
 private:
   plan::PlanModuleOp module;
   plan::StepInterface step;
-  llvm::StringMap<plan::KernelOp> kernels; ///< by text and shape
+  llvm::SmallVector<plan::StepInterface> taken; ///< with it
+  llvm::StringMap<plan::KernelOp> kernels;      ///< by text and shape
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::Value> counters; ///< of programs
   int64_t stepFlops = 0, stepBytes = 0, remainingFlops = 0, remainingBytes = 0;
 };
@@ -96,8 +99,8 @@ bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
 
 /// What moves elements (templates/movement.cuh, routing.cuh). Fails, with the place, for rows that
 /// no template reaches.
-void expandCopy(StepLauncher &launcher, plan::CopyOp op);
-void expandFill(StepLauncher &launcher, plan::FillOp op);
+/// Copies and fills that do not need each other, in one launch.
+void expandMovements(StepLauncher &launcher, llvm::ArrayRef<plan::StepInterface> steps);
 void expandCompact(StepLauncher &launcher, plan::CompactOp op);
 llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp op);
 

@@ -16,12 +16,18 @@
 // An id of 100,000 is drawn by a block for each sequence, or by several that see each other's memory.
 // CHECK-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [2, 1, 1, 1024, 0] source "{{.*}} __launch_bounds__(1024, 1) sample_{{.*}} Sampler<100000, 3, 1, 98, false>(a0, a6).run(a1, a2, a3, a4, a5);
 // CLUSTERS-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [16, 1, 1, 1024, 0] source "{{.*}} __cluster_dims__(8, 1, 1) sample_{{.*}} Sampler<100000, 3, 8, 13, true>
+// Copies and fills that hydra-batch-copies has marked are one, with blocks for each.
+// CHECK-DAG: plan.kernel @[[COPIES:copies_[0-9]+]] rows 0 grain 0 launch [3, 1, 1, 256, 0] source "{{.*}}(uint4 * a0, const uint4 * a1, float * a2) { letLaterBegin(); waitForEarlier(); if (blockIdx.x < 1) return copyElements<uint4, 2, Dim<2, 1, 1>>(blockIdx.x - 0, a0, a1); fillElements<float, 300, Dim<300, 1, 1>>(blockIdx.x - 1, a2, float(1.{{0*}}e+00f)); }
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
 // CHECK: plan.launch @attention_delta
 // CHECK: plan.launch @attention_key_gradients
 // CHECK: plan.launch @attention_query_gradients
+
+// CHECK-LABEL: plan.program @together
+// CHECK: plan.launch @[[COPIES]](write {{.*}}, read {{.*}}, write {{.*}}) {bytes = 1264 : i64
+// CHECK: plan.launch @fill
 
 // A few rows times a matrix that nothing writes are a sweep that begins to read early; times one that is written, it
 // waits first, in a kernel of its own; more rows are the library's. Attention over many slots of few heads is cut into parts.
@@ -54,6 +60,15 @@ plan.module @m {
     %dv = plan.buffer transient other : memref<1x8x2x4xf32>
     plan.attention_grad(%q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %q : memref<1x8x2x4xf32>, %l : memref<1x2x8xf32>) -> (%dq : memref<1x8x2x4xf32>, %dk : memref<1x8x2x4xf32>, %dv : memref<1x8x2x4xf32>) {scale = 0.5 : f64, label = "attention_grad", op_class = #hydra.op_class<attention>}
     plan.output "c" = %c : memref<2x4xf32>
+  }
+  plan.program @together {
+    %a = plan.buffer transient other : memref<2x4xf32>
+    %b = plan.buffer transient other : memref<2x4xf32>
+    %c = plan.buffer transient other : memref<300xf32>
+    plan.input "a" = %a values 0 : memref<2x4xf32>
+    plan.copy(%a : memref<2x4xf32>) -> (%b : memref<2x4xf32>) {bytes = 64 : i64, plan.together = 0 : i64}
+    plan.fill 1.0 -> (%c : memref<300xf32>) {bytes = 1200 : i64, plan.together = 0 : i64}
+    plan.fill 2.0 -> (%c : memref<300xf32>) {bytes = 1200 : i64, plan.together = 1 : i64}
   }
   plan.program @decode {
     %x = plan.buffer transient other : memref<3x1x32xbf16>

@@ -43,6 +43,25 @@ hydra.model @state version 1 {
 
 // -----
 
+// So is one that is computed in another shape.
+// CHECK-LABEL: plan.module @reshaped
+// CHECK: %[[S:.*]] = plan.buffer persistent
+// CHECK: %[[NEW:.*]] = plan.view %[[S]] plus 0 : memref<2x2xf32> to memref<4xf32>
+// CHECK: plan.launch @{{.*}}(read %{{.*}}, read %{{.*}} : memref<4xf32>, write %[[NEW]] : memref<4xf32>)
+// CHECK-NOT: plan.copy
+hydra.model @reshaped version 1 {
+  hydra.state @s [2, 2] init = zeros
+  hydra.entry @step(%x: [4] f32) {
+    %s = hydra.use @s
+    %old = hydra.reshape %s shape = [4]
+    %new = hydra.add %x, %old
+    %y = hydra.reshape %new shape = [2, 2]
+    hydra.return updates(@s = %y)
+  }
+}
+
+// -----
+
 // The old value is also an output: the new one is copied in at the end.
 // CHECK-LABEL: plan.module @both
 // CHECK: plan.launch

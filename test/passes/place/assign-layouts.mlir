@@ -1,4 +1,5 @@
 // RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-assign-layouts | FileCheck %s
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-form-fusions --hydra-assign-layouts | FileCheck %s --check-prefix=GROUPS
 
 // The heads of a projection are views of it; attention takes their strides.
 // CHECK-LABEL: hydra.entry @heads
@@ -48,5 +49,33 @@ hydra.model @m version 1 {
     %t = hydra.transpose %x order = [1, 0]
     %y = hydra.reshape %t shape = [10]
     hydra.return y = %y
+  }
+}
+
+// -----
+
+// What several read of a copy is copied once; and of a broadcast of columns the column is copied, not what repeats it.
+// CHECK-LABEL: hydra.entry @copied
+// CHECK: %[[U:.*]] = hydra.transpose {{.*}} {hydra.view} : tensor<3x4x2xf32>
+// CHECK: %[[C:.*]] = hydra.copy %[[U]]
+// CHECK-NEXT: hydra.matmul %[[C]], %a
+// CHECK-NEXT: hydra.matmul %[[C]], %b
+// GROUPS-LABEL: hydra.entry @copied
+// GROUPS: %[[S:.*]] = hydra.reshape {{.*}} {hydra.view} : tensor<2x4xf32>
+// GROUPS-NOT: hydra.copy %{{.*}} : tensor<2x3x4xf32>
+// GROUPS: %[[ROW:.*]] = hydra.copy %[[S]] : tensor<2x1x4xf32>
+// GROUPS-NEXT: %[[ROWS:.*]] = hydra.broadcast %[[ROW]] {{.*}} {hydra.view}
+// GROUPS-NEXT: hydra.fused {{.*}} = %[[ROWS]]
+hydra.model @m version 1 {
+  hydra.entry @copied(%x: [2, 4, 3] f32, %a: [2, 4, 5] f32, %b: [2, 4, 5] f32, %c: [4, 2] f32, %y: [2, 3, 4] f32) {
+    %t = hydra.transpose %x order = [2, 1, 0]
+    %u = hydra.transpose %t order = [2, 0, 1]
+    %p = hydra.matmul %u, %a
+    %q = hydra.matmul %u, %b
+    %columns = hydra.transpose %c order = [1, 0]
+    %row = hydra.reshape %columns shape = [2, 1, 4]
+    %rows = hydra.broadcast %row shape = [2, 3, 4]
+    %z = hydra.add %y, %rows
+    hydra.return p = %p, q = %q, z = %z
   }
 }

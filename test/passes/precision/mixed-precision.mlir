@@ -175,3 +175,31 @@ hydra.model @m version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// A rotation of rounded numbers of which a matmul reads the result is of rounded numbers for all that read it.
+// AMP-LABEL: hydra.model @rotated
+// AMP: %[[R:.*]] = hydra.rope %{{.*}} : tensor<1x4x2x4xbf16>
+// AMP: hydra.cast {{.*}} to = f32
+// AMP-NOT: hydra.rope {{.*}} : tensor<1x4x2x4xf32>
+// AMP: hydra.linear
+// AMP: hydra.return
+hydra.model @rotated version 1 {
+  hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.0)
+  hydra.param @w [8, 8] init = ones
+  hydra.param @v [8, 8] init = ones
+  hydra.entry @loss(%x: [1, 4, 8] f32) {
+    %w = hydra.use @w
+    %v = hydra.use @v
+    %y = hydra.linear %x, %w
+    %heads = hydra.reshape %y shape = [1, 4, 2, 4]
+    %rotated = hydra.rope %heads base = 1.0e4
+    %rows = hydra.reshape %rotated shape = [1, 4, 8]
+    %z = hydra.linear %rows, %v
+    %squares = hydra.mul %rows, %rows
+    %both = hydra.mul %z, %squares
+    %loss = hydra.sum %both axes = [0, 1, 2]
+    hydra.return loss = %loss
+  }
+}

@@ -48,6 +48,8 @@ public:
     expectClose(evaluate(), original, "lower-losses");
     simplify();
     const TensorMap lowered = evaluate();
+    pass(createSimplifyMoves());
+    expectBits(evaluate(), lowered);
     OwningOpRef<ModuleOp> separate = module->clone();
     for (bool single : {false, true}) {
       if (single)

@@ -87,7 +87,7 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_NE(key("-O0"), key(""));
   const std::string exact =
       " --disable-pass=hydra-raise-attention,hydra-raise-linear-ce,hydra-fuse-qkv,"
-      "hydra-fuse-gate-up,hydra-skip-rows";
+      "hydra-fuse-gate-up,hydra-fuse-siblings,hydra-skip-rows";
   EXPECT_EQ(key("-O0"), key("-O2" + exact));
 }
 

@@ -20,10 +20,11 @@ template <typename First, typename... Rest> struct Offsets<First, Rest...> {
   }
 };
 
-/// An element for each thread; T may be several elements side by side.
+/// An element for each thread; T may be several elements side by side. Here and below `block` is that of the
+/// step: a launch can do several.
 template <typename T, int64 Count, typename... Dims>
-__device__ __forceinline__ void copyElements(T *to, const T *from) {
-  int64 index = int64(blockIdx.x) * blockDim.x + threadIdx.x;
+__device__ __forceinline__ void copyElements(uint32 block, T *to, const T *from) {
+  int64 index = int64(block) * blockDim.x + threadIdx.x;
   if (index >= Count)
     return;
   int64 toOffset = 0, fromOffset = 0;
@@ -31,16 +32,24 @@ __device__ __forceinline__ void copyElements(T *to, const T *from) {
   to[toOffset] = from[fromOffset];
 }
 
+constexpr int kSquareSide = 32;
+template <typename T> using Square = T[kSquareSide][kSquareSide + 1];
+/// For all transpositions of a launch.
+template <typename T> __device__ __forceinline__ Square<T> &sharedSquare() {
+  __shared__ Square<T> square;
+  return square;
+}
+
 /// The same where elements lie side by side in another dimension on either side, `To` and `From`: squares
 /// of 32 x 32 go through shared memory, so that both sides are met in whole lines. 256 threads.
 template <typename T, typename To, typename From, typename... Outer>
-__device__ __forceinline__ void copyTransposed(T *to, const T *from) {
-  constexpr int side = 32, rows = 8;
+__device__ __forceinline__ void copyTransposed(uint32 block, T *to, const T *from) {
+  constexpr int side = kSquareSide, rows = 8;
   constexpr int64 across = (From::size + side - 1) / side, down = (To::size + side - 1) / side;
-  __shared__ T square[side][side + 1];
+  Square<T> &square = sharedSquare<T>();
   int64 toOffset = 0, fromOffset = 0;
-  Offsets<Outer...>::split(blockIdx.x / (across * down), toOffset, fromOffset);
-  int64 u = blockIdx.x / across % down * side, v = blockIdx.x % across * side; // along To, From
+  Offsets<Outer...>::split(block / (across * down), toOffset, fromOffset);
+  int64 u = block / across % down * side, v = block % across * side; // along To, From
   int x = threadIdx.x % side, y = threadIdx.x / side;
 #pragma unroll
   for (int i = y; i < side; i += rows)
@@ -54,8 +63,8 @@ __device__ __forceinline__ void copyTransposed(T *to, const T *from) {
 }
 
 template <typename T, int64 Count, typename... Dims>
-__device__ __forceinline__ void fillElements(T *to, T value) {
-  int64 index = int64(blockIdx.x) * blockDim.x + threadIdx.x;
+__device__ __forceinline__ void fillElements(uint32 block, T *to, T value) {
+  int64 index = int64(block) * blockDim.x + threadIdx.x;
   if (index >= Count)
     return;
   int64 offset = 0, unused = 0;

@@ -1,0 +1,17 @@
+// What steps that become one have in common.
+#pragma once
+
+#include "dialects/plan/Plan.h"
+
+#include <string>
+
+namespace hydra {
+
+/// Where two parts of a model are: `layers.*.attn` of `layers.0.attn.wq` and `layers.1.attn.wk`.
+std::string commonPath(llvm::StringRef a, llvm::StringRef b);
+
+/// Moves what names a value's bytes (buffers and views) before an operation of the same list, if it
+/// stands behind.
+void moveBefore(mlir::Value value, mlir::Operation *at);
+
+} // namespace hydra

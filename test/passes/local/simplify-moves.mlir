@@ -1,0 +1,78 @@
+// RUN: hydra-opt %s --split-input-file --hydra-bind --hydra-simplify-moves | FileCheck %s
+
+// Rows one and two later are padding around views of the rows, and nothing is moved twice.
+// CHECK-LABEL: hydra.entry @taps
+// CHECK-DAG: %[[S1:.*]] = hydra.slice %x axis = 1 size = 5 start = 0
+// CHECK-DAG: %[[L1:.*]] = hydra.pad %[[S1]] after = 0 axis = 1 before = 1
+// CHECK-DAG: %[[S2:.*]] = hydra.slice %{{.*}} axis = 1 size = 4 start = 0
+// CHECK-DAG: %[[L2:.*]] = hydra.pad %[[S2]] after = 0 axis = 1 before = 2
+// CHECK: hydra.concat %[[L2]], %[[L1]], %x axis = 2
+// Nor backwards.
+// CHECK: %[[A:.*]] = hydra.slice %x axis = 1 size = 5 start = 1
+// CHECK: hydra.pad %[[A]] after = 1 axis = 1 before = 0
+// CHECK-NOT: hydra.slice
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @taps(%x: [2, 6, 4] f32) {
+    %p1 = hydra.pad %x axis = 1 before = 1 after = 0
+    %later = hydra.slice %p1 axis = 1 start = 0 size = 6
+    %p2 = hydra.pad %later axis = 1 before = 1 after = 0
+    %later2 = hydra.slice %p2 axis = 1 start = 0 size = 6
+    %y = hydra.concat %later2, %later, %x axis = 2
+    %p3 = hydra.pad %x axis = 1 before = 0 after = 1
+    %earlier = hydra.slice %p3 axis = 1 start = 1 size = 6
+    hydra.return y = %y, earlier = %earlier
+  }
+}
+
+// -----
+
+// Parts of padding: what lies inside of the rows is a view of them, what lies outside zeros, and another axis comes
+// first. What others read padded anyway stays a view of that.
+// CHECK-LABEL: hydra.entry @parts
+// CHECK-DAG: %[[IN:.*]] = hydra.slice %x axis = 0 size = 2 start = 1
+// CHECK-DAG: %[[OUT:.*]] = hydra.constant dtype = f32 shape = [2, 4] value = 0.0
+// CHECK-DAG: %[[PAD:.*]] = hydra.pad %x after = 3 axis = 0 before = 3
+// CHECK-DAG: %[[EDGE:.*]] = hydra.slice %[[PAD]] axis = 0 size = 4 start = 1
+// CHECK-DAG: %[[COLUMNS:.*]] = hydra.slice %x axis = 1 size = 2 start = 1
+// CHECK-DAG: %[[WIDE:.*]] = hydra.pad %[[COLUMNS]] after = 1 axis = 0 before = 0
+// CHECK: hydra.return in = %[[IN]], out = %[[OUT]], edge = %[[EDGE]], all = %[[PAD]], wide = %[[WIDE]]
+hydra.model @m version 1 {
+  hydra.entry @parts(%x: [4, 4] f32) {
+    %p = hydra.pad %x axis = 0 before = 3 after = 3
+    %in = hydra.slice %p axis = 0 start = 4 size = 2
+    %out = hydra.slice %p axis = 0 start = 8 size = 2
+    %edge = hydra.slice %p axis = 0 start = 1 size = 4
+    %q = hydra.pad %x axis = 0 before = 0 after = 1
+    %wide = hydra.slice %q axis = 1 start = 1 size = 2
+    hydra.return in = %in, out = %out, edge = %edge, all = %p, wide = %wide
+  }
+}
+
+// -----
+
+// Exponents of powers, the same for all channels and all terms: no group has rows that are channels and terms. Where the
+// repeated dimensions are rows, groups repeat; and of what is no index the broadcast stays.
+// CHECK-LABEL: hydra.entry @powers
+// CHECK-DAG: %[[I:.*]] = hydra.iota axis = 1 dtype = f32 shape = [3, 5, 4]
+// CHECK-DAG: %[[ONE:.*]] = hydra.constant dtype = f32 shape = [3, 5, 4] value = 1.0
+// CHECK: %[[J:.*]] = hydra.add %[[I]], %[[ONE]] : tensor<3x5x4xf32>
+// CHECK: hydra.mul %x, %[[J]]
+// CHECK: hydra.broadcast {{.*}} : tensor<5x4xf32>
+// CHECK: hydra.broadcast %z
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @powers(%x: [3, 5, 4] f32, %z: [1, 5, 1] f32) {
+    %i = hydra.iota shape = [1, 5, 1] axis = 1 dtype = f32
+    %one = hydra.constant value = 1 shape = [1, 5, 1]
+    %j = hydra.add %i, %one
+    %powers = hydra.broadcast %j shape = [3, 5, 4]
+    %y = hydra.mul %x, %powers
+    %row = hydra.iota shape = [5, 4] axis = 0 dtype = f32
+    %rows = hydra.broadcast %row shape = [3, 5, 4]
+    %y1 = hydra.add %y, %rows
+    %zs = hydra.broadcast %z shape = [3, 5, 4]
+    %y2 = hydra.add %y1, %zs
+    hydra.return y = %y2
+  }
+}
