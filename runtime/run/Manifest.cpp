@@ -4,6 +4,7 @@
 #include "runtime/plan/Mesh.h"
 #include "runtime/run/Adapter.h"
 #include "runtime/run/CheckpointNames.h"
+#include "runtime/run/SafetyJson.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
@@ -203,6 +204,16 @@ public:
     result.clipped = count("clipped");
     return result;
   }
+  /// Only plans with safe forms have it.
+  std::optional<SafetyState> safety() const {
+    if (!content.contains("safety"))
+      return std::nullopt;
+    std::string problem;
+    std::optional<SafetyState> state = safetyFrom(object("safety"), problem);
+    if (!state)
+      damaged("safety: {}", problem);
+    return state;
+  }
   const json &object(const char *name) const {
     const json &value = member(name);
     if (!value.is_object())
@@ -259,6 +270,7 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   manifest.state.data = reader.text("data");
   manifest.state.schedules = reader.texts("schedules");
   manifest.state.counts = reader.counts();
+  manifest.state.safety = reader.safety();
   manifest.hashes = reader.texts("hashes");
   manifest.wholeHashes = format <= kFormatOfWholeHashes;
   manifest.countsUpdates = format > kFormatWithoutCount;
@@ -280,6 +292,8 @@ std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingSta
                {"plan", identityOf(file)},
                {"counts", counted},
                {"hashes", hashes}};
+  if (state.safety)
+    content["safety"] = safetyJson(*state.safety);
   content[kHash] = hashOf(content);
   return content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
