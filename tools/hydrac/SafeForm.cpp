@@ -5,6 +5,7 @@
 #include "passes/precision/Policy.h"
 #include "runtime/support/Error.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -104,7 +105,7 @@ bool isAttention(const planfile::BlockT &block) {
 } // namespace
 
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
-  compile.level = 1;
+  compile.level = std::min<int64_t>(compile.level, 1);
   compile.attention = AttentionForm::Naive;
   if (compile.binding.routing == Routing::Dynamic)
     compile.binding.routing = Routing::Masked;
