@@ -1,5 +1,5 @@
-// Asks the processor itself: some systems leave features out of /proc/cpuinfo that programs may
-// use.
+// Reads /proc/cpuinfo, and asks the processor itself: some systems leave features out of that file
+// that programs may use.
 #include "runtime/cpu/CpuFeatures.h"
 
 #include "runtime/support/Error.h"
@@ -88,6 +88,8 @@ CpuInfo hydra::runtime::readCpuInfo() {
     std::istringstream words(line.substr(colon + 1));
     if (key == "model name")
       std::getline(words >> std::ws, info.model);
+    for (std::string flag; key == "flags" && words >> flag;)
+      info.features.insert(flag);
   }
   if (info.model.empty())
     support::fail("cannot read the processor's name from /proc/cpuinfo");

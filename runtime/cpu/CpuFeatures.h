@@ -8,11 +8,11 @@ namespace hydra::runtime {
 
 struct CpuInfo {
   std::string model;              // such as "AMD EPYC"
-  std::set<std::string> features; // of those that plans may ask for, as /proc/cpuinfo spells them
+  std::set<std::string> features; // as /proc/cpuinfo spells them: avx2, fma
 };
 
-/// Features are those that the processor has and the system lets programs use, by CPUID and XGETBV.
-/// Throws Error when /proc/cpuinfo, which has the name, cannot be read.
+/// Features are those of /proc/cpuinfo and, of those that plans may ask for, what programs can use
+/// by CPUID and XGETBV. Throws Error when /proc/cpuinfo, which has the name, cannot be read.
 CpuInfo readCpuInfo();
 
 } // namespace hydra::runtime
