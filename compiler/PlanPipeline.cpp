@@ -91,6 +91,7 @@ std::unique_ptr<Pass> optimizerPass(Options options) {
   optimizer.programs.assign(programs.begin(), programs.end());
   optimizer.accum = options.accumulation;
   optimizer.clip = options.clip;
+  optimizer.holds = options.holds;
   return createOptimizer(optimizer);
 }
 
@@ -324,34 +325,62 @@ RoundedCopies roundedCopiesOf(Options options) {
   return options.recompute == Recomputation::Rowwise ? RoundedCopies::Step : RoundedCopies::Held;
 }
 
+/// Required passes that have a lesser form where they are left out, and the level from which on
+/// they do all of their work. Of what simplifies, the first must run, and later ones need not.
+static const llvm::StringMap<unsigned> &lesserForms() {
+  static const llvm::StringMap<unsigned> levels = {{"hydra-form-fusions", 2},
+                                                   {"hydra-assign-layouts", 1},
+                                                   {"hydra-plan-memory", 1},
+                                                   {"canonicalize", 1},
+                                                   {"cse", 1}};
+  return levels;
+}
+
 std::vector<PassEntry> pipelinePasses() {
   std::vector<PassEntry> entries;
   CompileOptions options;
   for (const Stage &stage : stages()) {
     std::unique_ptr<Pass> pass = stage.create(options);
-    // Where these must run, they have a lesser form, or run again where they need not.
-    static const llvm::StringSet<> switches = {"hydra-form-fusions", "hydra-assign-layouts",
-                                               "hydra-plan-memory", "canonicalize", "cse"};
-    bool switched = switches.contains(pass->getArgument());
+    const bool switched = lesserForms().contains(pass->getArgument());
     entries.push_back(
         {pass->getArgument().str(), pass->getDescription().str(), stage.required && !switched});
   }
   return entries;
 }
 
+/// The pass of a stage, if the options ask for it.
+static std::unique_ptr<Pass> passOf(const Stage &stage, const CompileOptions &options) {
+  if (stage.phase > options.until || (stage.trains && !hasBackward(options.mode)) ||
+      (stage.updates && options.mode != Mode::Train) || (stage.wanted && !stage.wanted(options)))
+    return nullptr;
+  std::unique_ptr<Pass> pass = stage.create(options);
+  const bool asked = stage.level <= options.level || options.kept.contains(pass->getArgument());
+  const bool leftOut = !stage.required && options.disabled.contains(pass->getArgument());
+  return asked && !leftOut ? std::move(pass) : nullptr;
+}
+
+std::vector<std::string> optionalPasses(const CompileOptions &options) {
+  std::vector<std::string> names;
+  for (const Stage &stage : stages())
+    if (std::unique_ptr<Pass> pass = passOf(stage, options)) {
+      const auto lesser = lesserForms().find(pass->getArgument());
+      const bool whole =
+          lesser == lesserForms().end()
+              ? !stage.required
+              : options.level >= lesser->second && !options.disabled.contains(pass->getArgument());
+      if (whole)
+        names.push_back(pass->getArgument().str());
+    }
+  return names;
+}
+
 std::vector<std::string> buildPlanPipeline(OpPassManager &passes, const CompileOptions &options) {
   std::vector<std::string> names;
-  for (const Stage &stage : stages()) {
-    if (stage.phase > options.until || (stage.trains && !hasBackward(options.mode)) ||
-        (stage.updates && options.mode != Mode::Train) || stage.level > options.level ||
-        (stage.wanted && !stage.wanted(options)))
-      continue;
-    std::unique_ptr<Pass> pass = stage.create(options);
-    if (!stage.required && options.disabled.contains(pass->getArgument()))
-      continue;
-    names.push_back(pass->getArgument().str());
-    passes.addPass(std::move(pass));
-  }
+  for (const Stage &stage : stages())
+    if (std::unique_ptr<Pass> pass = passOf(stage, options)) {
+      names.push_back(pass->getArgument().str());
+      passes.addPass(std::move(pass));
+    }
   return names;
 }
 

@@ -40,6 +40,7 @@ struct CompileOptions : ProgramOptions {
 
   std::vector<TrainingPhase> phases; ///< one after the other, before `train`
   bool clip = true;
+  bool holds = false; ///< steps can be made that update nothing: see `hydra-optimizer`
   Recomputation recompute = Recomputation::Light;
   int64_t replayEvery = 0;  ///< layers from one replayed one to the next; 0: none
   int64_t replayLayers = 0; ///< replayed layers, spread evenly; 0: as replayEvery says
@@ -60,6 +61,7 @@ struct CompileOptions : ProgramOptions {
   int64_t sideMultiprocessors = 0; ///< see hydra-assign-streams; 0: all
   int64_t level = 2;               ///< 0: only what is needed; 1: and simplification; 2: everything
   llvm::StringSet<> disabled;      ///< pass names
+  llvm::StringSet<> kept;          ///< of passes that run at every level
   CompilePhase until = CompilePhase::Plan;
 };
 
@@ -74,6 +76,9 @@ struct PassEntry {
 
 /// All passes in the order they run.
 std::vector<PassEntry> pipelinePasses();
+
+/// Of the passes that the options ask for those that could be left out: what each does alone.
+std::vector<std::string> optionalPasses(const CompileOptions &options);
 
 /// Adds the passes that the options ask for; returns the names of those added.
 std::vector<std::string> buildPlanPipeline(mlir::OpPassManager &passes,

@@ -256,6 +256,10 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     `<name>.grad`, and updates copies of the model's state (`<name>.next`). `apply` updates, and clears
     the sums.
 
+    With `holds` programs also take the run-time scalar `hold`, which is added to the number that the
+    guard looks at: 0 changes nothing, and with infinity a step does all of its work and updates
+    nothing, the scale of a loss neither.
+
     Gradients of a scaled loss (`hydra-differentiate`) are divided by the scale, a power of two, before
     anything else reads them, and their norm is the guard. A step that is refused halves the scale,
     2000 applied ones after another double it, between 1 and 2^24 (Micikevicius et al., "Mixed
@@ -265,6 +269,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
     Option<"accum", "accum", "int64_t", "1", "micro-batches per update">,
     Option<"clip", "clip", "bool", "true", "clip gradients by their global norm">,
+    Option<"holds", "holds", "bool", "false", "take a scalar that can refuse every update">,
   ];
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }

@@ -61,7 +61,9 @@ LogicalResult Driver::addInstruments(PassManager &passes, TimingScope &scope) {
     return failure();
   passes.addInstrumentation(createLocationCheck());
   if (!options.dumpPasses.empty())
-    passes.addInstrumentation(createPassDump(options.dumpPasses, options.file));
+    passes.addInstrumentation(createPassDump(
+        dumpFolder.empty() ? options.dumpPasses.getValue() : options.dumpPasses + "/" + dumpFolder,
+        options.file));
   if (statisticsAsked())
     passes.addInstrumentation(createStatisticsReport());
   return success();

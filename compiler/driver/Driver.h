@@ -29,6 +29,9 @@ public:
   /// Reads and verifies the file; succeeds only if it holds exactly one model.
   llvm::LogicalResult load();
 
+  /// The dumps of `--dump-passes` go to a folder of that name in the one that it names.
+  void dumpBelow(llvm::StringRef folder) { dumpFolder = folder.str(); }
+
   /// Runs the passes that `build` adds, with a check of locations after each, the dumps of
   /// `--dump-passes` and all flags of MLIR. To be called once.
   llvm::LogicalResult run(llvm::function_ref<void(mlir::OpPassManager &)> build);
@@ -48,6 +51,7 @@ private:
 
   const ModelOptions &options;
   const Care care;
+  std::string dumpFolder; ///< empty: the one that the flag names
   mlir::DefaultTimingManager timing;
   mlir::TimingScope total;
   mlir::MLIRContext context;

@@ -94,7 +94,7 @@ private:
     if (trainedParams().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (name == "lr" || name == kUpdateCount || name == "clip")
+      if (name == "lr" || name == kUpdateCount || name == "clip" || (holds && name == "hold"))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     return success();
   }
@@ -226,7 +226,12 @@ private:
     SmallVector<ParamOp> params = trainedParams();
     SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
     Value scale, ok, applied;
+    Value hold;
+    if (holds)
+      hold = entry.addArgument("hold", scalar, loc, b.getF64FloatAttr(0.0));
     auto guardBy = [&](Value number) {
+      if (hold)
+        number = AddOp::create(b, loc, number, hold);
       ok = isFinite(b, loc, number);
       applied = build::cast(b, loc, ok, b.getF32Type());
     };
@@ -307,17 +312,23 @@ private:
     }
     if (count && failed(countUpdate(b, loc, count, ok, outputs)))
       return failure();
-    return lossScale ? adapt(b, loc, lossScale, factor, ok, outputs) : success();
+    return lossScale ? adapt(b, loc, lossScale, factor, ok, hold, outputs) : success();
   }
 
-  /// What scales the loss changes with every update, refused or not.
+  /// What scales the loss changes with every update, refused or not, unless the step is held.
   LogicalResult adapt(OpBuilder &b, Location loc, StateOp lossScale, Value factor, Value ok,
-                      Outputs &outputs) {
+                      Value hold, Outputs &outputs) {
     auto i32 = RankedTensorType::get({}, b.getI32Type());
     FailureOr<StateOp> age = lossScaling(model, "loss_scale.age", loc, i32, 0.0);
     if (failed(age))
       return failure();
-    LossScaleUpdate next = updateLossScale(b, loc, factor, read(b, *age), ok);
+    const Value before = read(b, *age);
+    LossScaleUpdate next = updateLossScale(b, loc, factor, before, ok);
+    if (hold) {
+      Value runs = isFinite(b, loc, hold);
+      next = {GuardOp::create(b, loc, runs, next.scale, factor),
+              GuardOp::create(b, loc, runs, next.age, before)};
+    }
     outputs.set(lossScale, next.scale);
     outputs.set(*age, next.age);
     return success();

@@ -96,6 +96,8 @@ public:
         [this](const Node &node, CUstream stream) { runNode(node, stream); },
         options.allowNondeterministic);
     for (size_t p = 0; p < programs.size(); ++p) {
+      if (isSafeForm(plan, static_cast<uint32_t>(p)))
+        continue; // it stays as hydrac wrote it
       std::vector<StepT *> steps;
       collectSteps(content.programs[p]->blocks, steps);
       tuner.tune(programs[p], steps);
@@ -105,6 +107,7 @@ public:
     tunedFor->value = tuningText();
     std::erase_if(content.header->options, [](const auto &o) { return o->key == kTunedKey; });
     content.header->options.push_back(std::move(tunedFor));
+    noteTuning(content);
     return tuner.report();
   }
 
@@ -291,6 +294,18 @@ private:
         for (const auto &entry : choice->cases)
           collectSteps(entry->blocks, steps);
     }
+  }
+
+  /// Of a plan with safe forms, which are not tuned.
+  static void noteTuning(PlanT &content) {
+    constexpr const char *name = "tuned-kernels";
+    std::vector<std::unique_ptr<OptimizationT>> &all = content.optimizations;
+    if (all.empty() || std::ranges::any_of(all, [&](const auto &one) { return one->name == name; }))
+      return;
+    all.push_back(std::make_unique<OptimizationT>());
+    all.back()->name = name;
+    all.back()->fast = "on";
+    all.back()->safe = "off";
   }
 
   std::string tuningText() const { return fmt::format("{}, {}", device.name, library.versions()); }

@@ -141,6 +141,13 @@ void writePlan(const std::filesystem::path &path, const PlanFile &plan) {
   output.commit();
 }
 
+bool isSafeForm(const planfile::Plan &plan, uint32_t program) {
+  return std::any_of(plan.programs()->begin(), plan.programs()->end(),
+                     [&](const planfile::Program *other) {
+                       return other->safe() == static_cast<int32_t>(program);
+                     });
+}
+
 bool trainsOnBatches(const planfile::Program &program) {
   return program.role() == planfile::ProgramRole::train ||
          program.role() == planfile::ProgramRole::accumulate;

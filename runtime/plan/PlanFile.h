@@ -15,7 +15,7 @@
 namespace hydra::runtime {
 
 /// The format written, and the only one read.
-inline constexpr uint32_t kPlanVersion = 18;
+inline constexpr uint32_t kPlanVersion = 19;
 
 /// A plan that passed every check, and the bytes it lives in. What plan() gives stays valid for as
 /// long as this object or one it was moved to.
@@ -55,6 +55,8 @@ void writePlan(const std::filesystem::path &path, const PlanFile &plan);
 
 /// The program that runs for each batch of a step, behind all phases; nothing where none trains.
 std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan);
+/// Whether a program is the safe form of another.
+bool isSafeForm(const planfile::Plan &plan, uint32_t program);
 /// Whether a program runs for each batch of a training step.
 bool trainsOnBatches(const planfile::Program &program);
 

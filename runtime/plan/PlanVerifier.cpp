@@ -63,6 +63,7 @@ private:
       names.add(path, "name", *programs.Get(i)->name());
       checkEnum(path, "role", programs.Get(i)->role());
       checkGradients(path, *programs.Get(i));
+      checkSafeForm(path, *programs.Get(i));
       verifyProgram(plan, *programs.Get(i), path);
       verifyContents(plan, *programs.Get(i), path);
     }
@@ -88,6 +89,28 @@ private:
           plan.variables()->Get(static_cast<uint32_t>(of))->role() != VariableRole::parameter)
         failAt(path, "variable {} is no parameter", of);
     }
+  }
+
+  /// What runs in the place of a program takes what it takes, and gives what it gives.
+  void checkSafeForm(const Path &program, const Program &fast) {
+    const Path path(program, "safe");
+    checkOptionalIndex(path, "program", fast.safe(), *plan.programs());
+    if (fast.safe() < 0)
+      return;
+    const Program &safe = *plan.programs()->Get(static_cast<uint32_t>(fast.safe()));
+    const auto fits = [&](const auto &x, const auto &y) {
+      return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const auto *a, const auto *b) {
+        return isSameInput(*a, *b) && hasSameShape(*a, *b);
+      });
+    };
+    const auto named = [](const Output *a, const Output *b) {
+      return a->name()->string_view() == b->name()->string_view();
+    };
+    if (safe.role() != ProgramRole::custom || !fits(*fast.inputs(), *safe.inputs()) ||
+        !std::equal(fast.outputs()->begin(), fast.outputs()->end(), safe.outputs()->begin(),
+                    safe.outputs()->end(), named))
+      failAt(path, "{} has another role than custom, or other inputs or outputs than {}",
+             safe.name()->string_view(), fast.name()->string_view());
   }
 
   /// Programs that count stand before who uses their sums, and take nothing else.

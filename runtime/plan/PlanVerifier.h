@@ -10,24 +10,29 @@
 // * Variables and scalars are persistent and share no byte; their names are unique. Numbers of
 //   initializers are finite and in range; the table of a shuffle has one value per element. Only
 //   parameters have a group; only states are moments, and of parameters.
-// * A variable may share its tensor, a unit, with others: it is dense, has at most 2^48 elements with
+// * A variable may share its tensor, a unit, with others: it is dense, has at most 2^48 elements
+// with
 //   the pieces of all ranks, is cut along one axis of the mesh or not at all, and its members lie
 //   inside and share no element. Copies have the shape of their owner.
 // * Scalars have rank 0. Step counts of schedules are not negative and in order.
-// * The axes of a mesh have names of their own and 1 to 65536 ranks in all; what says where a rank is
+// * The axes of a mesh have names of their own and 1 to 65536 ranks in all; what says where a rank
+// is
 //   along one is a persistent i32 of rank 0, and shares no byte with the variables and scalars.
 // Code
 // * Blobs are native on the CPU, cubin or ptx on CUDA, and not empty. Kernel names are unique.
-// * CUDA launches are within the limits of every device, and their shared memory within the target's;
+// * CUDA launches are within the limits of every device, and their shared memory within the
+// target's;
 //   CPU kernels have no grid.
 // Programs
 // * There is at least one; names of programs, and of inputs and outputs within one, are unique.
 //   Accumulation above 1 needs the programs accumulate and apply.
+// * The safe form of a program is of role custom, and has inputs and outputs like its own.
 // * Inputs share no byte; tokens and labels are integers with a limit of at least 1; an ignored
 //   label is none of the valid ones.
-// * The batch of an input or output is one of its dimensions. Collectives go along an axis of the mesh,
-//   and stand in no loop or switch; those along one axis are on one stream, so all ranks meet in one
-//   order.
+// * The batch of an input or output is one of its dimensions. Collectives go along an axis of the
+// mesh,
+//   and stand in no loop or switch; those along one axis are on one stream, so all ranks meet in
+//   one order.
 // * Blocks are nested at most kMaxBlockDepth deep. Loops run at least once, have a body, and name
 //   the tensors they shift in increasing order. Switches have a case and select by a rank-0 i32.
 // * Streams and events are within the numbers the program declares (at most 64 streams); an event

@@ -166,13 +166,8 @@ void Batch::drawSynthetic(uint64_t draw) {
   }
 }
 
-void Batch::write(Executor &executor) const {
-  for (const Entry &entry : entries)
-    executor.write(entry.input->tensor(), entry.values);
-}
-
-void Batch::write(Executor &executor, const Program &other) const {
-  for (const Input *input : *other.inputs())
+void Batch::write(Executor &executor, const Program &program) const {
+  for (const Input *input : *program.inputs())
     for (const Entry &entry : entries)
       if (entry.input->name()->string_view() == input->name()->string_view())
         executor.write(input->tensor(), entry.values);

@@ -46,10 +46,9 @@ public:
   /// ones stay.
   void advance(uint64_t draw);
 
-  /// To the device. Before each run: the program may reuse the bytes of its inputs.
-  void write(Executor &executor) const;
-  /// The same values to another program, for each of its inputs that of the same name.
-  void write(Executor &executor, const planfile::Program &other) const;
+  /// To the device, for the inputs of a program, which may be another one, the values of their names.
+  /// Before each run: the program may reuse the bytes of its inputs.
+  void write(Executor &executor, const planfile::Program &program) const;
 
 private:
   struct Entry {

@@ -5,6 +5,7 @@
 #include "runtime/run/Adapter.h"
 #include "runtime/run/CheckpointNames.h"
 #include "runtime/run/ManifestSchedules.h"
+#include "runtime/run/SafetyJson.h"
 #include "runtime/run/TensorValues.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/InputFile.h"
@@ -221,6 +222,16 @@ public:
       damaged("its policies are no flags and numbers of any");
     return saved;
   }
+  /// Only plans with safe forms have it.
+  std::optional<SafetyState> safety() const {
+    if (!content.contains("safety"))
+      return std::nullopt;
+    std::string problem;
+    std::optional<SafetyState> state = safetyFrom(object("safety"), problem);
+    if (!state)
+      damaged("safety: {}", problem);
+    return state;
+  }
   const json &object(const char *name) const {
     const json &value = member(name);
     if (!value.is_object())
@@ -279,6 +290,7 @@ Manifest hydra::runtime::readManifest(const fs::path &checkpoint, const PlanFile
   manifest.state.scalars = reader.scalars(manifest.state.step);
   manifest.state.policies = reader.policies();
   manifest.state.counts = reader.counts();
+  manifest.state.safety = reader.safety();
   manifest.hashes = reader.texts("hashes");
   manifest.wholeHashes = format <= kFormatOfWholeHashes;
   manifest.countsUpdates = format > kFormatWithoutCount;
@@ -304,6 +316,8 @@ std::string hydra::runtime::manifestText(const PlanFile &file, const TrainingSta
     content["run"] = jsonOf(*state.scalars);
   if (state.policies)
     content["policies"] = jsonOf(*state.policies);
+  if (state.safety)
+    content["safety"] = safetyJson(*state.safety);
   content[kHash] = hashOf(content);
   return content.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
+#include "runtime/run/SafetyMonitor.h"
 #include "runtime/run/StepPolicies.h"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct TrainingState {
     int64_t skippedInARow = 0; // the last ones
     int64_t clipped = 0;       // whose gradients were longer than the clip
   } counts = {};
+  std::optional<SafetyState> safety = {}; // of a plan whose programs have safe forms
 };
 
 inline constexpr const char *kManifest = "checkpoint.json";

@@ -273,7 +273,8 @@ private:
 } // namespace
 
 std::unique_ptr<NextTokens> makeNextTokens(const PlanFile &file, Executor &executor,
-                                           const SamplingOptions &sampling, uint64_t seed) {
+                                           const SamplingOptions &sampling, uint64_t seed,
+                                           bool safeForm) {
   std::vector<uint32_t> readOn;
   std::optional<uint32_t> window;
   const auto &programs = *file.plan().programs();
@@ -286,6 +287,8 @@ std::unique_ptr<NextTokens> makeNextTokens(const PlanFile &file, Executor &execu
     return std::make_unique<CachedTokens>(file, executor, readOn, sampling, seed);
   if (!window)
     fail("{} has no program logits, which generating text needs", file.origin());
+  if (const int32_t safe = programs.Get(*window)->safe(); safeForm && safe >= 0)
+    window = static_cast<uint32_t>(safe);
   return std::make_unique<WindowTokens>(file, executor, *window, sampling, seed);
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/run/RunLog.h"
 
 #include "runtime/report/TensorBoard.h"
+#include "runtime/run/SafetyJson.h"
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
@@ -163,6 +164,30 @@ void RunLog::skipped(int64_t step, const std::string &reason) {
 
 void RunLog::decision(int64_t step, const std::string &what) {
   write(lineOf(ordered_json{{"event", "decision"}, {"step", step}, {"what", what}}));
+}
+
+void RunLog::anomaly(const SafetyAnomaly &anomaly) {
+  // The two forms differ in all optimisations at once: none of them alone has been seen.
+  write(lineOf(ordered_json{{"event", "anomaly"},
+                            {"step", anomaly.step},
+                            {"optimization", "*"},
+                            {"anomaly_type", anomaly.type},
+                            {"value", anomaly.value},
+                            {"threshold", anomaly.threshold},
+                            {"timestamp", now()}}));
+}
+
+void RunLog::safety(int64_t step, const SafetyState &state, const planfile::Plan &plan) {
+  ordered_json line{{"event", "safety"}, {"step", step}};
+  line.update(ordered_json(safetyJson(state)));
+  line["optimizations"] = ordered_json::array();
+  if (plan.optimizations())
+    for (const planfile::Optimization *one : *plan.optimizations())
+      line["optimizations"].push_back({{"name", one->name()->str()},
+                                       {"fast", one->fast()->str()},
+                                       {"safe", one->safe()->str()}});
+  line["timestamp"] = now();
+  write(lineOf(line));
 }
 
 void RunLog::evaluation(const EvaluationRecord &record) {

@@ -1,8 +1,10 @@
 // The record of a training run for other programs: JSON lines, a table, TensorBoard events.
 #pragma once
 
+#include "runtime/plan/plan_generated.h"
 #include "runtime/run/LineFile.h"
 #include "runtime/run/Progress.h"
+#include "runtime/run/SafetyMonitor.h"
 
 #include <filesystem>
 #include <functional>
@@ -41,9 +43,10 @@ struct EvaluationRecord {
 /// clip, clip_percent, step_ms, data_ms, tokens, tokens_per_second, flops_per_second, mfu,
 /// memory_bytes; epochs: passes over the text, or over each source of several by its name; outputs:
 /// what the entry returns beside its loss, numbers or lists of them, by name), `skipped` (reason:
-/// the update of that step was refused), `decision` (what: of a policy, behind that step), `eval`
-/// (of what is held out, held_out_loss; of another text, its name `set`; of both what models.md
-/// asks for, R27), `checkpoint`, `end`. A table has the numbers of steps alone.
+/// the update of that step was refused), `decision` (what: of a policy, behind that step),
+/// `anomaly` and `safety` (of plans whose programs have safe forms), `eval` (of what is held out,
+/// held_out_loss; of another text, its name `set`; of both what models.md asks for, R27),
+/// `checkpoint`, `end`. A table has the numbers of steps alone.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
@@ -62,6 +65,9 @@ public:
   void step(const StepReport &report);
   void skipped(int64_t step, const std::string &reason);
   void decision(int64_t step, const std::string &what);
+  /// What a guard has seen, and where it stands: models.md, section 6.
+  void anomaly(const SafetyAnomaly &anomaly);
+  void safety(int64_t step, const SafetyState &state, const planfile::Plan &plan);
   void evaluation(const EvaluationRecord &record);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   /// `reason`: `done`, `signal` or `error`.

@@ -20,6 +20,9 @@ namespace support = hydra::support;
 
 namespace {
 
+/// hydra-optimizer adds it, where steps are to be tried.
+constexpr std::string_view kHold = "hold";
+
 void apply(const ScheduleChange &change, ScheduleT &schedule) {
   schedule = change.whole.value_or(schedule);
   if (change.kind == ScheduleKind::wsd && schedule.kind != ScheduleKind::wsd)
@@ -67,6 +70,11 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
   std::string names;
   for (const Scalar *scalar : *plan.scalars()) {
     const std::string name = scalar->name()->str();
+    if (name == kHold) {
+      holding = scalar;
+      holdingTensor = plan.tensors()->Get(scalar->tensor());
+      continue;
+    }
     names += (names.empty() ? "" : ", ") + name;
     SavedSchedule schedule{.open = unpacked(*scalar->schedule()), .present = {}, .plan = {}};
     schedule.plan = scheduleText(schedule.open);
@@ -108,14 +116,23 @@ const Scalars::Entry *Scalars::find(std::string_view name) const {
 }
 
 void Scalars::write(Executor &executor, int64_t step) const {
-  for (const Entry &entry : entries) {
-    const double value = entry.at(step);
-    std::array<std::byte, 8> bytes;
-    const std::span<std::byte> used =
-        std::span(bytes).first(support::byteSize(dtypeOf(*entry.tensor)));
-    support::fromDoubles(dtypeOf(*entry.tensor), std::span(&value, 1), used);
-    executor.write(entry.tensorIndex, used);
-  }
+  for (const Entry &entry : entries)
+    writeNumber(executor, *entry.tensor, entry.tensorIndex, entry.at(step));
+  if (holding)
+    writeNumber(executor, *holdingTensor, holding->tensor(), 0.0);
+}
+
+void Scalars::hold(Executor &executor) const {
+  if (holding)
+    writeNumber(executor, *holdingTensor, holding->tensor(),
+                std::numeric_limits<double>::infinity());
+}
+
+void Scalars::writeNumber(Executor &executor, const Tensor &tensor, uint32_t index, double value) {
+  std::array<std::byte, 8> bytes;
+  const std::span<std::byte> used = std::span(bytes).first(support::byteSize(dtypeOf(tensor)));
+  support::fromDoubles(dtypeOf(tensor), std::span(&value, 1), used);
+  executor.write(index, used);
 }
 
 std::optional<double> Scalars::value(std::string_view name, int64_t step) const {

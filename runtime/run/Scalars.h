@@ -45,6 +45,9 @@ public:
 
   /// Values at step `step` (0 is the first) into the device's block.
   void write(Executor &executor, int64_t step) const;
+  /// Until the next `write`, guards refuse all updates, in plans that have a number for that. It is
+  /// none of those that schedules and flags are about.
+  void hold(Executor &executor) const;
 
   /// Value of scalar `name` at a step; nothing when the plan has none of that name.
   std::optional<double> value(std::string_view name, int64_t step) const;
@@ -88,8 +91,13 @@ private:
   }
   const planfile::ScheduleT *decaying() const;
 
+  static void writeNumber(Executor &executor, const planfile::Tensor &tensor, uint32_t index,
+                          double value);
+
   std::vector<Entry> entries;
   int64_t lastStep;
+  const planfile::Scalar *holding = nullptr; // what refuses updates, if the plan has that
+  const planfile::Tensor *holdingTensor = nullptr;
 };
 
 } // namespace hydra::runtime

@@ -94,8 +94,9 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
       fail("{}: trained on {}, not {}", shownPath(options.resume->path()), shown(saved.data), data);
-    step = saved.step;
+    step = formSince = saved.step;
     counted = saved.counts;
+    guarded = saved.safety;
   }
   if (trainPlan) {
     const bool saved = options.resume && options.resume->state().policies;
@@ -191,35 +192,41 @@ uint32_t Session::programOf(ProgramRole role, std::string_view name) const {
   fail("{}: a train plan, but it has no program {}", file.origin(), name);
 }
 
+Session::Form Session::formOf(uint32_t index) const {
+  const Plan &plan = file.plan();
+  const Program &program = *plan.programs()->Get(index);
+  Form form{.program = index};
+  for (const Output *output : *program.outputs()) {
+    if (output->name()->string_view() == "grad_norm")
+      form.gradientNorm = output->tensor();
+    if (output->name()->string_view() == "applied")
+      form.applied = output->tensor();
+    if (output->name()->string_view() == "loss" &&
+        plan.tensors()->Get(output->tensor())->shape()->size() == 0)
+      form.loss = output->tensor();
+  }
+  const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
+                      plan.programs()->Get(index - 1)->role() == ProgramRole::count;
+  if (counts)
+    form.count = int64_t{index} - 1;
+  return form;
+}
+
 Session::Part Session::makePart(uint32_t index, bool needsLoss, BatchSource *source,
                                 uint64_t runs) {
   const Plan &plan = file.plan();
   const Program &program = *plan.programs()->Get(index);
-  int64_t loss = -1, norm = -1, applied = -1;
-  for (const Output *output : *program.outputs()) {
-    if (output->name()->string_view() == "grad_norm")
-      norm = output->tensor();
-    if (output->name()->string_view() == "applied")
-      applied = output->tensor();
-    if (output->name()->string_view() == "loss" &&
-        plan.tensors()->Get(output->tensor())->shape()->size() == 0)
-      loss = output->tensor();
-  }
-  if (needsLoss && loss < 0)
+  Part part;
+  static_cast<Form &>(part) = formOf(index);
+  if (needsLoss && part.loss < 0)
     fail("{}: program {} has no scalar output loss", file.origin(),
          shown(program.name()->string_view()));
-  const bool counts = index > 0 && program.role() == ProgramRole::accumulate &&
-                      plan.programs()->Get(index - 1)->role() == ProgramRole::count;
-  Part part{index,
-            {},
-            -1,
-            {},
-            -1,
-            loss,
-            norm,
-            applied,
-            counts ? int64_t{index} - 1 : -1,
-            tokensPerRun(plan, program)};
+  part.tokens = tokensPerRun(plan, program);
+  if (program.safe() >= 0) {
+    part.other = formOf(static_cast<uint32_t>(program.safe()));
+    if (part.count >= 0)
+      part.other->count = plan.programs()->Get(static_cast<uint32_t>(part.count))->safe();
+  }
   const uint64_t batches = source ? runs : 1;
   part.batches.reserve(batches);
   for (uint64_t i = 0; i < batches; ++i)
@@ -285,6 +292,8 @@ std::string Session::drawAhead(int64_t number) {
     return "";
   takeAhead(nextPart());
   auto &part = const_cast<Part &>(partOf(number));
+  if (part.drawnFor == number)
+    return "";               // for a trial of it
   part.ahead = part.batches; // of which only the source is needed
   part.aheadFor = number;
   using Clock = std::chrono::steady_clock;
@@ -300,7 +309,7 @@ std::string Session::drawAhead(int64_t number) {
 }
 
 double Session::runPart(const Part &part, uint64_t batch) {
-  part.batches[batch].write(executor);
+  part.batches[batch].write(executor, *file.plan().programs()->Get(part.program));
   executor.run(part.program);
   return part.loss < 0 ? 0.0 : readScalar(static_cast<uint32_t>(part.loss));
 }
@@ -384,22 +393,13 @@ std::string Session::note() const {
   return drawn.empty() ? "" : fmt::format("{} of seed {}", fmt::join(drawn, " and "), seed());
 }
 
-double Session::advance() {
-  if (policies)
-    policies->begin(step, scalars);
-  scalars.write(executor, step);
-  Part &part = nextPart();
-  waited = std::exchange(waitedAhead, 0.0);
+double Session::makeRuns(Part &part, bool drawnAhead) {
   const uint64_t runs = file.plan().accumulation(), ahead = part.batches.size();
   double loss = 0.0;
-  takeAhead(part);
-  const bool drawnAhead = part.drawnFor == step;
   if (part.count >= 0)
     countLabels(part, drawnAhead);
   // All of them are there still.
   const bool drawn = drawnAhead || (part.count >= 0 && ahead == runs);
-  if (told)
-    told->clear();
   for (uint64_t i = 0; i < runs; ++i) {
     // Those of files all before the first run: one that cannot be read is met between two steps.
     if (i % ahead == 0 && !drawn)
@@ -411,13 +411,26 @@ double Session::advance() {
   }
   if (parts.size() > 1)
     runPart(parts[1], 0);
+  return loss / static_cast<double>(runs);
+}
+
+double Session::advance() {
+  if (policies)
+    policies->begin(step, scalars);
+  scalars.write(executor, step);
+  Part &part = nextPart();
+  waited = std::exchange(waitedAhead, 0.0);
+  takeAhead(part);
+  const bool drawnAhead = part.drawnFor == step;
+  if (told)
+    told->clear();
+  const double loss = makeRuns(part, drawnAhead);
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;
   norm.reset();
   if (normTensor >= 0)
     norm = readScalar(static_cast<uint32_t>(normTensor));
-  loss /= static_cast<double>(runs);
   count(loss, tokens());
   if (policies)
     decided = policies->takeStep(step, loss, norm, scalars);
@@ -499,8 +512,12 @@ uint64_t Session::nextBatch() const {
 }
 
 TrainingState Session::state() const {
-  TrainingState state{
-      .step = step, .seed = seed(), .data = data, .schedules = {}, .counts = counted};
+  TrainingState state{.step = step,
+                      .seed = seed(),
+                      .data = data,
+                      .schedules = {},
+                      .counts = counted,
+                      .safety = guarded};
   for (const auto &[name, words] : scalars.describe())
     state.schedules[name] = words;
   state.scalars = scalars.save(step);

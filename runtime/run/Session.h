@@ -75,6 +75,23 @@ public:
   /// Error when the batches of the step cannot be read, and then nothing has changed; and, with the
   /// likely cause, when a training loss or the norm of its gradients is not finite.
   double advance();
+  /// Whether its programs have safe forms, by which `hydrac --safe` lets a run go on.
+  bool hasSafeForm() const;
+  /// From now on the programs of one form or the other run, on the same parameters and states.
+  void useSafeForm(bool use);
+  bool runsSafeForm() const { return safeForm; }
+  /// A step that changes nothing, on the batches of the next one, which has the same.
+  struct Trial {
+    double loss = 0;
+    std::optional<double> gradientNorm; // nothing where the plan computes none
+    double seconds = 0;
+  };
+  /// Of a plan with safe forms. Throws Error when the batches cannot be read.
+  Trial tryStep();
+  /// For checkpoints, and at first that of the checkpoint.
+  const std::optional<SafetyState> &safety() const { return guarded; }
+  void noteSafety(const SafetyState &state) { guarded = state; }
+
   /// Whether parameters and states are those between two steps, as far as is known: not while a
   /// step has begun and failed, or gave a loss or norm that is not finite.
   bool isSound() const { return sound; }
@@ -143,21 +160,29 @@ public:
 private:
   friend class SessionOutputs;
 
-  /// A program with its inputs: of what is read from files, a batch for each of its runs in a step.
-  /// `loss` is the tensor of that output, or -1.
-  struct Part {
+  /// A program and where it leaves what a session reads: tensors of outputs, or -1.
+  struct Form {
     uint32_t program;
+    int64_t loss = -1, gradientNorm = -1;
+    int64_t applied = -1; ///< that says whether a step was applied
+    int64_t count = -1;   ///< the program that counts labels before, or -1
+  };
+  /// The form that runs, with its inputs: of what is read from files, a batch for each of its runs
+  /// in a step.
+  struct Part : Form {
     std::vector<Batch> batches;
     int64_t drawnFor = -1;    ///< the step whose batches were drawn ahead of it, or -1
     std::vector<Batch> ahead; ///< the same of the step after it
     int64_t aheadFor = -1;
-    int64_t loss;
-    int64_t gradientNorm; ///< the tensor of that output, or -1
-    int64_t applied;      ///< the tensor that says whether a step was applied, or -1
-    int64_t count;        ///< the program that counts labels before, or -1
-    uint64_t tokens;      ///< of a run of the program
+    uint64_t tokens = 0;       ///< of a run of the program
+    std::optional<Form> other; ///< the one that does not run
   };
 
+  Form formOf(uint32_t program) const;
+  /// The runs of a step, whose batches may be drawn already; returns the loss.
+  double makeRuns(Part &part, bool drawn);
+  /// Writes the copies of variables that one form alone keeps.
+  void refreshCopies(bool ofSafeForm);
   /// Throws Error when there is none of that role; `name` says which one would do.
   uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;
   /// Sums up the labels that count in all batches of the step. Draws them, unless they are.
@@ -170,7 +195,8 @@ private:
   Part makePart(uint32_t program, bool needsLoss, BatchSource *source, uint64_t runs = 1);
   /// The batches of the part become those from number `draw` on.
   void drawInputs(Part &part, uint64_t draw);
-  /// Batch `number` of what is measured; throws on all ranks when one of them cannot read it.
+  /// Batch `number` of what is measured or tried; throws on all ranks when one of them cannot read
+  /// it.
   void drawMeasured(Part &part, uint64_t number);
   /// The mean loss over the batches of a text.
   double measure(Part &part, TextSource &text, const std::string &what);
@@ -228,6 +254,9 @@ private:
   double waited = 0, waitedAhead = 0; // the second for the step that was drawn for
   int64_t step = 0;
   bool sound = true;
+  bool safeForm = false; ///< runs
+  int64_t formSince = 0; ///< the number of steps made when the form was chosen
+  std::optional<SafetyState> guarded;
 };
 
 /// The file that a session leaves: for a call, the outputs of its program by their names; for

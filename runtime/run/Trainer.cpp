@@ -39,6 +39,9 @@ public:
         log(leads() ? options.log : RunLogFiles(), session.steps() > 0) {
     if (leads() && (options.log.jsonLines || options.log.tensorboard))
       session.readStepOutputs();
+    if (session.hasSafeForm())
+      guard.emplace(file, executor, session, options.safety, options.ranks, log,
+                    [this](const std::string &text) { progress.note(text); });
     if (options.save) {
       if (leads() || writers)
         folder.emplace(*options.save, session.steps(), writers);
@@ -62,6 +65,8 @@ public:
     log.start(file.origin(), file.plan().header()->model()->str(), session.steps(), options.steps,
               session.tokens(), symbols);
     try {
+      if (guard)
+        guard->begin();
       makeSteps();
     } catch (const RunEnded &) {
       progress.finish();
@@ -79,6 +84,8 @@ public:
       throw;
     }
     reportProfile();
+    if (guard)
+      guard->finish();
     progress.finish();
     log.end(session.steps(), result.signal != 0 ? "signal" : "done");
     if (options.plot)
@@ -171,6 +178,8 @@ private:
       log.skipped(report.step, *refusal);
       progress.note(fmt::format("step {}  update skipped: {}", report.step, *refusal));
     }
+    if (guard)
+      guard->watch(report);
     noteDecision(session.decision());
   }
 
@@ -315,6 +324,7 @@ private:
   bool proven = true; // the last checkpoint is
   int64_t saved = 0;  // the step of the last checkpoint, and at first where the run begins
   TrainResult result;
+  std::optional<SafetyGuard> guard; // of a plan with safe forms
   std::optional<StepProfiler> profiler;
   bool profiled = false;
   std::vector<std::pair<int64_t, double>> losses, heldOut;

@@ -3,6 +3,7 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/RunLog.h"
+#include "runtime/run/SafetyGuard.h"
 #include "runtime/run/Session.h"
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct TrainOptions {
   bool live = false;                   // progress on a terminal
   bool plot = false;                   // the curve of losses at the end
   ProfiledSteps profile;
+  SafetySetup safety;          // of a plan whose programs have safe forms
   std::function<void()> begin; // called when all that is written to is open; may be empty
   Ranks *ranks = nullptr;      // of a plan with a mesh
 };

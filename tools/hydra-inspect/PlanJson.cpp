@@ -221,6 +221,11 @@ void addHeader(Json &out, const runtime::PlanFile &file) {
     for (const TrainingPhase *phase : *plan.phases())
       out["phases"].push_back({{"program", plan.programs()->Get(phase->program())->name()->str()},
                                {"last_step", phase->last_step()}});
+  if (plan.optimizations())
+    for (const Optimization *one : *plan.optimizations())
+      out["optimizations"].push_back({{"name", one->name()->str()},
+                                      {"fast", one->fast()->str()},
+                                      {"safe", one->safe()->str()}});
   out["cost"] = toJson(*plan.cost());
 }
 

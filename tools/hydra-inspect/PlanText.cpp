@@ -137,6 +137,10 @@ std::string headerText(const runtime::PlanFile &file) {
     for (const TrainingPhase *phase : *plan.phases())
       line(out, "  phase        {} to step {}",
            plan.programs()->Get(phase->program())->name()->string_view(), phase->last_step());
+  if (plan.optimizations())
+    for (const Optimization *one : *plan.optimizations())
+      line(out, "  optimization {}: {}, in the safe form {}", one->name()->string_view(),
+           one->fast()->string_view(), one->safe()->string_view());
   line(out, "  target       {} ({})", target.name()->string_view(),
        target.kind() == TargetKind::cpu ? "cpu with " + strings(*target.cpu_features())
                                         : target.sm_arch()->str());

@@ -17,6 +17,7 @@
 #include "tools/hydra-inspect/PlanText.h"
 #include "tools/hydra-inspect/RoutingLog.h"
 #include "tools/hydra-inspect/RunSummary.h"
+#include "tools/hydra-inspect/SafetyLog.h"
 #include "tools/hydra-inspect/TraceSummary.h"
 
 #include <cerrno>
@@ -215,6 +216,24 @@ int inspectRouting(int argc, char **argv) {
   return 0;
 }
 
+/// hydra-inspect safety LOG.jsonl|DIR: what the guard of a run did.
+int inspectSafety(int argc, char **argv) {
+  std::string path;
+  bool json = false, markdown = false;
+  CLI::App app("Says where the optimizations of a run with a safe form stand, and why.");
+  app.name("hydra-inspect safety");
+  app.add_option("log", path, "what hydra-run --log or --run wrote")
+      ->required()
+      ->type_name("FILE|DIR");
+  auto *asJson = app.add_flag("--json", json, "as JSON");
+  app.add_flag("--markdown", markdown, "as Markdown")->excludes(asJson);
+  if (const auto status = parseArguments(app, argc, argv, "hydra-inspect safety"))
+    return *status;
+  const inspect::SafetyLog log = inspect::readSafetyLog(path);
+  print(json ? inspect::safetyLogJson(log) : inspect::safetyText(log, markdown));
+  return 0;
+}
+
 /// hydra-inspect run DIR [DIR]: what came of training runs.
 int inspectRuns(int argc, char **argv) {
   std::vector<std::string> paths;
@@ -293,6 +312,7 @@ int inspectPlan(int argc, char **argv) {
              "  hydra-inspect plan.fb --memory\n"
              "  hydra-inspect trace before.json after.json\n"
              "  hydra-inspect routing log.jsonl\n"
+             "  hydra-inspect safety log.jsonl\n"
              "  hydra-inspect run RUN OTHER-RUN\n"
              "  hydra-inspect plan.fb --html=plan.html --model=MODEL --profile=trace.json");
   if (const auto status = parseArguments(app, argc, argv, "hydra-inspect"))
@@ -316,6 +336,8 @@ int main(int argc, char **argv) {
       return inspectTraces(argc - 1, argv + 1);
     if (command == "routing")
       return inspectRouting(argc - 1, argv + 1);
+    if (command == "safety")
+      return inspectSafety(argc - 1, argv + 1);
     if (command == "run")
       return inspectRuns(argc - 1, argv + 1);
     if (std::error_code code;

@@ -30,6 +30,12 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--{}: {} is a {} plan; checkpoints belong to train plans{}",
          options.save ? "save" : "resume", plan, support::shown(mode),
          options.save ? "" : "; --weights takes the parameters of one");
+  const char *guarding = options.safe               ? "--safe"
+                         : options.safetyWindow > 0 ? "--safety-window"
+                         : options.safetyThroughput ? "--safety-throughput"
+                                                    : nullptr;
+  if (guarding && file.plan().programs()->Get(0)->safe() < 0)
+    fail("{}: {} has no safe form; hydrac --safe makes plans that do", guarding, plan);
   if (options.save && options.steps == 0)
     fail("--save is of use only with --steps");
   if (options.resume == "auto" && !options.save)

@@ -68,6 +68,7 @@ void nameValues(CLI::App &app) {
                                                               {"--csv", "FILE"},
                                                               {"--eval-data", "NAME=PATH"},
                                                               {"--max-bad-steps", "N"},
+                                                              {"--safety-window", "N"},
                                                               {"--tensorboard", "DIR"},
                                                               {"--steps", "N"},
                                                               {"--seed", "N"},
@@ -198,6 +199,21 @@ void addTraining(CLI::App &app, RunOptions &options) {
       ->check(fromOne)
       ->capture_default_str()
       ->group("Training");
+  const char *guard = "Plans with a safe form (hydrac --safe)";
+  app.add_flag(
+         "--safe", options.safe,
+         "use the safe form alone (default: it is compared with before the first step, and used "
+         "when the loss, gradients or a comparison are not as they should be)")
+      ->group(guard);
+  app.add_option(
+         "--safety-window", options.safetyWindow,
+         "steps behind a comparison in which losses and gradients are watched (default: 100)")
+      ->check(fromOne)
+      ->group(guard);
+  app.add_flag("--safety-throughput", options.safetyThroughput,
+               "steps that are much slower than those before count as well; results then depend on "
+               "how busy the machine is (default: they are only reported)")
+      ->group(guard);
 
   const auto schedule = [&](const char *flag, auto member, const std::string &help) {
     using Value =

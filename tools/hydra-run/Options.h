@@ -38,6 +38,9 @@ struct RunOptions {
   int64_t evalEvery = 0;
   bool evalOnly = false;
   int64_t maxBadSteps = 32;
+  bool safe = false;        // of a plan with safe forms: these alone
+  int64_t safetyWindow = 0; // 0: not given
+  bool safetyThroughput = false;
 
   std::optional<std::string> save, resume, weights, adapter, exportTo;
   int64_t saveEvery = 0;

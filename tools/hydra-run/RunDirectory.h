@@ -19,13 +19,15 @@ using Arguments = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 /// A directory of `--run`:
 ///
-///     run.json       arguments, plan, model, and every start: when, at which step, on which
-///     machine plan.fb        the plan log.jsonl, log.csv, tensorboard/      what --log, --csv and
-///     --tensorboard write checkpoints/   what --save writes
+///     run.json         arguments, plan, model, and every start: when, where, at which step
+///     plan.fb          the plan
+///     log.jsonl, log.csv, tensorboard/   what --log, --csv and --tensorboard write
+///     checkpoints/     what --save writes
+///     pretests.jsonl   of a plan with safe forms, what comparing them has shown
 class RunDirectory {
 public:
   static constexpr const char *kFile = "run.json", *kPlan = "plan.fb",
-                              *kCheckpoints = "checkpoints";
+                              *kCheckpoints = "checkpoints", *kPretests = "pretests.jsonl";
 
   explicit RunDirectory(std::filesystem::path directory) : path(std::move(directory)) {}
 

@@ -87,10 +87,20 @@ std::string dataText(const RunOptions &options, const runtime::TextSource *text)
   return text ? text->description() : options.inputs ? *options.inputs : "random tokens";
 }
 
+/// Where pretests are recorded: in the directory of a run, or beside a log.
+std::optional<std::filesystem::path> pretestsFile(const RunOptions &options) {
+  if (options.run)
+    return std::filesystem::path(*options.run) / RunDirectory::kPretests;
+  if (options.log)
+    return *options.log + "." + RunDirectory::kPretests;
+  return std::nullopt;
+}
+
 /// Trains and says how it ended: the status of the program. `begin` is called once everything that
 /// the run writes to is open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
           runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
+          const std::optional<runtime::Checkpoint> &checkpoint,
           const std::function<void()> &begin) {
   const runtime::PolicyFlags policies = session.policyFlags();
   if (const auto cooldown = policies.find("cooldown");
@@ -119,6 +129,13 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
            session.steps() + 1, options.steps);
     how.profile = {.form = options.profile, .first = first, .last = last};
   }
+  how.safety = {.countsThroughput = options.safetyThroughput,
+                .safeForm = options.safe,
+                .pretests = pretestsFile(options)};
+  if (options.safetyWindow > 0)
+    how.safety.window = options.safetyWindow;
+  if (checkpoint)
+    how.safety.checkpoint = checkpoint->path();
   runtime::TrainResult result = runtime::train(file, executor, session, how);
   if (result.signal != 0) {
     if (!ranks || ranks->leads())
@@ -244,6 +261,20 @@ std::map<std::string, runtime::ScheduleChange> scheduleChanges(const RunOptions 
   return changes;
 }
 
+/// Whether what is computed without training is of the safe form: that of the checkpoint, as far as
+/// plan and device are those that it was made with.
+bool goesOnSafely(const RunOptions &options, const runtime::PlanFile &file,
+                  const runtime::Executor &executor, const runtime::Session &session,
+                  runtime::Channel *channel) {
+  const bool own =
+      options.safe ||
+      runtime::hasFallenBack(session.safety(), runtime::safetyConfiguration(file, executor));
+  if (!channel) // on several ranks rank 0 decides
+    return own;
+  const std::byte answer{own};
+  return channel->broadcast(std::span(&answer, 1)).front() == std::byte{1};
+}
+
 /// One line for each number of a step that goes on in another way than the checkpoint was made
 /// with, and for each of which the plan says something else than the one before it.
 void noteOtherSchedules(const runtime::PlanFile &file, const runtime::Checkpoint &checkpoint,
@@ -364,6 +395,9 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (options.outputs)
     outputs.emplace(*options.outputs, session, options.steps - session.steps() + 1);
   const bool trains = session.trains() && options.steps > 0 && !options.repeats();
+  // Else a guard decides.
+  if (!trains && session.hasSafeForm() && goesOnSafely(options, file, executor, session, channel))
+    session.useSafeForm(true);
   const auto sayWhatRuns = [&] {
     if (directory)
       directory->write(file, {.options = &options,
@@ -390,14 +424,16 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)
     status = train(options, file, executor, session, outputs ? &*outputs : nullptr, channel,
-                   sayWhatRuns);
+                   checkpoint, sayWhatRuns);
   runtime::Ranks *const writers = runtime::writersOf(file.plan(), channel);
   if (status == 0 && options.exportTo && (leads || writers))
     runtime::exportWeights(*options.exportTo, file, executor, writers);
+  RunOptions writing = options;
+  writing.generate.safeForm = session.runsSafeForm();
   if (status == 0 && !options.prompts.empty())
-    generateText(options, file, executor, *tokenizer, seed);
+    generateText(writing, file, executor, *tokenizer, seed);
   if (status == 0 && shape)
-    status = chat(options, file, executor, *tokenizer, *shape, seed);
+    status = chat(writing, file, executor, *tokenizer, *shape, seed);
   return status;
 }
 

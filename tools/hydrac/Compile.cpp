@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/driver/Driver.h"
 #include "compiler/emit/EmitPlan.h"
+#include "compiler/emit/SafeForm.h"
 #include "passes/precision/Policy.h"
 #include "runtime/calls/CheckCalls.h"
 #include "runtime/plan/PlanFile.h"
@@ -14,6 +15,7 @@
 #include "tools/hydrac/Explain.h"
 #include "tools/hydrac/Lower.h"
 #include "tools/hydrac/Reports.h"
+#include "tools/hydrac/SafeForm.h"
 
 #include <fmt/ranges.h>
 
@@ -57,6 +59,8 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
     helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(compile.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");
+  if (isGiven(options.safe))
+    helps.emplace_back("a safe form with more in it, such as --safe=attention=flash");
   helps.emplace_back("or --allow-oversize, to write it all the same");
   support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",
                 report::bytesText(needed), report::bytesText(needed - there),
@@ -73,6 +77,26 @@ static void checkRanks(const CompileOptions &compile, const planfile::PlanT &pla
   if (ranks > 1 && !backendOf(compile.target).hasCollectives())
     support::fail("--mesh: {} runs plans on one device; plans for several ranks are for a CPU",
                   compile.target.name);
+}
+
+/// The plan that was lowered, with its kernels.
+static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions &options,
+                                                            Lowered &lowered) {
+  plan::PlanModuleOp module = planOf(lowered.driver->module());
+  std::string cache = options.kernelCache;
+  if (!isGiven(options.kernelCache))
+    cache = cuda::KernelCache::defaultDirectory();
+  TimingScope scope = lowered.driver->time("Code generation");
+  const Target &target = lowered.compile.target;
+  FailureOr<CompiledKernels> kernels =
+      backendOf(target).compileKernels(module, target, {.cache = cache});
+  if (failed(kernels))
+    return failure();
+  lowered.emit.code = std::move(*kernels);
+  auto content = emitPlan(module, lowered.emit);
+  if (failed(content) || failed(lowered.driver->verdict()))
+    return failure();
+  return content;
 }
 
 LogicalResult compile(const HydracOptions &options) {
@@ -95,25 +119,33 @@ LogicalResult compile(const HydracOptions &options) {
               driver->module());
     return success();
   }
-  plan::PlanModuleOp module = planOf(driver->module());
+  std::optional<Lowered> safe;
+  Optimizations optimizations;
+  if (isGiven(options.safe)) {
+    FailureOr<Lowered> other =
+        lower(options, {.setting = setting ? &*setting : nullptr, .safe = true});
+    if (failed(other))
+      return failure();
+    safe.emplace(std::move(*other));
+    optimizations = optimizationsOf(*lowered, *safe);
+    addSafeForm(*outline, std::move(*safe->outline));
+  }
   options.checkScalars(*outline);
   printReports(options, *outline);
   if (options.reports() && options.output.getNumOccurrences() == 0)
     return success();
   checkFits(options, compile, *outline);
   checkRanks(compile, *outline);
-  std::string cache = options.kernelCache;
-  if (!isGiven(options.kernelCache))
-    cache = cuda::KernelCache::defaultDirectory();
-  TimingScope scope = driver->time("Code generation");
-  FailureOr<CompiledKernels> kernels =
-      backendOf(compile.target).compileKernels(module, compile.target, {.cache = cache});
-  if (failed(kernels))
+  FailureOr<std::unique_ptr<planfile::PlanT>> content = withCode(options, *lowered);
+  if (failed(content))
     return failure();
-  emit.code = std::move(*kernels);
-  auto content = emitPlan(module, emit);
-  if (failed(content) || failed(driver->verdict()))
-    return failure();
+  if (safe) {
+    FailureOr<std::unique_ptr<planfile::PlanT>> other = withCode(options, *safe);
+    if (failed(other))
+      return failure();
+    addSafeForm(**content, std::move(**other));
+    (*content)->optimizations = std::move(optimizations);
+  }
   const runtime::PlanFile plan =
       runtime::PlanFile::parse(runtime::encodePlan(**content), options.output.getValue());
   runtime::checkCalls(plan.plan()); // what an executor would refuse is not written

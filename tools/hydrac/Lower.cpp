@@ -2,6 +2,7 @@
 #include "tools/hydrac/Lower.h"
 
 #include "passes/precision/Policy.h"
+#include "tools/hydrac/SafeForm.h"
 
 #include <fmt/ranges.h>
 
@@ -52,6 +53,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("freeze", pattern);
   if (compile.tuning.lora)
     emit.options.emplace_back("lora", options.model.tuning.loraText());
+  if (isGiven(options.safe))
+    emit.options.emplace_back("safe", options.safe.empty() ? "default" : options.safe.getValue());
   std::vector<std::string> disabled;
   for (const auto &entry : compile.disabled)
     disabled.push_back(entry.first().str());
@@ -90,6 +93,10 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
     apply(*lowering.setting, lowered.compile);
   if (!lowering.without.empty())
     lowered.compile.disabled.insert(lowering.without);
+  if (lowering.safe) {
+    lowered.compile = safeOptions(options, driver.model(), std::move(lowered.compile));
+    driver.dumpBelow("safe");
+  }
   lowered.compile.gatherAhead = gatherAhead;
   std::vector<std::string> passes;
   if (failed(driver.run(

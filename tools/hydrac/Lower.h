@@ -21,6 +21,7 @@ struct Lowered {
 struct Lowering {
   const Setting *setting = nullptr; ///< what is chosen beside the flags; null: nothing
   std::string without = {};         ///< a pass that is left out; empty: none
+  bool safe = false;                ///< as --safe says
   Driver::Care care = Driver::Care::Full;
 };
 

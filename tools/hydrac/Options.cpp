@@ -6,6 +6,7 @@
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "tools/hydrac/SafeForm.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -87,14 +88,19 @@ static void addGeneration(const HydracOptions &options, ModelOp source, CompileO
   compile.binding.programs.emplace_back("decode@decode:logits:S=1");
 }
 
+void checkRate(const CompileOptions &compile) {
+  const std::string_view format = support::irName(precisionPolicy(compile.precision)->format);
+  if (!compile.target.matmulFlops.contains(std::string(format)))
+    support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
+                  compile.target.name, format);
+}
+
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
   compile.target = Target::named(target);
-  if (const std::string_view format = support::irName(precisionPolicy(compile.precision)->format);
-      !compile.target.matmulFlops.contains(std::string(format)))
-    support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
-                  compile.target.name, format);
+  checkRate(compile);
   compile.clip = !noClip;
+  compile.holds = isGiven(safe);
   if (!chooses())
     readRecompute(recompute, compile);
   for (const std::string &name : disabled)
@@ -174,16 +180,13 @@ void HydracOptions::checkScalars(const planfile::PlanT &plan) const {
                     names.empty() ? "" : "; they take " + names);
 }
 
-/// Throws Error for a name that is no pass, or one that cannot be left out.
-static void checkDisabled(const HydracOptions &options) {
-  std::vector<PassEntry> passes = pipelinePasses();
-  for (const std::string &name : options.disabled) {
-    auto it = llvm::find_if(passes, [&](const PassEntry &p) { return p.name == name; });
-    if (it == passes.end())
-      support::fail("--disable-pass: there is no pass '{}'; see --list-passes", name);
-    if (it->required)
-      support::fail("--disable-pass: '{}' is needed to make a plan", name);
-  }
+void checkCanBeLeftOut(StringRef flag, const std::string &pass) {
+  const std::vector<PassEntry> passes = pipelinePasses();
+  auto it = llvm::find_if(passes, [&](const PassEntry &p) { return p.name == pass; });
+  if (it == passes.end())
+    support::fail("{}: there is no pass '{}'; see --list-passes", flag.str(), pass);
+  if (it->required)
+    support::fail("{}: '{}' is needed to make a plan", flag.str(), pass);
 }
 
 /// Throws Error where a flag asks for what -O or --disable-pass takes away.
@@ -366,7 +369,9 @@ void HydracOptions::check() const {
   checkGeneration(*this);
   checkTuning(*this);
   checkOffload(*this);
-  checkDisabled(*this);
+  for (const std::string &name : disabled)
+    checkCanBeLeftOut("--disable-pass", name);
+  checkSafe(*this);
   checkChoices(*this);
   checkReports(*this);
   (void)memoryBudgetBytes(); // is a size

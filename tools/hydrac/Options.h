@@ -152,6 +152,15 @@ struct HydracOptions {
       cl::desc(
           "so many first steps of training with other choices and flags of the model, as a program "
           "of its own; repeatable, one phase after the other (default: none)")};
+  cl::opt<std::string> safe{
+      "safe", cl::ValueOptional, cl::value_desc("SETTING[,SETTING]..."), cl::cat(category),
+      cl::desc(
+          "--mode=train: all programs a second time in a safe form, which hydra-run compares them "
+          "with and falls back to; settings, such as attention=flash, O=2, precision=bf16 or a "
+          "choice of the model, say what differs less, or more (default: off; without settings "
+          "O=1,attention=naive,routing=masked,reduce=f32, and precision=fp32 where parameters "
+          "allow "
+          "it)")};
   cl::list<std::string> scalars{
       "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"),
       cl::cat(category),
@@ -234,6 +243,12 @@ struct HydracOptions {
   /// Whether reports of a plan are asked for.
   bool reports() const;
 };
+
+/// Throws Error, naming the flag, for a name that is no pass, or one that cannot be left out.
+void checkCanBeLeftOut(llvm::StringRef flag, const std::string &pass);
+
+/// Throws Error for a precision in which the target multiplies nothing.
+void checkRate(const CompileOptions &compile);
 
 /// Whether a report, which may be given a form, is asked for.
 inline bool isGiven(const cl::Option &flag) { return flag.getNumOccurrences() > 0; }

@@ -1,6 +1,7 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer | FileCheck %s
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=clip=false | FileCheck %s --check-prefix=NOCLIP
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=4 | FileCheck %s --check-prefix=ACCUM
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=holds=true | FileCheck %s --check-prefix=HOLDS
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
 
@@ -32,6 +33,13 @@
 // NOCLIP: %[[LOSS:[0-9]+]] = hydra.mean
 // NOCLIP: hydra.neg %[[LOSS]]
 // NOCLIP: hydra.compare {{.*}} is = "le"
+
+// What can be held, looks at the sum of the norm and a number of the step, and returns the norm itself.
+// HOLDS: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %hold: tensor<f32> = 0.000000e+00, %clip: tensor<f32> = 0.000000e+00)
+// HOLDS: %[[N:.*]] = hydra.global_norm
+// HOLDS: %[[SEEN:.*]] = hydra.add %[[N]], %hold
+// HOLDS: hydra.neg %[[SEEN]]
+// HOLDS: grad_norm = %[[N]]
 
 // One program adds a quarter of each gradient to state and updates copies of the model's state, the other
 // uses and clears the sums, and makes the copies what the model has, or the other way round.

@@ -73,7 +73,7 @@ written(const PlanFile &file, uint32_t ranks, const std::function<Batch(uint32_t
   std::vector<std::map<std::string, std::vector<std::byte>>> all(ranks);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     Recorder recorder;
-    make(rank).write(recorder);
+    make(rank).write(recorder, programOf(file));
     for (const planfile::Input *input : *programOf(file).inputs())
       all[rank][input->name()->str()] = recorder.written.at(input->tensor());
   }

@@ -315,6 +315,11 @@ std::vector<DamageCase> cases() {
          addPhase(p, 0, 5);
        },
        "phases[1].last_step: 5 is not behind step 5"},
+      {"SafeProgram", [](PlanT &p) { p.programs[0]->safe = 9; },
+       "programs[0].safe: program index 9 is out of range (plan has 2 programs)"},
+      {"SafeForm", [](PlanT &p) { p.programs[0]->safe = 1; },
+       "programs[0].safe: eval has another role than custom, or other inputs or outputs than "
+       "train"},
       {"AccumulationPrograms", [](PlanT &p) { p.accumulation = 4; },
        "accumulation: 4 needs the programs accumulate and apply"},
   };

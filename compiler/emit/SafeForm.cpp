@@ -1,0 +1,370 @@
+// Numbers of one plan's tables become those of the other's.
+#include "compiler/emit/SafeForm.h"
+
+#include "runtime/support/DType.h"
+#include "runtime/support/Error.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace hydra::planfile;
+using hydra::support::fail;
+
+namespace hydra {
+
+namespace {
+
+/// Tensors of the persistent and the host segment begin at multiples of this many bytes.
+constexpr uint64_t kAlignment = 256;
+constexpr const char *kSuffix = ".safe";
+
+uint64_t sizeOf(const TensorT &tensor) {
+  // The two enums are one list: see PlanFile.cpp.
+  return support::byteSize(static_cast<support::DType>(tensor.dtype));
+}
+
+/// Where the last byte of a tensor ends.
+uint64_t endOf(const TensorT &tensor) {
+  uint64_t last = 0;
+  for (size_t i = 0; i < tensor.shape.size(); ++i)
+    last += static_cast<uint64_t>((tensor.shape[i] - 1) * tensor.strides[i]);
+  return tensor.offset + (last + 1) * sizeOf(tensor);
+}
+
+std::string typeText(const PlanT &plan, const VariableT &variable) {
+  const TensorT &tensor = *plan.tensors[variable.tensor];
+  return fmt::format("{} [{}]", EnumNameDType(tensor.dtype),
+                     fmt::join(variable.member ? variable.member->shape : tensor.shape, ", "));
+}
+
+bool sameLayout(const TensorT &a, const TensorT &b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides &&
+         a.segment == b.segment;
+}
+
+/// Whether both forms write it in a step, and files know it: those need not have the same others.
+bool isOfForm(const VariableT &variable) {
+  return variable.role == planfile::VariableRole::copy ||
+         variable.role == planfile::VariableRole::step_sum ||
+         variable.role == planfile::VariableRole::loss_scaling;
+}
+
+class Joining {
+public:
+  Joining(PlanT &fast, PlanT &safe) : fast(fast), safe(safe) {}
+
+  void run() {
+    checkRuns();
+    addPlaces();
+    addCode();
+    joinScalars();
+    joinVariables();
+    joinMesh();
+    placeTensors();
+    addVariables();
+    addPrograms();
+    grow(SegmentKind::persistent, end);
+    grow(SegmentKind::transient, safe.segments[index(SegmentKind::transient)].size());
+  }
+
+private:
+  static size_t index(SegmentKind kind) { return static_cast<size_t>(kind); }
+
+  void grow(SegmentKind kind, uint64_t size) {
+    Segment &segment = fast.segments[index(kind)];
+    segment = Segment(std::max(segment.size(), size), segment.alignment());
+  }
+
+  /// Both cut a step into the same micro-batches, and a run into the same phases.
+  void checkRuns() const {
+    const auto names = [](const PlanT &plan) {
+      std::vector<std::string> all;
+      for (const auto &program : plan.programs)
+        all.push_back(program->name);
+      return fmt::format("{}", fmt::join(all, ", "));
+    };
+    if (fast.accumulation != safe.accumulation || names(fast) != names(safe))
+      fail("--safe: the plan has the programs {}, its safe form {}", names(fast), names(safe));
+  }
+
+  //===-- Places and code -------------------------------------------------------------------===//
+
+  void addPlaces() {
+    const auto numbers = [](const std::vector<std::string> &from, std::vector<std::string> &to) {
+      std::vector<uint32_t> map;
+      for (const std::string &text : from) {
+        const auto found = std::ranges::find(to, text);
+        map.push_back(static_cast<uint32_t>(found - to.begin()));
+        if (found == to.end())
+          to.push_back(text);
+      }
+      return map;
+    };
+    const std::vector<uint32_t> files = numbers(safe.files, fast.files);
+    paths = numbers(safe.paths, fast.paths);
+    passes = numbers(safe.header->passes, fast.header->passes);
+    firstLocation = static_cast<uint32_t>(fast.locations.size());
+    for (const Location &location : safe.locations)
+      fast.locations.emplace_back(files[location.file()], location.line(), location.column());
+  }
+
+  static int32_t mapped(int32_t number, const std::vector<uint32_t> &map) {
+    return number < 0 ? number : static_cast<int32_t>(map[static_cast<size_t>(number)]);
+  }
+
+  void addCode() {
+    const auto firstBlob = static_cast<uint32_t>(fast.blobs.size());
+    firstKernel = static_cast<uint32_t>(fast.kernels.size());
+    std::ranges::move(safe.blobs, std::back_inserter(fast.blobs));
+    for (auto &kernel : safe.kernels) {
+      kernel->name += kSuffix;
+      kernel->blob += firstBlob;
+      if (kernel->ptx >= 0)
+        kernel->ptx += static_cast<int32_t>(firstBlob);
+      fast.kernels.push_back(std::move(kernel));
+    }
+  }
+
+  //===-- What lives across steps -----------------------------------------------------------===//
+
+  /// A tensor of the safe form lies where one of the plan does, or nowhere yet.
+  void place(uint32_t tensor, std::optional<uint32_t> there) {
+    const TensorT &own = *safe.tensors[tensor];
+    Buffer &buffer = buffers[{own.segment, own.buffer}];
+    buffer.end = std::max(buffer.end, endOf(own));
+    buffer.begin = std::min(buffer.begin, own.offset);
+    if (!there)
+      return;
+    const TensorT &other = *fast.tensors[*there];
+    const int64_t shift = static_cast<int64_t>(other.offset) - static_cast<int64_t>(own.offset);
+    if (buffer.shift && *buffer.shift != shift)
+      fail("--safe: '{}' does not lie beside the same parameters in the safe form", own.name);
+    // Kernels for a GPU read as many bytes at a time as alignment allows, and a buffer has all of
+    // it.
+    if (fast.target->kind == TargetKind::cuda && shift % static_cast<int64_t>(kAlignment) != 0)
+      fail(
+          "--safe: '{}' lies beside other parameters, and begins at no multiple of {} bytes there; "
+          "--disable-pass=hydra-fuse-qkv,hydra-fuse-gate-up lays each where it does",
+          other.name, kAlignment);
+    buffer.shift = shift;
+    buffer.number = other.buffer;
+  }
+
+  void joinScalars() {
+    for (const auto &scalar : safe.scalars) {
+      const auto found = std::ranges::find(fast.scalars, scalar->name,
+                                           [](const auto &other) { return other->name; });
+      if (found == fast.scalars.end()) {
+        place(scalar->tensor, {});
+        continue;
+      }
+      if (!sameLayout(*safe.tensors[scalar->tensor], *fast.tensors[(*found)->tensor]))
+        fail("--safe: the number '{}' of a step has another type in the safe form", scalar->name);
+      place(scalar->tensor, (*found)->tensor);
+    }
+  }
+
+  VariableT *fastVariable(const std::string &name) {
+    const auto found = std::ranges::find(fast.variables, name,
+                                         [](const auto &variable) { return variable->name; });
+    return found == fast.variables.end() ? nullptr : found->get();
+  }
+
+  bool isAlike(const VariableT &own, const VariableT &other) const {
+    const auto member = [](const VariableT &v) {
+      return v.member ? std::tuple(v.member->shape, v.member->offset, v.member->axis)
+                      : std::tuple(std::vector<int64_t>(), uint64_t{0}, -2);
+    };
+    return own.role == other.role && member(own) == member(other) && own.frozen == other.frozen &&
+           sameLayout(*safe.tensors[own.tensor], *fast.tensors[other.tensor]);
+  }
+
+  void joinVariables() {
+    for (const auto &own : safe.variables) {
+      VariableT *other = fastVariable(own->name);
+      if (other && isAlike(*own, *other)) {
+        shared.insert(own->name);
+        place(own->tensor, other->tensor);
+        continue;
+      }
+      if (!isOfForm(*own))
+        fail("--safe: '{}' is {} in the plan and {} in its safe form, and they have to share it; "
+             "what changes that are --precision, --shard, --offload and choices of the model",
+             own->name, other ? typeText(fast, *other) : "not there", typeText(safe, *own));
+      if (own->role == planfile::VariableRole::copy)
+        checkCopy(*own);
+      place(own->tensor, {});
+    }
+    for (const auto &other : fast.variables)
+      if (!isOfForm(*other) && std::ranges::none_of(safe.variables, [&](const auto &own) {
+            return own->name == other->name;
+          }))
+        fail("--safe: '{}' is not there in the safe form, which has to go on with it", other->name);
+  }
+
+  /// It is made anew where a run goes over to the form, from what a rank has.
+  void checkCopy(const VariableT &copy) const {
+    const VariableT &owner = *safe.variables[static_cast<size_t>(copy.owner)];
+    if (owner.member && owner.member->axis >= 0)
+      fail("--safe: the safe form keeps '{}', a copy of '{}', of which each rank has a part; with "
+           "the plan's own --precision it needs none",
+           copy.name, owner.name);
+  }
+
+  void joinMesh() {
+    for (size_t i = 0; i < safe.mesh.size(); ++i) {
+      const MeshAxisT &own = *safe.mesh[i], &other = *fast.mesh.at(i);
+      if (own.rank < 0)
+        continue;
+      const auto tensor = static_cast<uint32_t>(own.rank);
+      if (other.rank >= 0)
+        place(tensor, static_cast<uint32_t>(other.rank));
+      else
+        newRanks.push_back(i);
+    }
+  }
+
+  void placeTensors() {
+    end = fast.segments[index(SegmentKind::persistent)].size();
+    uint32_t lastBuffer = 0;
+    for (const auto &tensor : fast.tensors)
+      lastBuffer = std::max(lastBuffer, tensor->buffer);
+    for (uint32_t i = 0; i < safe.tensors.size(); ++i)
+      if (safe.tensors[i]->segment != SegmentKind::transient)
+        place(i, {});
+    firstTensor = static_cast<uint32_t>(fast.tensors.size());
+    for (auto &tensor : safe.tensors) {
+      Buffer &buffer = buffers[{tensor->segment, tensor->buffer}];
+      if (tensor->segment == SegmentKind::transient) {
+        buffer.shift = 0;
+      } else if (!buffer.shift) {
+        if (tensor->segment == SegmentKind::host)
+          fail("--safe: only the safe form keeps '{}' in the host's memory", tensor->name);
+        end = (end + kAlignment - 1) / kAlignment * kAlignment;
+        buffer.shift = static_cast<int64_t>(end) - static_cast<int64_t>(buffer.begin);
+        end += buffer.end - buffer.begin;
+      }
+      if (buffer.number == 0)
+        buffer.number = ++lastBuffer;
+      tensor->offset = static_cast<uint64_t>(static_cast<int64_t>(tensor->offset) + *buffer.shift);
+      tensor->buffer = buffer.number;
+      tensor->path = mapped(tensor->path, paths);
+      tensor->location += firstLocation;
+      fast.tensors.push_back(std::move(tensor));
+    }
+  }
+
+  /// Those that are in the safe form alone.
+  void addVariables() {
+    for (auto &scalar : safe.scalars)
+      if (std::ranges::none_of(fast.scalars,
+                               [&](const auto &other) { return other->name == scalar->name; })) {
+        scalar->tensor += firstTensor;
+        fast.scalars.push_back(std::move(scalar));
+      }
+    for (const size_t axis : newRanks)
+      fast.mesh[axis]->rank = safe.mesh[axis]->rank + static_cast<int32_t>(firstTensor);
+    for (auto &own : safe.variables) {
+      if (shared.contains(own->name))
+        continue;
+      if (own->owner >= 0)
+        own->owner = numberOf(safe.variables[static_cast<size_t>(own->owner)]->name);
+      own->tensor += firstTensor;
+      if (fastVariable(own->name))
+        own->name += kSuffix;
+      fast.variables.push_back(std::move(own));
+    }
+  }
+
+  int32_t numberOf(const std::string &name) const {
+    const auto found = std::ranges::find(fast.variables, name,
+                                         [](const auto &variable) { return variable->name; });
+    return static_cast<int32_t>(found - fast.variables.begin());
+  }
+
+  //===-- Programs --------------------------------------------------------------------------===//
+
+  void addPrograms() {
+    const size_t count = fast.programs.size();
+    for (size_t i = 0; i < count; ++i) {
+      std::unique_ptr<ProgramT> program = std::move(safe.programs[i]);
+      program->name += kSuffix;
+      program->role = planfile::ProgramRole::custom;
+      for (auto &input : program->inputs)
+        input->tensor += firstTensor;
+      for (auto &output : program->outputs) {
+        output->tensor += firstTensor;
+        if (output->gradient_of >= 0)
+          output->gradient_of =
+              numberOf(safe.variables[static_cast<size_t>(output->gradient_of)]->name);
+      }
+      renumber(program->blocks);
+      fast.programs[i]->safe = static_cast<int32_t>(fast.programs.size());
+      fast.programs.push_back(std::move(program));
+    }
+  }
+
+  void renumber(std::vector<std::unique_ptr<BlockT>> &blocks) {
+    for (auto &block : blocks) {
+      if (StepT *step = block->node.AsStep()) {
+        renumber(*step);
+      } else if (LoopT *loop = block->node.AsLoop()) {
+        for (LoopStride &stride : loop->strides)
+          stride = LoopStride(stride.tensor() + firstTensor, stride.bytes());
+        renumber(loop->blocks);
+      } else if (SwitchT *choice = block->node.AsSwitch()) {
+        choice->selector += firstTensor;
+        if (choice->kernel >= 0)
+          choice->kernel += static_cast<int32_t>(firstKernel);
+        for (auto &one : choice->cases)
+          renumber(one->blocks);
+      }
+    }
+  }
+
+  void renumber(StepT &step) {
+    for (Arg &arg : step.args)
+      arg = Arg(arg.access(), arg.tensor() + firstTensor);
+    renumber(step.action);
+    for (auto &alternative : step.alternatives)
+      renumber(alternative->action);
+    step.path = mapped(step.path, paths);
+    step.pass = mapped(step.pass, passes);
+    step.location += firstLocation;
+  }
+
+  void renumber(ActionUnion &action) const {
+    if (LaunchT *launch = action.AsLaunch())
+      launch->kernel += firstKernel;
+  }
+
+  /// Of the safe form: what shares bytes, and by how many they move.
+  struct Buffer {
+    uint64_t begin = ~uint64_t{0}, end = 0;
+    std::optional<int64_t> shift;
+    uint32_t number = 0; ///< in the plan; 0: not yet
+  };
+
+  PlanT &fast, &safe;
+  std::map<std::pair<SegmentKind, uint32_t>, Buffer> buffers;
+  std::set<std::string> shared; ///< variables
+  std::vector<size_t> newRanks; ///< axes of the mesh that only the safe form asks for
+  std::vector<uint32_t> paths, passes;
+  uint32_t firstLocation = 0, firstKernel = 0, firstTensor = 0;
+  uint64_t end = 0; ///< of the persistent segment
+};
+
+} // namespace
+
+void addSafeForm(PlanT &fast, PlanT safe) { Joining(fast, safe).run(); }
+
+} // namespace hydra

@@ -1,0 +1,14 @@
+"""Usage: same-checkpoints.py DIR OTHER: fails unless two checkpoints have the same tensors, byte for byte, at the same
+step, with the same counts."""
+import json
+import sys
+
+one, other = sys.argv[1:]
+for name in ("model.safetensors", "optimizer.safetensors"):
+    with open(f"{one}/{name}", "rb") as x, open(f"{other}/{name}", "rb") as y:
+        if x.read() != y.read():
+            sys.exit(f"{name} differs between {one} and {other}")
+a, b = (json.load(open(f"{directory}/checkpoint.json")) for directory in (one, other))
+for key in ("step", "seed", "data", "schedules", "counts", "hashes"):
+    if a[key] != b[key]:
+        sys.exit(f"{key} differs: {a[key]} in {one}, {b[key]} in {other}")

@@ -1,0 +1,173 @@
+// Flags of the safe form, and what it differs in.
+#include "tools/hydrac/SafeForm.h"
+
+#include "compiler/driver/ModelOptions.h"
+#include "passes/precision/Policy.h"
+#include "runtime/support/Error.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+using namespace llvm;
+
+namespace hydra {
+
+namespace {
+
+/// In which parameters of frozen matrices are held where --precision rounds them.
+constexpr StringLiteral kHoldingPass = "hydra-hold-rounded";
+constexpr StringLiteral kRoutingPass = "hydra-skip-rows";
+
+/// Whether f32 matmuls go with the types that variables have in the plan.
+bool canWiden(ModelOp source, const CompileOptions &compile) {
+  const PrecisionPolicy &policy = *precisionPolicy(compile.precision);
+  if (!policy.holdsValues())
+    return true;
+  bool freezes = compile.tuning.any(); // frozen matrices are held rounded
+  source.walk([&](ParamOp param) { freezes |= param.getFrozen(); });
+  // And with zero1 every rank has the rounded copies of what others update.
+  return !policy.everywhere && !freezes && compile.sharding != Sharding::Zero1;
+}
+
+template <typename T>
+T choiceOf(StringRef setting, StringRef value, std::initializer_list<std::pair<StringRef, T>> all) {
+  std::string words;
+  for (const auto &[word, choice] : all) {
+    if (word == value)
+      return choice;
+    words += (words.empty() ? "" : ", ") + word.str();
+  }
+  support::fail("--safe: {} is not one of {}", setting.str(), words);
+}
+
+/// Applies one setting. Throws Error for one that is none; what no flag has this name, is a choice
+/// or flag of the model, of which hydra-bind knows whether it has it.
+void applySetting(StringRef setting, CompileOptions &compile) {
+  const auto [name, value] = setting.split('=');
+  if (name.empty() || value.empty())
+    support::fail("--safe: '{}' is no setting; expected NAME=VALUE, such as attention=flash",
+                  setting.str());
+  if (name == "O") {
+    compile.level = choiceOf<int64_t>(setting, value, {{"0", 0}, {"1", 1}, {"2", 2}});
+  } else if (name == "attention") {
+    compile.attention = choiceOf<AttentionForm>(
+        setting, value, {{"flash", AttentionForm::Flash}, {"naive", AttentionForm::Naive}});
+  } else if (name == "routing") {
+    compile.binding.routing = choiceOf<Routing>(
+        setting, value,
+        {{"dynamic", Routing::Dynamic}, {"masked", Routing::Masked}, {"static", Routing::Static}});
+  } else if (name == "reduce") {
+    compile.wire = choiceOf<WireFormat>(setting, value,
+                                        {{"f32", WireFormat::F32}, {"bf16", WireFormat::BF16}});
+  } else if (name == "precision") {
+    if (!precisionPolicy(value))
+      support::fail("--safe: {} is none of {}", setting.str(), precisionPolicyNames());
+    compile.precision = value.str();
+  } else if (name == "disable-pass") {
+    checkCanBeLeftOut("--safe: disable-pass", value.str());
+    compile.disabled.insert(value);
+  } else {
+    compile.binding.settings.push_back(setting.str());
+  }
+}
+
+void applySettings(const HydracOptions &options, CompileOptions &compile) {
+  SmallVector<StringRef> settings;
+  StringRef(options.safe.getValue()).split(settings, ',', -1, /*KeepEmpty=*/!options.safe.empty());
+  for (StringRef setting : settings)
+    applySetting(setting, compile);
+}
+
+/// Whether a step in these blocks is as asked.
+bool any(const std::vector<std::unique_ptr<planfile::BlockT>> &blocks,
+         function_ref<bool(const planfile::BlockT &)> is) {
+  return any_of(blocks, [&](const auto &block) {
+    if (is(*block))
+      return true;
+    if (const planfile::LoopT *loop = block->node.AsLoop())
+      return any(loop->blocks, is);
+    if (const planfile::SwitchT *choice = block->node.AsSwitch())
+      return any_of(choice->cases, [&](const auto &one) { return any(one->blocks, is); });
+    return false;
+  });
+}
+
+bool anyStep(const planfile::PlanT &plan, function_ref<bool(const planfile::BlockT &)> is) {
+  return any_of(plan.programs, [&](const auto &program) { return any(program->blocks, is); });
+}
+
+bool isAttention(const planfile::BlockT &block) {
+  const planfile::StepT *step = block.node.AsStep();
+  return step && step->op_class == planfile::OpClass::attention;
+}
+
+} // namespace
+
+CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
+  compile.level = std::min<int64_t>(compile.level, 1);
+  compile.attention = AttentionForm::Naive;
+  if (compile.binding.routing == Routing::Dynamic)
+    compile.binding.routing = Routing::Masked;
+  compile.wire = WireFormat::F32;
+  compile.reducedReduction = false;
+  compile.sideMultiprocessors = 0;
+  if (canWiden(source, compile))
+    compile.precision = "fp32";
+  applySettings(options, compile);
+  checkRate(compile);
+  compile.kept.insert(kHoldingPass);
+  return compile;
+}
+
+void checkSafe(const HydracOptions &options) {
+  if (!isGiven(options.safe))
+    return;
+  if (options.compile.mode != Mode::Train)
+    support::fail("--safe is for --mode=train, whose steps a run can make in another way");
+  if (options.explain || isGiven(options.until))
+    support::fail("--safe and --{} exclude each other: a safe form is of a whole plan",
+                  options.explain ? "explain" : "compile-to");
+  CompileOptions trial = options.compile;
+  applySettings(options, trial);
+}
+
+Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
+  Optimizations all;
+  const auto add = [&](StringRef name, StringRef here, StringRef there) {
+    if (here == there)
+      return;
+    all.push_back(std::make_unique<planfile::OptimizationT>());
+    all.back()->name = name.str();
+    all.back()->fast = here.str();
+    all.back()->safe = there.str();
+  };
+  const CompileOptions &f = fast.compile, &s = safe.compile;
+  const auto attention = [](const CompileOptions &compile) {
+    return compile.attention == AttentionForm::Naive ? "naive" : "flash";
+  };
+  if (anyStep(*fast.outline, isAttention))
+    add("attention", attention(f), attention(s));
+  add("precision", f.precision, s.precision);
+  if (anyStep(*fast.outline, [](const auto &block) { return block.node.AsSwitch() != nullptr; }))
+    add("routing", routingName(f.binding.routing), routingName(s.binding.routing));
+  add("reduce", f.wire == WireFormat::BF16 ? "bf16" : "f32",
+      s.wire == WireFormat::BF16 ? "bf16" : "f32");
+  const auto onOff = [](bool on) { return on ? "on" : "off"; };
+  add("bf16-reduced-precision-reduction", onOff(f.reducedReduction), onOff(s.reducedReduction));
+  add("side-multiprocessors", std::to_string(f.sideMultiprocessors),
+      std::to_string(s.sideMultiprocessors));
+  std::map<std::string, std::string> symbols;
+  for (const auto &symbol : safe.outline->header->symbols)
+    symbols[symbol->key] = symbol->value;
+  for (const auto &symbol : fast.outline->header->symbols)
+    add(symbol->key, symbol->value, symbols[symbol->key]);
+  const std::vector<std::string> without = optionalPasses(s);
+  std::set<std::string> seen = {kRoutingPass.str()};
+  for (const std::string &pass : optionalPasses(f))
+    if (!is_contained(without, pass) && seen.insert(pass).second)
+      add(pass, "on", "off");
+  return all;
+}
+
+} // namespace hydra

@@ -1,0 +1,27 @@
+// --safe: the programs of a plan once more, with nothing in them that could be left out.
+#pragma once
+
+#include "tools/hydrac/Lower.h"
+#include "tools/hydrac/Options.h"
+
+#include <memory>
+#include <vector>
+
+namespace hydra {
+
+/// What --safe makes of the flags: attention by matmuls, work on all rows, gradients sent as f32,
+/// no pass that could be left out, and matmuls of f32 numbers where variables then have the types
+/// that the plan has them in; but for what its settings say otherwise. Throws Error for a setting
+/// that means nothing.
+CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile);
+
+/// Throws Error for flags that --safe does not go with, and for settings that are none, before any
+/// work.
+void checkSafe(const HydracOptions &options);
+
+using Optimizations = std::vector<std::unique_ptr<planfile::OptimizationT>>;
+
+/// What the plan does in another way than its safe form; both have outlines.
+Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe);
+
+} // namespace hydra
