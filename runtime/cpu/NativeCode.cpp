@@ -18,7 +18,7 @@ namespace support = hydra::support;
 
 NativeCode::NativeCode(std::span<const std::byte> object, std::string name)
     : name(std::move(name)) {
-  const int descriptor = ::memfd_create(this->name.c_str(), MFD_CLOEXEC);
+  descriptor = ::memfd_create(this->name.c_str(), MFD_CLOEXEC);
   if (descriptor < 0)
     fail("{}: no memory file for its code: {}", this->name, errnoText(errno));
   while (!object.empty()) {
@@ -27,27 +27,33 @@ NativeCode::NativeCode(std::span<const std::byte> object, std::string name)
       continue;
     if (written < 0) {
       const int code = errno;
-      ::close(descriptor);
+      close();
       fail("{}: cannot store its code in memory: {}", this->name, errnoText(code));
     }
     object = object.subspan(static_cast<size_t>(written));
   }
   const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
   handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char *why = handle ? nullptr : ::dlerror();
-  ::close(descriptor);
-  if (!handle)
-    fail("{}: its code does not load: {}", this->name,
-         why ? support::shown(why, 300) : "unknown reason");
+  if (handle)
+    return;
+  const char *why = ::dlerror();
+  close();
+  fail("{}: its code does not load: {}", this->name,
+       why ? support::shown(why, 300) : "unknown reason");
 }
 
-NativeCode::~NativeCode() {
-  if (handle)
-    ::dlclose(handle);
-}
+NativeCode::~NativeCode() { close(); }
 
 NativeCode::NativeCode(NativeCode &&other) noexcept
-    : name(std::move(other.name)), handle(std::exchange(other.handle, nullptr)) {}
+    : name(std::move(other.name)), descriptor(std::exchange(other.descriptor, -1)),
+      handle(std::exchange(other.handle, nullptr)) {}
+
+void NativeCode::close() {
+  if (handle)
+    ::dlclose(handle);
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
 
 KernelFunction NativeCode::function(std::string_view symbol) const {
   void *address = ::dlsym(handle, std::string(symbol).c_str());

@@ -26,7 +26,11 @@ public:
   KernelFunction function(std::string_view symbol) const;
 
 private:
+  void close();
+
   std::string name;
+  /// Open as long as the code is loaded: the loader knows code by its path, which has this number.
+  int descriptor = -1;
   void *handle = nullptr;
 };
 
