@@ -198,7 +198,8 @@ private:
       }
       if (!isOfForm(*own))
         fail("--safe: '{}' is {} in the plan and {} in its safe form, and they have to share it; "
-             "what changes that are --precision, --shard, --offload and choices of the model",
+             "what changes that are --precision, --shard, --offload and choices of the model, and "
+             "with --shard passes that join projections, which --safe=O=2 keeps",
              own->name, other ? typeText(fast, *other) : "not there", typeText(safe, *own));
       if (own->role == planfile::VariableRole::copy)
         checkCopy(*own);
