@@ -162,7 +162,14 @@ void Session::setValues() {
     given->checkNames(known);
   }
   if (options.resume)
-    return options.resume->restore(executor, options.ranks);
+    options.resume->restore(executor, options.ranks);
+  else
+    setFirstValues();
+  if (options.averages)
+    useAverages(file, executor, rank(), GivenTensors(*options.averages));
+}
+
+void Session::setFirstValues() {
   std::optional<GivenTensors> weights;
   if (options.weights) {
     weights.emplace(*options.weights);
@@ -409,8 +416,11 @@ double Session::advance() {
     if (told)
       told->add(executor, *file.plan().programs()->Get(part.program));
   }
-  if (parts.size() > 1)
+  if (parts.size() > 1) {
     runPart(parts[1], 0);
+    if (told)
+      told->addUpdate(executor, *file.plan().programs()->Get(parts[1].program));
+  }
   const Part &updating = parts.size() > 1 ? parts[1] : part;
   const int64_t normTensor = updating.gradientNorm;
   previousNorm = norm;

@@ -25,7 +25,8 @@ constexpr llvm::StringLiteral kOverview =
     "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
     "parameters\n"
     "                  and all state; with --inputs every batch is the given one\n"
-    "With --mesh several ranks run it together, each with its rows of the batch; --inputs and --outputs\n"
+    "With --mesh several ranks run it together, each with its rows of the batch; --inputs and "
+    "--outputs\n"
     "hold the whole batch, and what must be the same on all ranks is checked to be.\n"
     "Without --outputs the losses, or one line a tensor, are printed. A model may be a template "
     "or\n"
@@ -64,7 +65,8 @@ struct Options {
   const cl::Option *trainingFlag() const {
     for (const cl::Option *o :
          {static_cast<const cl::Option *>(&steps), static_cast<const cl::Option *>(&lr),
-          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum)})
+          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum),
+          static_cast<const cl::Option *>(&model.average)})
       if (o->getNumOccurrences() > 0)
         return o;
     return nullptr;
@@ -182,14 +184,12 @@ private:
       }
       if (!stage) {
         buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
-                              policy.scalesLoss);
+                              policy.scalesLoss, options.program.update);
         if (!options.program.binding.mesh.empty())
           passes.addPass(createPartition());
       } else if (*stage == "grad" && mode == Mode::Train) {
-        OptimizerOptions optimizer;
-        optimizer.programs = {name};
-        optimizer.accum = options.program.accumulation;
-        passes.addPass(createOptimizer(optimizer));
+        passes.addPass(createOptimizer(optimizerOptions({name}, options.program.accumulation,
+                                                        /*clip=*/true, options.program.update)));
       }
       if (policy.format != support::DType::F32)
         passes.addPass(createMixedPrecision({.policy = options.program.precision}));

@@ -40,6 +40,7 @@ struct RunOptions {
   int64_t maxBadSteps = 32;
 
   std::optional<std::string> save, resume, weights, adapter, exportTo;
+  bool average = false;
   int64_t saveEvery = 0;
   int keep = 3;
 

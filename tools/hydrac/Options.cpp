@@ -95,6 +95,8 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
     support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
                   compile.target.name, format);
   compile.clip = !noClip;
+  compile.update.normSpike = isGiven(normSpike);
+  compile.update.groupNorms = groupNorms;
   if (!chooses())
     readRecompute(recompute, compile);
   for (const std::string &name : disabled)
@@ -156,9 +158,11 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
     support::fail("--min-lr is {}, which is above --lr, {}", minLr.getValue(), lr.getValue());
   planfile::ScheduleT norm;
   norm.peak = clip;
+  planfile::ScheduleT spike;
+  spike.peak = normSpike;
   std::map<std::string, planfile::ScheduleT> all;
   if (compile.mode == Mode::Train)
-    all = {{"lr", rate}, {"clip", norm}};
+    all = {{"lr", rate}, {"clip", norm}, {"norm_spike", spike}};
   for (const runtime::NamedSchedule &given : givenScalars(*this))
     all[given.name] = given.schedule;
   return all;
@@ -360,6 +364,20 @@ static void checkChoices(const HydracOptions &options) {
     support::fail("--rounded-copies=held is for --mode=train, which updates parameters");
 }
 
+/// Throws Error where an update is to do what there is nothing for.
+static void checkUpdate(const HydracOptions &options) {
+  for (const cl::Option *flag : {static_cast<const cl::Option *>(&options.normSpike),
+                                 static_cast<const cl::Option *>(&options.groupNorms)}) {
+    if (isGiven(*flag) && options.compile.mode != Mode::Train)
+      support::fail("--{} is for --mode=train", flag->ArgStr.str());
+    if (isGiven(*flag) && options.noClip)
+      support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
+                    flag->ArgStr.str());
+  }
+  if (options.compile.update.averages() && options.compile.mode != Mode::Train)
+    support::fail("--average is for --mode=train, which has updates");
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
@@ -375,6 +393,7 @@ void HydracOptions::check() const {
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");
   if (noClip && clip > 0)
     support::fail("--clip and --no-clip exclude each other");
+  checkUpdate(*this);
   checkPassFlags(*this);
   givenScalars(*this);
   checkFiles(*this);
