@@ -57,9 +57,7 @@ def check_forward(costs, model):
     forward, held_out = train["forward"]["flops"], programs["eval"]["forward"]["flops"]
     # Held-out text has no use for what routers lose.
     extra = 1e-4 * held_out if model == "hydra" else 0
-    # What hydra-recompute computes again there is forward work of it, and backward work of training.
-    again = 5e-3 * held_out
-    assert -again <= forward - held_out <= extra, (forward, held_out)
+    assert 0 <= forward - held_out <= extra, (forward, held_out)
     assert train["backward"]["flops"] > 1.5 * forward
 
 
