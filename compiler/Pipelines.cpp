@@ -31,6 +31,14 @@ FreezeOptions freezeOptions(const TuningOptions &tuning) {
   return options;
 }
 
+SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization) {
+  SelectQuantizedOptions options;
+  options.format = quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid";
+  options.keep.assign(quantization.keep.begin(), quantization.keep.end());
+  options.least = quantization.least;
+  return options;
+}
+
 void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
                           const TuningOptions &tuning) {
   passes.addPass(createBind(bindOptions(binding)));

@@ -26,10 +26,10 @@ enum class WireFormat { F32, BF16 };
 /// What binds a model: see `hydra-bind`.
 struct BindingOptions {
   std::string preset;
-  std::vector<std::string> settings; ///< NAME=VALUE
-  int64_t batch = 0, seq = 0;        ///< 0: not given
-  std::vector<std::string> programs; ///< NAME:ENTRY; empty: every entry
-  std::vector<std::string> mesh;     ///< NAME:SIZE, outermost first; empty: one rank
+  std::vector<std::string> settings;  ///< NAME=VALUE
+  int64_t batch = 0, seq = 0;         ///< 0: not given
+  std::vector<std::string> programs;  ///< NAME:ENTRY; empty: every entry
+  std::vector<std::string> mesh;      ///< NAME:SIZE, outermost first; empty: one rank
   Routing routing = Routing::Dynamic; ///< binding knows Static; Masked leaves out hydra-skip-rows
 };
 
@@ -46,6 +46,17 @@ struct TuningOptions {
   bool any() const { return !freeze.empty() || lora; }
 };
 
+/// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
+enum class QuantizedFormat { Hybrid, E4M3 };
+
+/// What of a model is multiplied in 8 bits: see `hydra-select-quantized`.
+struct QuantizationOptions {
+  QuantizedFormat format = QuantizedFormat::Hybrid;
+  std::vector<std::string> keep; ///< patterns; empty: first and last layers, and what is in none
+  int64_t least = 64;            ///< the smallest dimension of a weight
+  bool strict = false;           ///< fail where nothing is
+};
+
 /// What every tool is told about a model: how it is bound, extended to what, in which numbers.
 struct ProgramOptions {
   BindingOptions binding;
@@ -53,6 +64,7 @@ struct ProgramOptions {
   Mode mode = Mode::Forward;
   int64_t accumulation = 1;       ///< micro-batches of an update
   std::string precision = "fp32"; ///< a policy of passes/precision/Policy.h
+  QuantizationOptions quantization;
 };
 
 /// The options of `hydra-bind`.
@@ -61,6 +73,9 @@ BindOptions bindOptions(const BindingOptions &binding);
 /// The options of `hydra-lora` and `hydra-freeze`.
 LoraOptions loraOptions(const TuningOptions &tuning);
 FreezeOptions freezeOptions(const TuningOptions &tuning);
+
+/// The options of `hydra-select-quantized`.
+SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);
 
 /// Binds, unrolls, says what is trained, and simplifies.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding,

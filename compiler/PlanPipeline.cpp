@@ -145,6 +145,21 @@ std::unique_ptr<Pass> precisionPass(Options options) {
   return createMixedPrecision(precision);
 }
 
+/// Text is made of few tokens at a time, whose matmuls are as fast as weights are read.
+bool quantizes(Options options) {
+  return policyOf(options).quantizes && options.mode != Mode::Generate;
+}
+
+std::unique_ptr<Pass> selectPass(Options options) {
+  return createSelectQuantized(selectQuantizedOptions(options.quantization));
+}
+
+std::unique_ptr<Pass> quantizePass(Options options) {
+  QuantizeMatmulsOptions quantize;
+  quantize.strict = options.quantization.strict;
+  return createQuantizeMatmuls(quantize);
+}
+
 std::unique_ptr<Pass> chunkPass(Options options) {
   ChunkLinearCEOptions chunk;
   chunk.chunk = options.ceChunk;
@@ -271,6 +286,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseAdapters(); },
        adapts},
       {P::Differentiate, false, 2, false, false, [](Options) { return createFuseRope(); }},
+      {P::Differentiate, true, 0, false, false, selectPass, quantizes},
       {P::Differentiate, false, 0, false, false, shardPass, cutsParameters},
       {P::Differentiate, false, 0, true, false, nestPass,
        [](Options options) { return options.scanCheckpoint > 1; }},
@@ -279,6 +295,7 @@ const std::vector<Stage> &stages() {
       {P::Differentiate, true, 0, false, false, [](Options) { return createPartition(); },
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
+      {P::Group, false, 0, false, false, quantizePass, quantizes},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },
        roundsGradients},
       {P::Group, true, 0, false, false, chunkPass},

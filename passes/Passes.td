@@ -395,6 +395,44 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
                     Statistic<"levels", "levels", "sums over a second axis that only pieces go over">];
 }
 
+def SelectQuantized : Pass<"hydra-select-quantized", "::mlir::ModuleOp"> {
+  let summary = "which linear layers multiply 8-bit operands, and in which formats";
+  let description = [{
+    For `--precision=fp8`, before derivatives are built, which hand on what it writes: on linear layers of
+    parameters, `quantize` (f8E4M3FN, of operands) and `quantize_gradient` (f8E5M2 with the format `hybrid`,
+    f8E4M3FN with `e4m3`). Left out are layers of parameters that a pattern of `keep` names, without patterns
+    those of the first and of the last element of a stack and of parameters outside of stacks (embeddings,
+    heads); weights with a dimension below `least`, which routers have; and all of programs that read on.
+    Bodies of scans are no programs: their matmuls stay. *Numerics-changing*, by what
+    `hydra-quantize-matmuls` does with it.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", "\"hybrid\"", "hybrid or e4m3">,
+    ListOption<"keep", "keep", "std::string",
+               "patterns over names of parameters whose layers are left out; none: no other">,
+    Option<"least", "least", "int64_t", "64", "the smallest dimension of a weight">,
+  ];
+  let statistics = [Statistic<"layers", "layers", "linear layers selected">];
+}
+
+def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
+  let summary = "matmuls of linear layers on numbers of 8 bits";
+  let description = [{
+    For `--precision=fp8`, behind hydra-mixed-precision: of what hydra-select-quantized has selected, y = x wᵀ
+    and the matmuls of its derivative, dx = dy w and dw = dyᵀ x, become `hydra.quantized_matmul`. An operand is
+    divided by a power of two (`hydra.quantization_scale` of its largest magnitude, which ranks of a mesh
+    compare) and rounded to 8 bits, once however many matmuls read it, but for parameters that are gathered
+    again for the backward pass; a copy of those that are read transposed is made once too. Largest magnitudes of rows are row-wise, so that they come out of the kernel
+    that makes the operand. A matmul stays as it is where a dimension is no multiple of what the target's
+    library wants (16 on GPUs). A step of 1B parameters multiplies twice as many numbers a second as in bf16,
+    and keeps half the bytes of activations that only matmuls read. *Numerics-changing*.
+  }];
+  let options = [Option<"strict", "strict", "bool", "false", "fail if no matmul is quantized">];
+  let statistics = [Statistic<"matmuls", "matmuls", "matmuls of 8-bit operands">,
+                    Statistic<"tensors", "tensors", "values quantized">,
+                    Statistic<"left", "left", "selected matmuls of a shape that the target does not take">];
+}
+
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
   let summary = "matmuls and attention on numbers of fewer bits";
   let description = [{
@@ -407,12 +445,13 @@ def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
     matmul unrounded. Halves the bytes of activations between matmuls, and makes matmuls as fast
     as the target's bf16 units. With `pure_bf16` also parameters, their moments, gradients and the
     residual stream are bf16; statistics, sums and losses stay f32: 8 B a parameter instead of 16.
+    `fp8` is `bf16` here; hydra-quantize-matmuls goes on from there.
     `f16` is `bf16` with three more bits of precision and a smaller range: the loss is scaled. With
     `tf32` all values stay f32, and matmuls round their operands to tf32 as they read them.
     models.md section 1.2. *Numerics-changing.*
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"bf16\"", "tf32, bf16, f16 or pure_bf16">,
+    Option<"policy", "policy", "std::string", "\"bf16\"", "tf32, bf16, f16, pure_bf16 or fp8">,
     Option<"reduced", "reduced-reduction", "bool", "false",
            "matmuls may add partial sums in the type of their operands">,
   ];

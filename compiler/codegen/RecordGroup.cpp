@@ -11,7 +11,8 @@ FailureOr<RowProgram> recordRows(FusedOp group) {
     if (std::optional<RowType> type = rowTypeOf(element))
       return *type;
     return emitError(v.getLoc()) << "a group of row-wise operations holds elements of type "
-                                 << element << "; expected f32, bf16, f16, i32 or i1";
+                                 << element
+                                 << "; expected f32, bf16, f16, f8E4M3FN, f8E5M2, i32 or i1";
   };
   for (Operation &op : group.getBlock().without_terminator())
     for (Value v : op.getResults())

@@ -12,7 +12,8 @@ namespace hydra {
 
 std::optional<RowType> rowTypeOf(Type element) {
   const std::optional<support::DType> format = formatOf(element);
-  for (RowType type : {RowType::F32, RowType::BF16, RowType::F16, RowType::I32, RowType::I1})
+  for (RowType type : {RowType::F32, RowType::BF16, RowType::F16, RowType::E4M3, RowType::E5M2,
+                       RowType::I32, RowType::I1})
     if (format == formatOf(type))
       return type;
   return std::nullopt;
@@ -26,12 +27,16 @@ support::DType formatOf(RowType type) {
     return support::DType::BF16;
   case RowType::F16:
     return support::DType::F16;
+  case RowType::E4M3:
+    return support::DType::E4M3;
+  case RowType::E5M2:
+    return support::DType::E5M2;
   case RowType::I32:
     return support::DType::I32;
   case RowType::I1:
     return support::DType::Bool;
   }
-  llvm_unreachable("five types");
+  llvm_unreachable("seven types");
 }
 
 unsigned storageBytes(RowType type) { return support::byteSize(formatOf(type)); }

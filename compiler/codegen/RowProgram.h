@@ -16,17 +16,18 @@
 
 namespace hydra {
 
-/// Element types of values. F32, BF16 and F16 are numbers (those of 16 bits are rounded ones), I32
-/// and I1 integers and truth values.
-enum class RowType : uint8_t { F32, BF16, F16, I32, I1 };
+/// Element types of values. F32 to E5M2 are numbers (those of fewer bits are rounded ones), I32 and
+/// I1 integers and truth values.
+enum class RowType : uint8_t { F32, BF16, F16, E4M3, E5M2, I32, I1 };
 
 /// nullopt: no generated code works on such elements.
 std::optional<RowType> rowTypeOf(mlir::Type element);
 /// Bytes in memory; truth values take one.
 unsigned storageBytes(RowType type);
-inline bool isFloat(RowType type) { return type <= RowType::F16; }
+inline bool isFloat(RowType type) { return type <= RowType::E5M2; }
 /// Whether values are rounded to fewer bits than they are computed in.
-inline bool isNarrow(RowType type) { return type == RowType::BF16 || type == RowType::F16; }
+inline bool isNarrow(RowType type) { return isFloat(type) && type != RowType::F32; }
+inline bool isEightBit(RowType type) { return type == RowType::E4M3 || type == RowType::E5M2; }
 /// The row of the table of number formats.
 support::DType formatOf(RowType type);
 

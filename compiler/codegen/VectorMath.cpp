@@ -68,8 +68,10 @@ Value *VectorMath::unary(RowUnary f, Value *x) {
     const SinCos both = sinCos(smallAngle(x));
     return b.CreateFPTrunc(f == RowUnary::Sin ? both.sin : both.cos, x->getType());
   }
+  case RowUnary::PowerOfTwo:
+    return powerOfTwo(x);
   }
-  llvm_unreachable("ten functions");
+  llvm_unreachable("eleven functions");
 }
 
 //===-- exp, sigmoid, tanh, erf -------------------------------------------------------------===//
@@ -215,11 +217,11 @@ VectorMath::SinCos VectorMath::sinCos(Value *x) {
           b.CreateSelect(cosNegative, b.CreateFNeg(cosSwapped), cosSwapped)};
 }
 
-/// 2^e 2/pi mod 4 for e = 0 … 104, as sums of two doubles: the quarter turns that floats beyond 2^24,
-/// whole numbers of 24 bits times 2^e, go around. From the bits of 2/pi behind its point.
+/// 2^e 2/pi mod 4 for e = 0 … 104, as sums of two doubles: the quarter turns that floats beyond
+/// 2^24, whole numbers of 24 bits times 2^e, go around. From the bits of 2/pi behind its point.
 static std::vector<double> quarterTurns(unsigned part) {
-  constexpr uint32_t bits[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
-                               0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a};
+  constexpr uint32_t bits[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
+                               0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a};
   auto bitAt = [&](int i) { return i < 0 ? 0 : bits[i / 32] >> (31 - i % 32) & 1; };
   std::vector<double> values;
   for (int e = 0; e <= 104; ++e) {
@@ -270,12 +272,17 @@ Value *VectorMath::smallAngle(Value *x) {
     Value *magic = like(v, 0x1.8p52);
     return b.CreateFSub(b.CreateFAdd(v, magic), magic);
   };
-  Value *rounds = b.CreateFMul(nearestWhole(b.CreateFMul(turns, like(turns, 0.25))),
-                               like(turns, 4.0));
+  Value *rounds =
+      b.CreateFMul(nearestWhole(b.CreateFMul(turns, like(turns, 0.25))), like(turns, 4.0));
   Value *angle = b.CreateFMul(b.CreateFAdd(b.CreateFSub(turns, rounds), rest),
                               like(turns, 0x1.921fb54442d18p0));
   Value *isLarge = b.CreateFCmpOGE(abs(x), like(x, 0x1p24));
   return b.CreateSelect(isLarge, angle, wide);
+}
+
+Value *VectorMath::powerOfTwo(Value *x) {
+  Value *power = b.CreateBitCast(b.CreateAnd(bits(x), likeInt(x, 0x7f800000)), x->getType());
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, power);
 }
 
 //===-- Types -------------------------------------------------------------------------------===//
@@ -284,12 +291,66 @@ Value *VectorMath::roundTo(RowType type, Value *x) {
   if (type == RowType::F16)
     return b.CreateFPExt(b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getHalfTy())),
                          x->getType());
+  if (isEightBit(type))
+    return roundToEight(type, x);
   Value *u = bits(x);
   Value *odd = b.CreateAnd(b.CreateLShr(u, likeInt(x, 16)), likeInt(x, 1));
   Value *rounded = b.CreateAdd(u, b.CreateAdd(odd, likeInt(x, 0x7fff)));
   Value *isNan = b.CreateFCmpUNO(x, x);
   rounded = b.CreateSelect(isNan, b.CreateOr(u, likeInt(x, 0x00400000)), rounded);
   return b.CreateBitCast(b.CreateAnd(rounded, likeInt(x, 0xffff0000)), x->getType());
+}
+
+/// Of a normal number all but the upper bits of the mantissa are rounded away; below the normal
+/// range numbers are multiples of the smallest one, to which adding 3 * 2^22 times that number
+/// rounds.
+Value *VectorMath::roundToEight(RowType type, Value *x) {
+  const support::NumberFormat &format = support::formatOf(formatOf(type));
+  const uint32_t dropped = 23 - format.mantissa, half = 1u << (dropped - 1);
+  const double smallest = support::smallestNumber(format.dtype),
+               leastNormal = std::ldexp(smallest, format.mantissa),
+               largest = support::largestNumber(format.dtype);
+  Value *magnitude = abs(x);
+  Value *u = bits(magnitude);
+  Value *odd = b.CreateAnd(b.CreateLShr(u, likeInt(x, dropped)), likeInt(x, 1));
+  Value *rounded = b.CreateAdd(u, b.CreateAdd(odd, likeInt(x, half - 1)));
+  rounded = b.CreateBitCast(b.CreateAnd(rounded, likeInt(x, ~(2 * half - 1))), x->getType());
+  Value *magic = like(x, 0x1.8p23 * smallest);
+  Value *multiple = b.CreateFSub(b.CreateFAdd(magnitude, magic), magic);
+  rounded = b.CreateSelect(b.CreateFCmpOLT(magnitude, like(x, leastNormal)), multiple, rounded);
+  rounded = b.CreateSelect(b.CreateFCmpOGT(rounded, like(x, largest)), like(x, largest), rounded);
+  rounded = b.CreateBinaryIntrinsic(Intrinsic::copysign, rounded, x);
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, rounded);
+}
+
+/// Of e4m3: a number of three bits behind the point whose exponent is 120 less than that of f32.
+/// All bits but the sign are a nan; below the normal range numbers are multiples of 2^-9.
+Value *VectorMath::eightFromMemory(Value *raw) {
+  Value *u = b.CreateZExt(raw, intsLike(raw));
+  Type *floats = u->getType()->getWithNewType(b.getFloatTy());
+  Value *magnitude = b.CreateAnd(u, likeInt(u, 0x7f));
+  Value *normal = b.CreateBitCast(
+      b.CreateAdd(b.CreateShl(magnitude, likeInt(u, 20)), likeInt(u, 120u << 23)), floats);
+  Value *multiple =
+      b.CreateFMul(b.CreateSIToFP(magnitude, floats), ConstantFP::get(floats, 0x1p-9));
+  Value *value = b.CreateSelect(b.CreateICmpULT(magnitude, likeInt(u, 8)), multiple, normal);
+  value = b.CreateSelect(b.CreateICmpEQ(magnitude, likeInt(u, 0x7f)), ConstantFP::getNaN(floats),
+                         value);
+  Value *sign = b.CreateShl(b.CreateAnd(u, likeInt(u, 0x80)), likeInt(u, 24));
+  return b.CreateBitCast(b.CreateOr(bits(value), sign), floats);
+}
+
+Value *VectorMath::eightToMemory(Value *x) {
+  Value *magnitude = abs(x);
+  Value *normal = b.CreateSub(b.CreateLShr(bits(magnitude), likeInt(x, 20)), likeInt(x, 120u << 3));
+  Value *isSmall = b.CreateFCmpOLT(magnitude, like(x, 0x1p-6));
+  // Only what is small is converted: there is no integer for all others.
+  Value *multiple = b.CreateFPToSI(
+      b.CreateFMul(b.CreateSelect(isSmall, magnitude, like(x, 0.0)), like(x, 0x1p9)), intsLike(x));
+  Value *pattern = b.CreateSelect(isSmall, multiple, normal);
+  pattern = b.CreateSelect(b.CreateFCmpUNO(x, x), likeInt(x, 0x7f), pattern);
+  Value *sign = b.CreateAnd(b.CreateLShr(bits(x), likeInt(x, 24)), likeInt(x, 0x80));
+  return b.CreateTrunc(b.CreateOr(pattern, sign), x->getType()->getWithNewType(b.getInt8Ty()));
 }
 
 Value *VectorMath::convert(Value *x, RowType from, RowType to) {
@@ -315,6 +376,12 @@ Value *VectorMath::convert(Value *x, RowType from, RowType to) {
 Value *VectorMath::fromMemory(Value *raw, RowType type) {
   if (type == RowType::I1)
     return b.CreateICmpNE(raw, Constant::getNullValue(raw->getType()));
+  if (type == RowType::E4M3)
+    return eightFromMemory(raw);
+  if (type == RowType::E5M2) // the upper half of f16
+    return fromMemory(
+        b.CreateShl(b.CreateZExt(raw, raw->getType()->getWithNewType(b.getInt16Ty())), 8),
+        RowType::F16);
   if (type == RowType::F16)
     return b.CreateFPExt(b.CreateBitCast(raw, raw->getType()->getWithNewType(b.getHalfTy())),
                          raw->getType()->getWithNewType(b.getFloatTy()));
@@ -327,6 +394,11 @@ Value *VectorMath::fromMemory(Value *raw, RowType type) {
 Value *VectorMath::toMemory(Value *x, RowType type) {
   if (type == RowType::I1)
     return b.CreateZExt(x, x->getType()->getWithNewType(b.getInt8Ty()));
+  if (type == RowType::E4M3)
+    return eightToMemory(x);
+  if (type == RowType::E5M2)
+    return b.CreateTrunc(b.CreateLShr(toMemory(x, RowType::F16), 8),
+                         x->getType()->getWithNewType(b.getInt8Ty()));
   if (type == RowType::F16)
     return b.CreateBitCast(b.CreateFPTrunc(x, x->getType()->getWithNewType(b.getHalfTy())),
                            x->getType()->getWithNewType(b.getInt16Ty()));
@@ -345,10 +417,12 @@ Type *VectorMath::memoryType(RowType type) {
     return b.getInt16Ty();
   case RowType::I32:
     return b.getInt32Ty();
+  case RowType::E4M3:
+  case RowType::E5M2:
   case RowType::I1:
     return b.getInt8Ty();
   }
-  llvm_unreachable("five types");
+  llvm_unreachable("seven types");
 }
 
 Type *VectorMath::valueType(RowType type) {
@@ -356,13 +430,15 @@ Type *VectorMath::valueType(RowType type) {
   case RowType::F32:
   case RowType::BF16:
   case RowType::F16:
+  case RowType::E4M3:
+  case RowType::E5M2:
     return b.getFloatTy();
   case RowType::I32:
     return b.getInt32Ty();
   case RowType::I1:
     return b.getInt1Ty();
   }
-  llvm_unreachable("five types");
+  llvm_unreachable("seven types");
 }
 
 } // namespace hydra

@@ -43,13 +43,19 @@ public:
   llvm::Value *max(llvm::Value *a, llvm::Value *b);
   llvm::Value *min(llvm::Value *a, llvm::Value *b);
 
-  /// Numbers as the nearest of a narrow type, ties to even, still as floats; nans stay nans.
+  /// The largest power of two that is no larger than x >= 0; 0 below the normal range, inf and nan
+  /// stay.
+  llvm::Value *powerOfTwo(llvm::Value *x);
+
+  /// Numbers as the nearest of a narrow type, ties to even, still as floats; nans stay nans. Beyond
+  /// the largest number of 8 bits is that number, of 16 bits infinity.
   llvm::Value *roundTo(RowType type, llvm::Value *x);
   /// A value of one type as one of another: rounded, towards zero to integers (saturating), nonzero
   /// to truth values.
   llvm::Value *convert(llvm::Value *x, RowType from, RowType to);
 
-  /// Between elements in memory (16-bit floats as i16, truth values as i8) and values (floats, i1).
+  /// Between elements in memory (narrow floats as i16 and i8, truth values as i8) and values
+  /// (floats, i1).
   llvm::Value *fromMemory(llvm::Value *raw, RowType type);
   llvm::Value *toMemory(llvm::Value *x, RowType type);
   llvm::Type *memoryType(RowType type);
@@ -67,6 +73,11 @@ private:
   llvm::Value *abs(llvm::Value *x);
   /// One of the constants for each number of an index; the function has them once under the name.
   llvm::Value *lookUp(llvm::ArrayRef<double> table, llvm::StringRef name, llvm::Value *index);
+
+  /// Of 8 bits.
+  llvm::Value *roundToEight(RowType type, llvm::Value *x);
+  llvm::Value *eightFromMemory(llvm::Value *raw);
+  llvm::Value *eightToMemory(llvm::Value *x);
 
   llvm::Value *scale(llvm::Value *p, llvm::Value *n, llvm::Value *shifted);
 

@@ -2,6 +2,7 @@
 #include "compiler/driver/ModelOptions.h"
 
 #include "passes/precision/Policy.h"
+#include "runtime/support/Error.h"
 
 using namespace llvm;
 
@@ -42,7 +43,8 @@ BindingFlags::BindingFlags(BindingOptions &binding)
           cl::desc("tokens in a sequence: the entry dimension S (default: none)")),
       mesh("mesh", cl::value_desc("NAME:SIZE,..."), cl::cat(category), cl::CommaSeparated,
            cl::location(binding.mesh),
-           cl::desc("ranks that share the batch: axes and their sizes, outermost first (default: one)")),
+           cl::desc(
+               "ranks that share the batch: axes and their sizes, outermost first (default: one)")),
       routing(
           "routing", cl::cat(category), cl::location(binding.routing),
           cl::desc("how work follows what routers of the model say (default: dynamic)"),
@@ -71,19 +73,42 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
       accum("accum", cl::value_desc("N"), cl::cat(category), cl::location(program.accumulation),
             cl::desc("micro-batches per update in --mode=train (default: 1)")),
       precision(
-          "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16"), cl::cat(category),
+          "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16|fp8"), cl::cat(category),
           cl::location(program.precision),
           cl::desc(
               "what numbers are held in: f32; f32 with matmuls in tf32; matmuls and attention of "
-              "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too "
-              "(default: fp32)")),
+              "bf16 or f16 numbers, the rest f32; parameters and optimizer state in bf16 too; "
+              "bf16, "
+              "and linear layers on numbers of 8 bits (default: fp32)")),
+      fp8Format("fp8-format", cl::cat(category), cl::location(program.quantization.format),
+                cl::desc("--precision=fp8: the formats of operands (default: hybrid)"),
+                cl::values(clEnumValN(QuantizedFormat::Hybrid, "hybrid",
+                                      "e4m3 for activations and weights, e5m2 for gradients"),
+                           clEnumValN(QuantizedFormat::E4M3, "e4m3", "e4m3 for all"))),
+      fp8Keep(
+          "fp8-keep", cl::value_desc("PATTERN"), cl::cat(category),
+          cl::location(program.quantization.keep),
+          cl::desc("--precision=fp8: parameters whose linear layers stay in bf16, by their names: "
+                   "layers.*.wo; repeatable; none: no others than small ones (default: those of "
+                   "the first and last layer, and outside of layers)")),
+      fp8Least("fp8-least", cl::value_desc("N"), cl::cat(category),
+               cl::location(program.quantization.least),
+               cl::desc("--precision=fp8: linear layers of fewer inputs or outputs stay in bf16 "
+                        "(default: 64)")),
       dumpPasses("dump-passes", cl::value_desc("DIR"), cl::cat(category),
                  cl::desc("write the program after each pass to DIR/NN-pass.mlir (default: off)")),
       modeHelp(("what the program computes (default: " + modeDefault + ")").str()) {
   mode.setDescription(modeHelp);
   if (calls == Calls::Many)
-    mode.getParser().addLiteralOption(
-        "generate", Mode::Generate, "scores of next tokens, by what is kept of those before");
+    mode.getParser().addLiteralOption("generate", Mode::Generate,
+                                      "scores of next tokens, by what is kept of those before");
+}
+
+void ModelOptions::checkQuantization() const {
+  if (!precisionPolicy(precision.getValue())->quantizes &&
+      fp8Format.getNumOccurrences() + fp8Keep.getNumOccurrences() + fp8Least.getNumOccurrences() >
+          0)
+    support::fail("--fp8-format, --fp8-keep and --fp8-least are for --precision=fp8");
 }
 
 bool ModelOptions::PrecisionParser::parse(cl::Option &option, StringRef, StringRef text,

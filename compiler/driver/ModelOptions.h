@@ -56,7 +56,13 @@ public:
                std::string &value);
   };
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
+  BoundChoice<QuantizedFormat> fp8Format;
+  llvm::cl::list<std::string, std::vector<std::string>> fp8Keep;
+  BoundInteger<1> fp8Least;
   llvm::cl::opt<std::string> dumpPasses;
+
+  /// Throws support::Error for flags of --precision=fp8 without it.
+  void checkQuantization() const;
 
 private:
   std::string modeHelp;

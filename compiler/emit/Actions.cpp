@@ -34,6 +34,7 @@ planfile::ActionUnion actionOf(plan::MatmulOp op) {
   matmul.saves_sums = op.getSums() != nullptr;
   matmul.reduced_reduction = op.getReducedReduction();
   matmul.compute = multipliedIn(op);
+  matmul.scaled = op.getScaleA() != nullptr;
   matmul.multiprocessors = op.getMultiprocessors();
   return action(matmul);
 }

@@ -56,9 +56,9 @@ template <typename Op>
 void addLinear(Lowering &lowering, Op op, Value c, Value sums, bool gelu, TypeAttr compute) {
   Value x = asMatrix(lowering, op, lowering.source(op.getX())), w = lowering.source(op.getW());
   Value bias = op.getB() ? lowering.source(op.getB()) : Value();
-  addStep<plan::MatmulOp>(lowering, op, x, w, bias, c, sums, /*transpose_a=*/false,
-                          /*transpose_b=*/true, /*accumulate=*/false, gelu,
-                          op.getReducedReduction(), compute);
+  addStep<plan::MatmulOp>(
+      lowering, op, x, w, bias, Value(), Value(), c, sums, /*transpose_a=*/false,
+      /*transpose_b=*/true, /*accumulate=*/false, gelu, op.getReducedReduction(), compute);
 }
 
 struct LinearLowering : plan::PlanLoweringOpInterface::ExternalModel<LinearLowering, LinearOp> {
@@ -91,9 +91,23 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
     if (matmul.getAddend())
       if (Value addend = lowering.source(matmul.getAddend()); !plan::sameElements(addend, target))
         addCopy(lowering, op, addend, target);
-    addStep<plan::MatmulOp>(lowering, op, a, b, Value(), target, Value(), matmul.getTransposeA(),
-                            matmul.getTransposeB(), matmul.getAddend() != nullptr, /*gelu=*/false,
+    addStep<plan::MatmulOp>(lowering, op, a, b, Value(), Value(), Value(), target, Value(),
+                            matmul.getTransposeA(), matmul.getTransposeB(),
+                            matmul.getAddend() != nullptr, /*gelu=*/false,
                             matmul.getReducedReduction(), matmul.getComputeAttr());
+    return success();
+  }
+};
+
+struct QuantizedMatmulLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<QuantizedMatmulLowering, QuantizedMatmulOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    SmallVector<Value> reads = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return lowering.source(operand); });
+    addStep<plan::MatmulOp>(lowering, op, reads[0], reads[1], Value(), reads[2], reads[3],
+                            lowering.target(op->getResult(0)), Value(), /*transpose_a=*/false,
+                            /*transpose_b=*/true, /*accumulate=*/false, /*gelu=*/false,
+                            /*reduced_reduction=*/false, TypeAttr());
     return success();
   }
 };
@@ -327,6 +341,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     LinearOp::attachInterface<LinearLowering>(*context);
     LinearGeluOp::attachInterface<LinearGeluLowering>(*context);
     MatmulOp::attachInterface<MatmulLowering>(*context);
+    QuantizedMatmulOp::attachInterface<QuantizedMatmulLowering>(*context);
     AttentionOp::attachInterface<AttentionLowering>(*context);
     AttentionGradOp::attachInterface<AttentionGradLowering>(*context);
     CachedAttentionOp::attachInterface<CachedAttentionLowering>(*context);

@@ -193,6 +193,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.features = in.names("features");
   target.logitsBytes = in.bytes("logits_bytes", 1);
   target.classMultiple = in.integer("class_multiple", 1, 1 << 20);
+  target.quantizedMultiple = in.integer("quantized_multiple", 0, 1 << 10);
   target.memoryBytes = in.bytes("memory_bytes", 1);
   target.memoryBandwidth = in.number("memory_bandwidth", 1);
   target.cacheBytes = in.bytes("cache_bytes", 0);
@@ -285,9 +286,9 @@ std::string Target::attribute() const {
     rates.push_back(fmt::format("{} = {}", name.str(), value));
   std::string text =
       fmt::format("#hydra.target<name = {}, backend = {}, architecture = {}, multiprocessors = {}, "
-                  "block_shared = {}, multiprocessor_shared = {}",
+                  "block_shared = {}, multiprocessor_shared = {}, quantized_multiple = {}",
                   quoted(name), quoted(kind), quoted(code), multiprocessors, blockSharedBytes,
-                  multiprocessorSharedBytes);
+                  multiprocessorSharedBytes, quantizedMultiple);
   if (!known.empty())
     text += fmt::format(", features = [{}]", fmt::join(known, ", "));
   return text + fmt::format(", rates = {{{}}}>", fmt::join(rates, ", "));

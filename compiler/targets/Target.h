@@ -22,9 +22,10 @@ struct Target : Roofline {
   int64_t multiprocessors = 0;
   int64_t blockSharedBytes = 0;          // that one block can have
   int64_t multiprocessorSharedBytes = 0; // that the blocks of a multiprocessor share
-  std::vector<std::string> features;     // such as wgmma (dialects/hydra/Target.h)
-  uint64_t logitsBytes = 64 << 20;       // at most in memory at a time, unless --ce-chunk says
-  int64_t classMultiple = 1;             // of which its library wants as many classes
+  int64_t quantizedMultiple = 1; // of dimensions of its matmuls of 8-bit operands; 0: it has none
+  std::vector<std::string> features; // such as wgmma (dialects/hydra/Target.h)
+  uint64_t logitsBytes = 64 << 20;   // at most in memory at a time, unless --ce-chunk says
+  int64_t classMultiple = 1;         // of which its library wants as many classes
   uint64_t memoryBytes = 0;
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
   std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues

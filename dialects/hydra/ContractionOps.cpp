@@ -34,7 +34,19 @@ static LogicalResult inferLinear(TypeInference &infer, Value x, Value w, Value b
   return success();
 }
 
+/// Formats are given together, of 8 bits each.
+static LogicalResult wantFormats(TypeInference &infer, TypeAttr first, TypeAttr second) {
+  if (!first && !second)
+    return success();
+  if (first && second && isEightBitFloat(first.getValue()) && isEightBitFloat(second.getValue()))
+    return success();
+  return infer.fail("is quantized to one format or to another than " + kEightBitFloats +
+                    "; expected two of these");
+}
+
 LogicalResult LinearOp::inferTypes(TypeInference &infer, Adaptor op, SmallVectorImpl<Type> &types) {
+  if (failed(wantFormats(infer, op.getQuantizeAttr(), op.getQuantizeGradientAttr())))
+    return failure();
   return inferLinear(infer, op.getX(), op.getW(), op.getB(), op.getDtypeAttr(), op.getComputeAttr(),
                      types);
 }
@@ -95,17 +107,44 @@ OperandLayout LinearOp::operandLayout(unsigned) {
 RowUse LinearOp::rowUse(unsigned operand) { return operand == 0 ? RowUse::Each : RowUse::All; }
 RowUse LinearGeluOp::rowUse(unsigned operand) { return operand == 0 ? RowUse::Each : RowUse::All; }
 
+//===-- What is quantized -------------------------------------------------------------------===//
+
+Value LinearOp::getWeight() { return getW(); }
+void LinearOp::quantizeTo(Type operands, Type gradient) {
+  setQuantize(operands);
+  setQuantizeGradient(gradient);
+}
+std::optional<QuantizedProduct> LinearOp::quantizedProduct() {
+  if (!getQuantize())
+    return std::nullopt;
+  return QuantizedProduct{{getX(), *getQuantize(), /*transposed=*/false},
+                          {getW(), *getQuantize(), /*transposed=*/false},
+                          getB()};
+}
+std::optional<QuantizedProduct> MatmulOp::quantizedProduct() {
+  if (!getQuantizeA() || getAddend())
+    return std::nullopt;
+  return QuantizedProduct{{getA(), *getQuantizeA(), getTransposeA()},
+                          {getB(), *getQuantizeB(), !getTransposeB()},
+                          Value()};
+}
+
 void LinearOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
   Location loc = getLoc();
   if (getB()) // first, so that it can be summed where the gradient is computed
     grads[2] = build::sumTo(b, loc, g[0], build::shapeOf(getB()));
   Value rounded = build::cast(b, loc, g[0], build::typeOf(getX()).getElementType());
   Value dy = build::flattenRows(b, loc, rounded), x = build::flattenRows(b, loc, getX());
-  Value dx = MatmulOp::create(b, loc, dy, getW(), Value(), UnitAttr(), UnitAttr(), TypeAttr(),
-                              UnitAttr(), getComputeAttr());
+  auto product = [&](Value other, UnitAttr transposed) {
+    auto matmul = MatmulOp::create(b, loc, dy, other, Value(), transposed, UnitAttr(), TypeAttr(),
+                                   UnitAttr(), getComputeAttr());
+    matmul.setQuantizeAAttr(getQuantizeGradientAttr());
+    matmul.setQuantizeBAttr(getQuantizeAttr());
+    return matmul;
+  };
+  Value dx = product(getW(), UnitAttr());
   grads[0] = build::reshape(b, loc, dx, build::shapeOf(getX()));
-  grads[1] = MatmulOp::create(b, loc, dy, x, Value(), b.getUnitAttr(), UnitAttr(), TypeAttr(),
-                              UnitAttr(), getComputeAttr());
+  grads[1] = product(x, b.getUnitAttr());
 }
 
 //===-- linear_gelu -------------------------------------------------------------------------===//
@@ -171,6 +210,10 @@ LogicalResult MatmulOp::inferTypes(TypeInference &infer, Adaptor op, SmallVector
                       Twine(kb) + " of " + shapeText(b));
   if (infer.element(op.getA()) != infer.element(op.getB()))
     return infer.fail("operands have different element types");
+  if (failed(wantFormats(infer, op.getQuantizeAAttr(), op.getQuantizeBAttr())))
+    return failure();
+  if (op.getQuantizeA() && a.size() != 2)
+    return infer.fail("quantizes " + shapeText(a) + "; expected two dimensions");
   SmallVector<int64_t> shape(a.drop_back(2));
   shape.append({s.m, s.n});
   if (failed(infer.pushProduct(shape, infer.element(op.getA()), op.getDtypeAttr(),

@@ -9,8 +9,8 @@ class Hydra_MatmulLikeOp<string mnemonic, list<Trait> traits>
         DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout", "overwritableOperands"]>,
         DeclareOpInterfaceMethods<RowUseOpInterface, ["paysToSkipRows"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]>;
-class Hydra_ContractionOp<string mnemonic>
-    : Hydra_MatmulLikeOp<mnemonic, [
+class Hydra_ContractionOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_MatmulLikeOp<mnemonic, traits # [
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded", "yieldF32", "yieldRounded",
                                                          "multipliedIn", "multiplyIn",
                                                          "allowReducedReduction"]>,
@@ -18,21 +18,29 @@ class Hydra_ContractionOp<string mnemonic>
 // Matmuls sum in f32 and round once, to `dtype` (by default the type of the operands). With
 // `reduced_reduction` a library may also round partial sums of narrow operands to their type. With
 // `compute = tf32` the operands, in f32, are rounded to that format before they are multiplied.
+// `quantize…` says to what `hydra-quantize-matmuls` quantizes operands; alone it changes nothing.
 
-def LinearOp : Hydra_ContractionOp<"linear"> {
+def LinearOp : Hydra_ContractionOp<"linear", [
+    DeclareOpInterfaceMethods<QuantizableOpInterface, ["getWeight", "quantizeTo", "quantizedProduct"]>]> {
   let summary = "y = x wᵀ + b";
   let description = [{
     `%y = hydra.linear %x, %w` or `hydra.linear %x, %w, %b`: `x [..., K]`, `w [N, K]`, `b [N]`,
     `y [..., N]`. With `dtype = f32` the sums of bf16 or f16 operands are not
     rounded. With `compute = tf32` f32 operands are rounded to 10 bits behind the point before they
-    are multiplied.
+    are multiplied. `quantize = f8E4M3FN quantize_gradient = f8E5M2` are the formats of `x` and `w`, and of
+    the gradient of `y` in the matmuls of the derivative.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$w, Optional<Hydra_Value>:$b,
                        OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction,
-                       OptionalAttr<TypeAttr>:$compute);
+                       OptionalAttr<TypeAttr>:$compute, OptionalAttr<TypeAttr>:$quantize,
+                       OptionalAttr<TypeAttr>:$quantize_gradient);
   let results = (outs Hydra_Value:$y);
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w, "::mlir::Value":$b), [{
-    build($_builder, $_state, x, w, b, ::mlir::TypeAttr(), ::mlir::UnitAttr(), ::mlir::TypeAttr());
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w, "::mlir::Value":$b,
+                                 CArg<"::mlir::TypeAttr", "{}">:$dtype,
+                                 CArg<"::mlir::UnitAttr", "{}">:$reduced_reduction,
+                                 CArg<"::mlir::TypeAttr", "{}">:$compute), [{
+    build($_builder, $_state, x, w, b, dtype, reduced_reduction, compute, ::mlir::TypeAttr(),
+          ::mlir::TypeAttr());
   }]>];
 }
 
@@ -49,7 +57,8 @@ def LinearGeluOp : Hydra_MatmulLikeOp<"linear_gelu", [
   let results = (outs Hydra_Value:$y, Optional<Hydra_Value>:$sums);
 }
 
-def MatmulOp : Hydra_ContractionOp<"matmul"> {
+def MatmulOp : Hydra_ContractionOp<"matmul", [
+    DeclareOpInterfaceMethods<QuantizableOpInterface, ["quantizedProduct"]>]> {
   let summary = "batched matmul";
   let description = [{
     `%c = hydra.matmul %a, %b transpose_a transpose_b`: `a [..., M, K]`, `b [..., K, N]`,
@@ -58,24 +67,33 @@ def MatmulOp : Hydra_ContractionOp<"matmul"> {
     result, summed and rounded once. With `dtype = f32` the sums of bf16 or f16 operands are not
     rounded; `compute` as for `hydra.linear`.
     `full_precision` keeps the operands of this matmul and of its derivatives in f32 under mixed
-    precision: for statistics and states that add up.
+    precision: for statistics and states that add up. `quantize_a` and `quantize_b` are the formats of
+    the operands, which have two dimensions then.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Optional<Hydra_Value>:$addend,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        OptionalAttr<TypeAttr>:$dtype, UnitAttr:$reduced_reduction,
-                       UnitAttr:$full_precision, OptionalAttr<TypeAttr>:$compute);
+                       UnitAttr:$full_precision, OptionalAttr<TypeAttr>:$compute,
+                       OptionalAttr<TypeAttr>:$quantize_a, OptionalAttr<TypeAttr>:$quantize_b);
   let results = (outs Hydra_Value:$c);
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b,
                                  "::mlir::UnitAttr":$transpose_a,
                                  "::mlir::UnitAttr":$transpose_b), [{
     build($_builder, $_state, a, b, ::mlir::Value(), transpose_a, transpose_b, ::mlir::TypeAttr(),
-          ::mlir::UnitAttr(), ::mlir::UnitAttr(), ::mlir::TypeAttr());
+          ::mlir::UnitAttr(), ::mlir::UnitAttr(), ::mlir::TypeAttr(), ::mlir::TypeAttr(),
+          ::mlir::TypeAttr());
   }]>, OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$addend,
                       "::mlir::UnitAttr":$transpose_a, "::mlir::UnitAttr":$transpose_b,
                       "::mlir::TypeAttr":$dtype, "::mlir::UnitAttr":$reduced_reduction,
                       "::mlir::TypeAttr":$compute), [{
     build($_builder, $_state, a, b, addend, transpose_a, transpose_b, dtype, reduced_reduction,
-          ::mlir::UnitAttr(), compute);
+          ::mlir::UnitAttr(), compute, ::mlir::TypeAttr(), ::mlir::TypeAttr());
+  }]>, OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$addend,
+                      "::mlir::UnitAttr":$transpose_a, "::mlir::UnitAttr":$transpose_b,
+                      "::mlir::TypeAttr":$dtype, "::mlir::UnitAttr":$reduced_reduction,
+                      "::mlir::UnitAttr":$full_precision, "::mlir::TypeAttr":$compute), [{
+    build($_builder, $_state, a, b, addend, transpose_a, transpose_b, dtype, reduced_reduction,
+          full_precision, compute, ::mlir::TypeAttr(), ::mlir::TypeAttr());
   }]>];
   let hasCanonicalizer = 1;
 }

@@ -33,6 +33,9 @@ static FailureOr<RankedTensorType> sourceType(Operation *op, ArrayAttr shape, Ty
   auto type = RankedTensorType::get(dims, dtype ? dtype.getValue() : defaultElement);
   if (std::string problem = checkTensorType(type); !problem.empty())
     return op->emitOpError() << "has " << problem;
+  if (isEightBitFloat(type.getElementType()))
+    return op->emitOpError() << "has elements of " << type.getElementType() << "; expected "
+                             << kModelElements << " or i1";
   return type;
 }
 

@@ -56,6 +56,9 @@ template <typename ConcreteOp>
 class Elementwise : public mlir::OpTrait::TraitBase<ConcreteOp, Elementwise> {};
 
 template <typename ConcreteOp>
+class EightBitOperands : public mlir::OpTrait::TraitBase<ConcreteOp, EightBitOperands> {};
+
+template <typename ConcreteOp>
 class Reduction : public mlir::OpTrait::TraitBase<ConcreteOp, Reduction> {};
 
 class ReturnOp;
@@ -90,7 +93,7 @@ llvm::LogicalResult inferValueTypes(mlir::MLIRContext *context,
     return llvm::success();
   }
   typename Op::Adaptor op(operands, attributes, properties, regions);
-  if (failed(infer.checkOperands(leastOperands<Op>())) ||
+  if (failed(infer.checkOperands(leastOperands<Op>(), Op::template hasTrait<EightBitOperands>())) ||
       failed(op.verify(location.value_or(mlir::UnknownLoc::get(context)))) ||
       failed(infer.checkAttributes(Op::getPropertiesAsAttr(context, op.getProperties()))))
     return llvm::failure();

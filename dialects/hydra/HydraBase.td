@@ -199,7 +199,8 @@ def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
     for a CPU. `backend` is the folder of compiler/targets that implements it, `architecture` what its
     code is for. `multiprocessors`, which cut sums over rows (0 on CPUs: threads share grains of rows),
     `block_shared` and `multiprocessor_shared` (bytes of shared memory that a block can have, and that the
-    blocks of a multiprocessor share) and `features` shape code; `rates` (Target.h has their names) only
+    blocks of a multiprocessor share), `quantized_multiple`, of which its library wants the dimensions of
+    matmuls of 8-bit operands (0: it has none), and `features` shape code; `rates` (Target.h has their names) only
     choose between forms of the same results, and when they are ready.
   }];
   let parameters = (ins
@@ -207,6 +208,7 @@ def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
     DefaultValuedParameter<"int64_t", "0">:$multiprocessors,
     DefaultValuedParameter<"int64_t", "0">:$block_shared,
     DefaultValuedParameter<"int64_t", "0">:$multiprocessor_shared,
+    DefaultValuedParameter<"int64_t", "1">:$quantized_multiple,
     OptionalParameter<"::mlir::ArrayAttr">:$features,
     OptionalParameter<"::mlir::DictionaryAttr">:$rates);
   let assemblyFormat = "`<` struct(params) `>`";
@@ -260,6 +262,9 @@ def ElementwiseTrait : NativeOpTrait<"Elementwise"> { let cppNamespace = "::hydr
 
 /// A reduction over `axes`; arithmetic writes `mean(%x, 3)` and keeps the dimensions as 1.
 def ReductionTrait : NativeOpTrait<"Reduction"> { let cppNamespace = "::hydra"; }
+
+/// Takes operands of 8-bit floats; other operations compute on wider ones.
+def EightBitOperandsTrait : NativeOpTrait<"EightBitOperands"> { let cppNamespace = "::hydra"; }
 
 class Hydra_Op<string mnemonic, list<Trait> traits = []> : Op<Hydra_Dialect, mnemonic, traits>;
 

@@ -90,6 +90,17 @@ enum class RowUse {
   Named, ///< rows whose numbers are in another operand (`hydra.take_rows`)
 };
 
+/// A matmul as `hydra-quantize-matmuls` sees it: `a bᵀ (+ bias)` of matrices `[rows, K]`.
+struct QuantizedProduct {
+  struct Operand {
+    mlir::Value value; ///< of more dimensions: all but the last are rows
+    mlir::Type format;
+    bool transposed; ///< it is `[K, rows]`
+  };
+  Operand a, b;
+  mlir::Value bias; ///< added to every row; may be null
+};
+
 /// When `hydra-recompute` may compute a value again instead of keeping it.
 enum class RecomputeWhen {
   Never,

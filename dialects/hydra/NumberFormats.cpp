@@ -55,4 +55,6 @@ bool canMultiplyIn(Type element, Type format) { return element.isF32() && format
 
 bool isNarrowFloat(Type element) { return element.isBF16() || element.isF16(); }
 
+bool isEightBitFloat(Type element) { return isa<Float8E4M3FNType, Float8E5M2Type>(element); }
+
 } // namespace hydra

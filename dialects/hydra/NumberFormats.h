@@ -25,7 +25,12 @@ inline constexpr llvm::StringLiteral kModelFloats = "f32, bf16 or f16";
 /// multiply.
 bool canMultiplyIn(mlir::Type element, mlir::Type format);
 
-/// Whether it is a float of fewer bits than f32: what mixed precision rounds values to.
+/// Whether it is a float of 16 bits: what mixed precision rounds values to.
 bool isNarrowFloat(mlir::Type element);
+
+/// Whether it is a float of 8 bits: what `hydra.quantize` makes, and nothing computes on but
+/// `hydra.quantized_matmul`.
+bool isEightBitFloat(mlir::Type element);
+inline constexpr llvm::StringLiteral kEightBitFloats = "f8E4M3FN or f8E5M2";
 
 } // namespace hydra

@@ -43,7 +43,8 @@ struct RowValue {
   unsigned id = ~0u;
 };
 
-enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos };
+/// PowerOfTwo: the largest power of two that is no larger than x >= 0; 0, infinity and NaN stay.
+enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos, PowerOfTwo };
 enum class RowBinary { Add, Sub, Mul, Div, Max, Min };
 enum class RowPredicate { Eq, Ne, Lt, Le, Gt, Ge };
 enum class RowReduction { Sum, Max };
@@ -74,7 +75,8 @@ public:
   virtual RowValue binary(RowBinary f, RowValue a, RowValue b) = 0;
   virtual RowValue compare(RowPredicate p, RowValue a, RowValue b) = 0;
   virtual RowValue select(RowValue condition, RowValue a, RowValue b) = 0;
-  /// To f32, bf16 (rounded to nearest even) or i32 (towards zero).
+  /// To f32, to a narrower float (rounded to nearest even; of 8 bits: what is beyond the largest
+  /// number becomes that) or to i32 (towards zero).
   virtual RowValue cast(RowValue x, mlir::Type to) = 0;
 
   /// Over all columns of the row, in a tree that depends on the domain and the target alone.
@@ -87,8 +89,8 @@ public:
 
   /// Row number `row` of a table [V, columns] that is operand `operand` of the group: a tile.
   virtual RowValue gather(unsigned operand, RowValue row) = 0;
-  /// The rotated tile of operand `operand` of the group. `position`: null, or the number of each row
-  /// (f32) that stands in the place of row % S.
+  /// The rotated tile of operand `operand` of the group. `position`: null, or the number of each
+  /// row (f32) that stands in the place of row % S.
   virtual RowValue rotate(unsigned operand, const Rotation &rotation,
                           std::optional<RowValue> position = std::nullopt) = 0;
 };

@@ -24,7 +24,7 @@ def BroadcastOp : Hydra_ViewOp<"broadcast"> {
   let hasFolder = 1;
 }
 
-def ReshapeOp : Hydra_ViewOp<"reshape", [Hydra_RowUse, ZeroOpInterface]> {
+def ReshapeOp : Hydra_ViewOp<"reshape", [EightBitOperandsTrait, Hydra_RowUse, ZeroOpInterface]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{ `%y = hydra.reshape %x shape = [B, S, H, hd]` }];
   let arguments = (ins Hydra_Value:$x, Hydra_IntList:$shape);
@@ -33,7 +33,7 @@ def ReshapeOp : Hydra_ViewOp<"reshape", [Hydra_RowUse, ZeroOpInterface]> {
   let hasCanonicalizer = 1;
 }
 
-def TransposeOp : Hydra_ViewOp<"transpose"> {
+def TransposeOp : Hydra_ViewOp<"transpose", [EightBitOperandsTrait]> {
   let summary = "permutes dimensions";
   let description = [{
     `%y = hydra.transpose %x order = [0, 2, 1, 3]`: dimension i of the result is dimension
@@ -53,11 +53,12 @@ def SliceOp : Hydra_ViewOp<"slice", [Hydra_RowUse, ZeroOpInterface]> {
   let hasFolder = 1;
 }
 
-def CopyOp : Hydra_ShapeOp<"copy", [DeclareOpInterfaceMethods<StorageOpInterface,
+def CopyOp : Hydra_ShapeOp<"copy", [EightBitOperandsTrait, DeclareOpInterfaceMethods<StorageOpInterface,
                                                               ["operandLayout", "resultLayout"]>]> {
   let summary = "the same tensor in a dense buffer of its own";
   let description = [{
-    `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view.
+    `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view, and by
+    `hydra-quantize-matmuls` of what is read transposed.
   }];
   let arguments = (ins Hydra_Value:$x);
   let results = (outs Hydra_Value:$y);

@@ -76,6 +76,8 @@ static Type parseElementType(AsmParser &parser, StringRef word) {
       .Case("i32", IntegerType::get(parser.getContext(), 32))
       .Case("i1", IntegerType::get(parser.getContext(), 1))
       .Case("f16", Float16Type::get(parser.getContext()))
+      .Case("f8E4M3FN", Float8E4M3FNType::get(parser.getContext()))
+      .Case("f8E5M2", Float8E5M2Type::get(parser.getContext()))
       .Case("f64", Float64Type::get(parser.getContext()))
       .Case("i8", IntegerType::get(parser.getContext(), 8))
       .Case("i64", IntegerType::get(parser.getContext(), 64))
@@ -319,21 +321,21 @@ static std::string typeText(Type type) {
 }
 
 /// What is wrong with a type for a value of any size.
-static std::string checkKind(Type type) {
+static std::string checkKind(Type type, bool eightBit) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
     return typeText(type) + " is not a static tensor";
   Type element = tensor.getElementType();
-  if (!isModelElement(element) && !element.isInteger(1))
+  if (!isModelElement(element) && !element.isInteger(1) && !(eightBit && isEightBitFloat(element)))
     return "elements of " + typeText(element) + "; expected f32, bf16, f16, i32 or i1";
   return checkPositive(tensor.getShape());
 }
 
-LogicalResult TypeInference::checkOperands(unsigned least) const {
+LogicalResult TypeInference::checkOperands(unsigned least, bool eightBit) const {
   if (operands.size() < least)
     return fail("has " + Twine(operands.size()) + " operands; expected at least " + Twine(least));
   for (auto [i, type] : llvm::enumerate(operands.getTypes()))
-    if (std::string problem = checkKind(type); !problem.empty())
+    if (std::string problem = checkKind(type, eightBit); !problem.empty())
       return fail("operand " + Twine(i) + ": " + problem);
   return success();
 }
@@ -343,7 +345,7 @@ LogicalResult TypeInference::fail(const Twine &message) const {
 }
 
 std::string checkTensorType(Type type) {
-  std::string problem = checkKind(type);
+  std::string problem = checkKind(type, /*eightBit=*/true);
   return problem.empty() ? checkShape(cast<RankedTensorType>(type).getShape()) : problem;
 }
 

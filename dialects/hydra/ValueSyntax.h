@@ -83,8 +83,9 @@ public:
   bool anyUnbound() const;
   /// Fails with a message if an attribute of the dictionary still is an expression.
   llvm::LogicalResult checkAttributes(mlir::Attribute properties) const;
-  /// Fails unless there are that many operands, each a static tensor of elements that values have.
-  llvm::LogicalResult checkOperands(unsigned least) const;
+  /// Fails unless there are that many operands, each a static tensor of elements that values have;
+  /// `eightBit`: 8-bit floats among them.
+  llvm::LogicalResult checkOperands(unsigned least, bool eightBit) const;
 
   mlir::RankedTensorType type(mlir::Value v) const {
     return llvm::cast<mlir::RankedTensorType>(v.getType());

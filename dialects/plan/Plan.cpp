@@ -176,7 +176,7 @@ static SmallVector<Access> readsFirst(Operation *step, unsigned reads) {
 }
 
 SmallVector<Access> MatmulOp::getAccesses() {
-  const unsigned reads = getBias() ? 3 : 2;
+  const unsigned reads = 2 + (getBias() ? 1 : 0) + (getScaleA() ? 2 : 0);
   SmallVector<Access> accesses = readsFirst(*this, reads);
   if (getAccumulate())
     accesses[reads] = kUpdate;
@@ -337,6 +337,9 @@ LogicalResult LaunchOp::verify() {
 LogicalResult MatmulOp::verify() {
   if (getSums() && !getGelu())
     return emitOpError("saves sums, which only gelu leaves");
+  if (!getScaleA() != !getScaleB() ||
+      (getScaleA() && (getBias() || getGelu() || getAccumulate() || getCompute())))
+    return emitOpError("has scales; expected one for each operand of a plain matmul");
   return success();
 }
 

@@ -1,6 +1,7 @@
 // Which loops fall apart into slices.
 #include "dialects/plan/Slices.h"
 
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowPartition.h"
 #include "dialects/plan/Ordering.h"
@@ -20,6 +21,12 @@ std::optional<unsigned> leadingDimensions(ArrayRef<int64_t> shape, int64_t slice
 }
 
 static MemRefType typeOf(Value buffer) { return cast<MemRefType>(buffer.getType()); }
+
+/// Whether a step works on floats of 8 bits, which kernels of loops do not.
+static bool hasEightBits(OperandRange args) {
+  return llvm::any_of(args,
+                      [](Value arg) { return isEightBitFloat(typeOf(arg).getElementType()); });
+}
 
 /// All arguments of a step whose dimensions are batch and the last `inner`.
 static FailureOr<SmallVector<unsigned>> slicedBatches(OperandRange args, unsigned inner,
@@ -41,6 +48,8 @@ static FailureOr<SmallVector<unsigned>> slicedBatches(OperandRange args, unsigne
 }
 
 FailureOr<SmallVector<unsigned>> CopyOp::slicedDimensions(int64_t slices) {
+  if (hasEightBits(getOperands()))
+    return failure();
   SmallVector<unsigned> sliced;
   for (Value arg : getOperands()) {
     std::optional<unsigned> leading = leadingDimensions(typeOf(arg).getShape(), slices);
@@ -52,7 +61,7 @@ FailureOr<SmallVector<unsigned>> CopyOp::slicedDimensions(int64_t slices) {
 }
 
 FailureOr<SmallVector<unsigned>> MatmulOp::slicedDimensions(int64_t slices) {
-  if (getBias() || getGelu() || getMultiprocessors() != 0)
+  if (getBias() || getScaleA() || getGelu() || getMultiprocessors() != 0)
     return failure();
   return slicedBatches(getOperands(), 2, slices);
 }
@@ -60,7 +69,8 @@ FailureOr<SmallVector<unsigned>> MatmulOp::slicedDimensions(int64_t slices) {
 FailureOr<SmallVector<unsigned>> LaunchOp::slicedDimensions(int64_t slices) {
   auto kernel = (*this)->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(getKernelAttr());
   auto groups = kernel.getBody().getOps<FusedOp>();
-  if (groups.empty() || getLimit() || getArgs().size() != kernel.getLayouts().size())
+  if (groups.empty() || getLimit() || hasEightBits(getArgs()) ||
+      getArgs().size() != kernel.getLayouts().size())
     return failure();
   FusedOp group = *groups.begin();
   RowDomain domain = group.getDomain();

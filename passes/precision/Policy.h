@@ -12,9 +12,10 @@ namespace hydra {
 
 struct PrecisionPolicy {
   llvm::StringLiteral name;
-  support::DType format; ///< of the operands of matmuls and, if tensors can hold it, attention
-  bool everywhere;       ///< parameters, their moments and the residual stream have it too
-  bool scalesLoss;       ///< training multiplies the loss, lest gradients are lost in the format
+  support::DType format;  ///< of the operands of matmuls and, if tensors can hold it, attention
+  bool everywhere;        ///< parameters, their moments and the residual stream have it too
+  bool scalesLoss;        ///< training multiplies the loss, lest gradients are lost in the format
+  bool quantizes = false; ///< linear layers multiply 8-bit operands, made of those of the format
 
   /// Whether values are held in the format, and not only multiplied in it.
   bool holdsValues() const {
@@ -30,6 +31,7 @@ inline constexpr std::array kPrecisionPolicies = {
     PrecisionPolicy{"bf16", support::DType::BF16, false, false},
     PrecisionPolicy{"f16", support::DType::F16, false, true},
     PrecisionPolicy{"pure_bf16", support::DType::BF16, true, false},
+    PrecisionPolicy{"fp8", support::DType::BF16, false, false, true},
 };
 
 /// Null for a name that no policy has.
@@ -40,7 +42,7 @@ inline const PrecisionPolicy *precisionPolicy(llvm::StringRef name) {
   return nullptr;
 }
 
-/// `fp32, tf32, … or pure_bf16`.
+/// `fp32, tf32, … or fp8`.
 inline std::string precisionPolicyNames() {
   std::string names;
   for (size_t i = 0; i < kPrecisionPolicies.size(); ++i)

@@ -1,13 +1,14 @@
 // The action Matmul: which matrices the tensors of a step are.
 //
-//   matmul(a, b, [bias,] c [, sums])   c = a b (+ bias) (+ c)
+//   matmul(a, b, [bias,] [scale of a, scale of b,] c [, sums])   c = a b (+ bias) (+ c)
 //
 // Shapes, with any strides of which one of the last two is 1:
 //   a [..., M, K], b [..., K, N], c [..., M, N]   leading dimensions alike: a batch
 //   a [..., K],    b [K, N],      c [..., N]      a linear layer: leading dimensions are rows
 //   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
 //                                                 dimensions are summed over
-// A bias [N] in the type of c is added to every row.
+// A bias [N] in the type of c is added to every row. Scales are of operands of 8 bits, which lie by
+// rows of what is summed over.
 #include "runtime/calls/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -57,15 +58,41 @@ void checkMatrix(const CallSite &site, const MatmulOperand &matrix, int64_t rows
         name, rows, columns, matrix.rowStride, matrix.columnStride);
 }
 
+/// What operands of 8 bits must be like.
+void checkScaled(const CallSite &site, const MatmulSpec &spec) {
+  using support::DType;
+  const auto isEight = [](DType dtype) { return dtype == DType::E4M3 || dtype == DType::E5M2; };
+  const DType a = spec.a.dtype, b = spec.b.dtype, c = spec.c.dtype;
+  if (!isEight(a) || !isEight(b) || (a == DType::E5M2 && b == DType::E5M2) ||
+      (c != DType::F32 && c != DType::BF16 && c != DType::F16))
+    site.fail("multiplies {} by {} into {}; expected f8E4M3FN or f8E5M2, not both the latter, into "
+              "f32, bf16 or f16",
+              support::irName(a), support::irName(b), support::irName(c));
+  if ((spec.k != 1 && (spec.a.columnStride != 1 || spec.b.rowStride != 1)) || !spec.batch.empty())
+    site.fail(
+        "operands of 8 bits lie by columns, or are several; expected one matrix each, whose rows "
+        "are what is summed over");
+  if (spec.hasBias || spec.gelu || spec.accumulate)
+    site.fail("has scales and adds something; expected a plain matmul");
+  for (size_t i : {spec.scales(), spec.scales() + 1})
+    (void)site.tensor(i, "scale", 0, DType::F32);
+}
+
 } // namespace
 
 MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   const auto &call = site.as<planfile::Matmul>();
   const bool gelu = call.gelu(), saving = call.saves_sums(), hasBias = call.bias();
-  const size_t count = 3 + (saving ? 1 : 0) + (hasBias ? 1 : 0);
+  const bool scaled = call.scaled();
+  MatmulSpec spec;
+  spec.hasBias = hasBias;
+  spec.scaled = scaled;
+  spec.accumulate = call.accumulate();
+  spec.gelu = gelu;
+  const size_t result = spec.result(), count = result + (saving ? 2 : 1);
   site.argumentCount(count, count);
   TensorShape a = site.tensor(0, "a"), b = site.tensor(1, "b");
-  TensorShape c = site.tensor(hasBias ? 3 : 2, "c");
+  TensorShape c = site.tensor(result, "c");
   const bool transposeA = call.transpose_a();
   const bool transposeB = call.transpose_b();
   const auto refuse = [&](std::string_view why) {
@@ -92,7 +119,6 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
     refuse("no combination of ranks that this function knows");
 
   const size_t rank = c.rank();
-  MatmulSpec spec;
   spec.batch.assign(c.sizes.begin(), c.sizes.end() - 2);
   for (size_t d = 0; d + 2 < rank; ++d)
     if (a.sizes[d] != c.sizes[d] || b.sizes[d] != c.sizes[d])
@@ -114,8 +140,10 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
     return dtype == support::DType::F32 || dtype == support::DType::BF16 ||
            dtype == support::DType::F16;
   };
-  if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
-      (c.dtype != a.dtype && c.dtype != support::DType::F32))
+  if (scaled)
+    checkScaled(site, spec);
+  else if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
+           (c.dtype != a.dtype && c.dtype != support::DType::F32))
     site.fail(
         "multiplies {} by {} into {}; expected f32, bf16 or f16, both alike, into that or f32",
         support::irName(a.dtype), support::irName(b.dtype), support::irName(c.dtype));
@@ -123,17 +151,14 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   if (call.compute() != planfile::DType::f32 && (!spec.tf32 || a.dtype != support::DType::F32))
     site.fail("multiplies {} in format {}; expected f32 or, of f32, tf32", support::irName(a.dtype),
               static_cast<int>(call.compute()));
-  spec.hasBias = hasBias;
-  spec.accumulate = call.accumulate();
-  spec.gelu = gelu;
   spec.savesSums = saving;
   if (saving) {
-    TensorShape sums = site.tensor(hasBias ? 4 : 3, "sums");
-    const TensorShape &result = site.tensor(hasBias ? 3 : 2, "c");
-    if (!gelu || sums.sizes != result.sizes || sums.strides != result.strides ||
-        sums.dtype != result.dtype)
+    TensorShape sums = site.tensor(result + 1, "sums");
+    const TensorShape &whole = site.tensor(result, "c");
+    if (!gelu || sums.sizes != whole.sizes || sums.strides != whole.strides ||
+        sums.dtype != whole.dtype)
       site.fail("the sums have shape {}; expected them with gelu, laid out as the result {}",
-                support::shapeText(sums.sizes), support::shapeText(result.sizes));
+                support::shapeText(sums.sizes), support::shapeText(whole.sizes));
   }
   if (hasBias) {
     const TensorShape bias = site.tensor(2, "bias", 1, c.dtype);

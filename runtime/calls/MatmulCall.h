@@ -18,17 +18,23 @@ struct MatmulOperand {
 
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or
 /// f16 (both alike), c likewise or f32, sums in f32. The bias, n values of the type of c, is added
-/// to every row.
+/// to every row. Or inputs of 8 bits, each with a scale (one f32 number) that the sums are
+/// multiplied by, and c f32, bf16 or f16.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
   MatmulOperand a, b, c;
   bool hasBias = false;
+  bool scaled = false;     // inputs of 8 bits
   bool accumulate = false; // add to what c holds
   bool gelu = false;       // of the sums (GPUs only)
   bool savesSums = false;  // beside c, in its type and strides: what gelu was applied to
   bool tf32 = false;       // a and b, of f32, are rounded to tf32 first
   bool widen = false;      // on CPUs: multiply blocks that are converted to f32 first
+
+  /// Places among the arguments of a step: the first scale, and c.
+  size_t scales() const { return hasBias ? 3 : 2; }
+  size_t result() const { return scales() + (scaled ? 2 : 0); }
 };
 
 /// The matmul that a step asks for; MatmulCall.cpp lists the shapes. Throws Error when its

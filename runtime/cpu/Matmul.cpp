@@ -51,6 +51,22 @@ dnnl::memory::data_type dataType(DType dtype, std::string_view operand) {
   }
 }
 
+/// The numbers of a format of 8 bits, by pattern.
+const std::array<float, 256> &eightBitNumbers(DType dtype) {
+  static const auto tables = [] {
+    std::array<std::array<float, 256>, 2> tables;
+    for (const DType format : {DType::E4M3, DType::E5M2})
+      for (size_t pattern = 0; pattern < 256; ++pattern) {
+        const auto byte = static_cast<std::byte>(pattern);
+        double value = 0.0;
+        support::toDoubles(format, {&byte, 1}, {&value, 1});
+        tables[format == DType::E5M2][pattern] = static_cast<float>(value);
+      }
+    return tables;
+  }();
+  return tables[dtype == DType::E5M2];
+}
+
 float widened(DType dtype, const std::byte *from, int64_t element) {
   switch (dtype) {
   case DType::F32:
@@ -59,8 +75,11 @@ float widened(DType dtype, const std::byte *from, int64_t element) {
     return support::bf16ToFloat(reinterpret_cast<const uint16_t *>(from)[element]);
   case DType::F16:
     return support::f16ToFloat(reinterpret_cast<const uint16_t *>(from)[element]);
+  case DType::E4M3:
+  case DType::E5M2:
+    return eightBitNumbers(dtype)[static_cast<uint8_t>(from[element])];
   default:
-    fail("matmul: elements of {}; expected f32, bf16 or f16", support::irName(dtype));
+    fail("matmul: elements of {}; expected floats of at most 32 bits", support::irName(dtype));
   }
 }
 
@@ -92,6 +111,14 @@ void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DTy
     for (int64_t r = 0; r < rows; ++r)
       std::memcpy(to + r * toRow * size, from + r * fromRow * size,
                   static_cast<size_t>(columns * size));
+    return;
+  }
+  if (toType == DType::F32 && (fromType == DType::E4M3 || fromType == DType::E5M2)) {
+    const std::array<float, 256> &numbers = eightBitNumbers(fromType);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        reinterpret_cast<float *>(to)[r * toRow + c * toColumn] =
+            numbers[static_cast<uint8_t>(from[r * fromRow + c * fromColumn])];
     return;
   }
   for (int64_t r = 0; r < rows; ++r) {
@@ -190,6 +217,7 @@ struct Matmul::Impl {
 
   MatmulSpec spec;
   bool swapped = false; // the caller's a is our b
+  float scaleA = 1.0f, scaleB = 1.0f;
   int64_t batchCount = 1;
   Cut rows, columns;
   std::vector<std::unique_ptr<Variant>> variants;
@@ -252,7 +280,7 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
   checkStrides(spec.c, spec.m, spec.n, "c");
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
   spec.widen &= spec.a.dtype == DType::BF16;
-  spec.widen |= spec.a.dtype == DType::F16 || spec.tf32;
+  spec.widen |= spec.a.dtype == DType::F16 || spec.tf32 || spec.scaled;
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
   for (int64_t row = 0; row < rows.blocks; ++row) {
@@ -270,7 +298,7 @@ const Matmul::Impl::Variant *Matmul::Impl::addVariant(int64_t m, int64_t n, unsi
   const DType wide = spec.tf32 ? DType::TF32 : DType::F32;
   variant->a = blockLayout(spec.a, m, spec.k, spec.widen, wide);
   variant->b = blockLayout(spec.b, spec.k, n, spec.widen, wide);
-  variant->c = blockLayout(spec.c, m, n, spec.widen && !spec.tf32);
+  variant->c = blockLayout(spec.c, m, n, spec.widen && !spec.tf32); // of scaled ones the sums
   const auto place = [&](bool copied, int64_t elements) {
     const size_t at = variant->end;
     if (copied)
@@ -386,6 +414,9 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                              static_cast<int>(handles.args.size()), handles.args.data());
   if (status != dnnl_success)
     fail("matmul: oneDNN stopped with status {}", static_cast<int>(status));
+  if (spec.scaled)
+    for (float &sum : std::span(reinterpret_cast<float *>(blockC), static_cast<size_t>(m * n)))
+      sum = sum * scaleA * scaleB;
   if (variant.c.copied)
     copyBlock(spec.c.dtype, result, spec.c.rowStride, spec.c.columnStride, variant.c.dtype, blockC,
               variant.c.rowStride, 1, m, n);
@@ -414,6 +445,11 @@ size_t Matmul::scratchBytesPerWorker() const { return impl->scratchBytes; }
 
 int64_t Matmul::tasks() const {
   return impl->batchCount * impl->rows.blocks * impl->columns.blocks;
+}
+
+void Matmul::setScales(float a, float b) {
+  impl->scaleA = a;
+  impl->scaleB = b;
 }
 
 void Matmul::runTask(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,

@@ -10,18 +10,23 @@ namespace {
 class MatmulCall final : public LibraryCall {
 public:
   MatmulCall(const MatmulSpec &spec, unsigned threads)
-      : matmul(spec, threads), hasBias(spec.hasBias) {}
+      : matmul(spec, threads), hasBias(spec.hasBias), scaled(spec.scaled), scales(spec.scales()),
+        result(spec.result()) {}
 
   size_t scratchBytesPerWorker() const override { return matmul.scratchBytesPerWorker(); }
 
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
     const void *bias = hasBias ? args[2] : nullptr;
-    matmul.run(args[0], args[1], bias, args[hasBias ? 3 : 2], pool, scratch);
+    if (scaled)
+      matmul.setScales(*reinterpret_cast<const float *>(args[scales]),
+                       *reinterpret_cast<const float *>(args[scales + 1]));
+    matmul.run(args[0], args[1], bias, args[result], pool, scratch);
   }
 
 private:
   Matmul matmul;
-  bool hasBias;
+  bool hasBias, scaled;
+  size_t scales, result;
 };
 
 class FewRowsCall final : public LibraryCall {

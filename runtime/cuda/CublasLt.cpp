@@ -74,8 +74,13 @@ cudaDataType_t dataType(DType dtype) {
     return CUDA_R_16BF;
   case DType::F16:
     return CUDA_R_16F;
+  case DType::E4M3:
+    return CUDA_R_8F_E4M3;
+  case DType::E5M2:
+    return CUDA_R_8F_E5M2;
   default:
-    fail("a matmul of {} has no CUDA form; expected f32, bf16 or f16", support::irName(dtype));
+    fail("a matmul of {} has no CUDA form; expected f32, bf16, f16, f8E4M3FN or f8E5M2",
+         support::irName(dtype));
   }
 }
 
@@ -92,9 +97,8 @@ struct Operand {
     if (outer == 1)
       leading = inner;
     if (leading < inner)
-      fail(
-          "a matmul of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
-          rows, columns, m.rowStride, m.columnStride);
+      fail("a matmul of a matrix [{}, {}] with strides [{}, {}] has no CUDA form: its rows overlap",
+           rows, columns, m.rowStride, m.columnStride);
     transposed = !rowMajor;
     lt().check(lt().cublasLtMatrixLayoutCreate(&layout, dataType(m.dtype),
                                                static_cast<uint64_t>(inner),
@@ -144,7 +148,7 @@ int64_t alignmentOf(CUdeviceptr address) {
 
 MatmulAlignment MatmulAlignment::of(const MatmulSpec &spec, std::span<const CUdeviceptr> args) {
   MatmulAlignment alignment{alignmentOf(args[0]), alignmentOf(args[1]),
-                            alignmentOf(args[spec.hasBias ? 3 : 2])};
+                            alignmentOf(args[spec.result()])};
   if (spec.hasBias)
     alignment.bias = alignmentOf(args[2]);
   return alignment;
@@ -163,8 +167,8 @@ struct CudaMatmul::Impl {
   };
   std::vector<Offsets> calls;
 
-  Impl(CublasLt &library, const MatmulSpec &given, const MatmulAlignment &base,
-       bool reduced, int64_t algorithm, int64_t multiprocessors)
+  Impl(CublasLt &library, const MatmulSpec &given, const MatmulAlignment &base, bool reduced,
+       int64_t algorithm, int64_t multiprocessors)
       : library(library), spec(given), alignment(base) {
     if (spec.c.columnStride != 1 && spec.n > 1) {
       if (spec.c.rowStride != 1 || spec.hasBias)
@@ -202,8 +206,8 @@ struct CudaMatmul::Impl {
       calls = std::move(more);
     }
     const auto keep = [](int64_t &least, const MatmulOperand &matrix, int64_t element) {
-      least = std::min(least, alignmentOf(static_cast<CUdeviceptr>(element) *
-                                          support::byteSize(matrix.dtype)));
+      least = std::min(
+          least, alignmentOf(static_cast<CUdeviceptr>(element) * support::byteSize(matrix.dtype)));
     };
     for (const Offsets &at : calls) {
       keep(alignment.a, spec.a, at.a);
@@ -309,10 +313,21 @@ void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
                      CUstream stream) const {
   const Impl &m = *impl;
   CUdeviceptr a = args[0], b = args[1];
-  const size_t result = m.spec.hasBias ? 3 : 2;
+  const size_t result = m.spec.result();
   const CUdeviceptr c = args[result];
-  if (m.swapped)
+  CUdeviceptr scaleA = 0, scaleB = 0;
+  if (m.spec.scaled) {
+    scaleA = args[m.spec.scales()];
+    scaleB = args[m.spec.scales() + 1];
+  }
+  if (m.swapped) {
     std::swap(a, b);
+    std::swap(scaleA, scaleB);
+  }
+  if (m.spec.scaled) { // of the library's a, which is our b
+    m.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, reinterpret_cast<const void *>(scaleB));
+    m.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, reinterpret_cast<const void *>(scaleA));
+  }
   if (m.spec.hasBias) {
     CUdeviceptr bias = args[2];
     if (const size_t bytes = m.stagedBiasBytes(); bytes > 0) {

@@ -52,7 +52,8 @@ public:
   /// The library's, and room for a bias that lies where the library cannot read it.
   size_t workspaceBytes() const override;
 
-  /// `args`: a, b, the bias if there is one, c, and the sums if they are saved.
+  /// `args`: a, b, the bias if there is one, the scales if it is scaled, c, and the sums if they
+  /// are saved.
   void run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
            CUstream stream) const override;
 

@@ -44,9 +44,9 @@ using Key = std::vector<int64_t>;
 
 Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced, int64_t algorithm,
           int64_t multiprocessors) {
-  Key key = {spec.m,      spec.n,      spec.k,          spec.hasBias,   spec.accumulate,
-             reduced,     algorithm,   multiprocessors, spec.gelu,      spec.savesSums,
-             alignment.a, alignment.b, alignment.c,     alignment.bias, spec.tf32};
+  Key key = {spec.m,      spec.n,          spec.k,    spec.hasBias,   spec.accumulate, reduced,
+             algorithm,   multiprocessors, spec.gelu, spec.savesSums, alignment.a,     alignment.b,
+             alignment.c, alignment.bias,  spec.tf32, spec.scaled};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});

@@ -93,6 +93,7 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("saves_sums", matmul->saves_sums());
     fields.flag("reduced_reduction", matmul->reduced_reduction());
     fields.flag("tf32", matmul->compute() == DType::tf32);
+    fields.flag("scaled", matmul->scaled());
     fields.integer("algorithm", matmul->algorithm());
     fields.integer("multiprocessors", matmul->multiprocessors());
   } else if (const auto *linear = action.as<GroupedLinear>()) {

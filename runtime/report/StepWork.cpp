@@ -44,7 +44,7 @@ double elements(const Tensor &tensor, uint32_t first, uint32_t last) {
 /// Rows, columns, depth and matrices; runtime/calls/MatmulCall.cpp lists the shapes.
 std::vector<double> matmulSizes(const Plan &plan, const Step &step, const Matmul &matmul) {
   const Tensor &a = argument(plan, step, 0), &b = argument(plan, step, 1),
-               &c = argument(plan, step, matmul.bias() ? 3 : 2);
+               &c = argument(plan, step, 2 + (matmul.bias() ? 1 : 0) + (matmul.scaled() ? 2 : 0));
   const uint32_t rank = c.shape()->size(), rankOfA = a.shape()->size();
   const bool sums = rank == 2 && rankOfA > 2, rows = b.shape()->size() == 2;
   const double columns = elements(c, rank - 1, rank);

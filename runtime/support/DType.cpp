@@ -211,6 +211,13 @@ double smallestNumber(DType dtype) {
   return std::ldexp(1.0, 2 - (1 << (format.exponent - 1)) - format.mantissa);
 }
 
+double largestNumber(DType dtype) {
+  const NumberFormat &format = formatOf(dtype);
+  const int last = (1 << (format.exponent - 1)) - 1; // the largest exponent below infinity's
+  return endsInNumbers(format) ? std::ldexp(2.0 - std::ldexp(1.0, 1 - format.mantissa), last + 1)
+                               : std::ldexp(2.0 - std::ldexp(1.0, -format.mantissa), last);
+}
+
 double rounded(DType dtype, double value) {
   const NumberFormat &format = formatOf(dtype);
   if (format.kind != Kind::Float || dtype == DType::F64)

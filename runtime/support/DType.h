@@ -72,6 +72,9 @@ double roundingUnit(DType dtype);
 /// floats.
 double smallestNumber(DType dtype);
 
+/// The largest number that is not infinite. Of floats.
+double largestNumber(DType dtype);
+
 /// The number of the format nearest to `value`, ties to even: one rounding, subnormals kept. NaN
 /// stays NaN. Integers and f64 are left as they are.
 double rounded(DType dtype, double value);

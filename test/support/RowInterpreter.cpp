@@ -74,6 +74,8 @@ public:
         return std::cos(v[0]);
       case RowUnary::Sigmoid:
         return v[0] >= 0 ? 1.0 / (1.0 + std::exp(-v[0])) : std::exp(v[0]) / (1.0 + std::exp(v[0]));
+      case RowUnary::PowerOfTwo:
+        return v[0] == 0.0 || !std::isfinite(v[0]) ? v[0] : std::ldexp(1.0, std::ilogb(v[0]));
       }
       return 0.0;
     });
@@ -162,10 +164,9 @@ public:
                   int64_t i = c % width, head = c - i, pair = rotation.halfSplit ? i % half : i / 2;
                   bool second = rotation.halfSplit ? i >= half : i % 2;
                   int64_t partner = rotation.halfSplit ? (second ? i - half : i + half) : i ^ 1;
-                  int64_t row = position ? static_cast<int64_t>(at(*position, r, 0))
-                                         : r % rotation.length;
-                  double angle = row % period *
-                                 std::pow(rotation.base, -2.0 * pair / width) *
+                  int64_t row =
+                      position ? static_cast<int64_t>(at(*position, r, 0)) : r % rotation.length;
+                  double angle = row % period * std::pow(rotation.base, -2.0 * pair / width) *
                                  (rotation.inverse ? -1.0 : 1.0);
                   double own = x.data[r * columns + c];
                   double other = x.data[r * columns + head + partner];

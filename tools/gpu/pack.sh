@@ -47,6 +47,10 @@ declare -A cases=(
   [forms-many128-f16]="test/gpu/Inputs/attention.mlir --preset=wide --set gain=4096 --batch=16 --seq=300 --precision=f16"
   [forms-odd-f16]="test/gpu/Inputs/attention.mlir --preset=odd --set gain=4096 --batch=2 --seq=100 --precision=f16"
   [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
+  [cs336-fp8]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
+  [gpt2-fp8]="models/gpt2.mlir --preset=tiny --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
+  [tiles-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=304 --precision=fp8 --fp8-keep=none"
+  [e4m3-fp8]="models/llama.mlir --preset=tiny --set L=4 --batch=2 --seq=64 --precision=fp8 --fp8-format=e4m3"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
 for name in "${!cases[@]}"; do
@@ -101,6 +105,7 @@ while read -r name flags; do
   "$build/bin/hydra-run" "$out/cpu.fb" --data data/tinyshakespeare.txt --tokenizer=bytes --seed 1 --eval-batches 8 \
     --steps 200 2>&1 | grep held-out | tail -n 1 > "$out/test/$name.heldout"
 done << 'LEARNERS'
+llama-fp8 models/llama.mlir --precision=fp8
 ttt models/ttt.mlir
 megalodon models/megalodon.mlir
 hydra models/hydra.mlir

@@ -37,6 +37,7 @@ if [[ $wanted == *" test "* ]]; then
     limit=2e-2
     [[ $name == *tf32 || $name == *f16 && $name != *bf16 ]] && limit=5e-3
     [[ $name == *fp32 ]] && limit=2e-5
+    [[ $name == *fp8 ]] && limit=5e-2 # a sum in another order may round to the other neighbour of 8
     [[ $name == hydra-dynamic-fp32 || $name == hydra-counts-fp32 || $name == hydra-blend-fp32 ]] && limit=1e-4 # gradients of routers are small differences
     check "$name runs" bin/hydra-run "$plan" --seed 4 --outputs "$work/$name"
     check "$name agrees with the CPU within $limit" bin/compare-tensors "$work/$name" "test/$name.safetensors" $limit
@@ -62,7 +63,7 @@ if [[ $wanted == *" test "* ]]; then
   check "moments on the host, step by step" bin/hydra-run test/offload.plan "${train[@]:2}" --no-graph --poison --steps 40 --save "$work/no-graph"
   check "moments on the host give the same bits step by step" diff -r "$work"/{whole,no-graph}/step-00000040
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
-  for model in ttt megalodon hydra curriculum; do
+  for model in llama-fp8 ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
     check "$model: 200 steps" "${train[@]}" --steps 200 --save "$work/$model-whole"
     ours=$(grep -ao 'held-out loss [0-9.]*' "$work/log" | tail -n 1) theirs=$(grep -o 'held-out loss [0-9.]*' test/$model.heldout)

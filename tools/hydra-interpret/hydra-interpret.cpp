@@ -25,7 +25,8 @@ constexpr llvm::StringLiteral kOverview =
     "  --mode=train    losses [N+1] (before each of N updates, and after the last), all "
     "parameters\n"
     "                  and all state; with --inputs every batch is the given one\n"
-    "With --mesh several ranks run it together, each with its rows of the batch; --inputs and --outputs\n"
+    "With --mesh several ranks run it together, each with its rows of the batch; --inputs and "
+    "--outputs\n"
     "hold the whole batch, and what must be the same on all ranks is checked to be.\n"
     "Without --outputs the losses, or one line a tensor, are printed. A model may be a template "
     "or\n"
@@ -77,6 +78,7 @@ public:
   explicit Interpretation(const Options &options) : options(options), driver(options.model) {}
 
   LogicalResult run() {
+    options.model.checkQuantization();
     checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
                  {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||
@@ -181,6 +183,9 @@ private:
         passes.addPass(createUnrollLayers());
       }
       if (!stage) {
+        if (policy.quantizes)
+          passes.addPass(
+              createSelectQuantized(selectQuantizedOptions(options.program.quantization)));
         buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
                               policy.scalesLoss);
         if (!options.program.binding.mesh.empty())
@@ -193,6 +198,8 @@ private:
       }
       if (policy.format != support::DType::F32)
         passes.addPass(createMixedPrecision({.policy = options.program.precision}));
+      if (policy.quantizes)
+        passes.addPass(createQuantizeMatmuls({.strict = true}));
     });
     if (failed(compiled))
       return failure();

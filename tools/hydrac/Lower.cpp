@@ -37,6 +37,14 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("rounded-copies", roundedCopiesText(roundedCopiesOf(compile)));
   if (compile.mode == Mode::Generate)
     emit.options.emplace_back("context", std::to_string(compile.context));
+  if (precisionPolicy(compile.precision)->quantizes && compile.mode != Mode::Generate) {
+    const QuantizationOptions &quantization = compile.quantization;
+    emit.options.emplace_back("fp8-format",
+                              quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid");
+    emit.options.emplace_back("fp8-least", std::to_string(quantization.least));
+    for (const std::string &pattern : quantization.keep)
+      emit.options.emplace_back("fp8-keep", pattern);
+  }
   if (compile.reducedReduction)
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())

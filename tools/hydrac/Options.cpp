@@ -93,12 +93,16 @@ void checkRate(const CompileOptions &compile) {
   if (!compile.target.matmulFlops.contains(std::string(format)))
     support::fail("--precision={}: target {} has no rate for matmuls in {}", compile.precision,
                   compile.target.name, format);
+  if (precisionPolicy(compile.precision)->quantizes && compile.target.quantizedMultiple == 0)
+    support::fail("--precision={}: target {} has no matmuls of 8-bit operands", compile.precision,
+                  compile.target.name);
 }
 
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
   compile.target = Target::named(target);
   checkRate(compile);
+  compile.quantization.strict = true;
   compile.clip = !noClip;
   compile.holds = isGiven(safe);
   if (!chooses())
@@ -368,6 +372,7 @@ void HydracOptions::check() const {
   checkSharding(*this);
   checkGeneration(*this);
   checkTuning(*this);
+  model.checkQuantization();
   checkOffload(*this);
   for (const std::string &name : disabled)
     checkCanBeLeftOut("--disable-pass", name);
@@ -377,7 +382,7 @@ void HydracOptions::check() const {
   (void)memoryBudgetBytes(); // is a size
   if (compile.reducedReduction &&
       precisionPolicy(compile.precision)->format != support::DType::BF16)
-    support::fail("--bf16-reduced-precision-reduction needs --precision=bf16 or pure_bf16");
+    support::fail("--bf16-reduced-precision-reduction needs --precision=bf16, fp8 or pure_bf16");
   if (noClip && clip > 0)
     support::fail("--clip and --no-clip exclude each other");
   checkPassFlags(*this);

@@ -290,12 +290,14 @@ private:
       case RowUnary::Sin:
       case RowUnary::Cos:
         return 60;
+      case RowUnary::PowerOfTwo:
+        return 3;
       }
-      llvm_unreachable("ten functions");
+      llvm_unreachable("eleven functions");
     case Kind::Binary:
       return static_cast<RowBinary>(node.code) == RowBinary::Div ? 6 : 1;
     case Kind::Cast:
-      return isNarrow(node.type) ? 6 : 1;
+      return isEightBit(node.type) ? 14 : isNarrow(node.type) ? 6 : 1;
     case Kind::Rotate:
       return 6;
     default:

@@ -45,6 +45,8 @@ Value *DeviceMath::unary(RowUnary f, Value *x) {
 }
 
 Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
+  if (from != to && isEightBit(to))
+    return fromEight(toEight(exact.convert(x, from, RowType::F32), to), to);
   if (to != RowType::BF16 || from == RowType::BF16)
     return exact.convert(x, from, to);
   // One instruction; the bits then are where toMemory looks for them.
@@ -52,6 +54,33 @@ Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
   Value *half = b.CreateBitCast(b.CreateFPTrunc(x, b.getBFloatTy()), b.getInt16Ty());
   Value *wide = b.CreateShl(b.CreateZExt(half, b.getInt32Ty()), b.getInt32(16));
   return b.CreateBitCast(wide, b.getFloatTy());
+}
+
+Value *DeviceMath::fromMemory(Value *raw, RowType type) {
+  return isEightBit(type) ? fromEight(raw, type) : exact.fromMemory(raw, type);
+}
+Value *DeviceMath::toMemory(Value *x, RowType type) {
+  return isEightBit(type) ? toEight(x, type) : exact.toMemory(x, type);
+}
+
+/// The instructions convert two numbers at a time.
+Value *DeviceMath::toEight(Value *x, RowType type) {
+  auto *function = FunctionType::get(b.getInt16Ty(), {b.getFloatTy(), b.getFloatTy()}, false);
+  const char *text = type == RowType::E4M3 ? "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"
+                                           : "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;";
+  Value *pair = b.CreateCall(InlineAsm::get(function, text, "=h,f,f", /*hasSideEffects=*/false),
+                             {ConstantFP::get(b.getFloatTy(), 0.0), x});
+  return b.CreateTrunc(pair, b.getInt8Ty());
+}
+
+Value *DeviceMath::fromEight(Value *raw, RowType type) {
+  auto *function = FunctionType::get(b.getInt32Ty(), {b.getInt16Ty()}, false);
+  const char *text =
+      type == RowType::E4M3 ? "cvt.rn.f16x2.e4m3x2 $0, $1;" : "cvt.rn.f16x2.e5m2x2 $0, $1;";
+  Value *halves = b.CreateCall(InlineAsm::get(function, text, "=r,h", /*hasSideEffects=*/false),
+                               {b.CreateZExt(raw, b.getInt16Ty())});
+  Value *half = b.CreateBitCast(b.CreateTrunc(halves, b.getInt16Ty()), b.getHalfTy());
+  return b.CreateFPExt(half, b.getFloatTy());
 }
 
 } // namespace hydra::cuda

@@ -12,8 +12,8 @@ public:
 
   llvm::Value *unary(RowUnary f, llvm::Value *x);
   llvm::Value *convert(llvm::Value *x, RowType from, RowType to);
-  llvm::Value *fromMemory(llvm::Value *raw, RowType type) { return exact.fromMemory(raw, type); }
-  llvm::Value *toMemory(llvm::Value *x, RowType type) { return exact.toMemory(x, type); }
+  llvm::Value *fromMemory(llvm::Value *raw, RowType type);
+  llvm::Value *toMemory(llvm::Value *x, RowType type);
   llvm::Type *memoryType(RowType type) { return exact.memoryType(type); }
   llvm::Value *max(llvm::Value *x, llvm::Value *y) { return exact.max(x, y); }
   llvm::Value *min(llvm::Value *x, llvm::Value *y) { return exact.min(x, y); }
@@ -26,6 +26,10 @@ private:
   /// 1 / x to 1 unit.
   llvm::Value *reciprocal(llvm::Value *x);
   llvm::Value *assembly(const char *text, llvm::Value *x);
+  /// Between floats and the patterns of 8 bits: rounded to nearest even, the largest number beyond
+  /// it.
+  llvm::Value *toEight(llvm::Value *x, RowType type);
+  llvm::Value *fromEight(llvm::Value *raw, RowType type);
 
   llvm::IRBuilderBase &b;
   VectorMath exact;

@@ -212,8 +212,10 @@ private:
       return "sinf(" + x + ")";
     case RowUnary::Cos:
       return "cosf(" + x + ")";
+    case RowUnary::PowerOfTwo:
+      return "powerOfTwo(" + x + ")";
     }
-    llvm_unreachable("ten functions");
+    llvm_unreachable("eleven functions");
   }
 
   std::string binary(const RowNode &node) const {

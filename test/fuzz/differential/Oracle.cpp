@@ -113,6 +113,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
         return;
       }
       buildForwardPipeline(passes, binding);
+      if (precisionPolicy(setting.precision)->quantizes)
+        passes.addPass(createSelectQuantized(selectQuantizedOptions(Setting::quantization())));
       buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
                             setting.accumulation, !setting.noClip,
                             precisionPolicy(setting.precision)->scalesLoss);
@@ -123,6 +125,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     precisionProblem = StringRef(compiler.takeDiagnostics()).split('\n').first;
     return;
   }
+  if (ready && precisionPolicy(setting.precision)->quantizes)
+    ready = compiler.run(*module, createQuantizeMatmuls());
   if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});

@@ -102,7 +102,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--ce-chunk", setting.ceChunk)->check(CLI::NonNegativeNumber);
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16"}));
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
@@ -186,6 +186,7 @@ CompileOptions Setting::compileOptions() const {
   compile.scanCheckpoint = scanCheckpoint;
   compile.ceChunk = ceChunk;
   compile.precision = precision;
+  compile.quantization = quantization();
   compile.attention = attention == "naive" ? AttentionForm::Naive : AttentionForm::Flash;
   for (const std::string &name : disabled)
     compile.disabled.insert(name);
@@ -199,6 +200,13 @@ CompileOptions Setting::compileOptions() const {
   compile.offload = offload ? Offload::Optimizer : Offload::None;
   compile.offloadLeast = 0;
   return compile;
+}
+
+QuantizationOptions Setting::quantization() {
+  QuantizationOptions all;
+  all.keep = {"none"};
+  all.least = 1;
+  return all;
 }
 
 std::vector<std::string> Setting::meshAxes() const {
@@ -260,7 +268,7 @@ public:
     setting.mode = mode();
     setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
     if (random.chance(0.3))
-      setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16"});
+      setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8"});
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))

@@ -41,6 +41,8 @@ struct Setting {
   bool isCuda() const { return Target::named(target).kind == "cuda"; }
   /// Of binding the mesh alone.
   CompileOptions compileOptions() const;
+  /// Of --precision=fp8: all linear layers, of any size.
+  static QuantizationOptions quantization();
   /// The axes of the mesh, as BindingOptions has them.
   std::vector<std::string> meshAxes() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.

@@ -60,16 +60,15 @@ TypedTensor::TypedTensor(llvm::ArrayRef<int64_t> shape, Strides layout, RowType 
   const size_t page = 4096, needed = (last + 1) * storageBytes(type), guard = 256;
   size = (needed + guard + page - 1) / page * page;
   first = size - needed;
-  void *memory = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+  void *memory =
+      mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED || mprotect(static_cast<char *>(memory) + size, page, PROT_NONE))
     throw std::runtime_error("cannot map memory");
   bytes = static_cast<char *>(memory);
   std::memset(bytes, 0x5a, size);
   isElement.assign(size, 0);
-  forEachOffset([&](int64_t, size_t at) {
-    std::fill_n(isElement.begin() + at, storageBytes(type), 1);
-  });
+  forEachOffset(
+      [&](int64_t, size_t at) { std::fill_n(isElement.begin() + at, storageBytes(type), 1); });
 }
 
 TypedTensor::~TypedTensor() { munmap(bytes, size + 4096); }
@@ -85,7 +84,10 @@ void TypedTensor::fill(const Numbers &numbers) {
     } else {
       auto number = static_cast<float>(roundTo(x, type));
       auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(number) >> 16);
-      if (type == RowType::BF16)
+      if (isEightBit(type))
+        support::fromDoubles(formatOf(type), {&x, 1},
+                             std::as_writable_bytes(std::span(&bytes[at], 1)));
+      else if (type == RowType::BF16)
         std::memcpy(&bytes[at], &high, 2);
       else
         std::memcpy(&bytes[at], &number, 4);
@@ -104,6 +106,13 @@ Numbers TypedTensor::read() const {
       break;
     case RowType::BF16:
       numbers[n] = std::bit_cast<float>(word << 16);
+      break;
+    case RowType::F16:
+    case RowType::E4M3:
+    case RowType::E5M2:
+      support::toDoubles(formatOf(type),
+                         std::as_bytes(std::span(&word, 1)).first(storageBytes(type)),
+                         {&numbers[n], 1});
       break;
     case RowType::I32:
     case RowType::I1:

@@ -229,6 +229,47 @@ TEST_F(RowCodegenTest, RoundingToBf16) {
   }
 }
 
+/// What a kernel stores is the pattern that the table of formats says, of numbers near each pattern
+/// and of all others, in vectors and alone.
+TEST_F(RowCodegenTest, RoundingToEightBits) {
+  for (const RowType type : {RowType::E4M3, RowType::E5M2}) {
+    SCOPED_TRACE(type == RowType::E4M3 ? "e4m3" : "e5m2");
+    Numbers x;
+    for (uint32_t pattern = 0; pattern < 256; ++pattern) {
+      const auto byte = static_cast<std::byte>(pattern);
+      double value = 0.0, next = 0.0;
+      support::toDoubles(formatOf(type), {&byte, 1}, {&value, 1});
+      const auto above = static_cast<std::byte>(pattern + 1);
+      support::toDoubles(formatOf(type), {&above, 1}, {&next, 1});
+      const auto tie = static_cast<float>(0.5 * (value + next));
+      for (const float v : {static_cast<float>(value), tie, std::nextafter(tie, 0.0f),
+                            std::nextafter(tie, std::copysign(1e30f, tie))})
+        x.push_back(v);
+    }
+    for (uint64_t u = 0; u < uint64_t{1} << 32; u += 65521 * 3)
+      x.push_back(std::bit_cast<float>(static_cast<uint32_t>(u)));
+    for (const double v : {0.0, -0.0, 448.0, 464.0, 480.0, 57344.0, 61440.0, 3.4e38, 0x1p-149})
+      x.push_back(v);
+    x.push_back(std::numeric_limits<double>::infinity());
+    const auto n = static_cast<int64_t>(x.size());
+    start({{n}, {}}, {{RowForm::Tile, RowType::F32}});
+    const Numbers y = runKernel(finish({{in(0), RowForm::Tile}}, type), {x})[0];
+    // And as values of the type that is read again.
+    start({{n}, {}}, {{RowForm::Tile, type}});
+    const Numbers z = runKernel(finish({{in(0), RowForm::Tile}}, RowType::F32), {y})[0];
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = roundTo(x[i], type);
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(y[i]) && std::isnan(z[i])) << i;
+        continue;
+      }
+      EXPECT_EQ(y[i], expected) << x[i];
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(x[i])) << x[i];
+      EXPECT_EQ(z[i], expected) << x[i];
+    }
+  }
+}
+
 TEST_F(RowCodegenTest, StridedOperandsAndResults) {
   const RowDomain domain{{3, 4}, {5, 32}};
   RowProgram program = layerNormGrad(domain);
@@ -330,7 +371,8 @@ TEST_F(RowCodegenTest, Rotates) {
 
 TEST_F(RowCodegenTest, RotatesByGivenPositions) {
   for (const int64_t period : {0, 5})
-    for (const bool computed : {false, true}) { // a number of the row, or what the group makes of one
+    for (const bool computed :
+         {false, true}) { // a number of the row, or what the group makes of one
       SCOPED_TRACE(testing::Message() << period << computed);
       const int64_t width = 20, rows = 6;
       RowDomain domain{{2, 3}, {3, width}};
@@ -341,8 +383,9 @@ TEST_F(RowCodegenTest, RotatesByGivenPositions) {
       RowTerm position{&e, e.input(1)};
       if (computed) // behind a reduction of the row
         position = position + sum(RowTerm{&e, e.input(2)}) * 0.0;
-      RowProgram program = e.finish(
-          {e.rotate(0, {1e4, true, false, 3, period}, RowValue(position))}, {{RowForm::Tile, RowType::F32}});
+      RowProgram program =
+          e.finish({e.rotate(0, {1e4, true, false, 3, period}, RowValue(position))},
+                   {{RowForm::Tile, RowType::F32}});
       std::vector<Numbers> inputs = randomInputs(program, 17);
       for (int64_t i = 0; i < rows; ++i)
         inputs[1][i] = static_cast<double>(i * i * 4003);

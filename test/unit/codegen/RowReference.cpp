@@ -18,6 +18,10 @@ double hydra::test::roundTo(double x, RowType type) {
     u = (u + 0x7fff + ((u >> 16) & 1)) & 0xffff0000;
     return std::bit_cast<float>(u);
   }
+  case RowType::F16:
+  case RowType::E4M3:
+  case RowType::E5M2:
+    return support::rounded(formatOf(type), static_cast<float>(x));
   case RowType::I32:
     return std::trunc(x);
   case RowType::I1:
@@ -124,6 +128,8 @@ private:
       return std::cos(x);
     case RowUnary::Sigmoid:
       return 1.0 / (1.0 + std::exp(-x));
+    case RowUnary::PowerOfTwo:
+      return x == 0.0 || !std::isfinite(x) ? x : std::ldexp(1.0, std::ilogb(x));
     }
     return x;
   }

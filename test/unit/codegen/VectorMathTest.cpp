@@ -24,6 +24,13 @@ double sigmoidOf(double x) {
   return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
 }
 
+/// Of magnitudes, and nothing below the normal range of f32.
+double powerOfTwo(double x) {
+  if (x == 0.0 || !std::isfinite(x))
+    return std::abs(x);
+  return std::abs(x) < 0x1p-126 ? 0.0 : std::ldexp(1.0, std::ilogb(x));
+}
+
 /// One function of `n` numbers.
 RowProgram unaryProgram(mlir::MLIRContext &context, RowUnary f, int64_t n) {
   RowRecorder recorder(&context, {{n}, {}}, {{{n}, RowType::F32, RowForm::Tile}});
@@ -116,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
         FunctionCase{"sigmoid", RowUnary::Sigmoid, sigmoidOf, 2.1},
         FunctionCase{"sqrt", RowUnary::Sqrt, [](double x) { return std::sqrt(x); }, 0.5},
         FunctionCase{"rsqrt", RowUnary::Rsqrt, [](double x) { return 1.0 / std::sqrt(x); }, 1.5},
+        FunctionCase{"power_of_two", RowUnary::PowerOfTwo, powerOfTwo, 0.0},
         FunctionCase{"neg", RowUnary::Neg, [](double x) { return -x; }, 0.0}),
     [](const auto &info) { return std::string(info.param.name); });
 

@@ -126,6 +126,65 @@ TEST(Matmul, BatchBiasAndAccumulation) {
     }
 }
 
+/// Of numbers of 8 bits: the sums of exact products, times the scales.
+TEST(Matmul, EightBitOperandsWithScales) {
+  namespace support = hydra::support;
+  uint32_t seed = 11;
+  for (const auto &[m, n, k] :
+       {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {64, 48, 32}, {333, 129, 97}})
+    for (const auto &[left, right] :
+         {std::pair(DType::E4M3, DType::E4M3), {DType::E5M2, DType::E4M3}})
+      for (const DType results : {DType::F32, DType::BF16}) {
+        SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+        MatmulSpec spec;
+        spec.m = m, spec.n = n, spec.k = k;
+        spec.scaled = true;
+        spec.a = {left, {}, k, 1};
+        spec.b = {right, {}, 1, k};
+        spec.c = {results, {}, n, 1};
+        std::mt19937 random(seed++);
+        std::normal_distribution<double> normal(0.0, 20.0);
+        const auto draw = [&](DType dtype, int64_t count) {
+          std::vector<double> values(static_cast<size_t>(count));
+          for (double &v : values)
+            v = support::rounded(dtype, normal(random));
+          return values;
+        };
+        const auto bytesOf = [](DType dtype, const std::vector<double> &values) {
+          std::vector<std::byte> bytes(values.size() * support::byteSize(dtype));
+          support::fromDoubles(dtype, values, bytes);
+          return bytes;
+        };
+        const std::vector<double> a = draw(left, m * k), b = draw(right, n * k);
+        Matmul matmul(spec, 2);
+        matmul.setScales(0x1p-5f, 0x1p3f);
+        ThreadPool pool(2);
+        WorkerScratch scratch;
+        scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
+        std::vector<std::byte> memory(scratch.bytesPerWorker * 2 + 63);
+        scratch.base = reinterpret_cast<std::byte *>(
+            (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+        std::vector<std::byte> out(static_cast<size_t>(m * n) * support::byteSize(results));
+        matmul.run(bytesOf(left, a).data(), bytesOf(right, b).data(), nullptr, out.data(), pool,
+                   scratch);
+        std::vector<double> c(static_cast<size_t>(m * n));
+        support::toDoubles(results, out, c);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = 0.0, size = 0.0;
+            for (int64_t l = 0; l < k; ++l) {
+              const double product =
+                  a[static_cast<size_t>(i * k + l)] * b[static_cast<size_t>(j * k + l)];
+              sum += product;
+              size += std::fabs(product);
+            }
+            ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], 0.25 * sum,
+                        0.25 * (1e-6 * size + support::roundingUnit(results) * std::fabs(sum)))
+                << i << ", " << j;
+          }
+      }
+}
+
 TEST(Matmul, SharedOperandAndSeveralBatchDimensions) {
   // c[g][h] = a[h] @ b: strides 0 for what is shared.
   Product product(6, 30, 20, 10, false, false, 0, 8);
@@ -303,8 +362,10 @@ TEST(Matmul, LayoutsDoNotMoveBits) {
           int64_t off = 0;
           for (int64_t r = 0; r < m; ++r)
             for (int64_t c = 0; c < n; ++c)
-              off += found[size_t(Product::at(other.spec.c, 0, r, c))] != expected[size_t(r * n + c)];
-          EXPECT_EQ(off, 0) << (transposeA ? "T" : "N") << (transposeB ? "T" : "N") << " gap " << gap;
+              off +=
+                  found[size_t(Product::at(other.spec.c, 0, r, c))] != expected[size_t(r * n + c)];
+          EXPECT_EQ(off, 0) << (transposeA ? "T" : "N") << (transposeB ? "T" : "N") << " gap "
+                            << gap;
         }
   }
 }

@@ -129,6 +129,7 @@ TEST(DType, EightBitsRoundToTheNearestAndSaturate) {
         largest = std::max(largest, v);
       }
     EXPECT_EQ(largest, dtype == DType::E4M3 ? 448.0 : 57344.0);
+    EXPECT_EQ(largest, largestNumber(dtype));
     EXPECT_EQ(rounded(dtype, kInfinity), largest);
     EXPECT_EQ(rounded(dtype, -1e300), -largest);
     EXPECT_TRUE(std::isnan(rounded(dtype, std::nan(""))));
@@ -146,6 +147,8 @@ TEST(DType, EightBitsRoundToTheNearestAndSaturate) {
   EXPECT_EQ(rounded(DType::E4M3, 19.0), 20.0);
   EXPECT_EQ(smallestNumber(DType::E4M3), 0x1p-9);
   EXPECT_EQ(smallestNumber(DType::F16), 0x1p-24);
+  EXPECT_EQ(largestNumber(DType::F16), 65504.0);
+  EXPECT_EQ(largestNumber(DType::F32), 3.4028234663852886e38);
   EXPECT_EQ(roundingUnit(DType::E5M2), 0x1p-3);
 }
 

@@ -13,6 +13,10 @@ __device__ __forceinline__ float roundedToTF32(float x) {
   return __uint_as_float(bits);
 }
 __device__ __forceinline__ float exponential(float x) { return exp2Approx(__fmul_rn(x, kLog2e)); }
+/// The largest power of two that is no larger than x >= 0.
+__device__ __forceinline__ float powerOfTwo(float x) {
+  return x != x ? x : __int_as_float(__float_as_int(x) & 0x7f800000);
+}
 __device__ __forceinline__ float sigmoid(float x) {
   return __fdividef(1.0f, __fadd_rn(1.0f, exponential(-x)));
 }

@@ -1,0 +1,54 @@
+// Numbers of 8 bits with a scale for each tensor, and their matmul.
+#ifndef HYDRA_QUANTIZATION_OPS_TD
+#define HYDRA_QUANTIZATION_OPS_TD
+
+include "dialects/hydra/HydraBase.td"
+
+defvar Hydra_ExactNumbers =
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>;
+
+class Hydra_QuantizationOp<string mnemonic, list<Trait> traits>
+    : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface, Hydra_ExactNumbers,
+        DeclareOpInterfaceMethods<RowWiseOpInterface, ["operandForm"]>]>;
+
+def QuantizationScaleOp : Hydra_QuantizationOp<"quantization_scale", [CostOpInterface]> {
+  let summary = "the power of two that numbers are divided by before they are rounded to a format";
+  let description = [{
+    `%scale = hydra.quantization_scale %amax format = f8E4M3FN`: `amax [...] f32` is the largest magnitude of a
+    tensor, `scale [...]` the smallest power of two by which divided it is no more than the largest number
+    of the format (448 for f8E4M3FN, 57344 for f8E5M2), and at least 2^-100. Of an infinite amax the scale is
+    infinite, so that whatever is computed by it is NaN or infinite; of NaN it is NaN.
+  }];
+  let arguments = (ins Hydra_Value:$amax, TypeAttr:$format);
+  let results = (outs Hydra_Value:$scale);
+}
+
+def QuantizeOp : Hydra_QuantizationOp<"quantize", [CostOpInterface]> {
+  let summary = "numbers divided by a scale and rounded to 8 bits";
+  let description = [{
+    `%q = hydra.quantize %x, %scale format = f8E4M3FN`: `x [...]` in f32, bf16 or f16, `scale [] f32`, a power of
+    two. To nearest, ties to even; magnitudes beyond the largest number of the format become that number, NaN
+    stays NaN. Only `hydra.quantized_matmul` and operations that move elements take what comes out. `again` keeps
+    it apart from the same without: what a backward pass makes anew instead of keeping it.
+  }];
+  let arguments = (ins Hydra_Value:$x, Hydra_Value:$scale, TypeAttr:$format, UnitAttr:$again);
+  let results = (outs Hydra_Value:$q);
+}
+
+def QuantizedMatmulOp : Hydra_ValueOp<"quantized_matmul", [EightBitOperandsTrait,
+    Hydra_ExactNumbers,
+    DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>,
+    DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
+  let summary = "c = scale_a scale_b (a bᵀ) of 8-bit operands";
+  let description = [{
+    `%c = hydra.quantized_matmul %a, %b, %scale_a, %scale_b dtype = bf16`: `a [M, K]`, `b [N, K]` of f8E4M3FN
+    or f8E5M2, not both the latter, `c [M, N]` in f32, bf16 or f16. Products are summed in f32, multiplied by
+    the scales `[] f32` and rounded once. Both operands lie by rows of what is summed over, as tensor
+    cores read numbers of 8 bits.
+  }];
+  let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Hydra_Value:$scale_a, Hydra_Value:$scale_b,
+                       TypeAttr:$dtype);
+  let results = (outs Hydra_Value:$c);
+}
+
+#endif // HYDRA_QUANTIZATION_OPS_TD

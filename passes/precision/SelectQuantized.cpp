@@ -1,0 +1,112 @@
+// hydra-select-quantized: which linear layers multiply 8-bit operands, and in which formats.
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+#include "passes/finetune/Patterns.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_SELECTQUANTIZED
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The parameters that a weight is made of, by moves alone; empty when anything else is in it.
+SmallVector<ParamOp> parametersOf(Value weight) {
+  SmallVector<ParamOp> params;
+  SmallVector<Value> work{weight};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (auto use = dyn_cast_or_null<UseOp>(op)) {
+      auto param = dyn_cast<ParamOp>(use.lookup());
+      if (!param)
+        return {};
+      params.push_back(param);
+      continue;
+    }
+    auto precision = dyn_cast_or_null<PrecisionOpInterface>(op);
+    if (!precision || precision.precisionClass() != Precision::Move || op->getNumOperands() == 0)
+      return {};
+    llvm::append_range(work, op->getOperands());
+  }
+  return params;
+}
+
+struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
+  using SelectQuantizedBase::SelectQuantizedBase;
+
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model || failed(findKept(model)))
+      return signalPassFailure();
+    MLIRContext *context = &getContext();
+    const Type operands = Float8E4M3FNType::get(context);
+    Type gradient = operands;
+    if (format == "hybrid") {
+      gradient = Float8E5M2Type::get(context);
+    } else if (format != "e4m3") {
+      model.emitOpError() << "has no 8-bit format '" << format.getValue()
+                          << "'; expected hybrid or e4m3";
+      return signalPassFailure();
+    }
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      if (!entry.isProgram() || entry.programRole() == ProgramRole::decode)
+        continue;
+      for (auto op : entry.getBody().front().getOps<QuantizableOpInterface>())
+        if (Value weight = op.getWeight(); weight && isLarge(weight) && !isKept(weight)) {
+          op.quantizeTo(operands, gradient);
+          ++layers;
+        }
+    }
+  }
+
+private:
+  LogicalResult findKept(ModelOp model) {
+    if (!keep.empty()) {
+      const SmallVector<std::string> patterns(keep.begin(), keep.end());
+      if (llvm::equal(patterns, ArrayRef<StringRef>{"none"}))
+        return success();
+      FailureOr<SmallVector<ParamOp>> matched = parametersMatching(model, patterns, "--fp8-keep");
+      if (failed(matched))
+        return failure();
+      kept.insert(matched->begin(), matched->end());
+      return success();
+    }
+    struct Element {
+      StringRef stack;
+      int64_t number = 0;
+    };
+    auto elementOf = [](ParamOp param) -> std::optional<Element> {
+      Element element;
+      StringRef number;
+      std::tie(element.stack, number) = param.getElement().value_or("").rsplit('.');
+      return number.getAsInteger(10, element.number) ? std::nullopt : std::optional(element);
+    };
+    llvm::StringMap<int64_t> last; // by stack
+    for (auto param : model.getBody().getOps<ParamOp>())
+      if (std::optional<Element> element = elementOf(param))
+        last[element->stack] = std::max(last[element->stack], element->number);
+    for (auto param : model.getBody().getOps<ParamOp>()) {
+      std::optional<Element> element = elementOf(param);
+      if (!element || element->number == 0 || element->number == last[element->stack])
+        kept.insert(param);
+    }
+    return success();
+  }
+
+  bool isLarge(Value weight) const {
+    return llvm::all_of(build::shapeOf(weight), [&](int64_t size) { return size >= least; });
+  }
+
+  bool isKept(Value weight) const {
+    SmallVector<ParamOp> params = parametersOf(weight);
+    return params.empty() ||
+           llvm::any_of(params, [&](ParamOp param) { return kept.contains(param); });
+  }
+
+  DenseSet<Operation *> kept;
+};
+
+} // namespace
+} // namespace hydra

@@ -1,0 +1,126 @@
+// Numbers of 8 bits: the text of their operations, and what they refuse.
+// RUN: hydra-opt %s --split-input-file --verify-diagnostics | hydra-opt --split-input-file | FileCheck %s
+
+// CHECK: hydra.quantization_scale %amax format = f8E4M3FN : tensor<f32>
+// CHECK: hydra.quantize %x, %{{.*}} format = f8E4M3FN : tensor<4x8xbf16>, tensor<f32>
+// CHECK: hydra.quantize %y, %{{.*}} format = f8E5M2 again : tensor<6x8xf32>, tensor<f32>
+// CHECK: hydra.transpose %{{.*}} order = [1, 0] : tensor<4x8xf8E4M3FN>
+// CHECK: hydra.copy %{{.*}} : tensor<8x4xf8E4M3FN>
+// CHECK: hydra.quantized_matmul %{{.*}} dtype = bf16 : tensor<4x8xf8E4M3FN>, tensor<6x8xf8E5M2>, tensor<f32>, tensor<f32>
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xbf16>, %y: tensor<6x8xf32>, %amax: tensor<f32>) {
+    %s = hydra.quantization_scale %amax format = f8E4M3FN : tensor<f32>
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xbf16>, tensor<f32>
+    %b = hydra.quantize %y, %s format = f8E5M2 again : tensor<6x8xf32>, tensor<f32>
+    %t = hydra.transpose %a order = [1, 0] : tensor<4x8xf8E4M3FN>
+    %d = hydra.copy %t : tensor<8x4xf8E4M3FN>
+    %c = hydra.quantized_matmul %a, %b, %s, %s dtype = bf16 : tensor<4x8xf8E4M3FN>, tensor<6x8xf8E5M2>, tensor<f32>, tensor<f32>
+    hydra.return c = %c
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>) {
+    // expected-error@+1 {{hydra.quantize: cannot quantize to this format; expected f8E4M3FN or f8E5M2}}
+    %a = hydra.quantize %x, %s format = bf16 : tensor<4x8xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<1xf32>) {
+    // expected-error@+1 {{hydra.quantize: scale is [1]; expected []}}
+    %a = hydra.quantize %x, %s format = f8E5M2 : tensor<4x8xf32>, tensor<1xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>) {
+    %a = hydra.quantize %x, %s format = f8E5M2 : tensor<4x8xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.add: operand 0: elements of f8E5M2; expected f32, bf16, f16, i32 or i1}}
+    %b = hydra.add %a, %a : tensor<4x8xf8E5M2>, tensor<4x8xf8E5M2>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>) {
+    %a = hydra.quantize %x, %s format = f8E5M2 : tensor<4x8xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: multiplies f8E5M2 by f8E5M2; expected at least one of f8E4M3FN}}
+    %b = hydra.quantized_matmul %a, %a, %s, %s dtype = f32 : tensor<4x8xf8E5M2>, tensor<4x8xf8E5M2>, tensor<f32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %y: tensor<4x9xf32>, %s: tensor<f32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xf32>, tensor<f32>
+    %b = hydra.quantize %y, %s format = f8E4M3FN : tensor<4x9xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: sums over 8 elements of [4, 8] but 9 of [4, 9]}}
+    %c = hydra.quantized_matmul %a, %b, %s, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x9xf8E4M3FN>, tensor<f32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: second operand has elements of another type; expected f8E4M3FN or f8E5M2}}
+    %c = hydra.quantized_matmul %a, %x, %s, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf32>, tensor<f32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: cannot yield this element type; expected f32, bf16 or f16}}
+    %c = hydra.quantized_matmul %a, %a, %s, %s dtype = i32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<f32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>) {
+    // expected-error@+1 {{hydra.linear: is quantized to one format or to another than f8E4M3FN or f8E5M2; expected two of these}}
+    %c = hydra.linear %x, %w quantize = f8E4M3FN : tensor<4x8xf32>, tensor<6x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<2x4x8xf32>, %w: tensor<2x8x4xf32>) {
+    // expected-error@+1 {{hydra.matmul: quantizes [2, 4, 8]; expected two dimensions}}
+    %c = hydra.matmul %x, %w quantize_a = f8E4M3FN quantize_b = f8E4M3FN : tensor<2x4x8xf32>, tensor<2x8x4xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e() {
+    // expected-error@+1 {{hydra.constant}}
+    %c = hydra.constant value = 1.0 shape = [2] dtype = f8E4M3FN : tensor<2xf8E4M3FN>
+    hydra.return
+  }
+}
