@@ -39,6 +39,19 @@ SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantiz
   return options;
 }
 
+OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int64_t accumulation,
+                                  bool clip, const UpdateOptions &update) {
+  OptimizerOptions options;
+  options.programs.assign(programs.begin(), programs.end());
+  options.accum = accumulation;
+  options.clip = clip;
+  options.emaDecay = update.emaDecay;
+  options.swaFrom = update.swaFrom;
+  options.normSpike = update.normSpike;
+  options.groupNorms = update.groupNorms;
+  return options;
+}
+
 void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
                           const TuningOptions &tuning) {
   passes.addPass(createBind(bindOptions(binding)));
@@ -51,20 +64,16 @@ void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
 }
 
 void buildTrainingPipeline(OpPassManager &passes, Mode mode, std::vector<std::string> programs,
-                           int64_t accumulation, bool clip, bool scaleLoss) {
+                           int64_t accumulation, bool clip, bool scaleLoss,
+                           const UpdateOptions &update) {
   if (!hasBackward(mode))
     return;
   DifferentiateOptions differentiate;
   differentiate.programs.assign(programs.begin(), programs.end());
   differentiate.lossScale = scaleLoss && mode == Mode::Train;
   passes.addPass(createDifferentiate(differentiate));
-  if (mode == Mode::Train) {
-    OptimizerOptions optimizer;
-    optimizer.programs.assign(programs.begin(), programs.end());
-    optimizer.accum = accumulation;
-    optimizer.clip = clip;
-    passes.addPass(createOptimizer(optimizer));
-  }
+  if (mode == Mode::Train)
+    passes.addPass(createOptimizer(optimizerOptions(programs, accumulation, clip, update)));
   simplify(passes);
 }
 

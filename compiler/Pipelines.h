@@ -57,18 +57,32 @@ struct QuantizationOptions {
   bool strict = false;           ///< fail where nothing is
 };
 
+/// What an update does beside: see `hydra-optimizer`.
+struct UpdateOptions {
+  double emaDecay = 0; ///< of averages of parameters; 0: none
+  int64_t swaFrom = 0; ///< the first update in the mean of all; 0: none
+  bool normSpike = false, groupNorms = false;
+
+  bool averages() const { return emaDecay > 0 || swaFrom > 0; }
+};
+
 /// What every tool is told about a model: how it is bound, extended to what, in which numbers.
 struct ProgramOptions {
   BindingOptions binding;
   TuningOptions tuning;
   Mode mode = Mode::Forward;
-  int64_t accumulation = 1;       ///< micro-batches of an update
+  int64_t accumulation = 1; ///< micro-batches of an update
+  UpdateOptions update;
   std::string precision = "fp32"; ///< a policy of passes/precision/Policy.h
   QuantizationOptions quantization;
 };
 
 /// The options of `hydra-bind`.
 BindOptions bindOptions(const BindingOptions &binding);
+
+/// The options of `hydra-optimizer`.
+OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int64_t accumulation,
+                                  bool clip, const UpdateOptions &update);
 
 /// The options of `hydra-lora` and `hydra-freeze`.
 LoraOptions loraOptions(const TuningOptions &tuning);
@@ -84,7 +98,7 @@ void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &bin
 /// that a state has multiplied.
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,
                            std::vector<std::string> programs, int64_t accumulation, bool clip,
-                           bool scaleLoss = false);
+                           bool scaleLoss = false, const UpdateOptions &update = {});
 
 /// The dialects of models and plans, with the lowerings between them.
 void registerDialects(mlir::DialectRegistry &registry);

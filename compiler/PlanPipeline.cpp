@@ -86,11 +86,8 @@ std::unique_ptr<Pass> differentiatePass(Options options) {
 }
 
 std::unique_ptr<Pass> optimizerPass(Options options) {
-  OptimizerOptions optimizer;
-  auto programs = differentiatedPrograms(options);
-  optimizer.programs.assign(programs.begin(), programs.end());
-  optimizer.accum = options.accumulation;
-  optimizer.clip = options.clip;
+  OptimizerOptions optimizer = optimizerOptions(
+      differentiatedPrograms(options), options.accumulation, options.clip, options.update);
   optimizer.holds = options.holds;
   return createOptimizer(optimizer);
 }

@@ -264,12 +264,24 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     anything else reads them, and their norm is the guard. A step that is refused halves the scale,
     2000 applied ones after another double it, between 1 and 2^24 (Micikevicius et al., "Mixed
     precision training", 2018).
+
+    With `ema-decay` = d or `swa-from` = N every parameter has a mean of the values that updates gave it
+    (`<name>.average`, f32), which moves to the new value by a share: the larger one of 1 - d and 1 / t,
+    t being the number of the update from 1, so that the first value counts no more than others; or
+    1 / (t - N + 1), and 1 before update N (Izmailov et al., "Averaging weights leads to wider optima",
+    2018). `norm-spike` adds the scalar `norm_spike`: where the norm is above it, the step has half of
+    its learning rate. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
+    then adds up squares group by group.
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
     Option<"accum", "accum", "int64_t", "1", "micro-batches per update">,
     Option<"clip", "clip", "bool", "true", "clip gradients by their global norm">,
     Option<"holds", "holds", "bool", "false", "take a scalar that can refuse every update">,
+    Option<"emaDecay", "ema-decay", "double", "0", "average parameters with this decay; 0: do not">,
+    Option<"swaFrom", "swa-from", "int64_t", "0", "average parameters from this update on; 0: do not">,
+    Option<"normSpike", "norm-spike", "bool", "false", "lower the learning rate of steps with large norms">,
+    Option<"groupNorms", "group-norms", "bool", "false", "return the norm of the gradients of each group">,
   ];
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }

@@ -62,6 +62,32 @@ bool BindingFlags::given() const {
          0;
 }
 
+/// Whether a text says which average is to be kept.
+static bool readAverage(StringRef text, UpdateOptions &update) {
+  UpdateOptions read = update;
+  read.emaDecay = 0;
+  read.swaFrom = 0;
+  constexpr int64_t most = int64_t{1} << 24; // counts are exact in f32
+  if (text.consume_front("ema,decay=")) {
+    if (text.getAsDouble(read.emaDecay) || !(read.emaDecay > 0 && read.emaDecay < 1))
+      return false;
+  } else if (!text.consume_front("swa,from=") || text.getAsInteger(10, read.swaFrom) ||
+             read.swaFrom < 1 || read.swaFrom > most) {
+    return false;
+  }
+  update = read;
+  return true;
+}
+
+bool ModelOptions::AverageParser::parse(cl::Option &option, StringRef, StringRef text,
+                                        std::string &value) {
+  if (UpdateOptions update; !readAverage(text, update))
+    return rejectValue(option, text,
+                       "ema,decay=D with D between 0 and 1, or swa,from=N with N from 1");
+  value = text.str();
+  return false;
+}
+
 ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls calls)
     : BindingFlags(program.binding),
       file(cl::Positional, cl::desc("MODEL.mlir"), cl::cat(category)),
@@ -72,6 +98,14 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                       clEnumValN(Mode::Train, "train", "updates of all parameters"))),
       accum("accum", cl::value_desc("N"), cl::cat(category), cl::location(program.accumulation),
             cl::desc("micro-batches per update in --mode=train (default: 1)")),
+      average("average", cl::value_desc("ema,decay=D|swa,from=N"), cl::cat(category),
+              cl::callback([&program](const std::string &text) {
+                readAverage(text, program.update); // it has been parsed
+              }),
+              cl::desc("keep, beside every parameter that --mode=train trains, an average of the "
+                       "values that updates gave it: ema, which counts the newest by 1 - D (all "
+                       "alike while they are fewer than 1 / (1 - D)); swa, the mean of all from "
+                       "update N on (default: none)")),
       precision(
           "precision", cl::value_desc("fp32|tf32|bf16|f16|pure_bf16|fp8"), cl::cat(category),
           cl::location(program.precision),

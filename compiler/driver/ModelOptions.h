@@ -49,6 +49,14 @@ public:
   BoundChoice<Mode> mode;
   BoundInteger<1, std::numeric_limits<int32_t>::max()> accum;
 
+  /// `ema,decay=D` or `swa,from=N`.
+  struct AverageParser : llvm::cl::parser<std::string> {
+    using parser::parser;
+    bool parse(llvm::cl::Option &option, llvm::StringRef name, llvm::StringRef text,
+               std::string &value);
+  };
+  llvm::cl::opt<std::string, false, AverageParser> average;
+
   /// A policy of hydra-mixed-precision.
   struct PrecisionParser : llvm::cl::parser<std::string> {
     using parser::parser;

@@ -134,7 +134,8 @@ def StateOp : Hydra_VariableOp<"state"> {
   let description = [{
     `hydra.state @ema [] f32 init = zeros`. State that passes add says what it is for, and what it
     belongs to: `hydra.state @w.m [4] init = zeros of @w as moment`. The roles: `moment`, kept by the
-    optimizer for a parameter; `gradient`, the sum of its gradients over micro-batches; `copy`, the same
+    optimizer for a parameter; `average`, of the values that updates gave it; `gradient`, the sum of its
+    gradients over micro-batches; `copy`, the same
     values as its owner, which it starts as and follows, in another element type or for later: it is in
     no checkpoint; without an owner `update_count`, the number of the next update, and `step_sum`, which
     is summed over the micro-batches of a step and then cleared.

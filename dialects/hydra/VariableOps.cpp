@@ -274,6 +274,10 @@ LogicalResult StateOp::verify() {
     if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
       return emitOpError() << "is a gradient of no parameter of this shape";
     return success();
+  case VariableRole::average:
+    if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
+      return emitOpError() << "is an average of no parameter of this shape";
+    return success();
   case VariableRole::copy:
     if (!isa_and_nonnull<ParamOp, StateOp>(owner) ||
         (shapeOf(owner) != getShape() && !unitOf(*this)))

@@ -19,6 +19,7 @@ Category categoryOf(StateOp state) {
   case VariableRole::moment:
   case VariableRole::update_count:
   case VariableRole::loss_scaling:
+  case VariableRole::average:
     return Category::opt_state;
   case VariableRole::gradient:
     return Category::grad;

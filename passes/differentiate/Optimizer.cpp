@@ -3,6 +3,7 @@
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/LossScaling.h"
+#include "passes/differentiate/WeightAverage.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -25,6 +26,9 @@ Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
+/// The norm of gradients above which a step has a part of its learning rate, and that part.
+constexpr StringLiteral kNormSpike = "norm_spike";
+constexpr double kSpikeRate = 0.5;
 /// Where no norm is computed, the losses of a step over micro-batches add up here.
 constexpr StringLiteral kLossSum = "loss.sum";
 
@@ -82,9 +86,12 @@ struct Optimizer : impl::OptimizerBase<Optimizer> {
 
 private:
   LogicalResult checkOptions() {
-    if (accum >= 1)
-      return success();
-    return model.emitOpError() << "accum is " << accum.getValue() << "; expected at least 1";
+    if (accum < 1)
+      return model.emitOpError() << "accum is " << accum.getValue() << "; expected at least 1";
+    if ((normSpike || groupNorms) && !clip)
+      return model.emitOpError() << (normSpike ? "norm-spike" : "group-norms")
+                                 << " needs the norm of gradients; expected clip";
+    return success();
   }
 
   LogicalResult checkEntry(EntryOp entry) {
@@ -94,7 +101,8 @@ private:
     if (trainedParams().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (name == "lr" || name == kUpdateCount || name == "clip" || (holds && name == "hold"))
+      if (name == "lr" || name == kUpdateCount || name == "clip" || name == kNormSpike ||
+          (holds && name == "hold"))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     return success();
   }
@@ -182,19 +190,44 @@ private:
     return param.getUnit() ? filledUp(gradient) : gradient;
   }
 
-  /// The norm of all gradients. Squares of units are added up apart, so that their sum is exchanged
-  /// once.
-  static Value globalNorm(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
-                          ArrayRef<Value> gradients) {
+  /// The sum of all squared elements of gradients. Those of units are added up apart, so that their
+  /// sum is exchanged once.
+  static Value sumOfSquares(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
+                            ArrayRef<Value> gradients) {
     SmallVector<Value> whole, cut;
-    for (size_t i = 0; i < params.size(); ++i)
-      (ParamOp(params[i]).getUnit() ? cut : whole).push_back(gradients[i]);
+    for (auto [param, gradient] : llvm::zip(params, gradients))
+      (ParamOp(param).getUnit() ? cut : whole).push_back(gradient);
     if (cut.empty())
-      return GlobalNormOp::create(b, loc, gradients);
+      return GlobalNormOp::sumOfSquares(b, loc, whole);
     Value total = GlobalNormOp::sumOfSquares(b, loc, cut);
-    if (!whole.empty())
-      total = AddOp::create(b, loc, GlobalNormOp::sumOfSquares(b, loc, whole), total);
-    return SqrtOp::create(b, loc, total);
+    return whole.empty() ? total
+                         : AddOp::create(b, loc, GlobalNormOp::sumOfSquares(b, loc, whole), total);
+  }
+
+  /// The norm of all gradients; `inverse` is what divides them, or null. If they are asked for,
+  /// those of the groups are outputs.
+  Value globalNorm(OpBuilder &b, Location loc, ArrayRef<ParamOp> params, ArrayRef<Value> gradients,
+                   Value inverse, Outputs &outputs) {
+    auto unscaled = [&](Value norm) -> Value {
+      return inverse ? MulOp::create(b, loc, norm, inverse) : norm;
+    };
+    if (!groupNorms && llvm::none_of(params, [](ParamOp param) { return param.getUnit(); }))
+      return unscaled(GlobalNormOp::create(b, loc, gradients));
+    if (!groupNorms)
+      return unscaled(SqrtOp::create(b, loc, sumOfSquares(b, loc, params, gradients)));
+    llvm::MapVector<StringRef, std::pair<SmallVector<ParamOp>, SmallVector<Value>>> groups;
+    for (auto [param, gradient] : llvm::zip(params, gradients)) {
+      auto &group = groups[ParamOp(param).getGroup().value_or("default")];
+      group.first.push_back(param);
+      group.second.push_back(gradient);
+    }
+    Value total;
+    for (auto &[name, members] : groups) {
+      Value squares = sumOfSquares(b, loc, members.first, members.second);
+      outputs.give(b, ("grad_norm." + name).str(), unscaled(SqrtOp::create(b, loc, squares)));
+      total = total ? AddOp::create(b, loc, total, squares).getResult() : squares;
+    }
+    return unscaled(SqrtOp::create(b, loc, total));
   }
 
   /// min(1, clip / (norm + 1e-6)), or 1 when clip is not positive: models.md section 1.3.
@@ -206,6 +239,17 @@ private:
     Value wanted =
         CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0), b.getStringAttr("gt"));
     return SelectOp::create(b, loc, wanted, ratio, one);
+  }
+
+  /// The learning rate, or half of it where the norm is above the bound and that is positive.
+  Value slowed(OpBuilder &b, Location loc, Value rate, Value norm, Value bound) {
+    auto above = [&](Value x, Value y) -> Value {
+      return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
+    };
+    Value half = build::scale(b, loc, rate, kSpikeRate);
+    Value spikes = SelectOp::create(b, loc, above(norm, bound), half, rate);
+    Value none = build::constant(b, loc, bound.getType(), 0.0);
+    return SelectOp::create(b, loc, above(bound, none), spikes, rate);
   }
 
   /// Whether a number is finite: neither infinite nor no number.
@@ -244,13 +288,15 @@ private:
     }
     if (clip || lossScale) {
       const Location clipped = withPhase(loc, Phase::clip);
-      Value norm = globalNorm(b, clipped, params, gradients);
-      if (lossScale)
-        norm = MulOp::create(b, clipped, norm, inverse);
+      Value norm = globalNorm(b, clipped, params, gradients, inverse, outputs);
       if (clip) {
         Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
         Value clipping = clipScale(b, clipped, norm, limit);
         scale = lossScale ? MulOp::create(b, clipped, clipping, inverse) : clipping;
+      }
+      if (normSpike) {
+        Value bound = entry.addArgument(kNormSpike, scalar, loc, b.getF64FloatAttr(0.0));
+        lr = slowed(b, clipped, lr, norm, bound);
       }
       outputs.give(b, "grad_norm", norm);
       guardBy(norm);
@@ -270,12 +316,14 @@ private:
     }
 
     const auto i32 = RankedTensorType::get({}, b.getI32Type());
-    Value count;
+    Value count, share;
     auto updateCount = [&]() -> Value {
       if (!count)
         count = UseOp::create(b, loc, i32, kUpdateCount);
       return count;
     };
+    if (emaDecay > 0 || swaFrom > 0)
+      share = shareInAverage(b, loc, updateCount(), emaDecay, swaFrom);
     for (auto [param, gradient] : llvm::zip(params, gradients)) {
       FailureOr<GroupOp> group = groupOf(param);
       if (failed(group))
@@ -308,6 +356,17 @@ private:
                                   .settings = settings});
       for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
         outputs.set(variable, guarded(at, after, before));
+      if (share) {
+        FailureOr<StateOp> average =
+            state(param.getSymName() + ".average",
+                  RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type()), at,
+                  zeros(), VariableRole::average, param.getSymNameAttr());
+        if (failed(average))
+          return failure();
+        Value before = read(b, *average);
+        outputs.set(*average,
+                    guarded(at, movedAverage(b, at, before, fresh.front(), share), before));
+      }
       ++updates;
     }
     if (count && failed(countUpdate(b, loc, count, ok, outputs)))

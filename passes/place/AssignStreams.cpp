@@ -56,7 +56,8 @@ public:
   }
 
 private:
-  /// What training changes: parameters, their moments, and copies of them in another type.
+  /// What training changes: parameters, their moments and averages, and copies of them in another
+  /// type.
   static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
     DenseSet<Operation *> buffers;
     auto module = program->getParentOfType<plan::PlanModuleOp>();
@@ -67,7 +68,8 @@ private:
         parameters.insert(variable.getName());
       const bool copied =
           role == VariableRole::copy && parameters.contains(variable.getOwner().value_or(""));
-      if (role == VariableRole::parameter || role == VariableRole::moment || copied)
+      if (role == VariableRole::parameter || role == VariableRole::moment ||
+          role == VariableRole::average || copied)
         buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
     }
     // Moments whose place is in the host's memory visit transient memory.

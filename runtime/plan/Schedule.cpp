@@ -78,6 +78,8 @@ NamedSchedule parseSchedule(std::string_view text) {
     refuse();
   if (result.name == "lr" || result.name == "clip")
     support::fail("--scalar: {} is given by --{}", result.name, result.name);
+  if (result.name == "norm_spike")
+    support::fail("--scalar: norm_spike is given by --norm-spike");
   if (result.name == "step")
     support::fail("--scalar: step is the number of the step");
   while (!text.empty()) {

@@ -41,6 +41,7 @@ constexpr const char *kTemporary = ".saving-"; // followed by the name of the ch
 constexpr std::array<const char *, 2> kTensorFiles = {"model.safetensors", "optimizer.safetensors"};
 const char *fileOf(const Variable &variable) {
   return kTensorFiles[variable.role() == VariableRole::moment ||
+                      variable.role() == VariableRole::average ||
                       variable.role() == VariableRole::update_count ||
                       variable.role() == VariableRole::loss_scaling];
 }
@@ -267,6 +268,9 @@ private:
                            initialValues(plan, variable, checkpoint.manifest.state.seed));
     if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
+    if (variable.role() == VariableRole::average &&
+        !fileWith(variable).has(variable.name()->string_view()))
+      return beginAverage(variable);
     checkFormat(variable);
     const ElementSource values = givenValues(plan, variable, fileWith(variable));
     if (checkpoint.manifest.wholeHashes) {
@@ -280,6 +284,13 @@ private:
     } else {
       compare(variable, hashText(sum));
     }
+  }
+
+  /// Where the run kept no average of a parameter, one begins with its present value.
+  void beginAverage(const Variable &variable) {
+    const Variable &owner = *plan.variables()->Get(static_cast<uint32_t>(variable.owner()));
+    writeVariable(plan, executor, variable, rank,
+                  givenValues(plan, variable, fileWith(owner), owner.name()->str()));
   }
 
   /// What one plan keeps rounded, because it is frozen, another may keep in f32; the hash is of the

@@ -163,7 +163,14 @@ void Session::setValues() {
     given->checkNames(known);
   }
   if (options.resume)
-    return options.resume->restore(executor, options.ranks);
+    options.resume->restore(executor, options.ranks);
+  else
+    setFirstValues();
+  if (options.averages)
+    useAverages(file, executor, rank(), GivenTensors(*options.averages));
+}
+
+void Session::setFirstValues() {
   std::optional<GivenTensors> weights;
   if (options.weights) {
     weights.emplace(*options.weights);
@@ -409,8 +416,11 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
     if (told)
       told->add(executor, *file.plan().programs()->Get(part.program));
   }
-  if (parts.size() > 1)
+  if (parts.size() > 1) {
     runPart(parts[1], 0);
+    if (told)
+      told->addUpdate(executor, *file.plan().programs()->Get(parts[1].program));
+  }
   return loss / static_cast<double>(runs);
 }
 

@@ -34,6 +34,7 @@ struct SessionOptions {
   std::optional<std::filesystem::path> inputs;   // safetensors: inputs, and parameters and state
   std::optional<std::filesystem::path> weights;  // safetensors: parameters
   std::optional<std::filesystem::path> adapter;  // values of adapters beside them
+  std::optional<std::filesystem::path> averages; // safetensors: of parameters, to be used instead
   std::optional<uint64_t> seed;                  // of initial values and random batches; default 0
   std::map<std::string, ScheduleChange> scalars; // by name: what differs from the plan
   PolicyFlags policies = {};                     // see StepPolicies
@@ -221,6 +222,7 @@ private:
   uint64_t nextBatch() const;
   void makeTrainingParts();
   void setValues();
+  void setFirstValues();
 
   const PlanFile &file;
   Executor &executor;

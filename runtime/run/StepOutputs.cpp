@@ -31,37 +31,48 @@ bool isTold(const Plan &plan, const Output &output) {
 
 void StepOutputs::clear() {
   sums.clear();
+  ofUpdate.clear();
   runs = 0;
   divided = false;
 }
 
 void StepOutputs::add(Executor &executor, const Program &program) {
   ++runs;
+  add(executor, program, sums);
+}
+
+void StepOutputs::addUpdate(Executor &executor, const Program &program) {
+  add(executor, program, ofUpdate);
+}
+
+void StepOutputs::add(Executor &executor, const Program &program, std::vector<StepOutput> &to) {
   size_t next = 0;
   for (const Output *output : *program.outputs()) {
     if (!isTold(plan, *output))
       continue;
     const Tensor &tensor = *plan.tensors()->Get(output->tensor());
     const auto count = static_cast<size_t>(numbersIn(tensor));
-    if (next == sums.size())
-      sums.push_back({output->name()->str(),
-                      {tensor.shape()->begin(), tensor.shape()->end()},
-                      std::vector<double>(count)});
+    if (next == to.size())
+      to.push_back({output->name()->str(),
+                    {tensor.shape()->begin(), tensor.shape()->end()},
+                    std::vector<double>(count)});
     const support::DType dtype = dtypeOf(tensor);
     std::vector<std::byte> bytes(count * support::byteSize(dtype));
     executor.read(output->tensor(), bytes);
     std::vector<double> values(count);
     support::toDoubles(dtype, bytes, values);
-    std::ranges::transform(sums[next].values, values, sums[next].values.begin(), std::plus());
+    std::ranges::transform(to[next].values, values, to[next].values.begin(), std::plus());
     ++next;
   }
 }
 
 const std::vector<StepOutput> &StepOutputs::means() {
-  if (!divided)
-    for (StepOutput &one : sums)
-      for (double &value : one.values)
-        value /= static_cast<double>(runs);
+  if (divided)
+    return sums;
+  for (StepOutput &one : sums)
+    for (double &value : one.values)
+      value /= static_cast<double>(runs);
+  sums.insert(sums.end(), ofUpdate.begin(), ofUpdate.end());
   divided = true;
   return sums;
 }

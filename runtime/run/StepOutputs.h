@@ -28,12 +28,16 @@ public:
   void clear();
   /// The program has run for a micro-batch.
   void add(Executor &executor, const planfile::Program &program);
+  /// A program of its own has updated, behind the micro-batches.
+  void addUpdate(Executor &executor, const planfile::Program &program);
   /// The step has ended.
   const std::vector<StepOutput> &means();
 
 private:
   const planfile::Plan &plan;
-  std::vector<StepOutput> sums;
+  void add(Executor &executor, const planfile::Program &program, std::vector<StepOutput> &to);
+
+  std::vector<StepOutput> sums, ofUpdate;
   size_t runs = 0;
   bool divided = false;
 };

@@ -158,6 +158,10 @@ private:
     report.step = session.steps();
     report.learningRate = session.schedules().value("lr", report.step - 1);
     report.gradientNorm = session.gradientNorm();
+    const double spike = session.schedules().value("norm_spike", report.step - 1).value_or(0);
+    if (spike > 0 && report.learningRate &&
+        report.gradientNorm.value_or(0) > static_cast<double>(static_cast<float>(spike)))
+      *report.learningRate *= kNormSpikeRate;
     report.outputs = session.stepOutputs();
     report.epochs = session.epochs();
     const TrainingState::Counts &counts = session.counts();

@@ -354,6 +354,23 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
   work.finish();
 }
 
+void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
+                 const GivenTensors &given) {
+  const Plan &plan = file.plan();
+  bool any = false;
+  for (const Variable *variable : *plan.variables()) {
+    const std::string average = variable->name()->str() + ".average";
+    if (variable->role() != VariableRole::parameter || !given.has(average))
+      continue;
+    writeVariable(plan, executor, *variable, rank, givenValues(plan, *variable, given, average));
+    any = true;
+  }
+  if (!any)
+    support::fail("{}: has no averages of the parameters of {}, as plans of hydrac --average keep "
+                  "them",
+                  given.path(), file.origin());
+}
+
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank) {
   const Plan &plan = file.plan();
   const auto hashOf = [&](int32_t axis) {

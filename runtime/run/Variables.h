@@ -64,6 +64,11 @@ void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                   const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
 
+/// Gives every parameter of which a file has the average that value instead of its own. Throws
+/// Error when it has none.
+void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
+                 const GivenTensors &given);
+
 /// Hashes of all variables that are saved: of those that all ranks have whole, and for each axis
 /// along which some are cut, of the rank's pieces of those. Ranks that hold the same make the same
 /// claims.

@@ -95,6 +95,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
     return "parameters";
   case VariableRole::moment:
     return "optimizer state";
+  case VariableRole::average:
+    return "averages of parameters";
   case VariableRole::copy:
     if (plan.variables()->Get(static_cast<uint32_t>(variable.owner()))->role() ==
         VariableRole::parameter)

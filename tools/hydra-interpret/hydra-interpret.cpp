@@ -65,7 +65,8 @@ struct Options {
   const cl::Option *trainingFlag() const {
     for (const cl::Option *o :
          {static_cast<const cl::Option *>(&steps), static_cast<const cl::Option *>(&lr),
-          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum)})
+          static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum),
+          static_cast<const cl::Option *>(&model.average)})
       if (o->getNumOccurrences() > 0)
         return o;
     return nullptr;
@@ -187,14 +188,12 @@ private:
           passes.addPass(
               createSelectQuantized(selectQuantizedOptions(options.program.quantization)));
         buildTrainingPipeline(passes, mode, {name}, options.program.accumulation, /*clip=*/true,
-                              policy.scalesLoss);
+                              policy.scalesLoss, options.program.update);
         if (!options.program.binding.mesh.empty())
           passes.addPass(createPartition());
       } else if (*stage == "grad" && mode == Mode::Train) {
-        OptimizerOptions optimizer;
-        optimizer.programs = {name};
-        optimizer.accum = options.program.accumulation;
-        passes.addPass(createOptimizer(optimizer));
+        passes.addPass(createOptimizer(optimizerOptions({name}, options.program.accumulation,
+                                                        /*clip=*/true, options.program.update)));
       }
       if (policy.format != support::DType::F32)
         passes.addPass(createMixedPrecision({.policy = options.program.precision}));

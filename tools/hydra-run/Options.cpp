@@ -98,6 +98,7 @@ void nameValues(CLI::App &app) {
                                                               {"--lr", "RATE"},
                                                               {"--min-lr", "RATE"},
                                                               {"--clip", "NORM"},
+                                                              {"--norm-spike", "NORM"},
                                                               {"--dynamic-clip", "SETTING"},
                                                               {"--loss-spike", "SETTING"},
                                                               {"--cooldown", "off|eval|train"},
@@ -258,6 +259,12 @@ void addTraining(CLI::App &app, RunOptions &options) {
          "bound of the global norm of gradients")
       ->check(positive)
       ->group("Training");
+  app.add_option_function<double>(
+         "--norm-spike", [&options](const double &v) { options.schedules["norm_spike"].peak = v; },
+         "plans of hydrac --norm-spike: steps whose gradients have a larger norm have half their "
+         "learning rate; 0: none (default: what the plan says)")
+      ->check(nonNegative)
+      ->group("Training");
 }
 
 void addPolicies(CLI::App &app, RunOptions &options) {
@@ -346,6 +353,10 @@ void addCheckpoints(CLI::App &app, RunOptions &options) {
                  "PEFT writes it, or its safetensors (default: what --weights has of it, or "
                  "initial values)")
       ->needs(weights)
+      ->group(group);
+  app.add_flag("--average", options.average,
+               "use the averages of parameters, as plans of hydrac --average keep them, that the "
+               "checkpoint of --resume or --weights has")
       ->group(group);
   app.add_option("--export", options.exportTo,
                  "safetensors to write at the end: the parameters alone")

@@ -43,6 +43,7 @@ struct RunOptions {
   bool safetyThroughput = false;
 
   std::optional<std::string> save, resume, weights, adapter, exportTo;
+  bool average = false;
   int64_t saveEvery = 0;
   int keep = 3;
 

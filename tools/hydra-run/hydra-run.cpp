@@ -67,20 +67,39 @@ std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
   return runtime::Checkpoint(*options.save, file);
 }
 
+/// The file of that name in a checkpoint, or in the newest of a folder or of a run; none: empty.
+std::filesystem::path fileOfCheckpoint(const std::string &path, const char *name) {
+  std::error_code code;
+  for (const std::filesystem::path &folder :
+       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1),
+        runtime::newestCheckpoint(std::filesystem::path(path) / RunDirectory::kCheckpoints, -1)})
+    if (!folder.empty() && std::filesystem::exists(folder / name, code))
+      return folder / name;
+  return {};
+}
+
 /// What --weights names: a file, or the parameters of a checkpoint or of the newest in a folder.
 std::string weightsFile(const std::string &path) {
   std::error_code code; // whoever reads the file says what is wrong with it
   if (!std::filesystem::is_directory(path, code))
     return path;
-  for (const std::filesystem::path &folder :
-       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1),
-        runtime::newestCheckpoint(std::filesystem::path(path) / RunDirectory::kCheckpoints, -1)})
-    if (const auto file = folder / "model.safetensors";
-        !folder.empty() && std::filesystem::exists(file, code))
-      return file.string();
+  if (const auto file = fileOfCheckpoint(path, "model.safetensors"); !file.empty())
+    return file.string();
   fail("--weights: {} has no model.safetensors, nor a checkpoint that has one (hydra-run --export "
        "writes such a file)",
        support::shownPath(path));
+}
+
+/// Where the averages of --average are.
+std::optional<std::filesystem::path> averagesFile(const RunOptions &options,
+                                                  const runtime::Checkpoint *checkpoint) {
+  if (!options.average)
+    return std::nullopt;
+  const std::string path = checkpoint ? checkpoint->path().string() : options.weights.value_or("");
+  const std::filesystem::path file = fileOfCheckpoint(path, "optimizer.safetensors");
+  if (file.empty())
+    fail("--average: {} is no checkpoint, which would have averages", support::shownPath(path));
+  return file;
 }
 
 std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
@@ -362,6 +381,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
       {.inputs = options.inputs,
        .weights = options.weights ? std::optional(weightsFile(*options.weights)) : std::nullopt,
        .adapter = options.adapter,
+       .averages = averagesFile(options, checkpoint ? &*checkpoint : nullptr),
        // Of a finished run only the sampling has a seed to choose.
        .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
        .scalars = changes,

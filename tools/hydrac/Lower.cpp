@@ -53,6 +53,12 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
   if (compile.sharding == Sharding::Fsdp)
     emit.options.emplace_back("reshard", reshardingText(compile.resharding));
+  if (compile.update.averages())
+    emit.options.emplace_back("average", options.model.average.getValue());
+  if (compile.update.normSpike)
+    emit.options.emplace_back("norm-spike", "true");
+  if (compile.update.groupNorms)
+    emit.options.emplace_back("group-norms", "true");
   if (compile.offload == Offload::Optimizer)
     emit.options.emplace_back("offload", "optimizer");
   if (compile.wire == WireFormat::BF16)

@@ -105,6 +105,8 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   compile.quantization.strict = true;
   compile.clip = !noClip;
   compile.holds = isGiven(safe);
+  compile.update.normSpike = isGiven(normSpike);
+  compile.update.groupNorms = groupNorms;
   if (!chooses())
     readRecompute(recompute, compile);
   for (const std::string &name : disabled)
@@ -166,9 +168,11 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
     support::fail("--min-lr is {}, which is above --lr, {}", minLr.getValue(), lr.getValue());
   planfile::ScheduleT norm;
   norm.peak = clip;
+  planfile::ScheduleT spike;
+  spike.peak = normSpike;
   std::map<std::string, planfile::ScheduleT> all;
   if (compile.mode == Mode::Train)
-    all = {{"lr", rate}, {"clip", norm}};
+    all = {{"lr", rate}, {"clip", norm}, {"norm_spike", spike}};
   for (const runtime::NamedSchedule &given : givenScalars(*this))
     all[given.name] = given.schedule;
   return all;
@@ -367,6 +371,20 @@ static void checkChoices(const HydracOptions &options) {
     support::fail("--rounded-copies=held is for --mode=train, which updates parameters");
 }
 
+/// Throws Error where an update is to do what there is nothing for.
+static void checkUpdate(const HydracOptions &options) {
+  for (const cl::Option *flag : {static_cast<const cl::Option *>(&options.normSpike),
+                                 static_cast<const cl::Option *>(&options.groupNorms)}) {
+    if (isGiven(*flag) && options.compile.mode != Mode::Train)
+      support::fail("--{} is for --mode=train", flag->ArgStr.str());
+    if (isGiven(*flag) && options.noClip)
+      support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
+                    flag->ArgStr.str());
+  }
+  if (options.compile.update.averages() && options.compile.mode != Mode::Train)
+    support::fail("--average is for --mode=train, which has updates");
+}
+
 void HydracOptions::check() const {
   backendOf(Target::named(target)); // both exist
   checkSharding(*this);
@@ -385,6 +403,7 @@ void HydracOptions::check() const {
     support::fail("--bf16-reduced-precision-reduction needs --precision=bf16, fp8 or pure_bf16");
   if (noClip && clip > 0)
     support::fail("--clip and --no-clip exclude each other");
+  checkUpdate(*this);
   checkPassFlags(*this);
   givenScalars(*this);
   checkFiles(*this);

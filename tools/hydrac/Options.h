@@ -191,6 +191,13 @@ struct HydracOptions {
                "run)")};
   MagnitudeOption clip{"clip", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
                        cl::desc("bound of the global norm of gradients; 0: none (default: 0)")};
+  MagnitudeOption normSpike{
+      "norm-spike", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
+      cl::desc("steps whose gradients have a larger norm have half their learning rate; 0: none, "
+               "but hydra-run may set a bound (default: the program knows no bound)")};
+  SwitchOption groupNorms{"group-norms", cl::cat(category),
+                          cl::desc("tell the norm of the gradients of every optimizer group, "
+                                   "beside that of all")};
   cl::opt<std::string> memoryReport{
       "memory-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
       cl::desc("print the peak of memory, what for, and the largest buffers, as text or JSON")};

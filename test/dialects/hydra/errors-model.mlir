@@ -1303,6 +1303,14 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op is an average of no parameter of this shape}}
+  hydra.state @s [5] init = zeros of @w as average
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
   // expected-error@+1 {{'hydra.state' op belongs to @w as step_sum, which has no owner}}
   hydra.state @s [] init = zeros of @w as step_sum
 }

@@ -2,6 +2,9 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=clip=false | FileCheck %s --check-prefix=NOCLIP
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=4 | FileCheck %s --check-prefix=ACCUM
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=holds=true | FileCheck %s --check-prefix=HOLDS
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='ema-decay=0.9 norm-spike=true group-norms=true' | FileCheck %s --check-prefix=MORE
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='swa-from=3 accum=2' | FileCheck %s --check-prefix=SWA
+// RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='norm-spike=true clip=false' 2>&1 | FileCheck %s --check-prefix=SPIKE
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
 
@@ -53,6 +56,22 @@
 // ACCUM: %[[KEPT:.*]] = hydra.guard %{{.*}}, %seen.next, %seen
 // ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, {{.*}}@seen = %[[KEPT]], @w = %{{.*}}, @seen.next = %[[KEPT]])
 
+// Averages move to the new value by a share, under the same guard. A norm above the bound halves the rate. Every
+// group has its norm.
+// MORE: hydra.state @w.average [4] init = zeros of @w as average
+// MORE: %clip: tensor<f32> = 0.000000e+00, %norm_spike: tensor<f32> = 0.000000e+00) stage(train)
+// MORE: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
+// MORE: hydra.constant {{.*}} value = 1.000000e-01
+// MORE: %[[AVERAGE:.*]] = hydra.sgd %w.average, %p1{{.*}} wd = 1.000000e+00
+// MORE: %[[KEPT:.*]] = hydra.guard %[[OK]], %[[AVERAGE]], %w.average
+// MORE: hydra.return loss = %{{.*}}, grad_norm.default = %{{.*}}, grad_norm.slow = %{{.*}}, grad_norm.plain = %{{.*}}, grad_norm.plainest = %{{.*}}, grad_norm = %{{.*}} @w.average = %[[KEPT]]
+
+// Before update 3 an average is the parameter.
+// SWA: hydra.entry @apply(
+// SWA: hydra.constant {{.*}} value = 2.000000e+00
+// SWA: hydra.sgd %d.average, %p1
+
+// SPIKE: norm-spike needs the norm of gradients; expected clip
 // EARLY: @loss is not differentiated; run hydra-differentiate first
 // ZERO: accum is 0; expected at least 1
 hydra.model @m version 1 {
