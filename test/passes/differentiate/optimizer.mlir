@@ -61,7 +61,7 @@
 // MORE: hydra.state @w.average [4] init = zeros of @w as average
 // MORE: %clip: tensor<f32> = 0.000000e+00, %norm_spike: tensor<f32> = 0.000000e+00) stage(train)
 // MORE: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
-// MORE: hydra.constant {{.*}} value = 1.000000e-01
+// MORE: hydra.constant {{.*}} value = 0.09999
 // MORE: %[[AVERAGE:.*]] = hydra.sgd %w.average, %p1{{.*}} wd = 1.000000e+00
 // MORE: %[[KEPT:.*]] = hydra.guard %[[OK]], %[[AVERAGE]], %w.average
 // MORE: hydra.return loss = %{{.*}}, grad_norm.default = %{{.*}}, grad_norm.slow = %{{.*}}, grad_norm.plain = %{{.*}}, grad_norm.plainest = %{{.*}}, grad_norm = %{{.*}} @w.average = %[[KEPT]]

@@ -19,14 +19,14 @@
 // CHECK-NEXT: %[[Q:.*]] = hydra.quantize %[[X]], %[[S]] format = f8E4M3FN
 // CHECK: %[[A:.*]] = hydra.reshape %[[Q]] shape = [16, 8]
 // CHECK: %[[W:.*]] = hydra.quantize %{{.*}}, %[[T:.*]] format = f8E4M3FN : tensor<16x8xbf16>
-// CHECK-NEXT: %[[C:.*]] = hydra.quantized_matmul %[[A]], %[[W]], %[[S]], %[[T]] dtype = bf16
+// CHECK-NEXT: %[[C:.*]] = hydra.quantized_matmul %[[A]], %[[W]], %[[S]], %[[T]] dtype = f32
 // CHECK: hydra.quantized_matmul %{{.*}}, %{{.*}}, %[[S]], %{{.*}} dtype = f32
 // CHECK: hydra.add
 
 // The gradient is quantized once, to e5m2; its copy by columns, and those of input and weight, are read where dx and dw are
 // made. dw is what an update wants: f32.
 // CHECK: %[[G:.*]] = hydra.quantize %{{.*}} format = f8E5M2 : tensor<2x8x16xbf16>
-// CHECK: %[[WT:.*]] = hydra.transpose %{{.*}} order = [1, 0] : tensor<16x8xf8E4M3FN>
+// CHECK: %[[WT:.*]] = hydra.transpose %[[W]] order = [1, 0] : tensor<16x8xf8E4M3FN>
 // CHECK-NEXT: %[[WC:.*]] = hydra.copy %[[WT]]
 // CHECK-NEXT: hydra.quantized_matmul %{{.*}}, %[[WC]], %{{.*}} dtype = bf16 : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>
 // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>

@@ -11,9 +11,10 @@
 // CHECK: hydra.linear %{{.*}}, %layers.1.router : tensor
 // CHECK: hydra.linear %{{.*}}, %layers.2.up : tensor
 // CHECK: hydra.linear %{{.*}}, %{{[0-9]+}} : tensor
-// CHECK: hydra.linear %{{.*}}, %head : tensor
+// CHECK: hydra.linear %{{.*}}, %head{{.*}} : tensor
+// CHECK-NOT: quantize
 // NAMED: hydra.linear %{{.*}}, %layers.1.up : tensor
-// NAMED: hydra.linear %{{.*}}, %head quantize = f8E4M3FN quantize_gradient = f8E4M3FN : tensor
+// NAMED: hydra.linear %{{.*}}, %head{{.*}} quantize = f8E4M3FN quantize_gradient = f8E4M3FN : tensor
 // BAD: has no 8-bit format 'e3m4'; expected hybrid or e4m3
 hydra.model @m version 1 {
   hydra.param @head [16, 8] init = normal(0.02)
