@@ -39,6 +39,13 @@ SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantiz
   return options;
 }
 
+QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization) {
+  QuantizeMatmulsOptions options;
+  options.scaling = quantization.scaling == QuantizedScaling::Row ? "row" : "tensor";
+  options.strict = quantization.strict;
+  return options;
+}
+
 OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int64_t accumulation,
                                   bool clip, const UpdateOptions &update) {
   OptimizerOptions options;

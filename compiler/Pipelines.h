@@ -49,9 +49,13 @@ struct TuningOptions {
 /// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
 enum class QuantizedFormat { Hybrid, E4M3 };
 
+/// What has a scale of its own: an operand of a matmul, or each of its rows.
+enum class QuantizedScaling { Tensor, Row };
+
 /// What of a model is multiplied in 8 bits: see `hydra-select-quantized`.
 struct QuantizationOptions {
   QuantizedFormat format = QuantizedFormat::Hybrid;
+  QuantizedScaling scaling = QuantizedScaling::Tensor;
   std::vector<std::string> keep; ///< patterns; empty: first and last layers, and what is in none
   int64_t least = 64;            ///< the smallest dimension of a weight
   bool strict = false;           ///< fail where nothing is
@@ -88,8 +92,9 @@ OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int6
 LoraOptions loraOptions(const TuningOptions &tuning);
 FreezeOptions freezeOptions(const TuningOptions &tuning);
 
-/// The options of `hydra-select-quantized`.
+/// The options of `hydra-select-quantized` and of `hydra-quantize-matmuls`.
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);
+QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization);
 
 /// Binds, unrolls, says what is trained, and simplifies.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding,

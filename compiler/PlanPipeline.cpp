@@ -152,9 +152,7 @@ std::unique_ptr<Pass> selectPass(Options options) {
 }
 
 std::unique_ptr<Pass> quantizePass(Options options) {
-  QuantizeMatmulsOptions quantize;
-  quantize.strict = options.quantization.strict;
-  return createQuantizeMatmuls(quantize);
+  return createQuantizeMatmuls(quantizeMatmulsOptions(options.quantization));
 }
 
 std::unique_ptr<Pass> chunkPass(Options options) {

@@ -434,12 +434,15 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
     and the matmuls of its derivative, dx = dy w and dw = dyᵀ x, become `hydra.quantized_matmul`. An operand is
     divided by a power of two (`hydra.quantization_scale` of its largest magnitude, which ranks of a mesh
     compare) and rounded to 8 bits, once however many matmuls read it, but for parameters that are gathered
-    again for the backward pass; a copy of those that are read transposed is made once too. Largest magnitudes of rows are row-wise, so that they come out of the kernel
-    that makes the operand. A matmul stays as it is where a dimension is no multiple of what the target's
+    again for the backward pass; a copy of those that are read transposed is made once too. Largest magnitudes
+    of rows are row-wise, so that they come out of the kernel that makes the operand. With the scaling `row`,
+    every row of what is multiplied has a scale of its own, so that one large row takes no precision from
+    others: what is read transposed is transposed before it is rounded, and ranks compare nothing. A matmul stays as it is where a dimension is no multiple of what the target's
     library wants (16 on GPUs). A step of 1B parameters multiplies twice as many numbers a second as in bf16,
     and keeps half the bytes of activations that only matmuls read. *Numerics-changing*.
   }];
-  let options = [Option<"strict", "strict", "bool", "false", "fail if no matmul is quantized">];
+  let options = [Option<"scaling", "scaling", "std::string", "\"tensor\"", "what has a scale: tensor or row">,
+                 Option<"strict", "strict", "bool", "false", "fail if no matmul is quantized">];
   let statistics = [Statistic<"matmuls", "matmuls", "matmuls of 8-bit operands">,
                     Statistic<"tensors", "tensors", "values quantized">,
                     Statistic<"left", "left", "selected matmuls of a shape that the target does not take">];

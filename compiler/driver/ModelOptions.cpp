@@ -119,6 +119,11 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                 cl::values(clEnumValN(QuantizedFormat::Hybrid, "hybrid",
                                       "e4m3 for activations and weights, e5m2 for gradients"),
                            clEnumValN(QuantizedFormat::E4M3, "e4m3", "e4m3 for all"))),
+      fp8Scaling("fp8-scaling", cl::cat(category), cl::location(program.quantization.scaling),
+                 cl::desc("--precision=fp8: what has a scale of its own (default: tensor)"),
+                 cl::values(clEnumValN(QuantizedScaling::Tensor, "tensor", "each operand"),
+                            clEnumValN(QuantizedScaling::Row, "row",
+                                       "each row of an operand, as it is multiplied"))),
       fp8Keep(
           "fp8-keep", cl::value_desc("PATTERN"), cl::cat(category),
           cl::location(program.quantization.keep),
@@ -140,9 +145,11 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
 
 void ModelOptions::checkQuantization() const {
   if (!precisionPolicy(precision.getValue())->quantizes &&
-      fp8Format.getNumOccurrences() + fp8Keep.getNumOccurrences() + fp8Least.getNumOccurrences() >
+      fp8Format.getNumOccurrences() + fp8Scaling.getNumOccurrences() +
+              fp8Keep.getNumOccurrences() + fp8Least.getNumOccurrences() >
           0)
-    support::fail("--fp8-format, --fp8-keep and --fp8-least are for --precision=fp8");
+    support::fail("--fp8-format, --fp8-scaling, --fp8-keep and --fp8-least are for "
+                  "--precision=fp8");
 }
 
 bool ModelOptions::PrecisionParser::parse(cl::Option &option, StringRef, StringRef text,

@@ -65,6 +65,7 @@ public:
   };
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
   BoundChoice<QuantizedFormat> fp8Format;
+  BoundChoice<QuantizedScaling> fp8Scaling;
   llvm::cl::list<std::string, std::vector<std::string>> fp8Keep;
   BoundInteger<1> fp8Least;
   llvm::cl::opt<std::string> dumpPasses;

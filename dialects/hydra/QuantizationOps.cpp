@@ -1,4 +1,4 @@
-// Numbers of 8 bits with a scale for each tensor, and their matmul.
+// Numbers of 8 bits with scales, and their matmul.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Reference.h"
@@ -74,12 +74,15 @@ LogicalResult QuantizeOp::inferTypes(TypeInference &infer, Adaptor op,
   types.push_back(infer.tensor(infer.shape(op.getX()), op.getFormat()));
   if (failed(wantFormat(infer, op.getFormat())) || failed(infer.wantFloat(op.getX(), "operand")))
     return failure();
-  return infer.wantExact(op.getScale(), "scale", {});
+  const bool one = infer.shape(op.getScale()).empty();
+  return infer.wantExact(op.getScale(), "scale",
+                         one ? ArrayRef<int64_t>() : infer.shape(op.getX()));
 }
 
 LogicalResult QuantizeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<RefTensor> out) {
-  for (auto [x, q] : llvm::zip(in[0]->data, out[0].data))
-    q = x / in[1]->data[0];
+  const bool one = in[1]->size() == 1;
+  for (auto [i, x, q] : llvm::enumerate(in[0]->data, out[0].data))
+    q = x / in[1]->data[one ? 0 : i];
   return success();
 }
 
@@ -87,7 +90,7 @@ SmallVector<int64_t> QuantizeOp::rowWiseShape() {
   return SmallVector<int64_t>(build::shapeOf(getX()));
 }
 RowForm QuantizeOp::operandForm(unsigned operand) {
-  return operand == 1 ? RowForm::Scalar : formByRank(getX());
+  return formByRank(getOperand(operand));
 }
 
 void QuantizeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
@@ -113,8 +116,12 @@ LogicalResult QuantizedMatmulOp::inferTypes(TypeInference &infer, Adaptor op,
                       shapeText(infer.shape(b)));
   if (isa<Float8E5M2Type>(infer.element(a)) && isa<Float8E5M2Type>(infer.element(b)))
     return infer.fail("multiplies f8E5M2 by f8E5M2; expected at least one of f8E4M3FN");
-  if (failed(infer.wantExact(op.getScaleA(), "first scale", {})) ||
-      failed(infer.wantExact(op.getScaleB(), "second scale", {})))
+  const bool byRows = !infer.shape(op.getScaleA()).empty();
+  auto wantScale = [&](Value scale, StringRef name, int64_t rows) {
+    return infer.wantExact(scale, name, byRows ? ArrayRef(rows) : ArrayRef<int64_t>());
+  };
+  if (failed(wantScale(op.getScaleA(), "first scale", infer.shape(a)[0])) ||
+      failed(wantScale(op.getScaleB(), "second scale", infer.shape(b)[0])))
     return failure();
   if (!op.getDtype().isF32() && !isNarrowFloat(op.getDtype()))
     return infer.fail("cannot yield this element type; expected " + kModelFloats);
@@ -125,14 +132,14 @@ LogicalResult QuantizedMatmulOp::inferTypes(TypeInference &infer, Adaptor op,
 LogicalResult QuantizedMatmulOp::evaluate(ArrayRef<const RefTensor *> in,
                                           MutableArrayRef<RefTensor> out) {
   const RefTensor &a = *in[0], &b = *in[1];
-  const double scaleA = in[2]->data[0], scaleB = in[3]->data[0];
+  const bool byRows = !build::shapeOf(getScaleA()).empty();
   const int64_t k = a.cols(), n = b.rows();
   for (int64_t i = 0; i < a.rows(); ++i)
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0.0;
       for (int64_t l = 0; l < k; ++l)
         sum += a.data[i * k + l] * b.data[j * k + l];
-      out[0].data[i * n + j] = sum * scaleA * scaleB;
+      out[0].data[i * n + j] = sum * in[2]->data[byRows ? i : 0] * in[3]->data[byRows ? j : 0];
     }
   return success();
 }

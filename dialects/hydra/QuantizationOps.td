@@ -1,4 +1,4 @@
-// Numbers of 8 bits with a scale for each tensor, and their matmul.
+// Numbers of 8 bits with scales, and their matmul.
 #ifndef HYDRA_QUANTIZATION_OPS_TD
 #define HYDRA_QUANTIZATION_OPS_TD
 
@@ -26,8 +26,8 @@ def QuantizationScaleOp : Hydra_QuantizationOp<"quantization_scale", [CostOpInte
 def QuantizeOp : Hydra_QuantizationOp<"quantize", [CostOpInterface]> {
   let summary = "numbers divided by a scale and rounded to 8 bits";
   let description = [{
-    `%q = hydra.quantize %x, %scale format = f8E4M3FN`: `x [...]` in f32, bf16 or f16, `scale [] f32`, a power of
-    two. To nearest, ties to even; magnitudes beyond the largest number of the format become that number, NaN
+    `%q = hydra.quantize %x, %scale format = f8E4M3FN`: `x [...]` in f32, bf16 or f16, `scale f32`, powers of
+    two: `[]`, or one for each element, as a broadcast makes them. To nearest, ties to even; magnitudes beyond the largest number of the format become that number, NaN
     stays NaN. Only `hydra.quantized_matmul` and operations that move elements take what comes out. `again` keeps
     it apart from the same without: what a backward pass makes anew instead of keeping it.
   }];
@@ -43,7 +43,7 @@ def QuantizedMatmulOp : Hydra_ValueOp<"quantized_matmul", [EightBitOperandsTrait
   let description = [{
     `%c = hydra.quantized_matmul %a, %b, %scale_a, %scale_b dtype = bf16`: `a [M, K]`, `b [N, K]` of f8E4M3FN
     or f8E5M2, not both the latter, `c [M, N]` in f32, bf16 or f16. Products are summed in f32, multiplied by
-    the scales `[] f32` and rounded once. Both operands lie by rows of what is summed over, as tensor
+    the scales in f32 and rounded once. These are `[]` each, or `[M]` and `[N]`: one for each row of an operand. Both operands lie by rows of what is summed over, as tensor
     cores read numbers of 8 bits.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Hydra_Value:$scale_a, Hydra_Value:$scale_b,

@@ -24,7 +24,8 @@ struct Quantized {
 /// Quantizes values of one program.
 class Quantizer {
 public:
-  Quantizer(EntryOp entry, std::optional<MeshAttr> mesh) : mesh(mesh), b(entry.getContext()) {}
+  Quantizer(EntryOp entry, std::optional<MeshAttr> mesh, bool byRows)
+      : mesh(mesh), byRows(byRows), b(entry.getContext()) {}
 
   unsigned tensors = 0;
 
@@ -51,6 +52,8 @@ private:
   /// The operand as a matrix [rows, K] in 8 bits, and its scale.
   std::pair<Value, Value> operand(Operation *reader, const QuantizedProduct::Operand &operand) {
     const int64_t columns = build::shapeOf(operand.value).back();
+    if (byRows)
+      return scaledByRows(reader, operand, columns);
     Quantized &q = quantized(reader, operand.value, columns, operand.format);
     b.setInsertionPoint(reader);
     const Location loc = madeBy(kPass, reader->getLoc());
@@ -71,26 +74,73 @@ private:
     return {q.transposed, q.scale};
   }
 
+  /// The same with a scale for each row: [rows].
+  std::pair<Value, Value> scaledByRows(Operation *reader, const QuantizedProduct::Operand &operand,
+                                       int64_t columns) {
+    Value value = withoutReshapes(operand.value);
+    Quantized &q = (operand.transposed ? knownTransposed : known)[{value, operand.format}];
+    if (q.elements)
+      return {q.elements, q.scale};
+    ++tensors;
+    const Location loc = setInsertionPoint(reader, value);
+    if (operand.transposed) {
+      const int64_t rows = build::typeOf(value).getNumElements() / columns;
+      Value matrix = build::reshape(b, loc, value, {rows, columns});
+      value = CopyOp::create(b, loc,
+                             TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
+      columns = rows;
+    }
+    const SmallVector<int64_t> shape(build::shapeOf(value));
+    const SmallVector<int64_t> inner = innerAxes(shape, columns);
+    Value amax = ReduceMaxOp::create(b, loc, magnitudesOf(loc, value), b.getI64ArrayAttr(inner),
+                                     UnitAttr());
+    amax = build::cast(b, loc, amax, b.getF32Type());
+    Value scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
+    SmallVector<int64_t> kept(shape);
+    for (int64_t axis : inner)
+      kept[axis] = 1;
+    Value ofEach = build::broadcast(b, loc, build::reshape(b, loc, scale, kept), shape);
+    Value elements = QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format),
+                                        UnitAttr());
+    const int64_t rows = build::typeOf(value).getNumElements() / columns;
+    q.elements = build::reshape(b, loc, elements, {rows, columns});
+    q.scale = build::reshape(b, loc, scale, {rows});
+    return {q.elements, q.scale};
+  }
+
   Quantized &quantized(Operation *reader, Value value, int64_t columns, Type format) {
-    while (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getX();
+    value = withoutReshapes(value);
     Quantized &q = known[{value, format}];
     if (q.elements)
       return q;
     ++tensors;
-    // What is made of parameters alone waits for its reader; anything else follows what makes it,
-    // whose kernel then finds the largest magnitudes too.
+    const Location loc = setInsertionPoint(reader, value);
+    Value amax = largestMagnitude(loc, value, columns, isMadeOf(value, isArgumentOrRank));
+    q.source = value;
+    q.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
+    q.elements = QuantizeOp::create(b, loc, value, q.scale, TypeAttr::get(format), UnitAttr());
+    return q;
+  }
+
+  static Value withoutReshapes(Value value) {
+    while (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getX();
+    return value;
+  }
+
+  /// What is made of parameters alone is quantized before its reader; anything else behind what
+  /// makes it, whose kernel then finds the largest magnitudes too.
+  Location setInsertionPoint(Operation *reader, Value value) {
     const bool varies = isMadeOf(value, isArgumentOrRank);
     if (varies)
       b.setInsertionPointAfterValue(value);
     else
       b.setInsertionPoint(reader);
-    const Location loc = madeBy(kPass, (varies ? value.getLoc() : reader->getLoc()));
-    Value amax = largestMagnitude(loc, value, columns, varies);
-    q.source = value;
-    q.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
-    q.elements = QuantizeOp::create(b, loc, value, q.scale, TypeAttr::get(format), UnitAttr());
-    return q;
+    return madeBy(kPass, varies ? value.getLoc() : reader->getLoc());
+  }
+
+  Value magnitudesOf(Location loc, Value value) {
+    return MaxOp::create(b, loc, value, NegOp::create(b, loc, value));
   }
 
   /// Of all elements on all ranks: [] f32. `columns`: of the matrix that is multiplied, whose rows
@@ -99,7 +149,7 @@ private:
     Value &amax = magnitudes[value];
     if (amax)
       return amax;
-    amax = MaxOp::create(b, loc, value, NegOp::create(b, loc, value));
+    amax = magnitudesOf(loc, value);
     auto reduce = [&](ArrayRef<int64_t> axes) {
       amax = ReduceMaxOp::create(b, loc, amax, b.getI64ArrayAttr(axes), UnitAttr());
     };
@@ -162,8 +212,10 @@ private:
   }
 
   std::optional<MeshAttr> mesh;
+  const bool byRows;
   OpBuilder b;
   DenseMap<std::pair<Value, Type>, Quantized> known;
+  DenseMap<std::pair<Value, Type>, Quantized> knownTransposed; ///< if rows have scales
   DenseMap<Value, Value> magnitudes;
 };
 
@@ -174,12 +226,17 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
+    if (scaling != "tensor" && scaling != "row") {
+      model.emitOpError() << "has no scaling '" << scaling.getValue()
+                          << "'; expected tensor or row";
+      return signalPassFailure();
+    }
     const int64_t multiple = targetOf(model).getQuantizedMultiple();
     bool any = false;
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       if (!entry.isProgram())
         continue;
-      Quantizer quantizer(entry, model.getMesh());
+      Quantizer quantizer(entry, model.getMesh(), scaling == "row");
       SmallVector<QuantizableOpInterface> ops(
           entry.getBody().front().getOps<QuantizableOpInterface>());
       for (QuantizableOpInterface op : ops) {

@@ -8,7 +8,7 @@
 //   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
 //                                                 dimensions are summed over
 // A bias [N] in the type of c is added to every row. Scales are of operands of 8 bits, which lie by
-// rows of what is summed over.
+// rows of what is summed over: [] each, or [M] and [N].
 #include "runtime/calls/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -58,8 +58,8 @@ void checkMatrix(const CallSite &site, const MatmulOperand &matrix, int64_t rows
         name, rows, columns, matrix.rowStride, matrix.columnStride);
 }
 
-/// What operands of 8 bits must be like.
-void checkScaled(const CallSite &site, const MatmulSpec &spec) {
+/// Of operands of 8 bits, and what they must be like.
+MatmulScales scalesOf(const CallSite &site, const MatmulSpec &spec) {
   using support::DType;
   const auto isEight = [](DType dtype) { return dtype == DType::E4M3 || dtype == DType::E5M2; };
   const DType a = spec.a.dtype, b = spec.b.dtype, c = spec.c.dtype;
@@ -74,8 +74,18 @@ void checkScaled(const CallSite &site, const MatmulSpec &spec) {
         "are what is summed over");
   if (spec.hasBias || spec.gelu || spec.accumulate)
     site.fail("has scales and adds something; expected a plain matmul");
-  for (size_t i : {spec.scales(), spec.scales() + 1})
-    (void)site.tensor(i, "scale", 0, DType::F32);
+  const TensorShape ofA = site.tensor(spec.scales(), "scale of a"),
+                    ofB = site.tensor(spec.scales() + 1, "scale of b");
+  const auto isOf = [](const TensorShape &scale, std::vector<int64_t> sizes) {
+    return scale.dtype == DType::F32 && scale.sizes == sizes && scale.isDense();
+  };
+  if (isOf(ofA, {}) && isOf(ofB, {}))
+    return MatmulScales::Tensors;
+  if (!isOf(ofA, {spec.m}) || !isOf(ofB, {spec.n}))
+    site.fail("has scales {} {} and {} {}; expected f32, [] both or dense [{}] and [{}]",
+              support::irName(ofA.dtype), support::shapeText(ofA.sizes),
+              support::irName(ofB.dtype), support::shapeText(ofB.sizes), spec.m, spec.n);
+  return MatmulScales::Rows;
 }
 
 } // namespace
@@ -86,7 +96,7 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
   const bool scaled = call.scaled();
   MatmulSpec spec;
   spec.hasBias = hasBias;
-  spec.scaled = scaled;
+  spec.scaling = scaled ? MatmulScales::Tensors : MatmulScales::None; // or Rows: see below
   spec.accumulate = call.accumulate();
   spec.gelu = gelu;
   const size_t result = spec.result(), count = result + (saving ? 2 : 1);
@@ -141,7 +151,7 @@ MatmulSpec hydra::runtime::describeMatmul(const CallSite &site) {
            dtype == support::DType::F16;
   };
   if (scaled)
-    checkScaled(site, spec);
+    spec.scaling = scalesOf(site, spec);
   else if (!isMultiplied(a.dtype) || a.dtype != b.dtype ||
            (c.dtype != a.dtype && c.dtype != support::DType::F32))
     site.fail(

@@ -16,16 +16,23 @@ struct MatmulOperand {
   int64_t columnStride = 1;
 };
 
+/// What operands of 8 bits are multiplied by, in f32.
+enum class MatmulScales {
+  None,
+  Tensors, ///< a number for each operand
+  Rows,    ///< one for each row of a, and one for each column of b
+};
+
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or
 /// f16 (both alike), c likewise or f32, sums in f32. The bias, n values of the type of c, is added
-/// to every row. Or inputs of 8 bits, each with a scale (one f32 number) that the sums are
-/// multiplied by, and c f32, bf16 or f16.
+/// to every row. Or inputs of 8 bits with scales that the sums are multiplied by, and c f32,
+/// bf16 or f16.
 struct MatmulSpec {
   std::vector<int64_t> batch; // dimensions before the last two; empty for one matrix
   int64_t m = 0, n = 0, k = 0;
   MatmulOperand a, b, c;
   bool hasBias = false;
-  bool scaled = false;     // inputs of 8 bits
+  MatmulScales scaling = MatmulScales::None;
   bool accumulate = false; // add to what c holds
   bool gelu = false;       // of the sums (GPUs only)
   bool savesSums = false;  // beside c, in its type and strides: what gelu was applied to
@@ -34,7 +41,8 @@ struct MatmulSpec {
 
   /// Places among the arguments of a step: the first scale, and c.
   size_t scales() const { return hasBias ? 3 : 2; }
-  size_t result() const { return scales() + (scaled ? 2 : 0); }
+  bool scaled() const { return scaling != MatmulScales::None; }
+  size_t result() const { return scales() + (scaled() ? 2 : 0); }
 };
 
 /// The matmul that a step asks for; MatmulCall.cpp lists the shapes. Throws Error when its

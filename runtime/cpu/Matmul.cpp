@@ -214,10 +214,12 @@ struct Matmul::Impl {
   const Variant *addVariant(int64_t m, int64_t n, unsigned threads);
   void runBlock(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
                 void *c, const WorkerScratch &scratch);
+  /// Of a block [m, n], densely.
+  void scaleSums(float *sums, int64_t firstRow, int64_t m, int64_t firstColumn, int64_t n) const;
 
   MatmulSpec spec;
   bool swapped = false; // the caller's a is our b
-  float scaleA = 1.0f, scaleB = 1.0f;
+  const float *scaleA = nullptr, *scaleB = nullptr;
   int64_t batchCount = 1;
   Cut rows, columns;
   std::vector<std::unique_ptr<Variant>> variants;
@@ -280,7 +282,7 @@ Matmul::Impl::Impl(const MatmulSpec &givenSpec, unsigned threads) : spec(givenSp
   checkStrides(spec.c, spec.m, spec.n, "c");
   std::tie(rows, columns) = std::tuple_cat(cutOutput(spec, batchCount));
   spec.widen &= spec.a.dtype == DType::BF16;
-  spec.widen |= spec.a.dtype == DType::F16 || spec.tf32 || spec.scaled;
+  spec.widen |= spec.a.dtype == DType::F16 || spec.tf32 || spec.scaled();
 
   std::map<std::pair<int64_t, int64_t>, const Variant *> bySize;
   for (int64_t row = 0; row < rows.blocks; ++row) {
@@ -414,12 +416,19 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                              static_cast<int>(handles.args.size()), handles.args.data());
   if (status != dnnl_success)
     fail("matmul: oneDNN stopped with status {}", static_cast<int>(status));
-  if (spec.scaled)
-    for (float &sum : std::span(reinterpret_cast<float *>(blockC), static_cast<size_t>(m * n)))
-      sum = sum * scaleA * scaleB;
+  if (spec.scaled())
+    scaleSums(reinterpret_cast<float *>(blockC), firstRow, m, firstColumn, n);
   if (variant.c.copied)
     copyBlock(spec.c.dtype, result, spec.c.rowStride, spec.c.columnStride, variant.c.dtype, blockC,
               variant.c.rowStride, 1, m, n);
+}
+
+void Matmul::Impl::scaleSums(float *sums, int64_t firstRow, int64_t m, int64_t firstColumn,
+                             int64_t n) const {
+  const bool byRows = spec.scaling == MatmulScales::Rows;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j, ++sums)
+      *sums = *sums * scaleA[byRows ? firstRow + i : 0] * scaleB[byRows ? firstColumn + j : 0];
 }
 
 bool hydra::runtime::hasBf16Products() {
@@ -447,9 +456,9 @@ int64_t Matmul::tasks() const {
   return impl->batchCount * impl->rows.blocks * impl->columns.blocks;
 }
 
-void Matmul::setScales(float a, float b) {
-  impl->scaleA = a;
-  impl->scaleB = b;
+void Matmul::setScales(const float *a, const float *b) {
+  impl->scaleA = impl->swapped ? b : a;
+  impl->scaleB = impl->swapped ? a : b;
 }
 
 void Matmul::runTask(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,

@@ -36,8 +36,8 @@ public:
   void runTask(int64_t task, unsigned worker, const void *a, const void *b, const void *bias,
                void *c, const WorkerScratch &scratch) const;
 
-  /// Of a description with scales: those of this call, before its tasks run.
-  void setScales(float a, float b);
+  /// Of a description with scales: those of this call, before its tasks run, which read them.
+  void setScales(const float *a, const float *b);
 
   /// The bias may be null unless the description has one. The pool has at most `threads` threads.
   void run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,

@@ -10,7 +10,7 @@ namespace {
 class MatmulCall final : public LibraryCall {
 public:
   MatmulCall(const MatmulSpec &spec, unsigned threads)
-      : matmul(spec, threads), hasBias(spec.hasBias), scaled(spec.scaled), scales(spec.scales()),
+      : matmul(spec, threads), hasBias(spec.hasBias), scaled(spec.scaled()), scales(spec.scales()),
         result(spec.result()) {}
 
   size_t scratchBytesPerWorker() const override { return matmul.scratchBytesPerWorker(); }
@@ -18,8 +18,8 @@ public:
   void run(char *const *args, ThreadPool &pool, const WorkerScratch &scratch) override {
     const void *bias = hasBias ? args[2] : nullptr;
     if (scaled)
-      matmul.setScales(*reinterpret_cast<const float *>(args[scales]),
-                       *reinterpret_cast<const float *>(args[scales + 1]));
+      matmul.setScales(reinterpret_cast<const float *>(args[scales]),
+                       reinterpret_cast<const float *>(args[scales + 1]));
     matmul.run(args[0], args[1], bias, args[result], pool, scratch);
   }
 

@@ -228,6 +228,9 @@ struct CudaMatmul::Impl {
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     if (spec.savesSums)
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.c.rowStride);
+    if (spec.scaling == MatmulScales::Rows)
+      for (auto attribute : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE})
+        set(attribute, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
     if (multiprocessors > 0)
       set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<int32_t>(multiprocessors));
     choose(reduced, algorithm);
@@ -316,7 +319,7 @@ void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
   const size_t result = m.spec.result();
   const CUdeviceptr c = args[result];
   CUdeviceptr scaleA = 0, scaleB = 0;
-  if (m.spec.scaled) {
+  if (m.spec.scaled()) {
     scaleA = args[m.spec.scales()];
     scaleB = args[m.spec.scales() + 1];
   }
@@ -324,7 +327,7 @@ void CudaMatmul::run(std::span<const CUdeviceptr> args, CUdeviceptr workspace,
     std::swap(a, b);
     std::swap(scaleA, scaleB);
   }
-  if (m.spec.scaled) { // of the library's a, which is our b
+  if (m.spec.scaled()) { // of the library's a, which is our b
     m.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, reinterpret_cast<const void *>(scaleB));
     m.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, reinterpret_cast<const void *>(scaleA));
   }

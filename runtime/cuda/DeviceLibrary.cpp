@@ -46,7 +46,7 @@ Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced
           int64_t multiprocessors) {
   Key key = {spec.m,      spec.n,          spec.k,    spec.hasBias,   spec.accumulate, reduced,
              algorithm,   multiprocessors, spec.gelu, spec.savesSums, alignment.a,     alignment.b,
-             alignment.c, alignment.bias,  spec.tf32, spec.scaled};
+             alignment.c, alignment.bias,  spec.tf32, static_cast<int64_t>(spec.scaling)};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});

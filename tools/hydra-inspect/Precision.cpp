@@ -67,7 +67,7 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
     const bool reads = arg->access() == Access::read;
     const std::string row = fmt::format("{} {}, {}", name, reads ? "read" : "written", phase);
     const Matmul *matmul = step.action_as_Matmul();
-    if (reads && matmul && matmul->scaled() && tensor.shape()->size() == 0)
+    if (reads && matmul && matmul->scaled() && tensor.shape()->size() < 2)
       kinds.add("scales of matmuls", tensor);
     else if (reads && matmul && matmul->compute() == DType::tf32)
       kinds.add(row, support::irName(support::DType::TF32));

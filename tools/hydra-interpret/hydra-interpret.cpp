@@ -197,8 +197,11 @@ private:
       }
       if (policy.format != support::DType::F32)
         passes.addPass(createMixedPrecision({.policy = options.program.precision}));
-      if (policy.quantizes)
-        passes.addPass(createQuantizeMatmuls({.strict = true}));
+      if (policy.quantizes) {
+        QuantizeMatmulsOptions quantize = quantizeMatmulsOptions(options.program.quantization);
+        quantize.strict = true;
+        passes.addPass(createQuantizeMatmuls(quantize));
+      }
     });
     if (failed(compiled))
       return failure();

@@ -41,6 +41,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     const QuantizationOptions &quantization = compile.quantization;
     emit.options.emplace_back("fp8-format",
                               quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid");
+    emit.options.emplace_back("fp8-scaling",
+                              quantization.scaling == QuantizedScaling::Row ? "row" : "tensor");
     emit.options.emplace_back("fp8-least", std::to_string(quantization.least));
     for (const std::string &pattern : quantization.keep)
       emit.options.emplace_back("fp8-keep", pattern);

@@ -17,6 +17,14 @@ hydra.model @m version 1 bound {} {
     %c = hydra.quantized_matmul %a, %b, %s, %s dtype = bf16 : tensor<4x8xf8E4M3FN>, tensor<6x8xf8E5M2>, tensor<f32>, tensor<f32>
     hydra.return c = %c : tensor<4x6xbf16>
   }
+  // CHECK-LABEL: hydra.entry @rows
+  // CHECK: hydra.quantize %x, %each format = f8E4M3FN : tensor<4x8xf32>, tensor<4x8xf32>
+  // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<4xf32>
+  hydra.entry @rows(%x: tensor<4x8xf32>, %each: tensor<4x8xf32>, %s: tensor<4xf32>) {
+    %a = hydra.quantize %x, %each format = f8E4M3FN : tensor<4x8xf32>, tensor<4x8xf32>
+    %c = hydra.quantized_matmul %a, %a, %s, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<4xf32>
+    hydra.return c = %c
+  }
 }
 
 // -----
@@ -33,7 +41,7 @@ hydra.model @m version 1 bound {} {
 
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<1xf32>) {
-    // expected-error@+1 {{hydra.quantize: scale is [1]; expected []}}
+    // expected-error@+1 {{hydra.quantize: scale is [1]; expected [4, 8]}}
     %a = hydra.quantize %x, %s format = f8E5M2 : tensor<4x8xf32>, tensor<1xf32>
     hydra.return
   }
@@ -121,6 +129,17 @@ hydra.model @m version 1 bound {} {
   hydra.entry @e() {
     // expected-error@+1 {{hydra.constant}}
     %c = hydra.constant value = 1.0 shape = [2] dtype = f8E4M3FN : tensor<2xf8E4M3FN>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<4x8xf32>, %s: tensor<f32>, %rows: tensor<4xf32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: second scale is []; expected [4]}}
+    %c = hydra.quantized_matmul %a, %a, %rows, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<f32>
     hydra.return
   }
 }

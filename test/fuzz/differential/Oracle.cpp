@@ -114,7 +114,7 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
       }
       buildForwardPipeline(passes, binding);
       if (precisionPolicy(setting.precision)->quantizes)
-        passes.addPass(createSelectQuantized(selectQuantizedOptions(Setting::quantization())));
+        passes.addPass(createSelectQuantized(selectQuantizedOptions(setting.quantization())));
       buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
                             setting.accumulation, !setting.noClip,
                             precisionPolicy(setting.precision)->scalesLoss);
@@ -126,7 +126,7 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     return;
   }
   if (ready && precisionPolicy(setting.precision)->quantizes)
-    ready = compiler.run(*module, createQuantizeMatmuls());
+    ready = compiler.run(*module, createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
   if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});

@@ -103,6 +103,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
+  app.add_option("--fp8-scaling", setting.fp8Scaling)->check(CLI::IsMember({"tensor", "row"}));
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
@@ -152,6 +153,7 @@ std::string Setting::text() const {
   flag("ce-chunk", ceChunk, plain.ceChunk);
   flag("attention", attention, plain.attention);
   flag("precision", precision, plain.precision);
+  flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
   flag("accum", accumulation, plain.accumulation);
   if (noClip)
     text += " --no-clip";
@@ -202,10 +204,11 @@ CompileOptions Setting::compileOptions() const {
   return compile;
 }
 
-QuantizationOptions Setting::quantization() {
+QuantizationOptions Setting::quantization() const {
   QuantizationOptions all;
   all.keep = {"none"};
   all.least = 1;
+  all.scaling = fp8Scaling == "row" ? QuantizedScaling::Row : QuantizedScaling::Tensor;
   return all;
 }
 
@@ -220,8 +223,8 @@ std::vector<std::string> Setting::meshAxes() const {
 }
 
 std::string Setting::oracleKey() const {
-  return fmt::format("{} {} {} {} {} {} {}", modeName(mode).str(), precision, accumulation, noClip,
-                     clip, context, fmt::join(prefill, ","));
+  return fmt::format("{} {} {} {} {} {} {} {}", modeName(mode).str(), precision, fp8Scaling,
+                     accumulation, noClip, clip, context, fmt::join(prefill, ","));
 }
 
 std::string Setting::bitsKey() const {
@@ -269,6 +272,8 @@ public:
     setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
     if (random.chance(0.3))
       setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8"});
+    if (setting.precision == "fp8" && random.chance(0.5))
+      setting.fp8Scaling = "row";
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))

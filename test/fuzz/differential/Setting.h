@@ -19,6 +19,7 @@ struct Setting {
   std::string roundedCopies = "auto"; ///< as hydrac's flag has it, or auto
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
+  std::string fp8Scaling = "tensor"; ///< of precision fp8
   int64_t accumulation = 1;
   bool noClip = false;
   double clip = 0.0; ///< the norm given to every step; 0: none
@@ -42,7 +43,7 @@ struct Setting {
   /// Of binding the mesh alone.
   CompileOptions compileOptions() const;
   /// Of --precision=fp8: all linear layers, of any size.
-  static QuantizationOptions quantization();
+  QuantizationOptions quantization() const;
   /// The axes of the mesh, as BindingOptions has them.
   std::vector<std::string> meshAxes() const;
   /// What the oracle must know: settings of one key compute the same values but for rounding.

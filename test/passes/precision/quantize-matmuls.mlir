@@ -3,6 +3,8 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=9 keep=none" --hydra-mixed-precision --hydra-quantize-matmuls | FileCheck %s --check-prefix=SMALL
 // RUN: not hydra-opt %s --hydra-bind --hydra-select-quantized="least=9 keep=none" --hydra-quantize-matmuls=strict 2>&1 | FileCheck %s --check-prefix=STRICT
 // RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=8 keep=w" --hydra-mixed-precision --hydra-quantize-matmuls | FileCheck %s --check-prefix=KEPT
+// RUN: hydra-opt %s --hydra-bind --canonicalize --cse --hydra-select-quantized="least=8 keep=none" --hydra-differentiate="programs=loss" --canonicalize --cse --hydra-mixed-precision --hydra-quantize-matmuls=scaling=row | FileCheck %s --check-prefix=ROW
+// RUN: not hydra-opt %s --hydra-bind --hydra-select-quantized --hydra-quantize-matmuls=scaling=block 2>&1 | FileCheck %s --check-prefix=SCALING
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", quantized_multiple = 16>}' --hydra-bind --hydra-select-quantized="least=8 keep=none" --hydra-mixed-precision --hydra-quantize-matmuls | FileCheck %s --check-prefix=SHAPE
 
 // The input of two layers is quantized once, to e4m3 like the weights; its largest magnitudes by rows come first. A bias is
@@ -32,6 +34,22 @@
 // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>
 // CHECK-NOT: hydra.linear
 // CHECK-NOT: hydra.matmul
+
+// Rows have scales of their own, which a broadcast hands to their elements; what is read transposed has others.
+// ROW-LABEL: hydra.entry @loss
+// ROW: %[[X:.*]] = hydra.cast %{{.*}} to = bf16 : tensor<2x8x8xf32>
+// ROW: %[[ROWS:.*]] = hydra.reduce_max %{{.*}} axes = [2]
+// ROW-NEXT: %[[AMAX:.*]] = hydra.cast %[[ROWS]] to = f32 : tensor<2x8xbf16>
+// ROW-NEXT: %[[S:.*]] = hydra.quantization_scale %[[AMAX]] format = f8E4M3FN
+// ROW: %[[ALL:.*]] = hydra.broadcast %{{.*}} : tensor<2x8x1xf32>
+// ROW-NEXT: hydra.quantize %[[X]], %[[ALL]] format = f8E4M3FN
+// ROW: hydra.quantized_matmul %{{.*}} dtype = bf16 : tensor<16x8xf8E4M3FN>, tensor<16x8xf8E4M3FN>, tensor<16xf32>, tensor<16xf32>
+// ROW: %[[WT:.*]] = hydra.transpose %{{.*}} order = [1, 0] : tensor<16x8xbf16>
+// ROW-NEXT: hydra.copy %[[WT]]
+// ROW: hydra.quantized_matmul %{{.*}} : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>, tensor<16xf32>, tensor<8xf32>
+// ROW-NOT: hydra.linear
+// ROW-NOT: hydra.matmul
+// SCALING: has no scaling 'block'; expected tensor or row
 
 // E4M3-NOT: f8E5M2
 // SMALL-NOT: hydra.quantize

@@ -126,7 +126,7 @@ TEST(Matmul, BatchBiasAndAccumulation) {
     }
 }
 
-/// Of numbers of 8 bits: the sums of exact products, times the scales.
+/// Of numbers of 8 bits: the sums of exact products, times the scales, which operands or rows have.
 TEST(Matmul, EightBitOperandsWithScales) {
   namespace support = hydra::support;
   uint32_t seed = 11;
@@ -134,11 +134,13 @@ TEST(Matmul, EightBitOperandsWithScales) {
        {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {64, 48, 32}, {333, 129, 97}})
     for (const auto &[left, right] :
          {std::pair(DType::E4M3, DType::E4M3), {DType::E5M2, DType::E4M3}})
-      for (const DType results : {DType::F32, DType::BF16}) {
+      for (const auto &[results, scaling] :
+           {std::pair(DType::F32, MatmulScales::Tensors), {DType::BF16, MatmulScales::Tensors},
+            {DType::F32, MatmulScales::Rows}, {DType::BF16, MatmulScales::Rows}}) {
         SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
         MatmulSpec spec;
         spec.m = m, spec.n = n, spec.k = k;
-        spec.scaled = true;
+        spec.scaling = scaling;
         spec.a = {left, {}, k, 1};
         spec.b = {right, {}, 1, k};
         spec.c = {results, {}, n, 1};
@@ -157,7 +159,15 @@ TEST(Matmul, EightBitOperandsWithScales) {
         };
         const std::vector<double> a = draw(left, m * k), b = draw(right, n * k);
         Matmul matmul(spec, 2);
-        matmul.setScales(0x1p-5f, 0x1p3f);
+        const bool byRows = scaling == MatmulScales::Rows;
+        const auto powers = [&](int64_t count, int first) {
+          std::vector<float> scales;
+          for (int64_t i = 0; i < (byRows ? count : 1); ++i)
+            scales.push_back(std::ldexp(1.0f, first + static_cast<int>(i % 7)));
+          return scales;
+        };
+        const std::vector<float> ofA = powers(m, -5), ofB = powers(n, 3);
+        matmul.setScales(ofA.data(), ofB.data());
         ThreadPool pool(2);
         WorkerScratch scratch;
         scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
@@ -178,8 +188,10 @@ TEST(Matmul, EightBitOperandsWithScales) {
               sum += product;
               size += std::fabs(product);
             }
-            ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], 0.25 * sum,
-                        0.25 * (1e-6 * size + support::roundingUnit(results) * std::fabs(sum)))
+            const double scale = double(ofA[static_cast<size_t>(byRows ? i : 0)]) *
+                                 double(ofB[static_cast<size_t>(byRows ? j : 0)]);
+            ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], scale * sum,
+                        scale * (1e-6 * size + support::roundingUnit(results) * std::fabs(sum)))
                 << i << ", " << j;
           }
       }
