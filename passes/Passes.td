@@ -395,16 +395,21 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
     exchanged rank 0 has added it before. What is summed up over one axis, and that over another (GPUs of a
     node, then nodes), is exchanged in two levels: over the second axis go the pieces of which a rank has the
     sum over the first, one N-th of the bytes.
-    A `reduce_scatter` becomes an `all_to_all` and adds. What goes along another axis of a tensor than the
+    A `reduce_scatter` becomes an `all_to_all` and adds. Where one `all_to_all` would receive more than
+    `slice-bytes`, pieces are exchanged and added up in equal slices, so that what is received never takes more
+    memory than that: TTT 47B has units of 4 GB of gradients in f32. What goes along another axis of a tensor than the
     first is moved there, since in memory pieces lie one after the other. *Exact*.
   }];
   let options = [
     Option<"latencyBytes", "latency-bytes", "uint64_t", "0",
            "bytes that a rank sends in the time that one more exchange takes">,
+    Option<"sliceBytes", "slice-bytes", "uint64_t", "268435456",
+           "what a rank receives at most by one exchange of gradients; 0: no bound">,
   ];
   let statistics = [Statistic<"exchanges", "exchanges", "sums of pieces that ranks exchange">,
                     Statistic<"gathers", "gathers", "sums of what all ranks gather">,
-                    Statistic<"levels", "levels", "sums over a second axis that only pieces go over">];
+                    Statistic<"levels", "levels", "sums over a second axis that only pieces go over">,
+                    Statistic<"slices", "slices", "exchanges beyond the first of their sum">];
 }
 
 def SelectQuantized : Pass<"hydra-select-quantized", "::mlir::ModuleOp"> {
