@@ -393,6 +393,7 @@ void HydracOptions::check() const {
   checkGeneration(*this);
   checkTuning(*this);
   model.checkQuantization();
+  model.checkExchange(/*mayCutBatch=*/splitBatch);
   checkOffload(*this);
   for (const std::string &name : disabled)
     checkCanBeLeftOut("--disable-pass", name);
