@@ -56,6 +56,7 @@ OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int6
   options.swaFrom = update.swaFrom;
   options.normSpike = update.normSpike;
   options.groupNorms = update.groupNorms;
+  options.exchangeLast = update.exchange == AccumExchange::Last;
   return options;
 }
 

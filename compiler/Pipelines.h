@@ -22,6 +22,8 @@ enum class Sharding { Ddp, Zero1, Fsdp };
 enum class Resharding { Auto, Always, Never };
 /// What ranks send of gradients.
 enum class WireFormat { F32, BF16 };
+/// When, of an update from several micro-batches: in each of them, or once behind the last.
+enum class AccumExchange { Each, Last };
 
 /// What binds a model: see `hydra-bind`.
 struct BindingOptions {
@@ -61,11 +63,12 @@ struct QuantizationOptions {
   bool strict = false;           ///< fail where nothing is
 };
 
-/// What an update does beside: see `hydra-optimizer`.
+/// What an update does beside, and how it comes to its gradients: see `hydra-optimizer`.
 struct UpdateOptions {
   double emaDecay = 0; ///< of averages of parameters; 0: none
   int64_t swaFrom = 0; ///< the first update in the mean of all; 0: none
   bool normSpike = false, groupNorms = false;
+  AccumExchange exchange = AccumExchange::Each;
 
   bool averages() const { return emaDecay > 0 || swaFrom > 0; }
 };

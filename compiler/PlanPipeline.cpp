@@ -248,6 +248,7 @@ std::unique_ptr<Pass> bucketPass(Options options) {
 std::unique_ptr<Pass> collectivesPass(Options options) {
   LowerCollectivesOptions collectives;
   collectives.latencyBytes = options.target.latencyBytes();
+  collectives.sliceBytes = static_cast<uint64_t>(options.exchangeBytes);
   return createLowerCollectives(collectives);
 }
 

@@ -49,8 +49,9 @@ struct CompileOptions : ProgramOptions {
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;
   WireFormat wire = WireFormat::F32;
-  int64_t context = 0;        ///< Mode::Generate: the most tokens of a sequence
-  int64_t wholeBelow = 65536; ///< elements from which on parameters are cut
+  int64_t context = 0;                        ///< Mode::Generate: the most tokens of a sequence
+  int64_t wholeBelow = 65536;                 ///< elements from which on parameters are cut
+  int64_t exchangeBytes = int64_t{256} << 20; ///< a rank gets of gradients at a time; 0: no bound
   Offload offload = Offload::None;
   int64_t offloadLeast = 16384; ///< bytes from which on moments leave the device
   int64_t gatherAhead = 2;      ///< largest gathers whose bytes may wait for their readers

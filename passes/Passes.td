@@ -254,7 +254,8 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     With `accum` = N > 1 the program becomes three. `count` sums up the labels that count, over all
     micro-batches: losses divide by a N-th of them. `accumulate` adds gradients divided by N to
     `<name>.grad`, and updates copies of the model's state (`<name>.next`). `apply` updates, and clears
-    the sums.
+    the sums. With `exchange-last` these are parts (`gradient_part`): ranks add up what their own rows give,
+    and `apply` alone exchanges gradients.
 
     With `holds` programs also take the run-time scalar `hold`, which is added to the number that the
     guard looks at: 0 changes nothing, and with infinity a step does all of its work and updates
@@ -276,6 +277,8 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
     Option<"accum", "accum", "int64_t", "1", "micro-batches per update">,
+    Option<"exchangeLast", "exchange-last", "bool", "false",
+           "ranks exchange gradients in the update, not in each micro-batch">,
     Option<"clip", "clip", "bool", "true", "clip gradients by their global norm">,
     Option<"holds", "holds", "bool", "false", "take a scalar that can refuse every update">,
     Option<"emaDecay", "ema-decay", "double", "0", "average parameters with this decay; 0: do not">,
@@ -320,7 +323,8 @@ def Partition : Pass<"hydra-partition", "::mlir::ModuleOp"> {
     An `all_reduce` stands where a part is used otherwise than linearly, is returned, or meets what is the
     same, from which the sum then begins; losses divide by the labels that count on all ranks. Runs on
     programs that have everything, forward, backward and update, so that gradients of parameters are
-    parts like others, summed up before the norm and the update. What needs whole rows is gathered, and
+    parts like others, summed up before the norm and the update. State of the role `gradient_part` is a part:
+    it is read, added to and written without an exchange. What needs whole rows is gathered, and
     counted in the statistics. Loops exchange nothing: their bodies are written for what they are given,
     and sums over ranks wait behind them. This pass alone is data parallelism. Axes one after the other,
     outermost first. *Numerics-changing*: sums over rows are sums of sums.
@@ -358,7 +362,8 @@ def RoundGradients : Pass<"hydra-round-gradients", "::mlir::ModuleOp"> {
     What ranks sum up of the gradient of a parameter is rounded to bf16 before it is sent, and added up in
     f32: half the bytes on the wire (of `ddp`, which sends the sums back, a quarter less). A sum counts as
     one of a gradient where a new value of a parameter, a sum over micro-batches or a gradient that is
-    returned comes from it element by element; losses, norms and what the model itself sums up stay
+    returned comes from it element by element, and where what ranks have added up over micro-batches is summed
+    up; losses, norms and what the model itself sums up stay
     f32, and so do sums that are summed up over another axis: only pieces of them are sent. Where a matmul
     writes f32 for such a sum alone, it writes bf16. `--reduce=bf16` asks for it.
   }];
@@ -395,16 +400,21 @@ def LowerCollectives : Pass<"hydra-lower-collectives", "::mlir::ModuleOp"> {
     exchanged rank 0 has added it before. What is summed up over one axis, and that over another (GPUs of a
     node, then nodes), is exchanged in two levels: over the second axis go the pieces of which a rank has the
     sum over the first, one N-th of the bytes.
-    A `reduce_scatter` becomes an `all_to_all` and adds. What goes along another axis of a tensor than the
+    A `reduce_scatter` becomes an `all_to_all` and adds. Where one `all_to_all` would receive more than
+    `slice-bytes`, pieces are exchanged and added up in equal slices, so that what is received never takes more
+    memory than that: TTT 47B has units of 4 GB of gradients in f32. What goes along another axis of a tensor than the
     first is moved there, since in memory pieces lie one after the other. *Exact*.
   }];
   let options = [
     Option<"latencyBytes", "latency-bytes", "uint64_t", "0",
            "bytes that a rank sends in the time that one more exchange takes">,
+    Option<"sliceBytes", "slice-bytes", "uint64_t", "268435456",
+           "what a rank receives at most by one exchange of gradients; 0: no bound">,
   ];
   let statistics = [Statistic<"exchanges", "exchanges", "sums of pieces that ranks exchange">,
                     Statistic<"gathers", "gathers", "sums of what all ranks gather">,
-                    Statistic<"levels", "levels", "sums over a second axis that only pieces go over">];
+                    Statistic<"levels", "levels", "sums over a second axis that only pieces go over">,
+                    Statistic<"slices", "slices", "exchanges beyond the first of their sum">];
 }
 
 def SelectQuantized : Pass<"hydra-select-quantized", "::mlir::ModuleOp"> {

@@ -2,6 +2,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -31,6 +32,11 @@ for launcher, programs in {
 }.items():
     if all(shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") for program in programs):
         config.available_features.add(launcher)
+
+# A host name of their own for some ranks, where anyone may give himself one.
+if shutil.which("unshare") and subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--uts", "hostname", "node1"], stderr=subprocess.DEVNULL).returncode == 0:
+    config.available_features.add("unshare")
 
 # Pages are tried in a browser where there is one.
 if shutil.which("chromium"):

@@ -98,6 +98,15 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                       clEnumValN(Mode::Train, "train", "updates of all parameters"))),
       accum("accum", cl::value_desc("N"), cl::cat(category), cl::location(program.accumulation),
             cl::desc("micro-batches per update in --mode=train (default: 1)")),
+      accumExchange(
+          "accum-exchange", cl::cat(category), cl::location(program.update.exchange),
+          cl::desc("--mesh and --accum: when ranks exchange gradients (default: each)"),
+          cl::values(clEnumValN(AccumExchange::Each, "each",
+                                "in every micro-batch, into what each rank has of their sum"),
+                     clEnumValN(AccumExchange::Last, "last",
+                                "once, before the update: every rank adds up whole f32 gradients "
+                                "of its own rows; less traffic, more memory, other bits than "
+                                "accumulation on one rank"))),
       average("average", cl::value_desc("ema,decay=D|swa,from=N"), cl::cat(category),
               cl::callback([&program](const std::string &text) {
                 readAverage(text, program.update); // it has been parsed
@@ -150,6 +159,18 @@ void ModelOptions::checkQuantization() const {
           0)
     support::fail("--fp8-format, --fp8-scaling, --fp8-keep and --fp8-least are for "
                   "--precision=fp8");
+}
+
+void ModelOptions::checkExchange(bool mayCutBatch) const {
+  if (accumExchange.getValue() != AccumExchange::Last)
+    return;
+  constexpr StringLiteral flag = "--accum-exchange=last";
+  if (mode.getNumOccurrences() > 0 && mode.getValue() != Mode::Train)
+    support::fail("{} is for --mode=train, which has updates", flag.str());
+  if (!hasMesh())
+    support::fail("{}: needs ranks; expected --mesh=NAME:SIZE", flag.str());
+  if (accum.getValue() == 1 && !mayCutBatch)
+    support::fail("{}: needs micro-batches; expected --accum=N with N above 1", flag.str());
 }
 
 bool ModelOptions::PrecisionParser::parse(cl::Option &option, StringRef, StringRef text,

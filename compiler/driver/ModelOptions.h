@@ -27,6 +27,10 @@ public:
 
   llvm::cl::OptionCategory category;
 
+protected:
+  /// Whether --mesh is given.
+  bool hasMesh() const { return mesh.getNumOccurrences() > 0; }
+
 private:
   llvm::cl::opt<std::string, true> preset;
   llvm::cl::list<std::string, std::vector<std::string>> set;
@@ -48,6 +52,7 @@ public:
   TuningFlags tuning;
   BoundChoice<Mode> mode;
   BoundInteger<1, std::numeric_limits<int32_t>::max()> accum;
+  BoundChoice<AccumExchange> accumExchange;
 
   /// `ema,decay=D` or `swa,from=N`.
   struct AverageParser : llvm::cl::parser<std::string> {
@@ -72,6 +77,10 @@ public:
 
   /// Throws support::Error for flags of --precision=fp8 without it.
   void checkQuantization() const;
+  /// Throws support::Error for --accum-exchange=last where there are no ranks, or, unless others
+  /// than
+  /// --accum cut the batch, no micro-batches.
+  void checkExchange(bool mayCutBatch = false) const;
 
 private:
   std::string modeHelp;

@@ -407,6 +407,12 @@ static int64_t coordinateOf(MeshAttr mesh, int64_t rank, StringRef axis) {
   return rank / mesh.stride(axis) % mesh.size(axis);
 }
 
+/// Whether the programs of a model are those of one rank.
+static bool isPartitioned(ModelOp model) {
+  return llvm::any_of(model.getBody().getOps<EntryOp>(),
+                      [](EntryOp entry) { return entry.ranks() > 1; });
+}
+
 FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
                                     const InterpreterOptions &options) {
   auto model = entry->getParentOfType<ModelOp>();
@@ -418,7 +424,13 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     if (FlatUnitAttr unit = isa<ParamOp, StateOp>(op) ? unitOf(&op) : FlatUnitAttr();
         unit && unit.getPieces() > 1)
       cut.push_back(&op);
-  if (entry.ranks() == 1 && cut.empty()) {
+  // State of which each rank has a part of the sum that it stands for.
+  SmallVector<StringRef> parts;
+  if (isPartitioned(model))
+    for (StateOp state : model.getBody().getOps<StateOp>())
+      if (state.isPart())
+        parts.push_back(state.getSymName());
+  if (entry.ranks() == 1 && cut.empty() && parts.empty()) {
     FailureOr<TensorMap> results = interpret(entry, values, options);
     if (succeeded(results))
       takeMembers(model, *results);
@@ -455,6 +467,10 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
       own[rank][name] = std::move(piece);
     }
   }
+  for (StringRef name : parts) // all of the sum is the part of rank 0
+    for (int64_t rank = 1; rank < ranks; ++rank)
+      if (auto part = own[rank].find(name); part != own[rank].end())
+        llvm::fill(part->second.data, 0.0);
   FailureOr<std::vector<TensorMap>> all = interpretRanks(entry, own, options);
   if (failed(all))
     return failure();
@@ -490,6 +506,13 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
     return dim < 0 ? join(name, 0, 1, [](int64_t) { return 0; })
                    : join(name, dim, ranks, [](int64_t rank) { return rank; });
   };
+  auto addUp = [&](StringRef name) {
+    RefTensor &sum = results[name] = std::move((*all)[0][name]);
+    for (int64_t rank = 1; rank < ranks; ++rank)
+      for (auto [to, v] : llvm::zip(sum.data, (*all)[rank][name].data))
+        to += v;
+    return success();
+  };
   ArrayRef<int64_t> rows =
       entry.getRows() ? entry.getRows()->getResults() : ArrayRef<int64_t>();
   for (auto [i, name] : llvm::enumerate(end.getOutputNames().getAsValueRange<StringAttr>()))
@@ -498,7 +521,8 @@ FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &given,
   for (auto symbol : end.getUpdated().getAsRange<FlatSymbolRefAttr>()) {
     FlatUnitAttr unit = unitOf(model.lookupSymbol(symbol.getAttr()));
     const StringRef name = symbol.getValue();
-    if (failed(unit && unit.getPieces() > 1
+    if (failed(llvm::is_contained(parts, name) ? addUp(name)
+               : unit && unit.getPieces() > 1
                    ? join(name, 0, unit.getPieces(),
                           [&](int64_t rank) { return coordinateOf(mesh, rank, unit.getOver()); })
                    : joinRows(name, -1)))

@@ -36,8 +36,9 @@ llvm::FailureOr<std::vector<TensorMap>> interpretRanks(EntryOp entry,
 
 /// The same of values of the whole batch: rank r gets rows [r B / N, (r + 1) B / N) of it, and all of
 /// everything else but units, of which it gets its piece: members of units are given and returned, as
-/// tensors of their own. Of results, rows and pieces are joined in the order of ranks; others must be
-/// the same on all ranks, bit for bit, or it fails. A program of which every rank has all runs once.
+/// tensors of their own. Of results, rows and pieces are joined in the order of ranks, and parts of
+/// sums (`StateOp::isPart`) added up; others must be the same on all ranks, bit for bit, or it
+/// fails. A program of which every rank has all runs once.
 llvm::FailureOr<TensorMap> interpretBatch(EntryOp entry, const TensorMap &values,
                                           const InterpreterOptions &options = {});
 

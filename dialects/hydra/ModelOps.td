@@ -135,7 +135,8 @@ def StateOp : Hydra_VariableOp<"state"> {
     `hydra.state @ema [] f32 init = zeros`. State that passes add says what it is for, and what it
     belongs to: `hydra.state @w.m [4] init = zeros of @w as moment`. The roles: `moment`, kept by the
     optimizer for a parameter; `average`, of the values that updates gave it; `gradient`, the sum of its
-    gradients over micro-batches; `copy`, the same
+    gradients over micro-batches; `gradient_part`, what each rank has of that sum from its own rows, so that
+    the value is the sum over ranks; `copy`, the same
     values as its owner, which it starts as and follows, in another element type or for later: it is in
     no checkpoint; without an owner `update_count`, the number of the next update, and `step_sum`, which
     is summed over the micro-batches of a step and then cleared.
@@ -149,6 +150,8 @@ def StateOp : Hydra_VariableOp<"state"> {
     ::mlir::RankedTensorType getBoundType();
     /// Whether it is a parameter in another element type.
     bool isCopyOfParameter();
+    /// Whether ranks have a part each, of which the sum is its value.
+    bool isPart() { return getRole() == VariableRole::gradient_part; }
   }];
 }
 

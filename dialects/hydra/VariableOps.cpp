@@ -274,6 +274,10 @@ LogicalResult StateOp::verify() {
     if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
       return emitOpError() << "is a gradient of no parameter of this shape";
     return success();
+  case VariableRole::gradient_part: // whole, also where its owner is cut
+    if (!isa_and_nonnull<ParamOp>(owner) || (shapeOf(owner) != getShape() && !unitOf(*this)))
+      return emitOpError() << "is a part of the gradient of no parameter of this shape";
+    return success();
   case VariableRole::average:
     if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
       return emitOpError() << "is an average of no parameter of this shape";
@@ -303,7 +307,7 @@ FlatUnitAttr unitOf(Operation *variable) {
   FlatUnitAttr unit = owner ? owner.getUnitAttr() : FlatUnitAttr();
   if (!unit || owner.getShape() == state.getShape())
     return unit;
-  // A copy may be whole where its owner is cut.
+  // A copy may be whole where its owner is cut, and a part of a gradient is.
   const int64_t rows = state.getBoundType().getDimSize(0);
   return rows == owner.getBoundType().getDimSize(0) * unit.getPieces() ? unit.withPieces(1)
                                                                        : FlatUnitAttr();

@@ -22,6 +22,7 @@ Category categoryOf(StateOp state) {
   case VariableRole::average:
     return Category::opt_state;
   case VariableRole::gradient:
+  case VariableRole::gradient_part:
     return Category::grad;
   case VariableRole::copy:
     return state.isCopyOfParameter() ? Category::param : Category::act_state;

@@ -446,12 +446,15 @@ private:
       Location at = withCategory(ofUpdate(param.getLoc(), Phase::backward), Category::grad);
       Value gradient = finalGradient(end, param);
       auto type = RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type());
-      FailureOr<StateOp> sum = state(param.getSymName() + ".grad", type, at, zeros(),
-                                     VariableRole::gradient, param.getSymNameAttr());
+      FailureOr<StateOp> sum =
+          state(param.getSymName() + ".grad", type, at, zeros(),
+                exchangeLast ? VariableRole::gradient_part : VariableRole::gradient,
+                param.getSymNameAttr());
       if (failed(sum))
         return failure();
       Value share = build::scale(b, at, build::cast(b, at, gradient, b.getF32Type()), 1.0 / accum);
-      outputs.set(*sum, AddOp::create(b, at, read(b, *sum), ofRank(b, param, share)));
+      Value added = exchangeLast ? share : ofRank(b, param, share);
+      outputs.set(*sum, AddOp::create(b, at, read(b, *sum), added));
       sums[param] = *sum;
     }
     if (!clip && !lossScaleOf(model)) {
@@ -560,8 +563,14 @@ private:
       return read(b, sum);
     };
     DenseMap<Operation *, Value> gradients;
-    for (ParamOp param : trainedParams())
-      gradients[param] = clear(sums[param]);
+    for (ParamOp param : trainedParams()) {
+      Value sum = clear(sums[param]);
+      if (exchangeLast) { // here ranks meet
+        sum.setLoc(withPhase(sum.getLoc(), Phase::optimizer));
+        sum = ofRank(b, param, sum);
+      }
+      gradients[param] = sum;
+    }
     for (StateOp sum : stepSums) {
       Value value = clear(sum);
       if (sum.getSymName() == kLossSum)

@@ -70,10 +70,15 @@ void eraseUnread(Value value) {
 /// Writes one collective by those that only move whole rows of the first axis.
 class CollectiveWriter {
 public:
+  /// `sliceBytes`: what a rank gets at most by one exchange of pieces of a sum; 0: no bound.
   template <typename Op>
-  CollectiveWriter(Op op, int64_t &number)
+  CollectiveWriter(Op op, int64_t &number, uint64_t sliceBytes)
       : b(op), loc(madeBy(kPass, op.getLoc())), over(op.getOverAttr()), ranks(op.getRanks()),
-        number(number), element(build::typeOf(op->getResult(0)).getElementType()) {}
+        number(number), element(build::typeOf(op->getResult(0)).getElementType()),
+        sliceBytes(sliceBytes) {}
+
+  /// Exchanges beyond the first that a sum is made by.
+  unsigned slices = 0;
 
   /// `x [n, ...]` of all ranks as `[ranks n, ...]`.
   Value gather(Value x) {
@@ -108,9 +113,84 @@ public:
     }
   }
 
-  /// The same, where each rank sums up one piece. `across`, if given, goes on with that: the sum
-  /// over the ranks of another axis.
+  /// The same, where each rank sums up one piece, slice by slice. `across`, if given, goes on with
+  /// a piece: the sum over the ranks of another axis.
   Value sumByPieces(Value x, Value start, llvm::function_ref<Value(Value)> across) {
+    const int64_t elements = build::typeOf(x).getNumElements();
+    const int64_t most = mostOfPiece(x, llvm::divideCeil(elements, ranks)) * ranks;
+    if (most >= elements)
+      return sumOfSlice(x, start, across);
+    Value flat = build::reshape(b, loc, x, {elements});
+    Value begin = start ? build::reshape(b, loc, start, {elements}) : Value();
+    SmallVector<Value> sums;
+    for (int64_t at = 0; at < elements; at += most) {
+      const int64_t size = std::min(most, elements - at);
+      sums.push_back(sumOfSlice(sliced(flat, 0, at, size),
+                                begin ? sliced(begin, 0, at, size) : Value(), across));
+    }
+    return joined(sums, build::shapeOf(x));
+  }
+
+  /// This rank's piece, along an axis, of the sum, slice by slice.
+  Value sumOfPiece(Value x, int64_t axis, ArrayRef<int64_t> result, Value start) {
+    const int64_t piece = productOf(result), most = mostOfPiece(x, piece);
+    Value pieces = piecesFirst(x, axis);
+    if (most >= piece)
+      return sumOfRows(exchange(pieces), result, start);
+    // Of each rank's piece the same elements, whole rows of them if there are any.
+    const int64_t row = piece % kRow == 0 && most % kRow == 0 ? kRow : 1;
+    pieces = build::reshape(b, loc, pieces, {ranks, piece});
+    Value begin = start ? build::reshape(b, loc, start, {piece}) : Value();
+    SmallVector<Value> sums;
+    for (int64_t at = 0; at < piece; at += most) {
+      const int64_t size = std::min(most, piece - at);
+      SmallVector<int64_t> shape{size};
+      if (row > 1)
+        shape = {size / row, row};
+      Value own = begin ? build::reshape(b, loc, sliced(begin, 0, at, size), shape) : Value();
+      sums.push_back(sumOfRows(exchange(sliced(pieces, 1, at, size)), shape, own));
+    }
+    return joined(sums, result);
+  }
+
+  Value gatherAlong(Value x, int64_t axis, ArrayRef<int64_t> result) {
+    SmallVector<int64_t> one(build::shapeOf(x));
+    one.insert(one.begin(), 1);
+    return piecesBack(gather(build::reshape(b, loc, x, one)), axis, result);
+  }
+
+  Value exchangeAlong(Value x, int64_t axis) {
+    return piecesBack(exchange(piecesFirst(x, axis)), axis, build::shapeOf(x));
+  }
+
+private:
+  IntegerAttr integer(int64_t value) { return b.getI64IntegerAttr(value); }
+
+  /// Elements of a piece that go into one exchange with those of all other pieces: equal parts of
+  /// it, whole rows if it has some.
+  int64_t mostOfPiece(Value x, int64_t piece) const {
+    const int64_t bytes = bytesOf(x.getType()) / build::typeOf(x).getNumElements() * ranks;
+    const int64_t row = piece > kRow ? kRow : 1;
+    if (sliceBytes == 0 || piece * bytes <= static_cast<int64_t>(sliceBytes))
+      return piece;
+    const int64_t most =
+        std::max<int64_t>(static_cast<int64_t>(sliceBytes) / bytes / row * row, row);
+    const int64_t count = llvm::divideCeil(piece, most);
+    return llvm::alignTo(llvm::divideCeil(piece, count), row);
+  }
+
+  Value sliced(Value x, int64_t axis, int64_t start, int64_t size) {
+    return SliceOp::create(b, loc, x, integer(axis), integer(start), integer(size));
+  }
+
+  /// What slices have become, one behind the other.
+  Value joined(ArrayRef<Value> sums, ArrayRef<int64_t> shape) {
+    slices += sums.size() - 1;
+    return build::reshape(b, loc, ConcatOp::create(b, loc, sums, integer(0)), shape);
+  }
+
+  /// The sum of what all ranks have, each of which sums up one piece.
+  Value sumOfSlice(Value x, Value start, llvm::function_ref<Value(Value)> across) {
     const int64_t elements = build::typeOf(x).getNumElements();
     const bool rounded = build::typeOf(x).getElementType() != element;
     if (start && !rounded)
@@ -136,24 +216,6 @@ public:
     // Rounded it would lose what it has gathered so far.
     return start && rounded ? AddOp::create(b, loc, start, all).getResult() : all;
   }
-
-  /// This rank's piece, along an axis, of the sum.
-  Value sumOfPiece(Value x, int64_t axis, ArrayRef<int64_t> result, Value start) {
-    return sumOfRows(exchange(piecesFirst(x, axis)), result, start);
-  }
-
-  Value gatherAlong(Value x, int64_t axis, ArrayRef<int64_t> result) {
-    SmallVector<int64_t> one(build::shapeOf(x));
-    one.insert(one.begin(), 1);
-    return piecesBack(gather(build::reshape(b, loc, x, one)), axis, result);
-  }
-
-  Value exchangeAlong(Value x, int64_t axis) {
-    return piecesBack(exchange(piecesFirst(x, axis)), axis, build::shapeOf(x));
-  }
-
-private:
-  IntegerAttr integer(int64_t value) { return b.getI64IntegerAttr(value); }
 
   /// A piece as rows of kRow elements, if it is so many.
   static SmallVector<int64_t> rowsOf(int64_t piece) {
@@ -214,6 +276,7 @@ private:
   int64_t ranks;
   int64_t &number; ///< of the next gather or exchange
   Type element;    ///< of the result: sums are in it
+  uint64_t sliceBytes;
 };
 
 struct LowerCollectives : impl::LowerCollectivesBase<LowerCollectives> {
@@ -244,20 +307,23 @@ private:
       return lower(reduce, number);
     if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
       ++exchanges;
-      return CollectiveWriter(scatter, number)
-          .sumOfPiece(scatter.getX(), scatter.getAxis(), build::shapeOf(scatter.getY()),
-                      scatter.getStart());
+      CollectiveWriter writer(scatter, number, sliceBytes);
+      Value sum = writer.sumOfPiece(scatter.getX(), scatter.getAxis(),
+                                    build::shapeOf(scatter.getY()), scatter.getStart());
+      slices += writer.slices;
+      return sum;
     }
     if (auto gather = dyn_cast<AllGatherOp>(op); gather && gather.getAxis() != 0)
-      return CollectiveWriter(gather, number)
+      return CollectiveWriter(gather, number, sliceBytes)
           .gatherAlong(gather.getX(), gather.getAxis(), build::shapeOf(gather.getY()));
     if (auto exchange = dyn_cast<AllToAllOp>(op); exchange && exchange.getAxis() != 0)
-      return CollectiveWriter(exchange, number).exchangeAlong(exchange.getX(), exchange.getAxis());
+      return CollectiveWriter(exchange, number, sliceBytes)
+          .exchangeAlong(exchange.getX(), exchange.getAxis());
     return {};
   }
 
   Value lower(AllReduceOp reduce, int64_t &number) {
-    CollectiveWriter writer(reduce, number);
+    CollectiveWriter writer(reduce, number, sliceBytes);
     const double bytes = static_cast<double>(bytesOf(reduce.getX().getType()));
     const auto ranks = static_cast<double>(reduce.getRanks());
     // Everything to all, or a piece to each and back.
@@ -274,8 +340,11 @@ private:
     }
     ++exchanges;
     AllReduceOp next = sumOfSum(reduce);
-    if (!next)
-      return writer.sumByPieces(reduce.getX(), reduce.getStart(), nullptr);
+    if (!next) {
+      Value sum = writer.sumByPieces(reduce.getX(), reduce.getStart(), nullptr);
+      slices += writer.slices;
+      return sum;
+    }
     ++levels;
     Value sum = writer.sumByPieces(reduce.getX(), reduce.getStart(), [&](Value piece) -> Value {
       OpBuilder b(reduce);
@@ -285,6 +354,7 @@ private:
       across.erase();
       return lowered;
     });
+    slices += writer.slices;
     next.getY().replaceAllUsesWith(sum);
     taken.insert(next);
     next.erase();

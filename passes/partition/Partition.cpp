@@ -43,8 +43,12 @@ struct Axis {
 
   /// How a variable lies on the ranks.
   Spread spreadOf(Operation *variable) const {
+    if (ranks == 1)
+      return Spread::same();
+    if (auto state = dyn_cast<StateOp>(variable); state && state.isPart())
+      return Spread::part();
     FlatUnitAttr unit = unitOf(variable);
-    return unit && unit.getOver() == name && ranks > 1 ? Spread::rows(0) : Spread::same();
+    return unit && unit.getOver() == name ? Spread::rows(0) : Spread::same();
   }
 };
 
@@ -149,7 +153,8 @@ private:
     return success();
   }
 
-  /// A rank has its rows of what is cut along the axis, and all of every other variable.
+  /// A rank has its rows of what is cut along the axis, its part of a sum, and all of every other
+  /// variable.
   LogicalResult write(UseOp use) {
     const Spread spread = axis.spreadOf(use.lookup());
     place(use.getValue(), copy(use, {}, spread)->getResult(0), spread);
@@ -229,13 +234,28 @@ private:
       return false;
     Value start = first.isSame() ? add.getA() : add.getB();
     Value part = first.isSame() ? add.getB() : add.getA();
-    if (build::constantValue(placed.lookup(start).value) == 0.0)
+    if (build::constantValue(placed.lookup(start).value) == 0.0 || isUpdateOfPart(add))
       return false;
     Value sum = AllReduceOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(part).value,
                                     placed.lookup(start).value, axis.name, ranksAttr(), TypeAttr());
     ++axis.reductions;
     place(add.getY(), sum, Spread::same());
     return true;
+  }
+
+  /// Whether a sum is the new value of state that is a part itself.
+  static bool isUpdateOfPart(AddOp add) {
+    auto model = add->getParentOfType<ModelOp>();
+    return llvm::any_of(add->getUses(), [&](OpOperand &use) {
+      auto end = dyn_cast<ReturnOp>(use.getOwner());
+      const int64_t number =
+          end ? static_cast<int64_t>(use.getOperandNumber() - end.getOutputs().size()) : -1;
+      if (number < 0)
+        return false;
+      auto symbol = cast<FlatSymbolRefAttr>(end.getUpdated()[number]);
+      auto state = dyn_cast<StateOp>(model.lookupSymbol(symbol.getAttr()));
+      return state && state.isPart();
+    });
   }
 
   /// A loss over a part of the rows divides by the labels that count on all ranks.
@@ -511,10 +531,11 @@ struct Partition : impl::PartitionBase<Partition> {
     // Outermost first: the ranks of a node have neighbouring rows.
     for (auto [name, ranks] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
       Axis axis{name, ranks};
-      const bool cuts = llvm::any_of(model.getBody().getOps<ParamOp>(),
-                                     [&](ParamOp param) { return axis.spreadOf(param).isRows(); });
+      const bool differs = llvm::any_of(model.getBody().front(), [&](Operation &op) {
+        return isa<ParamOp, StateOp>(op) && !axis.spreadOf(&op).isSame();
+      });
       for (EntryOp entry : llvm::make_early_inc_range(model.getBody().getOps<EntryOp>()))
-        if (entry.isProgram() && (entry.getRows() || cuts) && failed(write(entry, axis)))
+        if (entry.isProgram() && (entry.getRows() || differs) && failed(write(entry, axis)))
           return signalPassFailure();
       cutVariables(model, axis);
       reductions += axis.reductions;

@@ -36,6 +36,10 @@ public:
       if (!state || state.getRole() == VariableRole::gradient)
         add(value);
     }
+    for (Operation &op : entry.getBody().front())
+      if (isa<AllReduceOp, ReduceScatterOp>(op) && isPart(op.getOperand(0)) &&
+          build::typeOf(op.getOperand(0)).getNumElements() > 1)
+        sums.insert(&op);
     // What makes a new value, element by element, from sums of as many elements.
     while (!work.empty()) {
       Value v = work.pop_back_val();
@@ -63,6 +67,13 @@ public:
   llvm::SetVector<Operation *> sums;
 
 private:
+  /// Whether a value is what a rank has added up over micro-batches.
+  static bool isPart(Value v) {
+    auto use = v.getDefiningOp<UseOp>();
+    auto state = use ? dyn_cast<StateOp>(use.lookup()) : StateOp();
+    return state && state.isPart();
+  }
+
   /// Numbers by themselves (losses, norms) cost no time to send.
   void add(Value v) {
     if (build::typeOf(v).getNumElements() > 1 && seen.insert(v).second)

@@ -222,6 +222,7 @@ private:
       return;
     case VariableRole::moment:
     case VariableRole::gradient:
+    case VariableRole::gradient_part:
     case VariableRole::average:
       if (!owner || owner->role() != VariableRole::parameter)
         failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);

@@ -149,7 +149,7 @@ bool isCopy(const Variable &variable) { return variable.role() == VariableRole::
 
 bool isSaved(const Variable &variable) {
   return !isCopy(variable) && variable.role() != VariableRole::step_sum &&
-         variable.role() != VariableRole::cache;
+         variable.role() != VariableRole::gradient_part && variable.role() != VariableRole::cache;
 }
 
 bool isInCheckpoint(const Variable &variable) {

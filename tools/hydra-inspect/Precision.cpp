@@ -106,6 +106,7 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
     return "caches";
   case VariableRole::state:
   case VariableRole::gradient:
+  case VariableRole::gradient_part:
   case VariableRole::update_count:
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:

@@ -66,6 +66,7 @@ struct Options {
     for (const cl::Option *o :
          {static_cast<const cl::Option *>(&steps), static_cast<const cl::Option *>(&lr),
           static_cast<const cl::Option *>(&clip), static_cast<const cl::Option *>(&model.accum),
+          static_cast<const cl::Option *>(&model.accumExchange),
           static_cast<const cl::Option *>(&model.average)})
       if (o->getNumOccurrences() > 0)
         return o;
@@ -80,6 +81,7 @@ public:
 
   LogicalResult run() {
     options.model.checkQuantization();
+    options.model.checkExchange();
     checkOutputs({{"the model", options.model.file}, {"--inputs", options.inputs}},
                  {{"--outputs", options.outputs}});
     if (failed(driver.load()) || failed(chooseEntry()) || failed(chooseMode()) ||

@@ -186,6 +186,8 @@ void Chooser::failFor(const planfile::PlanT &leastPlan) const {
                                                   : "a smaller --batch or --seq");
   if (flags.mode == Mode::Train && flags.clip)
     helps.emplace_back("--no-clip");
+  if (flags.update.exchange == AccumExchange::Last)
+    helps.emplace_back("--accum-exchange=each");
   if (flags.mode == Mode::Train && flags.offload == Offload::None && hasMoments(leastPlan))
     helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(flags.precision)->holdsValues())

@@ -55,6 +55,8 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
                                         : "a smaller --batch or --seq"};
   if (hasBackward(compile.mode) && !options.chooses())
     helps.emplace_back("--recompute=auto");
+  if (compile.update.exchange == AccumExchange::Last)
+    helps.emplace_back("--accum-exchange=each");
   if (compile.offload == Offload::None && compile.mode == Mode::Train && hasMoments(plan))
     helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(compile.precision)->holdsValues())

@@ -63,6 +63,10 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("group-norms", "true");
   if (compile.offload == Offload::Optimizer)
     emit.options.emplace_back("offload", "optimizer");
+  if (compile.update.exchange == AccumExchange::Last)
+    emit.options.emplace_back("accum-exchange", "last");
+  if (isGiven(options.exchangeBytes))
+    emit.options.emplace_back("exchange-bytes", std::to_string(compile.exchangeBytes));
   if (compile.wire == WireFormat::BF16)
     emit.options.emplace_back("reduce", "bf16");
   for (const std::string &pattern : compile.tuning.freeze)

@@ -320,6 +320,8 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
   if (rounds && !hasBackward(compile.mode))
     support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
+  if (isGiven(options.exchangeBytes) && compile.binding.mesh.empty())
+    support::fail("--exchange-bytes: needs ranks; expected --mesh=NAME:SIZE");
   if (compile.sharding != Sharding::Fsdp && isGiven(options.resharding))
     support::fail("--reshard is for --shard=fsdp");
   if (!cuts && isGiven(options.wholeBelow))
@@ -391,6 +393,7 @@ void HydracOptions::check() const {
   checkGeneration(*this);
   checkTuning(*this);
   model.checkQuantization();
+  model.checkExchange(/*mayCutBatch=*/splitBatch);
   checkOffload(*this);
   for (const std::string &name : disabled)
     checkCanBeLeftOut("--disable-pass", name);

@@ -76,6 +76,11 @@ struct HydracOptions {
       cl::desc("--mesh: what ranks send of gradients, which are summed up in f32 (default: f32)"),
       cl::values(clEnumValN(WireFormat::F32, "f32", "all of it"),
                  clEnumValN(WireFormat::BF16, "bf16", "rounded: half the bytes"))};
+  BoundInteger<0> exchangeBytes{
+      "exchange-bytes", cl::value_desc("BYTES"), cl::cat(category),
+      cl::location(compile.exchangeBytes),
+      cl::desc("--mesh: what a rank receives at most by one exchange of gradients: larger ones are "
+               "made in slices; 0: no bound (default: 268435456)")};
   BoundInteger<0> wholeBelow{"whole-below", cl::value_desc("N"), cl::cat(category),
                              cl::location(compile.wholeBelow),
                              cl::desc("--shard: parameters of fewer elements are not cut "

@@ -1294,6 +1294,14 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
+  hydra.param @w [4] init = ones
+  // expected-error@+1 {{'hydra.state' op is a part of the gradient of no parameter of this shape}}
+  hydra.state @s [5] init = zeros of @w as gradient_part
+}
+
+// -----
+
+hydra.model @m version 1 {
   hydra.state @e [4] init = ones
   // expected-error@+1 {{'hydra.state' op is a moment of no parameter}}
   hydra.state @s [4] init = zeros of @e as moment

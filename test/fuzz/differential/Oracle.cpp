@@ -45,8 +45,8 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
   const auto change = [&](StringRef name, InitAttr init, Type element, VariableRole role) {
     const StringRef kind = init.getKind();
     if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
-        role == VariableRole::gradient || role == VariableRole::step_sum ||
-        role == VariableRole::loss_scaling)
+        role == VariableRole::gradient || role == VariableRole::gradient_part ||
+        role == VariableRole::step_sum || role == VariableRole::loss_scaling)
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];

@@ -214,6 +214,7 @@ private:
     trySettings([&](Setting &s) { s.attention = plain.attention; });
     trySettings([&](Setting &s) { s.precision = plain.precision; });
     trySettings([&](Setting &s) { s.reduce = plain.reduce; });
+    trySettings([&](Setting &s) { s.accumExchange = plain.accumExchange; });
     trySettings([&](Setting &s) { s.accumulation = plain.accumulation; });
     trySettings([&](Setting &s) { s.clip = plain.clip; });
     trySettings([&](Setting &s) { s.noClip = true; });

@@ -110,6 +110,8 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--threads", setting.threads)->check(CLI::PositiveNumber);
   app.add_option("--mesh", setting.mesh);
   app.add_option("--reduce", setting.reduce)->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--accum-exchange", setting.accumExchange)->check(CLI::IsMember({"each", "last"}));
+  app.add_option("--exchange-bytes", setting.exchangeBytes)->check(CLI::NonNegativeNumber);
   app.add_option("--shard", setting.shard)->check(CLI::IsMember({"ddp", "zero1", "fsdp"}));
   app.add_option("--context", setting.context)->check(CLI::PositiveNumber);
   app.add_option("--prefill", setting.prefill)->delimiter(',')->check(CLI::PositiveNumber);
@@ -162,6 +164,8 @@ std::string Setting::text() const {
   flag("mesh", mesh, plain.mesh);
   flag("shard", shard, plain.shard);
   flag("reduce", reduce, plain.reduce);
+  flag("accum-exchange", accumExchange, plain.accumExchange);
+  flag("exchange-bytes", exchangeBytes, plain.exchangeBytes);
   if (offload)
     text += " --offload=optimizer";
   flag("context", context, plain.context);
@@ -198,6 +202,8 @@ CompileOptions Setting::compileOptions() const {
                                         : Sharding::Ddp;
   compile.resharding = Resharding::Always;
   compile.wire = reduce == "bf16" ? WireFormat::BF16 : WireFormat::F32;
+  compile.update.exchange = accumExchange == "last" ? AccumExchange::Last : AccumExchange::Each;
+  compile.exchangeBytes = exchangeBytes;
   compile.wholeBelow = 0;
   compile.offload = offload ? Offload::Optimizer : Offload::None;
   compile.offloadLeast = 0;
@@ -230,8 +236,8 @@ std::string Setting::oracleKey() const {
 std::string Setting::bitsKey() const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager manager(&context);
-  std::string key = fmt::format("{} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint,
-                                ceChunk, attention, mesh, shard, reduce);
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", oracleKey(), target, scanCheckpoint,
+                                ceChunk, attention, mesh, shard, reduce, accumExchange);
   for (const std::string &name : buildPlanPipeline(manager, compileOptions()))
     if (llvm::is_contained(numericsChangingPasses(target), name))
       key += " " + name;
@@ -314,6 +320,10 @@ public:
       setting.shard = random.pick<std::string>({"zero1", "fsdp", "fsdp"});
     if (!setting.mesh.empty() && hasBackward(setting.mode) && random.chance(0.3))
       setting.reduce = "bf16";
+    if (!setting.mesh.empty() && setting.accumulation > 1 && random.chance(0.5))
+      setting.accumExchange = "last";
+    if (!setting.mesh.empty() && random.chance(0.3))
+      setting.exchangeBytes = 0;
     leaveOut(setting);
     if (number % 4 == 0) // then levels and passes may differ without other bits
       for (const std::string &name : numericsChangingPasses("cpu"))
@@ -464,6 +474,17 @@ std::vector<Setting> allSettings(const SettingRange &range) {
           s.mesh = mesh;
           s.reduce = "bf16";
         });
+    if (mode == Mode::Train)
+      for (const std::string &mesh : meshes)
+        for (const char *shard : {"ddp", "zero1", "fsdp"})
+          for (const char *reduce : {"f32", "bf16"})
+            add([&](Setting &s) {
+              s.mesh = mesh;
+              s.shard = shard;
+              s.reduce = reduce;
+              s.accumulation = 2;
+              s.accumExchange = "last";
+            });
     if (!hasBackward(mode))
       continue;
     for (const char *recompute : {"none", "rowwise", "every=1", "rowwise,every=2", "layers=1"})

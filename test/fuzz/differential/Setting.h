@@ -27,6 +27,8 @@ struct Setting {
   std::string mesh;                   ///< such as data:2, or node:2,data:3; empty: one rank
   std::string shard = "ddp";          ///< what ranks share out, of parameters of any size
   std::string reduce = "f32";         ///< what they send of gradients
+  std::string accumExchange = "each"; ///< and when, of several micro-batches
+  int64_t exchangeBytes = 4096;       ///< and how much at a time
   int64_t context = 32;               ///< of text: the most tokens of a sequence
   std::vector<int64_t> prefill = {5}; ///< and how many calls read, besides one
   bool offload = false;               ///< moments of any size live in the host's memory

@@ -1,6 +1,7 @@
 // RUN: hydra-opt %s --hydra-lower-collectives | FileCheck %s
 // RUN: hydra-opt %s --hydra-lower-collectives="latency-bytes=1024" | FileCheck %s --check-prefix=SMALL
 // RUN: hydra-opt %s --hydra-lower-collectives --hydra-lower-collectives | FileCheck %s
+// RUN: hydra-opt %s --hydra-lower-collectives="slice-bytes=24" | FileCheck %s --check-prefix=SLICE
 
 hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // Each of three ranks adds up one piece of seven elements (padded to nine), from rank 0 to the last. Of
@@ -28,6 +29,19 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // SMALL: hydra.all_gather %{{.*}} over = "gpu" ranks = 3 : tensor<1x1x7xf32>
   // SMALL: hydra.all_gather %{{.*}} over = "node" ranks = 2 : tensor<1x1x7xf32>
   // SMALL: hydra.return
+  // In slices of two elements of each piece, three ranks' of which are 24 bytes.
+  // SLICE-LABEL: hydra.entry @reduce
+  // SLICE: %[[FLAT:.*]] = hydra.reshape %x shape = [7]
+  // SLICE: %[[A:.*]] = hydra.slice %[[FLAT]] axis = 0 size = 6 start = 0
+  // SLICE: hydra.all_to_all %[[A]] axis = 0 {{.*}} ranks = 3 : tensor<6xf32>
+  // SLICE: %[[FIRST:.*]] = hydra.all_gather %{{.*}} : tensor<2xf32>
+  // SLICE: %[[B:.*]] = hydra.slice %[[FLAT]] axis = 0 size = 1 start = 6
+  // SLICE: hydra.concat %[[B]], %{{.*}} axis = 0
+  // SLICE: hydra.all_to_all %{{.*}} axis = 0 {{.*}} ranks = 3 : tensor<3xf32>
+  // SLICE: %[[ALL:.*]] = hydra.all_gather %{{.*}} : tensor<1xf32>
+  // SLICE: %[[LAST:.*]] = hydra.slice %[[ALL]] axis = 0 size = 1 start = 0
+  // SLICE: %[[SUM:.*]] = hydra.concat %[[FIRST]], %[[LAST]] axis = 0
+  // SLICE: hydra.reshape %[[SUM]] shape = [1, 7]
   hydra.entry @reduce(%x: tensor<1x7xf32>) rows <1 arguments [-1]> {
     %y = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<1x7xf32>
     %z = hydra.all_reduce %y over = "node" ranks = 2 : tensor<1x7xf32>
@@ -63,6 +77,13 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
   // CHECK: hydra.all_to_all %{{.*}} axis = 0 {{.*}} : tensor<3x4x2xf32>
   // CHECK: hydra.add %{{.*}} : tensor<4x2xf32>
   // CHECK: hydra.add %{{.*}} : tensor<4x2xf32>
+  // SLICE-LABEL: hydra.entry @along
+  // SLICE: %[[PIECES:.*]] = hydra.reshape %{{.*}} shape = [3, 8]
+  // SLICE: %[[A:.*]] = hydra.slice %[[PIECES]] axis = 1 size = 2 start = 0
+  // SLICE: hydra.all_to_all %[[A]] axis = 0 {{.*}} : tensor<3x2xf32>
+  // SLICE: hydra.slice %[[PIECES]] axis = 1 size = 2 start = 6
+  // SLICE: hydra.concat %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} axis = 0
+  // SLICE: hydra.reshape %{{.*}} shape = [4, 2]
   hydra.entry @along(%x: tensor<4x2xf32>) rows <1 arguments [-1]> {
     %g = hydra.all_gather %x axis = 1 over = "gpu" ranks = 3 number = 0 : tensor<4x2xf32>
     %t = hydra.all_to_all %g axis = 1 over = "gpu" ranks = 3 number = 1 : tensor<4x6xf32>
@@ -119,5 +140,19 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %a = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<9xf32>
     %b = hydra.all_reduce %a over = "node" ranks = 2 : tensor<9xf32>
     hydra.return y = %b : tensor<9xf32>
+  }
+
+  // Slices of whole rows, each of which begins with what the sum begins with.
+  // SLICE-LABEL: hydra.entry @rows
+  // SLICE: %[[PIECES:.*]] = hydra.reshape %x shape = [3, 2048]
+  // SLICE: %[[A:.*]] = hydra.slice %[[PIECES]] axis = 1 size = 1024 start = 0
+  // SLICE: hydra.all_to_all %[[A]] axis = 0 {{.*}} : tensor<3x1024xf32>
+  // SLICE: hydra.add %{{.*}} : tensor<1x1024xf32>
+  // SLICE: %[[B:.*]] = hydra.slice %[[PIECES]] axis = 1 size = 1024 start = 1024
+  // SLICE: hydra.all_to_all %[[B]]
+  // SLICE: hydra.concat %{{.*}}, %{{.*}} axis = 0 : tensor<1x1024xf32>, tensor<1x1024xf32>
+  hydra.entry @rows(%x: tensor<6x1024xf32>, %s: tensor<2x1024xf32>) rows <1 arguments [-1, -1]> {
+    %y = hydra.reduce_scatter %x, %s axis = 0 over = "gpu" ranks = 3 : tensor<6x1024xf32>, tensor<2x1024xf32>
+    hydra.return y = %y : tensor<2x1024xf32>
   }
 }

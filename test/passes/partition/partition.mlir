@@ -1,6 +1,8 @@
 // RUN: split-file %s %t
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/step.mlir
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false" --hydra-partition | FileCheck %t/step.mlir --check-prefix=ACCUM
+// RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=LAST
+// RUN: hydra-opt %t/step.mlir --hydra-bind="batch=8 mesh=node:2,gpu:2" --hydra-differentiate --hydra-optimizer="accum=2 exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=NODES
 // RUN: hydra-opt %t/loop.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/loop.mlir
 // RUN: hydra-opt %t/routing.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/routing.mlir
 // RUN: hydra-opt %t/groups.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/groups.mlir
@@ -44,6 +46,30 @@ hydra.model @m version 1 {
   // ACCUM: updates(@w.grad = %[[AFTER]]
   // ACCUM: hydra.entry @apply
   // ACCUM-NOT: hydra.all_reduce
+
+  // Where they exchange once, each adds what its own rows give to its own part, and the update sums up the
+  // parts. What losses divide by is known before.
+  // LAST: hydra.state @w.grad [5, 3] init = zeros of @w as gradient_part
+  // LAST: hydra.entry @count(%labels: tensor<3xi32>) stage(count)
+  // LAST: hydra.all_reduce %{{.*}}, %{{.*}} over = "data"
+  // LAST: hydra.entry @accumulate
+  // LAST-NOT: hydra.all_reduce {{.*}}5x3
+  // LAST: %[[BEFORE:.*]] = hydra.use @w.grad
+  // LAST-NOT: hydra.all_reduce {{.*}}5x3
+  // LAST: %[[AFTER:.*]] = hydra.add %[[BEFORE]], %{{.*}} : tensor<5x3xf32>
+  // LAST-NOT: hydra.all_reduce {{.*}}5x3
+  // LAST: updates(@w.grad = %[[AFTER]]
+  // LAST: hydra.entry @apply
+  // LAST: %[[PART:.*]] = hydra.use @w.grad
+  // LAST: %[[SUM:.*]] = hydra.all_reduce %[[PART]] over = "data" ranks = 2 : tensor<5x3xf32>
+  // LAST: hydra.sgd {{.*}}%[[SUM]]
+
+  // Over two axes the inner one comes first, and the norm is that of the sum.
+  // NODES: hydra.entry @apply
+  // NODES: %[[OWN:.*]] = hydra.use @w.grad
+  // NODES: %[[INNER:.*]] = hydra.all_reduce %[[OWN]] over = "gpu" ranks = 2 : tensor<5x3xf32>
+  // NODES: %[[OUTER:.*]] = hydra.all_reduce %[[INNER]] over = "node" ranks = 2 : tensor<5x3xf32>
+  // NODES: hydra.global_norm %[[OUTER]]
   hydra.entry @loss(%x: [B, 3] f32, %labels: [B] i32) dims(B) {
     %scaled = hydra.let %x * (1.0 * B)
     %z = hydra.let linear(%scaled, @w)

@@ -29,12 +29,18 @@
 // LOWERED: %[[TWO:.*]] = hydra.cast %{{.*}} to = f32 : tensor<4xbf16>
 // LOWERED: %[[SUM:.*]] = hydra.add %[[ONE]], %[[TWO]] : tensor<4xf32>
 // LOWERED: hydra.add %a.grad, %[[SUM]] : tensor<4xf32>
+// What a rank has added up over micro-batches is a gradient, whatever becomes of the sum.
+// CHECK-LABEL: hydra.entry @apply
+// CHECK: %[[PART:.*]] = hydra.use @b.grad
+// CHECK: %[[SENT:.*]] = hydra.cast %[[PART]] to = bf16
+// CHECK: hydra.all_reduce %[[SENT]] over = "gpu" ranks = 2 sum = f32 : tensor<4xbf16>
 hydra.model @m version 1 mesh <["node", "gpu"], [2, 2]> bound {} {
   hydra.param @flat [10] init = zeros
   hydra.state @flat.grad [10] init = zeros of @flat as gradient
   hydra.param @a [4] init = zeros
   hydra.state @a.grad [4] init = zeros of @a as gradient
   hydra.param @b [4] init = zeros
+  hydra.state @b.grad [4] init = zeros of @b as gradient_part
   hydra.state @mean [4] init = zeros
 
   hydra.entry @train(%x: tensor<2x4xf32>, %g: tensor<4xf32>, %loss: tensor<f32>) rows <2 arguments[0, -1, -1] results[-1]> {
@@ -67,5 +73,14 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 2]> bound {} {
     %inner = hydra.all_reduce %g over = "gpu" ranks = 2 : tensor<4xf32>
     %outer = hydra.all_reduce %inner over = "node" ranks = 2 : tensor<4xf32>
     hydra.return y = %g updates(@b = %outer) : tensor<4xf32>, tensor<4xf32>
+  }
+
+  hydra.entry @apply() {
+    %part = hydra.use @b.grad : tensor<4xf32>
+    %sum = hydra.all_reduce %part over = "gpu" ranks = 2 : tensor<4xf32>
+    %row = hydra.reshape %sum shape = [1, 4] : tensor<4xf32>
+    %squares = hydra.matmul %row, %row transpose_a : tensor<1x4xf32>, tensor<1x4xf32>
+    %b = hydra.sum %squares axes = [0] : tensor<4x4xf32>
+    hydra.return updates(@b = %b) : tensor<4xf32>
   }
 }

@@ -75,10 +75,17 @@ public:
     const TensorMap before = run(values);
     ready = compiler.run(*module, createBucketCollectives({.bytes = 2000}));
     expectSame(run(values), before, "hydra-bucket-collectives");
-    ready = ready && compiler.run(*module, createLowerCollectives({.latencyBytes = 100}));
-    EXPECT_TRUE(ready) << compiler.takeDiagnostics() << textOf(*module);
+    lowerCollectives();
     EXPECT_EQ(count<AllReduceOp>() + count<ReduceScatterOp>(), 0u);
     expectSame(run(values), before, "hydra-lower-collectives");
+  }
+
+  /// In slices of some rows.
+  void lowerCollectives() {
+    ready =
+        ready &&
+        compiler.run(*module, createLowerCollectives({.latencyBytes = 100, .sliceBytes = 16384}));
+    EXPECT_TRUE(ready) << compiler.takeDiagnostics() << textOf(*module);
   }
 
   /// Gradients that are sent in fewer bits: the same numbers where the oracle rounds none.
@@ -198,14 +205,25 @@ namespace {
 TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
   TensorMap values = whole;
   ModelOp root = modelOf(*model.module);
-  for (StateOp state : root.getBody().getOps<StateOp>())
-    if (state.getRole() == VariableRole::gradient || state.getRole() == VariableRole::step_sum)
+  const auto isCleared = [](StateOp state) {
+    return state.getRole() == VariableRole::gradient || state.getRole() == VariableRole::step_sum ||
+           state.isPart();
+  };
+  for (StateOp state : root.getBody().getOps<StateOp>()) {
+    if (FlatUnitAttr unit = unitOf(state); unit && isCleared(state))
+      for (MemberAttr member : unit.getMembers())
+        values[memberName(state, member)] = RefTensor(member.getShape());
+    else if (isCleared(state))
       values[state.getSymName()] = RefTensor(state.getBoundType().getShape());
     else if (state.getRole() == VariableRole::copy)
       values[state.getSymName()] = whole.lookup(*state.getOwner());
-  const auto give = [&](const TensorMap &results, EntryOp program) {
-    for (auto symbol : program.getReturn().getUpdated().getAsRange<mlir::FlatSymbolRefAttr>())
-      values[symbol.getValue()] = results.lookup(symbol.getValue());
+  }
+  const auto give = [&](TensorMap results, EntryOp program) {
+    for (llvm::StringRef name :
+         program.getReturn().getOutputNames().getAsValueRange<mlir::StringAttr>())
+      results.erase(name);
+    for (auto &[name, tensor] : results) // of a unit its members
+      values[name] = tensor;
   };
   for (const char *name : {"count", "accumulate"})
     for (int64_t i = 0; i < batches; ++i) {
@@ -219,8 +237,13 @@ TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
     }
   give(model.run(values, "apply"), model.program("apply"));
   TensorMap after;
-  for (ParamOp param : root.getBody().getOps<ParamOp>())
-    after[param.getSymName()] = values.lookup(param.getSymName());
+  for (ParamOp param : root.getBody().getOps<ParamOp>()) {
+    if (FlatUnitAttr unit = param.getUnitAttr())
+      for (MemberAttr member : unit.getMembers())
+        after[member.getName()] = values.lookup(member.getName());
+    else
+      after[param.getSymName()] = values.lookup(param.getSymName());
+  }
   return after;
 }
 
@@ -241,15 +264,16 @@ class OfCutParameters : public testing::TestWithParam<Cut> {};
 
 /// With its parameters in units, forward to where `hydra-optimizer` has run.
 Model cutModel(Compiler &compiler, const std::string &path, const BindingOptions &binding,
-               int64_t wholeBelow, int64_t accumulation, bool clip) {
-  return Model(
-      compiler.parseFile(path), compiler, [&](mlir::OpPassManager &passes) {
-        buildForwardPipeline(passes, binding);
-        passes.addPass(createFuseQKV());
-        if (!binding.mesh.empty())
-          passes.addPass(createShard({.wholeBelow = wholeBelow}));
-        buildTrainingPipeline(passes, Mode::Train, {"loss"}, accumulation, clip);
-      });
+               int64_t wholeBelow, int64_t accumulation, bool clip,
+               AccumExchange exchange = AccumExchange::Each) {
+  return Model(compiler.parseFile(path), compiler, [&](mlir::OpPassManager &passes) {
+    buildForwardPipeline(passes, binding);
+    passes.addPass(createFuseQKV());
+    if (!binding.mesh.empty())
+      passes.addPass(createShard({.wholeBelow = wholeBelow}));
+    buildTrainingPipeline(passes, Mode::Train, {"loss"}, accumulation, clip,
+                          /*scaleLoss=*/false, {.exchange = exchange});
+  });
 }
 
 } // namespace
@@ -307,15 +331,15 @@ TEST_P(OfCutParameters, AreThoseOfTheWholeBatch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shards, OfCutParameters,
-    testing::Values(Cut{"CS336", {"CS336", "cs336", "tiny", {}}, 0},
-                    Cut{"CS336Large", {"CS336", "cs336", "tiny", {}}, 2000},
-                    Cut{"Llama", {"Llama", "llama", "tiny", {}}, 0},
-                    Cut{"GPT2", {"GPT2", "gpt2", "tiny", {}}, 0},
-                    Cut{"TTT", {"TTT", "ttt", "ref", {}}, 0},
-                    Cut{"TTTLong", {"TTTLong", "ttt", "ref", {}, 144}, 0},
-                    Cut{"Megalodon", {"Megalodon", "megalodon", "ref", {}}, 0},
-                    Cut{"HydraTopK", {"HydraTopK", "hydra", "ref", {}}, 0},
-                    Cut{"HydraFixed", {"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}}, 100}),
+    testing::Values(
+        Cut{"CS336", {"CS336", "cs336", "tiny", {}}, 0},
+        Cut{"CS336Large", {"CS336", "cs336", "tiny", {}}, 2000},
+        Cut{"Llama", {"Llama", "llama", "tiny", {}}, 0},
+        Cut{"GPT2", {"GPT2", "gpt2", "tiny", {}}, 0}, Cut{"TTT", {"TTT", "ttt", "ref", {}}, 0},
+        Cut{"TTTLong", {"TTTLong", "ttt", "ref", {}, 144}, 0},
+        Cut{"Megalodon", {"Megalodon", "megalodon", "ref", {}}, 0},
+        Cut{"HydraTopK", {"HydraTopK", "hydra", "ref", {}}, 0},
+        Cut{"HydraFixed", {"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}}, 100}),
     [](const auto &info) { return std::string(info.param.name); });
 
 // What is a part of a mean is scaled where the mean is taken, and not again where it is moved.
@@ -371,6 +395,49 @@ TEST(Partition, RanksAddUpAsMicroBatchesDo) {
       EXPECT_TRUE(sameBits(tensor, mixed.lookup(name))) << name.str() << " on 2 ranks";
       EXPECT_TRUE(sameBits(tensor, onRanks.lookup(name))) << name.str() << " on 4 ranks";
     }
+  }
+}
+
+// What each rank has added up over its micro-batches is exchanged once, by the update: the sums in
+// another order, whether parameters are cut or whole, on one axis or two, in slices or not.
+TEST(Partition, ExchangesOnceWhatMicroBatchesAddUp) {
+  Compiler compiler;
+  constexpr int64_t batches = 2;
+  for (const Family &family :
+       {Family{"CS336", "cs336", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
+        Family{"Megalodon", "megalodon", "ref", {}}}) {
+    SCOPED_TRACE(family.name);
+    const std::string path = sourcePath(std::string("models/") + family.model + ".mlir");
+    Model whole =
+        cutModel(compiler, path, bindingOf(family, {}, batches * kBatch), 0, 1, /*clip=*/true);
+    ASSERT_TRUE(whole.ready);
+    const TensorMap values = valuesOf(whole.program(), 11), wanted = whole.run(values);
+    for (const Mesh &mesh :
+         {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}})
+      for (const int64_t wholeBelow : {int64_t{0}, int64_t{1} << 40}) {
+        SCOPED_TRACE(mesh.back() + (wholeBelow ? ", whole" : ", cut"));
+        Model ranks = cutModel(compiler, path, bindingOf(family, mesh), wholeBelow, batches,
+                               /*clip=*/true, AccumExchange::Last);
+        ranks.partition();
+        ASSERT_TRUE(ranks.ready);
+        // Losses and counts of labels are numbers; nothing else is summed up before the update.
+        EXPECT_EQ(ranks.count<ReduceScatterOp>("accumulate"), 0u);
+        ranks.program("accumulate").walk([](AllReduceOp sum) {
+          EXPECT_EQ(llvm::cast<mlir::RankedTensorType>(sum.getType()).getNumElements(), 1);
+        });
+        EXPECT_GT(ranks.count<ReduceScatterOp>("apply") + ranks.count<AllReduceOp>("apply"), 0u);
+        const TensorMap after = stepOver(ranks, values, batches);
+        for (auto &[name, tensor] : after) {
+          const RefTensor other = wanted.lookup(name);
+          ASSERT_EQ(tensor.shape, other.shape) << name.str();
+          for (int64_t i = 0; i < tensor.size(); ++i)
+            ASSERT_NEAR(tensor.data[i], other.data[i], 1e-9) << name.str() << "[" << i << "]";
+        }
+        ranks.lowerCollectives();
+        expectSame(stepOver(ranks, values, batches), after, "hydra-lower-collectives");
+        if (HasFailure())
+          return;
+      }
   }
 }
 

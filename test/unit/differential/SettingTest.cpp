@@ -56,11 +56,13 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
                                "--shard=zero1",
                                "--shard=fsdp",
                                "--offload=optimizer",
-                               "--reduce=bf16"})
+                               "--reduce=bf16",
+                               "--accum-exchange=last",
+                               "--exchange-bytes=0"})
         if (setting.text().find(word) != std::string::npos)
           words.insert(word);
     }
-  EXPECT_EQ(words.size(), 24u);
+  EXPECT_EQ(words.size(), 26u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
         pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
@@ -84,6 +86,9 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_EQ(key("--mode=train --offload=optimizer"), key("--mode=train"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
   EXPECT_NE(key("--precision=bf16"), key(""));
+  EXPECT_EQ(key("--mode=train --mesh=data:2 --exchange-bytes=0"), key("--mode=train --mesh=data:2"));
+  EXPECT_NE(key("--mode=train --accum=2 --mesh=data:2 --accum-exchange=last"),
+            key("--mode=train --accum=2 --mesh=data:2"));
   EXPECT_NE(key("-O0"), key(""));
   const std::string exact =
       " --disable-pass=hydra-raise-attention,hydra-raise-linear-ce,hydra-fuse-qkv,"
