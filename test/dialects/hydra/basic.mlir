@@ -273,7 +273,7 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 1 / sqrt(hd)
     // BOUND-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 5.000000e-01 : tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>
     %o = hydra.attention %q, %k, %heads scale = 1 / sqrt(hd) causal
-    // CHECK-NEXT: hydra.attention %{{.*}} cap = 30.0 / hd causal chunk = 4 scale = 1.000000e+00 window = 3
+    // CHECK-NEXT: hydra.attention %{{.*}} cap = 3.000000e+01 / hd causal chunk = 4 scale = 1.000000e+00 window = 3
     // BOUND-NEXT: hydra.attention %{{.*}} cap = 7.500000e+00 causal chunk = 4 scale = 1.000000e+00 window = 3 :
     %o2 = hydra.attention %q, %k, %o scale = 1.0 cap = 30.0 / hd causal chunk = 4 window = 3
     %slots = hydra.constant value = 0.0 shape = [B, 2, 2 * S, hd]

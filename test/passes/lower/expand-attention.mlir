@@ -5,13 +5,13 @@
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=HOPPER
 
 // A cap is a type of the template, of numbers that are known when it is compiled.
-// CHECK-DAG: attentionForward<1, 64, 64, {{.*}}>(a0, a1, a2, a3, nullptr, Mask{true, 0, 0}, Scaled{1.25{{0*}}e-01f}); }"
-// CHECK-DAG: attentionForward<1, 64, 64, {{.*}}>(a0, a1, a2, a3, nullptr, Mask{true, 0, 0}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
-// CHECK-DAG: attentionKeyGradients<1, 64, true, true, 64, {{.*}}, Mask{true, 0, 9}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
-// CHECK-DAG: attentionQueryGradients<1, 64, 64, {{.*}}, Mask{true, 0, 9}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
+// CHECK-DAG: attentionForward<1, 64, 64, {{.*}}>(a0, a1, a2, a3, nullptr, Mask{true, 0, 0}, Scaled{1.25{{0*}}e-01f}); }
+// CHECK-DAG: attentionForward<1, 64, 64, {{.*}}>(a0, a1, a2, a3, nullptr, Mask{true, 0, 0}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
+// CHECK-DAG: attentionKeyGradients<1, 64, true, true, 64, {{.*}}, Mask{true, 0, 9}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
+// CHECK-DAG: attentionQueryGradients<1, 64, 64, {{.*}}, Mask{true, 0, 9}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
 // In powers of 2: times log2 e.
-// CHECK-DAG: cachedAttention{{.*}}, {0, 0}, Capped{1.803{{[0-9]*}}e-01f, 7.213{{[0-9]*}}e+01f}); }"
-// CHECK-DAG: plainForward<float, 64, 64, {{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
+// CHECK-DAG: cachedAttention{{.*}}, {0, 0}, Capped{1.803{{[0-9]*}}e-01f, 7.213{{[0-9]*}}e+01f}); }
+// CHECK-DAG: plainForward<float, 64, 64, {{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
 
 // Heads of 256 read 32 rows at a time, and have dk and dv from a kernel each.
 // CHECK-DAG: launch [1, 2, 1, 128, 101376] source "{{.*}}attentionForward<1, 32, 256,
@@ -27,9 +27,9 @@
 // SMALL-DAG: plainKeyGradients<bf16, 256, 256,
 // SMALL-DAG: plainQueryGradients<bf16, 256, 256,
 
-// HOPPER-DAG: hopperForward<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
-// HOPPER-DAG: hopperQueryGradients<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
-// HOPPER-DAG: hopperKeyGradients<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }"
+// HOPPER-DAG: hopperForward<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
+// HOPPER-DAG: hopperQueryGradients<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
+// HOPPER-DAG: hopperKeyGradients<{{.*}}, Capped{1.25{{0*}}e-01f, 5.{{0*}}e+01f}); }
 // HOPPER-DAG: attentionForward<1, 32, 256,
 // cuDNN has no caps: what it can replace is without.
 // HOPPER-LABEL: plan.program @p

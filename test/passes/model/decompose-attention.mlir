@@ -49,10 +49,10 @@ hydra.model @m version 1 {
 
 // A cap stands between the scale and the mask: 4 tanh((1/2 / 4) q k).
 // CHECK-LABEL: hydra.entry @capped
-// CHECK-DAG: %[[INNER:.*]] = hydra.constant {{.*}}value = 1.250000e-01
-// CHECK-DAG: %[[CAP:.*]] = hydra.constant {{.*}}value = 4.000000e+00
+// CHECK: %[[INNER:.*]] = hydra.constant {{.*}}value = 1.250000e-01
 // CHECK: %[[SCALED:.*]] = hydra.mul %{{.*}}, %[[INNER]]
 // CHECK: %[[TANH:.*]] = hydra.tanh %[[SCALED]]
+// CHECK: %[[CAP:.*]] = hydra.constant {{.*}}value = 4.000000e+00
 // CHECK: %[[CAPPED:.*]] = hydra.mul %[[TANH]], %[[CAP]]
 // CHECK: hydra.select %{{.*}}, %[[CAPPED]], %{{.*}}
 hydra.model @m version 1 {
