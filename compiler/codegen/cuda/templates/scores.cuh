@@ -20,8 +20,8 @@ struct Capped {
   static constexpr bool capped = true;
   __device__ __forceinline__ float factor() const { return cap; }
   /// The tangent as 1 - 2 / (1 + e^2y), to 2^-22. `tanh.approx.f32` would be one instruction instead of two, but its
-  /// error of 2^-11 is that of a number to which the cap lets scores come: 0.024 of 50, by which weights would be off
-  /// six times as far as by their rounding to bf16.
+  /// error of 2^-11 is 0.024 under a cap of 50, by which weights would be off six times as far as by their rounding to
+  /// bf16.
   __device__ __forceinline__ float bounded(float x) const {
     float inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + exp2Approx(x * (2.0f * kLog2e * scale / cap))));
