@@ -500,20 +500,22 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
           scores<T, ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
         commitMatmuls();
         waitForMatmuls<1>(p);
-        auto weight = [&](float bounded, int n, int i) {
-          return exp2Approx(fmaf(bounded, factor, -columns[n * 8 + i % 2] * kLog2e));
+        // What is not hidden needs no mask.
+        auto hideSome = [&](float hidden) {
+          if (query + kTile > Queries || rows < kTile ||
+              isPartial(mask, query, min(kTile, Queries - query), first, kTile, Keys)) {
+            hideTransposed<Queries>(p, mask, query, first, rows, row, lane, hidden);
+          }
         };
-        bool partial = query + kTile > Queries || rows < kTile ||
-                       isPartial(mask, query, min(kTile, Queries - query), first, kTile, Keys);
         uint32 packed[kTile / 16][4], packedG[kTile / 16][4];
         if constexpr (Score::capped) {
           // Slopes need the tangents: weights are packed first, and then have slopes as factors.
           constexpr float none = 2.0f; // no tangent: hidden
           forEach(p, [&](float &x, int, int) { x = score.bounded(x); });
-          if (partial)
-            hideTransposed<Queries>(p, mask, query, first, rows, row, lane, none);
+          hideSome(none);
           auto split = [&](int n, int i) {
-            float bounded = p[n][i], x = bounded == none ? 0.0f : weight(bounded, n, i);
+            float bounded = p[n][i], x = exp2Approx(fmaf(bounded, factor, -columns[n * 8 + i % 2] * kLog2e));
+            x = bounded == none ? 0.0f : x;
             p[n][i] = x * score.slope(bounded);
             return x;
           };
@@ -525,9 +527,10 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
               packed[k][i] = pack<T>(low, high);
             }
         } else {
-          forEach(p, [&](float &x, int n, int i) { x = weight(x, n, i); });
-          if (partial)
-            hideTransposed<Queries>(p, mask, query, first, rows, row, lane, 0.0f);
+          forEach(p, [&](float &x, int n, int i) {
+            x = exp2Approx(fmaf(x, factor, -columns[n * 8 + i % 2] * kLog2e));
+          });
+          hideSome(0.0f);
           packScores<T>(packed, p);
         }
         waitForMatmuls<0>(g);
