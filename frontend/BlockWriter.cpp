@@ -127,19 +127,15 @@ private:
     const bool windows = a.window > 0;
     if (windows && !fullLayers.empty()) {
       choose("%heads", attend(q, k, false), attend(q, k, true));
-    } else if (a.scoreCap) {
-      let("%heads", attend(q, k, windows));
     } else {
-      line(fmt::format("%heads = hydra.attention {}, {}, %v scale = {} causal{}", q, k, scale(),
-                       windows ? " window = W" : ""));
+      line(fmt::format("%heads = hydra.attention {}, {}, %v scale = {}{} causal{}", q, k, scale(),
+                       a.scoreCap ? " cap = score_cap" : "", windows ? " window = W" : ""));
     }
   }
 
   std::string attend(const std::string &q, const std::string &k, bool windows) const {
-    if (a.scoreCap)
-      return fmt::format("@attend({}, {}, %v, window = {})", q, k, windows ? "W" : "length");
-    return fmt::format("attention({}, {}, %v, scale = {}, causal{})", q, k, scale(),
-                       windows ? ", window = W" : "");
+    return fmt::format("attention({}, {}, %v, scale = {}{}, causal{})", q, k, scale(),
+                       a.scoreCap ? ", cap = score_cap" : "", windows ? ", window = W" : "");
   }
 
   std::string scale() const {
@@ -223,72 +219,10 @@ private:
   std::string text;
 };
 
-/// Attention by its formula, as `hydra.attention` bounds no scores.
-std::string cappedAttention(const ModelWords &words) {
-  const std::string groups = words.groups() ? "Hk" : "H", each = words.groups() ? "H / Hk" : "1";
-  const std::string width = words.a.queryScale == 0     ? "hd"
-                            : words.a.queryScale == 1.0 ? "1.0"
-                                                        : "query";
-  return fmt::format(
-      "\n"
-      "  // Causal attention [B, S, H, hd] to the last `window` positions, with scores bounded by\n"
-      "  // score_cap * tanh(score / score_cap).\n"
-      "  hydra.def @attend(%q, %k, %v) dims(window) = when(continued,\n"
-      "      @attend_behind(%q, %k, %v, window = window, kept = min(window, length)),\n"
-      "      @attend_to(%q, %k, %v, 0, window = window, kept = 0))\n"
-      "\n"
-      "  // The same from token to token of a sequence: the last `kept` keys and values are "
-      "carried, and how\n"
-      "  // many tokens were read.\n"
-      "  hydra.def @attend_behind(%q, %k, %v) dims(window, kept) {{\n"
-      "    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, kept, {0}, hd]), "
-      "constant(value = 0, shape = [B, 1, 1, 1, 1])\n"
-      "    %heads, %last_keys, %last_values, %read = hydra.scan axis = 1 chunk = S over(%qs = %q, "
-      "%ks = %k, %vs = %v)\n"
-      "        carry(%keys_before = %none, %values_before = %none, %before = %no_tokens) {{\n"
-      "      %keys, %values = hydra.let concat(%keys_before, %ks, axis = 1), "
-      "concat(%values_before, %vs, axis = 1)\n"
-      "      %attended = hydra.let @attend_to(%qs, %keys, %values, %before, window = window, kept "
-      "= kept)\n"
-      "      %keys_after = hydra.slice %keys axis = 1 start = S size = kept\n"
-      "      %values_after = hydra.slice %values axis = 1 start = S size = kept\n"
-      "      %after = hydra.let %before + S\n"
-      "      hydra.yield %attended, %keys_after, %values_after, %after\n"
-      "    }}\n"
-      "    hydra.yield %heads\n"
-      "  }}\n"
-      "\n"
-      "  // Of queries behind `before` tokens, the keys and values of the last `kept` of which "
-      "stand in front of\n"
-      "  // their own. Queries that share a key head are side by side.\n"
-      "  hydra.def @attend_to(%q, %k, %v, %before) dims(window, kept) {{\n"
-      "    %queries = hydra.let transpose(reshape(%q, [B, S, {0}, {1}, hd]), [0, 2, 3, 1, 4])\n"
-      "    %keys, %values = hydra.let transpose(%k, [0, 2, 1, 3]), transpose(%v, [0, 2, 1, 3])\n"
-      "    %products = hydra.let matmul(reshape(%queries, [B, {0}, {1} * S, hd]), %keys, "
-      "transpose_b)\n"
-      "    %bounded = hydra.let score_cap * tanh(%products * (1 / (sqrt({2}) * score_cap)))\n"
-      "    %query = hydra.iota shape = [S, kept + S] axis = 0\n"
-      "    %key = hydra.iota shape = [S, kept + S] axis = 1\n"
-      "    %ago = hydra.let when(continued, %query + kept, %query) - %key\n"
-      "    %scores = hydra.let reshape(%bounded, [B, {0}, {1}, S, kept + S])\n"
-      "    %near = hydra.let select(%ago >= 0, select(%ago < window, %scores, -inf), -inf)\n"
-      "    %seen = hydra.let when(continued, select(iota(axis = 4, shape = [1, 1, 1, 1, kept + S], "
-      "dtype = f32) "
-      ">= kept - %before, %near, -inf), %near)\n"
-      "    %shares = hydra.let reshape(softmax(%seen), [B, {0}, {1} * S, kept + S])\n"
-      "    %sums = hydra.let reshape(matmul(%shares, %values), [B, {0}, {1}, S, hd])\n"
-      "    %heads = hydra.let reshape(transpose(%sums, [0, 3, 1, 2, 4]), [B, S, H, hd])\n"
-      "    hydra.yield %heads\n"
-      "  }}\n",
-      groups, each, width);
-}
-
 } // namespace
 
 std::string blockDefinitions(const ModelWords &words) {
   std::string text;
-  if (words.a.scoreCap)
-    text += cappedAttention(words);
   if (words.a.activation == Activation::Gelu)
     text += "\n  // GELU by the error function; the operation `gelu` is its form by tanh.\n"
             "  hydra.def @erf_gelu(%u) = %u * 0.5 * (1.0 + erf(%u * (1 / sqrt(2.0))))\n";

@@ -118,11 +118,11 @@ def Cache : Pass<"hydra-cache", "::mlir::ModuleOp"> {
 }
 
 def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {
-  let summary = "matmuls, mask and softmax over all scores become attention";
+  let summary = "matmuls, cap, mask and softmax over all scores become attention";
   let description = [{
     Recognises softmax(scale q kᵀ + mask) v with heads before rows, with scale and mask in any order,
     the mask as a selection of or a sum with minus infinities (or -1e9 and below), causal, chunked or windowed, with
-    grouped query heads as rows of one matmul, and writes it as `hydra.attention`, whose kernels
+    grouped query heads as rows of one matmul, maybe `cap tanh(. / cap)` under the mask (Gemma 2), and writes it as `hydra.attention`, whose kernels
     never hold the scores: B H S² elements less for each tensor of that shape. Undoes
     hydra-decompose-attention. *Numerics-changing*.
   }];
@@ -130,9 +130,9 @@ def RaiseAttention : Pass<"hydra-raise-attention", "::mlir::ModuleOp"> {
 }
 
 def DecomposeAttention : Pass<"hydra-decompose-attention", "::mlir::ModuleOp"> {
-  let summary = "attention as matmuls, a mask and a softmax over all scores";
+  let summary = "attention as matmuls, a cap, a mask and a softmax over all scores";
   let description = [{
-    Writes `hydra.attention` as a matmul for the scores, its scale and mask, a softmax and a matmul
+    Writes `hydra.attention` as a matmul for the scores, their scale, cap and mask, a softmax and a matmul
     with the values, for `--attention=naive`: to compare with, and to see what the fused form saves.
     Needs B H S² elements for the softmax, which the backward pass reads, and one more tensor of that
     size while it runs. *Numerics-changing*.

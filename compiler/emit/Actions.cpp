@@ -39,9 +39,13 @@ planfile::ActionUnion actionOf(plan::MatmulOp op) {
   return action(matmul);
 }
 
+/// 0: none.
+double capOf(FloatAttr cap) { return cap ? cap.getValueAsDouble() : 0.0; }
+
 template <typename Table, typename Op> planfile::ActionUnion attention(Op op) {
   Table table;
   table.scale = op.getScale().convertToDouble();
+  table.cap = capOf(op.getCapAttr());
   table.causal = op.getCausal();
   table.chunk = op.getChunk();
   table.window = op.getWindow();
@@ -55,6 +59,7 @@ planfile::ActionUnion actionOf(plan::AttentionGradOp op) {
 planfile::ActionUnion actionOf(plan::CachedAttentionOp op) {
   planfile::CachedAttentionT table;
   table.scale = op.getScale().convertToDouble();
+  table.cap = capOf(op.getCapAttr());
   table.chunk = op.getChunk();
   table.window = op.getWindow();
   return action(table);

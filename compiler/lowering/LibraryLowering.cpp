@@ -112,6 +112,12 @@ struct QuantizedMatmulLowering
   }
 };
 
+/// Null: none.
+template <typename Op> FloatAttr capOf(Op op) {
+  const double cap = op.scoreCap();
+  return cap > 0.0 ? Builder(op.getContext()).getF64FloatAttr(cap) : FloatAttr();
+}
+
 struct AttentionLowering
     : plan::PlanLoweringOpInterface::ExternalModel<AttentionLowering, AttentionOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
@@ -121,7 +127,7 @@ struct AttentionLowering
     Value o = lowering.target(op->getResult(0));
     Value lse = op->getNumResults() > 1 ? lowering.target(op->getResult(1)) : Value();
     addStep<plan::AttentionOp>(lowering, op, q, k, v, o, lse, llvm::APFloat(attention.getScale()),
-                               attention.getCausal(), attention.maskChunk(),
+                               capOf(attention), attention.getCausal(), attention.maskChunk(),
                                attention.maskWindow());
     return success();
   }
@@ -137,7 +143,7 @@ struct AttentionGradLowering
       args.push_back(lowering.target(result));
     addStep<plan::AttentionGradOp>(lowering, op, args[0], args[1], args[2], args[3], args[4],
                                    args[5], args[6], args[7], args[8], /*workspace=*/Value(),
-                                   llvm::APFloat(grad.getScale()), grad.getCausal(),
+                                   llvm::APFloat(grad.getScale()), capOf(grad), grad.getCausal(),
                                    grad.maskChunk(), grad.maskWindow());
     return success();
   }
@@ -160,7 +166,8 @@ struct CachedAttentionLowering
     Value values = kept(attention.getValues(), attention.getNewValues());
     addStep<plan::CachedAttentionOp>(lowering, op, q, k, v, at, lowering.target(attention.getO()),
                                      keys, values, llvm::APFloat(attention.getScale()),
-                                     attention.maskChunk(), attention.maskWindow());
+                                     capOf(attention), attention.maskChunk(),
+                                     attention.maskWindow());
     return success();
   }
 };

@@ -1,4 +1,4 @@
-// Attention with grouped heads and causal, chunked and sliding-window masks.
+// Attention with grouped heads, caps on scores, and causal, chunked and sliding-window masks.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Reference.h"
 
@@ -14,18 +14,26 @@ namespace {
 /// Sizes and mask of an attention, read off either operation.
 struct Form {
   int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
-  double scale;
+  double scale, cap; ///< cap 0: none
   bool causal;
   int64_t chunk, window; ///< 0: none
 
   template <typename Op>
   Form(Op op, ArrayRef<int64_t> q, ArrayRef<int64_t> k, ArrayRef<int64_t> v)
       : batch(q[0]), queries(q[1]), keys(k[1]), heads(q[2]), keyHeads(k[2]), width(q[3]),
-        valueWidth(v[3]), scale(op.getScale()), causal(op.getCausal()), chunk(op.maskChunk()),
-        window(op.maskWindow()) {}
+        valueWidth(v[3]), scale(op.getScale()), cap(op.scoreCap()), causal(op.getCausal()),
+        chunk(op.maskChunk()), window(op.maskWindow()) {}
 
   bool sees(int64_t i, int64_t j) const {
     return !(causal && j > i) && !(chunk && i / chunk != j / chunk) && !(window && i - j >= window);
+  }
+  double score(double product) const {
+    return cap > 0.0 ? cap * std::tanh(scale * product / cap) : scale * product;
+  }
+  /// The derivative of a score, by the product that it comes from.
+  double slope(double score) const {
+    const double part = cap > 0.0 ? score / cap : 0.0;
+    return scale * (1.0 - part * part);
   }
   int64_t queryRow(int64_t b, int64_t i, int64_t h) const { return (b * queries + i) * heads + h; }
   int64_t keyRow(int64_t b, int64_t j, int64_t h) const {
@@ -96,7 +104,7 @@ template <typename Adaptor> static LogicalResult wantAttention(TypeInference &in
     return infer.fail("heads are " + Twine(qs[3]) + " and values " + Twine(vs[3]) +
                       " wide; expected at most " + Twine(AttentionOp::kWidest));
   // Kernels find the largest score of a row before they scale.
-  return infer.wantPositive(op.getScale(), "scale");
+  return infer.wantScores(op.getScale(), op.getCapAttr());
 }
 
 LogicalResult AttentionOp::inferTypes(TypeInference &infer, Adaptor op,
@@ -121,7 +129,7 @@ LogicalResult AttentionOp::evaluate(ArrayRef<const RefTensor *> in,
     const double *query = &q.data[f.queryRow(b, i, h) * f.width];
     for (int64_t j = 0; j < f.keys; ++j)
       if (f.sees(i, j)) {
-        score[j] = f.scale * dot(query, &k.data[f.keyRow(b, j, h) * f.width], f.width);
+        score[j] = f.score(dot(query, &k.data[f.keyRow(b, j, h) * f.width], f.width));
         top = std::max(top, score[j]);
       }
     double *o = &out[0].data[f.queryRow(b, i, h) * f.valueWidth];
@@ -148,17 +156,17 @@ Operation *AttentionOp::saveForBackward(OpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
   auto saving =
-      AttentionOp::create(b, getLoc(), getQ(), getK(), getV(), getScaleAttr(), getCausalAttr(),
-                          getChunkAttr(), getWindowAttr(), b.getUnitAttr());
+      AttentionOp::create(b, getLoc(), getQ(), getK(), getV(), getScaleAttr(), getCapAttr(),
+                          getCausalAttr(), getChunkAttr(), getWindowAttr(), b.getUnitAttr());
   getO().replaceAllUsesWith(saving.getO());
   erase();
   return saving;
 }
 
 void AttentionOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  auto grad =
-      AttentionGradOp::create(b, getLoc(), g[0], getQ(), getK(), getV(), getO(), getLse(),
-                              getScaleAttr(), getCausalAttr(), getChunkAttr(), getWindowAttr());
+  auto grad = AttentionGradOp::create(b, getLoc(), g[0], getQ(), getK(), getV(), getO(), getLse(),
+                                      getScaleAttr(), getCapAttr(), getCausalAttr(), getChunkAttr(),
+                                      getWindowAttr());
   llvm::copy(grad->getResults(), grads.begin());
 }
 
@@ -170,6 +178,8 @@ int64_t AttentionOp::maskChunk() { return hidingSize(getChunkAttr(), getQ()); }
 int64_t AttentionOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); }
 int64_t AttentionGradOp::maskChunk() { return hidingSize(getChunkAttr(), getQ()); }
 int64_t AttentionGradOp::maskWindow() { return hidingSize(getWindowAttr(), getQ()); }
+double AttentionOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
+double AttentionGradOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
 
 int64_t AttentionOp::flops() {
   return Form(*this, build::shapeOf(getQ()), build::shapeOf(getK()), build::shapeOf(getV()))
@@ -219,8 +229,9 @@ LogicalResult AttentionGradOp::evaluate(ArrayRef<const RefTensor *> in,
         continue;
       int64_t keyRow = f.keyRow(b, j, h);
       const double *key = &k.data[keyRow * f.width], *value = &v.data[keyRow * f.valueWidth];
-      double p = std::exp(f.scale * dot(query, key, f.width) - normalizer);
-      double ds = f.scale * p * (dot(go, value, f.valueWidth) - delta);
+      double score = f.score(dot(query, key, f.width));
+      double p = std::exp(score - normalizer);
+      double ds = f.slope(score) * p * (dot(go, value, f.valueWidth) - delta);
       for (int64_t e = 0; e < f.width; ++e) {
         out[0].data[row * f.width + e] += ds * key[e];
         out[1].data[keyRow * f.width + e] += ds * query[e];

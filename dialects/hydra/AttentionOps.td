@@ -1,4 +1,4 @@
-// Attention with grouped heads and causal, chunked and sliding-window masks.
+// Attention with grouped heads, caps on scores, and causal, chunked and sliding-window masks.
 #ifndef HYDRA_ATTENTION_OPS_TD
 #define HYDRA_ATTENTION_OPS_TD
 
@@ -14,6 +14,7 @@ class Hydra_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
     /// Sizes of chunks and of the window where they hide something of a sequence; else 0.
     int64_t maskChunk();
     int64_t maskWindow();
+    double scoreCap(); ///< 0: none
   }];
 }
 
@@ -23,22 +24,25 @@ def AttentionOp : Hydra_AttentionLikeOp<"attention", [Hydra_SavingVJP]> {
     `%o = hydra.attention %q, %k, %v scale = 0.125 causal`: `q [B, S, H, hd]`, `k [B, Sk, Hk, hd]`,
     `v [B, Sk, Hk, dv]`, `o [B, S, H, dv]`; query head h reads key head `h / (H / Hk)`. Query i sees
     key j when: `causal`: j <= i; `chunk = c`: also i / c = j / c; `window = w`: also i - j < w.
-    The scale is positive, and widths are at most 4096. A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
+    `cap = c`: scores are `c tanh(s / c)` before the mask (Gemma 2). Scale and cap are positive, and widths are at most 4096. A row that sees nothing gives zeros. With `saving`, also `lse [B, H, S]` (f32), the logarithm of
     the sum of e^score. models.md section 1.3.
   }];
   let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Real:$scale,
-                       UnitAttr:$causal, Hydra_Optional<Hydra_Int>:$chunk,
-                       Hydra_Optional<Hydra_Int>:$window, UnitAttr:$saving);
+                       Hydra_Optional<Hydra_Real>:$cap, UnitAttr:$causal,
+                       Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window,
+                       UnitAttr:$saving);
   let results = (outs Hydra_Value:$o, Optional<Hydra_Value>:$lse);
 }
 
 def AttentionGradOp : Hydra_AttentionLikeOp<"attention_grad"> {
   let summary = "the derivative of attention, scores recomputed from lse";
   let description = [{
-    `%dq, %dk, %dv = hydra.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 causal`
+    `%dq, %dk, %dv = hydra.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 causal`. Under a cap c a score t
+    has the slope `1 - (t / c)²`.
   }];
   let arguments = (ins Hydra_Value:$d_o, Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v,
-                       Hydra_Value:$o, Hydra_Value:$lse, Hydra_Real:$scale, UnitAttr:$causal,
+                       Hydra_Value:$o, Hydra_Value:$lse, Hydra_Real:$scale,
+                       Hydra_Optional<Hydra_Real>:$cap, UnitAttr:$causal,
                        Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
   let results = (outs Hydra_Value:$dq, Hydra_Value:$dk, Hydra_Value:$dv);
   let authoredResults = "3";
@@ -56,17 +60,18 @@ def CachedAttentionOp : Hydra_ValueOp<"cached_attention", [
     `position [B]` (f32, whole) and behind; `keys [B, Hk, slots, hd]` and `values [B, Hk, slots, dv]` are of all, the
     token at t in slot `t mod slots`. Rows of the call go into their slots first, rounded if these hold fewer bits. A query at i sees the tokens up to
     itself of which the call overwrites none, from `i - w + 1` (`window = w`), of its chunk (`chunk = c`: from
-    `i - i mod c`). Query head h reads key head `h / (H / Hk)`. Where `position` is negative nothing is kept, and o
+    `i - i mod c`). Scores may have a `cap`. Query head h reads key head `h / (H / Hk)`. Where `position` is negative nothing is kept, and o
     is zero. Made by `hydra-cache`; has no derivative.
   }];
   let arguments = (ins Hydra_Value:$q, Hydra_Value:$k, Hydra_Value:$v, Hydra_Value:$keys,
                        Hydra_Value:$values, Hydra_Value:$position, Hydra_Real:$scale,
-                       Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
+                       Hydra_Optional<Hydra_Real>:$cap, Hydra_Optional<Hydra_Int>:$chunk, Hydra_Optional<Hydra_Int>:$window);
   let results = (outs Hydra_Value:$o, Hydra_Value:$new_keys, Hydra_Value:$new_values);
   let authoredResults = "3";
   let extraClassDeclaration = inferDeclaration # [{
     int64_t maskChunk(); ///< 0: none
     int64_t maskWindow();
+    double scoreCap();
   }];
 }
 

@@ -18,12 +18,14 @@ enum Operand : unsigned { kQ, kK, kV, kKeys, kValues, kPosition };
 struct Form {
   int64_t batch, calls, heads, keyHeads, slots, width, valueWidth;
   int64_t chunk, window; ///< 0: none
+  double scale, cap;     ///< cap 0: none
 
   explicit Form(CachedAttentionOp op) {
     ArrayRef<int64_t> q = build::shapeOf(op.getQ()), values = build::shapeOf(op.getValues());
     batch = q[0], calls = q[1], heads = q[2], width = q[3];
     keyHeads = values[1], slots = values[2], valueWidth = values[3];
     chunk = op.maskChunk(), window = op.maskWindow();
+    scale = op.getScale(), cap = op.scoreCap();
   }
 
   /// The first token that one of a call from `begin` on sees, which stands at `own`. What the call
@@ -31,6 +33,9 @@ struct Form {
   int64_t first(int64_t begin, int64_t own) const {
     const int64_t ofChunk = chunk ? own / chunk * chunk : 0;
     return std::max({ofChunk, window ? own - window + 1 : 0, begin + calls - slots});
+  }
+  double score(double product) const {
+    return cap > 0.0 ? cap * std::tanh(scale * product / cap) : scale * product;
   }
   /// Where a token's row of a key head lies in the slots.
   int64_t slotRow(int64_t b, int64_t head, int64_t position) const {
@@ -97,7 +102,7 @@ LogicalResult CachedAttentionOp::inferTypes(TypeInference &infer, Adaptor op,
   types.push_back(infer.tensor({qs[0], qs[1], qs[2], vs[3]}, infer.element(q)));
   types.push_back(keys.getType());
   types.push_back(values.getType());
-  return infer.wantPositive(op.getScale(), "scale");
+  return infer.wantScores(op.getScale(), op.getCapAttr());
 }
 
 LogicalResult CachedAttentionOp::evaluate(ArrayRef<const RefTensor *> in,
@@ -119,8 +124,8 @@ LogicalResult CachedAttentionOp::evaluate(ArrayRef<const RefTensor *> in,
     const int64_t own = begin + call, first = f.first(begin, own);
     double top = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (int64_t t = first; t <= own; ++t) {
-      p[t % f.slots] = getScale() * dot(&q.data[row * f.width],
-                                        &keys.data[f.slotRow(b, head, t) * f.width], f.width);
+      p[t % f.slots] = f.score(
+          dot(&q.data[row * f.width], &keys.data[f.slotRow(b, head, t) * f.width], f.width));
       top = std::max(top, p[t % f.slots]);
     }
     double *o = &out[0].data[row * f.valueWidth];
@@ -139,6 +144,7 @@ LogicalResult CachedAttentionOp::evaluate(ArrayRef<const RefTensor *> in,
 
 int64_t CachedAttentionOp::maskChunk() { return getChunkAttr() ? intValue(getChunkAttr()) : 0; }
 int64_t CachedAttentionOp::maskWindow() { return getWindowAttr() ? intValue(getWindowAttr()) : 0; }
+double CachedAttentionOp::scoreCap() { return getCapAttr() ? realValue(getCapAttr()) : 0.0; }
 
 /// Of a sequence whose slots are full.
 int64_t CachedAttentionOp::flops() {

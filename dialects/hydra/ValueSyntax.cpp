@@ -390,6 +390,17 @@ LogicalResult TypeInference::wantPositive(double value, StringRef what) const {
   return fail(what + " is " + numberText(value) + "; expected a positive number");
 }
 
+LogicalResult TypeInference::wantScores(double scale, Attribute cap) const {
+  if (failed(wantPositive(scale, "scale")))
+    return failure();
+  if (!cap)
+    return success();
+  const double rounded = static_cast<float>(realValue(cap));
+  if (failed(wantPositive(rounded, "cap")))
+    return failure();
+  return wantPositive(scale / rounded, "scale / cap");
+}
+
 LogicalResult TypeInference::wantFloat(Value v, StringRef what) const {
   if (isa<FloatType>(element(v)))
     return success();

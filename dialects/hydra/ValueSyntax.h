@@ -123,6 +123,9 @@ public:
   llvm::LogicalResult wantFinite(double value, llvm::StringRef what, double least) const;
   /// The same without the least one.
   llvm::LogicalResult wantPositive(double value, llvm::StringRef what) const;
+  /// What attention makes scores of products with, the cap null for none: positive, and by such a
+  /// cap f32 can divide.
+  llvm::LogicalResult wantScores(double scale, mlir::Attribute cap) const;
   /// 0 <= axis < rank, counting negative axes from the end; sets the normalised axis.
   llvm::LogicalResult wantAxis(int64_t &axis, int64_t rank) const;
 

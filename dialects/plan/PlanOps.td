@@ -290,7 +290,7 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
 }
 
 class Plan_AttentionOp<string mnemonic> : Plan_StepOp<mnemonic> {
-  dag mask = (ins F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "0">:$chunk,
+  dag mask = (ins F64Attr:$scale, OptionalAttr<F64Attr>:$cap, UnitAttr:$causal, DefaultValuedAttr<I64Attr, "0">:$chunk,
                   DefaultValuedAttr<I64Attr, "0">:$window);
 }
 
@@ -328,7 +328,8 @@ def CachedAttentionOp : Plan_StepOp<"cached_attention"> {
   }];
   let arguments = !con((ins Plan_Buffer:$q, Plan_Buffer:$k, Plan_Buffer:$v, Plan_Buffer:$position,
                             Plan_Buffer:$o, Plan_Buffer:$keys, Plan_Buffer:$values,
-                            F64Attr:$scale, DefaultValuedAttr<I64Attr, "0">:$chunk,
+                            F64Attr:$scale, OptionalAttr<F64Attr>:$cap,
+                            DefaultValuedAttr<I64Attr, "0">:$chunk,
                             DefaultValuedAttr<I64Attr, "0">:$window), work, order);
   let assemblyFormat = [{
     `(` $q `:` type($q) `,` $k `:` type($k) `,` $v `:` type($v) `,` $position `:` type($position) `)`

@@ -38,9 +38,9 @@ struct AttentionCache : RuleOf<AttentionCache, AttentionOp> {
                      values = slots(cache, "values", v, reach);
     if (failed(keys) || failed(values))
       return failure();
-    auto made =
-        CachedAttentionOp::create(b, cache.loc(), attention.getQ(), k, v, *keys, *values,
-                                  cache.position(), attention.getScaleAttr(), chunk, window);
+    auto made = CachedAttentionOp::create(b, cache.loc(), attention.getQ(), k, v, *keys, *values,
+                                          cache.position(), attention.getScaleAttr(),
+                                          attention.getCapAttr(), chunk, window);
     cache.replace("keys", made.getNewKeys());
     cache.replace("values", made.getNewValues());
     return made.getO();

@@ -1,4 +1,4 @@
-// hydra-decompose-attention: attention as matmuls, a mask and a softmax over all scores.
+// hydra-decompose-attention: attention as matmuls, a cap, a mask and a softmax over all scores.
 #include "dialects/hydra/Build.h"
 #include "passes/Passes.h"
 #include "passes/lower/BufferCategory.h"
@@ -33,7 +33,12 @@ public:
     Value scores =
         MatmulOp::create(b, loc, queries, headsFirst(op.getK()), UnitAttr(), b.getUnitAttr());
     scores = build::reshape(b, loc, scores, {q[0], q[2], q[1], k[1]});
-    scores = build::scale(b, loc, scores, op.getScale());
+    if (const double cap = op.scoreCap(); cap > 0.0) {
+      scores = build::scale(b, loc, scores, op.getScale() / cap);
+      scores = build::scale(b, loc, TanhOp::create(b, loc, scores), cap);
+    } else {
+      scores = build::scale(b, loc, scores, op.getScale());
+    }
     if (op.getCausal())
       scores = keep(scores, compare(column(), row(), "le"));
     if (op.maskChunk())

@@ -1,4 +1,4 @@
-// hydra-raise-attention: matmuls, mask and softmax over all scores become attention.
+// hydra-raise-attention: matmuls, cap, mask and softmax over all scores become attention.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
@@ -158,6 +158,7 @@ struct Pattern {
   Value queries, keys, values; // [B, H, S, hd], [B, Hk, Sk, hd], [B, Hk, Sk, dv]
   SmallVector<int64_t> scores;
   double scale = 1.0;
+  double cap = 0.0; // 0: none
   Mask mask;
 };
 
@@ -189,11 +190,12 @@ private:
         withoutReshapes(p.product.getA()) != softmax.getY())
       return std::nullopt;
     p.values = p.product.getB();
-    // Before it: masks and scales in any order, then the matmul of queries and keys.
+    // Before it: masks and scales in any order, maybe a cap, then the matmul of queries and keys.
+    // What multiplies a hyperbolic tangent is the cap; what it is of is scaled by the rest.
     Value x = softmax.getX();
     while (true) {
-      const bool wholeScores =
-          build::shapeOf(x) == ArrayRef(p.scores); // what masks are written for
+      // What masks are written for. Under a cap nothing is hidden.
+      const bool wholeScores = build::shapeOf(x) == ArrayRef(p.scores) && p.cap == 0.0;
       if (auto select = only<SelectOp>(x)) {
         if (!wholeScores || !isNever(select.getB(), p.scale) ||
             !addCondition(select.getC(), p.scores, p.mask))
@@ -211,6 +213,11 @@ private:
       } else if (auto div = only<DivOp>(x); div && build::constantValue(div.getB())) {
         p.scale /= *build::constantValue(div.getB());
         x = div.getA();
+      } else if (auto tanh = only<TanhOp>(x); tanh && p.cap == 0.0) {
+        if (!isNumber(p.scale))
+          return std::nullopt;
+        p.cap = p.scale;
+        x = tanh.getX();
       } else if (auto reshape = only<ReshapeOp>(x)) {
         x = reshape.getX();
       } else {
@@ -236,11 +243,14 @@ private:
     return !op.getAddend() && !op.getDtype() && !op.getFullPrecision() && !op.getCompute();
   }
 
+  /// Whether attention can have it as scale or cap.
+  static bool isNumber(double x) { return x > 0.0 && std::isfinite(static_cast<float>(x)); }
+
   /// Whether the shapes are those of attention, and scale and mask are ones that it has. A query
   /// that sees no key, which a window or a chunk could leave behind the last key, is nothing that a
   /// softmax has.
   static bool fits(const Pattern &p) {
-    if (!(p.scale > 0.0) || !std::isfinite(static_cast<float>(p.scale)))
+    if (!isNumber(p.scale) || (p.cap != 0.0 && !isNumber(p.scale / static_cast<float>(p.cap))))
       return false;
     ArrayRef<int64_t> q = build::shapeOf(p.queries), k = build::shapeOf(p.keys),
                       v = build::shapeOf(p.values);
@@ -267,8 +277,9 @@ private:
     auto type = RankedTensorType::get(shape, build::typeOf(p.queries).getElementType());
     auto attention = AttentionOp::create(
         b, loc, TypeRange{type}, headsLast(q), headsLast(p.keys), headsLast(p.values),
-        b.getF64FloatAttr(p.scale), p.mask.causal ? b.getUnitAttr() : UnitAttr(),
-        optional(p.mask.chunk), optional(p.mask.window), /*saving=*/UnitAttr());
+        b.getF64FloatAttr(p.scale), p.cap > 0.0 ? b.getF64FloatAttr(p.cap) : FloatAttr(),
+        p.mask.causal ? b.getUnitAttr() : UnitAttr(), optional(p.mask.chunk),
+        optional(p.mask.window), /*saving=*/UnitAttr());
     Value o = build::reshape(b, loc, headsLast(attention.getO(), Category::act_attn_out),
                              build::shapeOf(product.getResult()));
     product.getResult().replaceAllUsesWith(o);

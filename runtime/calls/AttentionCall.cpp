@@ -66,6 +66,7 @@ AttentionShape shapeOf(const CallSite &site, const Call &call, size_t first) {
   shape.causal = call.causal();
   shape.chunk = call.chunk();
   shape.window = call.window();
+  shape.cap = call.cap();
   checkAttentionShape(shape);
   return shape;
 }
@@ -93,6 +94,7 @@ void describeInputs(const CallSite &site, AttentionSpec &spec, size_t first, siz
 
 void hydra::runtime::checkAttentionShape(const AttentionShape &shape) {
   constexpr int64_t widest = 4096;
+  const auto isPositive = [](double x) { return x > 0 && std::isfinite(static_cast<float>(x)); };
   if (shape.batch < 1 || shape.queries < 1 || shape.keys < 1)
     fail("attention: batch {}, {} queries, {} keys; expected at least 1 of each", shape.batch,
          shape.queries, shape.keys);
@@ -100,8 +102,11 @@ void hydra::runtime::checkAttentionShape(const AttentionShape &shape) {
     fail("attention: {} heads on {} key heads; expected a multiple", shape.heads, shape.kvHeads);
   if (shape.headDim < 1 || shape.valueDim < 1 || shape.headDim > widest || shape.valueDim > widest)
     fail("attention: widths {} and {}; expected 1 to {}", shape.headDim, shape.valueDim, widest);
-  if (!(shape.scale > 0) || !std::isfinite(static_cast<float>(shape.scale)))
+  if (!isPositive(shape.scale))
     fail("attention: scale {}; expected a positive number", shape.scale);
+  if (const double cap = static_cast<float>(shape.cap); // by which scores are divided
+      shape.cap != 0 && !(isPositive(cap) && isPositive(shape.scale / cap)))
+    fail("attention: cap {}; expected 0 (none) or a positive number", shape.cap);
   if (shape.chunk < 0 || shape.window < 0)
     fail("attention: chunk {}, window {}; expected 0 (none) or more", shape.chunk, shape.window);
 }
@@ -160,11 +165,11 @@ CachedAttentionSpec hydra::runtime::describeCachedAttention(const CallSite &site
                     values = site.tensor(6, "values", 4);
   CachedAttentionSpec spec;
   CachedAttentionShape &s = spec.shape;
-  s = {q.sizes[0], q.sizes[1],      keys.sizes[2], q.sizes[2],   keys.sizes[1],
-       q.sizes[3], values.sizes[3], call.scale(),  call.chunk(), call.window()};
+  s = {q.sizes[0],      q.sizes[1],   keys.sizes[2], q.sizes[2],    keys.sizes[1], q.sizes[3],
+       values.sizes[3], call.scale(), call.chunk(),  call.window(), call.cap()};
   checkAttentionShape({s.batch, s.calls, s.slots, s.heads, s.kvHeads, s.headDim, s.valueDim,
                        s.scale,
-                       /*causal=*/true, s.chunk, s.window});
+                       /*causal=*/true, s.chunk, s.window, s.cap});
   if (s.slots < s.calls)
     site.fail("{} slots for the {} tokens of a call; expected at least as many", s.slots, s.calls);
   spec.dtype = ::dtypeOf(site);

@@ -17,6 +17,7 @@ struct AttentionShape {
   bool causal = false; // j <= i
   int64_t chunk = 0;   // when not 0: i / chunk == j / chunk
   int64_t window = 0;  // when not 0: i - j < window
+  double cap = 0.0;    // when not 0: scores are cap * tanh(score / cap), before the mask
 };
 
 /// Rows of q, and of k, in one tile. Wide heads take small tiles so that those fit into the cache.
@@ -25,7 +26,7 @@ constexpr int64_t attentionBlock(const AttentionShape &shape) {
 }
 
 /// Throws Error naming the first rule that the shape breaks: sizes of at least 1, heads a multiple
-/// of kvHeads, widths up to 4096, a positive scale, chunk and window not negative.
+/// of kvHeads, widths up to 4096, a positive scale, cap, chunk and window not negative.
 void checkAttentionShape(const AttentionShape &shape);
 
 /// Size of AttentionBackward::workspace, in bytes:
@@ -72,6 +73,7 @@ struct CachedAttentionShape {
   double scale = 1.0;
   int64_t chunk = 0;  // when not 0: from t - t mod chunk
   int64_t window = 0; // when not 0: from t - window + 1
+  double cap = 0.0;   // when not 0: scores are cap * tanh(score / cap)
 };
 
 /// Rows of queries, and slots, in one tile.

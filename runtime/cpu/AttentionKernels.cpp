@@ -1,9 +1,9 @@
 // Attention on tiles, built once for each CPU level (see CMakeLists.txt).
 //
-// Computes o = softmax(scale q k^T + mask) v with lse, and dq, dk, dv, as in Dao,
-// "FlashAttention-2" (2023), models.md section 1.3. Forward: for 64 queries, over all key tiles
-// they see, with a running maximum. Backward: for 64 keys, over all query tiles that see them; p =
-// exp(s - lse) is recomputed.
+// Computes o = softmax(scale q k^T + mask) v, maybe with a cap on scores, with lse, and dq, dk, dv,
+// as in Dao, "FlashAttention-2" (2023), models.md section 1.3. Forward: for 64 queries, over all
+// key tiles they see, with a running maximum. Backward: for 64 keys, over all query tiles that see
+// them; p = exp(s - lse) is recomputed.
 //
 // Traffic: forward reads k and v once for every 64 queries, backward reads q, dO and reads and
 // writes dq once for every 64 keys: tiles of one head stay in the L2 cache, so memory sees each
@@ -111,6 +111,17 @@ void softmaxTile(const Tile &tile, int64_t ld, Vec scale, float *scores, float *
   }
 }
 
+/// Scores in the place of products, where they have a cap.
+void capTile(const AttentionShape &shape, const Tile &tile, int64_t ld, float *scores) {
+  const Vec inner = splat(static_cast<float>(shape.scale / shape.cap)),
+            cap = splat(static_cast<float>(shape.cap));
+  for (int64_t j = 0; j < tile.columns; ++j)
+    for (int64_t lane = 0; lane < tile.rows; lane += lanes) {
+      float *s = scores + j * ld + lane;
+      store(s, tanh(load(s) * inner) * cap);
+    }
+}
+
 template <typename T>
 void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t batch, int64_t head,
              int64_t block, float *scratch) {
@@ -129,6 +140,7 @@ void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t 
   fill(maxima, roundUp(tile.rows, lanes), -__builtin_inff());
   fill(sums, roundUp(tile.rows, lanes), 0.0f);
 
+  const Vec scale = splat(shape.cap > 0 ? 1.0f : static_cast<float>(shape.scale));
   const int64_t keysEnd = endKey(shape, tile.query + tile.rows - 1);
   tile.key = firstKey(shape, tile.query) / side * side;
   for (; tile.key < keysEnd; tile.key += side) {
@@ -140,7 +152,9 @@ void forward(const AttentionShape &shape, const AttentionForward<T> &t, int64_t 
       fill(scores, tile.columns * side, 0.0f); // what product leaves out is masked anyway
     product<Limit::Columns, false>(tile.columns, roundUp(tile.rows, lanes), hd, k, hd, q, side,
                                    scores, side, tile.queries);
-    softmaxTile(tile, side, splat(static_cast<float>(shape.scale)), scores, maxima, sums, shrink);
+    if (shape.cap > 0)
+      capTile(shape, tile, side, scores);
+    softmaxTile(tile, side, scale, scores, maxima, sums, shrink);
     for (int64_t i = 0; i < tile.rows; ++i)
       if (shrink[i] != 1.0f)
         for (int64_t e = 0; e < width; e += lanes)
@@ -214,11 +228,14 @@ void delta(const AttentionShape &shape, const AttentionBackward<T> &t, int64_t b
   }
 }
 
-/// From scores and dP, [query][key]: p in place of the scores, and dS = scale p (dP - delta) in
-/// place of dP.
+/// From products and dP, [query][key]: p in place of the products, and dS = scale p (dP - delta) in
+/// place of dP. Under a cap a score is cap t, and dS has the factor 1 - t² too.
+template <bool Capped>
 void gradientTile(const AttentionShape &shape, const Tile &tile, int64_t ld, const float *lse,
                   const float *delta, float *scores, float *dP) {
   const Vec scale = splat(static_cast<float>(shape.scale));
+  const Vec inner = splat(Capped ? static_cast<float>(shape.scale / shape.cap) : 0.0f);
+  const Vec cap = splat(static_cast<float>(shape.cap));
   IntVec laneNumber;
   for (int32_t l = 0; l < lanes; ++l)
     laneNumber[l] = l;
@@ -227,13 +244,18 @@ void gradientTile(const AttentionShape &shape, const Tile &tile, int64_t ld, con
     const IntVec begin = splat(tile.keys.begin[i]), end = splat(tile.keys.end[i]);
     for (int64_t j = 0; j < tile.columns; j += lanes) {
       float *s = scores + i * ld + j, *d = dP + i * ld + j;
-      Vec p = exp2((load(s) * scale - rowLse) * splat(log2e));
+      Vec x = load(s), slope = scale;
+      if constexpr (Capped) {
+        x = tanh(x * inner);
+        slope = scale - scale * x * x;
+      }
+      Vec p = exp2((x * (Capped ? cap : scale) - rowLse) * splat(log2e));
       if (tile.partial) {
         const IntVec key = laneNumber + splat(static_cast<int32_t>(j));
         p = ((key >= begin) & (key < end)) ? p : Vec{};
       }
       store(s, p);
-      store(d, p * (load(d) - rowDelta) * scale);
+      store(d, p * (load(d) - rowDelta) * slope);
     }
   }
 }
@@ -266,8 +288,10 @@ void backwardTile(const AttentionShape &shape, const AttentionBackward<T> &t, in
                                  side, tile.keys);
   product<Limit::Columns, false>(tile.rows, columns, dv, tiles.dO, vWidth, tiles.vT, side, tiles.dS,
                                  side, tile.keys);
-  gradientTile(shape, tile, side, t.lse + firstRow,
-               static_cast<const float *>(t.workspace) + firstRow, tiles.p, tiles.dS);
+  (shape.cap > 0 ? gradientTile<true>
+                 : gradientTile<false>)(shape, tile, side, t.lse + firstRow,
+                                        static_cast<const float *>(t.workspace) + firstRow, tiles.p,
+                                        tiles.dS);
   product<Limit::K, true>(tile.columns, vWidth, tile.rows, tiles.p, side, tiles.dO, vWidth,
                           tiles.dv, vWidth, tile.queries);
   product<Limit::K, true>(tile.columns, qWidth, tile.rows, tiles.dS, side, tiles.q, qWidth,

@@ -1,5 +1,5 @@
-// Tiles of attention: how rows are packed for the matmuls of TileMath.h. Like it, for code that is built
-// once for each CPU level.
+// Tiles of attention: how rows are packed for the matmuls of TileMath.h. Like it, for code that is
+// built once for each CPU level.
 #pragma once
 
 #include "runtime/cpu/TileMath.h"
@@ -8,6 +8,23 @@ namespace hydra::runtime::HYDRA_CPU_LEVEL {
 namespace {
 
 constexpr float log2e = 1.44269504f;
+
+/// Hyperbolic tangents to 2 units in the last place, for scores under a cap. |x| < 0.625: x + x z
+/// P(z) with z = x², as in kernels of rows (VectorMath.cpp); else (1 - e) / (1 + e) with e = e^(-2
+/// |x|) and the sign of x.
+HYDRA_INLINE Vec tanh(Vec x) {
+  const Vec z = x * x;
+  Vec p = splat(-0.00568127864f);
+  p = p * z + splat(0.0206186197f);
+  p = p * z + splat(-0.0537336952f);
+  p = p * z + splat(0.133313734f);
+  p = p * z + splat(-0.333332795f);
+  const Vec near = x * z * p + x, magnitude = vectorMax(x, -x);
+  const Vec least = vectorMax(-magnitude, splat(-20.0f)); // beyond it the result is 1
+  const Vec power = exp2(least * splat(2.0f * log2e));
+  const Vec far = (splat(1.0f) - power) / (splat(1.0f) + power);
+  return magnitude < splat(0.625f) ? near : x < Vec{} ? -far : far;
+}
 
 HYDRA_INLINE IntVec loadInts(const int32_t *from) {
   IntVec v;

@@ -1,10 +1,10 @@
 // Cached attention on tiles, built once for each CPU level (see CMakeLists.txt).
 //
-// Computes o = softmax(scale q k^T) v over the tokens that each query sees, as AttentionKernels.cpp
-// does: over tiles of slots, with a running maximum. Rows are queries of all heads that share keys,
-// first by call, so keys are read once for all of them and what rows see never falls from one to
-// the next. Scores stay [query][key], and keys are transposed once for all rows of a tile: a call
-// has one query a head, where it decodes.
+// Computes o = softmax(scale q k^T) v, maybe with a cap on scores, over the tokens that each query
+// sees, as AttentionKernels.cpp does: over tiles of slots, with a running maximum. Rows are queries
+// of all heads that share keys, first by call, so keys are read once for all of them and what rows
+// see never falls from one to the next. Scores stay [query][key], and keys are transposed once for
+// all rows of a tile: a call has one query a head, where it decodes.
 //
 // Traffic: keys and values of the tokens that are seen, once. Limit: memory where a call has few
 // tokens, else the rate of multiply-adds.
@@ -52,8 +52,12 @@ struct CachedTile {
 };
 
 /// One tile of scores [row][key]: new maxima, p in place, sums, and o shrunk by what maxima rose.
-void softmaxRows(const CachedTile &tile, int64_t ld, float scale, float *scores, float *maxima,
-                 float *sums, float *o, int64_t width) {
+template <bool Capped>
+void softmaxRows(const CachedAttentionShape &shape, const CachedTile &tile, int64_t ld,
+                 float *scores, float *maxima, float *sums, float *o, int64_t width) {
+  // A score is `outer` times the product, or under a cap times the tangent of `inner` products.
+  const Vec inner = splat(Capped ? static_cast<float>(shape.scale / shape.cap) : 1.0f);
+  const Vec outer = splat(static_cast<float>(Capped ? shape.cap : shape.scale));
   IntVec laneNumber;
   for (int32_t l = 0; l < lanes; ++l)
     laneNumber[l] = l;
@@ -64,7 +68,10 @@ void softmaxRows(const CachedTile &tile, int64_t ld, float scale, float *scores,
     Vec best = unseen;
     for (int64_t j = 0; j < tile.columns; j += lanes) {
       const IntVec key = laneNumber + splat(static_cast<int32_t>(j));
-      const Vec s = ((key >= begin) & (key < end)) ? load(row + j) * splat(scale) : unseen;
+      Vec s = load(row + j);
+      if constexpr (Capped)
+        s = tanh(s * inner);
+      s = ((key >= begin) & (key < end)) ? s * outer : unseen;
       store(row + j, s);
       best = vectorMax(best, s);
     }
@@ -128,7 +135,8 @@ void attend(const CachedAttentionShape &shape, const CachedAttentionTensors<T> &
     packRows(values + slot * dv, dv, tile.columns, dv, width, v);
     product<Limit::Columns, false>(tile.rows, roundUp(tile.columns, lanes), hd, q, hd, kT, side,
                                    scores, side, tile.keys);
-    softmaxRows(tile, side, static_cast<float>(shape.scale), scores, maxima, sums, o, width);
+    (shape.cap > 0 ? softmaxRows<true> : softmaxRows<false>)(shape, tile, side, scores, maxima,
+                                                             sums, o, width);
     product<Limit::K, false>(tile.rows, width, tile.columns, scores, side, v, width, o, width,
                              tile.keys);
   }

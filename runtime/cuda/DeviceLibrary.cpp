@@ -64,8 +64,8 @@ CudnnAttentionSpec describeForCudnn(const CallSite &site, CudnnAttention::Pass p
     return CudnnAttentionSpec::Strides{layout.batch, layout.row, layout.head};
   };
   const AttentionShape &shape = call.shape;
-  if (call.dtype == DType::F32 || shape.chunk != 0 || shape.window != 0)
-    site.fail("is not what cuDNN is asked for: 16-bit floats, no chunk and no window");
+  if (call.dtype == DType::F32 || shape.chunk != 0 || shape.window != 0 || shape.cap != 0)
+    site.fail("is not what cuDNN is asked for: 16-bit floats, no chunk, window or cap");
   CudnnAttentionSpec spec;
   spec.element = call.dtype;
   spec.batch = shape.batch;

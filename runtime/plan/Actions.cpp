@@ -71,9 +71,14 @@ public:
       list.emplace_back(name, value);
   }
   void real(std::string_view name, double value) { list.emplace_back(name, value); }
+  void unlessZero(std::string_view name, double value) {
+    if (value != 0.0)
+      real(name, value);
+  }
 
   template <typename Table> void attention(const Table &table) {
     real("scale", table.scale());
+    unlessZero("cap", table.cap());
     flag("causal", table.causal());
     integer("chunk", table.chunk());
     integer("window", table.window());
@@ -107,6 +112,7 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.attention(*gradient);
   } else if (const auto *cached = action.as<CachedAttention>()) {
     fields.real("scale", cached->scale());
+    fields.unlessZero("cap", cached->cap());
     fields.integer("chunk", cached->chunk());
     fields.integer("window", cached->window());
   } else if (const auto *gather = action.as<AllGather>()) {

@@ -75,6 +75,11 @@ bool Writer::writtenAttention() {
       x = binary("div", x, constant(2.0), 0.5 * x.size);
   };
   scale();
+  if (random.chance(0.25)) { // a cap, or nearly
+    x = unary("tanh", x, 1.0);
+    if (random.chance(0.8))
+      x = binary("mul", x, constant(random.pick<double>({0.5, 2.0, 5.0, -2.0})), 5.0);
+  }
   const int64_t masks = random.pick<int64_t>({0, 1, 1, 2, 3});
   for (int64_t i = 0; i < masks; ++i) {
     const Value chosen = scoreMask(length, keys);

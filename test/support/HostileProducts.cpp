@@ -245,6 +245,8 @@ bool Writer::attentions() {
       "scale = " + random.pick<std::string>({"0.4", "1.0", "1 / sqrt(" + q->shape[3].text + ")"});
   if (!q->shape[3].isNumber())
     attributes = "scale = 0.5";
+  if (random.chance(0.3))
+    attributes += " cap = " + random.pick<std::string>({"0.7", "3.0", "50.0"});
   if (length == k->shape[1] && random.chance(0.6)) {
     attributes += " causal";
     if (random.chance(0.35))

@@ -392,6 +392,8 @@ std::vector<OpCase> makeCases() {
   cases.push_back(attention("_chunk", " causal chunk = 3"));
   cases.push_back(attention("_window", " causal window = 2"));
   cases.push_back(attention("_both", " causal chunk = 4 window = 2"));
+  cases.push_back(attention("_cap", " cap = 0.8"));
+  cases.push_back(attention("_cap_window", " cap = 1.5 causal window = 2"));
   for (const bool fused : {false, true}) {
     cases.push_back(crossEntropy(fused, 0.0, ""));
     cases.push_back(crossEntropy(fused, 0.4, "_ignored"));

@@ -262,6 +262,8 @@ bool OpWriter::attention() {
     k = op("rope", {k}, "base = rope", k.shape, k.size);
   }
   std::string attributes = random.chance(0.5) ? "scale = 1 / sqrt(hd)" : "scale = 0.4";
+  if (random.chance(0.3))
+    attributes += random.chance(0.5) ? " cap = 1.5" : " cap = 20.0";
   if (mask >= 1)
     attributes += " causal";
   if (mask == 2 || mask == 4)

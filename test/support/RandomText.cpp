@@ -49,7 +49,8 @@ std::string randomCausalModel(uint64_t seed) {
       const std::string mask = draw(3) == 0 ? ""
                                : draw(2)    ? ", window = " + std::to_string(1 + draw(12))
                                             : ", chunk = " + std::to_string(1 + draw(12));
-      made("reshape(attention(" + q + ", " + k + ", " + v + ", scale = 0.7, causal" + mask +
+      const std::string cap = draw(3) == 0 ? ", cap = 2.0" : "";
+      made("reshape(attention(" + q + ", " + k + ", " + v + ", scale = 0.7, causal" + cap + mask +
            "), [B, S, D])");
       break;
     }

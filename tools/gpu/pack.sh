@@ -28,7 +28,7 @@ for model in cs336 llama gpt2; do
   done
 done
 # Grouped queries over several tiles, the last of them partial; attention written out, and in all forms, with blocks
-# of one to three warpgroups; a table of many rows.
+# of one to three warpgroups or of tiles, and under caps; a table of many rows.
 declare -A cases=(
   [tiles]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2 --batch=4 --seq=300 --precision=bf16"
   [wide]="models/llama.mlir --preset=tiny --set D=256,H=2,Hk=1 --batch=2 --seq=100 --precision=bf16"
@@ -46,6 +46,13 @@ declare -A cases=(
   [forms-many64-f16]="test/gpu/Inputs/attention.mlir --preset=heads --set gain=4096 --batch=16 --seq=650 --precision=f16"
   [forms-many128-f16]="test/gpu/Inputs/attention.mlir --preset=wide --set gain=4096 --batch=16 --seq=300 --precision=f16"
   [forms-odd-f16]="test/gpu/Inputs/attention.mlir --preset=odd --set gain=4096 --batch=2 --seq=100 --precision=f16"
+  [forms-96]="test/gpu/Inputs/attention.mlir --preset=ninety_six --batch=2 --seq=333 --precision=bf16"
+  [forms-many96]="test/gpu/Inputs/attention.mlir --preset=ninety_six --batch=16 --seq=300 --precision=bf16"
+  [forms-256]="test/gpu/Inputs/attention.mlir --preset=widest --batch=2 --seq=333 --precision=bf16"
+  [forms-many256]="test/gpu/Inputs/attention.mlir --preset=widest --batch=16 --seq=300 --precision=bf16"
+  [forms-256-f16]="test/gpu/Inputs/attention.mlir --preset=widest --set gain=4096 --batch=2 --seq=200 --precision=f16"
+  [forms-256-f32]="test/gpu/Inputs/attention.mlir --preset=widest --batch=1 --seq=100"
+  [gemma2]="test/tools/hydra-import/Inputs/gemma2.mlir --preset=gemma2 --set D=256,hd=256,H=2,Hk=1,W=40 --batch=2 --seq=100 --precision=bf16"
   [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
   [cs336-fp8]="models/cs336.mlir --preset=tiny --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
   [gpt2-fp8]="models/gpt2.mlir --preset=tiny --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"

@@ -17,7 +17,7 @@ public:
 
   void expand(plan::AttentionOp op) {
     auto args = llvm::to_vector(op->getOperands());
-    Attention a = describe(op, ArrayRef(args).take_front(4));
+    Attention a = describe(op, ArrayRef(args).take_front(4), Pass::Forward);
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
     bool own = a.warpgroups;
@@ -27,9 +27,9 @@ public:
         (Twine(own       ? "hopperForward"
                : a.tiled ? "attentionForward"
                          : "plainForward") +
-         parameters(a, own ? blockText(a, m, stages) : std::to_string(m),
+         parameters(a, own ? blockText(a, m, stages) : tilesText(a, m),
                     ArrayRef(args).take_front(4)) +
-         "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scale + ");")
+         "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
     SmallVector<int64_t> access{plan::kRead, plan::kRead, plan::kRead, plan::kWrite};
@@ -39,7 +39,7 @@ public:
     }
     launcher.launch("attention_forward", types, body,
                     own ? hopperShape(a, m, a.queries, a.heads, tileBytes(a.width), stages, 0)
-                        : shapeFor(a, m, a.queries, a.heads, 64 * m + 256, 0),
+                        : shapeFor(a, m, a.queries, a.heads, Pass::Forward),
                     args, access);
     offer(op, a, plan::LibraryFunction::attention);
   }
@@ -47,7 +47,7 @@ public:
   void expand(plan::AttentionGradOp op) {
     Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
     Value lse = op.getLse(), dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
-    Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv});
+    Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv}, Pass::Keys);
     // A number for each row of each head.
     Value delta = plan::BufferOp::create(
         launcher.b, op.getLoc(),
@@ -62,7 +62,7 @@ public:
     const int64_t flops = launcher.flops(), bytes = launcher.bytes();
     launcher.setWork(0, 0);
     if (a.tiled) {
-      int64_t rows = 256 / (a.width <= 64 ? 8 : 16);
+      int64_t rows = 256 / (a.width <= 64 ? 8 : a.width <= 128 ? 16 : 32);
       launcher.launch("attention_delta", {in, in, "float *"},
                       llvm::formatv("attentionDeltaTiled<{0}, {1}, {2}, {3}, {4}>(a0, a1, a2);",
                                     a.width, a.queries, a.heads, layout(o), layout(dO))
@@ -78,30 +78,24 @@ public:
                       {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0},
                       {dO, o, delta}, {kRead, kRead, kWrite});
     }
-    constexpr int64_t tile = kBackwardTile;
-    // Of the matmuls of attention_grad (five, here seven) four are for keys.
-    launcher.setWork(flops - flops * 3 / 7, bytes - bytes / 2);
-    launcher.launch("attention_key_gradients",
-                    {in, in, in, in, "const float *", "const float *", out, out},
-                    (Twine(a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
-                     parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dk, dv}) +
-                     "(a0, a1, a2, a3, a4, a5, a6, a7, " + a.mask + ", " + a.scale + ");")
-                        .str(),
-                    shapeFor(a, 1, a.keys, a.keyHeads, 128 + 4 * tile, 4 * 4 * tile),
-                    {dO, q, k, v, lse, delta, dk, dv},
-                    {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
-    launcher.setWork(flops * 3 / 7, bytes / 2);
+    const int64_t ofQueries = flops * 3 / 7; // of the matmuls of attention_grad (five, here seven)
+    launcher.setWork(flops - ofQueries, bytes - bytes / 2);
+    expandKeyGradients(op, a, delta);
+    launcher.setWork(ofQueries, bytes / 2);
     launcher.launch(
         "attention_query_gradients", {in, in, in, in, "const float *", "const float *", out},
         (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
-         parameters(a, "1, " + std::to_string(tile), {q, k, v, dO, dq}) +
-         "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " + a.scale + ");")
+         parameters(a, tilesText(a, 1), {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " +
+         a.mask + ", " + a.scores + ");")
             .str(),
-        shapeFor(a, 1, a.queries, a.heads, 128 + 4 * tile, 0), {dO, q, k, v, lse, delta, dq},
+        shapeFor(a, 1, a.queries, a.heads, Pass::Queries), {dO, q, k, v, lse, delta, dq},
         {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
   }
 
 private:
+  /// What kernels of templates/attention.cuh compute: o; dq; dk and dv.
+  enum class Pass { Forward, Queries, Keys };
+
   static std::string layout(Value buffer) {
     SmallVector<int64_t> strides = plan::stridesOf(typeOf(buffer));
     return llvm::formatv("Layout<{0}, {1}, {2}>", strides[0], strides[1], strides[2]).str();
@@ -120,26 +114,28 @@ private:
 
   struct Attention {
     int64_t batch, queries, keys, heads, keyHeads, width, valueWidth;
-    std::string mask, scale, element;
-    bool tiled;      ///< for tensor cores
-    bool warpgroups; ///< and for those of Hopper
+    std::string mask, scores, element;
+    bool warpgroups; ///< for the tensor cores of Hopper
+    bool tiled;      ///< for those of others
+    int64_t tile;    ///< rows that tiled kernels read at a time
 
     int64_t widest() const { return std::max(width, valueWidth); }
   };
 
-  template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors) {
+  template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors, Pass pass) {
     ArrayRef<int64_t> qs = typeOf(op.getQ()).getShape(), ks = typeOf(op.getK()).getShape(),
                       vs = typeOf(op.getV()).getShape();
-    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", false, false};
+    Attention a{qs[0], qs[1], ks[1], qs[2], ks[2], qs[3], vs[3], "", "", "", false, false, 0};
     a.mask = llvm::formatv("Mask{{{0}, {1}, {2}}", op.getCausal() ? "true" : "false", op.getChunk(),
                            op.getWindow())
                  .str();
-    a.scale = numberText(op.getScale().convertToDouble());
+    a.scores = scoresText(op);
     a.element = cType(typeOf(op.getQ()).getElementType()).str();
-    bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && a.widest() <= 128 &&
-                 llvm::all_of(tensors, isTiled);
-    a.tiled = tiles && a.width == a.valueWidth;
-    a.warpgroups = tiles && launcher.target.has(kWarpgroupMatmul);
+    bool tiles = a.width % 16 == 0 && a.valueWidth % 16 == 0 && llvm::all_of(tensors, isTiled);
+    a.warpgroups = tiles && a.widest() <= kNarrow && launcher.target.has(kWarpgroupMatmul);
+    if (tiles && a.width == a.valueWidth && a.width <= kWidest)
+      a.tile = tileFor(a, pass);
+    a.tiled = a.tile > 0;
     return a;
   }
 
@@ -168,17 +164,74 @@ private:
   }
 
   static constexpr int64_t kPlainRows = 8;
-  /// Rows that the backward kernels read at a time. 32 need half the registers, but measured
-  /// no faster: (4, 12, 1024, 64) took 98 + 71 us instead of 91 + 64.
-  static constexpr int64_t kBackwardTile = 64;
+  static constexpr int64_t kNarrow = 128; ///< heads whose sums fit a thread twice
+  static constexpr int64_t kWidest = 256; ///< of tiled kernels
 
-  /// A block for each 64 m rows of a head, or for eight rows; `sharedRows`: of 16-bit numbers in
-  /// shared memory.
+  /// Bytes of shared memory of a tiled kernel, whose blocks have 64 m rows.
+  static int64_t tiledShared(const Attention &a, int64_t m, int64_t tile, Pass pass) {
+    // Own rows of one tensor or two, and two stages of two tiles; of queries with two numbers each.
+    const int64_t rows = (pass == Pass::Forward ? 64 : 128) * m + 4 * tile;
+    return rows * (a.width + 8) * 2 + (pass == Pass::Keys ? 4 * 4 * tile : 0);
+  }
+
+  /// Rows that a block reads at a time: the most for which it has shared memory; 0: it has not. 32
+  /// need half the registers in the backward pass too, but measured no faster where 64 fit:
+  /// (4, 12, 1024, 64) took 98 + 71 us instead of 91 + 64.
+  int64_t tileFor(const Attention &a, Pass pass) const {
+    const int64_t m = pass == Pass::Forward ? rowTiles(a) : 1;
+    for (int64_t tile : {64, 32})
+      if ((tile == 32 || a.width <= kNarrow) &&
+          tiledShared(a, m, tile, pass) <= launcher.target.getBlockShared())
+        return tile;
+    return 0;
+  }
+
+  /// `M, Tile` of the templates.
+  static std::string tilesText(const Attention &a, int64_t m) {
+    return llvm::formatv("{0}, {1}", m, a.tile).str();
+  }
+
+  /// A block for each 64 m rows of a head, or for eight rows.
   static LaunchShape shapeFor(const Attention &a, int64_t m, int64_t rows, int64_t heads,
-                              int64_t sharedRows, int64_t extra) {
+                              Pass pass) {
     if (!a.tiled)
       return {ceilDiv(rows, kPlainRows), heads, a.batch, 32 * kPlainRows, 0};
-    return {ceilDiv(rows, 64 * m), heads, a.batch, 128, sharedRows * (a.width + 8) * 2 + extra};
+    return {ceilDiv(rows, 64 * m), heads, a.batch, 128, tiledShared(a, m, a.tile, pass)};
+  }
+
+  /// dk and dv: one kernel, or of wide heads two.
+  void expandKeyGradients(plan::AttentionGradOp op, const Attention &a, Value delta) {
+    Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), lse = op.getLse();
+    Value dk = op.getDk(), dv = op.getDv();
+    const std::string in = "const " + a.element + " *", out = a.element + " *",
+                      rest = ", " + a.mask + ", " + a.scores + ");";
+    const StringRef statistic = "const float *";
+    const SmallVector<Value> layouts = {q, k, v, dO, dk, dv};
+    const LaunchShape shape = shapeFor(a, 1, a.keys, a.keyHeads, Pass::Keys);
+    using namespace plan;
+    if (!a.tiled || a.width <= kNarrow) {
+      launcher.launch("attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
+                      (a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
+                          parameters(a, tilesText(a, 1) + ", true, true", layouts) +
+                          "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
+                      shape, {dO, q, k, v, lse, delta, dk, dv},
+                      {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
+      return;
+    }
+    // Arguments that a kernel does not need are others of their type.
+    const int64_t flops = launcher.flops(), bytes = launcher.bytes(), ofKeys = flops * 2 / 7;
+    launcher.setWork(ofKeys, bytes / 4);
+    launcher.launch(
+        "attention_key_gradients", {in, in, in, in, statistic, statistic, out},
+        "attentionKeyGradients" + parameters(a, tilesText(a, 1) + ", true, false", layouts) +
+            "(a0, a1, a2, a3, a4, a5, a6, a6" + rest,
+        shape, {dO, q, k, v, lse, delta, dk}, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
+    launcher.setWork(flops - flops * 3 / 7 - ofKeys, bytes - bytes / 2 - bytes / 4);
+    launcher.launch("attention_value_gradients", {in, in, in, statistic, out},
+                    "attentionKeyGradients" +
+                        parameters(a, tilesText(a, 1) + ", false, true", layouts) +
+                        "(a0, a1, a2, a2, a3, a3, a4, a4" + rest,
+                    shape, {dO, q, k, lse, dv}, {kRead, kRead, kRead, kRead, kWrite});
   }
 
   /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
@@ -217,9 +270,10 @@ private:
   }
 
   /// Marks the last launch as one that a library's function of the same arguments can replace
-  /// (see Alternative in runtime/plan/plan.fbs): whole sequences with a dense mask or none.
+  /// (see Alternative in runtime/plan/plan.fbs): whole sequences with a dense mask or none, and
+  /// no cap.
   template <typename Op> void offer(Op op, const Attention &a, plan::LibraryFunction function) {
-    if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 ||
+    if (!a.warpgroups || op.getChunk() != 0 || op.getWindow() != 0 || op.getCapAttr() ||
         (op.getCausal() && a.queries != a.keys))
       return;
     const bool works = function != plan::LibraryFunction::nothing;
@@ -236,7 +290,7 @@ private:
     const int64_t flops = launcher.flops(), bytes = launcher.bytes();
     std::string in = "const " + a.element + " *", out = a.element + " *";
     StringRef statistic = "const float *";
-    std::string rest = ", " + a.mask + ", " + a.scale + ");";
+    std::string rest = ", " + a.mask + ", " + a.scores + ");";
     // Of the matmuls of attention_grad (five, here seven) three are for queries.
     launcher.setWork(flops * 3 / 7, bytes / 2);
     int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);

@@ -83,8 +83,7 @@ void launchCached(StepLauncher &launcher, plan::CachedAttentionOp op, const Part
   launcher.launch("cached_attention", types,
                   llvm::formatv("{0}(a0, a1, a2, a3, a6, a4, a5, {1}, {{{2}, {3}}, {4});", call,
                                 parts.sums ? "a7, a8" : "nullptr, nullptr", op.getChunk(),
-                                op.getWindow(),
-                                numberText(op.getScale().convertToDouble() * llvm::numbers::log2e))
+                                op.getWindow(), scoresText(op, llvm::numbers::log2e))
                       .str(),
                   blocks, args, access);
 }

@@ -25,6 +25,15 @@ llvm::StringRef cType(mlir::Type element);
 /// A number as C++ text, to the last bit.
 std::string numberText(double x);
 
+/// How attention makes scores of products (templates/scores.cuh); `unit`: of what scores are
+/// multiples. Of a plan's operation: `op` has scale and cap.
+template <typename Op> std::string scoresText(Op op, double unit = 1.0) {
+  const std::string scale = numberText(op.getScale().convertToDouble() * unit);
+  if (mlir::FloatAttr cap = op.getCapAttr())
+    return "Capped{" + scale + ", " + numberText(cap.getValueAsDouble() * unit) + "}";
+  return "Scaled{" + scale + "}";
+}
+
 /// How a kernel is launched.
 struct LaunchShape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;

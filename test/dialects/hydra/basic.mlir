@@ -273,14 +273,14 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 1 / sqrt(hd)
     // BOUND-NEXT: hydra.attention %{{.*}}, %{{.*}}, %heads causal scale = 5.000000e-01 : tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>, tensor<2x8x2x4xf32>
     %o = hydra.attention %q, %k, %heads scale = 1 / sqrt(hd) causal
-    // CHECK-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3
-    // BOUND-NEXT: hydra.attention %{{.*}} causal chunk = 4 scale = 1.000000e+00 window = 3 :
-    %o2 = hydra.attention %q, %k, %o scale = 1.0 causal chunk = 4 window = 3
+    // CHECK-NEXT: hydra.attention %{{.*}} cap = 3.000000e+01 / hd causal chunk = 4 scale = 1.000000e+00 window = 3
+    // BOUND-NEXT: hydra.attention %{{.*}} cap = 7.500000e+00 causal chunk = 4 scale = 1.000000e+00 window = 3 :
+    %o2 = hydra.attention %q, %k, %o scale = 1.0 cap = 30.0 / hd causal chunk = 4 window = 3
     %slots = hydra.constant value = 0.0 shape = [B, 2, 2 * S, hd]
     %position = hydra.constant value = 3.0 shape = [B]
-    // CHECK: hydra.cached_attention %{{.*}}, %heads, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3
-    // BOUND: hydra.cached_attention %{{.*}} chunk = 4 scale = 1.000000e+00 window = 3 : {{.*}}, tensor<2x2x16x4xf32>, tensor<2x2x16x4xf32>, tensor<2xf32>
-    %o3, %keys, %values = hydra.cached_attention %q, %heads, %o2, %slots, %slots, %position scale = 1.0 chunk = 4 window = 3
+    // CHECK: hydra.cached_attention %{{.*}}, %heads, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} cap = 5.000000e+01 chunk = 4 scale = 1.000000e+00 window = 3
+    // BOUND: hydra.cached_attention %{{.*}} cap = 5.000000e+01 chunk = 4 scale = 1.000000e+00 window = 3 : {{.*}}, tensor<2x2x16x4xf32>, tensor<2x2x16x4xf32>, tensor<2xf32>
+    %o3, %keys, %values = hydra.cached_attention %q, %heads, %o2, %slots, %slots, %position scale = 1.0 cap = 50.0 chunk = 4 window = 3
     %all = hydra.constant value = 0.5 shape = [B, 40]
     %some = hydra.let iota(axis = 0, shape = [B, 3])
     %bits = hydra.let iota(axis = 0, shape = [B, 2])
@@ -291,9 +291,9 @@ hydra.model @everything version 1 {
     %token, %seen = hydra.sample %all, %some, %bits, %position, %settings, %words
     %t = hydra.transpose %o2 order = [0, 2, 1, 3]
     %lse = hydra.mean %t axes = [3]
-    // CHECK:      hydra.attention_grad %{{.*}} scale = 2
-    // BOUND:      hydra.attention_grad %{{.*}} scale = 2 : tensor<2x8x2x4xf32>, {{.*}}, tensor<2x2x8xf32>
-    %dq, %dk, %dv = hydra.attention_grad %o2, %q, %k, %o, %o2, %lse scale = 2
+    // CHECK:      hydra.attention_grad %{{.*}} cap = 5.000000e+01 scale = 2
+    // BOUND:      hydra.attention_grad %{{.*}} cap = 5.000000e+01 scale = 2 : tensor<2x8x2x4xf32>, {{.*}}, tensor<2x2x8xf32>
+    %dq, %dk, %dv = hydra.attention_grad %o2, %q, %k, %o, %o2, %lse scale = 2 cap = 50.0
     hydra.return a = %ex, b = %ew, c = %eb, d = %dw, e = %dq, f = %dk, g = %dv
   }
 

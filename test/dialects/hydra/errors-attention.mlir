@@ -261,3 +261,54 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: cap is 0; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 cap = 0.0 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: cap is -50; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 cap = -50.0 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: cap is inf; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 cap = inf : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: cap is 0; expected a positive number}}
+    %o = hydra.attention %q, %q, %q scale = 1.0 cap = 1.0e-50 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+// By which f32 cannot divide.
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<1x2x1x8xf32>) {
+    // expected-error@+1 {{hydra.attention: scale / cap is}}
+    %o = hydra.attention %q, %q, %q scale = 1.0e20 cap = 1.0e-30 : tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>, tensor<1x2x1x8xf32>
+    hydra.return
+  }
+}

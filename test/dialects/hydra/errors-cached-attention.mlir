@@ -169,3 +169,13 @@ hydra.model @m version 1 bound {} {
     hydra.return
   }
 }
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x2x8xf32>, %v: tensor<2x3x2x6xf32>, %keys: tensor<2x2x9x8xf32>, %values: tensor<2x2x9x6xf32>, %position: tensor<2xf32>) {
+    // expected-error@+1 {{hydra.cached_attention: cap is -1; expected a positive number}}
+    %o, %a, %b = hydra.cached_attention %q, %k, %v, %keys, %values, %position scale = 1.0 cap = -1.0 : tensor<2x3x4x8xf32>, tensor<2x3x2x8xf32>, tensor<2x3x2x6xf32>, tensor<2x2x9x8xf32>, tensor<2x2x9x6xf32>, tensor<2xf32>
+    hydra.return
+  }
+}

@@ -71,14 +71,14 @@ plan.module @all {
     plan.matmul(%x : memref<4x16xf32>, %v : memref<8x16xf32>, bias %bias : memref<8xf32>) -> (%y : memref<4x8xf32>, sums %z : memref<4x8xf32>) {transpose_b, gelu, stream = 1 : i64}
     // CHECK: plan.matmul(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<8x16xf32>) -> (%{{.*}} : memref<4x16xf32>) {accumulate, stream = 1 : i64}
     plan.matmul(%y : memref<4x8xf32>, %v : memref<8x16xf32>) -> (%x : memref<4x16xf32>) {accumulate, stream = 1 : i64}
-    // CHECK: plan.attention(%[[Q:.*]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, lse %{{.*}} : memref<1x2x4xf32>) {causal, scale = 5.000000e-01 : f64, stream = 1 : i64}
-    plan.attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>) -> (%o : memref<1x4x2x2xf32>, lse %lse : memref<1x2x4xf32>) {scale = 0.5 : f64, causal, stream = 1 : i64}
+    // CHECK: plan.attention(%[[Q:.*]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>, %[[Q]] : memref<1x4x2x2xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, lse %{{.*}} : memref<1x2x4xf32>) {cap = 5.000000e+01 : f64, causal, scale = 5.000000e-01 : f64, stream = 1 : i64}
+    plan.attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>) -> (%o : memref<1x4x2x2xf32>, lse %lse : memref<1x2x4xf32>) {scale = 0.5 : f64, cap = 50.0 : f64, causal, stream = 1 : i64}
     // CHECK: plan.attention_grad({{.*}}) -> (%{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x4x2x2xf32>) {scale = 5.000000e-01 : f64, stream = 1 : i64, window = 3 : i64}
     plan.attention_grad(%o : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %o : memref<1x4x2x2xf32>, %lse : memref<1x2x4xf32>) -> (%dq : memref<1x4x2x2xf32>, %dk : memref<1x4x2x2xf32>, %dv : memref<1x4x2x2xf32>) {scale = 0.5 : f64, window = 3 : i64, stream = 1 : i64}
-    // CHECK: plan.cached_attention(%[[Q]] : memref<1x4x2x2xf32>, %{{.*}}, %{{.*}} : memref<1xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x2x9x2xf32>, %{{.*}} : memref<1x2x9x2xf32>) {chunk = 4 : i64, scale = 5.000000e-01 : f64, stream = 1 : i64}
+    // CHECK: plan.cached_attention(%[[Q]] : memref<1x4x2x2xf32>, %{{.*}}, %{{.*}} : memref<1xf32>) -> (%{{.*}} : memref<1x4x2x2xf32>, %{{.*}} : memref<1x2x9x2xf32>, %{{.*}} : memref<1x2x9x2xf32>) {cap = 3.000000e+00 : f64, chunk = 4 : i64, scale = 5.000000e-01 : f64, stream = 1 : i64}
     %position = plan.buffer transient other : memref<1xf32>
     %slots = plan.buffer transient act.state : memref<1x2x9x2xf32>
-    plan.cached_attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %position : memref<1xf32>) -> (%o : memref<1x4x2x2xf32>, %slots : memref<1x2x9x2xf32>, %slots : memref<1x2x9x2xf32>) {scale = 0.5 : f64, chunk = 4 : i64, stream = 1 : i64}
+    plan.cached_attention(%q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %q : memref<1x4x2x2xf32>, %position : memref<1xf32>) -> (%o : memref<1x4x2x2xf32>, %slots : memref<1x2x9x2xf32>, %slots : memref<1x2x9x2xf32>) {scale = 0.5 : f64, cap = 3.0 : f64, chunk = 4 : i64, stream = 1 : i64}
     // CHECK: plan.sample(%{{.*}} : memref<1x40xf32>, %{{.*}} : memref<1x4xi32>, %{{.*}} : memref<1xf32>, %{{.*}} : memref<1x5xf32>, %{{.*}} : memref<1x4xi32>) -> (%{{.*}} : memref<1xi32>, %{{.*}} : memref<1x2xi32>) {stream = 1 : i64}
     %scores = plan.buffer transient logits : memref<1x40xf32>
     %some = plan.buffer transient other : memref<1x4xi32>

@@ -13,7 +13,7 @@
 // CHECK: hydra.entry @prefill(%tokens: tensor<2x4xi32>, %position: tensor<2xf32>, %settings: tensor<2x5xf32>, %draw: tensor<2x4xi32>) role(decode)
 // CHECK-NOT: scan_
 // CHECK: hydra.rope %{{.*}}, %{{.*}} base = 1.000000e+02
-// CHECK: %{{.*}}, %[[KEYS:.*]], %[[VALUES:.*]] = hydra.cached_attention %{{.*}}, %cache.{{[0-9]+}}.keys, %cache.{{[0-9]+}}.values, %position scale = 5.000000e-01 window = 6 : tensor<2x4x1x4xf32>,
+// CHECK: %{{.*}}, %[[KEYS:.*]], %[[VALUES:.*]] = hydra.cached_attention %{{.*}}, %cache.{{[0-9]+}}.keys, %cache.{{[0-9]+}}.values, %position cap = 2.000000e+01 scale = 5.000000e-01 window = 6 : tensor<2x4x1x4xf32>,
 // Only the last token has scores.
 // CHECK-COUNT-2: hydra.slice %{{.*}} axis = 1 size = 1 start = 3 : tensor<2x4x4xf32>
 // CHECK: %[[LAST:.*]] = hydra.add %{{.*}} : tensor<2x1x4xf32>
@@ -37,7 +37,7 @@ hydra.model @m version 1 {
   hydra.param @e [V, D] init = normal(1.0)
   hydra.def @mix(%x) {
     %h = hydra.let rope(reshape(%x, [B, S, 1, D]), base = 100.0)
-    %o = hydra.let reshape(attention(%h, %h, %h, scale = 0.5, causal, window = 6), [B, S, D])
+    %o = hydra.let reshape(attention(%h, %h, %h, scale = 0.5, cap = 20.0, causal, window = 6), [B, S, D])
     hydra.yield %o
   }
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {

@@ -45,3 +45,20 @@ hydra.model @tied version 1 {
     hydra.return loss = %loss
   }
 }
+
+// -----
+
+// The derivative of attention computes scores again, with their cap and mask.
+// CHECK-LABEL: hydra.model @capped
+// CHECK: %{{.*}}, %[[LSE:.*]] = hydra.attention {{.*}} cap = 5.000000e+01 causal saving scale = 5.000000e-01 window = 3
+// CHECK: hydra.attention_grad {{.*}}, %[[LSE]] cap = 5.000000e+01 causal scale = 5.000000e-01 window = 3
+hydra.model @capped version 1 {
+  hydra.param @w [1, 6, 2, 4] init = normal(1.0)
+  hydra.entry @loss(%x: [1, 6, 2, 4] f32) {
+    %w = hydra.use @w
+    %y = hydra.mul %x, %w
+    %o = hydra.attention %y, %y, %x scale = 0.5 cap = 50.0 causal window = 3
+    %loss = hydra.mean %o axes = [0, 1, 2, 3]
+    hydra.return loss = %loss
+  }
+}

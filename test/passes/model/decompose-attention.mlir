@@ -44,3 +44,20 @@ hydra.model @m version 1 {
     hydra.return a = %a
   }
 }
+
+// -----
+
+// A cap stands between the scale and the mask: 4 tanh((1/2 / 4) q k).
+// CHECK-LABEL: hydra.entry @capped
+// CHECK: %[[INNER:.*]] = hydra.constant {{.*}}value = 1.250000e-01
+// CHECK: %[[SCALED:.*]] = hydra.mul %{{.*}}, %[[INNER]]
+// CHECK: %[[TANH:.*]] = hydra.tanh %[[SCALED]]
+// CHECK: %[[CAP:.*]] = hydra.constant {{.*}}value = 4.000000e+00
+// CHECK: %[[CAPPED:.*]] = hydra.mul %[[TANH]], %[[CAP]]
+// CHECK: hydra.select %{{.*}}, %[[CAPPED]], %{{.*}}
+hydra.model @m version 1 {
+  hydra.entry @capped(%q: [1, 10, 1, 4] f32) {
+    %a = hydra.attention %q, %q, %q scale = 0.5 cap = 4.0 causal
+    hydra.return a = %a
+  }
+}

@@ -136,3 +136,93 @@ hydra.model @m version 1 {
     hydra.return a = %a, b = %b, c = %c, d = %d
   }
 }
+
+// -----
+
+// A cap, there and back.
+// CHECK-LABEL: hydra.entry @capped
+// CHECK: hydra.attention %q, %k, %v cap = 3.200000e+01 causal scale = 2.500000e-01 window = 3
+// CHECK: hydra.attention %q, %k, %v cap = 2.000000e+00 scale = 5.000000e-01
+// CHECK-NOT: hydra.softmax
+hydra.model @m version 1 {
+  hydra.entry @capped(%q: [2, 5, 4, 4] f32, %k: [2, 5, 2, 4] f32, %v: [2, 5, 2, 4] f32) {
+    %o = hydra.attention %q, %k, %v scale = 0.25 cap = 32.0 causal window = 3
+    %p = hydra.attention %q, %k, %v scale = 0.5 cap = 2.0
+    hydra.return o = %o, p = %p
+  }
+}
+
+// -----
+
+// As transformers writes it: scaled, divided by the cap, tanh, times the cap. A scale behind the cap makes another cap.
+// CHECK-LABEL: hydra.entry @written
+// CHECK: hydra.attention {{.*}} cap = 8.000000e+00 causal scale = 5.000000e-01
+// CHECK: hydra.attention {{.*}} cap = 4.000000e+00 scale = 2.500000e-01
+// CHECK-NOT: hydra.softmax
+hydra.model @m version 1 {
+  hydra.entry @written(%q: [2, 3, 6, 4] f32, %k: [2, 3, 6, 4] f32, %v: [2, 3, 6, 4] f32) {
+    %half = hydra.constant value = 0.5
+    %cap = hydra.constant value = 8.0
+    %never = hydra.constant value = -inf
+    %s0 = hydra.matmul %q, %k transpose_b
+    %s1 = hydra.mul %s0, %half
+    %s2 = hydra.div %s1, %cap
+    %s3 = hydra.tanh %s2
+    %s4 = hydra.mul %s3, %cap
+    %row = hydra.iota shape = [6, 6] axis = 0
+    %column = hydra.iota shape = [6, 6] axis = 1
+    %visible = hydra.compare %row, %column is = "ge"
+    %s5 = hydra.select %visible, %s4, %never
+    %p = hydra.softmax %s5
+    %o = hydra.matmul %p, %v
+    %t0 = hydra.matmul %q, %k transpose_b
+    %t1 = hydra.mul %t0, %half
+    %t2 = hydra.div %t1, %cap
+    %t3 = hydra.tanh %t2
+    %t4 = hydra.mul %t3, %cap
+    %t5 = hydra.mul %t4, %half
+    %r = hydra.softmax %t5
+    %u = hydra.matmul %r, %v
+    hydra.return o = %o, u = %u
+  }
+}
+
+// -----
+
+// No cap of attention: a mask under it, which hides nothing; a negative one; two; one that something else reads.
+// CHECK-LABEL: hydra.entry @others
+// CHECK-NOT: hydra.attention
+// CHECK-COUNT-4: hydra.softmax
+// CHECK-NOT: hydra.attention
+// CHECK: hydra.return
+hydra.model @m version 1 {
+  hydra.entry @others(%q: [2, 3, 6, 4] f32, %k: [2, 3, 6, 4] f32, %v: [2, 3, 6, 4] f32) {
+    %cap = hydra.constant value = 8.0
+    %minus = hydra.constant value = -8.0
+    %never = hydra.constant value = -inf
+    %row = hydra.iota shape = [6, 6] axis = 0
+    %column = hydra.iota shape = [6, 6] axis = 1
+    %visible = hydra.compare %row, %column is = "ge"
+    %a0 = hydra.matmul %q, %k transpose_b
+    %a1 = hydra.select %visible, %a0, %never
+    %a2 = hydra.tanh %a1
+    %a3 = hydra.mul %a2, %cap
+    %a4 = hydra.softmax %a3
+    %a = hydra.matmul %a4, %v
+    %b0 = hydra.matmul %q, %k transpose_b
+    %b1 = hydra.tanh %b0
+    %b2 = hydra.mul %b1, %minus
+    %b3 = hydra.softmax %b2
+    %b = hydra.matmul %b3, %v
+    %c0 = hydra.matmul %q, %k transpose_b
+    %c1 = hydra.tanh %c0
+    %c2 = hydra.tanh %c1
+    %c3 = hydra.softmax %c2
+    %c = hydra.matmul %c3, %v
+    %d0 = hydra.matmul %q, %k transpose_b
+    %d1 = hydra.tanh %d0
+    %d2 = hydra.softmax %d1
+    %d = hydra.matmul %d2, %v
+    hydra.return a = %a, b = %b, c = %c, d = %d, e = %d1
+  }
+}

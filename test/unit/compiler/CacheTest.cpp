@@ -238,8 +238,9 @@ TEST(Cache, AttentionKeepsAsManyTokensAsItsMaskSees) {
         }
       })";
   };
-  for (const char *mask : {"", "window = 1", "window = 6", "window = 100", "chunk = 1", "chunk = 8",
-                           "chunk = 5 window = 3", "chunk = 64"}) {
+  for (const char *mask :
+       {"", "window = 1", "window = 6", "window = 100", "chunk = 1", "chunk = 8",
+        "chunk = 5 window = 3", "chunk = 64", "cap = 2.0", "cap = 0.5 window = 6"}) {
     SCOPED_TRACE(mask);
     for (const int64_t batch : {1, 2})
       expectSame({model(mask)}, batch, 5);

@@ -254,6 +254,7 @@ TEST(Reference, AttentionIsSoftmaxOfAllVisibleScores) {
   struct Form {
     const char *name;
     bool (*sees)(int64_t query, int64_t key);
+    double cap = 0.0;
   };
   const Form forms[] = {
       {"attention", [](int64_t, int64_t) { return true; }},
@@ -262,6 +263,8 @@ TEST(Reference, AttentionIsSoftmaxOfAllVisibleScores) {
       {"attention_window", [](int64_t i, int64_t j) { return j <= i && i - j < 2; }},
       {"attention_both",
        [](int64_t i, int64_t j) { return j <= i && i / 4 == j / 4 && i - j < 2; }},
+      {"attention_cap", [](int64_t, int64_t) { return true; }, 0.8},
+      {"attention_cap_window", [](int64_t i, int64_t j) { return j <= i && i - j < 2; }, 1.5},
   };
   for (const Form &f : forms)
     expectResult(f.name, [&](auto at, const Index &i) {
@@ -274,7 +277,10 @@ TEST(Reference, AttentionIsSoftmaxOfAllVisibleScores) {
         double score = 0.0;
         for (int64_t e = 0; e < q.dim(3); ++e)
           score += q({i[0], i[1], i[2], e}) * k({i[0], j, keyHead, e});
-        const double share = std::exp(0.7 * score);
+        score *= 0.7;
+        if (f.cap > 0.0)
+          score = f.cap * std::tanh(score / f.cap);
+        const double share = std::exp(score);
         total += share;
         sum += share * v({i[0], j, keyHead, i[3]});
       }

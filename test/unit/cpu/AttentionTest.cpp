@@ -89,7 +89,7 @@ struct Problem {
                     std::vector<double>(dq.size()), std::vector<double>(dk.size()),
                     std::vector<double>(dv.size())};
     const auto square = [](double x) { return x * x; };
-    std::vector<Real> scores(static_cast<size_t>(s.keys)), p(static_cast<size_t>(s.keys));
+    std::vector<Real> scores = zeros(s.keys), slopes = zeros(s.keys), p = zeros(s.keys);
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t i = 0; i < s.queries; ++i) {
@@ -108,6 +108,12 @@ struct Problem {
             }
             ofScores = std::max(ofScores, 1 + terms);
             scores[size_t(j)] = dot * Real(s.scale);
+            slopes[size_t(j)] = Real(s.scale);
+            if (s.cap > 0) {
+              const Real tangent = std::tanh(scores[size_t(j)] / Real(s.cap));
+              scores[size_t(j)] = Real(s.cap) * tangent;
+              slopes[size_t(j)] *= 1 - tangent * tangent;
+            }
             highest = std::max(highest, scores[size_t(j)]);
           }
           for (int64_t j = 0; j < s.keys; ++j) {
@@ -146,7 +152,7 @@ struct Problem {
               dv[at] += weight * upstream;
               squares.dv[at] += ofScores * square(weight * upstream);
             }
-            const Real dS = weight * (dP - delta) * Real(s.scale);
+            const Real dS = weight * (dP - delta) * slopes[size_t(j)];
             const double ofDS =
                 ofScores * square(weight * s.scale) * (ofDP + ofDelta + square(dP) + square(delta));
             for (int64_t e = 0; e < s.headDim; ++e) {
@@ -289,7 +295,8 @@ void check(const AttentionShape &shape, uint32_t seed, int64_t gap) {
                                   << shape.keys << " H " << shape.heads << " Hk " << shape.kvHeads
                                   << " hd " << shape.headDim << " dv " << shape.valueDim
                                   << " causal " << shape.causal << " chunk " << shape.chunk
-                                  << " window " << shape.window << " seed " << seed);
+                                  << " window " << shape.window << " cap " << shape.cap << " seed "
+                                  << seed);
   Problem problem(shape, seed, gap);
   TiledRun run(problem, 2);
   run.forward();
@@ -337,11 +344,31 @@ TEST(Attention, MatchesThePlainEvaluationOnRandomShapes) {
   for (int trial = 0; trial < 25; ++trial) {
     const int64_t kvHeads = draw(1, 3), group = draw(1, 3), queries = draw(1, 170);
     const bool square = draw(0, 2) > 0;
-    check(makeShape(draw(1, 2), queries, square ? queries : draw(1, 170), kvHeads * group, kvHeads,
-                    draw(1, 130), draw(1, 130),
-                    Mask{draw(0, 1) > 0, draw(0, 1) * draw(1, 100), draw(0, 1) * draw(1, 100)}),
-          static_cast<uint32_t>(random()), draw(0, 20));
+    AttentionShape shape =
+        makeShape(draw(1, 2), queries, square ? queries : draw(1, 170), kvHeads * group, kvHeads,
+                  draw(1, 130), draw(1, 130),
+                  Mask{draw(0, 1) > 0, draw(0, 1) * draw(1, 100), draw(0, 1) * draw(1, 100)});
+    shape.cap = static_cast<double>(draw(0, 1) * draw(1, 60));
+    check(shape, static_cast<uint32_t>(random()), draw(0, 20));
   }
+}
+
+TEST(Attention, CapsScores) {
+  uint32_t seed = 100;
+  for (const double cap : {0.3, 2.0, 50.0})
+    for (AttentionShape shape : {
+             makeShape(2, 64, 64, 2, 2, 64, 64),
+             makeShape(1, 1, 1, 1, 1, 1, 1),
+             makeShape(1, 100, 100, 6, 3, 33, 47),
+             makeShape(2, 70, 133, 2, 1, 48, 48, Mask{}),
+             makeShape(1, 190, 190, 2, 1, 20, 20, Mask{.causal = true, .chunk = 7}),
+             makeShape(1, 300, 300, 2, 1, 32, 32, Mask{.causal = true, .window = 77}),
+             makeShape(1, 130, 130, 4, 2, 256, 256, causal),
+             makeShape(1, 40, 40, 2, 1, 270, 17),
+         }) {
+      shape.cap = cap;
+      check(shape, seed++, 5);
+    }
 }
 
 TEST(Attention, QueryThatSeesNothingGivesZero) {
@@ -502,6 +529,11 @@ TEST(Attention, RefusesShapesThatCannotBe) {
   EXPECT_THROW(checkAttentionShape(makeShape(1, 4, 4, 1, 1, 5000, 8)), hydra::support::Error);
   EXPECT_THROW(checkAttentionShape(makeShape(1, 4, 4, 1, 1, 8, 8, Mask{.window = -1})),
                hydra::support::Error);
+  AttentionShape capped = makeShape(1, 4, 4, 1, 1, 8, 8);
+  for (const double cap : {-1.0, 1e-50, 1e39, static_cast<double>(NAN)}) {
+    capped.cap = cap;
+    EXPECT_THROW(checkAttentionShape(capped), hydra::support::Error);
+  }
 }
 
 TEST(Attention, DISABLED_Benchmark) {

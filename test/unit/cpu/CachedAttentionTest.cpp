@@ -59,6 +59,7 @@ struct Rows {
 
 struct Case {
   int64_t batch, heads, kvHeads, headDim, valueDim, chunk, window;
+  double cap = 0;
 };
 
 /// Reads sequences in calls of these lengths, sequence b only in every (b + 1)-th of the calls at
@@ -82,8 +83,8 @@ void check(const Case &c, const std::vector<int64_t> &calls, unsigned threads) {
   ThreadPool pool(threads);
   int64_t number = 0;
   for (const int64_t length : calls) {
-    const CachedAttentionShape shape{c.batch,   length,     slots, c.heads, c.kvHeads,
-                                     c.headDim, c.valueDim, 0.3,   c.chunk, c.window};
+    const CachedAttentionShape shape{c.batch,    length, slots,   c.heads,  c.kvHeads, c.headDim,
+                                     c.valueDim, 0.3,    c.chunk, c.window, c.cap};
     std::vector<float> position;
     for (int64_t b = 0; b < c.batch; ++b) {
       const int64_t at = read[static_cast<size_t>(b)];
@@ -141,7 +142,10 @@ void check(const Case &c, const std::vector<int64_t> &calls, unsigned threads) {
             double score = 0;
             for (int64_t e = 0; e < c.headDim; ++e)
               score += q.at(b, own, h, e) * k.at(b, t, kvHead, e);
-            const double p = std::exp(0.3 * score);
+            score *= 0.3;
+            if (c.cap > 0)
+              score = c.cap * std::tanh(score / c.cap);
+            const double p = std::exp(score);
             total += p;
             for (int64_t e = 0; e < c.valueDim; ++e)
               sums[static_cast<size_t>(e)] += p * v.at(b, t, kvHead, e);
@@ -167,15 +171,16 @@ TEST(CachedAttention, AgreesWithWholeSequences) {
   for (const Case &c :
        {Case{1, 4, 2, 16, 16, 0, 0}, Case{3, 4, 4, 8, 24, 0, 0}, Case{2, 6, 1, 33, 7, 0, 0},
         Case{2, 4, 2, 64, 64, 0, 9}, Case{1, 2, 1, 20, 20, 0, 30}, Case{2, 2, 2, 16, 16, 12, 0},
-        Case{1, 3, 1, 16, 16, 8, 5}, Case{1, 1, 1, 300, 5, 0, 0}, Case{1, 8, 1, 1, 1, 0, 1}}) {
+        Case{1, 3, 1, 16, 16, 8, 5}, Case{1, 1, 1, 300, 5, 0, 0}, Case{1, 8, 1, 1, 1, 0, 1},
+        Case{2, 4, 2, 16, 16, 0, 0, 0.5}, Case{1, 6, 2, 40, 24, 0, 9, 30.0}}) {
     check<float>(c, kCalls, 1);
     check<float>(c, kCalls, 2);
   }
 }
 
 TEST(CachedAttention, WorksOnNarrowNumbers) {
-  for (const Case &c :
-       {Case{2, 4, 2, 64, 64, 0, 0}, Case{1, 2, 1, 20, 20, 0, 11}, Case{1, 3, 3, 7, 5, 10, 0}}) {
+  for (const Case &c : {Case{2, 4, 2, 64, 64, 0, 0}, Case{1, 2, 1, 20, 20, 0, 11},
+                        Case{1, 3, 3, 7, 5, 10, 0}, Case{1, 4, 2, 64, 64, 0, 9, 2.0}}) {
     check<BF16>(c, kCalls, 2);
     check<F16>(c, kCalls, 2);
   }

@@ -3,9 +3,10 @@
 // As in Dao, "FlashAttention-2" (2023), models.md section 1.3. Forward: a block of 4 warps has 64 M
 // queries, 16 M a warp, and loops over the key tiles that they see with a running maximum. Backward:
 // one kernel has 64 M keys and loops over queries for dk and dv; another has 64 M queries and loops
-// over keys for dq. Each recomputes p = e^(scale s - lse). Every sum has a fixed order. With M = 2
+// over keys for dq. Each recomputes p = e^(score - lse). Every sum has a fixed order. With M = 2
 // what is read from shared memory serves two matmuls; M = 1 makes more blocks of short sequences and
-// needs fewer registers for wide heads.
+// needs fewer registers for wide heads. Those wider than 128 have tiles of 32, for shared memory, and dk and
+// dv from two kernels, for registers.
 //
 // Traffic: k and v once for every 64 queries, from L2. Limit: the rate of mma.sync, about two thirds
 // of what wgmma reaches. Layout: tiles in shared memory with rows padded by 16 bytes, so that ldmatrix
@@ -124,6 +125,18 @@ template <int M, int N> __device__ __forceinline__ void clear(float (&c)[M][N][4
         c[m][n][i] = 0.0f;
 }
 
+/// Products become what kernels keep of them (scores.cuh).
+template <int M, int N, typename Score>
+__device__ __forceinline__ void bound(float (&c)[M][N][4], Score score) {
+#pragma unroll
+  for (int m = 0; m < M; ++m)
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        c[m][n][i] = score.bounded(c[m][n][i]);
+}
+
 /// Writes 16 rows of a warp, times `factor` of the row's half.
 template <int Width, typename T>
 __device__ __forceinline__ void storeRows(T *to, int64 stride, const float (&c)[Width / 8][4],
@@ -158,13 +171,13 @@ __device__ __forceinline__ bool isPartial(const Mask &mask, int row, int rows, i
   return key + tile > keys || mask.firstKey(last) > key || mask.endKey(row, keys) < key + tile;
 }
 
-template <int M, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename O, typename T>
+template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+          typename V, typename O, typename T, typename Score>
 __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T *v,
-                                                 T *o, float *lse, Mask mask, float scale) {
+                                                 T *o, float *lse, Mask mask, Score score) {
   extern __shared__ __align__(16) unsigned short shared16[];
   T *const shared = reinterpret_cast<T *>(shared16);
-  constexpr int tileRows = 64 * M, tile = 64, size = tile * (Width + 8);
+  constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
   T *queries = shared, *tiles = shared + tileRows * (Width + 8); // then k and v, twice
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   // The last blocks of a causal head have most to do: they start first.
@@ -193,7 +206,7 @@ __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T
       top[m][half] = -INFINITY;
       sum[m][half] = 0.0f;
     }
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
   for (int key = begin, stage = 0; key < end; key += tile, stage ^= 1) {
     if (key + tile < end)
       fetch(key + tile, stage ^ 1);
@@ -201,14 +214,15 @@ __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T
     waitForCopies<1>();
     __syncthreads();
     const T *kTile = tiles + stage * 2 * size;
-    float s[M][8][4];
+    float s[M][N][4];
     clear(s);
     timesTransposed<Width>(s, queries, kTile);
+    bound(s, score);
     if (isPartial(mask, first, rows, key, tile, Keys)) {
 #pragma unroll
       for (int m = 0; m < M; ++m)
 #pragma unroll
-        for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < N; ++n)
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             int query = first + (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
@@ -223,7 +237,7 @@ __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T
       for (int half = 0; half < 2; ++half) {
         float best = top[m][half];
 #pragma unroll
-        for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < N; ++n)
           best = fmaxf(best, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
         best = quadMax(best);
         // A query that has seen no key yet: every score is -inf, and so is the maximum.
@@ -232,7 +246,7 @@ __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T
         top[m][half] = best;
         float part = 0.0f;
 #pragma unroll
-        for (int n = 0; n < 8; ++n)
+        for (int n = 0; n < N; ++n)
 #pragma unroll
           for (int i = 2 * half; i < 2 * half + 2; ++i) {
             s[m][n][i] = exp2Approx(fmaf(s[m][n][i], factor, -base));
@@ -260,7 +274,7 @@ __device__ __forceinline__ void attentionForward(const T *q, const T *k, const T
       int own = row + lane / 4 + 8 * half;
       if (lse && lane % 4 == 0 && own < rows)
         lse[(int64(batch) * Heads + head) * Queries + first + own] =
-            all > 0.0f ? top[m][half] * scale + logf(all) : -INFINITY;
+            all > 0.0f ? top[m][half] * score.factor() + logf(all) : -INFINITY;
     }
     storeRows<Width>(O::at(o, batch, first, head), O::row, out[m], inverse[0], inverse[1], row,
                      rows);
@@ -288,7 +302,7 @@ __device__ __forceinline__ void attentionDelta(const T *dO, const T *o, float *d
 /// The same for rows of 16-byte pieces: a piece for each lane, several rows a warp.
 template <int Width, int Queries, int Heads, typename O, typename G, typename T>
 __device__ __forceinline__ void attentionDeltaTiled(const T *dO, const T *o, float *delta) {
-  constexpr int lanes = Width <= 64 ? 8 : 16;
+  constexpr int lanes = Width <= 64 ? 8 : Width <= 128 ? 16 : 32;
   int row = blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes, piece = threadIdx.x % lanes;
   int head = blockIdx.y, batch = blockIdx.z;
   float sum = 0.0f;
@@ -307,14 +321,14 @@ __device__ __forceinline__ void attentionDeltaTiled(const T *dO, const T *o, flo
     delta[(int64(batch) * Heads + head) * Queries + row] = sum;
 }
 
-/// dk and dv of 64 M keys. Scores are transposed, [key][query], so that both matmuls read them from
-/// registers.
-template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename G, typename DK, typename DV, typename T>
+/// dk and dv of 64 M keys, or one of the two: of wide heads the sums of both are more than a thread has
+/// registers. Scores are transposed, [key][query], so that both matmuls read them from registers.
+template <int M, int Tile, bool OfKeys, bool OfValues, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
+          typename V, typename G, typename DK, typename DV, typename T, typename Score>
 __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, const T *k,
                                                       const T *v, const float *lse,
                                                       const float *delta, T *dk, T *dv,
-                                                      Mask mask, float scale) {
+                                                      Mask mask, Score score) {
   extern __shared__ __align__(16) unsigned short shared16[];
   T *const shared = reinterpret_cast<T *>(shared16);
   constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
@@ -328,7 +342,8 @@ __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, c
   constexpr int group = Heads / KeyHeads;
 
   fetchTile<Width, tileRows>(keys, K::at(k, batch, first, keyHead), K::row, rows);
-  fetchTile<Width, tileRows>(values, V::at(v, batch, first, keyHead), V::row, rows);
+  if constexpr (OfKeys)
+    fetchTile<Width, tileRows>(values, V::at(v, batch, first, keyHead), V::row, rows);
   int steps = end > begin ? (end - begin + tile - 1) / tile : 0;
   auto fetch = [&](int step, int stage) {
     int head = keyHead * group + step / steps, query = begin + step % steps * tile;
@@ -340,7 +355,8 @@ __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, c
       bool exists = query + int(threadIdx.x) < Queries;
       float *at = statistics + stage * 2 * tile + threadIdx.x;
       at[0] = exists ? lse[row + threadIdx.x] * kLog2e : 0.0f;
-      at[tile] = exists ? delta[row + threadIdx.x] : 0.0f;
+      if constexpr (OfKeys)
+        at[tile] = exists ? delta[row + threadIdx.x] : 0.0f;
     }
   };
   if (steps > 0)
@@ -350,7 +366,7 @@ __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, c
   float dkOut[M][Width / 8][4], dvOut[M][Width / 8][4];
   clear(dkOut);
   clear(dvOut);
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
   for (int step = 0, stage = 0; step < steps * group; ++step, stage ^= 1) {
     if (step + 1 < steps * group)
       fetch(step + 1, stage ^ 1);
@@ -364,7 +380,8 @@ __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, c
     clear(p);
     clear(g);
     timesTransposed<Width>(p, keys, qTile);
-    timesTransposed<Width>(g, values, gTile);
+    if constexpr (OfKeys)
+      timesTransposed<Width>(g, values, gTile);
     bool partial = query + tile > Queries || rows < tileRows ||
                    isPartial(mask, query, min(tile, Queries - query), first, tileRows, Keys);
 #pragma unroll
@@ -375,33 +392,39 @@ __device__ __forceinline__ void attentionKeyGradients(const T *dO, const T *q, c
         for (int i = 0; i < 4; ++i) {
           int column = n * 8 + lane % 4 * 2 + i % 2;
           int row = (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
-          float x = exp2Approx(fmaf(p[m][n][i], factor, -lseTile[column]));
+          float bounded = score.bounded(p[m][n][i]);
+          float x = exp2Approx(fmaf(bounded, factor, -lseTile[column]));
           if (partial && (query + column >= Queries || row >= rows ||
                           !mask.sees(query + column, first + row)))
             x = 0.0f;
           p[m][n][i] = x;
-          g[m][n][i] = x * (g[m][n][i] - deltaTile[column]) * scale;
+          if constexpr (OfKeys)
+            g[m][n][i] = x * (g[m][n][i] - deltaTile[column]) * score.slope(bounded);
         }
-    timesTile<Width>(dvOut, p, gTile);
-    timesTile<Width>(dkOut, g, qTile);
+    if constexpr (OfValues)
+      timesTile<Width>(dvOut, p, gTile);
+    if constexpr (OfKeys)
+      timesTile<Width>(dkOut, g, qTile);
     __syncthreads();
   }
   waitForCopies<0>();
 #pragma unroll
   for (int m = 0; m < M; ++m) {
     int row = (warp * M + m) * 16;
-    storeRows<Width>(DK::at(dk, batch, first, keyHead), DK::row, dkOut[m], 1.0f, 1.0f, row, rows);
-    storeRows<Width>(DV::at(dv, batch, first, keyHead), DV::row, dvOut[m], 1.0f, 1.0f, row, rows);
+    if constexpr (OfKeys)
+      storeRows<Width>(DK::at(dk, batch, first, keyHead), DK::row, dkOut[m], 1.0f, 1.0f, row, rows);
+    if constexpr (OfValues)
+      storeRows<Width>(DV::at(dv, batch, first, keyHead), DV::row, dvOut[m], 1.0f, 1.0f, row, rows);
   }
 }
 
 /// dq of 64 M queries.
 template <int M, int Tile, int Width, int Queries, int Keys, int Heads, int KeyHeads, typename Q, typename K,
-          typename V, typename G, typename DQ, typename T>
+          typename V, typename G, typename DQ, typename T, typename Score>
 __device__ __forceinline__ void attentionQueryGradients(const T *dO, const T *q,
                                                         const T *k, const T *v,
                                                         const float *lse, const float *delta,
-                                                        T *dq, Mask mask, float scale) {
+                                                        T *dq, Mask mask, Score score) {
   extern __shared__ __align__(16) unsigned short shared16[];
   T *const shared = reinterpret_cast<T *>(shared16);
   constexpr int tileRows = 64 * M, tile = Tile, N = tile / 8, size = tile * (Width + 8);
@@ -436,7 +459,7 @@ __device__ __forceinline__ void attentionQueryGradients(const T *dO, const T *q,
     }
   float out[M][Width / 8][4];
   clear(out);
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
   for (int key = begin, stage = 0; key < end; key += tile, stage ^= 1) {
     if (key + tile < end)
       fetch(key + tile, stage ^ 1);
@@ -458,10 +481,11 @@ __device__ __forceinline__ void attentionQueryGradients(const T *dO, const T *q,
         for (int i = 0; i < 4; ++i) {
           int query = first + (warp * M + m) * 16 + lane / 4 + i / 2 * 8;
           int at = key + n * 8 + lane % 4 * 2 + i % 2;
-          float x = exp2Approx(fmaf(p[m][n][i], factor, -rowLse[m][i / 2]));
+          float bounded = score.bounded(p[m][n][i]);
+          float x = exp2Approx(fmaf(bounded, factor, -rowLse[m][i / 2]));
           if (partial && (at >= Keys || !mask.sees(query, at)))
             x = 0.0f;
-          g[m][n][i] = x * (g[m][n][i] - rowDelta[m][i / 2]) * scale;
+          g[m][n][i] = x * (g[m][n][i] - rowDelta[m][i / 2]) * score.slope(bounded);
         }
     timesTile<Width>(out, g, kTile);
     __syncthreads();

@@ -64,17 +64,17 @@ __device__ __forceinline__ void hide(float (&s)[kTile / 8][4], const Mask &mask,
         s[n][i] = hidden;
     }
 }
-/// The same of weights [key][query]: they become 0. A warpgroup has `rows` keys from `first`.
+/// The same of scores or weights [key][query]. A warpgroup has `rows` keys from `first`.
 template <int Queries>
 __device__ __forceinline__ void hideTransposed(float (&p)[kTile / 8][4], const Mask &mask, int query, int first,
-                                               int rows, int row, int lane) {
+                                               int rows, int row, int lane, float hidden) {
 #pragma unroll
   for (int n = 0; n < kTile / 8; ++n)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int at = query + n * 8 + lane % 4 * 2 + i % 2, key = row + lane / 4 + i / 2 * 8;
       if (at >= Queries || key >= rows || !mask.sees(at, first + key))
-        p[n][i] = 0.0f;
+        p[n][i] = hidden;
     }
 }
 
@@ -125,9 +125,10 @@ __device__ __forceinline__ void fetchKeys(const T *k, const T *v, int batch, int
 }
 
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename T>
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename T,
+          typename Score>
 __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v, T *o,
-                                              float *lse, Mask mask, float scale) {
+                                              float *lse, Mask mask, Score score) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
@@ -162,7 +163,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
 
   takeRegisters<Groups>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
   while (items.next(true)) {
     Block block(mask, items.block);
     OwnSteps<Queries, Keys> own(mask, block.firstTile + group, block.begin, block.end);
@@ -184,6 +185,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
     // From the scores of a step to weights, and the factor of what was summed before.
     auto weigh = [&](float (&s)[kTile / 8][4], int step) {
       int key = block.begin + (own.skipped + step) * kTile;
+      forEach(s, [&](float &x, int, int) { x = score.bounded(x); });
       if (isPartial(mask, own.first, own.rows, key, kTile, Keys)) {
         hide<Keys>(s, mask, own.first, row, lane, key, -INFINITY);
       }
@@ -256,7 +258,7 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
       int at = row + lane / 4 + 8 * half;
       if (lse && lane % 4 == 0 && at < own.rows)
         lse[(int64(items.batch) * Heads + items.head) * Queries + own.first + at] =
-            all > 0.0f ? top[half] * scale + logf(all) : -INFINITY;
+            all > 0.0f ? top[half] * score.factor() + logf(all) : -INFINITY;
     }
     storeRows<ValueWidth>(O::at(o, items.batch, own.first, items.head), O::row, out, inverse[0], inverse[1],
                      row, own.rows);
@@ -267,10 +269,11 @@ __device__ __forceinline__ void hopperForward(const T *q, const T *k, const T *v
 
 /// dq, and delta[b, h, i] = <dO, o>, which the gradients of keys need.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, typename T>
+          int KeyHeads, typename Q, typename K, typename V, typename O, typename G, typename DQ, typename T,
+          typename Score>
 __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, const T *k,
                                                      const T *v, const T *o, const float *lse,
-                                                     float *delta, T *dq, Mask mask, float scale) {
+                                                     float *delta, T *dq, Mask mask, Score score) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
@@ -308,7 +311,8 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
 
   takeRegisters<Groups>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
+  float rest = Score::capped ? 1.0f : score.slope(0.0f); // of the slopes
   while (items.next(true)) {
     Block block(mask, items.block);
     OwnSteps<Queries, Keys> own(mask, block.firstTile + group, block.begin, block.end);
@@ -357,12 +361,18 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
       scores<T, ValueWidth>(g, gradients, keyTile + size * 2);
       commitMatmuls();
       waitForMatmuls<1>(s);
-      forEach(s, [&](float &x, int, int i) { x = exp2Approx(fmaf(x, factor, -rowLse[i / 2])); });
+      // Weights times slopes.
+      forEach(s, [&](float &x, int, int i) {
+        float bounded = score.bounded(x);
+        x = exp2Approx(fmaf(bounded, factor, -rowLse[i / 2]));
+        if constexpr (Score::capped)
+          x *= score.slope(bounded);
+      });
       if (isPartial(mask, own.first, own.rows, key, kTile, Keys)) {
         hide<Keys>(s, mask, own.first, row, lane, key, 0.0f);
       }
       waitForMatmuls<0>(g);
-      forEach(g, [&](float &x, int n, int i) { x = s[n][i] * (x - rowDelta[i / 2]) * scale; });
+      forEach(g, [&](float &x, int n, int i) { x = s[n][i] * (x - rowDelta[i / 2]) * rest; });
       uint32 p[kTile / 16][4];
       packScores<T>(p, g);
       pin(out);
@@ -384,10 +394,11 @@ __device__ __forceinline__ void hopperQueryGradients(const T *dO, const T *q, co
 /// dk and dv. Scores are transposed, [key][query], so that both matmuls read them from registers.
 /// Narrow rows of keys stay in registers, wide ones in shared memory.
 template <int Groups, int Stages, int Batch, int Width, int ValueWidth, int Queries, int Keys, int Heads,
-          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, typename T>
+          int KeyHeads, typename Q, typename K, typename V, typename G, typename DK, typename DV, typename T,
+          typename Score>
 __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, const T *k,
                                                    const T *v, const float *lse, const float *delta,
-                                                   T *dk, T *dv, Mask mask, float scale) {
+                                                   T *dk, T *dv, Mask mask, Score score) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
   T *const shared = reinterpret_cast<T *>(blocks1024);
@@ -446,7 +457,8 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
 
   takeRegisters<Groups>();
   int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16;
-  float factor = scale * kLog2e;
+  float factor = score.factor() * kLog2e;
+  float rest = Score::capped ? 1.0f : score.slope(0.0f); // of the slopes
   while (items.next(false)) {
     int begin, all = rangeOf(items.block, begin);
     int first = items.block * blockRows + group * kTile, rows = min(kTile, Keys - first);
@@ -488,22 +500,46 @@ __device__ __forceinline__ void hopperKeyGradients(const T *dO, const T *q, cons
           scores<T, ValueWidth>(g, sharedAddress(ownKeys + size), gTile);
         commitMatmuls();
         waitForMatmuls<1>(p);
-        forEach(p, [&](float &x, int n, int i) {
-          x = exp2Approx(fmaf(x, factor, -columns[n * 8 + i % 2] * kLog2e));
-        });
-        if (query + kTile > Queries || rows < kTile ||
-            isPartial(mask, query, min(kTile, Queries - query), first, kTile, Keys)) {
-          hideTransposed<Queries>(p, mask, query, first, rows, row, lane);
-        }
+        // What is not hidden needs no mask.
+        auto hideSome = [&](float hidden) {
+          if (query + kTile > Queries || rows < kTile ||
+              isPartial(mask, query, min(kTile, Queries - query), first, kTile, Keys)) {
+            hideTransposed<Queries>(p, mask, query, first, rows, row, lane, hidden);
+          }
+        };
         uint32 packed[kTile / 16][4], packedG[kTile / 16][4];
-        packScores<T>(packed, p);
+        if constexpr (Score::capped) {
+          // Slopes need the tangents: weights are packed first, and then have slopes as factors.
+          constexpr float none = 2.0f; // no tangent: hidden
+          forEach(p, [&](float &x, int, int) { x = score.bounded(x); });
+          hideSome(none);
+          auto split = [&](int n, int i) {
+            float bounded = p[n][i], x = exp2Approx(fmaf(bounded, factor, -columns[n * 8 + i % 2] * kLog2e));
+            x = bounded == none ? 0.0f : x;
+            p[n][i] = x * score.slope(bounded);
+            return x;
+          };
+#pragma unroll
+          for (int k = 0; k < kTile / 16; ++k)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              float low = split(2 * k + i / 2, i % 2 * 2), high = split(2 * k + i / 2, i % 2 * 2 + 1);
+              packed[k][i] = pack<T>(low, high);
+            }
+        } else {
+          forEach(p, [&](float &x, int n, int i) {
+            x = exp2Approx(fmaf(x, factor, -columns[n * 8 + i % 2] * kLog2e));
+          });
+          hideSome(0.0f);
+          packScores<T>(packed, p);
+        }
         waitForMatmuls<0>(g);
         pin(dvOut);
         beginMatmuls();
         addMatmul<T, ValueWidth>(dvOut, packed, gTile);
         commitMatmuls();
         forEach(g, [&](float &x, int n, int i) {
-          x = p[n][i] * (x - columns[kTile + n * 8 + i % 2]) * scale;
+          x = p[n][i] * (x - columns[kTile + n * 8 + i % 2]) * rest;
         });
         packScores<T>(packedG, g);
         pin(dkOut);

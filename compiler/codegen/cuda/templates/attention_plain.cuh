@@ -44,9 +44,9 @@ template <int Width> struct Row {
 };
 
 template <typename T, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads,
-          typename Q, typename K, typename V, typename O>
+          typename Q, typename K, typename V, typename O, typename Score>
 __device__ __forceinline__ void plainForward(const T *q, const T *k, const T *v, T *o, float *lse,
-                                             Mask mask, float scale) {
+                                             Mask mask, Score score) {
   int row = blockIdx.x * (blockDim.x / kLanes) + threadIdx.x / kLanes;
   int head = blockIdx.y, batch = blockIdx.z, keyHead = head / (Heads / KeyHeads);
   if (row >= Queries)
@@ -59,7 +59,7 @@ __device__ __forceinline__ void plainForward(const T *q, const T *k, const T *v,
   for (int j = mask.firstKey(row); j < mask.endKey(row, Keys); ++j) {
     key.load(K::at(k, batch, j, keyHead));
     value.load(V::at(v, batch, j, keyHead));
-    float s = query.dot(key) * scale, best = fmaxf(top, s);
+    float s = score.boundedExactly(query.dot(key)) * score.factor(), best = fmaxf(top, s);
     float shrink = expf(top - best), p = expf(s - best);
 #pragma unroll
     for (int i = 0; i < Row<ValueWidth>::count; ++i)
@@ -73,10 +73,10 @@ __device__ __forceinline__ void plainForward(const T *q, const T *k, const T *v,
 }
 
 template <typename T, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads,
-          typename Q, typename K, typename V, typename G, typename DK, typename DV>
+          typename Q, typename K, typename V, typename G, typename DK, typename DV, typename Score>
 __device__ __forceinline__ void plainKeyGradients(const T *dO, const T *q, const T *k, const T *v,
                                                   const float *lse, const float *delta, T *dk,
-                                                  T *dv, Mask mask, float scale) {
+                                                  T *dv, Mask mask, Score score) {
   int row = blockIdx.x * (blockDim.x / kLanes) + threadIdx.x / kLanes;
   int keyHead = blockIdx.y, batch = blockIdx.z;
   if (row >= Keys)
@@ -93,8 +93,8 @@ __device__ __forceinline__ void plainKeyGradients(const T *dO, const T *q, const
       int64 at = (int64(batch) * Heads + head) * Queries + i;
       query.load(Q::at(q, batch, i, head));
       gradient.load(G::at(dO, batch, i, head));
-      float p = expf(query.dot(key) * scale - lse[at]);
-      float ds = p * (gradient.dot(value) - delta[at]) * scale;
+      float bounded = score.boundedExactly(query.dot(key)), p = expf(bounded * score.factor() - lse[at]);
+      float ds = p * (gradient.dot(value) - delta[at]) * score.slope(bounded);
       dValue.add(gradient, p);
       dKey.add(query, ds);
     }
@@ -103,10 +103,10 @@ __device__ __forceinline__ void plainKeyGradients(const T *dO, const T *q, const
 }
 
 template <typename T, int Width, int ValueWidth, int Queries, int Keys, int Heads, int KeyHeads,
-          typename Q, typename K, typename V, typename G, typename DQ>
+          typename Q, typename K, typename V, typename G, typename DQ, typename Score>
 __device__ __forceinline__ void plainQueryGradients(const T *dO, const T *q, const T *k, const T *v,
                                                     const float *lse, const float *delta, T *dq,
-                                                    Mask mask, float scale) {
+                                                    Mask mask, Score score) {
   int row = blockIdx.x * (blockDim.x / kLanes) + threadIdx.x / kLanes;
   int head = blockIdx.y, batch = blockIdx.z, keyHead = head / (Heads / KeyHeads);
   if (row >= Queries)
@@ -120,8 +120,8 @@ __device__ __forceinline__ void plainQueryGradients(const T *dO, const T *q, con
   for (int j = mask.firstKey(row); j < mask.endKey(row, Keys); ++j) {
     key.load(K::at(k, batch, j, keyHead));
     value.load(V::at(v, batch, j, keyHead));
-    float p = expf(query.dot(key) * scale - lse[at]);
-    out.add(key, p * (gradient.dot(value) - delta[at]) * scale);
+    float bounded = score.boundedExactly(query.dot(key)), p = expf(bounded * score.factor() - lse[at]);
+    out.add(key, p * (gradient.dot(value) - delta[at]) * score.slope(bounded));
   }
   out.store(DQ::at(dq, batch, row, head), 1.0f);
 }

@@ -125,13 +125,14 @@ __device__ __forceinline__ bool isLastPart(uint32 *counter, int parts) {
   return isLast;
 }
 
-/// A block for each part of what a tile of `Rows` queries of a key head sees. `scale` is for powers of 2. `partial`
+/// A block for each part of what a tile of `Rows` queries of a key head sees. `form` is for powers of 2. `partial`
 /// [.., Parts, Rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for each tile; of one part both are unused.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Rows,
-          int Lanes, int Piece, int Threads, int Flight, typename Q, typename K, typename V, typename O>
+          int Lanes, int Piece, int Threads, int Flight, typename Q, typename K, typename V, typename O,
+          typename Score>
 __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T *v, const float *position, T *o,
                                                 T *keys, T *values, float *partial, uint32 *counters,
-                                                SlotMask<Calls, Slots> mask, float scale) {
+                                                SlotMask<Calls, Slots> mask, Score form) {
   using Key = LanePart<T, Width, Lanes, Piece>;
   using Value = LanePart<T, ValueWidth, Lanes, Piece>;
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + Rows - 1) / Rows;
@@ -198,7 +199,7 @@ __device__ __forceinline__ void cachedAttention(const T *q, const T *k, const T 
         for (int distance = Lanes / 2; distance > 0; distance /= 2)
           sum += __shfl_xor_sync(~0u, sum, distance, Lanes);
         int token = t + u * groups;
-        score[u] = token < end && token >= first[r] && token <= last[r] ? sum * scale : -INFINITY;
+        score[u] = token < end && token >= first[r] && token <= last[r] ? form.boundedExactly(sum) * form.factor() : -INFINITY;
         highest = fmaxf(highest, score[u]);
       }
       running[r].raise(highest);

@@ -146,13 +146,14 @@ template <int Width, int ValueWidth, int Warps, int Stages> struct RowsInBulk {
   }
 };
 
-/// `scale` is for powers of 2. `partial` [.., Parts, rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for
+/// `form` is for powers of 2. `partial` [.., Parts, rows, 2 + ValueWidth]: maximum, sum, values; `counters`: one for
 /// each tile of queries; of one part both are unused.
 template <typename T, int Calls, int Heads, int KeyHeads, int Width, int ValueWidth, int Slots, int Parts, int Warps,
-          int Stages, bool Bulk, typename Q, typename K, typename V, typename O>
+          int Stages, bool Bulk, typename Q, typename K, typename V, typename O,
+          typename Score>
 __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, const T *v, const float *position, T *o,
                                                      T *keys, T *values, float *partial, uint32 *counters,
-                                                     SlotMask<Calls, Slots> mask, float scale) {
+                                                     SlotMask<Calls, Slots> mask, Score form) {
   constexpr int group = Heads / KeyHeads, all = Calls * group, tiles = (all + 15) / 16, rows = all < 16 ? all : 16;
   constexpr int chunks = (Width + 31) / 32, blocks = (ValueWidth + 63) / 64; // of columns
   constexpr int threads = Warps * 32;
@@ -225,7 +226,7 @@ __device__ __forceinline__ void cachedAttentionTiles(const T *q, const T *k, con
       for (int i = 0; i < 4; ++i) {
         const int of = token + i / 2 * 8 + i % 2;
         float &x = score[i / 2][row * 2 + i % 2];
-        x = of < end && of >= firstSeen[row] && of <= lastSeen[row] ? x * scale : -INFINITY;
+        x = of < end && of >= firstSeen[row] && of <= lastSeen[row] ? form.bounded(x) * form.factor() : -INFINITY;
         highest = fmaxf(highest, x);
       }
       highest = fmaxf(highest, __shfl_xor_sync(~0u, highest, 1));
