@@ -157,9 +157,10 @@ SmallVector<Value> AdamW8bitOp::buildUpdate(OpBuilder &b, Location loc, const Op
   if (!blockSize(parameter, in.settings))
     return AdamWOp::buildUpdate(b, loc, in);
   const ArrayRef<int64_t> blocks = build::shapeOf(in.states[0]);
+  Value p = build::reshape(b, loc, in.parameter, blocks);
+  Value g = build::reshape(b, loc, in.gradient, blocks);
   auto update = AdamW8bitOp::create(
-      b, loc, build::reshape(b, loc, in.parameter, blocks), in.states[0], in.states[1],
-      in.states[2], in.states[3], build::reshape(b, loc, in.gradient, blocks), in.rate,
+      b, loc, p, in.states[0], in.states[1], in.states[2], in.states[3], g, in.rate,
       in.updateCount(), in.scale, in.settings.get("beta1"), in.settings.get("beta2"),
       in.settings.get("eps"), in.settings.get("wd"), in.settings.get("lr_scale"));
   SmallVector<Value> fresh(update->getResults());
