@@ -198,6 +198,12 @@ std::unique_ptr<Pass> layoutPass(Options options) {
 
 bool offloadsMoments(Options options) { return options.offload == Offload::Optimizer; }
 
+std::unique_ptr<Pass> copyBatchPass(Options options) {
+  BatchCopiesOptions copies;
+  copies.takeMoments = !offloadsMoments(options);
+  return createBatchCopies(copies);
+}
+
 std::unique_ptr<Pass> offloadPass(Options options) {
   OffloadMomentsOptions offload;
   offload.least = options.offloadLeast;
@@ -316,8 +322,7 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }, followsRouters},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
-      {P::Plan, false, 2, false, false, [](Options) { return createBatchCopies(); },
-       wantsBatchedLaunches},
+      {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},
       {P::Plan, false, 0, true, true, offloadPass, offloadsMoments},
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },

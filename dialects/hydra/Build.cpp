@@ -19,6 +19,12 @@ Value reshape(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> shape) {
   return ReshapeOp::create(b, loc, x, b.getI64ArrayAttr(shape));
 }
 
+Value behindReshapes(Value v) {
+  while (auto reshape = v.getDefiningOp<ReshapeOp>())
+    v = reshape.getX();
+  return v;
+}
+
 Value broadcast(OpBuilder &b, Location loc, Value x, ArrayRef<int64_t> shape) {
   if (shapeOf(x) == shape)
     return x;

@@ -16,6 +16,8 @@ mlir::Value constant(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, do
 mlir::Value scale(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, double value);
 mlir::Value reshape(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                     llvm::ArrayRef<int64_t> shape);
+/// The value behind reshapes: the same elements as they were made.
+mlir::Value behindReshapes(mlir::Value v);
 mlir::Value broadcast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x,
                       llvm::ArrayRef<int64_t> shape);
 mlir::Value cast(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Type element);

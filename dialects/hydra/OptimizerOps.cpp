@@ -81,7 +81,10 @@ OpClass GuardOp::costClass() { return OpClass::optimizer; }
 Precision GuardOp::precisionClass() { return Precision::Exact; }
 /// What is refused must leave the old value as it is: it is never rounded on its way.
 bool GuardOp::takesRounded(unsigned) {
-  auto isNarrow = [](Value v) { return isNarrowFloat(build::typeOf(v).getElementType()); };
+  auto isNarrow = [](Value v) {
+    const Type element = build::typeOf(v).getElementType();
+    return isNarrowFloat(element) || isEightBitFloat(element);
+  };
   return isNarrow(getFresh()) && isNarrow(getOld());
 }
 SmallVector<unsigned> GuardOp::overwritableOperands(unsigned) { return {1, 2}; }

@@ -29,8 +29,8 @@ def GlobalNormOp : Hydra_OptimizerOp<"global_norm", [Hydra_RowWiseForm]> {
   }];
 }
 
-def GuardOp : Hydra_OptimizerOp<"guard", [DeclareOpInterfaceMethods<RowWiseOpInterface,
-                                                                     ["operandForm"]>]> {
+def GuardOp : Hydra_OptimizerOp<"guard", [EightBitOperandsTrait,
+    DeclareOpInterfaceMethods<RowWiseOpInterface, ["operandForm"]>]> {
   let summary = "the new value where an update is applied, else the old one, bit for bit";
   let description = [{
     `%kept = hydra.guard %ok, %new, %old`: `ok []` i1, the others of one type. `hydra-optimizer` puts it

@@ -293,7 +293,7 @@ void attachPartitionRules(MLIRContext &context) {
   attach<Sequences, AttentionOp, AttentionGradOp>(context);
   attach<Losses, CrossEntropyOp, CrossEntropyGradOp, LinearCrossEntropyOp>(context);
   attach<Collectives, AllGatherOp, AllToAllOp, AllReduceOp, ReduceScatterOp>(context);
-  attach<Together, GlobalNormOp>(context);
+  attach<Together, GlobalNormOp, AdamW8bitOp>(context);
   MatmulOp::attachInterface<Matmuls>(context);
   EmbeddingOp::attachInterface<Embeddings>(context);
   EmbeddingGradOp::attachInterface<EmbeddingGrads>(context);

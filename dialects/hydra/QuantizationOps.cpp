@@ -1,10 +1,7 @@
 // Numbers of 8 bits with scales, and their matmul.
 #include "dialects/hydra/Build.h"
-#include "dialects/hydra/NumberFormats.h"
+#include "dialects/hydra/QuantizationScale.h"
 #include "dialects/hydra/Reference.h"
-#include "dialects/hydra/RowMath.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -29,11 +26,6 @@ EXACT_NUMBERS(QuantizedMatmulOp, 2u)
 
 //===-- quantization_scale ------------------------------------------------------------------===//
 
-/// Far from the ends of the normal range of f32, also inverted.
-static constexpr double kLeastScale = 0x1p-100;
-
-static double largestOf(Type format) { return support::largestNumber(*formatOf(format)); }
-
 LogicalResult QuantizationScaleOp::inferTypes(TypeInference &infer, Adaptor op,
                                               SmallVectorImpl<Type> &types) {
   types.push_back(op.getAmax().getType());
@@ -44,15 +36,8 @@ LogicalResult QuantizationScaleOp::inferTypes(TypeInference &infer, Adaptor op,
 
 LogicalResult QuantizationScaleOp::evaluate(ArrayRef<const RefTensor *> in,
                                             MutableArrayRef<RefTensor> out) {
-  const double largest = largestOf(getFormat());
-  for (auto [amax, scale] : llvm::zip(in[0]->data, out[0].data)) {
-    double inverse = largest / amax; // of 0, infinity and NaN as it is
-    if (std::isfinite(inverse) && inverse != 0.0)
-      inverse = std::ldexp(1.0, std::ilogb(inverse));
-    scale = 1.0 / inverse;
-    if (scale < kLeastScale)
-      scale = kLeastScale;
-  }
+  for (auto [amax, scale] : llvm::zip(in[0]->data, out[0].data))
+    scale = quantizationScale(amax, getFormat());
   return success();
 }
 
@@ -63,8 +48,7 @@ RowForm QuantizationScaleOp::operandForm(unsigned) { return formByRank(getAmax()
 
 void QuantizationScaleOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
                                    MutableArrayRef<RowValue> out) {
-  RowTerm amax{&e, in[0]};
-  out[0] = max(1.0 / apply(RowUnary::PowerOfTwo, largestOf(getFormat()) / amax), kLeastScale);
+  out[0] = quantizationScale(RowTerm{&e, in[0]}, getFormat());
 }
 
 //===-- quantize ----------------------------------------------------------------------------===//

@@ -61,13 +61,19 @@ template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
   }
 }
 
+/// Whether it is state that an optimizer keeps in 8 bits, which its update alone reads.
+static bool isEightBitMoment(Operation *op) {
+  auto state = dyn_cast<StateOp>(op);
+  return state && state.getRole() == VariableRole::moment && isEightBitFloat(state.getDtype());
+}
+
 template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (failed(verifyName(op, op.getSymName())))
     return failure();
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
   Type dtype = op.getDtype();
-  if (!isModelElement(dtype))
+  if (!isModelElement(dtype) && !isEightBitMoment(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
   if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "

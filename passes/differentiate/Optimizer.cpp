@@ -310,6 +310,13 @@ private:
     auto guarded = [&](Location at, Value fresh, Value old) -> Value {
       return GuardOp::create(b, at, ok, fresh, old);
     };
+    // Of what an update computes in another shape, such as blocks: guarded there, so that it is one
+    // pass over memory.
+    auto guardedAsMade = [&](Location at, Value fresh, Value old) -> Value {
+      Value made = build::behindReshapes(fresh);
+      Value kept = guarded(at, made, build::reshape(b, at, old, build::shapeOf(made)));
+      return build::reshape(b, at, kept, build::shapeOf(fresh));
+    };
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
       Operation *variable = model.lookupSymbol(cast<FlatSymbolRefAttr>(symbol));
       value = guarded(ofUpdate(value.getLoc()), value, read(b, variable));
@@ -355,7 +362,7 @@ private:
                                   .scale = scale,
                                   .settings = settings});
       for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
-        outputs.set(variable, guarded(at, after, before));
+        outputs.set(variable, guardedAsMade(at, after, before));
       if (share) {
         FailureOr<StateOp> average =
             state(param.getSymName() + ".average",
@@ -363,9 +370,10 @@ private:
                   zeros(), VariableRole::average, param.getSymNameAttr());
         if (failed(average))
           return failure();
-        Value before = read(b, *average);
-        outputs.set(*average,
-                    guarded(at, movedAverage(b, at, before, fresh.front(), share), before));
+        Value made = build::behindReshapes(fresh.front());
+        Value before = build::reshape(b, at, read(b, *average), build::shapeOf(made));
+        Value kept = guarded(at, movedAverage(b, at, before, made, share), before);
+        outputs.set(*average, build::reshape(b, at, kept, build::shapeOf(fresh.front())));
       }
       ++updates;
     }

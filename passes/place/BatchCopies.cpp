@@ -267,11 +267,13 @@ private:
 };
 
 struct BatchCopies : impl::BatchCopiesBase<BatchCopies> {
+  using BatchCopiesBase::BatchCopiesBase;
+
   void runOnOperation() override {
     for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
       DenseSet<Operation *> moments;
       for (auto variable : module.getBody().getOps<plan::VariableOp>())
-        if (variable.getRole() == VariableRole::moment)
+        if (variable.getRole() == VariableRole::moment && !takeMoments)
           moments.insert(plan::placeOf(variable.getBuffer()).buffer);
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
         batch(program.getBody().front(), moments);

@@ -1,6 +1,8 @@
 // New values of variables, and what must have read the old ones before.
 #include "passes/place/Updates.h"
 
+#include "dialects/hydra/Build.h"
+
 using namespace mlir;
 
 namespace hydra {
@@ -34,7 +36,7 @@ llvm::MapVector<Operation *, llvm::SetVector<Operation *>> findUpdates(EntryOp e
   DenseMap<Operation *, llvm::SetVector<Operation *>> readers;
   for (auto [symbol, value] :
        llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), end.getUpdates())) {
-    Operation *update = value.getDefiningOp();
+    Operation *update = build::behindReshapes(value).getDefiningOp();
     if (!update || isa<UseOp>(update))
       continue;
     llvm::SetVector<Operation *> &before = readers[update];
@@ -51,8 +53,12 @@ llvm::MapVector<Operation *, llvm::SetVector<Operation *>> findUpdates(EntryOp e
 }
 
 DenseSet<Value> updatedValues(EntryOp entry) {
-  auto updates = entry.getReturn().getUpdates();
-  return DenseSet<Value>(updates.begin(), updates.end());
+  DenseSet<Value> values;
+  for (Value value : entry.getReturn().getUpdates()) {
+    values.insert(value);
+    values.insert(build::behindReshapes(value));
+  }
+  return values;
 }
 
 } // namespace hydra

@@ -121,7 +121,10 @@ private:
          llvm::zip(end.getUpdated().getAsRange<FlatSymbolRefAttr>(), SmallVector<Value>(updates)))
       for (StateOp copy : copies.lookup(symbol.getAttr())) {
         b.setInsertionPointAfterValue(value);
-        updates.push_back(build::cast(b, madeBy(kPass, value.getLoc()), value, copy.getDtype()));
+        // In the shape in which it was made, so that it is rounded there.
+        const Location loc = madeBy(kPass, value.getLoc());
+        Value rounded = build::cast(b, loc, build::behindReshapes(value), copy.getDtype());
+        updates.push_back(build::reshape(b, loc, rounded, build::shapeOf(value)));
         symbols.push_back(FlatSymbolRefAttr::get(copy));
       }
     end.getValuesMutable()

@@ -529,13 +529,19 @@ private:
     }
   }
 
-  /// Parameters and the moments of their updates. Other state stays as it is.
+  /// Parameters and the moments of their updates, except those of 8 bits and the scales beside them.
+  /// Other state stays as it is.
   static void storeIn(ModelOp model, Type element) {
     auto type = TypeAttr::get(element);
     for (ParamOp param : model.getBody().getOps<ParamOp>())
       param.setDtypeAttr(type);
+    DenseSet<StringAttr> scaled; // parameters with moments of 8 bits
     for (StateOp state : model.getBody().getOps<StateOp>())
-      if (state.getRole() == VariableRole::moment && isa<FloatType>(state.getDtype()))
+      if (state.getRole() == VariableRole::moment && isEightBitFloat(state.getDtype()))
+        scaled.insert(state.getOwnerAttr());
+    for (StateOp state : model.getBody().getOps<StateOp>())
+      if (state.getRole() == VariableRole::moment && isa<FloatType>(state.getDtype()) &&
+          !scaled.contains(state.getOwnerAttr()))
         state.setDtypeAttr(type);
   }
 };

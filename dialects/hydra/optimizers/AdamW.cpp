@@ -1,6 +1,6 @@
 // AdamW.
 #include "dialects/hydra/Build.h"
-#include "dialects/hydra/RowMath.h"
+#include "dialects/hydra/optimizers/BiasCorrection.h"
 #include "dialects/hydra/optimizers/Settings.h"
 
 #include <cmath>
@@ -89,15 +89,6 @@ SmallVector<int64_t> AdamWOp::rowWiseShape() {
 }
 RowForm AdamWOp::operandForm(unsigned operand) {
   return operand < 4 ? RowForm::Tile : RowForm::Scalar;
-}
-
-/// 1 - beta^t. Near t = 0 the difference of 1 and the power would lose most digits of f32; the form
-/// 1 - e^x = -2 tanh(x/2) / (1 - tanh(x/2)) with x = t ln beta keeps them.
-static RowTerm biasCorrection(double beta, RowTerm t) {
-  if (beta == 0.0)
-    return t.constant(1.0);
-  RowTerm h = tanh(t * (0.5 * std::log(beta)));
-  return h * -2.0 / (1.0 - h);
 }
 
 void AdamWOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,

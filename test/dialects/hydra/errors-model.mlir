@@ -385,7 +385,7 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
-  // expected-error@+1 {{there is no optimizer 'adagrad'; expected one of: adafactor, adamw, lion, muon, sgd}}
+  // expected-error@+1 {{there is no optimizer 'adagrad'; expected one of: adafactor, adamw, adamw8bit, lion, muon, sgd}}
   hydra.group @decay adagrad(wd = 0.1)
 }
 

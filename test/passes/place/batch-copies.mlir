@@ -1,4 +1,5 @@
 // RUN: hydra-opt %s --split-input-file --hydra-batch-copies | FileCheck %s
+// RUN: hydra-opt %s --split-input-file --hydra-batch-copies=take-moments | FileCheck %s --check-prefix=MOMENTS
 
 // Two copies and a fill run at one place although kernels run between them: behind the kernel that one of them needs,
 // and before the one that needs another.
@@ -74,9 +75,12 @@ plan.module @columns {
 
 // -----
 
-// Moments are copied one after the other, as the host gives them.
+// Moments are copied one after the other, as the host gives them; together where they stay on the device.
 // CHECK-LABEL: plan.module @moments
 // CHECK-NOT: plan.together
+// MOMENTS-LABEL: plan.module @moments
+// MOMENTS: plan.copy({{.*}}plan.together = 0
+// MOMENTS: plan.copy({{.*}}plan.together = 0
 plan.module @moments {
   %m1 = plan.buffer persistent opt_state : memref<8xf32>
   %m2 = plan.buffer persistent opt_state : memref<8xf32>

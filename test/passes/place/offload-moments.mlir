@@ -129,3 +129,36 @@ plan.module @several {
     plan.output "x" = %x : memref<4x4xf32>
   }
 }
+
+// -----
+
+// What is copied into a moment at the end of the program is copied behind what makes it, so that no visit is longer than its
+// update.
+// CHECK-LABEL: plan.module @copied
+// CHECK: %[[M:[a-z0-9]+]] = plan.buffer host opt_state
+// CHECK: %[[N:[a-z0-9]+]] = plan.buffer host opt_state
+// CHECK: plan.launch @momentum
+// CHECK: plan.copy
+// CHECK-NEXT: plan.transfer({{.*}}) -> (%[[M]]
+// CHECK: plan.launch @momentum
+// CHECK: plan.copy
+// CHECK-NEXT: plan.transfer({{.*}}) -> (%[[N]]
+// CHECK: plan.fill
+plan.module @copied {
+  %m = plan.buffer persistent opt_state : memref<4x4xf32>
+  %n = plan.buffer persistent opt_state : memref<4x4xf32>
+  plan.variable moment "m" = %m init <zeros> : memref<4x4xf32>
+  plan.variable moment "n" = %n init <zeros> : memref<4x4xf32>
+  plan.kernel @momentum rows 4 grain 4 [memref<4x4xf32>, memref<4x4xf32>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<4x4xf32>
+    %y = plan.buffer transient other : memref<4x4xf32>
+    %z = plan.buffer transient other : memref<4x4xf32>
+    plan.launch @momentum(read %m : memref<4x4xf32>, write %x : memref<4x4xf32>) {label = "momentum"}
+    plan.launch @momentum(read %n : memref<4x4xf32>, write %y : memref<4x4xf32>) {label = "momentum"}
+    plan.fill 1.0 -> (%z : memref<4x4xf32>) {label = "fill"}
+    plan.copy(%x : memref<4x4xf32>) -> (%m : memref<4x4xf32>)
+    plan.copy(%y : memref<4x4xf32>) -> (%n : memref<4x4xf32>)
+    plan.output "z" = %z : memref<4x4xf32>
+  }
+}

@@ -84,7 +84,7 @@ TEST(HostileProgram, MeetsEveryOperation) {
   ASSERT_FALSE(missing.empty());
   for (const char *name : {"linear_gelu", "embedding_grad", "rms_norm_grad", "layer_norm_grad",
                            "softmax_grad", "attention_grad", "cross_entropy_grad", "global_norm",
-                           "adafactor", "adamw", "lion", "muon", "sgd", "guard", "fused", "copy", "boundary", "loop",
+                           "adafactor", "adamw", "adamw8bit", "lion", "muon", "sgd", "guard", "fused", "copy", "boundary", "loop",
                            "all_gather", "all_to_all", "all_reduce", "reduce_scatter", "rank",
                            "shard", "scan_begin", "scan_end", "cached_attention", "sample",
                            "quantization_scale", "quantize", "quantized_matmul"})

@@ -296,6 +296,7 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   const llvm::StringSet<> written = {"hydra.adamw",       "hydra.global_norm", "hydra.fused",
                                      "hydra.sgd",         "hydra.lion",        "hydra.muon",
                                      "hydra.adafactor",   "hydra.guard",       "hydra.copy",
+                                     "hydra.adamw8bit",
                                      "hydra.boundary",    "hydra.scan",        "hydra.detach",
                                      "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
                                      "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
