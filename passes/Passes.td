@@ -63,6 +63,27 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
 }
 
+def ApplyDropout : Pass<"hydra-apply-dropout", "::mlir::ModuleOp"> {
+  let summary = "what is trained drops at random, all else does not";
+  let description = [{
+    Every `hydra.dropout` of the programs listed gets its truth values; in all others it goes. Kept is where a word that
+    `hydra.random` makes of key and position is at least p 2^32, so neither masks nor states of generators are kept or
+    exchanged: the backward pass reads the same truth values or computes them again, and each rank computes those of
+    its rows.
+
+    The key is two run-time scalars, `draw_low` and `draw_high`, drawn anew for every step from the seed of the run; each
+    `hydra.dropout` of a program, in its order, has a stream. The position of [d0, …, dn, columns] is (row, column), where
+    rows count through d0 … dn, behind those of the micro-batches before (the scalar `micro_batch`). So rank r of N drops
+    what micro-batch r of N drops, if d0 is the batch. Bodies of loops get a copy that takes a key of the loop and the
+    number of the iteration, from which their own keys are drawn.
+
+    In front of everything that merges equal operations: two dropouts of one value are not the same. Says, without
+    `programs`, that nothing trains. *Exact* where nothing drops.
+  }];
+  let options = [ListOption<"programs", "programs", "std::string", "programs that train (default: none)">];
+  let statistics = [Statistic<"masks", "masks", "truth values drawn">];
+}
+
 def Lora : Pass<"hydra-lora", "::mlir::ModuleOp"> {
   let summary = "beside frozen matrices, products of two small ones are trained";
   let description = [{

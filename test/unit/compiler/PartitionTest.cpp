@@ -46,8 +46,10 @@ public:
   Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler, BindingOptions binding, Mode mode,
         int64_t accumulation = 1, bool clip = true)
       : Model(std::move(parsed), compiler, [&](mlir::OpPassManager &passes) {
-          buildForwardPipeline(passes, binding);
-          buildTrainingPipeline(passes, mode, {"loss"}, accumulation, clip);
+          const std::vector<std::string> trained{"loss"};
+          buildForwardPipeline(passes, binding, {},
+                               hasBackward(mode) ? trained : std::vector<std::string>());
+          buildTrainingPipeline(passes, mode, trained, accumulation, clip);
         }) {}
   /// By these passes.
   Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler,
@@ -179,7 +181,13 @@ TEST_P(OfFamilies, AreThoseOfTheWholeBatch) {
 INSTANTIATE_TEST_SUITE_P(
     Partitions, OfFamilies,
     testing::Values(Family{"CS336", "cs336", "tiny", {}}, Family{"Llama", "llama", "tiny", {}},
-                    Family{"GPT2", "gpt2", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
+                    Family{"GPT2", "gpt2", "tiny", {}},
+                    Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2"}},
+                    Family{"MegalodonDropout",
+                           "megalodon",
+                           "ref",
+                           {"dropout=0.2", "hidden_dropout=0.1"}},
+                    Family{"TTT", "ttt", "ref", {}},
                     Family{"TTTLong", "ttt", "ref", {}, 144},
                     Family{"Megalodon", "megalodon", "ref", {}},
                     Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
@@ -215,6 +223,7 @@ TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
         std::copy_n(all.data.begin() + i * part.size(), part.size(), part.data.begin());
         values[input] = part;
       }
+      values["micro_batch"] = scalar(static_cast<double>(i));
       give(model.run(values, name), model.program(name));
     }
   give(model.run(values, "apply"), model.program("apply"));
