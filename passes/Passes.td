@@ -67,9 +67,9 @@ def ApplyDropout : Pass<"hydra-apply-dropout", "::mlir::ModuleOp"> {
   let summary = "what is trained drops at random, all else does not";
   let description = [{
     Every `hydra.dropout` of the programs listed gets its truth values; in all others it goes. Kept is where a word that
-    `hydra.random` makes of key and position is at least p 2^32, so neither masks nor states of generators are kept or
-    exchanged: the backward pass reads the same truth values or computes them again, and each rank computes those of
-    its rows.
+    `hydra.random` makes of key and position is at least p 2^32: there is no state of a generator to be kept, and each
+    rank computes the truth values of its rows. The backward pass reads those of the forward pass, a byte an element,
+    or computes them again with their layer (`hydra-recompute`).
 
     The key is two run-time scalars, `draw_low` and `draw_high`, drawn anew for every step from the seed of the run; each
     `hydra.dropout` of a program, in its order, has a stream. The position of [d0, …, dn, columns] is (row, column), where

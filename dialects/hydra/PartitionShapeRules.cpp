@@ -2,6 +2,8 @@
 // part of the batch.
 #include "dialects/hydra/PartitionRule.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 using namespace mlir;
 
 namespace hydra::partition {

@@ -4,7 +4,7 @@
 
 include "dialects/hydra/ElementwiseOps.td"
 
-def RandomOp : Hydra_ElementwiseOp<"random", [RecomputeOpInterface]> {
+def RandomOp : Hydra_ElementwiseOp<"random"> {
   let summary = "a random word that is a function of key and position";
   let description = [{
     `%r = hydra.random %low, %high, %row, %column stream = 3`: word 0 of Philox4x32-7 (Salmon et al., "Parallel random
