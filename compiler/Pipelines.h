@@ -94,8 +94,8 @@ FreezeOptions freezeOptions(const TuningOptions &tuning);
 /// The options of `hydra-select-quantized`.
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);
 
-/// Binds, unrolls, says what is trained, and simplifies. The programs `training` drop what the model
-/// says (`hydra-apply-dropout`), others nothing.
+/// Binds, unrolls, says what is trained, and simplifies. The programs `training` drop what the
+/// model says (`hydra-apply-dropout`), others nothing.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding,
                           const TuningOptions &tuning = {},
                           const std::vector<std::string> &training = {});

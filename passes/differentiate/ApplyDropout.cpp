@@ -100,9 +100,7 @@ private:
   }
 
   /// The words of p from which on a value is kept, as i32.
-  static double threshold(double p) {
-    return std::min(std::ceil(p * 0x1p32), 0x1p32 - 1) - 0x1p31;
-  }
+  static double threshold(double p) { return std::min(std::ceil(p * 0x1p32), 0x1p32 - 1) - 0x1p31; }
 
   LogicalResult draw(DropoutOp dropout, const Key &key, int64_t stream) {
     OpBuilder b(dropout);
@@ -111,8 +109,8 @@ private:
     ArrayRef<int64_t> rows = shape.empty() ? shape : shape.drop_back();
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (productOf(rows) > most)
-      return dropout.emitOpError() << "drops from " << shapeText(shape) << "; expected at most "
-                                   << most << " rows";
+      return dropout.emitOpError()
+             << "drops from " << shapeText(shape) << "; expected at most " << most << " rows";
     const auto type = RankedTensorType::get(shape, b.getI32Type());
     auto number = [&](double value) { return build::constant(b, loc, type, value); };
     auto all = [&](Value scalar) { return build::broadcast(b, loc, scalar, shape); };
@@ -128,8 +126,8 @@ private:
     Value column = shape.empty() ? number(0.0) : index(static_cast<int64_t>(rows.size()));
     Value drawn = RandomOp::create(b, loc, all(key.low), all(key.high), row, column,
                                    b.getI64IntegerAttr(stream));
-    Value kept = CompareOp::create(b, loc, drawn, number(threshold(dropout.getP())),
-                                   b.getStringAttr("ge"));
+    Value kept =
+        CompareOp::create(b, loc, drawn, number(threshold(dropout.getP())), b.getStringAttr("ge"));
     dropout.getKeptMutable().assign(kept);
     ++masks;
     return success();
@@ -161,9 +159,8 @@ private:
     const Key own = keyOf(b, loc, key, build::constant(b, loc, scalar, 0.0), stream);
     const int64_t count = loop.getWalk().getCount();
     const auto type = RankedTensorType::get({count}, b.getI32Type());
-    const Value iterations =
-        IotaOp::create(b, loc, type, b.getI64ArrayAttr({count}), b.getI64IntegerAttr(0),
-                       TypeAttr::get(b.getI32Type()));
+    const Value iterations = IotaOp::create(b, loc, type, b.getI64ArrayAttr({count}),
+                                            b.getI64IntegerAttr(0), TypeAttr::get(b.getI32Type()));
     SmallVector<Value> inputs(loop.getInputs());
     inputs.insert(inputs.begin() + static_cast<int64_t>(loop.getWalk().getOver().size()),
                   iterations);
@@ -189,11 +186,11 @@ private:
         llvm::map_to_vector(old.getArguments(), [](Value v) { return build::typeOf(v); });
     types.insert(types.begin() + static_cast<int64_t>(sequences), RankedTensorType::get({1}, i32));
     types.append(3, scalar);
-    const EntryOp drawing = build::loopBody(
-        body, (body.getSymName() + "_drawing").str(), body.getLoc(),
-        WalkAttr::get(&getContext(), walk.getCount(), over, walk.getCarried(), walk.getStacked(),
-                      walk.getReverse()),
-        types);
+    const EntryOp drawing =
+        build::loopBody(body, (body.getSymName() + "_drawing").str(), body.getLoc(),
+                        WalkAttr::get(&getContext(), walk.getCount(), over, walk.getCarried(),
+                                      walk.getStacked(), walk.getReverse()),
+                        types);
     Block &block = EntryOp(drawing).getBody().front();
     SmallVector<Value> arguments(block.getArguments().drop_back(3));
     const Value iteration = arguments[sequences];
@@ -204,13 +201,12 @@ private:
     OpBuilder b = OpBuilder::atBlockEnd(&block);
     Location loc = madeBy(kPass, body.getLoc());
     const auto given = block.getArguments().take_back(3);
-    const Key key = keyOf(b, loc, {given[0], given[1], given[2]},
-                          build::reshape(b, loc, iteration, {}), 0);
+    const Key key =
+        keyOf(b, loc, {given[0], given[1], given[2]}, build::reshape(b, loc, iteration, {}), 0);
     for (Operation &op : old.without_terminator())
       b.clone(op, mapping);
-    build::endLoopBody(drawing, llvm::map_to_vector(body.getReturn().getOutputs(), [&](Value v) {
-                         return mapping.lookup(v);
-                       }));
+    build::endLoopBody(drawing, llvm::map_to_vector(body.getReturn().getOutputs(),
+                                                    [&](Value v) { return mapping.lookup(v); }));
     bodies[body.getSymNameAttr()] = drawing;
     if (failed(draw(drawing, key, kStreamsOfKey)))
       return failure();

@@ -159,8 +159,7 @@ int64_t stepsBeforeDecay(const ScheduleT &schedule) {
 
 ScheduleT resolveSchedule(ScheduleT schedule, int64_t runSteps, int64_t from) {
   const bool falls = decays(schedule.kind);
-  if ((falls || schedule.clamp) && !isCounted(schedule.kind) &&
-      schedule.floor > schedule.peak)
+  if ((falls || schedule.clamp) && !isCounted(schedule.kind) && schedule.floor > schedule.peak)
     support::fail("its least value, {:g}, is above its largest, {:g}", schedule.floor,
                   schedule.peak);
   if (!falls)

@@ -18,7 +18,8 @@ double scheduleValue(const planfile::ScheduleT &schedule, int64_t step);
 struct DrawKey {
   int32_t low, high;
 };
-/// Words 0 and 1 of element 0 of the stream "draw" of that seed and step (runtime/support/Philox.h).
+/// Words 0 and 1 of element 0 of the stream "draw" of that seed and step
+/// (runtime/support/Philox.h).
 DrawKey drawKey(uint64_t seed, int64_t step);
 
 /// Whether runs count or draw the values of such a schedule, which nobody can give.

@@ -370,9 +370,8 @@ private:
   /// A number that runs count or draw: it has the name of its schedule.
   void setCounted(planfile::ScheduleKind kind, double value) {
     const char *const name = planfile::EnumNameScheduleKind(kind);
-    if (llvm::any_of(slots, [&](const Slot &s) {
-          return s.kind == Slot::Kind::Scalar && s.name == name;
-        }))
+    if (llvm::any_of(slots,
+                     [&](const Slot &s) { return s.kind == Slot::Kind::Scalar && s.name == name; }))
       values[name] = RefTensor(ArrayRef<int64_t>(), value);
   }
 
