@@ -11,7 +11,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     arithmetic (`let`) and definitions with the values that calls give to their parameters, takes
     bundles apart into the values that they hold, resolves `when`, drops parameters that the configuration
     does not have, makes broadcasts of elementwise operations explicit and infers every type in program
-    order. Shape errors carry the line of the model. Conditions and initialisers over `layer` stay until
+    order. A `hydra.dropout` of the part 0 goes. Shape errors carry the line of the model. Conditions and initialisers over `layer` stay until
     `hydra-unroll-layers`. *Exact.*
 
     Without `programs`, every entry becomes the program of its name. With `programs`, only those

@@ -293,36 +293,17 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
   }
   // What only passes write; what has random programs of its own (ScanTest); what central
   // differences contradict on purpose.
-  const llvm::StringSet<> written = {"hydra.adamw",
-                                     "hydra.global_norm",
-                                     "hydra.fused",
-                                     "hydra.sgd",
-                                     "hydra.lion",
-                                     "hydra.muon",
-                                     "hydra.adafactor",
-                                     "hydra.guard",
-                                     "hydra.copy",
-                                     "hydra.boundary",
-                                     "hydra.scan",
-                                     "hydra.detach",
-                                     "hydra.prefix_scan",
-                                     "hydra.linear_gelu",
-                                     "hydra.loop",
-                                     "hydra.all_gather",
-                                     "hydra.all_to_all",
-                                     "hydra.all_reduce",
-                                     "hydra.rank",
-                                     "hydra.reduce_scatter",
-                                     "hydra.shard",
-                                     "hydra.scan_begin",
-                                     "hydra.scan_end",
-                                     "hydra.cached_attention",
-                                     "hydra.section",
-                                     "hydra.sample",
-                                     "hydra.quantize",
-                                     "hydra.random",
-                                     "hydra.quantization_scale",
-                                     "hydra.quantized_matmul"};
+  const llvm::StringSet<> written = {"hydra.adamw",       "hydra.global_norm", "hydra.fused",
+                                     "hydra.sgd",         "hydra.lion",        "hydra.muon",
+                                     "hydra.adafactor",   "hydra.guard",       "hydra.copy",
+                                     "hydra.boundary",    "hydra.scan",        "hydra.detach",
+                                     "hydra.prefix_scan", "hydra.linear_gelu", "hydra.loop",
+                                     "hydra.all_gather",  "hydra.all_to_all",  "hydra.all_reduce",
+                                     "hydra.rank",        "hydra.reduce_scatter",
+                                     "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
+                                     "hydra.cached_attention", "hydra.section",
+                                     "hydra.sample",      "hydra.random",      "hydra.quantize",
+                                     "hydra.quantization_scale", "hydra.quantized_matmul"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {
     const llvm::StringRef name = op.getStringRef();
