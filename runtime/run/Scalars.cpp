@@ -208,7 +208,8 @@ bool Scalars::start(std::string_view name, int64_t step, std::optional<int64_t> 
 std::vector<std::pair<std::string, std::string>> Scalars::describe() const {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const Entry &entry : entries)
-    rows.emplace_back(entry.name, scheduleText(entry.schedule.present));
+    if (!isCounted(entry.schedule.present.kind))
+      rows.emplace_back(entry.name, scheduleText(entry.schedule.present));
   return rows;
 }
 

@@ -39,7 +39,7 @@ public:
   /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none.
   /// What a resumed run has `saved` counts instead of the plan; a schedule that neither a change
   /// nor another last step touches goes on as it was. Throws Error when the plan has no scalar of a
-  /// name in `changes`, or a schedule cannot be.
+  /// name in `changes`, or a schedule cannot be. `seed`: of the run, from which keys are drawn.
   Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
           int64_t runSteps, const SavedSchedules *saved = nullptr, uint64_t seed = 0);
 
@@ -70,7 +70,8 @@ public:
   /// Lets it begin at `step`, to rise over so many steps if that is given; false: it has begun.
   bool start(std::string_view name, int64_t step, std::optional<int64_t> over);
 
-  /// Each scalar with its schedule in words, such as {"lr", "cosine 0.001 to 0.0001, ..."}.
+  /// Each scalar that runs do not count or draw, with its schedule in words, such as
+  /// {"lr", "cosine 0.001 to 0.0001, ..."}.
   std::vector<std::pair<std::string, std::string>> describe() const;
 
   /// For a checkpoint behind so many steps.
@@ -85,6 +86,7 @@ private:
     int64_t setStep = -1; // in which it is `setValue`
     double setValue = 0;
   };
+  /// What it is in that step before its first micro-batch.
   double at(const Entry &entry, int64_t step) const;
   const Entry *find(std::string_view name) const;
   Entry *find(std::string_view name) {
