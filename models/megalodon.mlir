@@ -417,7 +417,7 @@ hydra.model @megalodon version 1 {
     %gated = hydra.let dropout(reshape(%o, [B, S, v]) * silu(linear(%mx, @wr, @br)), p = hidden_dropout)
     %from_average = hydra.let linear(%mx, @wh1, @bh1)
     %from_heads = hydra.let when(first_form, linear(%gated, @wh2, @bh2), linear(%gated, @wh2))
-    %y = hydra.let when(dropout > 0, %x + dropout(%from_average + %from_heads, p = dropout), %x + %from_average + %from_heads)
+    %y = hydra.let when(dropout > 0.0, %x + dropout(%from_average + %from_heads, p = dropout), %x + %from_average + %from_heads)
     // The feed-forward part adds to what came into the layer.
     %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
     %u = hydra.let silu(when(first_form, linear(%h, @fc1, @b1), linear(%h, @fc1)))
