@@ -15,6 +15,12 @@ static void simplify(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
+ApplyDropoutOptions dropoutOptions(const std::vector<std::string> &training) {
+  ApplyDropoutOptions options;
+  options.programs.assign(training.begin(), training.end());
+  return options;
+}
+
 LoraOptions loraOptions(const TuningOptions &tuning) {
   LoraOptions options;
   if (tuning.lora) {
@@ -61,9 +67,10 @@ OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int6
 }
 
 void buildForwardPipeline(OpPassManager &passes, const BindingOptions &binding,
-                          const TuningOptions &tuning) {
+                          const TuningOptions &tuning, const std::vector<std::string> &training) {
   passes.addPass(createBind(bindOptions(binding)));
   passes.addPass(createUnrollLayers());
+  passes.addPass(createApplyDropout(dropoutOptions(training)));
   if (tuning.lora)
     passes.addPass(createLora(loraOptions(tuning)));
   if (!tuning.freeze.empty())

@@ -91,6 +91,9 @@ BindOptions bindOptions(const BindingOptions &binding);
 OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int64_t accumulation,
                                   bool clip, const UpdateOptions &update);
 
+/// The options of `hydra-apply-dropout`.
+ApplyDropoutOptions dropoutOptions(const std::vector<std::string> &training);
+
 /// The options of `hydra-lora` and `hydra-freeze`.
 LoraOptions loraOptions(const TuningOptions &tuning);
 FreezeOptions freezeOptions(const TuningOptions &tuning);
@@ -99,9 +102,11 @@ FreezeOptions freezeOptions(const TuningOptions &tuning);
 SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantization);
 QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization);
 
-/// Binds, unrolls, says what is trained, and simplifies.
+/// Binds, unrolls, says what is trained, and simplifies. The programs `training` drop what the
+/// model says (`hydra-apply-dropout`), others nothing.
 void buildForwardPipeline(mlir::OpPassManager &passes, const BindingOptions &binding,
-                          const TuningOptions &tuning = {});
+                          const TuningOptions &tuning = {},
+                          const std::vector<std::string> &training = {});
 /// Adds the backward pass to `programs`, and for training the update; `scaleLoss`: of gradients
 /// that a state has multiplied.
 void buildTrainingPipeline(mlir::OpPassManager &passes, Mode mode,

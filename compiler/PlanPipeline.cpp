@@ -52,6 +52,11 @@ std::unique_ptr<Pass> unrollPass(Options options) {
   return createUnrollLayers(unroll);
 }
 
+std::unique_ptr<Pass> dropoutPass(Options options) {
+  return createApplyDropout(dropoutOptions(
+      hasBackward(options.mode) ? differentiatedPrograms(options) : std::vector<std::string>()));
+}
+
 bool adapts(Options options) { return options.tuning.lora.has_value(); }
 bool freezes(Options options) { return !options.tuning.freeze.empty(); }
 
@@ -270,6 +275,7 @@ const std::vector<Stage> &stages() {
       {P::Bind, true, 0, false, false, targetPass},
       {P::Bind, true, 0, false, false, bindPass},
       {P::Bind, true, 0, false, false, unrollPass},
+      {P::Bind, true, 0, false, false, dropoutPass},
       {P::Bind, true, 0, false, false, loraPass, adapts},
       {P::Bind, true, 0, true, false, freezePass, freezes},
       {P::Bind, true, 0, false, false, cachePass, generates},

@@ -2,11 +2,12 @@
 // Radford et al. 2019; parameter names as in models.md section 9 (bare names, layers.<i>.<name>).
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
-// own: attention stays in a document, and positions begin anew.
+// own: attention stays in a document, and positions begin anew. With `dropout` training drops that part of embeddings and of
+// what each layer's two halves add.
 
 hydra.model @gpt2 version 1 {
   hydra.symbols dims(D, L, H, P, V, eos = 0) reals(eps = 1.0e-5)
-                reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0)
+                reals(beta1 = 0.9, beta2 = 0.999, adam_eps = 1.0e-8, wd = 0.0, dropout = 0.0)
                 flags(packed = false)
   hydra.derive hd = D / H // width of a head
   hydra.derive F = 4 * D
@@ -63,9 +64,10 @@ hydra.model @gpt2 version 1 {
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
     %at = hydra.let when(packed, @documents(%tokens), bundle(row = %tokens))
-    %start = hydra.let embedding(%tokens, @wte) + when(packed, embedding(cast(%at.position, to = i32), @wpe),
+    %embedded = hydra.let embedding(%tokens, @wte) + when(packed, embedding(cast(%at.position, to = i32), @wpe),
                        when(continued, embedding(iota(axis = 1, shape = [B, S], positions), @wpe),
                                        slice(@wpe, axis = 0, start = 0, size = S)))
+    %start = hydra.let dropout(%embedded, p = dropout)
     %end = hydra.for @layers carry(%x = %start) {
       hydra.section @attn
       %n = hydra.let layer_norm(%x, @ln1_w, @ln1_b, eps = eps)
@@ -77,11 +79,11 @@ hydra.model @gpt2 version 1 {
       %v = hydra.let reshape(%v0, [B, S, H, hd])
       %heads = hydra.let when(packed, @attend_in_documents(%q, %k, %v, %at.start),
                               attention(%q, %k, %v, scale = 1 / sqrt(hd), causal))
-      %y = hydra.let %x + linear(reshape(%heads, [B, S, D]), @proj, @proj_b)
+      %y = hydra.let %x + dropout(linear(reshape(%heads, [B, S, D]), @proj, @proj_b), p = dropout)
 
       hydra.section @mlp
       %m = hydra.let layer_norm(%y, @ln2_w, @ln2_b, eps = eps)
-      %z = hydra.let %y + linear(gelu(linear(%m, @fc, @fc_b)), @out, @out_b)
+      %z = hydra.let %y + dropout(linear(gelu(linear(%m, @fc, @fc_b)), @out, @out_b), p = dropout)
       hydra.yield %z
     }
     %final = hydra.let layer_norm(%end, @lnf_w, @lnf_b, eps = eps)

@@ -11,6 +11,8 @@
 // them. With `attention_window` attention is to so many tokens instead of chunks, with `prior_count` the norms begin with so
 // many tokens of a learned mean and variance, with `rescale_nffn` channels of the feed-forward part have factors.
 //
+// Training drops the part `hidden_dropout` of what is within a layer and `dropout` of what its two halves add.
+//
 // With `first_form` it is what the first code of this model in Python computed (models.md section 5.9), as weights of
 // megalodon-hf want it: norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as it is, and
 // rotations of channels dh / 2 apart.
@@ -18,7 +20,7 @@
 hydra.model @megalodon version 1 {
   hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
                 choices(ema = scan of (scan, sequential), init_mode = he of (he, xavier, normal, truncated))
-                reals(eps = 1.0e-5, rope = 1.0e4)
+                reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
                 flags(swiglu = false, tied = false, scale_emb = false, packed = false, masked = false, rescale_nffn = false)
                 flags(first_form = false)
@@ -399,7 +401,7 @@ hydra.model @megalodon version 1 {
 
   // Of the norm of a layer's input and its average over time: what attention works on. Queries and keys share a projection.
   hydra.def @projections(%xt, %average) {
-    %mx = hydra.let rms_norm(%average, @rms_w + 1, eps = eps)
+    %mx = hydra.let dropout(rms_norm(%average, @rms_w + 1, eps = eps), p = hidden_dropout)
     %heads = hydra.let reshape(linear(%mx, @wz, @bz), [B, S, H, dh])
     %zn = hydra.let %heads * rsqrt(mean(%heads * %heads, 3) + eps)
     %gamma_q, %gamma_k = hydra.let @row(@qk_gamma, i = 0), @row(@qk_gamma, i = 1)
@@ -412,15 +414,15 @@ hydra.model @megalodon version 1 {
 
   // The rest of a layer behind its input `x`.
   hydra.def @rest(%x, %mx, %o) {
-    %gated = hydra.let reshape(%o, [B, S, v]) * silu(linear(%mx, @wr, @br))
+    %gated = hydra.let dropout(reshape(%o, [B, S, v]) * silu(linear(%mx, @wr, @br)), p = hidden_dropout)
     %from_average = hydra.let linear(%mx, @wh1, @bh1)
     %from_heads = hydra.let when(first_form, linear(%gated, @wh2, @bh2), linear(%gated, @wh2))
-    %y = hydra.let %x + %from_average + %from_heads
+    %y = hydra.let when(dropout > 0.0, %x + dropout(%from_average + %from_heads, p = dropout), %x + %from_average + %from_heads)
     // The feed-forward part adds to what came into the layer.
     %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
     %u = hydra.let silu(when(first_form, linear(%h, @fc1, @b1), linear(%h, @fc1)))
-    %f = hydra.let when(swiglu, %u * @third(%h), %u)
-    %fed = hydra.let when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2))
+    %f = hydra.let dropout(when(swiglu, %u * @third(%h), %u), p = hidden_dropout)
+    %fed = hydra.let dropout(when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2)), p = dropout)
     %out = hydra.let %x + when(rescale_nffn, %fed * when(first_form, @ffn_factor, @alpha_l), %fed)
     hydra.yield %out
   }

@@ -11,7 +11,7 @@ def Bind : Pass<"hydra-bind", "::mlir::ModuleOp"> {
     arithmetic (`let`) and definitions with the values that calls give to their parameters, takes
     bundles apart into the values that they hold, resolves `when`, drops parameters that the configuration
     does not have, makes broadcasts of elementwise operations explicit and infers every type in program
-    order. Shape errors carry the line of the model. Conditions and initialisers over `layer` stay until
+    order. A `hydra.dropout` of the part 0 goes. Shape errors carry the line of the model. Conditions and initialisers over `layer` stay until
     `hydra-unroll-layers`. *Exact.*
 
     Without `programs`, every entry becomes the program of its name. With `programs`, only those
@@ -61,6 +61,27 @@ def UnrollLayers : Pass<"hydra-unroll-layers", "::mlir::ModuleOp"> {
   let options = [Option<"boundaries", "boundaries", "bool", "false",
                         "mark where layers begin, for hydra-recompute">];
   let statistics = [Statistic<"unrolled", "unrolled", "layer bodies written out">];
+}
+
+def ApplyDropout : Pass<"hydra-apply-dropout", "::mlir::ModuleOp"> {
+  let summary = "what is trained drops at random, all else does not";
+  let description = [{
+    Every `hydra.dropout` of the programs listed gets its truth values; in all others it goes. Kept is where a word that
+    `hydra.random` makes of key and position is at least p 2^32: there is no state of a generator to be kept, and each
+    rank computes the truth values of its rows. The backward pass reads those of the forward pass, a byte an element,
+    or computes them again with their layer (`hydra-recompute`).
+
+    The key is two run-time scalars, `draw_low` and `draw_high`, drawn anew for every step from the seed of the run; each
+    `hydra.dropout` of a program, in its order, has a stream. The position of [d0, …, dn, columns] is (row, column), where
+    rows count through d0 … dn, behind those of the micro-batches before (the scalar `micro_batch`). So rank r of N drops
+    what micro-batch r of N drops, if d0 is the batch. Bodies of loops get a copy that takes a key of the loop and the
+    number of the iteration, from which their own keys are drawn.
+
+    In front of everything that merges equal operations: two dropouts of one value are not the same. Says, without
+    `programs`, that nothing trains. *Exact* where nothing drops.
+  }];
+  let options = [ListOption<"programs", "programs", "std::string", "programs that train (default: none)">];
+  let statistics = [Statistic<"masks", "masks", "truth values drawn">];
 }
 
 def Lora : Pass<"hydra-lora", "::mlir::ModuleOp"> {

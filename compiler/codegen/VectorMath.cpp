@@ -42,6 +42,12 @@ Value *VectorMath::abs(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::fabs
 Value *VectorMath::max(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(x, y), y, x); }
 Value *VectorMath::min(Value *x, Value *y) { return b.CreateSelect(b.CreateFCmpOLT(y, x), y, x); }
 
+Value *VectorMath::mulHigh(Value *x, Value *y) {
+  Type *wide = x->getType()->getWithNewType(b.getInt64Ty());
+  Value *product = b.CreateMul(b.CreateZExt(x, wide), b.CreateZExt(y, wide));
+  return b.CreateTrunc(b.CreateLShr(product, 32), x->getType());
+}
+
 Value *VectorMath::sqrt(Value *x) { return b.CreateUnaryIntrinsic(Intrinsic::sqrt, x); }
 Value *VectorMath::rsqrt(Value *x) { return b.CreateFDiv(like(x, 1.0), sqrt(x)); }
 

@@ -47,6 +47,9 @@ public:
   /// stay.
   llvm::Value *powerOfTwo(llvm::Value *x);
 
+  /// The upper 32 bits of the product of words without sign.
+  llvm::Value *mulHigh(llvm::Value *a, llvm::Value *b);
+
   /// Numbers as the nearest of a narrow type, ties to even, still as floats; nans stay nans. Beyond
   /// the largest number of 8 bits is that number, of 16 bits infinity.
   llvm::Value *roundTo(RowType type, llvm::Value *x);

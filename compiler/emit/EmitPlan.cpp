@@ -240,9 +240,10 @@ private:
     entry->name = op.getName().str();
     entry->tensor = tables.tensor(op.getBuffer());
     entry->schedule = std::make_unique<planfile::ScheduleT>();
-    bool counts = op.getSchedule() == "step";
-    entry->schedule->kind =
-        counts ? planfile::ScheduleKind::step : planfile::ScheduleKind::constant;
+    for (const planfile::ScheduleKind kind : planfile::EnumValuesScheduleKind())
+      if (op.getSchedule() == planfile::EnumNameScheduleKind(kind))
+        entry->schedule->kind = kind;
+    const bool counts = entry->schedule->kind != planfile::ScheduleKind::constant;
     entry->schedule->peak = counts ? 0.0 : op.getValue().convertToDouble();
     entry->schedule->first = 1;
     if (auto it = options.schedules.find(entry->name); it != options.schedules.end())

@@ -49,9 +49,12 @@ public:
   /// computed of the values of all.
   static FailureOr<std::vector<TensorMap>> run(EntryOp entry, MeshAttr mesh,
                                                MutableArrayRef<std::unique_ptr<Interpreter>> ranks) {
-    for (auto &rank : ranks)
+    for (auto [number, rank] : llvm::enumerate(ranks)) {
+      rank->mesh = mesh;
+      rank->number = static_cast<int64_t>(number);
       if (failed(rank->begin(entry)))
         return failure();
+    }
     for (Operation &op : entry.getBody().front().without_terminator()) {
       if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
         if (failed(evaluate(collective, mesh, ranks)))
@@ -121,6 +124,17 @@ private:
     return success();
   }
 
+  /// In loops ranks do not meet: what has no operands a rank knows alone.
+  LogicalResult evaluateAlone(CollectiveOpInterface op) {
+    const int64_t size = mesh.size(op.getOver());
+    const SmallVector<SmallVector<const RefTensor *>> operands(size);
+    SmallVector<RefTensor> results(size, RefTensor(typeOf(op->getResult(0)).getShape()));
+    op.evaluateOverRanks(operands, results);
+    RefTensor &own = results[number / mesh.stride(op.getOver()) % size];
+    tensors[op->getResult(0)] = hold(std::move(own));
+    return success();
+  }
+
   /// Takes a named tensor as the value of an argument or a use.
   LogicalResult bind(Value value, StringRef name, Operation *op) {
     if (isUnbound(value.getType()))
@@ -181,6 +195,9 @@ private:
       return evaluateGroup(group);
     if (auto loop = dyn_cast<LoopOp>(op))
       return evaluateLoop(loop);
+    if (auto alone = dyn_cast<CollectiveOpInterface>(op);
+        alone && mesh && op->getNumOperands() == 0)
+      return evaluateAlone(alone);
     auto reference = dyn_cast<ReferenceOpInterface>(op);
     if (!reference)
       return op->emitOpError("cannot be interpreted; run hydra-unroll-layers first");
@@ -364,6 +381,8 @@ private:
   const TensorMap &values;
   const InterpreterOptions &options;
   const int64_t interpreters; ///< that share the memory of this machine
+  MeshAttr mesh;              ///< null: there are no ranks
+  int64_t number = 0;         ///< of the rank
   uint64_t evaluated = 0; ///< operations so far: each has random numbers of its own
   double held = 0; ///< bytes; outlives the tensors
   DenseMap<Value, Shared> tensors;

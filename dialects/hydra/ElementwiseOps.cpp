@@ -163,11 +163,6 @@ static SmallVector<unsigned> sameTypeOperands(Operation *op) {
   return numbers;
 }
 
-/// Any strides between rows; elements of the last dimension lie densely.
-static OperandLayout rowStrided() {
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/4};
-}
-
 #define ELEMENTWISE_OP(Op)                                                                         \
   SmallVector<unsigned> Op::overwritableOperands(unsigned) { return sameTypeOperands(*this); }     \
   OperandLayout Op::operandLayout(unsigned) { return rowStrided(); }                               \

@@ -384,6 +384,15 @@ def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
       }],
       "::std::optional<::llvm::SmallVector<::std::pair<unsigned, int64_t>>>", "operandsAlong",
       (ins "int64_t":$dimension), "", [{ (void)dimension; return ::std::nullopt; }]>,
+    InterfaceMethod<[{
+        Builds the rows of its only result that a rank has along a dimension, where they follow from no rows
+        of operands but from the number of the rank (`over`: the axis of the mesh, with so many ranks); null
+        if they do not.
+      }],
+      "::mlir::Value", "ownRows",
+      (ins "::mlir::OpBuilder &":$builder, "int64_t":$dimension, "::mlir::StringAttr":$over,
+           "int64_t":$ranks), "",
+      [{ (void)builder; (void)dimension; (void)over; (void)ranks; return {}; }]>,
   ];
 }
 

@@ -56,6 +56,11 @@ struct OperandLayout {
   unsigned alignment = 16;
 };
 
+/// Any strides between rows; elements of the last dimension lie densely.
+inline OperandLayout rowStrided() {
+  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/4};
+}
+
 /// Ids that index a table: 0 <= id < limit, or for labels also -100.
 struct IdRange {
   int64_t limit = 0;

@@ -2,6 +2,8 @@
 // part of the batch.
 #include "dialects/hydra/PartitionRule.h"
 
+#include "dialects/hydra/NumberFormats.h"
+
 using namespace mlir;
 
 namespace hydra::partition {
@@ -82,6 +84,28 @@ template <typename Op> struct Source : RuleOf<Source<Op>, Op> {
     if (auto iota = dyn_cast<IotaOp>(op); iota && iota.getAxis() == dim)
       return std::nullopt;
     return Along{};
+  }
+  /// Along its axis an iota counts on from the rows of the ranks before.
+  Value ownRows(Operation *op, OpBuilder &b, int64_t dim, StringAttr over, int64_t ranks) const {
+    auto iota = dyn_cast<IotaOp>(op);
+    if (!iota || iota.getAxis() != dim)
+      return {};
+    Location loc = op->getLoc();
+    const RankedTensorType whole = build::typeOf(iota.getResult());
+    constexpr int64_t mostOfFloats = 1 << 24; // beyond, not all whole numbers are some
+    if (isNarrowFloat(whole.getElementType()) ||
+        (isa<FloatType>(whole.getElementType()) && whole.getDimSize(dim) > mostOfFloats))
+      return {};
+    SmallVector<int64_t> shape(whole.getShape());
+    shape[dim] /= ranks;
+    Value rank = RankOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), over,
+                                b.getI64IntegerAttr(ranks));
+    rank = build::cast(b, loc, rank, whole.getElementType());
+    Value before = MulOp::create(
+        b, loc, rank, build::constant(b, loc, rank.getType(), static_cast<double>(shape[dim])));
+    Value own = IotaOp::create(b, loc, whole.clone(shape), b.getI64ArrayAttr(shape),
+                               iota.getAxisAttr(), iota.getDtypeAttr(), iota.getPositionsAttr());
+    return AddOp::create(b, loc, own, build::broadcast(b, loc, before, shape));
   }
 };
 
@@ -255,11 +279,11 @@ template <typename Op> using LinearInFirst = Elements<Op, Linear::First>;
 
 void attachShapeRules(MLIRContext &context) {
   attach<Nonlinear, ExpOp, LogOp, SqrtOp, RsqrtOp, SinOp, CosOp, TanhOp, ErfOp, SigmoidOp, SiluOp,
-         GeluOp, MaxOp, MinOp, CompareOp, SelectOp, GuardOp, AdafactorOp, AdamWOp, LionOp, MuonOp,
-         SgdOp>(context);
+         GeluOp, MaxOp, MinOp, CompareOp, SelectOp, RandomOp, GuardOp, AdafactorOp, AdamWOp, LionOp,
+         MuonOp, SgdOp>(context);
   attach<LinearInAll, AddOp, SubOp>(context);
   attach<LinearInEach, MulOp>(context);
-  attach<LinearInFirst, NegOp, DetachOp, DivOp>(context);
+  attach<LinearInFirst, NegOp, DetachOp, DivOp, DropoutOp>(context);
   attach<Source, ConstantOp, IotaOp>(context);
   attach<AlongAxis, SliceOp, ConcatOp, PadOp>(context);
   attach<Reductions, SumOp, MeanOp, ReduceMaxOp>(context);

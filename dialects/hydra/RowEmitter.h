@@ -45,7 +45,9 @@ struct RowValue {
 
 /// PowerOfTwo: the largest power of two that is no larger than x >= 0; 0, infinity and NaN stay.
 enum class RowUnary { Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Erf, Sigmoid, Sin, Cos, PowerOfTwo };
-enum class RowBinary { Add, Sub, Mul, Div, Max, Min };
+/// Add, Sub and Mul of i32 keep the low 32 bits. Of i32 alone, as words without sign: MulHigh, the
+/// upper 32 bits of the product, and Xor.
+enum class RowBinary { Add, Sub, Mul, Div, Max, Min, MulHigh, Xor };
 enum class RowPredicate { Eq, Ne, Lt, Le, Gt, Ge };
 enum class RowReduction { Sum, Max };
 

@@ -142,7 +142,10 @@ def VariableOp : Plan_Op<"variable", [HasParent<"PlanModuleOp">]> {
 
 def ScalarOp : Plan_Op<"scalar", [HasParent<"PlanModuleOp">]> {
   let summary = "a rank-0 tensor that the executor writes before each step";
-  let description = [{ `schedule` is `constant` (with `value`) or `step` (counting from 1). }];
+  let description = [{
+    `schedule` is `constant` (with `value`), `step` (counting from 1), `draw_low` or `draw_high` (the words of a key,
+    drawn for each step), or `micro_batch` (counting from 0 in each step, and written before each micro-batch).
+  }];
   let arguments = (ins StrAttr:$name, StrAttr:$schedule, F64Attr:$value, Plan_Buffer:$buffer);
   let assemblyFormat = "$name `=` $buffer custom<Word>($schedule) $value attr-dict `:` type($buffer)";
 }

@@ -309,8 +309,17 @@ private:
         bound = bindValue(value);
       if (failed(bound))
         return failure();
+      if (auto dropout = dyn_cast<DropoutOp>(op); dropout && dropsNothing(dropout)) {
+        dropout.getY().replaceAllUsesWith(dropout.getX());
+        dropout.erase();
+      }
     }
     return success();
+  }
+
+  /// A switch that is off leaves nothing behind.
+  static bool dropsNothing(DropoutOp dropout) {
+    return !hasExpr(dropout.getPAttr()) && dropout.getP() == 0.0;
   }
 
   LogicalResult bindLeaf(LeafOpInterface op) {

@@ -63,6 +63,12 @@ plan::ProgramOp PlanWriter::program(EntryOp entry) {
   return program;
 }
 
+/// What runs count or draw has the name of its schedule, and is i32; all else stays.
+static StringRef scheduleOf(StringRef name, Type element) {
+  static constexpr StringLiteral counted[] = {"step", "draw_low", "draw_high", "micro_batch"};
+  return element.isInteger(32) && llvm::is_contained(counted, name) ? name : "constant";
+}
+
 FailureOr<Value> PlanWriter::scalar(EntryOp entry, unsigned argument) {
   auto name = cast<StringAttr>(entry.getArgNames()[argument]);
   double value = *entry.getDefault(argument);
@@ -80,8 +86,8 @@ FailureOr<Value> PlanWriter::scalar(EntryOp entry, unsigned argument) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(firstProgram);
     Value buffer = addBuffer(build::typeOf(number), plan::Category::other, number.getLoc());
-    StringRef schedule = name.getValue() == "step" && element.isInteger(32) ? "step" : "constant";
-    scalar = plan::ScalarOp::create(b, number.getLoc(), name, b.getStringAttr(schedule),
+    scalar = plan::ScalarOp::create(b, number.getLoc(), name,
+                                    b.getStringAttr(scheduleOf(name.getValue(), element)),
                                     b.getF64FloatAttr(value), buffer);
   }
   return scalar.getBuffer();

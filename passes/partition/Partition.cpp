@@ -380,6 +380,8 @@ private:
     auto op = old.getDefiningOp<PartitionOpInterface>();
     std::optional<SmallVector<std::pair<unsigned, int64_t>>> along =
         op && op->getNumResults() == 1 ? op.operandsAlong(want.dim) : std::nullopt;
+    if (!along && op && want.blocks == 1 && !want.order)
+      return op.ownRows(b, want.dim, axis.name, axis.ranks);
     if (!along)
       return {};
     SmallVector<Value> operands;

@@ -2,6 +2,7 @@
 #include "runtime/plan/Schedule.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/Philox.h"
 #include "runtime/support/Shown.h"
 
 #include <algorithm>
@@ -31,6 +32,8 @@ double unclamped(const ScheduleT &schedule, int64_t step) {
   const ScheduleKind kind = schedule.kind;
   if (kind == ScheduleKind::step)
     return static_cast<double>(schedule.first + step);
+  if (isCounted(kind))
+    return 0.0;
   if (kind == ScheduleKind::constant)
     return schedule.peak;
   if (step < schedule.warmup_steps)
@@ -82,6 +85,9 @@ NamedSchedule parseSchedule(std::string_view text) {
     support::fail("--scalar: norm_spike is given by --norm-spike");
   if (result.name == "step")
     support::fail("--scalar: step is the number of the step");
+  for (const ScheduleKind kind : planfile::EnumValuesScheduleKind())
+    if (isCounted(kind) && result.name == EnumNameScheduleKind(kind))
+      support::fail("--scalar: {} is what the run counts or draws", result.name);
   while (!text.empty()) {
     std::string_view setting = takeUntil(text, ',');
     const std::string_view key = takeUntil(setting, '=');
@@ -113,6 +119,9 @@ std::vector<NamedSchedule> parseSchedules(const std::vector<std::string> &texts)
 std::string scheduleText(const ScheduleT &schedule) {
   if (schedule.kind == ScheduleKind::step)
     return fmt::format("counts from {}", schedule.first);
+  if (isCounted(schedule.kind))
+    return schedule.kind == ScheduleKind::micro_batch ? "counts micro-batches"
+                                                      : "drawn for every step";
   const bool ends = schedule.total_steps > 0 && schedule.total_steps < kNoEnd;
   std::string text = fmt::format("{} {:g}", EnumNameScheduleKind(schedule.kind), schedule.peak);
   if (decays(schedule.kind))
@@ -131,6 +140,16 @@ std::string scheduleText(const ScheduleT &schedule) {
   return text;
 }
 
+DrawKey drawKey(uint64_t seed, int64_t step) {
+  const auto words = support::Philox(seed, "draw", static_cast<uint64_t>(step)).block(0);
+  return {static_cast<int32_t>(words[0]), static_cast<int32_t>(words[1])};
+}
+
+bool isCounted(ScheduleKind kind) {
+  return kind == ScheduleKind::step || kind == ScheduleKind::draw_low ||
+         kind == ScheduleKind::draw_high || kind == ScheduleKind::micro_batch;
+}
+
 bool decays(ScheduleKind kind) { return kind == ScheduleKind::cosine || kind == ScheduleKind::wsd; }
 
 int64_t stepsBeforeDecay(const ScheduleT &schedule) {
@@ -140,8 +159,7 @@ int64_t stepsBeforeDecay(const ScheduleT &schedule) {
 
 ScheduleT resolveSchedule(ScheduleT schedule, int64_t runSteps, int64_t from) {
   const bool falls = decays(schedule.kind);
-  if ((falls || schedule.clamp) && schedule.kind != ScheduleKind::step &&
-      schedule.floor > schedule.peak)
+  if ((falls || schedule.clamp) && !isCounted(schedule.kind) && schedule.floor > schedule.peak)
     support::fail("its least value, {:g}, is above its largest, {:g}", schedule.floor,
                   schedule.peak);
   if (!falls)

@@ -10,9 +10,20 @@
 
 namespace hydra::runtime {
 
-/// Value at step `step` >= 0 (0 is the first), by the formulas in plan.fbs. The schedule must be
-/// resolved.
+/// Value at step `step` >= 0 (0 is the first), by the formulas in plan.fbs; 0 of what is drawn and
+/// of micro-batches. The schedule must be resolved.
 double scheduleValue(const planfile::ScheduleT &schedule, int64_t step);
+
+/// The words of the key that a run draws by at a step, each as i32.
+struct DrawKey {
+  int32_t low, high;
+};
+/// Words 0 and 1 of element 0 of the stream "draw" of that seed and step
+/// (runtime/support/Philox.h).
+DrawKey drawKey(uint64_t seed, int64_t step);
+
+/// Whether runs count or draw the values of such a schedule, which nobody can give.
+bool isCounted(planfile::ScheduleKind kind);
 
 /// The schedule with numbers instead of what only a run of `runSteps` steps knows. Where a run that
 /// is resumed behind step `from` is to have another end, 85% of the steps that remain are stable.

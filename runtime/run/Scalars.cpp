@@ -38,7 +38,7 @@ void apply(const ScheduleChange &change, ScheduleT &schedule) {
 
 /// Throws Error when the numbers of a schedule are none of the tensor's type.
 void checkType(const std::string &name, const Tensor &tensor, const ScheduleT &schedule) {
-  if (schedule.kind == ScheduleKind::step)
+  if (isCounted(schedule.kind))
     return;
   const bool whole = dtypeOf(tensor) == hydra::support::DType::I32;
   if (whole && (schedule.peak != std::nearbyint(schedule.peak) || schedule.warmup_steps > 0))
@@ -65,8 +65,8 @@ const SavedSchedule *savedSchedule(const SavedSchedules *saved, const std::strin
 } // namespace
 
 Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &changes,
-                 int64_t runSteps, const SavedSchedules *saved)
-    : lastStep(runSteps > 0 || !saved ? runSteps : saved->lastStep) {
+                 int64_t runSteps, const SavedSchedules *saved, uint64_t seed)
+    : seed(seed), lastStep(runSteps > 0 || !saved ? runSteps : saved->lastStep) {
   std::string names;
   for (const Scalar *scalar : *plan.scalars()) {
     const std::string name = scalar->name()->str();
@@ -79,8 +79,7 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
     SavedSchedule schedule{.open = unpacked(*scalar->schedule()), .present = {}, .plan = {}};
     schedule.plan = scheduleText(schedule.open);
     const SavedSchedule *const before = savedSchedule(saved, name);
-    if (before &&
-        (before->open.kind == ScheduleKind::step) == (schedule.open.kind == ScheduleKind::step))
+    if (before && isCounted(before->open.kind) == isCounted(schedule.open.kind))
       schedule.open = before->open;
     if (const auto change = changes.find(name); change != changes.end())
       apply(change->second, schedule.open);
@@ -106,8 +105,15 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
   }
 }
 
-double Scalars::Entry::at(int64_t step) const {
-  return step == setStep ? setValue : scheduleValue(schedule.present, step);
+double Scalars::at(const Entry &entry, int64_t step) const {
+  if (step == entry.setStep)
+    return entry.setValue;
+  const ScheduleKind kind = entry.schedule.present.kind;
+  if (kind == ScheduleKind::draw_low)
+    return drawKey(seed, step).low;
+  if (kind == ScheduleKind::draw_high)
+    return drawKey(seed, step).high;
+  return scheduleValue(entry.schedule.present, step);
 }
 
 const Scalars::Entry *Scalars::find(std::string_view name) const {
@@ -117,9 +123,15 @@ const Scalars::Entry *Scalars::find(std::string_view name) const {
 
 void Scalars::write(Executor &executor, int64_t step) const {
   for (const Entry &entry : entries)
-    writeNumber(executor, *entry.tensor, entry.tensorIndex, entry.at(step));
+    writeNumber(executor, *entry.tensor, entry.tensorIndex, at(entry, step));
   if (holding)
     writeNumber(executor, *holdingTensor, holding->tensor(), 0.0);
+}
+
+void Scalars::writeMicroBatch(Executor &executor, uint64_t number) const {
+  for (const Entry &entry : entries)
+    if (entry.schedule.present.kind == ScheduleKind::micro_batch)
+      writeNumber(executor, *entry.tensor, entry.tensorIndex, static_cast<double>(number));
 }
 
 void Scalars::hold(Executor &executor) const {
@@ -137,7 +149,7 @@ void Scalars::writeNumber(Executor &executor, const Tensor &tensor, uint32_t ind
 
 std::optional<double> Scalars::value(std::string_view name, int64_t step) const {
   const Entry *const entry = find(name);
-  return entry ? std::optional(entry->at(step)) : std::nullopt;
+  return entry ? std::optional(at(*entry, step)) : std::nullopt;
 }
 
 std::optional<double> Scalars::scheduled(std::string_view name, int64_t step) const {
@@ -196,7 +208,8 @@ bool Scalars::start(std::string_view name, int64_t step, std::optional<int64_t> 
 std::vector<std::pair<std::string, std::string>> Scalars::describe() const {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const Entry &entry : entries)
-    rows.emplace_back(entry.name, scheduleText(entry.schedule.present));
+    if (!isCounted(entry.schedule.present.kind))
+      rows.emplace_back(entry.name, scheduleText(entry.schedule.present));
   return rows;
 }
 

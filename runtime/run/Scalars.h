@@ -39,12 +39,14 @@ public:
   /// `runSteps`: the last step of the run, where schedules end that leave it open; 0: it has none.
   /// What a resumed run has `saved` counts instead of the plan; a schedule that neither a change
   /// nor another last step touches goes on as it was. Throws Error when the plan has no scalar of a
-  /// name in `changes`, or a schedule cannot be.
+  /// name in `changes`, or a schedule cannot be. `seed`: of the run, from which keys are drawn.
   Scalars(const planfile::Plan &plan, const std::map<std::string, ScheduleChange> &changes,
-          int64_t runSteps, const SavedSchedules *saved = nullptr);
+          int64_t runSteps, const SavedSchedules *saved = nullptr, uint64_t seed = 0);
 
   /// Values at step `step` (0 is the first) into the device's block.
   void write(Executor &executor, int64_t step) const;
+  /// The number of the next micro-batch of a step, from 0, where programs take it.
+  void writeMicroBatch(Executor &executor, uint64_t number) const;
   /// Until the next `write`, guards refuse all updates, in plans that have a number for that. It is
   /// none of those that schedules and flags are about.
   void hold(Executor &executor) const;
@@ -68,7 +70,8 @@ public:
   /// Lets it begin at `step`, to rise over so many steps if that is given; false: it has begun.
   bool start(std::string_view name, int64_t step, std::optional<int64_t> over);
 
-  /// Each scalar with its schedule in words, such as {"lr", "cosine 0.001 to 0.0001, ..."}.
+  /// Each scalar that runs do not count or draw, with its schedule in words, such as
+  /// {"lr", "cosine 0.001 to 0.0001, ..."}.
   std::vector<std::pair<std::string, std::string>> describe() const;
 
   /// For a checkpoint behind so many steps.
@@ -82,9 +85,9 @@ private:
     SavedSchedule schedule;
     int64_t setStep = -1; // in which it is `setValue`
     double setValue = 0;
-
-    double at(int64_t step) const;
   };
+  /// What it is in that step before its first micro-batch.
+  double at(const Entry &entry, int64_t step) const;
   const Entry *find(std::string_view name) const;
   Entry *find(std::string_view name) {
     return const_cast<Entry *>(std::as_const(*this).find(name));
@@ -95,6 +98,7 @@ private:
                           double value);
 
   std::vector<Entry> entries;
+  uint64_t seed; ///< of keys that are drawn
   int64_t lastStep;
   const planfile::Scalar *holding = nullptr; // what refuses updates, if the plan has that
   const planfile::Tensor *holdingTensor = nullptr;

@@ -2,6 +2,7 @@
 #include "runtime/run/Session.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/plan/VariablePart.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
@@ -37,8 +38,8 @@ SessionOptions withSeed(SessionOptions options) {
   return options;
 }
 
-/// The step is counted; all other scalars can be given.
-bool canBeGiven(const Scalar &scalar) { return scalar.schedule()->kind() != ScheduleKind::step; }
+/// All scalars that runs do not count or draw can be given.
+bool canBeGiven(const Scalar &scalar) { return !isCounted(scalar.schedule()->kind()); }
 
 /// Scalars that the file of inputs holds are the same in every step.
 std::map<std::string, ScheduleChange>
@@ -88,7 +89,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
     : file(file), executor(executor), options(withSeed(sessionOptions)),
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
-              options.steps, savedSchedules(options)),
+              options.steps, savedSchedules(options), seed()),
       data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
@@ -412,6 +413,7 @@ double Session::makeRuns(Part &part, bool drawnAhead) {
     if (i % ahead == 0 && !drawn)
       drawInputs(part, nextBatch() + i);
     sound = false;
+    scalars.writeMicroBatch(executor, i);
     loss += runPart(part, i % ahead);
     if (told)
       told->add(executor, *file.plan().programs()->Get(part.program));

@@ -13,23 +13,45 @@
 
 namespace hydra::support {
 
-/// The bijection itself: 4 random words from a 4-word counter and a 2-word key.
-constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
-                                             std::array<uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
-    const uint64_t product1 = uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<uint32_t>(product1),
-               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<uint32_t>(product0)};
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
+/// The bijection itself over any kind of words: 4 random ones from a 4-word counter and a 2-word
+/// key. `on` computes with them: constant(bits), low and high half of a product, add, exclusiveOr.
+template <typename Word, typename Arithmetic>
+constexpr std::array<Word, 4> philoxRounds(std::array<Word, 4> counter, std::array<Word, 2> key,
+                                           int rounds, const Arithmetic &on) {
+  const Word factor0 = on.constant(0xD2511F53), factor1 = on.constant(0xCD9E8D57);
+  const Word step0 = on.constant(0x9E3779B9), step1 = on.constant(0xBB67AE85);
+  for (int round = 0; round < rounds; ++round) {
+    const Word high0 = on.high(factor0, counter[0]), low0 = on.low(factor0, counter[0]);
+    const Word high1 = on.high(factor1, counter[2]), low1 = on.low(factor1, counter[2]);
+    counter = {on.exclusiveOr(on.exclusiveOr(high1, counter[1]), key[0]), low1,
+               on.exclusiveOr(on.exclusiveOr(high0, counter[3]), key[1]), low0};
+    key = {on.add(key[0], step0), on.add(key[1], step1)};
   }
   return counter;
 }
 
-/// The stream of one name (a parameter, a dropout site) at one step.
+/// Words of this machine.
+struct PhiloxWords {
+  static constexpr uint32_t constant(uint32_t bits) { return bits; }
+  static constexpr uint32_t low(uint32_t a, uint32_t b) { return a * b; }
+  static constexpr uint32_t high(uint32_t a, uint32_t b) {
+    return static_cast<uint32_t>(uint64_t{a} * b >> 32);
+  }
+  static constexpr uint32_t add(uint32_t a, uint32_t b) { return a + b; }
+  static constexpr uint32_t exclusiveOr(uint32_t a, uint32_t b) { return a ^ b; }
+};
+
+/// Rounds with a margin of safety, and the fewest with which the generator passes all of TestU01's
+/// BigCrush (Salmon et al., section 5).
+inline constexpr int kPhiloxRounds = 10, kFewestPhiloxRounds = 7;
+
+constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
+                                             std::array<uint32_t, 2> key,
+                                             int rounds = kPhiloxRounds) {
+  return philoxRounds(counter, key, rounds, PhiloxWords());
+}
+
+/// The stream of one name (a parameter, the masks of dropout) at one step.
 /// Key = seed xor XXH3_64bits(name), counter = (element, step); low words first.
 class Philox {
 public:

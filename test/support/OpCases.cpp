@@ -339,6 +339,15 @@ std::vector<OpCase> makeCases() {
                               line("%y = hydra.select %c, %a, %b");
                      return m;
                    }});
+  cases.push_back({"dropout", [](Random &r) {
+                     SmallModel m;
+                     m.resultShape = randomShape(r, 0, 3);
+                     m.parameters = {{"x", m.resultShape}};
+                     m.arguments = {{"a", m.resultShape}, {"limit", m.resultShape}};
+                     m.code = line("%kept = hydra.compare %a, %limit is = \"lt\"") +
+                              line("%y = hydra.dropout %x, %kept p = 0.25");
+                     return m;
+                   }});
   cases.push_back({"cast", [](Random &r) {
                      SmallModel m;
                      m.resultShape = randomShape(r, 0, 3);

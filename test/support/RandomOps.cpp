@@ -294,6 +294,14 @@ bool OpWriter::counting() {
   return true;
 }
 
+bool OpWriter::dropping() {
+  const Operand x = any();
+  const double part = 0.375 * (random.uniform() + 1.0);
+  remember(op("dropout", {x}, random.chance(0.3) ? "p = 0.5" : "p = " + number(part), x.shape,
+              x.size / std::sqrt(1.0 - part)));
+  return true;
+}
+
 //===-- Reductions and movement -------------------------------------------------------------===//
 
 bool OpWriter::reducing() {
@@ -452,11 +460,11 @@ void OpWriter::step() {
   static const Family families[] = {
       {3, &OpWriter::elementwise}, {4, &OpWriter::arithmetic}, {1, &OpWriter::constants},
       {1, &OpWriter::picking},     {1, &OpWriter::casting},    {1, &OpWriter::counting},
-      {2, &OpWriter::reducing},    {2, &OpWriter::reshaping},  {2, &OpWriter::moving},
-      {1, &OpWriter::joining},     {2, &OpWriter::linear},     {2, &OpWriter::matmul},
-      {1, &OpWriter::embedding},   {1, &OpWriter::routing},    {2, &OpWriter::norm},
-      {1, &OpWriter::softmax},     {1, &OpWriter::rope},       {2, &OpWriter::attention},
-      {1, &OpWriter::loss},        {1, &OpWriter::grouping},
+      {1, &OpWriter::dropping},    {2, &OpWriter::reducing},   {2, &OpWriter::reshaping},
+      {2, &OpWriter::moving},      {1, &OpWriter::joining},    {2, &OpWriter::linear},
+      {2, &OpWriter::matmul},      {1, &OpWriter::embedding},  {1, &OpWriter::routing},
+      {2, &OpWriter::norm},        {1, &OpWriter::softmax},    {1, &OpWriter::rope},
+      {2, &OpWriter::attention},   {1, &OpWriter::loss},       {1, &OpWriter::grouping},
   };
   double total = 0.0;
   for (const Family &f : families)

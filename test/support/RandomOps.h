@@ -71,6 +71,7 @@ private:
   bool picking();
   bool casting();
   bool counting();
+  bool dropping();
   bool reducing();
   bool reshaping();
   bool moving();

@@ -1,6 +1,8 @@
 // What groups emit through RowEmitter, evaluated in float64.
 #include "test/support/RowInterpreter.h"
 
+#include "test/support/WordArithmetic.h"
+
 #include <cmath>
 #include <limits>
 
@@ -81,7 +83,9 @@ public:
     });
   }
   RowValue binary(RowBinary f, RowValue a, RowValue b) override {
-    return map({a, b}, isa<FloatType>(elementType(a)) ? f32 : i32, [=](ArrayRef<double> v) {
+    if (!isa<FloatType>(elementType(a)))
+      return map({a, b}, i32, [=](ArrayRef<double> v) { return ofWords(f, v[0], v[1]); });
+    return map({a, b}, f32, [=](ArrayRef<double> v) {
       switch (f) {
       case RowBinary::Add:
         return v[0] + v[1];
@@ -95,6 +99,9 @@ public:
         return std::max(v[0], v[1]);
       case RowBinary::Min:
         return std::min(v[0], v[1]);
+      case RowBinary::MulHigh:
+      case RowBinary::Xor:
+        break;
       }
       return 0.0;
     });

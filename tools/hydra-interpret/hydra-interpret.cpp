@@ -177,13 +177,19 @@ private:
     std::string name = entry.getSymName().str();
     auto stage = entry.getStage();
     const PrecisionPolicy &policy = *precisionPolicy(options.program.precision);
+    std::vector<std::string> training;
+    if (hasBackward(mode))
+      training = {name};
     LogicalResult compiled = driver.run([&](OpPassManager &passes) {
       if (!driver.model().isBound()) {
         BindingOptions binding = options.program.binding;
         binding.programs = {name + ":" + name};
-        buildForwardPipeline(passes, binding, options.program.tuning);
-      } else if (!driver.model().getBody().getOps<StackOp>().empty()) {
-        passes.addPass(createUnrollLayers());
+        buildForwardPipeline(passes, binding, options.program.tuning, training);
+      } else {
+        if (!driver.model().getBody().getOps<StackOp>().empty())
+          passes.addPass(createUnrollLayers());
+        if (!stage)
+          passes.addPass(createApplyDropout(dropoutOptions(training)));
       }
       if (!stage) {
         if (policy.quantizes)
@@ -308,6 +314,7 @@ private:
       }
       for (int64_t i = 0; i < batches; ++i) {
         draw(n * options.program.accumulation + i);
+        setCounted(planfile::ScheduleKind::micro_batch, static_cast<double>(i));
         FailureOr<TensorMap> step = interpretBatch(programs.front(), values, {options.round});
         if (failed(step))
           return failure();
@@ -355,11 +362,22 @@ private:
     return slot.kind == Slot::Kind::Parameter || slot.kind == Slot::Kind::State;
   }
 
-  /// The numbers of a step, from 0, that have a schedule.
+  /// The numbers of a step, from 0, that have a schedule, and those that are drawn for it.
   void setScalars(int64_t step) {
     for (const runtime::NamedSchedule &given : schedules)
       values[given.name] =
           RefTensor(ArrayRef<int64_t>(), runtime::scheduleValue(given.schedule, step));
+    const runtime::DrawKey key = runtime::drawKey(options.seed, step);
+    setCounted(planfile::ScheduleKind::draw_low, key.low);
+    setCounted(planfile::ScheduleKind::draw_high, key.high);
+  }
+
+  /// A number that runs count or draw: it has the name of its schedule.
+  void setCounted(planfile::ScheduleKind kind, double value) {
+    const char *const name = planfile::EnumNameScheduleKind(kind);
+    if (llvm::any_of(slots,
+                     [&](const Slot &s) { return s.kind == Slot::Kind::Scalar && s.name == name; }))
+      values[name] = RefTensor(ArrayRef<int64_t>(), value);
   }
 
   /// A run-time scalar from its flag, if that is given.

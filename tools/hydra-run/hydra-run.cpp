@@ -397,8 +397,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (channel && leads && checkpoint)
     channel->noteCheckpoint({checkpoint->state().step, checkpoint->path()});
   for (const auto &row : session.schedules().describe())
-    if (row.first != "step")
-      rows.push_back(row);
+    rows.push_back(row);
   for (const auto &[flag, setting] : session.policyFlags())
     rows.emplace_back(flag, setting);
   if (checkpoint && leads)

@@ -118,11 +118,14 @@ static Value *binaryFloat(IRBuilderBase &b, VectorMath &math, RowBinary f, Value
     return math.max(x, y);
   case RowBinary::Min:
     return math.min(x, y);
+  case RowBinary::MulHigh:
+  case RowBinary::Xor:
+    break;
   }
-  llvm_unreachable("six operations");
+  llvm_unreachable("not of floating-point numbers");
 }
 
-static Value *binaryInt(IRBuilderBase &b, RowBinary f, Value *x, Value *y) {
+static Value *binaryInt(IRBuilderBase &b, VectorMath &math, RowBinary f, Value *x, Value *y) {
   switch (f) {
   case RowBinary::Add:
     return b.CreateAdd(x, y);
@@ -136,8 +139,12 @@ static Value *binaryInt(IRBuilderBase &b, RowBinary f, Value *x, Value *y) {
     return b.CreateBinaryIntrinsic(Intrinsic::smax, x, y);
   case RowBinary::Min:
     return b.CreateBinaryIntrinsic(Intrinsic::smin, x, y);
+  case RowBinary::MulHigh:
+    return math.mulHigh(x, y);
+  case RowBinary::Xor:
+    return b.CreateXor(x, y);
   }
-  llvm_unreachable("six operations");
+  llvm_unreachable("eight operations");
 }
 
 static Value *compare(IRBuilderBase &b, RowPredicate p, bool floats, Value *x, Value *y) {
@@ -159,7 +166,7 @@ Value *RowCodegen::compute(const RowNode &n, ArrayRef<Value *> in) {
   case Kind::Binary: {
     auto f = static_cast<RowBinary>(n.code);
     return isFloat(n.type) ? binaryFloat(b, math, f, in[0], in[1])
-                           : binaryInt(b, f, asInt(0), asInt(1));
+                           : binaryInt(b, math, f, asInt(0), asInt(1));
   }
   case Kind::Compare: {
     auto p = static_cast<RowPredicate>(n.code);

@@ -17,6 +17,7 @@ public:
   llvm::Type *memoryType(RowType type) { return exact.memoryType(type); }
   llvm::Value *max(llvm::Value *x, llvm::Value *y) { return exact.max(x, y); }
   llvm::Value *min(llvm::Value *x, llvm::Value *y) { return exact.min(x, y); }
+  llvm::Value *mulHigh(llvm::Value *x, llvm::Value *y) { return exact.mulHigh(x, y); }
   /// Of a double, |x| < 2^30, as floats: reduced by multiples of 2 pi in f64, then 2^-21 at most.
   VectorMath::SinCos sinCos(llvm::Value *x);
 

@@ -227,19 +227,23 @@ private:
     };
     switch (static_cast<RowBinary>(node.code)) {
     case RowBinary::Add:
-      return call("__fadd_rn", "{0} + {1}");
+      return call("__fadd_rn", "int(unsigned({0}) + unsigned({1}))");
     case RowBinary::Sub:
-      return call("__fsub_rn", "{0} - {1}");
+      return call("__fsub_rn", "int(unsigned({0}) - unsigned({1}))");
     case RowBinary::Mul:
-      return call("__fmul_rn", "{0} * {1}");
+      return call("__fmul_rn", "int(unsigned({0}) * unsigned({1}))");
     case RowBinary::Div:
       return call("__fdiv_rn", "{0} / {1}");
     case RowBinary::Max:
       return call("fmaxf", "max({0}, {1})");
     case RowBinary::Min:
       return call("fminf", "min({0}, {1})");
+    case RowBinary::MulHigh:
+      return formatv("int(__umulhi(unsigned({0}), unsigned({1})))", x, y);
+    case RowBinary::Xor:
+      return formatv("({0} ^ {1})", x, y);
     }
-    llvm_unreachable("six operations");
+    llvm_unreachable("eight operations");
   }
 
   static StringRef comparison(unsigned code) {

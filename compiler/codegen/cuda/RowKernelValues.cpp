@@ -206,8 +206,12 @@ Value *RowKernelEmitter::binary(RowBinary f, Value *x, Value *y, bool real) {
     return real ? math.max(x, y) : b.CreateSelect(b.CreateICmpSLT(x, y), y, x);
   case RowBinary::Min:
     return real ? math.min(x, y) : b.CreateSelect(b.CreateICmpSLT(y, x), y, x);
+  case RowBinary::MulHigh:
+    return math.mulHigh(x, y);
+  case RowBinary::Xor:
+    return b.CreateXor(x, y);
   }
-  llvm_unreachable("six operators");
+  llvm_unreachable("eight operators");
 }
 
 Value *RowKernelEmitter::compare(RowPredicate p, Value *x, Value *y, bool real, bool truth) {

@@ -2,6 +2,7 @@
 #include "test/fuzz/differential/Oracle.h"
 
 #include "passes/precision/Policy.h"
+#include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
 #include "test/support/Random.h"
 
@@ -112,11 +113,12 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
         passes.addPass(createCache(cache));
         return;
       }
-      buildForwardPipeline(passes, binding);
+      const std::vector<std::string> trained{setting.mode == Mode::Train ? "train" : "loss"};
+      buildForwardPipeline(passes, binding, {},
+                           hasBackward(setting.mode) ? trained : std::vector<std::string>());
       if (precisionPolicy(setting.precision)->quantizes)
         passes.addPass(createSelectQuantized(selectQuantizedOptions(setting.quantization())));
-      buildTrainingPipeline(passes, setting.mode, {setting.mode == Mode::Train ? "train" : "loss"},
-                            setting.accumulation, !setting.noClip,
+      buildTrainingPipeline(passes, setting.mode, trained, setting.accumulation, !setting.noClip,
                             precisionPolicy(setting.precision)->scalesLoss);
     });
   }
@@ -196,10 +198,14 @@ bool Oracle::draw(const Case &source, const Setting &setting) {
     one.prefix = setting.mode == Mode::Grad ? "" : fmt::format("{}#{}.", one.program, batch);
     for (auto [i, name] : llvm::enumerate(entry.getArgNames().getAsValueRange<StringAttr>())) {
       const std::optional<double> usual = entry.getDefault(i);
-      one.values[name] = name == "lr"     ? scalar(static_cast<float>(0.01))
-                         : name == "clip" ? scalar(static_cast<float>(setting.clip))
-                         : usual          ? scalar(static_cast<float>(*usual))
-                                          : drawInput(entry, i, seedOf(source.seed, name, batch));
+      one.values[name] = name == "lr"          ? scalar(static_cast<float>(0.01))
+                         : name == "clip"      ? scalar(static_cast<float>(setting.clip))
+                         : name == "draw_low"  ? scalar(runtime::drawKey(source.seed, step).low)
+                         : name == "draw_high" ? scalar(runtime::drawKey(source.seed, step).high)
+                         : name == "micro_batch"
+                             ? scalar(static_cast<double>(batch % setting.accumulation))
+                         : usual ? scalar(static_cast<float>(*usual))
+                                 : drawInput(entry, i, seedOf(source.seed, name, batch));
     }
   };
   if (setting.mode == Mode::Generate) {

@@ -202,6 +202,22 @@ TEST_F(RowCodegenTest, IntegersAndTruthValues) {
   }
 }
 
+// The numbers of hydra.random: products and sums of words keep their low bits.
+TEST_F(RowCodegenTest, Words) {
+  for (RowDomain domain : {RowDomain{{5}, {37}}, RowDomain{{64}, {}}}) {
+    start(domain, {{RowForm::Tile, RowType::I32}});
+    RowRecorder &e = *recorder;
+    mlir::Type i32 = b.getI32Type();
+    RowValue word = e.binary(RowBinary::Mul, in(0), e.constant(-766435501.0, i32));
+    RowValue high = e.binary(RowBinary::MulHigh, word, e.constant(-845247145.0, i32));
+    RowValue mixed = e.binary(RowBinary::Xor, high, e.binary(RowBinary::Add, word, word));
+    RowProgram program = e.finish({word, high, mixed}, {{RowForm::Tile, RowType::I32},
+                                                        {RowForm::Tile, RowType::I32},
+                                                        {RowForm::Tile, RowType::I32}});
+    expectMatches(program, randomInputs(program, 3, 7));
+  }
+}
+
 TEST_F(RowCodegenTest, Predicates) {
   start({{50}, {}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::F32}});
   std::vector<std::pair<RowTerm, RowForm>> results;

@@ -1,6 +1,8 @@
 // Every node holds a number for each element of the domain; nothing is clever.
 #include "test/unit/codegen/RowReference.h"
 
+#include "test/support/WordArithmetic.h"
+
 #include <bit>
 #include <cmath>
 
@@ -89,8 +91,10 @@ private:
     }
     case RowNode::Kind::Unary:
       return unary(static_cast<RowUnary>(node.code), in(0));
-    case RowNode::Kind::Binary:
-      return binary(static_cast<RowBinary>(node.code), in(0), in(1));
+    case RowNode::Kind::Binary: {
+      const auto f = static_cast<RowBinary>(node.code);
+      return isFloat(node.type) ? binary(f, in(0), in(1)) : test::ofWords(f, in(0), in(1));
+    }
     case RowNode::Kind::Compare:
       return compare(static_cast<RowPredicate>(node.code), in(0), in(1));
     case RowNode::Kind::Select:
@@ -148,6 +152,9 @@ private:
       return a < b ? b : a;
     case RowBinary::Min:
       return b < a ? b : a;
+    case RowBinary::MulHigh:
+    case RowBinary::Xor:
+      break;
     }
     return a;
   }

@@ -46,8 +46,10 @@ public:
   Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler, BindingOptions binding, Mode mode,
         int64_t accumulation = 1, bool clip = true)
       : Model(std::move(parsed), compiler, [&](mlir::OpPassManager &passes) {
-          buildForwardPipeline(passes, binding);
-          buildTrainingPipeline(passes, mode, {"loss"}, accumulation, clip);
+          const std::vector<std::string> trained{"loss"};
+          buildForwardPipeline(passes, binding, {},
+                               hasBackward(mode) ? trained : std::vector<std::string>());
+          buildTrainingPipeline(passes, mode, trained, accumulation, clip);
         }) {}
   /// By these passes.
   Model(OwningOpRef<ModuleOp> parsed, Compiler &compiler,
@@ -124,8 +126,8 @@ public:
 /// Values by which an update and its clip are held: moments and numbers of a step among them.
 TensorMap valuesOf(EntryOp program, uint64_t seed) {
   TensorMap values = randomValues(program, seed);
-  for (auto &[name, value] :
-       std::map<std::string, double>{{"lr", 0.01}, {"step", 3.0}, {"clip", 0.5}})
+  for (auto &[name, value] : std::map<std::string, double>{
+           {"lr", 0.01}, {"step", 3.0}, {"clip", 0.5}, {"micro_batch", 0.0}})
     values[name] = scalar(value);
   return values;
 }
@@ -185,17 +187,19 @@ TEST_P(OfFamilies, AreThoseOfTheWholeBatch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Partitions, OfFamilies,
-    testing::Values(Family{"CS336", "cs336", "tiny", {}}, Family{"Llama", "llama", "tiny", {}},
-                    Family{"GPT2", "gpt2", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
-                    Family{"TTTLong", "ttt", "ref", {}, 144},
-                    Family{"Megalodon", "megalodon", "ref", {}},
-                    Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
-                    Family{"HydraTopK", "hydra", "ref", {}},
-                    Family{"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}},
-                    Family{"HydraDynamic", "hydra", "ref", {"mod=dense"}},
-                    Family{"HydraBlend", "hydra", "ref", {"mod=dense", "blend=true"}},
-                    Family{"HydraStatic", "hydra", "ref", {"mor=static", "mod=static"}},
-                    Family{"HydraAdvantage", "hydra", "ref", {"advantage=true"}}),
+    testing::Values(
+        Family{"CS336", "cs336", "tiny", {}}, Family{"Llama", "llama", "tiny", {}},
+        Family{"GPT2", "gpt2", "tiny", {}}, Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2"}},
+        Family{"MegalodonDropout", "megalodon", "ref", {"dropout=0.2", "hidden_dropout=0.1"}},
+        Family{"TTT", "ttt", "ref", {}}, Family{"TTTLong", "ttt", "ref", {}, 144},
+        Family{"Megalodon", "megalodon", "ref", {}},
+        Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
+        Family{"HydraTopK", "hydra", "ref", {}},
+        Family{"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}},
+        Family{"HydraDynamic", "hydra", "ref", {"mod=dense"}},
+        Family{"HydraBlend", "hydra", "ref", {"mod=dense", "blend=true"}},
+        Family{"HydraStatic", "hydra", "ref", {"mor=static", "mod=static"}},
+        Family{"HydraAdvantage", "hydra", "ref", {"advantage=true"}}),
     [](const auto &info) { return std::string(info.param.name); });
 
 namespace {
@@ -233,6 +237,7 @@ TensorMap stepOver(Model &model, const TensorMap &whole, int64_t batches) {
         std::copy_n(all.data.begin() + i * part.size(), part.size(), part.data.begin());
         values[input] = part;
       }
+      values["micro_batch"] = scalar(static_cast<double>(i));
       give(model.run(values, name), model.program(name));
     }
   give(model.run(values, "apply"), model.program("apply"));
@@ -374,7 +379,8 @@ TEST(Partition, ScalesMeansOnce) {
 TEST(Partition, RanksAddUpAsMicroBatchesDo) {
   Compiler compiler;
   for (const Family &family :
-       {Family{"CS336", "cs336", "tiny", {}}, Family{"TTT", "ttt", "ref", {}}}) {
+       {Family{"CS336", "cs336", "tiny", {}}, Family{"TTT", "ttt", "ref", {}},
+        Family{"GPT2Dropout", "gpt2", "tiny", {"dropout=0.2"}}}) {
     SCOPED_TRACE(family.name);
     const std::string path = sourcePath(std::string("models/") + family.model + ".mlir");
     constexpr int64_t batch = 4;

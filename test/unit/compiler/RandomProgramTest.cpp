@@ -303,7 +303,7 @@ TEST(RandomProgram, CoversEverythingThatAPersonWrites) {
                                      "hydra.rank",        "hydra.reduce_scatter",
                                      "hydra.shard",       "hydra.scan_begin",  "hydra.scan_end",
                                      "hydra.cached_attention", "hydra.section",
-                                     "hydra.sample",      "hydra.quantize",
+                                     "hydra.sample",      "hydra.random",      "hydra.quantize",
                                      "hydra.quantization_scale", "hydra.quantized_matmul"};
   for (const mlir::RegisteredOperationName op :
        compiler.context.getRegisteredOperationsByDialect("hydra")) {

@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <set>
+#include <utility>
 
 using namespace hydra;
 using namespace hydra::planfile;
@@ -38,6 +40,24 @@ TEST(Schedule, ConstantAndStep) {
   EXPECT_EQ(Value(step)(0), 0);
   step.first = 1;
   EXPECT_EQ(Value(step)(41), 42);
+}
+
+// Other seeds and steps have other keys, each time the same.
+TEST(Schedule, KeysAreDrawn) {
+  std::set<std::pair<int32_t, int32_t>> seen;
+  for (const uint64_t seed : {0, 1, 7})
+    for (const int64_t step : {0, 1, 2, 1000}) {
+      const runtime::DrawKey key = runtime::drawKey(seed, step),
+                             again = runtime::drawKey(seed, step);
+      EXPECT_EQ(key.low, again.low);
+      EXPECT_EQ(key.high, again.high);
+      seen.emplace(key.low, key.high);
+    }
+  EXPECT_EQ(seen.size(), 12u);
+  EXPECT_TRUE(runtime::isCounted(ScheduleKind::draw_low));
+  EXPECT_TRUE(runtime::isCounted(ScheduleKind::step));
+  EXPECT_FALSE(runtime::isCounted(ScheduleKind::wsd));
+  EXPECT_EQ(runtime::scheduleText(of(ScheduleKind::micro_batch, 0)), "counts micro-batches");
 }
 
 TEST(Schedule, LinearWarmUp) {

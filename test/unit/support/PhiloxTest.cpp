@@ -18,6 +18,13 @@ TEST(Philox, KnownAnswersOfRandom123) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Philox, KnownAnswersOfFewerRounds) {
+  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}, kFewestPhiloxRounds),
+            (Words{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
+  EXPECT_EQ(philox4x32({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, kFewestPhiloxRounds),
+            (Words{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}));
+}
+
 // The layout that device code must repeat: XXH3_64bits("") is 0x2d06800538d394c2.
 TEST(Philox, KeyIsSeedXorNameHashAndCounterIsElementThenStep) {
   const Philox stream(0x2d06800538d394c2, "", 0x1111111122222222);
