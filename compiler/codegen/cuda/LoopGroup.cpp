@@ -2,6 +2,7 @@
 // ones.
 #include "compiler/codegen/cuda/LoopGroup.h"
 
+#include "compiler/codegen/cuda/LoopPlacement.h"
 #include "dialects/hydra/RowForms.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -33,9 +34,31 @@ public:
   }
 
   std::string write(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
-    text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += kLoopThreads / {0}) {{\n"
-                   "const int lane = threadIdx.x % {0};\n",
-                   lanes, rows);
+    // As often for every warp, where rows divide up evenly.
+    const int64_t together = kLoopThreads / lanes;
+    if (rows % together == 0)
+      text = formatv("_Pragma(\"unroll 4\") for (int part = 0; part < {0}; ++part) {{\n"
+                     "const int row = threadIdx.x / {1} + part * {2};\n",
+                     rows / together, lanes, together);
+    else
+      text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += {2}) {{\n", lanes, rows,
+                     together);
+    text += formatv("const int lane = threadIdx.x % {0};\n", lanes);
+    return writeNodes(inputs, results);
+  }
+
+  /// Of numbers in registers, two columns of a row at a time.
+  std::string writeHeld(StringRef registers, ArrayRef<SliceTensor> results) {
+    held = registers;
+    width = parts = 2;
+    text = formatv("_Pragma(\"unroll\") for (int i = 0; i < {0}.count; ++i) {{\n"
+                   "const int row = {0}.row(i), first = {0}.column(i);\n",
+                   held);
+    return writeNodes({}, results);
+  }
+
+private:
+  std::string writeNodes(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
     for (auto [i, node] : llvm::enumerate(program.nodes))
       define(i, node, inputs);
     for (auto [result, tensor] : llvm::zip(program.results, results))
@@ -43,7 +66,6 @@ public:
     return text + "}\n";
   }
 
-private:
   bool variesOverColumns(unsigned node) const {
     return hydra::variesOverColumns(program.nodes[node].form);
   }
@@ -58,12 +80,13 @@ private:
 
   /// `statement` for every column that a lane has; it may use `j` and `column`.
   void forColumns(StringRef statement) {
-    std::string column =
-        width == 1 ? formatv("lane + j * {0}", lanes).str() : "lane * 4 + j / 4 * 128 + j % 4";
+    std::string column = !held.empty() ? "first + j"
+                         : width == 1  ? formatv("lane + j * {0}", lanes).str()
+                                       : "lane * 4 + j / 4 * 128 + j % 4";
+    const bool isPartial = held.empty() && columns % lanes != 0;
     text += formatv(
         "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
-        parts, column, columns % lanes ? formatv("if (column < {0}) ", columns).str() : "",
-        statement);
+        parts, column, isPartial ? formatv("if (column < {0}) ", columns).str() : "", statement);
   }
 
   /// The same for every four columns side by side.
@@ -73,12 +96,12 @@ private:
                     parts, statement);
   }
 
-  /// Whether four columns of a tensor can be moved at once.
+  /// Whether the columns of a tensor that a lane has side by side can be moved at once.
   bool isWide(const SliceTensor &tensor, RowType type) const {
     RowForm form = *formOfShape(program.domain, tensor.type.getShape());
-    return width == 4 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
-           isFloat(type) && program.domain.innerShape.back() % 4 == 0 &&
-           tensor.alignment >= 4 * storageBytes(type);
+    return width > 1 && hydra::variesOverColumns(form) && tensor.strides.back() == 1 &&
+           isFloat(type) && program.domain.innerShape.back() % width == 0 &&
+           tensor.alignment >= width * storageBytes(type);
   }
 
   /// The address of an element: offsets of the row and the column in the tensor.
@@ -107,7 +130,7 @@ private:
     std::string value;
     switch (node.kind) {
     case Kind::Input:
-      value = loaded(node.type, element(inputs[node.code]));
+      value = held.empty() ? loaded(node.type, element(inputs[node.code])) : held + ".two[i][j]";
       break;
     case Kind::Constant:
       value = constant(node);
@@ -141,7 +164,7 @@ private:
     }
     if (variesOverColumns(number)) {
       text += formatv("{0} n{1}[{2}];\n", cType(node.type), number, parts);
-      if (node.kind == Kind::Input && isWide(inputs[node.code], node.type))
+      if (node.kind == Kind::Input && held.empty() && isWide(inputs[node.code], node.type))
         return forFours(
             formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
       forColumns(formatv("n{0}[j] = {1};", number, value).str());
@@ -255,7 +278,11 @@ private:
     std::string to = element(tensor), value = name(result.node);
     std::string statement = isFloat(result.type) ? formatv("assign({0}, {1});", to, value).str()
                                                  : formatv("{0} = {1};", to, value).str();
-    if (isWide(tensor, result.type) && variesOverColumns(result.node))
+    const bool wide = isWide(tensor, result.type) && variesOverColumns(result.node);
+    if (wide && !held.empty())
+      text += formatv("{{ const int column = first; storeTwo(&{0}, n{1}[0], n{1}[1]); }\n", to,
+                      result.node);
+    else if (wide)
       forFours(formatv("storeFour(&{0}, n{1} + j);", to, result.node).str());
     else if (hydra::variesOverColumns(*formOfShape(program.domain, tensor.type.getShape())))
       forColumns(statement);
@@ -269,6 +296,7 @@ private:
   const int64_t sliced, columns;
   int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
   int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
+  std::string held;                ///< registers of the only input
   std::string text;
 };
 
@@ -307,6 +335,11 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
 std::string groupText(const RowProgram &program, int64_t sliced, ArrayRef<SliceTensor> inputs,
                       ArrayRef<SliceTensor> results) {
   return GroupText(program, sliced).write(inputs, results);
+}
+
+std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,
+                          ArrayRef<SliceTensor> results) {
+  return GroupText(program, sliced).writeHeld(held, results);
 }
 
 } // namespace hydra::cuda

@@ -28,4 +28,9 @@ std::string offsetText(const std::string &index, llvm::ArrayRef<int64_t> sizes,
 std::string groupText(const RowProgram &program, int64_t sliced, llvm::ArrayRef<SliceTensor> inputs,
                       llvm::ArrayRef<SliceTensor> results);
 
+/// The same where the only input is a matrix in registers, `held`, and the group works number by
+/// number: every thread does its own.
+std::string heldGroupText(const RowProgram &program, int64_t sliced, llvm::StringRef held,
+                          llvm::ArrayRef<SliceTensor> results);
+
 } // namespace hydra::cuda

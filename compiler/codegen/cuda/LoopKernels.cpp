@@ -1,7 +1,7 @@
 // CUDA C++ for loops: what is moved, barriers, and the text of calls.
 #include "compiler/codegen/cuda/LoopKernels.h"
 
-#include "compiler/codegen/RecordGroup.h"
+#include "compiler/codegen/cuda/LoopBarriers.h"
 #include "compiler/codegen/cuda/LoopGroup.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
@@ -18,35 +18,36 @@ namespace hydra::cuda {
 
 namespace {
 
-constexpr int64_t kThreads = 512; // as in templates/loop.cuh
-
 int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
 
 class Writer {
 public:
-  Writer(plan::LoopOp loop, int64_t mostShared)
-      : loop(loop), slices(*loop.getSlices()), steps(stepsOf(loop)),
-        places(loop, steps, mostShared) {}
+  Writer(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared)
+      : loop(loop), slices(*loop.getSlices()), steps(steps), places(loop, steps, mostShared),
+        barriers(places) {}
 
-  FailureOr<LoopKernel> write() {
+  LoopKernel write() {
+    for (auto [buffer, registers] : places.registers())
+      hold(cast<plan::BufferOp>(buffer), registers);
     for (plan::BufferOp buffer : places.carriedBuffers())
       carry(buffer, *places.sharedForm(buffer));
-    std::string body, chunksIn, chunksOut;
     for (const auto &[value, tile] : places.chunks())
-      moveTile(value, tile, chunksIn, chunksOut);
-    if (!next.empty())
-      chunksIn += formatv("if (iteration + 1 < {0}) {{\n{1}}\n", loop.getCount(), next);
-    if (!chunksIn.empty())
-      chunksIn += "__syncthreads();\n";
-    if (!chunksOut.empty())
-      chunksOut = "__syncthreads();\n" + chunksOut;
-    for (const LoopStep &step : steps) {
-      if (needsBarrier(step))
-        body += "__syncthreads();\n";
-      note(step);
-      if (failed(textOf(step, body)))
-        return failure();
+      moveTile(value, tile);
+    for (const LoopTile &tile : places.chunksOutside())
+      ask(tile);
+    std::string body;
+    for (auto [number, step] : llvm::enumerate(steps)) {
+      if (LoopWait wait = barriers.waitOf(step); wait == LoopWait::Block)
+        body += barrier(number);
+      else if (wait == LoopWait::Warp)
+        body += "__syncwarp();\n";
+      barriers.note(step);
+      body += textOf(step);
     }
+    if (!fetches.empty() || !stores.empty())
+      body += barrier(steps.size());
+    if (!fetches.empty()) // of chunks that were stored just now
+      body += barrier(steps.size());
     std::string advance;
     for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
       for (auto &[place, name] : outside)
@@ -61,81 +62,134 @@ public:
       kernel.access.push_back(plan::kRead);
     }
     for (const plan::BufferUse &use : plan::usesOf(loop))
-      if (auto *known = llvm::find(arguments, use.value); use.writes && known != arguments.end())
-        kernel.access[known - arguments.begin()] = plan::kUpdate;
+      for (auto [value, access] : llvm::zip(arguments, kernel.access))
+        if (use.writes && plan::sameElements(value, use.value))
+          access = plan::kUpdate;
     for (auto [value, access] : llvm::zip(arguments, kernel.access))
       if (bufferOfIteration(value)) // written before it is read
         access = plan::kWrite;
     for (plan::BufferOp buffer : places.carriedBuffers())
       kernel.access[argument(buffer)] = plan::kUpdate;
+    for (Operation *buffer : llvm::make_first_range(places.registers()))
+      kernel.access[argument(cast<plan::BufferOp>(buffer))] = plan::kUpdate;
     kernel.text =
         formatv("({0}) {{\n"
                 "extern __shared__ __align__(128) unsigned char shared[];\n"
                 "const int slice = blockIdx.x;\n"
-                "{1}{2}"
-                "for (int iteration = 0; iteration < {3}; ++iteration) {{\n"
-                "__syncthreads();\n{4}{5}{6}{7}}\n{8}}",
-                parameters, declarations, carryIn, loop.getCount(), chunksIn, body, chunksOut,
-                advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
+                "{1}{2}{3}"
+                "for (int iteration = 0; iteration < {4}; ++iteration) {{\n"
+                "{5}__syncthreads();\n{6}{7}{8}}\n{9}}",
+                parameters, declarations, carryIn, firstChunks, loop.getCount(),
+                firstChunks.empty() ? "" : "waitForSlices();\n", turn, body, advance,
+                carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
             .str();
     kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(v); });
     kernel.blocks = slices;
-    kernel.threads = kThreads;
+    kernel.threads = kLoopThreads;
     kernel.sharedBytes = places.sharedBytes();
     return kernel;
   }
 
 private:
-  static std::vector<LoopStep> stepsOf(plan::LoopOp loop) {
-    std::vector<LoopStep> steps;
-    for (auto step : loop.getBody().getOps<plan::StepInterface>())
-      steps.push_back({step, step.getAccesses(), *step.slicedDimensions(*loop.getSlices())});
-    return steps;
+  /// What a step does for its slice.
+  std::string textOf(const LoopStep &step) {
+    return llvm::TypeSwitch<Operation *, std::string>(step.op)
+        .Case([&](plan::LaunchOp) { return group(step); })
+        .Case([&](plan::MatmulOp op) { return matmul(step, op); })
+        .Case([&](plan::CopyOp) { return copy(step); });
   }
 
-  /// Adds what a step does for its slice.
-  LogicalResult textOf(const LoopStep &step, std::string &body) {
-    return llvm::TypeSwitch<Operation *, LogicalResult>(step.op)
-        .Case([&](plan::LaunchOp op) { return group(step, op, body); })
-        .Case([&](plan::MatmulOp op) {
-          body += matmul(step, op);
-          return success();
-        })
-        .Case([&](plan::CopyOp) {
-          body += copy(step);
-          return success();
-        })
-        .Default(
-            [](Operation *op) { return op->emitOpError("cannot be part of a loop's kernel"); });
+  /// A barrier of the block in front of step `number`, and the copies that it lets begin.
+  std::string barrier(size_t number) {
+    std::string text = "__syncthreads();\n";
+    barriers.clear();
+    nextWarp = 0;
+    // A chunk that is stored gives way to the next behind another barrier.
+    llvm::erase_if(fetches, [&](const Move &move) {
+      const bool isStored =
+          llvm::any_of(stores, [&](const Move &store) { return store.tile == move.tile; });
+      if (isStored || std::max(move.tile->lastReader, move.tile->lastWriter) >= number)
+        return false;
+      text += move.text;
+      return true;
+    });
+    llvm::erase_if(stores, [&](const Move &move) {
+      if (move.tile->lastWriter >= number)
+        return false;
+      text += move.text;
+      return true;
+    });
+    return text;
   }
 
   //===-- Chunks ----------------------------------------------------------------------------===//
 
-  void moveTile(Value value, const LoopTile &tile, std::string &in, std::string &out) {
-    SmallVector<int64_t> strides = plan::stridesOf(typeOf(value));
-    const int64_t element = bytesOf(typeOf(value).getElementType());
-    const int64_t wide = LoopPlacement::outsideAlignment(value, 1) >= 16 ? 16 / element : 1;
+  /// Elements side by side that a chunk is moved in outside: 16 bytes, or one.
+  static int64_t widthOf(const LoopTile &tile) {
+    MemRefType type = typeOf(tile.value);
+    unsigned inner = 1; // dimensions that are one row
+    while (type.getDimSize(type.getRank() - inner) == 1)
+      ++inner;
+    return LoopPlacement::outsideAlignment(tile.value, inner) >= 16
+               ? 16 / bytesOf(type.getElementType())
+               : 1;
+  }
+
+  void moveTile(Value value, const LoopTile &tile) {
+    MemRefType type = typeOf(value);
+    SmallVector<int64_t> strides = plan::stridesOf(type);
+    const int64_t wide = widthOf(tile), stride = strideOf(loop, value) / bytesOf(type.getElementType());
     std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
+    auto at = [&](const std::string &begin) {
+      return formatv("reinterpret_cast<{0} *>(shared + {1})", cType(type.getElementType()), begin)
+          .str();
+    };
     if (tile.read) {
       Pieces pieces = piecesOf(value, tile.sliced, wide, tile.strides, strides);
-      in += pieces.copy(near, far);
-      auto moving = llvm::find(loop.getMoving(), value) - loop.getMoving().begin();
-      if (wide > 1)
-        next += formatv("prefetchSlice<{0}{1}>(reinterpret_cast<const uint4 *>({2} + ({3})));\n",
-                        pieces.count, pieces.dims, far, loop.getStrides()[moving] / element);
+      const StringRef how = wide > 1 ? "fetchSlice" : "copySlice";
+      firstChunks += pieces.move(how, near, far);
+      auto next = [&](const std::string &to) {
+        return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", loop.getCount(),
+                       pieces.move(how, to, formatv("{0} + ({1})", far, stride)))
+            .str();
+      };
+      if (tile.odd) {
+        turn += formatv("{0} = {1};\n", near,
+                        at(formatv("(iteration % 2 ? {0} : {1})", *tile.odd, tile.begin)));
+        turn += next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)));
+      } else {
+        fetches.push_back({&tile, next(near)});
+      }
     }
     if (tile.written)
-      out += piecesOf(value, tile.sliced, wide, strides, tile.strides).copy(far, near);
+      stores.push_back({&tile, piecesOf(value, tile.sliced, wide, strides, tile.strides)
+                                   .move("copySlice", far, near)});
+  }
+
+  /// Asks for the lines of the next chunk of a sequence that stays outside.
+  void ask(const LoopTile &tile) {
+    const int64_t wide = widthOf(tile);
+    if (wide == 1)
+      return;
+    MemRefType type = typeOf(tile.value);
+    Pieces pieces =
+        piecesOf(tile.value, tile.sliced, wide, tile.strides, plan::stridesOf(type));
+    turn += formatv("if (iteration + 1 < {0})\nprefetchSlice<{1}{2}>(reinterpret_cast<const uint4 "
+                    "*>({3} + ({4})));\n",
+                    loop.getCount(), pieces.count, pieces.dims,
+                    outsidePointer(tile.value, tile.sliced),
+                    strideOf(loop, tile.value) / bytesOf(type.getElementType()));
   }
 
   /// The elements of a slice, of which `wide` side by side are moved at once.
   struct Pieces {
     std::string type, dims; ///< as the templates have them
     int64_t count = 1;
-    std::string copy(const std::string &to, const std::string &from) const {
-      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const "
-                     "{0} *>({4}));\n",
-                     type, count, dims, to, from);
+    /// By a function of the template.
+    std::string move(StringRef how, const std::string &to, const std::string &from) const {
+      return formatv("{0}<{1}{2}{3}>(reinterpret_cast<{4} *>({5}), reinterpret_cast<const {4} "
+                     "*>({6}));\n",
+                     how, how == "copySlice" ? type + ", " : "", count, dims, type, to, from);
     }
   };
 
@@ -143,8 +197,11 @@ private:
                          ArrayRef<int64_t> from) {
     MemRefType type = typeOf(value);
     Pieces pieces{wide > 1 ? "uint4" : cType(type.getElementType()).str(), "", 1};
+    unsigned last = to.size();
+    while (last > sliced && type.getDimSize(last - 1) == 1)
+      --last;
     for (unsigned d = sliced; d < to.size(); ++d) {
-      const bool isLast = d + 1 == to.size();
+      const bool isLast = d + 1 == last;
       const int64_t size = type.getDimSize(d) / (isLast ? wide : 1), by = isLast ? 1 : wide;
       if (size == 1)
         continue;
@@ -152,6 +209,17 @@ private:
       pieces.count *= size;
     }
     return pieces;
+  }
+
+  /// Keeps the slice of a carried buffer in registers.
+  void hold(plan::BufferOp buffer, LoopRegisters registers) {
+    std::string name = "h" + std::to_string(held.size());
+    held[buffer] = name;
+    std::string outside = formatv("a{0} + slice * {1}", argument(buffer),
+                                  registers.rows * registers.columns);
+    carryIn += formatv("Held<{0}, {1}> {2};\n{2}.load({3});\n", registers.rows, registers.columns,
+                       name, outside);
+    carryOut += formatv("{0}.store({1});\n", name, outside);
   }
 
   /// Copies the slice of a carried buffer to shared memory and back.
@@ -219,16 +287,9 @@ private:
     return buffer->getBlock() == &loop.getBody().front() ? buffer : plan::BufferOp();
   }
 
-  /// The bytes by which the loop moves a value; 0 for one that it leaves in place.
-  int64_t strideOf(Value value) {
-    auto moving = llvm::find(loop.getMoving(), value);
-    return moving == loop.getMoving().end() ? 0
-                                            : loop.getStrides()[moving - loop.getMoving().begin()];
-  }
-
   /// Where the first iteration finds a value, in elements from the lowest address of all.
   int64_t firstElement(Value value) {
-    const int64_t back = -std::min<int64_t>(strideOf(value), 0) * (loop.getCount() - 1);
+    const int64_t back = -std::min<int64_t>(strideOf(loop, value), 0) * (loop.getCount() - 1);
     return back / bytesOf(typeOf(value).getElementType());
   }
 
@@ -236,7 +297,7 @@ private:
   /// first dimension, from the lowest address on. The loops around move it as they move the
   /// argument.
   Value wholeOf(Value value) {
-    const int64_t stride = strideOf(value);
+    const int64_t stride = strideOf(loop, value);
     if (stride == 0)
       return value;
     MemRefType type = typeOf(value);
@@ -269,36 +330,10 @@ private:
                       ArrayRef(strides).take_front(sliced));
   }
 
-  //===-- Barriers --------------------------------------------------------------------------===//
-
-  bool needsBarrier(const LoopStep &step) const {
-    for (auto [i, arg] : llvm::enumerate(step.args())) {
-      Operation *buffer = plan::placeOf(arg).buffer;
-      if (written.contains(buffer) || (step.writes(i) && read.contains(buffer)))
-        return true;
-      // Others may have had the same bytes of shared memory before.
-      auto overlaps = [&](Operation *other) {
-        return other != buffer && places.shareBytes(buffer, other);
-      };
-      if (step.writes(i) && (llvm::any_of(read, overlaps) || llvm::any_of(written, overlaps)))
-        return true;
-    }
-    return false;
-  }
-
-  void note(const LoopStep &step) {
-    if (needsBarrier(step)) {
-      written.clear();
-      read.clear();
-    }
-    for (auto [i, arg] : llvm::enumerate(step.args()))
-      (step.writes(i) ? written : read).insert(plan::placeOf(arg).buffer);
-  }
-
   //===-- Calls -----------------------------------------------------------------------------===//
 
   std::string copy(const LoopStep &step) {
-    Value from = step.args()[0], to = step.args()[1];
+    Value from = step.args[0], to = step.args[1];
     SmallVector<int64_t> fromStrides = places.stridesOf(from), toStrides = places.stridesOf(to);
     // Pieces of 16 bytes where both sides have them.
     const size_t rank = toStrides.size();
@@ -309,12 +344,12 @@ private:
       wide = 1;
     // Both have the same shape, so the same dimensions are sliced.
     return piecesOf(to, step.sliced[1], wide, toStrides, fromStrides)
-        .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
+        .move("copySlice", pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 
   /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
   std::string matrix(const LoopStep &step, unsigned i, bool transposed) {
-    Value value = step.args()[i];
+    Value value = step.args[i];
     MemRefType type = typeOf(value);
     SmallVector<int64_t> strides = places.stridesOf(value);
     const size_t rank = strides.size();
@@ -329,47 +364,68 @@ private:
 
   std::string matmul(const LoopStep &step, plan::MatmulOp op) {
     std::string a = matrix(step, 0, op.getTransposeA()), b = matrix(step, 1, !op.getTransposeB()),
-                c = matrix(step, 2, false);
-    return formatv("multiplySlice<{0}{1}>({2}, {3}, {4}, {5}, {6});\n",
-                   op.getAccumulate() ? "true" : "false", op.getCompute() ? ", true" : "", c, a, b,
-                   pointer(step.args()[0], 0), pointer(step.args()[1], 0));
+                elements = pointer(step.args[0], 0);
+    if (auto registers = held.find(plan::placeOf(step.args[2]).buffer); registers != held.end())
+      return formatv("addProduct({0}, {1}, {2}, {3});\n", registers->second, a, b, elements);
+    // Matmuls that nothing keeps apart begin with the warps that the one before leaves idle.
+    const int64_t first = nextWarp;
+    ArrayRef<int64_t> result = typeOf(step.args[2]).getShape();
+    nextWarp += (result.end()[-2] + 15) / 16 * ((result.back() + 15) / 16);
+    nextWarp %= kLoopWarps;
+    return formatv("multiplySlice<{0}, {1}{2}>({3}, {4}, {5}, {6}, {7});\n",
+                   op.getAccumulate() ? "true" : "false", first,
+                   op.getCompute() ? ", true" : "", matrix(step, 2, false), a, b, elements,
+                   pointer(step.args[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//
 
-  LogicalResult group(const LoopStep &step, plan::LaunchOp launch, std::string &body) {
-    auto kernel = launch->getParentOfType<plan::PlanModuleOp>().lookupSymbol<plan::KernelOp>(
-        launch.getKernelAttr());
-    FusedOp fused = *kernel.getBody().getOps<FusedOp>().begin();
-    FailureOr<RowProgram> program = recordRows(fused);
-    if (failed(program))
-      return failure();
-    SmallVector<SliceTensor> tensors;
-    for (auto [arg, sliced] : llvm::zip(step.args(), step.sliced))
-      tensors.push_back(
-          {pointer(arg, sliced), typeOf(arg), places.stridesOf(arg), places.alignmentOf(arg, 1)});
-    const size_t inputs = program->inputs.size();
-    body += groupText(*program, *plan::leadingDimensions(program->domain.rowShape, slices),
-                      ArrayRef(tensors).take_front(inputs), ArrayRef(tensors).drop_front(inputs));
-    return success();
+  std::string group(const LoopStep &step) {
+    const RowProgram &program = *step.program;
+    const int64_t sliced = *plan::leadingDimensions(program.domain.rowShape, slices);
+    auto tensor = [&](unsigned i) {
+      Value arg = step.args[i];
+      return SliceTensor{pointer(arg, step.sliced[i]), typeOf(arg), places.stridesOf(arg),
+                         places.alignmentOf(arg, 1)};
+    };
+    SmallVector<SliceTensor> inputs, results;
+    for (unsigned i = program.inputs.size(); i < step.args.size(); ++i)
+      results.push_back(tensor(i));
+    if (auto registers = held.find(plan::placeOf(step.args[0]).buffer); registers != held.end())
+      return heldGroupText(program, sliced, registers->second, results);
+    for (unsigned i = 0; i < program.inputs.size(); ++i)
+      inputs.push_back(tensor(i));
+    return groupText(program, sliced, inputs, results);
   }
+
+  struct Move {
+    const LoopTile *tile;
+    std::string text;
+  };
 
   plan::LoopOp loop;
   int64_t slices;
-  std::vector<LoopStep> steps;
+  ArrayRef<LoopStep> steps;
   LoopPlacement places;
+  LoopBarriers barriers;
+  int64_t nextWarp = 0; ///< of those that begin the next matmul
   SmallVector<Value> arguments;
   // Variables that point into shared memory, or not: what one step slices, another may read whole.
   DenseMap<Value, std::string> inside;
   llvm::MapVector<std::pair<Value, unsigned>, std::string> outside;
-  DenseSet<Operation *> written, read; ///< since the last barrier
-  std::string declarations, carryIn, carryOut, next;
+  DenseMap<Operation *, std::string> held; ///< names of registers
+  // Copies of chunks that the next barrier may let begin: those of the next iteration, and back.
+  std::vector<Move> fetches, stores;
+  std::string declarations, carryIn, carryOut, firstChunks, turn;
 };
 
 } // namespace
 
 FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, int64_t mostShared) {
-  return Writer(loop, mostShared).write();
+  FailureOr<std::vector<LoopStep>> steps = loopSteps(loop);
+  if (failed(steps))
+    return failure();
+  return Writer(loop, *steps, mostShared).write();
 }
 
 } // namespace hydra::cuda

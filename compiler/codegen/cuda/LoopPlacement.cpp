@@ -26,6 +26,56 @@ LoopPlacement::LoopPlacement(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_
   place();
 }
 
+/// Registers of a thread that carried matrices may take.
+static constexpr int64_t kMostHeld = 32;
+
+/// Whether every number of a group's results depends on the same number of its only input.
+static bool isNumberByNumber(const LoopStep &step, Value arg) {
+  using Kind = RowNode::Kind;
+  const ArrayRef<int64_t> shape = typeOf(arg).getShape();
+  return step.program && step.program->inputs.size() == 1 && step.args[0] == arg &&
+         llvm::none_of(step.program->nodes,
+                       [](const RowNode &node) {
+                         return node.kind == Kind::Reduce || node.kind == Kind::Index;
+                       }) &&
+         llvm::all_of(step.program->results,
+                      [](const RowResult &result) { return isFloat(result.type); }) &&
+         llvm::all_of(step.args, [&](Value other) { return typeOf(other).getShape() == shape; }) &&
+         step.program->domain.columns() == shape.back();
+}
+
+std::optional<LoopRegisters> LoopPlacement::registersOf(plan::BufferOp buffer) const {
+  std::optional<LoopRegisters> registers;
+  bool multiplied = false;
+  for (const LoopStep &step : steps)
+    for (auto [i, arg] : llvm::enumerate(step.args)) {
+      if (plan::placeOf(arg).buffer != buffer)
+        continue;
+      MemRefType type = typeOf(arg);
+      if (!type.getElementType().isF32() || type.getRank() < 2 || step.sliced[i] == 0 ||
+          plan::placeOf(arg).bytes != 0)
+        return std::nullopt;
+      const LoopRegisters own{type.getShape().end()[-2], type.getShape().back()};
+      // The slice is that matrix, row by row.
+      if (SmallVector<int64_t> strides = plan::stridesOf(type);
+          plan::extentBytes(typeOf(buffer)) != slices * own.rows * own.columns * 4 ||
+          strides.end()[-1] != 1 || strides.end()[-2] != own.columns)
+        return std::nullopt;
+      auto matmul = dyn_cast<plan::MatmulOp>(*step.op);
+      const bool adds = matmul && i == 2 && matmul.getAccumulate() &&
+                        typeOf(step.args[0]).getElementTypeBitWidth() == 16;
+      if (!adds && !(i == 0 && !step.writes(i) && isNumberByNumber(step, arg)))
+        return std::nullopt;
+      multiplied |= adds;
+      registers = own;
+    }
+  // Every warp has as many pieces of 16 x 16 numbers.
+  if (!multiplied || registers->rows % 16 != 0 || registers->columns % 16 != 0 ||
+      registers->rows * registers->columns % (256 * kLoopWarps) != 0)
+    return std::nullopt;
+  return registers;
+}
+
 void LoopPlacement::place() {
   struct Item {
     plan::BufferOp buffer;
@@ -36,7 +86,7 @@ void LoopPlacement::place() {
   };
   llvm::MapVector<Operation *, Item> items;
   for (auto [number, step] : llvm::enumerate(steps))
-    for (auto [i, arg] : llvm::enumerate(step.args())) {
+    for (auto [i, arg] : llvm::enumerate(step.args)) {
       plan::BufferOp buffer = plan::placeOf(arg).buffer;
       int64_t position = number;
       const bool inside = buffer->getBlock() == &loop.getBody().front();
@@ -50,9 +100,18 @@ void LoopPlacement::place() {
     }
   SmallVector<LoopTile> chunks = findChunks();
   std::vector<Item> order;
+  int64_t registersLeft = kMostHeld;
   for (auto &[buffer, item] : items) {
     if (!item.apart || !item.written)
       continue;
+    if (std::optional<LoopRegisters> own = registersOf(item.buffer); item.carried && own) {
+      const int64_t each = own->rows * own->columns / kLoopThreads;
+      if (each <= registersLeft) {
+        registersLeft -= each;
+        held.insert({buffer, *own});
+        continue;
+      }
+    }
     LoopBuffer shared = formOf(item.buffer, item.views);
     item.bytes = shared.bytes;
     if (item.bytes % 16 != 0)
@@ -81,12 +140,16 @@ void LoopPlacement::place() {
     return at;
   };
   auto placeTiles = [&](bool ofMatmuls) {
-    for (LoopTile &tile : chunks)
-      if (tile.ofMatmul == ofMatmuls)
-        if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
-          tile.begin = *at;
-          tiles.insert({tile.value, tile});
-        }
+    for (LoopTile &tile : chunks) {
+      if (tile.ofMatmul != ofMatmuls)
+        continue;
+      if (std::optional<int64_t> at = place(tile.bytes, -1, INT64_MAX)) {
+        tile.begin = *at;
+        tiles.insert({tile.value, tile});
+      } else if (tile.read) {
+        left.push_back(tile);
+      }
+    }
   };
   bool ofMatmulsPlaced = false;
   for (Item &item : order) {
@@ -105,9 +168,13 @@ void LoopPlacement::place() {
   if (!ofMatmulsPlaced)
     placeTiles(true);
   placeTiles(false);
+  // Others are copied while later steps of the same iteration run.
+  for (auto &[value, tile] : tiles)
+    if (tile.ofMatmul && tile.read && !tile.written)
+      tile.odd = place(tile.bytes, -1, INT64_MAX);
 }
 
-/// Strides of a tile, row by row with a pad behind each; false where it would not pay.
+/// Strides of a tile, row by row with a pad behind each; false where it cannot be moved in pieces.
 static bool shape(LoopTile &tile) {
   MemRefType type = typeOf(tile.value);
   SmallVector<int64_t> old = plan::stridesOf(type);
@@ -124,8 +191,12 @@ static bool shape(LoopTile &tile) {
       next += kLoopPad;
   }
   tile.bytes = next * element;
-  return rows > 1 && !old.empty() && old.back() == 1 && type.getShape().back() >= 16 &&
-         type.getShape().back() * element % 16 == 0;
+  // The innermost of several.
+  size_t inner = old.size();
+  while (inner > tile.sliced && type.getDimSize(inner - 1) == 1)
+    --inner;
+  return inner > tile.sliced && old[inner - 1] == 1 && type.getDimSize(inner - 1) >= 16 &&
+         type.getDimSize(inner - 1) * element % 16 == 0;
 }
 
 /// Chunks that steps look at, and slice, in one way alone.
@@ -133,10 +204,13 @@ SmallVector<LoopTile> LoopPlacement::findChunks() {
   llvm::MapVector<Value, LoopTile> found;
   DenseMap<Operation *, DenseSet<Value>> views; // of a buffer
   DenseSet<Value> moving(loop.getMoving().begin(), loop.getMoving().end()), mixed;
+  DenseSet<Operation *> written;
   DenseMap<Value, unsigned> slicing;
-  for (const LoopStep &step : steps)
-    for (auto [i, arg] : llvm::enumerate(step.args())) {
+  for (auto [number, step] : llvm::enumerate(steps))
+    for (auto [i, arg] : llvm::enumerate(step.args)) {
       views[plan::placeOf(arg).buffer].insert(arg);
+      if (step.writes(i))
+        written.insert(plan::placeOf(arg).buffer);
       if (slicing.try_emplace(arg, step.sliced[i]).first->second != step.sliced[i])
         mixed.insert(arg);
       if (!moving.contains(arg) || step.sliced[i] == 0)
@@ -145,15 +219,23 @@ SmallVector<LoopTile> LoopPlacement::findChunks() {
       tile.value = arg;
       tile.sliced = step.sliced[i];
       tile.ofMatmul |= isa<plan::MatmulOp>(step.op);
-      // What is written first need not be loaded.
-      const bool update = step.accesses[i] == plan::kUpdate;
-      tile.read |= !tile.written && (!step.writes(i) || update);
-      tile.written |= step.writes(i);
+      if (step.reads(i)) {
+        tile.read |= !tile.written;
+        tile.used = true;
+        tile.lastReader = number;
+      }
+      if (step.writes(i)) {
+        tile.written = true;
+        tile.lastWriter = number;
+      }
     }
   SmallVector<LoopTile> chunks;
-  for (auto &[value, tile] : found)
-    if (views[plan::placeOf(value).buffer].size() == 1 && !mixed.contains(value) && shape(tile))
+  for (auto &[value, tile] : found) {
+    Operation *buffer = plan::placeOf(value).buffer;
+    if (tile.used && (views[buffer].size() == 1 || !written.contains(buffer)) &&
+        !mixed.contains(value) && shape(tile))
       chunks.push_back(tile);
+  }
   llvm::stable_sort(chunks, [](const LoopTile &a, const LoopTile &b) { return a.bytes < b.bytes; });
   return chunks;
 }

@@ -1,33 +1,29 @@
 // Where the tensors of a loop's kernel lie: which of a slice are in shared memory, and how.
 #pragma once
 
-#include "dialects/plan/Plan.h"
+#include "compiler/codegen/cuda/LoopSteps.h"
 
 #include "llvm/ADT/MapVector.h"
-
-#include <vector>
 
 namespace hydra::cuda {
 
 /// Elements between rows in shared memory.
 constexpr int64_t kLoopPad = 8;
 
-/// A step of the loop's body.
-struct LoopStep {
-  plan::StepInterface op;
-  llvm::SmallVector<plan::Access> accesses;
-  llvm::SmallVector<unsigned> sliced; ///< leading dimensions of each argument
-  mlir::OperandRange args() const { return op->getOperands(); }
-  bool writes(unsigned i) const { return accesses[i] != plan::kRead; }
-};
+constexpr int64_t kLoopThreads = 512, kLoopWarps = kLoopThreads / 32; // as in templates/loop.cuh
 
-/// A slice's chunk of a sequence that is copied to shared memory in every iteration, or back.
+/// A slice's chunk of a sequence that is copied to shared memory for every iteration, or back.
 struct LoopTile {
   mlir::Value value;
   unsigned sliced = 0;
-  bool read = false, written = false, ofMatmul = false;
-  llvm::SmallVector<int64_t> strides; ///< of all dimensions; of sliced ones 0
+  bool read = false;    ///< before steps write it: copied to shared memory
+  bool written = false; ///< copied back
+  bool used = false;    ///< by steps that read it
+  bool ofMatmul = false;
+  size_t lastReader = 0, lastWriter = 0; ///< steps
+  llvm::SmallVector<int64_t> strides;    ///< of all dimensions; of sliced ones 0
   int64_t bytes = 0, begin = 0;
+  std::optional<int64_t> odd; ///< where the chunks of every other iteration begin, if apart
 };
 
 /// A slice's part of a buffer in shared memory. Rows of `row` elements lie `kLoopPad` elements
@@ -41,9 +37,16 @@ struct LoopBuffer {
   llvm::SmallVector<int64_t> strides(mlir::MemRefType type) const;
 };
 
-/// Gives buffers of which every slice has its own part a place in shared memory: those that are
+/// A matrix [rows, columns] of f32 that is carried in registers, in the pieces that the warps of a block
+/// add products to.
+struct LoopRegisters {
+  int64_t rows = 0, columns = 0;
+};
+
+/// Keeps carried matrices that only matmuls add to, and groups read number by number, in registers, where
+/// there are enough. Gives buffers of which every slice has its own part a place in shared memory: those that are
 /// carried for the whole loop, those of an iteration as long as they live; between the two come the
-/// chunks that matmuls read, and last all others.
+/// chunks that matmuls read, and last all others, and room for the next chunk beside the present one.
 class LoopPlacement {
 public:
   /// `mostShared`: bytes of shared memory that a block can have.
@@ -53,6 +56,10 @@ public:
   int64_t sharedBytes() const { return bytes; }
   /// Chunks of sequences there, by value.
   const llvm::MapVector<mlir::Value, LoopTile> &chunks() const { return tiles; }
+  /// Chunks that steps read, for which there was no room.
+  llvm::ArrayRef<LoopTile> chunksOutside() const { return left; }
+  /// Carried buffers in registers.
+  const llvm::MapVector<mlir::Operation *, LoopRegisters> &registers() const { return held; }
   /// Buffers there that are carried from one iteration to the next.
   llvm::ArrayRef<plan::BufferOp> carriedBuffers() const { return carried; }
 
@@ -76,12 +83,15 @@ private:
 
   llvm::SmallVector<LoopTile> findChunks();
   LoopBuffer formOf(plan::BufferOp buffer, const Views &views) const;
+  std::optional<LoopRegisters> registersOf(plan::BufferOp buffer) const;
   void place();
 
   plan::LoopOp loop;
   llvm::ArrayRef<LoopStep> steps;
   int64_t slices, mostShared, bytes = 0;
   llvm::MapVector<mlir::Value, LoopTile> tiles;
+  llvm::SmallVector<LoopTile> left;
+  llvm::MapVector<mlir::Operation *, LoopRegisters> held;
   llvm::DenseMap<mlir::Operation *, LoopBuffer> inShared;
   llvm::SmallVector<plan::BufferOp> carried;
 };

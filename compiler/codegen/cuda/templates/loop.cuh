@@ -102,8 +102,8 @@ template <typename T, int Rows, int Columns, int Down, int Across, int Alignment
 };
 
 /// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. 16-bit floats by the tensor cores, 16 x 16 of
-/// c for a warp at a time; others number by number, with `TF32` rounded to that first.
-template <bool Accumulate, bool TF32 = false, typename C, typename A, typename B>
+/// c for a warp at a time, first for warp `First`; others number by number, with `TF32` rounded to that first.
+template <bool Accumulate, int First, bool TF32 = false, typename C, typename A, typename B>
 __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, float *, float *) {
   const auto operand = [](float x) { return TF32 ? roundedToTF32(x) : x; };
   constexpr int M = A::rows, K = A::columns, N = B::rows;
@@ -117,12 +117,12 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
   }
 }
 
-template <bool Accumulate, typename T, typename C, typename A, typename B>
+template <bool Accumulate, int First, typename T, typename C, typename A, typename B>
 __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, T *, T *) {
   constexpr int M = A::rows, K = A::columns, N = B::rows;
   constexpr int down = (M + 15) / 16, across = (N + 15) / 16;
   const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4 * 2;
-  for (int unit = threadIdx.x / 32; unit < down * across; unit += kLoopWarps) {
+  for (int unit = (threadIdx.x / 32 + kLoopWarps - First) % kLoopWarps; unit < down * across; unit += kLoopWarps) {
     const int m = unit / across * 16, n = unit % across * 16;
     float sums[2][2][2]; // half of n, half of m, neighbours
 #pragma unroll
@@ -160,6 +160,47 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
   }
 }
 
+/// A matrix [M, N] of f32 in the registers of a block: a warp has `units` pieces of 16 x 16 numbers, in the lanes as
+/// `multiply` adds them up. A thread has two columns side by side of `count` rows, one row more than once.
+template <int M, int N> struct Held {
+  static constexpr int across = N / 16, units = M / 16 * across / kLoopWarps, count = units * 4;
+  float two[count][2];
+  static __device__ __forceinline__ int unit(int i) { return threadIdx.x / 32 + i / 4 * kLoopWarps; }
+  static __device__ __forceinline__ int row(int i) {
+    return unit(i) / across * 16 + i % 2 * 8 + threadIdx.x % 32 / 4;
+  }
+  static __device__ __forceinline__ int column(int i) {
+    return unit(i) % across * 16 + i / 2 % 2 * 8 + threadIdx.x % 4 * 2;
+  }
+  __device__ __forceinline__ void load(const float *from) {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      loadTwo(two[i], from + row(i) * N + column(i));
+  }
+  __device__ __forceinline__ void store(float *to) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      storeTwo(to + row(i) * N + column(i), two[i][0], two[i][1]);
+  }
+};
+
+/// c + a b, as multiplySlice adds it up.
+template <typename T, int M, int N, typename A, typename B>
+__device__ __forceinline__ void addProduct(Held<M, N> &c, const A &a, const B &b, T *) {
+#pragma unroll
+  for (int k = 0; k < A::columns; k += 16) {
+#pragma unroll
+    for (int i = 0; i < c.count; i += 4) {
+      const int unit = c.unit(i), m = unit / c.across * 16, n = unit % c.across * 16;
+      uint32 x[4], y[4];
+      a.template load<true>(x, m, k);
+      b.template load<false>(y, n, k);
+      multiply<T>(reinterpret_cast<float(&)[4]>(c.two[i]), x, y[0], y[1]);
+      multiply<T>(reinterpret_cast<float(&)[4]>(c.two[i + 2]), x, y[2], y[3]);
+    }
+  }
+}
+
 /// Elements of a slice, moved by all threads of the block.
 template <typename T, int Count, typename... Dims>
 __device__ __forceinline__ void copySlice(T *to, const T *from) {
@@ -170,6 +211,19 @@ __device__ __forceinline__ void copySlice(T *to, const T *from) {
     to[toOffset] = from[fromOffset];
   }
 }
+
+/// Pieces of 16 bytes of a slice, brought to shared memory while the threads go on; `waitForSlices` waits for all
+/// that the thread has asked for.
+template <int Count, typename... Dims>
+__device__ __forceinline__ void fetchSlice(uint4 *to, const uint4 *from) {
+#pragma unroll 4
+  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
+    int64 toOffset = 0, fromOffset = 0;
+    Offsets<Dims...>::split(e, toOffset, fromOffset);
+    copyAsync(to + toOffset, from + fromOffset, true);
+  }
+}
+__device__ __forceinline__ void waitForSlices() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 /// Asks for the lines of pieces of 16 bytes that will be copied in the next iteration.
 template <int Count, typename... Dims>

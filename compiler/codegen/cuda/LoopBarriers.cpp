@@ -1,0 +1,56 @@
+// Which steps of a loop's kernel have to wait for others.
+#include "compiler/codegen/cuda/LoopBarriers.h"
+
+#include "compiler/codegen/cuda/StepLauncher.h"
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+SmallVector<LoopBarriers::Touch> LoopBarriers::touchesOf(const LoopStep &step) const {
+  SmallVector<Touch> touches;
+  const bool byRows = step.program && llvm::none_of(step.args, [&](Value arg) {
+    return places.registers().contains(plan::placeOf(arg).buffer);
+  });
+  for (auto [i, arg] : llvm::enumerate(step.args)) {
+    plan::Place place = plan::placeOf(arg);
+    if (places.registers().contains(place.buffer)) // every thread has its own
+      continue;
+    MemRefType type = typeOf(arg);
+    SmallVector<int64_t> strides = plan::stridesOf(type);
+    int64_t extent = 1;
+    for (unsigned d = step.sliced[i]; d < strides.size(); ++d)
+      extent += (type.getDimSize(d) - 1) * strides[d];
+    touches.push_back({arg, step.writes(i), byRows ? &step.program->domain : nullptr, place.bytes,
+                       place.bytes + extent * ((type.getElementTypeBitWidth() + 7) / 8)});
+  }
+  return touches;
+}
+
+LoopWait LoopBarriers::between(const Touch &earlier, const Touch &later) const {
+  if (!earlier.writes && !later.writes)
+    return LoopWait::None;
+  Operation *before = plan::placeOf(earlier.value).buffer;
+  Operation *buffer = plan::placeOf(later.value).buffer;
+  // Others may have had the same bytes of shared memory before.
+  if (before != buffer)
+    return later.writes && places.shareBytes(before, buffer) ? LoopWait::Block : LoopWait::None;
+  // Buffers in shared memory are those whose slices lie alike in their parts.
+  if (places.sharedForm(buffer) && (earlier.end <= later.begin || later.end <= earlier.begin))
+    return LoopWait::None;
+  const bool sameRows = earlier.value == later.value && earlier.domain && later.domain &&
+                        *earlier.domain == *later.domain;
+  return sameRows ? LoopWait::Warp : LoopWait::Block;
+}
+
+LoopWait LoopBarriers::waitOf(const LoopStep &step) const {
+  LoopWait wait = LoopWait::None;
+  for (const Touch &later : touchesOf(step))
+    for (const Touch &earlier : touched)
+      wait = std::max(wait, between(earlier, later));
+  return wait;
+}
+
+void LoopBarriers::note(const LoopStep &step) { touched.append(touchesOf(step)); }
+
+} // namespace hydra::cuda

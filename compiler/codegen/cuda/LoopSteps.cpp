@@ -1,0 +1,97 @@
+// The steps of a loop that becomes a kernel.
+#include "compiler/codegen/cuda/LoopSteps.h"
+
+#include "dialects/plan/Slices.h"
+
+using namespace mlir;
+
+namespace hydra::cuda {
+
+int64_t strideOf(plan::LoopOp loop, Value value) {
+  auto moving = llvm::find(loop.getMoving(), value);
+  return moving == loop.getMoving().end() ? 0
+                                          : loop.getStrides()[moving - loop.getMoving().begin()];
+}
+
+static bool moveAlike(plan::LoopOp loop, Value a, Value b) {
+  for (; loop; loop = loop->getParentOfType<plan::LoopOp>())
+    if (strideOf(loop, a) != strideOf(loop, b))
+      return false;
+  return true;
+}
+
+/// One value for all that are the same elements in every iteration.
+static void nameOnce(plan::LoopOp loop, std::vector<LoopStep> &steps) {
+  SmallVector<Value> known;
+  for (LoopStep &step : steps)
+    for (Value &arg : step.args) {
+      auto *same = llvm::find_if(known, [&](Value other) {
+        return plan::sameElements(other, arg) && moveAlike(loop, other, arg);
+      });
+      if (same != known.end())
+        arg = *same;
+      else
+        known.push_back(arg);
+    }
+}
+
+/// Whether only groups behind the copy read what it writes, and what it reads is still there then.
+static bool canBeReadBehind(plan::LoopOp loop, ArrayRef<LoopStep> steps, size_t copy) {
+  Value from = steps[copy].args[0], to = steps[copy].args[1];
+  plan::BufferOp source = plan::placeOf(from).buffer, target = plan::placeOf(to).buffer;
+  if (target->getBlock() != &loop.getBody().front() || source == target ||
+      cast<MemRefType>(from.getType()).getElementType() !=
+          cast<MemRefType>(to.getType()).getElementType())
+    return false;
+  size_t last = copy;
+  for (auto [number, step] : llvm::enumerate(steps))
+    for (auto [i, arg] : llvm::enumerate(step.args)) {
+      if (number == copy || plan::placeOf(arg).buffer != target)
+        continue;
+      if (number < copy || step.writes(i) || arg != to || !step.program)
+        return false;
+      last = number;
+    }
+  for (const LoopStep &step : steps.slice(copy + 1, last - copy))
+    for (auto [i, arg] : llvm::enumerate(step.args))
+      if (step.writes(i) && plan::placeOf(arg).buffer == source)
+        return false;
+  return true;
+}
+
+static void readBehindCopies(plan::LoopOp loop, std::vector<LoopStep> &steps) {
+  for (size_t copy = 0; copy < steps.size();) {
+    if (!isa<plan::CopyOp>(steps[copy].op) || !canBeReadBehind(loop, steps, copy)) {
+      ++copy;
+      continue;
+    }
+    Value from = steps[copy].args[0], to = steps[copy].args[1];
+    for (LoopStep &step : steps)
+      llvm::replace(step.args, to, from);
+    steps.erase(steps.begin() + copy);
+  }
+}
+
+FailureOr<std::vector<LoopStep>> loopSteps(plan::LoopOp loop) {
+  std::vector<LoopStep> steps;
+  auto plan = loop->getParentOfType<plan::PlanModuleOp>();
+  for (auto op : loop.getBody().getOps<plan::StepInterface>()) {
+    LoopStep step{op, SmallVector<Value>(op->getOperands()), op.getAccesses(),
+                  *op.slicedDimensions(*loop.getSlices()), std::nullopt};
+    if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation())) {
+      auto kernel = plan.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+      FailureOr<RowProgram> program = recordRows(*kernel.getBody().getOps<FusedOp>().begin());
+      if (failed(program))
+        return failure();
+      step.program = std::move(*program);
+    } else if (!isa<plan::MatmulOp, plan::CopyOp>(op.getOperation())) {
+      return op->emitOpError("cannot be part of a loop's kernel");
+    }
+    steps.push_back(std::move(step));
+  }
+  nameOnce(loop, steps);
+  readBehindCopies(loop, steps);
+  return steps;
+}
+
+} // namespace hydra::cuda
