@@ -37,7 +37,7 @@ if [[ $wanted == *" test "* ]]; then
     limit=2e-2
     [[ $name == *tf32 || $name == *f16 && $name != *bf16 ]] && limit=5e-3
     [[ $name == *fp32 ]] && limit=2e-5
-    [[ $name == *fp8 ]] && limit=5e-2 # a sum in another order may round to the other neighbour of 8
+    [[ $name == *fp8 ]] && limit=8e-2 # of one quantized layer: a sum in another order may round to another neighbour of 8 bits
     [[ $name == hydra-dynamic-fp32 || $name == hydra-counts-fp32 || $name == hydra-blend-fp32 ]] && limit=1e-4 # gradients of routers are small differences
     check "$name runs" bin/hydra-run "$plan" --seed 4 --outputs "$work/$name"
     check "$name agrees with the CPU within $limit" bin/compare-tensors "$work/$name" "test/$name.safetensors" $limit

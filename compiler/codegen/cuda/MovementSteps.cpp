@@ -57,23 +57,40 @@ struct Movement {
 
 int64_t blocksFor(int64_t elements) { return ceilDiv(elements, kThreads); }
 
+/// Elements of a word, if both sides can be met word by word; 1 otherwise.
+int64_t elementsOfWord(const Movement &move, ArrayRef<Dim> dims, const Dim *inTo,
+                       const Dim *inFrom) {
+  constexpr int64_t kWord = 4;
+  const int64_t each = kWord / bytesOf(typeOf(move.to).getElementType());
+  if (each < 2 || inTo->size % each != 0 || inFrom->size % each != 0 ||
+      std::min(plan::alignmentOf(move.to), plan::alignmentOf(move.from)) < kWord)
+    return 1;
+  const bool all = llvm::all_of(dims, [&](const Dim &dim) {
+    return (&dim == inTo || dim.to % each == 0) && (&dim == inFrom || dim.from % each == 0);
+  });
+  return all ? each : 1;
+}
+
 /// A copy by squares if elements lie side by side in different dimensions of both sides.
 bool transposes(Movement &move, ArrayRef<Dim> dims) {
-  constexpr int64_t kLeast = 8, kSide = 32; // what is worth a square, and its side
+  constexpr int64_t kLeast = 8; // what is worth a square
   const Dim *inTo = llvm::find_if(dims, [](const Dim &dim) { return dim.to == 1; });
   const Dim *inFrom = llvm::find_if(dims, [](const Dim &dim) { return dim.from == 1; });
   if (inTo == dims.end() || inFrom == dims.end() || inTo == inFrom || inTo->size < kLeast ||
       inFrom->size < kLeast)
     return false;
   SmallVector<Dim> order{*inTo, *inFrom};
-  move.blocks = ceilDiv(inTo->size, kSide) * ceilDiv(inFrom->size, kSide);
+  const int64_t each = elementsOfWord(move, dims, inTo, inFrom), side = 32 * each;
+  move.blocks = ceilDiv(inTo->size, side) * ceilDiv(inFrom->size, side);
   for (const Dim &dim : dims)
     if (&dim != inTo && &dim != inFrom) {
       order.push_back(dim);
       move.blocks *= dim.size;
     }
   move.name = "transpose";
-  move.function = llvm::formatv("copyTransposed<{0}{1}>", move.piece, dimsText(order)).str();
+  move.function = llvm::formatv("copyTransposed{0}<{1}{2}>", each > 1 ? "Words" : "", move.piece,
+                                dimsText(order))
+                      .str();
   return true;
 }
 

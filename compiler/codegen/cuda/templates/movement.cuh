@@ -62,6 +62,60 @@ __device__ __forceinline__ void copyTransposed(uint32 block, T *to, const T *fro
       to[toOffset + (v + i) * From::to + u + x] = square[x][i];
 }
 
+/// Words of two halves or of four bytes as the rows of a matrix: its columns.
+__device__ __forceinline__ void transposeWords(uint32 (&rows)[2]) {
+  const uint32 first = rows[0];
+  rows[0] = __byte_perm(first, rows[1], 0x5410);
+  rows[1] = __byte_perm(first, rows[1], 0x7632);
+}
+__device__ __forceinline__ void transposeWords(uint32 (&rows)[4]) {
+  const uint32 low01 = __byte_perm(rows[0], rows[1], 0x5140),
+               high01 = __byte_perm(rows[0], rows[1], 0x7362),
+               low23 = __byte_perm(rows[2], rows[3], 0x5140),
+               high23 = __byte_perm(rows[2], rows[3], 0x7362);
+  rows[0] = __byte_perm(low01, low23, 0x5410);
+  rows[1] = __byte_perm(low01, low23, 0x7632);
+  rows[2] = __byte_perm(high01, high23, 0x5410);
+  rows[3] = __byte_perm(high01, high23, 0x7632);
+}
+
+template <int Rows> __device__ __forceinline__ uint32 (&sharedWords())[Rows][33] {
+  __shared__ uint32 words[Rows][33];
+  return words;
+}
+
+/// copyTransposed of elements smaller than a word: squares of 32 words on either side, which all sizes, strides
+/// and addresses are multiples of. 256 threads.
+template <typename T, typename To, typename From, typename... Outer>
+__device__ __forceinline__ void copyTransposedWords(uint32 block, T *to, const T *from) {
+  constexpr int each = 4 / sizeof(T), side = 32 * each, warps = 8;
+  constexpr int64 across = (From::size + side - 1) / side, down = (To::size + side - 1) / side;
+  uint32(&square)[side][33] = sharedWords<side>();
+  int64 toOffset = 0, fromOffset = 0;
+  Offsets<Outer...>::split(block / (across * down), toOffset, fromOffset);
+  const int64 u = block / across % down * side, v = block % across * side; // along To, From
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int word = warp; word < 32; word += warps) { // along To
+    uint32 rows[each] = {};
+    if (u + word * each < To::size && v + lane * each < From::size)
+#pragma unroll
+      for (int i = 0; i < each; ++i)
+        rows[i] = *reinterpret_cast<const uint32 *>(
+            from + fromOffset + (u + word * each + i) * To::from + v + lane * each);
+    transposeWords(rows);
+#pragma unroll
+    for (int i = 0; i < each; ++i) // lanes meet 32 banks
+      square[lane * each + i][(word + lane * each / 32) % 32] = rows[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int row = warp; row < side; row += warps)
+    if (v + row < From::size && u + lane * each < To::size)
+      *reinterpret_cast<uint32 *>(to + toOffset + (v + row) * From::to + u + lane * each) =
+          square[row][(lane + row / 32) % 32];
+}
+
 template <typename T, int64 Count, typename... Dims>
 __device__ __forceinline__ void fillElements(uint32 block, T *to, T value) {
   int64 index = int64(block) * blockDim.x + threadIdx.x;
