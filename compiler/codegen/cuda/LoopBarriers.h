@@ -25,7 +25,7 @@ private:
     mlir::Value value;
     bool writes;
     const RowDomain *domain; ///< whose rows the warps share out; null for others
-    int64_t begin, end; ///< bytes of a slice, from the first of its part of the buffer
+    int64_t begin, end;      ///< bytes of a slice, from the first of its part of the buffer
   };
   llvm::SmallVector<Touch> touchesOf(const LoopStep &step) const;
   LoopWait between(const Touch &earlier, const Touch &later) const;

@@ -48,7 +48,17 @@ public:
       body += barrier(steps.size());
     if (!fetches.empty()) // of chunks that were stored just now
       body += barrier(steps.size());
-    std::string advance;
+    std::string advance, ready; // what is waited for in front of an iteration
+    if (fetched > 0) {
+      const std::string expect = formatv("expectFetches(fetches, {0});\n", fetched);
+      declarations +=
+          formatv("const uint32 fetches = sharedAddress(shared + {0});\n", places.fetchBarrier());
+      firstChunks = "prepareFetches(fetches);\n" + expect + firstChunks;
+      turn = formatv("if (iteration + 1 < {0})\n", loop.getCount()).str() + expect + turn;
+      ready += "waitForFetches(fetches, iteration);\n";
+    }
+    if (waitsForPieces)
+      ready += "waitForPieces();\n";
     for (auto [value, stride] : llvm::zip(loop.getMoving(), loop.getStrides()))
       for (auto &[place, name] : outside)
         if (place.first == value)
@@ -79,9 +89,8 @@ public:
                 "{1}{2}{3}"
                 "for (int iteration = 0; iteration < {4}; ++iteration) {{\n"
                 "{5}__syncthreads();\n{6}{7}{8}}\n{9}}",
-                parameters, declarations, carryIn, firstChunks, loop.getCount(),
-                firstChunks.empty() ? "" : "waitForSlices();\n", turn, body, advance,
-                carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
+                parameters, declarations, carryIn, firstChunks, loop.getCount(), ready, turn, body,
+                advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
             .str();
     kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(v); });
     kernel.blocks = slices;
@@ -138,7 +147,8 @@ private:
   void moveTile(Value value, const LoopTile &tile) {
     MemRefType type = typeOf(value);
     SmallVector<int64_t> strides = plan::stridesOf(type);
-    const int64_t wide = widthOf(tile), stride = strideOf(loop, value) / bytesOf(type.getElementType());
+    const int64_t wide = widthOf(tile),
+                  stride = strideOf(loop, value) / bytesOf(type.getElementType());
     std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
     auto at = [&](const std::string &begin) {
       return formatv("reinterpret_cast<{0} *>(shared + {1})", cType(type.getElementType()), begin)
@@ -146,11 +156,22 @@ private:
     };
     if (tile.read) {
       Pieces pieces = piecesOf(value, tile.sliced, wide, tile.strides, strides);
-      const StringRef how = wide > 1 ? "fetchSlice" : "copySlice";
-      firstChunks += pieces.move(how, near, far);
+      // What is written as well may have to be read where threads have stored it.
+      const bool whole = wide > 1 && pieces.row == pieces.count && !tile.written;
+      waitsForPieces |= wide > 1 && !whole;
+      if (whole)
+        fetched += pieces.count * 16;
+      const int64_t warp = wholeChunks % kLoopWarps;
+      wholeChunks += whole;
+      auto fetch = [&](const std::string &to, const std::string &from) {
+        return whole      ? pieces.fetchWhole(to, from, warp)
+               : wide > 1 ? pieces.fetchPieces(to, from)
+                          : pieces.copy(to, from);
+      };
+      firstChunks += fetch(near, far);
       auto next = [&](const std::string &to) {
         return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", loop.getCount(),
-                       pieces.move(how, to, formatv("{0} + ({1})", far, stride)))
+                       fetch(to, formatv("{0} + ({1})", far, stride)))
             .str();
       };
       if (tile.odd) {
@@ -162,8 +183,8 @@ private:
       }
     }
     if (tile.written)
-      stores.push_back({&tile, piecesOf(value, tile.sliced, wide, strides, tile.strides)
-                                   .move("copySlice", far, near)});
+      stores.push_back(
+          {&tile, piecesOf(value, tile.sliced, wide, strides, tile.strides).copy(far, near)});
   }
 
   /// Asks for the lines of the next chunk of a sequence that stays outside.
@@ -172,31 +193,39 @@ private:
     if (wide == 1)
       return;
     MemRefType type = typeOf(tile.value);
-    Pieces pieces =
-        piecesOf(tile.value, tile.sliced, wide, tile.strides, plan::stridesOf(type));
-    turn += formatv("if (iteration + 1 < {0})\nprefetchSlice<{1}{2}>(reinterpret_cast<const uint4 "
-                    "*>({3} + ({4})));\n",
-                    loop.getCount(), pieces.count, pieces.dims,
-                    outsidePointer(tile.value, tile.sliced),
-                    strideOf(loop, tile.value) / bytesOf(type.getElementType()));
+    Pieces pieces = piecesOf(tile.value, tile.sliced, wide, tile.strides, plan::stridesOf(type));
+    turn +=
+        formatv("if (iteration + 1 < {0})\nprefetchSlice<{1}{2}>(reinterpret_cast<const uint4 "
+                "*>({3} + ({4})));\n",
+                loop.getCount(), pieces.count, pieces.dims, outsidePointer(tile.value, tile.sliced),
+                strideOf(loop, tile.value) / bytesOf(type.getElementType()));
   }
 
   /// The elements of a slice, of which `wide` side by side are moved at once.
   struct Pieces {
-    std::string type, dims; ///< as the templates have them
-    int64_t count = 1;
-    /// By a function of the template.
-    std::string move(StringRef how, const std::string &to, const std::string &from) const {
-      return formatv("{0}<{1}{2}{3}>(reinterpret_cast<{4} *>({5}), reinterpret_cast<const {4} "
-                     "*>({6}));\n",
-                     how, how == "copySlice" ? type + ", " : "", count, dims, type, to, from);
+    std::string type, dims;     ///< as the templates have them
+    int64_t count = 1, row = 1; ///< in all, and side by side on both sides
+    std::string copy(const std::string &to, const std::string &from) const {
+      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const "
+                     "{0} *>({4}));\n",
+                     type, count, dims, to, from);
+    }
+    std::string fetchPieces(const std::string &to, const std::string &from) const {
+      return formatv("fetchPieces<{0}{1}>(reinterpret_cast<uint4 *>({2}), reinterpret_cast<const "
+                     "uint4 *>({3}));\n",
+                     count, dims, to, from);
+    }
+    std::string fetchWhole(const std::string &to, const std::string &from, int64_t warp) const {
+      return formatv("fetchWhole<{0}>(reinterpret_cast<uint4 *>({1}), reinterpret_cast<const uint4 "
+                     "*>({2}), fetches, {3});\n",
+                     count, to, from, warp);
     }
   };
 
   static Pieces piecesOf(Value value, unsigned sliced, int64_t wide, ArrayRef<int64_t> to,
                          ArrayRef<int64_t> from) {
     MemRefType type = typeOf(value);
-    Pieces pieces{wide > 1 ? "uint4" : cType(type.getElementType()).str(), "", 1};
+    Pieces pieces{wide > 1 ? "uint4" : cType(type.getElementType()).str(), "", 1, 1};
     unsigned last = to.size();
     while (last > sliced && type.getDimSize(last - 1) == 1)
       --last;
@@ -208,6 +237,11 @@ private:
       pieces.dims += formatv(", Dim<{0}, {1}, {2}>", size, to[d] / by, from[d] / by);
       pieces.count *= size;
     }
+    for (unsigned d = last; d-- > sliced;) {
+      const int64_t by = d + 1 == last ? 1 : wide;
+      if (type.getDimSize(d) > 1 && to[d] == pieces.row * by && from[d] == pieces.row * by)
+        pieces.row *= type.getDimSize(d) / (d + 1 == last ? wide : 1);
+    }
     return pieces;
   }
 
@@ -215,8 +249,8 @@ private:
   void hold(plan::BufferOp buffer, LoopRegisters registers) {
     std::string name = "h" + std::to_string(held.size());
     held[buffer] = name;
-    std::string outside = formatv("a{0} + slice * {1}", argument(buffer),
-                                  registers.rows * registers.columns);
+    std::string outside =
+        formatv("a{0} + slice * {1}", argument(buffer), registers.rows * registers.columns);
     carryIn += formatv("Held<{0}, {1}> {2};\n{2}.load({3});\n", registers.rows, registers.columns,
                        name, outside);
     carryOut += formatv("{0}.store({1});\n", name, outside);
@@ -344,7 +378,7 @@ private:
       wide = 1;
     // Both have the same shape, so the same dimensions are sliced.
     return piecesOf(to, step.sliced[1], wide, toStrides, fromStrides)
-        .move("copySlice", pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
+        .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 
   /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
@@ -373,9 +407,8 @@ private:
     nextWarp += (result.end()[-2] + 15) / 16 * ((result.back() + 15) / 16);
     nextWarp %= kLoopWarps;
     return formatv("multiplySlice<{0}, {1}{2}>({3}, {4}, {5}, {6}, {7});\n",
-                   op.getAccumulate() ? "true" : "false", first,
-                   op.getCompute() ? ", true" : "", matrix(step, 2, false), a, b, elements,
-                   pointer(step.args[1], 0));
+                   op.getAccumulate() ? "true" : "false", first, op.getCompute() ? ", true" : "",
+                   matrix(step, 2, false), a, b, elements, pointer(step.args[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//
@@ -416,6 +449,8 @@ private:
   DenseMap<Operation *, std::string> held; ///< names of registers
   // Copies of chunks that the next barrier may let begin: those of the next iteration, and back.
   std::vector<Move> fetches, stores;
+  bool waitsForPieces = false;
+  int64_t wholeChunks = 0, fetched = 0; ///< how many are fetched whole, and their bytes
   std::string declarations, carryIn, carryOut, firstChunks, turn;
 };
 

@@ -139,6 +139,8 @@ void LoopPlacement::place() {
     bytes = std::max(bytes, at + size);
     return at;
   };
+  if (llvm::any_of(chunks, [](const LoopTile &tile) { return tile.read; }))
+    barrier = *place(sizeof(uint64_t), -1, INT64_MAX);
   auto placeTiles = [&](bool ofMatmuls) {
     for (LoopTile &tile : chunks) {
       if (tile.ofMatmul != ofMatmuls)
@@ -174,7 +176,8 @@ void LoopPlacement::place() {
       tile.odd = place(tile.bytes, -1, INT64_MAX);
 }
 
-/// Strides of a tile, row by row with a pad behind each; false where it cannot be moved in pieces.
+/// Strides of a tile, row by row, where matmuls read columns with a pad behind each; false where it
+/// cannot be moved in pieces.
 static bool shape(LoopTile &tile) {
   MemRefType type = typeOf(tile.value);
   SmallVector<int64_t> old = plan::stridesOf(type);
@@ -187,7 +190,7 @@ static bool shape(LoopTile &tile) {
       return false;
     tile.strides[d] = next;
     next *= size;
-    if (size > 1 && rows++ == 0)
+    if (size > 1 && rows++ == 0 && tile.ofMatmul)
       next += kLoopPad;
   }
   tile.bytes = next * element;

@@ -37,16 +37,17 @@ struct LoopBuffer {
   llvm::SmallVector<int64_t> strides(mlir::MemRefType type) const;
 };
 
-/// A matrix [rows, columns] of f32 that is carried in registers, in the pieces that the warps of a block
-/// add products to.
+/// A matrix [rows, columns] of f32 that is carried in registers, in the pieces that the warps of a
+/// block add products to.
 struct LoopRegisters {
   int64_t rows = 0, columns = 0;
 };
 
-/// Keeps carried matrices that only matmuls add to, and groups read number by number, in registers, where
-/// there are enough. Gives buffers of which every slice has its own part a place in shared memory: those that are
-/// carried for the whole loop, those of an iteration as long as they live; between the two come the
-/// chunks that matmuls read, and last all others, and room for the next chunk beside the present one.
+/// Keeps carried matrices that only matmuls add to, and groups read number by number, in registers,
+/// where there are enough. Gives other buffers of which every slice has its own part a place in
+/// shared memory: those that are carried for the whole loop, those of an iteration as long as they
+/// live; between the two come the chunks that matmuls read, and last all others, and room for the
+/// next chunk of a matmul beside the present one.
 class LoopPlacement {
 public:
   /// `mostShared`: bytes of shared memory that a block can have.
@@ -56,6 +57,8 @@ public:
   int64_t sharedBytes() const { return bytes; }
   /// Chunks of sequences there, by value.
   const llvm::MapVector<mlir::Value, LoopTile> &chunks() const { return tiles; }
+  /// Where the barrier lies that fetches of chunks end at.
+  int64_t fetchBarrier() const { return barrier; }
   /// Chunks that steps read, for which there was no room.
   llvm::ArrayRef<LoopTile> chunksOutside() const { return left; }
   /// Carried buffers in registers.
@@ -88,7 +91,7 @@ private:
 
   plan::LoopOp loop;
   llvm::ArrayRef<LoopStep> steps;
-  int64_t slices, mostShared, bytes = 0;
+  int64_t slices, mostShared, bytes = 0, barrier = 0;
   llvm::MapVector<mlir::Value, LoopTile> tiles;
   llvm::SmallVector<LoopTile> left;
   llvm::MapVector<mlir::Operation *, LoopRegisters> held;

@@ -21,8 +21,8 @@ struct LoopStep {
   bool reads(unsigned i) const { return accesses[i] != plan::kWrite; }
 };
 
-/// The steps of a loop that has been given slices. Groups read what is copied for them alone where it
-/// comes from; such copies are no steps.
+/// The steps of a loop that has been given slices. Groups read what is copied for them alone where
+/// it comes from; such copies are no steps.
 llvm::FailureOr<std::vector<LoopStep>> loopSteps(plan::LoopOp loop);
 
 /// The bytes by which a loop moves a value; 0 for one that it leaves in place.

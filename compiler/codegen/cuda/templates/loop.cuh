@@ -101,8 +101,9 @@ template <typename T, int Rows, int Columns, int Down, int Across, int Alignment
   }
 };
 
-/// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. 16-bit floats by the tensor cores, 16 x 16 of
-/// c for a warp at a time, first for warp `First`; others number by number, with `TF32` rounded to that first.
+/// c = a b, or c + a b: a [M, K], b given as its transpose [N, K]. 16-bit floats by the tensor cores, 16 or
+/// 32 x 16 of c for a warp at a time, first for warp `First`; others number by number, with `TF32` rounded to that
+/// first.
 template <bool Accumulate, int First, bool TF32 = false, typename C, typename A, typename B>
 __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, float *, float *) {
   const auto operand = [](float x) { return TF32 ? roundedToTF32(x) : x; };
@@ -120,15 +121,16 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
 template <bool Accumulate, int First, typename T, typename C, typename A, typename B>
 __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, T *, T *) {
   constexpr int M = A::rows, K = A::columns, N = B::rows;
-  constexpr int down = (M + 15) / 16, across = (N + 15) / 16;
+  constexpr int tall = (M + 15) / 16 % 2 == 0 ? 2 : 1;
+  constexpr int down = (M + 15) / 16 / tall, across = (N + 15) / 16;
   const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4 * 2;
   for (int unit = (threadIdx.x / 32 + kLoopWarps - First) % kLoopWarps; unit < down * across; unit += kLoopWarps) {
-    const int m = unit / across * 16, n = unit % across * 16;
-    float sums[2][2][2]; // half of n, half of m, neighbours
+    const int m = unit / across * 16 * tall, n = unit % across * 16;
+    float sums[tall][2][2][2]; // 16 of m, half of n, half of m, neighbours
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = m + group + i % 2 * 8, column = n + i / 2 * 8 + pair;
-      float(&two)[2] = sums[i / 2][i % 2];
+    for (int i = 0; i < 4 * tall; ++i) {
+      const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
+      float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
       if constexpr (!Accumulate)
         two[0] = two[1] = 0.0f;
       else if constexpr (C::pairs)
@@ -138,16 +140,19 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
     }
 #pragma unroll
     for (int k = 0; k < K; k += 16) {
-      uint32 x[4], y[4];
-      a.template load<true>(x, m, k);
+      uint32 x[tall][4], y[4];
       b.template load<false>(y, n, k);
-      multiply<T>(reinterpret_cast<float(&)[4]>(sums[0]), x, y[0], y[1]);
-      multiply<T>(reinterpret_cast<float(&)[4]>(sums[1]), x, y[2], y[3]);
+#pragma unroll
+      for (int t = 0; t < tall; ++t) {
+        a.template load<true>(x[t], m + t * 16, k);
+        multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][0]), x[t], y[0], y[1]);
+        multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][1]), x[t], y[2], y[3]);
+      }
     }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = m + group + i % 2 * 8, column = n + i / 2 * 8 + pair;
-      const float(&two)[2] = sums[i / 2][i % 2];
+    for (int i = 0; i < 4 * tall; ++i) {
+      const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
+      const float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
       if constexpr (C::pairs) {
         storeTwo(c.at(row, column), two[0], two[1]);
       } else {
@@ -189,12 +194,13 @@ template <typename T, int M, int N, typename A, typename B>
 __device__ __forceinline__ void addProduct(Held<M, N> &c, const A &a, const B &b, T *) {
 #pragma unroll
   for (int k = 0; k < A::columns; k += 16) {
+    uint32 x[4], y[4];
 #pragma unroll
     for (int i = 0; i < c.count; i += 4) {
       const int unit = c.unit(i), m = unit / c.across * 16, n = unit % c.across * 16;
-      uint32 x[4], y[4];
       a.template load<true>(x, m, k);
-      b.template load<false>(y, n, k);
+      if (i == 0 || kLoopWarps % c.across != 0) // else all pieces of a warp have the same columns
+        b.template load<false>(y, n, k);
       multiply<T>(reinterpret_cast<float(&)[4]>(c.two[i]), x, y[0], y[1]);
       multiply<T>(reinterpret_cast<float(&)[4]>(c.two[i + 2]), x, y[2], y[3]);
     }
@@ -212,10 +218,35 @@ __device__ __forceinline__ void copySlice(T *to, const T *from) {
   }
 }
 
-/// Pieces of 16 bytes of a slice, brought to shared memory while the threads go on; `waitForSlices` waits for all
-/// that the thread has asked for.
+// Chunks of a slice are fetched while the threads go on: in pieces of 16 bytes by all of them, or, where they lie
+// densely on both sides, whole. The latter of one iteration end at a barrier in shared memory.
+
+__device__ __forceinline__ void prepareFetches(uint32 barrier) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == 0) {
+    initBarrier(barrier, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+#endif
+}
+/// So many bytes are to come whole before the next iteration.
+__device__ __forceinline__ void expectFetches(uint32 barrier, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == 0)
+    arriveExpecting(barrier, bytes);
+#endif
+}
+/// Until what was fetched for an iteration is there, as far as the thread has asked for it.
+__device__ __forceinline__ void waitForFetches(uint32 barrier, int iteration) {
+#if __CUDA_ARCH__ >= 900
+  waitFor(barrier, iteration & 1);
+#endif
+}
+__device__ __forceinline__ void waitForPieces() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 template <int Count, typename... Dims>
-__device__ __forceinline__ void fetchSlice(uint4 *to, const uint4 *from) {
+__device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
 #pragma unroll 4
   for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
     int64 toOffset = 0, fromOffset = 0;
@@ -223,7 +254,15 @@ __device__ __forceinline__ void fetchSlice(uint4 *to, const uint4 *from) {
     copyAsync(to + toOffset, from + fromOffset, true);
   }
 }
-__device__ __forceinline__ void waitForSlices() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+/// The first thread of `warp` asks for it.
+template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
+#if __CUDA_ARCH__ >= 900
+  if (threadIdx.x == warp * 32)
+    copyBulk(sharedAddress(to), from, Count * 16, barrier);
+#else
+  fetchPieces<Count, Dim<Count, 1, 1>>(to, from);
+#endif
+}
 
 /// Asks for the lines of pieces of 16 bytes that will be copied in the next iteration.
 template <int Count, typename... Dims>
