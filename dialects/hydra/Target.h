@@ -19,6 +19,8 @@ inline constexpr llvm::StringLiteral kWarpgroupMatmul =
     "wgmma"; ///< matmuls of four warps, with TMA
 inline constexpr llvm::StringLiteral kEarlyLaunch =
     "early_launch"; ///< kernels begin while those in front of them end, and wait for them
+inline constexpr llvm::StringLiteral kRowScales =
+    "row_scales"; ///< matmuls of 8-bit operands with a scale for each row
 inline constexpr llvm::StringLiteral kClusters =
     "clusters"; ///< blocks that read each other's shared memory
 

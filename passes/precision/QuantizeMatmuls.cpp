@@ -15,17 +15,17 @@ namespace {
 /// What it makes says so, for reports.
 constexpr StringLiteral kPass = "hydra-quantize-matmuls";
 
-/// A tensor as its elements in 8 bits, and what they are multiplied by to get it back.
+/// An operand of a matmul in 8 bits, `[rows, K]`, and what its elements are multiplied by to get
+/// them back.
 struct Quantized {
-  Value source, elements, scale;
-  Value transposed; ///< the elements as a matrix [K, rows], once something reads them so
+  Value matrix, scale;
 };
 
 /// Quantizes values of one program.
 class Quantizer {
 public:
-  Quantizer(EntryOp entry, std::optional<MeshAttr> mesh, bool byRows)
-      : mesh(mesh), byRows(byRows), b(entry.getContext()) {}
+  Quantizer(MLIRContext *context, std::optional<MeshAttr> mesh, bool byRows)
+      : mesh(mesh), byRows(byRows), b(context) {}
 
   unsigned tensors = 0;
 
@@ -49,49 +49,54 @@ public:
   }
 
 private:
-  /// The operand as a matrix [rows, K] in 8 bits, and its scale.
-  std::pair<Value, Value> operand(Operation *reader, const QuantizedProduct::Operand &operand) {
+  /// Each is made once, for all that read a value so.
+  const Quantized &operand(Operation *reader, const QuantizedProduct::Operand &operand) {
+    Value value = build::behindReshapes(operand.value);
     const int64_t columns = build::shapeOf(operand.value).back();
-    if (byRows)
-      return scaledByRows(reader, operand, columns);
-    Quantized &q = quantized(reader, operand.value, columns, operand.format);
-    b.setInsertionPoint(reader);
-    const Location loc = madeBy(kPass, reader->getLoc());
-    const int64_t rows = build::typeOf(operand.value).getNumElements() / columns;
-    auto matrix = [&](Value elements) { return build::reshape(b, loc, elements, {rows, columns}); };
-    if (!operand.transposed)
-      return {matrix(q.elements), q.scale};
-    if (!q.transposed) {
-      // What ranks have gathered is not kept from the forward pass to the backward pass in 8 bits
-      // either.
-      Value elements = q.elements;
-      if (isGathered(q.source))
-        elements = QuantizeOp::create(b, loc, q.source, q.scale, TypeAttr::get(operand.format),
-                                      b.getUnitAttr());
-      q.transposed = CopyOp::create(
-          b, loc, TransposeOp::create(b, loc, matrix(elements), b.getI64ArrayAttr({1, 0})));
-    }
-    return {q.transposed, q.scale};
+    Quantized &q = matrices[{value, operand.format, columns, operand.transposed}];
+    if (!q.matrix)
+      q = byRows ? scaledByRows(reader, value, columns, operand)
+                 : scaledAsWhole(reader, value, columns, operand);
+    return q;
   }
 
-  /// The same with a scale for each row: [rows].
-  std::pair<Value, Value> scaledByRows(Operation *reader, const QuantizedProduct::Operand &operand,
-                                       int64_t columns) {
-    Value value = withoutReshapes(operand.value);
-    Quantized &q = (operand.transposed ? knownTransposed : known)[{value, operand.format}];
-    if (q.elements)
-      return {q.elements, q.scale};
+  /// Of one scale: what is read transposed is a copy of the same elements.
+  Quantized scaledAsWhole(Operation *reader, Value value, int64_t columns,
+                          const QuantizedProduct::Operand &operand) {
+    Quantized &whole = elements[{value, operand.format}];
+    if (!whole.matrix) {
+      ++tensors;
+      const Location loc = setInsertionPoint(reader, value);
+      Value amax = largestMagnitude(loc, value, columns, isMadeOf(value, isArgumentOrRank));
+      whole.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
+      whole.matrix = QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format),
+                                        UnitAttr());
+    }
+    b.setInsertionPoint(reader);
+    const Location loc = madeBy(kPass, reader->getLoc());
+    Value of = whole.matrix;
+    // What ranks have gathered is not kept from the forward pass to the backward pass in 8 bits
+    // either.
+    if (operand.transposed && isGathered(value))
+      of = QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format),
+                              b.getUnitAttr());
+    Value matrix = matrixOf(loc, of, columns);
+    return {operand.transposed ? transposed(loc, matrix) : matrix, whole.scale};
+  }
+
+  /// Of a scale for each row, [rows]: what is read transposed is so before it is rounded.
+  Quantized scaledByRows(Operation *reader, Value value, int64_t columns,
+                         const QuantizedProduct::Operand &operand) {
     ++tensors;
     const Location loc = setInsertionPoint(reader, value);
     if (operand.transposed) {
-      const int64_t rows = build::typeOf(value).getNumElements() / columns;
-      Value matrix = build::reshape(b, loc, value, {rows, columns});
-      value = CopyOp::create(b, loc,
-                             TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
-      columns = rows;
+      value = transposed(loc, matrixOf(loc, value, columns));
+      columns = build::shapeOf(value).back();
+    } else if (!innerAxes(build::shapeOf(value), columns)) {
+      value = matrixOf(loc, value, columns);
     }
     const SmallVector<int64_t> shape(build::shapeOf(value));
-    const SmallVector<int64_t> inner = innerAxes(shape, columns);
+    const SmallVector<int64_t> inner = *innerAxes(shape, columns);
     Value amax = ReduceMaxOp::create(b, loc, magnitudesOf(loc, value), b.getI64ArrayAttr(inner),
                                      UnitAttr());
     amax = build::cast(b, loc, amax, b.getF32Type());
@@ -100,32 +105,19 @@ private:
     for (int64_t axis : inner)
       kept[axis] = 1;
     Value ofEach = build::broadcast(b, loc, build::reshape(b, loc, scale, kept), shape);
-    Value elements = QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format),
-                                        UnitAttr());
-    const int64_t rows = build::typeOf(value).getNumElements() / columns;
-    q.elements = build::reshape(b, loc, elements, {rows, columns});
-    q.scale = build::reshape(b, loc, scale, {rows});
-    return {q.elements, q.scale};
+    Value rounded = QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format),
+                                       UnitAttr());
+    Value matrix = matrixOf(loc, rounded, columns);
+    return {matrix, build::reshape(b, loc, scale, {build::shapeOf(matrix)[0]})};
   }
 
-  Quantized &quantized(Operation *reader, Value value, int64_t columns, Type format) {
-    value = withoutReshapes(value);
-    Quantized &q = known[{value, format}];
-    if (q.elements)
-      return q;
-    ++tensors;
-    const Location loc = setInsertionPoint(reader, value);
-    Value amax = largestMagnitude(loc, value, columns, isMadeOf(value, isArgumentOrRank));
-    q.source = value;
-    q.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
-    q.elements = QuantizeOp::create(b, loc, value, q.scale, TypeAttr::get(format), UnitAttr());
-    return q;
+  Value matrixOf(Location loc, Value value, int64_t columns) {
+    return build::reshape(b, loc, value,
+                          {build::typeOf(value).getNumElements() / columns, columns});
   }
-
-  static Value withoutReshapes(Value value) {
-    while (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getX();
-    return value;
+  Value transposed(Location loc, Value matrix) {
+    return CopyOp::create(b, loc,
+                          TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
   }
 
   /// What is made of parameters alone is quantized before its reader; anything else behind what
@@ -153,8 +145,9 @@ private:
     auto reduce = [&](ArrayRef<int64_t> axes) {
       amax = ReduceMaxOp::create(b, loc, amax, b.getI64ArrayAttr(axes), UnitAttr());
     };
-    SmallVector<int64_t> inner = innerAxes(build::shapeOf(value), columns);
-    reduce(inner);
+    // Any axes will do; those of rows become part of the kernel that makes them.
+    const int64_t last = build::typeOf(value).getRank() - 1;
+    reduce(innerAxes(build::shapeOf(value), columns).value_or(SmallVector<int64_t>{last}));
     const int64_t rows = build::typeOf(amax).getNumElements();
     amax = build::reshape(b, loc, amax, rows > 1 ? ArrayRef{rows} : ArrayRef<int64_t>());
     if (rows > 1)
@@ -172,18 +165,17 @@ private:
     return amax;
   }
 
-  /// The last axes that have so many elements, or else the last one.
-  static SmallVector<int64_t> innerAxes(ArrayRef<int64_t> shape, int64_t columns) {
-    const auto rank = static_cast<int64_t>(shape.size());
+  /// The last axes that have so many elements; nullopt where there are none, or too many for a row.
+  static std::optional<SmallVector<int64_t>> innerAxes(ArrayRef<int64_t> shape, int64_t columns) {
     SmallVector<int64_t> axes;
     int64_t product = 1;
-    while (product < columns && axes.size() < shape.size()) {
-      axes.insert(axes.begin(), rank - 1 - static_cast<int64_t>(axes.size()));
-      product *= shape[axes.front()];
+    for (int64_t axis = static_cast<int64_t>(shape.size()); product < columns && axis-- > 0;) {
+      axes.insert(axes.begin(), axis);
+      product *= shape[axis];
     }
-    return product == columns && !axes.empty() && axes.size() <= kMaxInnerDimensions
-               ? axes
-               : SmallVector<int64_t>{rank - 1};
+    if (product != columns || axes.empty() || axes.size() > kMaxInnerDimensions)
+      return std::nullopt;
+    return axes;
   }
 
   /// Whether something like that is among what a value is made of.
@@ -214,8 +206,9 @@ private:
   std::optional<MeshAttr> mesh;
   const bool byRows;
   OpBuilder b;
-  DenseMap<std::pair<Value, Type>, Quantized> known;
-  DenseMap<std::pair<Value, Type>, Quantized> knownTransposed; ///< if rows have scales
+  /// By value, format, columns and whether it is transposed.
+  DenseMap<std::tuple<Value, Type, int64_t, bool>, Quantized> matrices;
+  DenseMap<std::pair<Value, Type>, Quantized> elements; ///< of one scale, in the value's shape
   DenseMap<Value, Value> magnitudes;
 };
 
@@ -236,7 +229,7 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       if (!entry.isProgram())
         continue;
-      Quantizer quantizer(entry, model.getMesh(), scaling == "row");
+      Quantizer quantizer(&getContext(), model.getMesh(), scaling == "row");
       SmallVector<QuantizableOpInterface> ops(
           entry.getBody().front().getOps<QuantizableOpInterface>());
       for (QuantizableOpInterface op : ops) {

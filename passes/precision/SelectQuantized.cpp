@@ -54,7 +54,7 @@ struct SelectQuantized : impl::SelectQuantizedBase<SelectQuantized> {
       if (!entry.isProgram() || entry.programRole() == ProgramRole::decode)
         continue;
       for (auto op : entry.getBody().front().getOps<QuantizableOpInterface>())
-        if (Value weight = op.getWeight(); weight && isLarge(weight) && !isKept(weight)) {
+        if (Value weight = op.getWeight(); weight && isQuantized(parametersOf(weight))) {
           op.quantizeTo(operands, gradient);
           ++layers;
         }
@@ -95,14 +95,13 @@ private:
     return success();
   }
 
-  bool isLarge(Value weight) const {
-    return llvm::all_of(build::shapeOf(weight), [&](int64_t size) { return size >= least; });
-  }
-
-  bool isKept(Value weight) const {
-    SmallVector<ParamOp> params = parametersOf(weight);
-    return params.empty() ||
-           llvm::any_of(params, [&](ParamOp param) { return kept.contains(param); });
+  /// What is joined is large if its parts are, and stays if one of them does.
+  bool isQuantized(ArrayRef<ParamOp> params) const {
+    return !params.empty() && llvm::all_of(params, [&](ParamOp param) {
+      return !kept.contains(param) &&
+             llvm::all_of(cast<RankedTensorType>(param.getBoundType()).getShape(),
+                          [&](int64_t size) { return size >= least; });
+    });
   }
 
   DenseSet<Operation *> kept;

@@ -96,6 +96,11 @@ void checkRate(const CompileOptions &compile) {
   if (precisionPolicy(compile.precision)->quantizes && compile.target.quantizedMultiple == 0)
     support::fail("--precision={}: target {} has no matmuls of 8-bit operands", compile.precision,
                   compile.target.name);
+  if (precisionPolicy(compile.precision)->quantizes &&
+      compile.quantization.scaling == QuantizedScaling::Row &&
+      !llvm::is_contained(compile.target.features, kRowScales))
+    support::fail("--fp8-scaling=row: target {} has no matmuls with a scale for each row",
+                  compile.target.name);
 }
 
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {

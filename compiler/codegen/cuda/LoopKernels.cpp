@@ -404,7 +404,9 @@ private:
     // Matmuls that nothing keeps apart begin with the warps that the one before leaves idle.
     const int64_t first = nextWarp;
     ArrayRef<int64_t> result = typeOf(step.args[2]).getShape();
-    nextWarp += (result.end()[-2] + 15) / 16 * ((result.back() + 15) / 16);
+    // Tiles of 32 rows where they divide up, as multiplySlice has them.
+    const int64_t down = (result.end()[-2] + 15) / 16, across = (result.back() + 15) / 16;
+    nextWarp += (down % 2 == 0 ? down / 2 : down) * across;
     nextWarp %= kLoopWarps;
     return formatv("multiplySlice<{0}, {1}{2}>({3}, {4}, {5}, {6}, {7});\n",
                    op.getAccumulate() ? "true" : "false", first, op.getCompute() ? ", true" : "",

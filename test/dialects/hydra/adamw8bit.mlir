@@ -12,7 +12,7 @@ hydra.model @m version 1 bound {} {
     %p1, %m1, %s1, %r1, %q1 = hydra.adamw8bit %p, %m, %s, %m, %s, %g, %lr, %t, %lr beta1 = 0.9 beta2 = 0.95 eps = 1.0e-8 wd = 0.1 lr_scale = 1.0 : tensor<2x64xf32>, tensor<2x64xf8E4M3FN>, tensor<2x1xf32>, tensor<2x64xf8E4M3FN>, tensor<2x1xf32>, tensor<2x64xbf16>, tensor<f32>, tensor<i32>, tensor<f32>
     %ok = hydra.compare %lr, %lr is = "lt" : tensor<f32>, tensor<f32>
     %k = hydra.guard %ok, %m1, %m : tensor<i1>, tensor<2x64xf8E4M3FN>, tensor<2x64xf8E4M3FN>
-    hydra.return p = %p1 updates(@w.m8 = %k)
+    hydra.return p = %p1 updates(@w.m8 = %k) : tensor<2x64xf32>, tensor<2x64xf8E4M3FN>
   }
 }
 

@@ -23,7 +23,7 @@ hydra.model @m version 1 bound {} {
   hydra.entry @rows(%x: tensor<4x8xf32>, %each: tensor<4x8xf32>, %s: tensor<4xf32>) {
     %a = hydra.quantize %x, %each format = f8E4M3FN : tensor<4x8xf32>, tensor<4x8xf32>
     %c = hydra.quantized_matmul %a, %a, %s, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<4xf32>
-    hydra.return c = %c
+    hydra.return c = %c : tensor<4x4xf32>
   }
 }
 

@@ -4,7 +4,7 @@ hydra.model @m version 1 bound {} {
   // expected-error@+1 {{'hydra.entry' op has an argument 'micro_batch', which dropout adds}}
   hydra.entry @loss(%x: tensor<2x3xf32>, %micro_batch: tensor<i32>) {
     %y = hydra.dropout %x p = 0.5 : tensor<2x3xf32>
-    hydra.return y = %y
+    hydra.return y = %y : tensor<2x3xf32>
   }
 }
 
@@ -14,6 +14,6 @@ hydra.model @m version 1 bound {} {
   hydra.entry @loss(%x: tensor<65536x32768x2xf32>) {
     // expected-error@+1 {{drops from [65536, 32768, 2]; expected at most 2147483647 rows}}
     %y = hydra.dropout %x p = 0.5 : tensor<65536x32768x2xf32>
-    hydra.return y = %y
+    hydra.return y = %y : tensor<65536x32768x2xf32>
   }
 }

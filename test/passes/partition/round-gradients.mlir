@@ -29,11 +29,6 @@
 // LOWERED: %[[TWO:.*]] = hydra.cast %{{.*}} to = f32 : tensor<4xbf16>
 // LOWERED: %[[SUM:.*]] = hydra.add %[[ONE]], %[[TWO]] : tensor<4xf32>
 // LOWERED: hydra.add %a.grad, %[[SUM]] : tensor<4xf32>
-// What a rank has added up over micro-batches is a gradient, whatever becomes of the sum.
-// CHECK-LABEL: hydra.entry @apply
-// CHECK: %[[PART:.*]] = hydra.use @b.grad
-// CHECK: %[[SENT:.*]] = hydra.cast %[[PART]] to = bf16
-// CHECK: hydra.all_reduce %[[SENT]] over = "gpu" ranks = 2 sum = f32 : tensor<4xbf16>
 hydra.model @m version 1 mesh <["node", "gpu"], [2, 2]> bound {} {
   hydra.param @flat [10] init = zeros
   hydra.state @flat.grad [10] init = zeros of @flat as gradient
@@ -75,6 +70,11 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 2]> bound {} {
     hydra.return y = %g updates(@b = %outer) : tensor<4xf32>, tensor<4xf32>
   }
 
+  // What a rank has added up over micro-batches is a gradient, whatever becomes of the sum.
+  // CHECK-LABEL: hydra.entry @apply
+  // CHECK: %[[PART:.*]] = hydra.use @b.grad
+  // CHECK: %[[SENT:.*]] = hydra.cast %[[PART]] to = bf16
+  // CHECK: hydra.all_reduce %[[SENT]] over = "gpu" ranks = 2 sum = f32 : tensor<4xbf16>
   hydra.entry @apply() {
     %part = hydra.use @b.grad : tensor<4xf32>
     %sum = hydra.all_reduce %part over = "gpu" ranks = 2 : tensor<4xf32>

@@ -43,7 +43,7 @@
 // ROW-NEXT: %[[S:.*]] = hydra.quantization_scale %[[AMAX]] format = f8E4M3FN
 // ROW: %[[ALL:.*]] = hydra.broadcast %{{.*}} : tensor<2x8x1xf32>
 // ROW-NEXT: hydra.quantize %[[X]], %[[ALL]] format = f8E4M3FN
-// ROW: hydra.quantized_matmul %{{.*}} dtype = bf16 : tensor<16x8xf8E4M3FN>, tensor<16x8xf8E4M3FN>, tensor<16xf32>, tensor<16xf32>
+// ROW: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<16x8xf8E4M3FN>, tensor<16x8xf8E4M3FN>, tensor<16xf32>, tensor<16xf32>
 // ROW: %[[WT:.*]] = hydra.transpose %{{.*}} order = [1, 0] : tensor<16x8xbf16>
 // ROW-NEXT: hydra.copy %[[WT]]
 // ROW: hydra.quantized_matmul %{{.*}} : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>, tensor<16xf32>, tensor<8xf32>

@@ -237,13 +237,15 @@ __device__ __forceinline__ void expectFetches(uint32 barrier, int bytes) {
     arriveExpecting(barrier, bytes);
 #endif
 }
+__device__ __forceinline__ void waitForPieces() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 /// Until what was fetched for an iteration is there, as far as the thread has asked for it.
 __device__ __forceinline__ void waitForFetches(uint32 barrier, int iteration) {
 #if __CUDA_ARCH__ >= 900
   waitFor(barrier, iteration & 1);
+#else // it came in pieces
+  waitForPieces();
 #endif
 }
-__device__ __forceinline__ void waitForPieces() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 template <int Count, typename... Dims>
 __device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
