@@ -185,9 +185,8 @@ LogicalResult AllGatherOp::inferTypes(TypeInference &infer, Adaptor op,
 int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(getX().getType())}); }
 
 void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] =
-      ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(), getRanksAttr(),
-                              TypeAttr());
+  grads[0] = ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(),
+                                     getRanksAttr(), TypeAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//
@@ -245,10 +244,10 @@ int64_t AllReduceOp::wireBytes() {
 }
 
 void AllReduceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = build::cast(b, getLoc(),
-                         AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(),
-                                             getRanksAttr(), TypeAttr()),
-                         build::typeOf(getX()).getElementType());
+  grads[0] = build::cast(
+      b, getLoc(),
+      AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(), getRanksAttr(), TypeAttr()),
+      build::typeOf(getX()).getElementType());
   if (getStart()) // every rank adds its own copy
     grads[1] = g[0];
 }
