@@ -67,8 +67,8 @@ def ApplyDropout : Pass<"hydra-apply-dropout", "::mlir::ModuleOp"> {
   let summary = "what is trained drops at random, all else does not";
   let description = [{
     Every `hydra.dropout` of the programs listed gets its truth values; in all others it goes. Kept is where a word that
-    `hydra.random` makes of key and position is at least p 2^32: there is no state of a generator to be kept, and each
-    rank computes the truth values of its rows. The backward pass reads those of the forward pass, a byte an element,
+    `hydra.random` makes of key and position is, as a signed number, at least p 2^32 - 2^31: there is no state of a
+    generator to be kept, and each rank computes the truth values of its rows. The backward pass reads those of the forward pass, a byte an element,
     or computes them again with their layer (`hydra-recompute`).
 
     The key is two run-time scalars, `draw_low` and `draw_high`, drawn anew for every step from the seed of the run; each

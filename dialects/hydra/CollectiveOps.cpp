@@ -49,13 +49,9 @@ int64_t MeshAttr::stride(StringRef axis) const {
 
 //===-- Checks ------------------------------------------------------------------------------===//
 
-/// Whether ranks can meet here: in a program, along an axis that the model's mesh has.
-static LogicalResult verifyPlace(CollectiveOpInterface op) {
-  auto entry = dyn_cast<EntryOp>(op->getParentOp());
-  if (!entry || !entry.isProgram())
-    return op->emitOpError("stands in a loop or a region; ranks meet in programs only");
-  auto model = entry->getParentOfType<ModelOp>();
-  std::optional<MeshAttr> mesh = model.getMesh();
+/// Whether the model's mesh has the axis, with as many ranks.
+static LogicalResult verifyAxis(CollectiveOpInterface op) {
+  std::optional<MeshAttr> mesh = op->getParentOfType<ModelOp>().getMesh();
   if (!mesh)
     return op->emitOpError() << "goes over '" << op.getOver() << "', but the model has no mesh";
   const int64_t size = mesh->size(op.getOver());
@@ -66,6 +62,14 @@ static LogicalResult verifyPlace(CollectiveOpInterface op) {
     return op->emitOpError() << "goes over " << op.getRanks() << " ranks; axis '" << op.getOver()
                              << "' of the mesh has " << size;
   return success();
+}
+
+/// Whether ranks can meet here: in a program.
+static LogicalResult verifyPlace(CollectiveOpInterface op) {
+  auto entry = dyn_cast<EntryOp>(op->getParentOp());
+  if (!entry || !entry.isProgram())
+    return op->emitOpError("stands in a loop or a region; ranks meet in programs only");
+  return verifyAxis(op);
 }
 
 template <typename Op>
@@ -181,9 +185,8 @@ LogicalResult AllGatherOp::inferTypes(TypeInference &infer, Adaptor op,
 int64_t AllGatherOp::wireBytes() { return productOf({getRanks() - 1, bytesOf(getX().getType())}); }
 
 void AllGatherOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] =
-      ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(), getRanksAttr(),
-                              TypeAttr());
+  grads[0] = ReduceScatterOp::create(b, getLoc(), g[0], Value(), getAxisAttr(), getOverAttr(),
+                                     getRanksAttr(), TypeAttr());
 }
 
 //===-- all_to_all --------------------------------------------------------------------------===//
@@ -241,10 +244,10 @@ int64_t AllReduceOp::wireBytes() {
 }
 
 void AllReduceOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
-  grads[0] = build::cast(b, getLoc(),
-                         AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(),
-                                             getRanksAttr(), TypeAttr()),
-                         build::typeOf(getX()).getElementType());
+  grads[0] = build::cast(
+      b, getLoc(),
+      AllReduceOp::create(b, getLoc(), g[0], Value(), getOverAttr(), getRanksAttr(), TypeAttr()),
+      build::typeOf(getX()).getElementType());
   if (getStart()) // every rank adds its own copy
     grads[1] = g[0];
 }
@@ -291,7 +294,8 @@ LogicalResult ShardOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayRef<
 
 //===-- rank --------------------------------------------------------------------------------===//
 
-LogicalResult RankOp::verify() { return isUnbound(getType()) ? success() : verifyPlace(*this); }
+/// In a loop too: ranks do not meet for it.
+LogicalResult RankOp::verify() { return isUnbound(getType()) ? success() : verifyAxis(*this); }
 
 FailureOr<RankedTensorType> RankOp::boundType() {
   return RankedTensorType::get({}, IntegerType::get(getContext(), 32));

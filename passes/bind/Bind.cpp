@@ -1,5 +1,6 @@
 // hydra-bind: symbols become numbers, types become static.
 #include "dialects/hydra/Build.h"
+#include "passes/CountedNumbers.h"
 #include "passes/Passes.h"
 #include "passes/bind/Bundles.h"
 #include "passes/bind/Calls.h"
@@ -194,13 +195,17 @@ private:
   LogicalResult bindProgram(EntryOp entry) {
     if (failed(evaluateAttributes(entry)))
       return failure();
-    for (auto [argument, shape, dtype, value] :
-         llvm::zip(entry.getBody().getArguments(), entry.getArgShapes(), entry.getArgDtypes(),
-                   entry.getArgDefaults())) {
+    for (auto [argument, name, shape, dtype, value] : llvm::zip(
+             entry.getBody().getArguments(), entry.getArgNames().getAsValueRange<StringAttr>(),
+             entry.getArgShapes(), entry.getArgDtypes(), entry.getArgDefaults())) {
       if (!isIntListOrExprs(shape))
         return entry.emitOpError("has an argument with a dimension that is not an integer");
       if (!isa<UnitAttr>(value) && (!isRealOrExpr(value) || !std::isfinite(realValue(value))))
         return entry.emitOpError("has an argument with a default that is not a finite number");
+      if (!isa<UnitAttr>(value) && isCountedNumber(name, cast<TypeAttr>(dtype).getValue()))
+        return entry.emitOpError() << "has an argument '" << name
+                                   << "' of i32, a name for what runs count or draw; expected "
+                                      "another";
       if (std::string problem = checkShape(intList(cast<ArrayAttr>(shape))); !problem.empty())
         return entry.emitOpError() << "argument shape " << problem;
       argument.setType(

@@ -1,5 +1,6 @@
 // hydra-apply-dropout: what is trained drops at random, all else does not.
 #include "dialects/hydra/Build.h"
+#include "passes/CountedNumbers.h"
 #include "passes/Passes.h"
 
 #include <cmath>
@@ -71,7 +72,7 @@ private:
   }
 
   LogicalResult applyTo(EntryOp entry) {
-    constexpr StringLiteral names[] = {"draw_low", "draw_high", "micro_batch"};
+    constexpr StringLiteral names[] = {kDrawLow, kDrawHigh, kMicroBatch};
     Key key;
     Value *const numbers[] = {&key.low, &key.high, &key.microBatch};
     for (auto [name, number] : llvm::zip_equal(names, numbers)) {
@@ -99,7 +100,7 @@ private:
     return success();
   }
 
-  /// The words of p from which on a value is kept, as i32.
+  /// From which word on, as a signed number, a value is kept: p 2^32 - 2^31.
   static double threshold(double p) { return std::min(std::ceil(p * 0x1p32), 0x1p32 - 1) - 0x1p31; }
 
   LogicalResult draw(DropoutOp dropout, const Key &key, int64_t stream) {

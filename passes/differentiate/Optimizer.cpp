@@ -1,5 +1,6 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/LossScaling.h"
@@ -26,9 +27,6 @@ Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
-/// The norm of gradients above which a step has a part of its learning rate, and that part.
-constexpr StringLiteral kNormSpike = "norm_spike";
-constexpr double kSpikeRate = 0.5;
 /// Where no norm is computed, the losses of a step over micro-batches add up here.
 constexpr StringLiteral kLossSum = "loss.sum";
 
@@ -101,8 +99,8 @@ private:
     if (trainedParams().empty())
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
-      if (name == "lr" || name == kUpdateCount || name == "clip" || name == kNormSpike ||
-          (holds && name == "hold"))
+      if (name == "lr" || name == kUpdateCount || name == "clip" ||
+          (normSpike && name == kNormSpike) || (holds && name == "hold"))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     return success();
   }
@@ -241,13 +239,13 @@ private:
     return SelectOp::create(b, loc, wanted, ratio, one);
   }
 
-  /// The learning rate, or half of it where the norm is above the bound and that is positive.
+  /// The learning rate, or its part where the norm is above the bound and that is positive.
   Value slowed(OpBuilder &b, Location loc, Value rate, Value norm, Value bound) {
     auto above = [&](Value x, Value y) -> Value {
       return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
     };
-    Value half = build::scale(b, loc, rate, kSpikeRate);
-    Value spikes = SelectOp::create(b, loc, above(norm, bound), half, rate);
+    Value part = build::scale(b, loc, rate, kNormSpikeRate);
+    Value spikes = SelectOp::create(b, loc, above(norm, bound), part, rate);
     Value none = build::constant(b, loc, bound.getType(), 0.0);
     return SelectOp::create(b, loc, above(bound, none), spikes, rate);
   }
@@ -310,11 +308,14 @@ private:
     auto guarded = [&](Location at, Value fresh, Value old) -> Value {
       return GuardOp::create(b, at, ok, fresh, old);
     };
-    // Of what an update computes in another shape, such as blocks: guarded there, so that it is one
+    // `change` makes of what an update computes, and of the old value, the new one. What is
+    // computed in another shape, such as blocks, is changed and guarded there, so that it is one
     // pass over memory.
-    auto guardedAsMade = [&](Location at, Value fresh, Value old) -> Value {
+    auto guardedAsMade = [&](Location at, Value fresh, Value old,
+                             llvm::function_ref<Value(Value, Value)> change) -> Value {
       Value made = build::behindReshapes(fresh);
-      Value kept = guarded(at, made, build::reshape(b, at, old, build::shapeOf(made)));
+      Value before = build::reshape(b, at, old, build::shapeOf(made));
+      Value kept = guarded(at, change(made, before), before);
       return build::reshape(b, at, kept, build::shapeOf(fresh));
     };
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
@@ -362,7 +363,8 @@ private:
                                   .scale = scale,
                                   .settings = settings});
       for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
-        outputs.set(variable, guardedAsMade(at, after, before));
+        outputs.set(variable,
+                    guardedAsMade(at, after, before, [](Value made, Value) { return made; }));
       if (share) {
         FailureOr<StateOp> average =
             state(param.getSymName() + ".average",
@@ -370,10 +372,10 @@ private:
                   zeros(), VariableRole::average, param.getSymNameAttr());
         if (failed(average))
           return failure();
-        Value made = build::behindReshapes(fresh.front());
-        Value before = build::reshape(b, at, read(b, *average), build::shapeOf(made));
-        Value kept = guarded(at, movedAverage(b, at, before, made, share), before);
-        outputs.set(*average, build::reshape(b, at, kept, build::shapeOf(fresh.front())));
+        auto moved = [&](Value made, Value before) {
+          return movedAverage(b, at, before, made, share);
+        };
+        outputs.set(*average, guardedAsMade(at, fresh.front(), read(b, *average), moved));
       }
       ++updates;
     }

@@ -2,6 +2,7 @@
 #include "passes/lower/PlanWriter.h"
 
 #include "dialects/hydra/Build.h"
+#include "passes/CountedNumbers.h"
 #include "passes/lower/BufferCategory.h"
 #include "passes/place/Layouts.h"
 
@@ -63,10 +64,9 @@ plan::ProgramOp PlanWriter::program(EntryOp entry) {
   return program;
 }
 
-/// What runs count or draw has the name of its schedule, and is i32; all else stays.
+/// What runs count or draw has the name of its schedule; all else stays.
 static StringRef scheduleOf(StringRef name, Type element) {
-  static constexpr StringLiteral counted[] = {"step", "draw_low", "draw_high", "micro_batch"};
-  return element.isInteger(32) && llvm::is_contained(counted, name) ? name : "constant";
+  return isCountedNumber(name, element) ? name : "constant";
 }
 
 FailureOr<Value> PlanWriter::scalar(EntryOp entry, unsigned argument) {

@@ -131,11 +131,15 @@ private:
     // What is cut is gathered as it lies, whatever is read out of it.
     if (isa<ReshapeOp>(op) && in[0].isRows() && op.getOperand(0).getDefiningOp<UseOp>())
       in[0] = Spread::same();
-    if (rule)
+    auto add = dyn_cast<AddOp>(op);
+    const bool updatesPart = add && isUpdateOfPart(add);
+    if (updatesPart) // what each rank adds to its part is added up with it, later
+      in[0] = in[1] = out[0] = Spread::part();
+    else if (rule)
       rule.partition(axis.ranks, in, out);
     else if (!llvm::all_of(in, [](const Spread &s) { return s.isSame(); }))
       return fail(&op, "has no rule for a part of the batch (the partition interface)");
-    if (auto add = dyn_cast<AddOp>(op); add && !body && startsSum(add))
+    if (add && !body && !updatesPart && startsSum(add))
       return success();
     SmallVector<Value> operands;
     for (auto [old, spread] : llvm::zip(op.getOperands(), in))
@@ -234,7 +238,7 @@ private:
       return false;
     Value start = first.isSame() ? add.getA() : add.getB();
     Value part = first.isSame() ? add.getB() : add.getA();
-    if (build::constantValue(placed.lookup(start).value) == 0.0 || isUpdateOfPart(add))
+    if (build::constantValue(placed.lookup(start).value) == 0.0)
       return false;
     Value sum = AllReduceOp::create(b, madeBy(kPass, add.getLoc()), placed.lookup(part).value,
                                     placed.lookup(start).value, axis.name, ranksAttr(), TypeAttr());
@@ -310,8 +314,14 @@ private:
     // As soon as there is something to exchange.
     b.setInsertionPointAfterValue(from.value);
     if (Value order = from.spread.order ? from.spread.order : want.order) {
-      (void)fail(user, "mixes rows that " + order.getDefiningOp()->getName().getStringRef() +
-                           " has gathered with others: each rank has gathered its own");
+      const StringRef gatherer = order.getDefiningOp()->getName().getStringRef();
+      if (old.getDefiningOp<IotaOp>())
+        (void)fail(user, "numbers rows that " + gatherer +
+                             " has gathered, as dropout of them does: how many the other ranks "
+                             "have gathered, a rank does not know");
+      else
+        (void)fail(user, "mixes rows that " + gatherer +
+                             " has gathered with others: each rank has gathered its own");
       return placeholder(old, want);
     }
     Location loc = old.getLoc();

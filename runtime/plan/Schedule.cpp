@@ -2,6 +2,7 @@
 #include "runtime/plan/Schedule.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/NormSpike.h"
 #include "runtime/support/Philox.h"
 #include "runtime/support/Shown.h"
 
@@ -81,8 +82,8 @@ NamedSchedule parseSchedule(std::string_view text) {
     refuse();
   if (result.name == "lr" || result.name == "clip")
     support::fail("--scalar: {} is given by --{}", result.name, result.name);
-  if (result.name == "norm_spike")
-    support::fail("--scalar: norm_spike is given by --norm-spike");
+  if (result.name == support::kNormSpike)
+    support::fail("--scalar: {} is given by --norm-spike", result.name);
   if (result.name == "step")
     support::fail("--scalar: step is the number of the step");
   for (const ScheduleKind kind : planfile::EnumValuesScheduleKind())

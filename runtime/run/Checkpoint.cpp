@@ -269,7 +269,7 @@ private:
     if (!checkpoint.manifest.countsUpdates && variable.role() == VariableRole::update_count)
       return writeVariable(plan, executor, variable, rank, countOf(variable));
     if (variable.role() == VariableRole::average &&
-        !fileWith(variable).has(variable.name()->string_view()))
+        !checkpoint.manifest.hashes.contains(variable.name()->str()))
       return beginAverage(variable);
     checkFormat(variable);
     const ElementSource values = givenValues(plan, variable, fileWith(variable));

@@ -38,14 +38,14 @@ void StepOutputs::clear() {
 
 void StepOutputs::add(Executor &executor, const Program &program) {
   ++runs;
-  add(executor, program, sums);
+  addTo(sums, executor, program);
 }
 
 void StepOutputs::addUpdate(Executor &executor, const Program &program) {
-  add(executor, program, ofUpdate);
+  addTo(ofUpdate, executor, program);
 }
 
-void StepOutputs::add(Executor &executor, const Program &program, std::vector<StepOutput> &to) {
+void StepOutputs::addTo(std::vector<StepOutput> &to, Executor &executor, const Program &program) {
   size_t next = 0;
   for (const Output *output : *program.outputs()) {
     if (!isTold(plan, *output))

@@ -1,5 +1,5 @@
-// What a training step tells beside its loss, such as what routers do: outputs of its program that
-// are a few numbers.
+// What a training step tells beside its loss, such as what routers do or the norms of groups:
+// outputs of its programs that are a few numbers.
 #pragma once
 
 #include "runtime/plan/PlanFile.h"
@@ -18,8 +18,9 @@ struct StepOutput {
   std::vector<double> values; ///< at most 4096
 };
 
-/// Means over the micro-batches of a step. Left out are the loss, gradients, what optimizers tell,
-/// and what each rank has its own part of.
+/// Means over the micro-batches of a step, and what the update behind them gives. Left out are the
+/// loss, gradients, their norm, whether an update was applied, and what each rank has its own part
+/// of.
 class StepOutputs {
 public:
   explicit StepOutputs(const planfile::Plan &plan) : plan(plan) {}
@@ -34,9 +35,9 @@ public:
   const std::vector<StepOutput> &means();
 
 private:
-  const planfile::Plan &plan;
-  void add(Executor &executor, const planfile::Program &program, std::vector<StepOutput> &to);
+  void addTo(std::vector<StepOutput> &to, Executor &executor, const planfile::Program &program);
 
+  const planfile::Plan &plan;
   std::vector<StepOutput> sums, ofUpdate;
   size_t runs = 0;
   bool divided = false;

@@ -21,10 +21,6 @@ struct SavedPolicies {
   std::map<std::string, double> numbers;
 };
 
-/// What a step whose norm is above the scalar `norm_spike` has of its learning rate; it is decided
-/// inside of the step.
-inline constexpr double kNormSpikeRate = 0.5;
-
 class StepPolicies {
 public:
   /// A run that is resumed goes on with what was `saved`; a flag counts instead of a saved one.

@@ -10,6 +10,7 @@
 #include "runtime/run/StepProfiler.h"
 #include "runtime/run/StopSignal.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NormSpike.h"
 
 #include <chrono>
 #include <cstdio>
@@ -158,10 +159,11 @@ private:
     report.step = session.steps();
     report.learningRate = session.schedules().value("lr", report.step - 1);
     report.gradientNorm = session.gradientNorm();
-    const double spike = session.schedules().value("norm_spike", report.step - 1).value_or(0);
+    const double spike =
+        session.schedules().value(hydra::support::kNormSpike, report.step - 1).value_or(0);
     if (spike > 0 && report.learningRate &&
         report.gradientNorm.value_or(0) > static_cast<double>(static_cast<float>(spike)))
-      *report.learningRate *= kNormSpikeRate;
+      *report.learningRate *= hydra::support::kNormSpikeRate;
     report.outputs = session.stepOutputs();
     report.epochs = session.epochs();
     const TrainingState::Counts &counts = session.counts();

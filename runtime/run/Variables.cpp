@@ -306,6 +306,19 @@ std::array<const flatbuffers::String *, 3> kindsIn(const Plan &plan, const Given
   return found;
 }
 
+/// What files call the average of a parameter.
+std::string averageOf(const Variable &parameter) { return parameter.name()->str() + ".average"; }
+
+/// Whether the count of updates, from 1, that stands beside averages is that of the first.
+bool isBeforeFirstUpdate(const GivenTensors &given) {
+  constexpr std::string_view name = "step";
+  if (!given.has(name))
+    return false;
+  int32_t count = 0;
+  given.read(name, support::DType::I32, {}, 0, std::as_writable_bytes(std::span(&count, 1)));
+  return count == 1;
+}
+
 } // namespace
 
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
@@ -357,18 +370,27 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
 void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
                  const GivenTensors &given) {
   const Plan &plan = file.plan();
-  bool any = false;
-  for (const Variable *variable : *plan.variables()) {
-    const std::string average = variable->name()->str() + ".average";
-    if (variable->role() != VariableRole::parameter || !given.has(average))
-      continue;
-    writeVariable(plan, executor, *variable, rank, givenValues(plan, *variable, given, average));
-    any = true;
-  }
-  if (!any)
+  std::vector<const Variable *> averaged, others;
+  for (const Variable *variable : *plan.variables())
+    if (variable->role() == VariableRole::parameter)
+      (given.has(averageOf(*variable)) ? averaged : others).push_back(variable);
+  if (averaged.empty())
     support::fail("{}: has no averages of the parameters of {}, as plans of hydrac --average keep "
                   "them",
                   given.path(), file.origin());
+  // Only plans that train know which parameters have none because they are frozen.
+  const auto lacks = std::ranges::find_if(others, [](const Variable *v) { return !v->frozen(); });
+  if (mainTrainingProgram(plan) && lacks != others.end())
+    support::fail("{}: there is no average of {} although there is one of {}; expected those of "
+                  "all parameters that {} trains",
+                  given.path(), support::shown((*lacks)->name()->string_view()),
+                  support::shown(averaged.front()->name()->string_view()), file.origin());
+  if (isBeforeFirstUpdate(given))
+    support::fail("{}: its averages are of no update yet; expected a checkpoint behind one",
+                  given.path());
+  for (const Variable *variable : averaged)
+    writeVariable(plan, executor, *variable, rank,
+                  givenValues(plan, *variable, given, averageOf(*variable)));
 }
 
 std::vector<Claim> hashesOfVariables(const PlanFile &file, Executor &executor, uint64_t rank) {

@@ -65,7 +65,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                   const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
 
 /// Gives every parameter of which a file has the average that value instead of its own. Throws
-/// Error when it has none.
+/// Error when it has none, or lacks that of a parameter that the plan trains, or was saved before
+/// an update had made any.
 void useAverages(const PlanFile &file, Executor &executor, uint64_t rank,
                  const GivenTensors &given);
 

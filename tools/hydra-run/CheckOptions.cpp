@@ -38,7 +38,7 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("{}: {} has no safe form; hydrac --safe makes plans that do", guarding, plan);
   if (options.average && !options.resume && !options.weights)
     fail("--average needs a checkpoint that has averages: --resume, or --weights");
-  if (options.average && options.resume && options.steps > 0)
+  if (options.average && trainPlan && options.steps > 0)
     fail("--average is for --eval-only, --generate, --chat and --export of a checkpoint; training "
          "goes on with the parameters themselves");
   if (options.save && options.steps == 0)

@@ -4,6 +4,7 @@
 #include "runtime/cpu/ThreadPool.h"
 #include "runtime/run/TextSource.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NormSpike.h"
 #include "runtime/text/ChatTemplate.h"
 #include "tools/common/ParseArguments.h"
 #include "tools/hydra-run/CommandLine.h"
@@ -260,7 +261,8 @@ void addTraining(CLI::App &app, RunOptions &options) {
       ->check(positive)
       ->group("Training");
   app.add_option_function<double>(
-         "--norm-spike", [&options](const double &v) { options.schedules["norm_spike"].peak = v; },
+         "--norm-spike",
+         [&options](const double &v) { options.schedules[support::kNormSpike].peak = v; },
          "plans of hydrac --norm-spike: steps whose gradients have a larger norm have half their "
          "learning rate; 0: none (default: what the plan says)")
       ->check(nonNegative)

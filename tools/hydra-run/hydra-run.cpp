@@ -67,39 +67,48 @@ std::optional<runtime::Checkpoint> findCheckpoint(const RunOptions &options,
   return runtime::Checkpoint(*options.save, file);
 }
 
-/// The file of that name in a checkpoint, or in the newest of a folder or of a run; none: empty.
-std::filesystem::path fileOfCheckpoint(const std::string &path, const char *name) {
+constexpr const char *kParameters = "model.safetensors", *kStates = "optimizer.safetensors";
+
+/// The folder with parameters that a path names: itself, or a checkpoint, the newest of a folder or
+/// of a run; none: empty.
+std::filesystem::path folderOfWeights(const std::filesystem::path &path) {
   std::error_code code;
   for (const std::filesystem::path &folder :
-       {std::filesystem::path(path), runtime::newestCheckpoint(path, -1),
-        runtime::newestCheckpoint(std::filesystem::path(path) / RunDirectory::kCheckpoints, -1)})
-    if (!folder.empty() && std::filesystem::exists(folder / name, code))
-      return folder / name;
+       {path, runtime::newestCheckpoint(path, -1),
+        runtime::newestCheckpoint(path / RunDirectory::kCheckpoints, -1)})
+    if (!folder.empty() && std::filesystem::exists(folder / kParameters, code))
+      return folder;
   return {};
 }
 
-/// What --weights names: a file, or the parameters of a checkpoint or of the newest in a folder.
-std::string weightsFile(const std::string &path) {
-  std::error_code code; // whoever reads the file says what is wrong with it
-  if (!std::filesystem::is_directory(path, code))
-    return path;
-  if (const auto file = fileOfCheckpoint(path, "model.safetensors"); !file.empty())
-    return file.string();
-  fail("--weights: {} has no model.safetensors, nor a checkpoint that has one (hydra-run --export "
-       "writes such a file)",
-       support::shownPath(path));
-}
+/// Files of parameters and averages, both of one checkpoint.
+struct GivenFiles {
+  std::optional<std::string> weights;
+  std::optional<std::filesystem::path> averages;
+};
 
-/// Where the averages of --average are.
-std::optional<std::filesystem::path> averagesFile(const RunOptions &options,
-                                                  const runtime::Checkpoint *checkpoint) {
+/// What --weights names, a file, or the parameters of a checkpoint or of the newest in a folder;
+/// and where the averages of --average are.
+GivenFiles givenFiles(const RunOptions &options, const runtime::Checkpoint *checkpoint) {
+  GivenFiles files;
+  files.weights = options.weights;
+  std::filesystem::path folder = checkpoint ? checkpoint->path() : "";
+  std::error_code code; // whoever reads a file says what is wrong with it
+  if (options.weights && std::filesystem::is_directory(*options.weights, code)) {
+    folder = folderOfWeights(*options.weights);
+    if (folder.empty())
+      fail("--weights: {} has no {}, nor a checkpoint that has one (hydra-run --export writes such "
+           "a file)",
+           support::shownPath(*options.weights), kParameters);
+    files.weights = (folder / kParameters).string();
+  }
   if (!options.average)
-    return std::nullopt;
-  const std::string path = checkpoint ? checkpoint->path().string() : options.weights.value_or("");
-  const std::filesystem::path file = fileOfCheckpoint(path, "optimizer.safetensors");
-  if (file.empty())
-    fail("--average: {} is no checkpoint, which would have averages", support::shownPath(path));
-  return file;
+    return files;
+  if (folder.empty() || !std::filesystem::exists(folder / kStates, code))
+    fail("--average: {} is no checkpoint, which would have averages",
+         support::shownPath(folder.empty() ? options.weights.value_or("") : folder.string()));
+  files.averages = folder / kStates;
+  return files;
 }
 
 std::string dataText(const RunOptions &options, const runtime::TextSource *text) {
@@ -376,22 +385,22 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     print(runtime::startupTable(file, executor, rows));
     return 0;
   }
-  runtime::Session session(
-      file, executor,
-      {.inputs = options.inputs,
-       .weights = options.weights ? std::optional(weightsFile(*options.weights)) : std::nullopt,
-       .adapter = options.adapter,
-       .averages = averagesFile(options, checkpoint ? &*checkpoint : nullptr),
-       // Of a finished run only the sampling has a seed to choose.
-       .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
-       .scalars = changes,
-       .policies = options.policies,
-       .steps = options.steps,
-       .text = texts.training.get(),
-       .evaluationSets = texts.evaluationSets(),
-       .maxBadSteps = options.maxBadSteps,
-       .resume = checkpoint ? &*checkpoint : nullptr,
-       .ranks = channel});
+  const GivenFiles files = givenFiles(options, checkpoint ? &*checkpoint : nullptr);
+  runtime::Session session(file, executor,
+                           {.inputs = options.inputs,
+                            .weights = files.weights,
+                            .adapter = options.adapter,
+                            .averages = files.averages,
+                            // Of a finished run only the sampling has a seed to choose.
+                            .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
+                            .scalars = changes,
+                            .policies = options.policies,
+                            .steps = options.steps,
+                            .text = texts.training.get(),
+                            .evaluationSets = texts.evaluationSets(),
+                            .maxBadSteps = options.maxBadSteps,
+                            .resume = checkpoint ? &*checkpoint : nullptr,
+                            .ranks = channel});
   if (channel)
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)

@@ -63,7 +63,7 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("group-norms", "true");
   if (compile.offload == Offload::Optimizer)
     emit.options.emplace_back("offload", "optimizer");
-  if (compile.update.exchange == AccumExchange::Last)
+  if (compile.update.exchange == AccumExchange::Last && emit.accumulation > 1)
     emit.options.emplace_back("accum-exchange", "last");
   if (isGiven(options.exchangeBytes))
     emit.options.emplace_back("exchange-bytes", std::to_string(compile.exchangeBytes));

@@ -6,6 +6,7 @@
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/NormSpike.h"
 #include "tools/hydrac/SafeForm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -177,7 +178,7 @@ std::map<std::string, planfile::ScheduleT> HydracOptions::schedules() const {
   spike.peak = normSpike;
   std::map<std::string, planfile::ScheduleT> all;
   if (compile.mode == Mode::Train)
-    all = {{"lr", rate}, {"clip", norm}, {"norm_spike", spike}};
+    all = {{"lr", rate}, {"clip", norm}, {support::kNormSpike, spike}};
   for (const runtime::NamedSchedule &given : givenScalars(*this))
     all[given.name] = given.schedule;
   return all;
@@ -327,6 +328,12 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
   if (isGiven(options.exchangeBytes) && compile.binding.mesh.empty())
     support::fail("--exchange-bytes: needs ranks; expected --mesh=NAME:SIZE");
+  if (isGiven(options.exchangeBytes) && !hasBackward(compile.mode))
+    support::fail("--exchange-bytes: is for --mode=train and --mode=grad, which have gradients");
+  constexpr int64_t leastExchange = 4096; // below, most of the time would go into beginning
+  if (compile.exchangeBytes != 0 && compile.exchangeBytes < leastExchange)
+    support::fail("--exchange-bytes={}: expected 0, which is no bound, or at least {}",
+                  compile.exchangeBytes, leastExchange);
   if (compile.sharding != Sharding::Fsdp && isGiven(options.resharding))
     support::fail("--reshard is for --shard=fsdp");
   if (!cuts && isGiven(options.wholeBelow))

@@ -191,6 +191,17 @@ hydra.model @m version 1 {
 
 // -----
 
+// A name for what runs count or draw.
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error @+1 {{has an argument 'micro_batch' of i32, a name for what runs count or draw; expected another}}
+  hydra.entry @e(%x: [D] f32, %step: [] f32 = 1.0, %micro_batch: [] i32 = 1) {
+    hydra.return y = %x, n = %micro_batch
+  }
+}
+
+// -----
+
 // Matmuls with gelu are for targets that have them; the pass knows which.
 hydra.model @m version 1 {
   hydra.symbols dims(D)

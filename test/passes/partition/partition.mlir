@@ -4,6 +4,7 @@
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=6 mesh=data:2" --hydra-differentiate --hydra-optimizer="accum=2 clip=false exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=LAST
 // RUN: hydra-opt %t/step.mlir --hydra-bind="batch=8 mesh=node:2,gpu:2" --hydra-differentiate --hydra-optimizer="accum=2 exchange-last" --hydra-partition | FileCheck %t/step.mlir --check-prefix=NODES
 // RUN: hydra-opt %t/loop.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/loop.mlir
+// RUN: hydra-opt %t/numbers.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-apply-dropout="programs=loss" --hydra-differentiate --hydra-partition | FileCheck %t/numbers.mlir
 // RUN: hydra-opt %t/routing.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/routing.mlir
 // RUN: hydra-opt %t/groups.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/groups.mlir
 // RUN: hydra-opt %t/blocks.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/blocks.mlir
@@ -15,6 +16,7 @@
 // RUN: not hydra-opt %t/flat.mlir --hydra-bind="batch=4 mesh=data:2" 2>&1 | FileCheck %t/errors --check-prefix=FLAT
 // RUN: not hydra-opt %t/fused.mlir --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=RULE
 // RUN: not hydra-opt %t/mixed.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=MIXED
+// RUN: not hydra-opt %t/gathered.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-apply-dropout="programs=loss" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=GATHERED
 // RUN: not hydra-opt %t/offsets.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=OFFSETS
 // RUN: not hydra-opt %t/inside.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-partition 2>&1 | FileCheck %t/errors --check-prefix=INSIDE
 
@@ -98,6 +100,35 @@ hydra.model @m version 1 {
       hydra.yield %next
     }
     %loss = hydra.let sum(%end, axes = [0, 1])
+    hydra.return loss = %loss
+  }
+}
+
+//--- numbers.mlir
+// In a loop too a rank knows its number, and with it those of its rows, by which it drops: in the derivative the same.
+hydra.model @m version 1 {
+  hydra.param @w [3] init = normal(1.0)
+  // CHECK: hydra.entry @scan_0_drawing_0_backward_0_rank_{{[0-9]+}}(
+  // CHECK: %[[R:.*]] = hydra.rank over = "data" ranks = 2 : tensor<i32>
+  // CHECK: %[[FIRST:.*]] = hydra.mul %[[R]], %{{.*}}
+  // CHECK: %[[OWN:.*]] = hydra.iota axis = 0 dtype = i32 shape = [2, 3]
+  // CHECK: %[[FROM:.*]] = hydra.broadcast %[[FIRST]]
+  // CHECK: hydra.add %[[OWN]], %[[FROM]]
+  // CHECK: hydra.random {{.*}} stream = 2 : tensor<2x3xi32>
+  // CHECK: hydra.entry @scan_0_drawing_0_rank_{{[0-9]+}}(
+  // CHECK: %[[R:.*]] = hydra.rank over = "data" ranks = 2 : tensor<i32>
+  // CHECK: hydra.random {{.*}} stream = 2 : tensor<2x3xi32>
+  // CHECK: hydra.dropout {{.*}} : tensor<2x3xf32>, tensor<2x3xi1>
+  // CHECK: hydra.entry @loss
+  // CHECK-NOT: hydra.rank
+  hydra.entry @loss(%x: [B, S, 3] f32) dims(B, S) {
+    %v = hydra.let %x * @w
+    %zero = hydra.constant value = 0.0 shape = [B, 3]
+    %end = hydra.scan axis = 1 chunk = 1 over(%row = %v) carry(%h = %zero) {
+      %next = hydra.let %h + dropout(reshape(%row, [B, 3]), p = 0.25)
+      hydra.yield %next
+    }
+    %loss = hydra.let sum(%end * %end, axes = [0, 1])
     hydra.return loss = %loss
   }
 }
@@ -241,7 +272,19 @@ hydra.model @m version 1 {
   }
 }
 
+//--- gathered.mlir
+hydra.model @m version 1 {
+  hydra.entry @loss(%x: [B, 3] f32) dims(B) {
+    %mask = hydra.let reshape(sum(%x, 1), [B]) > 0.0
+    %index, %place, %n = hydra.compact %mask
+    %some = hydra.let dropout(take_rows(%x, %index, %place), p = 0.5)
+    %y = hydra.let take_rows(%some, %place, %index)
+    hydra.return y = %y
+  }
+}
+
 //--- errors
+// GATHERED: gathered.mlir:5:{{.*}}: error: 'hydra.dropout' op numbers rows that hydra.compact has gathered, as dropout of them does: how many the other ranks have gathered, a rank does not know
 // DIVIDE: error: 'hydra.entry' op @loss has a batch of 5, which the 2 ranks along 'data' of the mesh do not divide
 // READ: error: 'hydra.model' op cannot read the axis 'data' of the mesh; expected NAME:SIZE
 // FLAT: error: 'hydra.entry' op argument 'x' does not have the batch as one dimension B, of which ranks could have parts
