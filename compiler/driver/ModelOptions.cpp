@@ -154,8 +154,8 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
 
 void ModelOptions::checkQuantization() const {
   if (!precisionPolicy(precision.getValue())->quantizes &&
-      fp8Format.getNumOccurrences() + fp8Scaling.getNumOccurrences() +
-              fp8Keep.getNumOccurrences() + fp8Least.getNumOccurrences() >
+      fp8Format.getNumOccurrences() + fp8Scaling.getNumOccurrences() + fp8Keep.getNumOccurrences() +
+              fp8Least.getNumOccurrences() >
           0)
     support::fail("--fp8-format, --fp8-scaling, --fp8-keep and --fp8-least are for "
                   "--precision=fp8");

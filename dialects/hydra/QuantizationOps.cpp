@@ -73,9 +73,7 @@ LogicalResult QuantizeOp::evaluate(ArrayRef<const RefTensor *> in, MutableArrayR
 SmallVector<int64_t> QuantizeOp::rowWiseShape() {
   return SmallVector<int64_t>(build::shapeOf(getX()));
 }
-RowForm QuantizeOp::operandForm(unsigned operand) {
-  return formByRank(getOperand(operand));
-}
+RowForm QuantizeOp::operandForm(unsigned operand) { return formByRank(getOperand(operand)); }
 
 void QuantizeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigned>,
                           MutableArrayRef<RowValue> out) {

@@ -69,8 +69,8 @@ private:
       const Location loc = setInsertionPoint(reader, value);
       Value amax = largestMagnitude(loc, value, columns, isMadeOf(value, isArgumentOrRank));
       whole.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
-      whole.matrix = QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format),
-                                        UnitAttr());
+      whole.matrix =
+          QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format), UnitAttr());
     }
     b.setInsertionPoint(reader);
     const Location loc = madeBy(kPass, reader->getLoc());
@@ -97,16 +97,16 @@ private:
     }
     const SmallVector<int64_t> shape(build::shapeOf(value));
     const SmallVector<int64_t> inner = *innerAxes(shape, columns);
-    Value amax = ReduceMaxOp::create(b, loc, magnitudesOf(loc, value), b.getI64ArrayAttr(inner),
-                                     UnitAttr());
+    Value amax =
+        ReduceMaxOp::create(b, loc, magnitudesOf(loc, value), b.getI64ArrayAttr(inner), UnitAttr());
     amax = build::cast(b, loc, amax, b.getF32Type());
     Value scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
     SmallVector<int64_t> kept(shape);
     for (int64_t axis : inner)
       kept[axis] = 1;
     Value ofEach = build::broadcast(b, loc, build::reshape(b, loc, scale, kept), shape);
-    Value rounded = QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format),
-                                       UnitAttr());
+    Value rounded =
+        QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format), UnitAttr());
     Value matrix = matrixOf(loc, rounded, columns);
     return {matrix, build::reshape(b, loc, scale, {build::shapeOf(matrix)[0]})};
   }
@@ -116,8 +116,7 @@ private:
                           {build::typeOf(value).getNumElements() / columns, columns});
   }
   Value transposed(Location loc, Value matrix) {
-    return CopyOp::create(b, loc,
-                          TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
+    return CopyOp::create(b, loc, TransposeOp::create(b, loc, matrix, b.getI64ArrayAttr({1, 0})));
   }
 
   /// What is made of parameters alone is quantized before its reader; anything else behind what
@@ -207,7 +206,7 @@ private:
   const bool byRows;
   OpBuilder b;
   /// By value, format, columns and whether it is transposed.
-  DenseMap<std::tuple<Value, Type, int64_t, bool>, Quantized> matrices;
+  DenseMap<std::tuple<Value, Type, int64_t, unsigned>, Quantized> matrices;
   DenseMap<std::pair<Value, Type>, Quantized> elements; ///< of one scale, in the value's shape
   DenseMap<Value, Value> magnitudes;
 };

@@ -83,8 +83,8 @@ MatmulScales scalesOf(const CallSite &site, const MatmulSpec &spec) {
     return MatmulScales::Tensors;
   if (!isOf(ofA, {spec.m}) || !isOf(ofB, {spec.n}))
     site.fail("has scales {} {} and {} {}; expected f32, [] both or dense [{}] and [{}]",
-              support::irName(ofA.dtype), support::shapeText(ofA.sizes),
-              support::irName(ofB.dtype), support::shapeText(ofB.sizes), spec.m, spec.n);
+              support::irName(ofA.dtype), support::shapeText(ofA.sizes), support::irName(ofB.dtype),
+              support::shapeText(ofB.sizes), spec.m, spec.n);
   return MatmulScales::Rows;
 }
 

@@ -228,9 +228,15 @@ struct CudaMatmul::Impl {
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     if (spec.savesSums)
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.c.rowStride);
-    if (spec.scaling == MatmulScales::Rows)
+    if (spec.scaling == MatmulScales::Rows) {
       for (auto attribute : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE})
         set(attribute, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+      // The library knows algorithms only where there are vectors; run() says which.
+      const void *somewhere = reinterpret_cast<const void *>(uintptr_t{kLargestAlignment});
+      for (auto attribute :
+           {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER})
+        set(attribute, somewhere);
+    }
     if (multiprocessors > 0)
       set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<int32_t>(multiprocessors));
     choose(reduced, algorithm);
@@ -295,7 +301,10 @@ struct CudaMatmul::Impl {
     chosen = guesses.back();
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)
       fail("cuBLASLt has no algorithm for [{}, {}] times [{}, {}] of {}{} into {}", spec.m, spec.k,
-           spec.k, spec.n, support::irName(spec.a.dtype), spec.hasBias ? " with a bias" : "",
+           spec.k, spec.n, support::irName(spec.a.dtype),
+           spec.hasBias                         ? " with a bias"
+           : spec.scaling == MatmulScales::Rows ? " with scales of rows"
+                                                : "",
            support::irName(spec.c.dtype));
   }
 

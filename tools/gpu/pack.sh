@@ -56,8 +56,8 @@ declare -A cases=(
   [odd-f16]="models/llama.mlir --preset=tiny --set D=60,H=3,Hk=1,F=100 --batch=3 --seq=37 --precision=f16"
   [cs336-fp8]="models/cs336.mlir --preset=tiny --set L=1 --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
   [gpt2-fp8]="models/gpt2.mlir --preset=tiny --set L=1 --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
-  [tiles-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-keep=none"
-  [rows-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-keep=none --fp8-scaling=row"
+  [tiles-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-format=e4m3 --fp8-keep=none"
+  [rows-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-format=e4m3 --fp8-keep=none --fp8-scaling=row"
   [e4m3-fp8]="models/llama.mlir --preset=tiny --set L=3 --batch=2 --seq=64 --precision=fp8 --fp8-format=e4m3"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )

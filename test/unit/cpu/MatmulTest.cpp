@@ -134,9 +134,10 @@ TEST(Matmul, EightBitOperandsWithScales) {
        {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {64, 48, 32}, {333, 129, 97}})
     for (const auto &[left, right] :
          {std::pair(DType::E4M3, DType::E4M3), {DType::E5M2, DType::E4M3}})
-      for (const auto &[results, scaling] :
-           {std::pair(DType::F32, MatmulScales::Tensors), {DType::BF16, MatmulScales::Tensors},
-            {DType::F32, MatmulScales::Rows}, {DType::BF16, MatmulScales::Rows}}) {
+      for (const auto &[results, scaling] : {std::pair(DType::F32, MatmulScales::Tensors),
+                                             {DType::BF16, MatmulScales::Tensors},
+                                             {DType::F32, MatmulScales::Rows},
+                                             {DType::BF16, MatmulScales::Rows}}) {
         SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
         MatmulSpec spec;
         spec.m = m, spec.n = n, spec.k = k;
