@@ -334,6 +334,7 @@ const std::vector<Stage> &stages() {
       {P::Plan, false, 2, false, false, [](Options) { return createBatchLaunches(); },
        wantsBatchedLaunches},
       {P::Plan, false, 2, false, false, overlapPass, overlapsExchanges},
+      {P::Plan, false, 2, false, false, [](Options) { return createFillIdle(); }, wantsStreams},
       {P::Plan, false, 2, false, false, streamPass, wantsStreams},
       {P::Plan, true, 0, false, false, memoryPass},
   };

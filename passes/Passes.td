@@ -805,6 +805,19 @@ def OverlapCollectives : Pass<"hydra-overlap-collectives", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"moved", "moved", "gathers that begin earlier">];
 }
 
+def FillIdle : Pass<"hydra-fill-idle", "::mlir::ModuleOp"> {
+  let summary = "steps that can wait stand where something leaves multiprocessors idle";
+  let description = [{
+    For GPUs. A loop that is one kernel has a block for each slice (`hydra-fuse-loops`): with 16 heads it
+    leaves 116 of 132 multiprocessors idle for as long as it runs. Steps before it that neither it nor what
+    stands between waits for move to stand in front of it, where `hydra-assign-streams` lets them run beside
+    it: gradients of parameters, their updates, and what is read behind the loop only. The nearest move
+    first, as much as the idle time holds by the target's rates, and none over another such loop: what they
+    read is alive until then. A program without such loops stays as it is. *Exact.*
+  }];
+  let statistics = [Statistic<"moved", "moved", "steps that stand later">];
+}
+
 def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates, casts of parameters and exchanges run beside the main stream";
   let description = [{
@@ -815,7 +828,8 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
     What is computed from exchanged bytes and variables alone goes to the second stream too, where the main
     stream has other work to do before it reads the results (sums of gradients, whose norm is taken at the
     end): else it would wait for the links. An exchange waits until what came before the last one was read
-    there, so that bytes of two are alive. Events order blocks that touch the same bytes. No stream is ahead
+    there, so that bytes of two are alive. What stands in front of a loop that leaves multiprocessors idle,
+    and need not come before it, begins with it on the second stream. Events order blocks that touch the same bytes. No stream is ahead
     of another by much more than the time of 96 average steps, as the target's rates predict it (0.2 ms of
     TTT bytes on an H200, 4 ms of CS336 xl), so that buffers still are reused. What does not fill the
     machine then runs beside something else: the small kernels of small batches, and the ends of large

@@ -108,6 +108,29 @@ private:
     if (updates)
       chooseBesideUpdates();
     moveReadersOfExchanges();
+    chooseBesideIdle();
+  }
+
+  /// What stands in front of a block that leaves multiprocessors idle, and need not come before it,
+  /// runs beside it, and does not begin earlier: until then the main stream has use for all of
+  /// them.
+  void chooseBesideIdle() {
+    begins.resize(blocks.size());
+    for (size_t block = 0; block < blocks.size(); ++block) {
+      if (stream[block] != Main || table.idle[block] <= 0)
+        continue;
+      double left = table.idle[block];
+      for (size_t i = block; i-- > 0;) {
+        if (stream[i] == Main) {
+          left -= end[i] - begin[i];
+          if (left < 0 || blocks[i]->getNumRegions() > 0 || table.conflict(i, block))
+            break;
+          stream[i] = Updates;
+        }
+        if (stream[i] == Updates)
+          begins.set(i);
+      }
+    }
   }
 
   void chooseBesideUpdates() {
@@ -261,6 +284,8 @@ private:
             needed[stream[earlier.block]] = std::max(needed[stream[earlier.block]], earlier.block);
       if (own == Main && i % kJoinEvery == 0)
         needed[Updates] = std::max(needed[Updates], lastBefore(Updates, i));
+      if (begins.test(i) && !issued[Main].empty())
+        needed[Main] = issued[Main].back();
       // What reads variables alone (casts, gathers, moments on the host) could begin at once, and
       // all of it would be kept.
       if (own == Casts || own == Links || own == In)
@@ -295,6 +320,7 @@ private:
   int64_t multiprocessors; ///< of matmuls on the stream of updates; 0: all
   double lag;              ///< in the unit of times
   std::vector<int64_t> stream, signals;
+  llvm::BitVector begins; ///< with the next block of the main stream, that is
   std::vector<SmallVector<int64_t>> waits;
   int64_t events = 0;
 };

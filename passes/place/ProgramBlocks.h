@@ -30,12 +30,17 @@ struct ProgramBlocks {
   /// and the number of blocks where there is none.
   int64_t lastConflict(size_t block) const;
   int64_t firstConflict(size_t block) const;
+  /// Whether two blocks must keep their order.
+  bool conflict(size_t a, size_t b) const;
 
   std::vector<mlir::Operation *> operations;
   /// When each block begins and ends if one runs after the other, and exchanges take no time; in
   /// seconds. All take the same time, of 1, where the target has no rates.
   std::vector<double> begin, end;
   double time = 0; ///< of them all
+  /// Of each block how much others can do beside it, in seconds of the whole device: its time, times
+  /// the part of the device that it does not occupy. 0 where that is little.
+  std::vector<double> idle;
   std::vector<llvm::SmallVector<std::pair<plan::BufferOp, BlockUse>, 8>> uses;
   llvm::DenseMap<mlir::Operation *, std::vector<BlockUse>> history; ///< by buffer
 };

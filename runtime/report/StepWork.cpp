@@ -72,6 +72,13 @@ double shareOf(const Plan &plan, const Step &step) {
   if (processors == 0)
     return 1;
   double blocks = double(step.cost()->bytes()) / kBlockBytes;
+  // A scan has a block for each of its slices, whatever its bytes. A plan for reports has no code
+  // to ask.
+  if (const Launch *launch = step.action_as_Launch();
+      launch && step.op_class() == OpClass::scan && launch->kernel() < plan.kernels()->size()) {
+    const Dim3 &grid = *plan.kernels()->Get(launch->kernel())->grid();
+    blocks = std::min(blocks, double(grid.x()) * grid.y() * grid.z());
+  }
   if (const Matmul *matmul = step.action_as_Matmul()) {
     const std::vector<double> sizes = matmulSizes(plan, step, *matmul);
     const bool scalar = formatOf(plan, step) == "f32" && matmul->compute() == DType::f32;

@@ -100,6 +100,7 @@ private:
     if (failed(text))
       return failure();
     LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
+    shape.letsLater = false;
     plan::KernelOp kernel =
         launcher.kernel(loop.getLoc(), "loop", text->text, shape,
                         llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));

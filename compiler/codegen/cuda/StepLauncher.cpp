@@ -89,11 +89,12 @@ Value StepLauncher::zeroCounters(int64_t count) {
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,
                                     const LaunchShape &shape, ArrayRef<Type> layouts, Waits waits) {
   std::string key =
-      (text + llvm::join(llvm::map_range(
-                             ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared,
-                                       shape.resident, shape.cluster, static_cast<int64_t>(waits)}),
-                             [](int64_t n) { return std::to_string(n); }),
-                         ","))
+      (text +
+       llvm::join(llvm::map_range(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared,
+                                            shape.resident, shape.cluster, int64_t{shape.letsLater},
+                                            static_cast<int64_t>(waits)}),
+                                  [](int64_t n) { return std::to_string(n); }),
+                  ","))
           .str();
   plan::KernelOp &known = kernels[key];
   if (known)
@@ -110,7 +111,8 @@ plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text
       shape.cluster > 1 ? "__cluster_dims__(" + std::to_string(shape.cluster) + ", 1, 1) " : "";
   std::string source = "extern \"C\" __global__ void __launch_bounds__(" +
                        std::to_string(shape.threads) + ", " + std::to_string(shape.resident) +
-                       ") " + cluster + symbol + parameters.str() + "{ letLaterBegin();" +
+                       ") " + cluster + symbol + parameters.str() + "{" +
+                       (shape.letsLater ? " letLaterBegin();" : "") +
                        (waits == Waits::First ? " waitForEarlier();" : "") + body.str() + "\n";
   known.setSource(source);
   known.setLaunch(ArrayRef({shape.x, shape.y, shape.z, shape.threads, shape.shared}));

@@ -39,6 +39,9 @@ struct LaunchShape {
   int64_t x = 1, y = 1, z = 1, threads = 1, shared = 0;
   int64_t resident = 1; ///< blocks that must fit a multiprocessor
   int64_t cluster = 1;  ///< blocks along x that read each other's shared memory
+  /// Whether the next kernel is launched as soon as this one's blocks have begun. While a long one
+  /// runs, blocks that wait would take multiprocessors that it leaves to other streams.
+  bool letsLater = true;
 };
 
 class StepLauncher {

@@ -1,7 +1,10 @@
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 132, rates = {graph_launch_seconds = 2.2e-6, loop_step_seconds = 5.0e-7, block_flops = 5.0e11, block_bandwidth = 1.5e11}>}' --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-fuse-loops | FileCheck %s
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 132, block_shared = 232448, multiprocessor_shared = 232448, rates = {graph_launch_seconds = 2.2e-6, loop_step_seconds = 5.0e-7, block_flops = 5.0e11, block_bandwidth = 1.5e11}>}' --hydra-form-fusions --hydra-assign-layouts --hydra-to-plan --hydra-fuse-loops --hydra-expand-kernels | FileCheck %s --check-prefix=KERNEL
 
 // The steps of @walk work on each of 64 rows alone, so one kernel can walk with a block for each; @cross sums
-// over them, and stays a loop of launches.
+// over them, and stays a loop of launches. What is behind the kernel is launched when it ends, not while it runs.
+// KERNEL: plan.kernel @loop_{{[0-9]+}} rows 0 grain 0 launch [{{.*}}] source "{{.*}}) { waitForEarlier();
+// KERNEL-NOT: plan.kernel @loop
 hydra.model @m version 1 bound {symbols = {}} {
   hydra.entry @walk(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<64x128xf32>) walk <8 over [1] carried 1 stacked [1]> {
     %x = hydra.reshape %chunk0 shape = [64, 128] : tensor<64x1x128xf32>
