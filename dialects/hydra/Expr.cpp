@@ -94,10 +94,19 @@ StringRef comparisonFunction(StringRef head) {
 }
 
 void printReal(AsmPrinter &p, FloatAttr value) {
-  if (value.getValue().isInfinity())
-    p << (value.getValue().isNegative() ? "-inf" : "inf");
+  const APFloat &x = value.getValue();
+  if (x.isInfinity()) {
+    p << (x.isNegative() ? "-inf" : "inf");
+    return;
+  }
+  // MLIR has bits for whole numbers of many digits, which would not read back.
+  SmallString<32> seven, all;
+  x.toString(seven, /*FormatPrecision=*/6, /*FormatMaxPadding=*/0, /*TruncateZero=*/false);
+  x.toString(all);
+  if (StringRef(all).contains('.') || APFloat(x.getSemantics(), seven).bitwiseIsEqual(x))
+    p << x;
   else
-    p << value.getValue();
+    p << all << ".0";
 }
 void printReal(llvm::raw_ostream &p, FloatAttr value) {
   p << llvm::format("%g", value.getValueAsDouble());

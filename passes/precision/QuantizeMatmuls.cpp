@@ -166,13 +166,14 @@ private:
 
   /// The last axes that have so many elements; nullopt where there are none, or too many for a row.
   static std::optional<SmallVector<int64_t>> innerAxes(ArrayRef<int64_t> shape, int64_t columns) {
-    SmallVector<int64_t> axes;
-    int64_t product = 1;
-    for (int64_t axis = static_cast<int64_t>(shape.size()); product < columns && axis-- > 0;) {
-      axes.insert(axes.begin(), axis);
+    auto axis = static_cast<int64_t>(shape.size()) - 1;
+    SmallVector<int64_t> axes{axis};
+    int64_t product = shape[axis];
+    while (product < columns && axis > 0) {
+      axes.insert(axes.begin(), --axis);
       product *= shape[axis];
     }
-    if (product != columns || axes.empty() || axes.size() > kMaxInnerDimensions)
+    if (product != columns || axes.size() > kMaxInnerDimensions)
       return std::nullopt;
     return axes;
   }

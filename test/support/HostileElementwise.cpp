@@ -23,6 +23,12 @@ bool Writer::unaries() {
     return true;
   }
   x = tame(x);
+  if (name == "detach" && x.rank() > 0 && random.chance(0.5)) { // several become zero
+    Value kept{.shape = x.shape, .element = x.element, .size = 2.0 * x.size};
+    kept.repeatable = x.repeatable;
+    emit("dropout", {x}, "p = " + random.pick<std::string>({"0.0", "0.25", "0.5"}), kept);
+    return true;
+  }
   if (name == "exp" && x.size > 1.2)
     x = unary(random.chance(0.5) ? "tanh" : "sin", x, 0.8);
   double size = x.size;

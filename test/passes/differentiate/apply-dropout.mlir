@@ -9,7 +9,7 @@
 // NONE-NOT: draw_low
 
 // A program that trains takes a key and the number of the micro-batch. Two dropouts of one value have streams of their own.
-// A word is kept from p 2^32 - 2^31 on: -2^30, as the bits of a number.
+// A word is kept from p 2^32 - 2^31 on: -2^30.
 // CHECK-LABEL: hydra.model @two
 // CHECK: hydra.entry @loss(%x: tensor<2x3x4xf32>, %draw_low: tensor<i32>{{.*}}, %draw_high: tensor<i32>{{.*}}, %micro_batch: tensor<i32>
 // CHECK: %[[V:.*]] = hydra.mul
@@ -18,7 +18,7 @@
 // CHECK-DAG: hydra.iota axis = 1 {{.*}}shape = [2, 3, 4]
 // CHECK-DAG: hydra.iota axis = 2 {{.*}}shape = [2, 3, 4]
 // CHECK: %[[R0:.*]] = hydra.random {{.*}} stream = 0
-// CHECK: hydra.constant {{.*}} value = 0xC1D0000000000000 : tensor<2x3x4xi32>
+// CHECK: hydra.constant {{.*}} value = -1073741824.0 : tensor<2x3x4xi32>
 // CHECK: %[[K0:.*]] = hydra.compare %[[R0]], %{{.*}} is = "ge"
 // CHECK: hydra.dropout %[[V]], %[[K0]] p = 2.500000e-01
 // CHECK: hydra.random {{.*}} stream = 1

@@ -28,7 +28,9 @@ CompiledModel::CompiledModel(std::string modelText, BindingOptions options, Mode
       precision(std::move(precision)) {
   reference = compiler.parse(text);
   const bool ready = reference && compiler.run(*reference, [&](OpPassManager &passes) {
-    buildForwardPipeline(passes, binding);
+    buildForwardPipeline(passes, binding, {},
+                         hasBackward(this->mode) ? std::vector<std::string>{"loss"}
+                                                 : std::vector<std::string>());
     buildTrainingPipeline(passes, this->mode, {"loss"}, /*accumulation=*/1, /*clip=*/false);
     if (this->precision != "fp32")
       passes.addPass(createMixedPrecision({.policy = this->precision}));
