@@ -88,12 +88,16 @@ public:
     return AllToAllOp::create(b, loc, x, integer(0), over, integer(ranks), integer(number++));
   }
 
-  /// The sum of what all ranks have, each of which sends all of it to all.
+  /// The sum of what all ranks have, each of which sends all of it to all. Rounded numbers are
+  /// added to `start` when they are a sum, as they are by pieces and in buckets.
   Value sumOfAll(Value x, Value start) {
     SmallVector<int64_t> shape(build::shapeOf(x));
     SmallVector<int64_t> one(shape);
     one.insert(one.begin(), 1);
-    return sumOfRows(gather(build::reshape(b, loc, x, one)), shape, start);
+    Value all = gather(build::reshape(b, loc, x, one));
+    if (!start || !isRounded(x))
+      return sumOfRows(all, shape, start);
+    return AddOp::create(b, loc, start, sumOfRows(all, shape, Value()));
   }
 
   /// The same where only parts of the sum are read (a bucket of gradients): each is added up by
@@ -179,6 +183,8 @@ private:
     return llvm::alignTo(llvm::divideCeil(piece, count), row);
   }
 
+  bool isRounded(Value x) const { return build::typeOf(x).getElementType() != element; }
+
   Value sliced(Value x, int64_t axis, int64_t start, int64_t size) {
     return SliceOp::create(b, loc, x, integer(axis), integer(start), integer(size));
   }
@@ -192,7 +198,7 @@ private:
   /// The sum of what all ranks have, each of which sums up one piece.
   Value sumOfSlice(Value x, Value start, llvm::function_ref<Value(Value)> across) {
     const int64_t elements = build::typeOf(x).getNumElements();
-    const bool rounded = build::typeOf(x).getElementType() != element;
+    const bool rounded = isRounded(x);
     if (start && !rounded)
       x = build::onFirstRank(b, loc, over, ranks, AddOp::create(b, loc, start, x), x);
     int64_t piece = llvm::divideCeil(elements, ranks);
