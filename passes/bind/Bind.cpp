@@ -310,21 +310,25 @@ private:
         return failure();
       else if (auto leaf = dyn_cast<LeafOpInterface>(op))
         bound = bindLeaf(leaf);
+      else if (auto dropout = dyn_cast<DropoutOp>(op))
+        bound = bindDropout(dropout);
       else if (auto value = dyn_cast<InferTypeOpInterface>(op))
         bound = bindValue(value);
-      if (failed(bound))
+      if (failed(bound)) // `op` may be erased by now
         return failure();
-      if (auto dropout = dyn_cast<DropoutOp>(op); dropout && dropsNothing(dropout)) {
-        dropout.getY().replaceAllUsesWith(dropout.getX());
-        dropout.erase();
-      }
     }
     return success();
   }
 
   /// A switch that is off leaves nothing behind.
-  static bool dropsNothing(DropoutOp dropout) {
-    return !hasExpr(dropout.getPAttr()) && dropout.getP() == 0.0;
+  LogicalResult bindDropout(DropoutOp dropout) {
+    if (failed(bindValue(cast<InferTypeOpInterface>(dropout.getOperation()))))
+      return failure();
+    if (!hasExpr(dropout.getPAttr()) && dropout.getP() == 0.0) {
+      dropout.getY().replaceAllUsesWith(dropout.getX());
+      dropout.erase();
+    }
+    return success();
   }
 
   LogicalResult bindLeaf(LeafOpInterface op) {

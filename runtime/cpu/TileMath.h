@@ -59,7 +59,7 @@ HYDRA_INLINE void assign(BF16 &to, float x) {
   to.bits = static_cast<uint16_t>(x == x ? nearest : bits >> 16 | 0x40);
 }
 HYDRA_INLINE void assign(F16 &to, float x) {
-  to = __builtin_bit_cast(F16, static_cast<_Float16>(x));
+  to.bits = __builtin_bit_cast(uint16_t, static_cast<_Float16>(x));
 }
 HYDRA_INLINE void store(float *to, Vec v) { __builtin_memcpy(to, &v, sizeof v); }
 HYDRA_INLINE Vec splat(float x) { return x - Vec{}; }
