@@ -286,18 +286,26 @@ ElementSource givenValues(const Plan &plan, const Variable &variable, const Give
 namespace {
 
 /// Variables of which a file has all or none.
-enum Kind : size_t { States, Parameters, Adapters };
-constexpr std::array kKinds = {"states", "parameters", "adapters"};
+enum Kind : size_t { OptimizerStates, ModelStates, Parameters, Adapters };
+constexpr std::array kKinds = {"states of the optimizer", "states of the model", "parameters",
+                               "adapters"};
 
 Kind kindOf(const Variable &variable) {
-  return variable.role() != VariableRole::parameter ? States
-         : isAdapter(variable)                      ? Adapters
-                                                    : Parameters;
+  switch (variable.role()) {
+  case VariableRole::parameter:
+    return isAdapter(variable) ? Adapters : Parameters;
+  case VariableRole::state:
+    return ModelStates;
+  default:
+    return OptimizerStates;
+  }
 }
 
 /// What a file has of each kind: the name of one, or null.
-std::array<const flatbuffers::String *, 3> kindsIn(const Plan &plan, const GivenTensors &given) {
-  std::array<const flatbuffers::String *, 3> found{};
+using NameOfEach = std::array<const flatbuffers::String *, kKinds.size()>;
+
+NameOfEach kindsIn(const Plan &plan, const GivenTensors &given) {
+  NameOfEach found{};
   for (const Variable *variable : *plan.variables())
     if (isSaved(*variable) && given.has(variable->name()->string_view()))
       found[kindOf(*variable)] = variable->name();
@@ -324,7 +332,7 @@ bool isBeforeFirstUpdate(const GivenTensors &given) {
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                   const GivenTensors *given, uint64_t seed, const AdapterFile *adapter) {
   const Plan &plan = file.plan();
-  std::array<const flatbuffers::String *, 3> found{};
+  NameOfEach found{};
   if (given)
     found = kindsIn(plan, *given);
   if (found[Adapters])

@@ -58,9 +58,10 @@ uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variabl
 void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 
 /// Writes what a rank holds of all variables of the plan. Parameters come from `given` if it has
-/// any of them, and then all must be there; otherwise they are drawn from `seed`. States alike, but
-/// for the count of updates, which then begins anew. Adapters may be missing together; those of
-/// `adapter` come from there. `given` and `adapter` may be null.
+/// any of them, and then all must be there; otherwise they are drawn from `seed`. States of the
+/// model alike, and what the optimizer keeps, but for the count of updates, which then begins anew.
+/// Adapters may be missing together; those of `adapter` come from there. `given` and `adapter` may
+/// be null.
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                   const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
 
