@@ -4,6 +4,7 @@
 #include "runtime/support/Error.h"
 #include "runtime/support/Shown.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -50,9 +51,10 @@ public:
     return result;
   }
   double number(double least) { return number(value, least); }
-  int64_t steps(int64_t least) {
+  int64_t steps(int64_t least) { return whole(value, least); }
+  int64_t whole(std::string_view digits, int64_t least) {
     int64_t result = 0;
-    read(value, result);
+    read(digits, result);
     if (result < least || result > kMostSteps)
       refuse();
     return result;
@@ -123,6 +125,34 @@ EarlyStart earlyStart(Words words) {
   return early;
 }
 
+std::map<int64_t, EarlyEnd> earlyEnds(const std::string &name, const std::string &text) {
+  std::map<int64_t, EarlyEnd> ends;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    Words words(name, text.substr(begin, end - begin),
+                "off or PHASE,below=LOSS[,from=STEP], such as 1,below=5,from=3000, or several with "
+                "';' between them");
+    const int64_t phase = words.whole(words.take(), 1);
+    EarlyEnd early;
+    bool below = false;
+    while (!words.empty()) {
+      const std::string_view setting = words.takeName();
+      if (setting == "below") {
+        early.loss = words.number(std::numeric_limits<double>::lowest());
+        below = true;
+      } else if (setting == "from") {
+        early.from = words.steps(0);
+      } else {
+        words.refuse();
+      }
+    }
+    if (!below || !ends.try_emplace(phase, early).second)
+      words.refuse();
+    begin = end + 1;
+  }
+  return ends;
+}
+
 } // namespace
 
 Policies hydra::runtime::parsePolicies(const PolicyFlags &flags) {
@@ -142,6 +172,8 @@ Policies hydra::runtime::parsePolicies(const PolicyFlags &flags) {
                         "off or NAME,below=LOSS[,from=STEP][,over=STEPS], such as "
                         "s,below=5,from=3000");
       policies.early = off ? std::nullopt : std::optional(earlyStart(words));
+    } else if (name == "end-phase") {
+      policies.ends = off ? std::map<int64_t, EarlyEnd>() : earlyEnds(name, text);
     } else if (name == "cooldown") {
       if (!off && text != "eval" && text != "train")
         fail("--cooldown: '{}' is not off, eval or train", shown(text));

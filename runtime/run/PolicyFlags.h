@@ -1,4 +1,4 @@
-// What --dynamic-clip, --loss-spike, --cooldown and --start-early ask for.
+// What --dynamic-clip, --loss-spike, --cooldown, --start-early and --end-phase ask for.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,13 @@ struct EarlyStart {
   std::optional<int64_t> over;
 };
 
+/// A phase ends before its time behind the first step, not before step `from` (from 0), behind
+/// which the mean loss is below `loss`.
+struct EarlyEnd {
+  double loss = 0;
+  int64_t from = 0;
+};
+
 /// Texts of flags by their names, such as {"dynamic-clip", "2,min=50"}; "off" is one that is off.
 using PolicyFlags = std::map<std::string, std::string>;
 
@@ -43,6 +50,7 @@ struct Policies {
   std::optional<LossSpike> spike;
   Cooldown cooldown = Cooldown::off;
   std::optional<EarlyStart> early;
+  std::map<int64_t, EarlyEnd> ends; // by the numbers of phases, from 1
 };
 
 /// Throws Error for a name or text that means nothing.

@@ -65,6 +65,14 @@ const SavedSchedules *savedSchedules(const SessionOptions &options) {
   return saved ? &*options.resume->state().scalars : nullptr;
 }
 
+std::vector<int64_t> endsOfPhases(const Plan &plan) {
+  std::vector<int64_t> ends;
+  if (plan.phases())
+    for (const hydra::planfile::TrainingPhase *phase : *plan.phases())
+      ends.push_back(static_cast<int64_t>(phase->last_step()));
+  return ends;
+}
+
 std::string dataOf(const SessionOptions &options) {
   return options.text     ? options.text->identity()
          : options.inputs ? "given inputs"
@@ -102,7 +110,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
   if (trainPlan) {
     const bool saved = options.resume && options.resume->state().policies;
     policies.emplace(options.policies, saved ? &*options.resume->state().policies : nullptr,
-                     scalars);
+                     scalars, endsOfPhases(file.plan()));
   }
   if (trainPlan)
     makeTrainingParts();
@@ -118,9 +126,10 @@ std::vector<hydra::data::Epochs> Session::epochs() const {
   return options.text->epochs(static_cast<uint64_t>(step) * file.plan().accumulation());
 }
 
-void Session::makeTrainingParts() {
+void Session::makeStepParts() {
   const Plan &plan = file.plan();
   int64_t begin = 0;
+  early.clear();
   // Each with batches of its own shape, from that of its first step on, or of the next one.
   const auto part = [&](uint32_t program) {
     const uint64_t first = static_cast<uint64_t>(std::max(step, begin)) * plan.accumulation();
@@ -131,7 +140,7 @@ void Session::makeTrainingParts() {
   };
   if (plan.phases())
     for (const planfile::TrainingPhase *phase : *plan.phases()) {
-      const auto last = static_cast<int64_t>(phase->last_step());
+      const int64_t last = static_cast<int64_t>(phase->last_step()) - policies->stepsSaved();
       if (step < last)
         early.push_back({last, part(phase->program())});
       begin = last;
@@ -140,7 +149,21 @@ void Session::makeTrainingParts() {
   if (!main)
     fail("{}: a train plan, but it has no program {}", file.origin(),
          plan.accumulation() == 1 ? "train" : "accumulate");
-  parts.push_back(part(*main));
+  Part made = part(*main);
+  if (parts.empty())
+    parts.push_back(std::move(made));
+  else
+    parts.front() = std::move(made);
+  if (safeForm) {
+    swapForm(parts.front());
+    for (EarlyPart &phase : early)
+      swapForm(phase.part);
+  }
+}
+
+void Session::makeTrainingParts() {
+  const Plan &plan = file.plan();
+  makeStepParts();
   if (plan.accumulation() > 1)
     parts.push_back(makePart(programOf(ProgramRole::apply, "apply"), false, nullptr));
   const uint32_t measuring = programOf(ProgramRole::eval, "eval");
@@ -444,6 +467,7 @@ double Session::advance() {
   if (normTensor >= 0)
     norm = readScalar(static_cast<uint32_t>(normTensor));
   count(loss, tokens());
+  const int64_t stepsSaved = policies ? policies->stepsSaved() : 0;
   if (policies)
     decided = policies->takeStep(step, loss, norm, scalars);
   ++step;
@@ -456,6 +480,8 @@ double Session::advance() {
     checkFinite("gradient norm", norm.value_or(0.0));
   }
   sound = true;
+  if (policies && policies->stepsSaved() != stepsSaved)
+    makeStepParts();
   return trainPlan ? loss : 0.0;
 }
 

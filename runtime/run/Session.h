@@ -182,6 +182,8 @@ private:
   Form formOf(uint32_t program) const;
   /// The runs of a step, whose batches may be drawn already; returns the loss.
   double makeRuns(Part &part, bool drawn);
+  /// The form that does not run becomes the one that does.
+  static void swapForm(Part &part);
   /// Writes the copies of variables that one form alone keeps.
   void refreshCopies(bool ofSafeForm);
   /// Throws Error when there is none of that role; `name` says which one would do.
@@ -237,6 +239,8 @@ private:
   uint32_t rank() const { return options.ranks ? options.ranks->rank() : 0; }
   /// The program of a step, or the first of two.
   const Part &partOf(int64_t number) const;
+  /// Those of steps anew, from the next step on: what follows a phase begins where that ends.
+  void makeStepParts();
   const Part &nextPart() const { return partOf(step); }
   Part &nextPart() { return const_cast<Part &>(std::as_const(*this).nextPart()); }
 

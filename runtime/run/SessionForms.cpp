@@ -52,19 +52,20 @@ bool Session::hasSafeForm() const {
          std::ranges::all_of(parts, [](const Part &part) { return part.other.has_value(); });
 }
 
+void Session::swapForm(Part &part) {
+  if (part.other)
+    std::swap(static_cast<Form &>(part), *part.other);
+}
+
 void Session::useSafeForm(bool use) {
   if (safeForm == use)
     return;
-  const auto swap = [](Part &part) {
-    if (part.other)
-      std::swap(static_cast<Form &>(part), *part.other);
-  };
-  std::ranges::for_each(parts, swap);
+  std::ranges::for_each(parts, swapForm);
   for (EarlyPart &phase : early)
-    swap(phase.part);
+    swapForm(phase.part);
   if (eval)
-    swap(*eval);
-  std::ranges::for_each(measuredSets, swap);
+    swapForm(*eval);
+  std::ranges::for_each(measuredSets, swapForm);
   safeForm = use;
   if (std::exchange(formSince, step) != step)
     refreshCopies(use);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace hydra::runtime;
 using hydra::support::fail;
@@ -24,6 +25,8 @@ constexpr const char *kLong = "loss_long";
 constexpr const char *kRises = "loss_rises";         // how often the fast one was well above
 constexpr const char *kEvaluated = "evaluated_step"; // steps before the last measurement
 constexpr const char *kStartMean = "start_mean";     // of the loss, for an early start
+constexpr const char *kPhaseMean = "phase_mean";     // of the loss, for the end of a phase
+constexpr const char *kSaved = "steps_saved";        // by phases that ended early
 
 /// The mean that counts the newest value by a share.
 double moved(std::optional<double> mean, double value, double share) {
@@ -33,7 +36,8 @@ double moved(std::optional<double> mean, double value, double share) {
 } // namespace
 
 StepPolicies::StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved,
-                           const Scalars &scalars) {
+                           const Scalars &scalars, std::vector<int64_t> phases)
+    : phases(std::move(phases)) {
   if (saved)
     kept = *saved;
   for (const auto &[name, text] : flags)
@@ -50,6 +54,8 @@ StepPolicies::StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved,
       kept.numbers.erase(name);
   if (!policies.early)
     kept.numbers.erase(kStartMean);
+  if (policies.ends.empty()) // what is behind a phase stays behind it
+    kept.numbers.erase(kPhaseMean);
   if (policies.clip && !scalars.value("clip", 0))
     fail("--dynamic-clip: the plan does not clip; compile it without --no-clip");
   if (policies.cooldown != Cooldown::off && !scalars.endOfDecay())
@@ -58,6 +64,11 @@ StepPolicies::StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved,
     fail("--start-early: {} has no schedule that begins after some steps; --scalar {}=VALUE,after="
          "STEPS makes one",
          shown(policies.early->scalar), shown(policies.early->scalar));
+  if (const auto count = static_cast<int64_t>(this->phases.size());
+      !policies.ends.empty() && policies.ends.rbegin()->first > count)
+    fail("--end-phase: there is no phase {}; the plan has {}{}", policies.ends.rbegin()->first,
+         count == 0 ? "none" : fmt::format("{}", count),
+         count == 0 ? ", and hydrac --phase makes them" : "");
 }
 
 std::optional<double> StepPolicies::get(const std::string &name) const {
@@ -99,7 +110,7 @@ std::string StepPolicies::takeStep(int64_t step, double loss, std::optional<doub
   constexpr int64_t pause = 100;
   const bool watches = policies.cooldown == Cooldown::train && (step + 1) % pause == 0;
   for (const std::string &more : {watches ? watchRise(step + 1, loss, scalars) : std::string(),
-                                  watchStart(step, loss, scalars)})
+                                  watchStart(step, loss, scalars), watchPhase(step, loss)})
     if (!more.empty())
       said += (said.empty() ? "" : "; ") + more;
   return said;
@@ -165,6 +176,28 @@ std::string StepPolicies::watchStart(int64_t step, double loss, Scalars &scalars
     return "";
   return fmt::format("the mean loss {:.6g} is below {:g}: {} begins here", mean, early.loss,
                      early.scalar);
+}
+
+int64_t StepPolicies::stepsSaved() const { return static_cast<int64_t>(get(kSaved).value_or(0)); }
+
+std::string StepPolicies::watchPhase(int64_t step, double loss) {
+  constexpr double share = 0.05;
+  if (policies.ends.empty())
+    return "";
+  const double mean = kept.numbers[kPhaseMean] = moved(get(kPhaseMean), loss, share);
+  const int64_t made = step + 1 + stepsSaved(); // as the plan counts
+  const auto phase =
+      std::ranges::find_if(phases, [&](int64_t last) { return step + stepsSaved() < last; });
+  if (phase == phases.end())
+    return "";
+  const auto end = policies.ends.find(phase - phases.begin() + 1);
+  if (end == policies.ends.end() || mean >= end->second.loss || step + 1 < end->second.from ||
+      made == *phase)
+    return "";
+  kept.numbers[kSaved] += static_cast<double>(*phase - made);
+  return fmt::format("the mean loss {:.6g} is below {:g}: phase {} ends here, {} step{} early",
+                     mean, end->second.loss, end->first, *phase - made,
+                     *phase - made == 1 ? "" : "s");
 }
 
 std::optional<SavedPolicies> StepPolicies::save() const {

@@ -1,5 +1,6 @@
-// What changes the numbers of a step by what the steps before it gave: a clip that follows the
-// gradients' norm, a rate that is lowered behind a loss that rises, a decay that begins early.
+// What changes a step by what the steps before it gave: a clip that follows the gradients' norm, a
+// rate that is lowered behind a loss that rises, a decay that begins early, a phase that ends
+// early.
 //
 // All of it is decided on the host, from numbers that a step gives anyway and that all ranks have
 // in the same bits, for the steps behind it. What is kept is in checkpoints.
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hydra::runtime {
 
@@ -24,8 +26,10 @@ struct SavedPolicies {
 class StepPolicies {
 public:
   /// A run that is resumed goes on with what was `saved`; a flag counts instead of a saved one.
-  /// Throws Error for a flag that means nothing, or nothing for these scalars.
-  StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved, const Scalars &scalars);
+  /// `phases`: the steps behind which the plan's phases end. Throws Error for a flag that means
+  /// nothing, or nothing for these scalars and phases.
+  StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved, const Scalars &scalars,
+               std::vector<int64_t> phases = {});
 
   /// Sets the numbers of step `step`, from 0, where they are not what their schedules say.
   void begin(int64_t step, Scalars &scalars) const;
@@ -39,6 +43,9 @@ public:
   /// Takes the held-out loss behind so many steps, likewise.
   std::string takeEvaluation(int64_t steps, double loss, Scalars &scalars);
 
+  /// How many steps earlier than in the plan the phases end from now on.
+  int64_t stepsSaved() const;
+
   /// For a checkpoint; nothing where no flag was given.
   std::optional<SavedPolicies> save() const;
   /// Each flag that is on with its text.
@@ -50,9 +57,11 @@ private:
   std::string watchSpike(int64_t step, double loss);
   std::string watchRise(int64_t steps, double loss, Scalars &scalars);
   std::string watchStart(int64_t step, double loss, Scalars &scalars);
+  std::string watchPhase(int64_t step, double loss);
 
   SavedPolicies kept;
   Policies policies;
+  std::vector<int64_t> phases; // the steps behind which they end in the plan
 };
 
 } // namespace hydra::runtime

@@ -104,6 +104,7 @@ void nameValues(CLI::App &app) {
                                                               {"--loss-spike", "SETTING"},
                                                               {"--cooldown", "off|eval|train"},
                                                               {"--start-early", "SETTING"},
+                                                              {"--end-phase", "SETTING"},
                                                               {"--temperature", "T"},
                                                               {"--data", "FILE"},
                                                               {"--mix", "SOURCE"},
@@ -297,6 +298,9 @@ void addPolicies(CLI::App &app, RunOptions &options) {
   add("start-early", "NAME,below=LOSS[,from=STEP][,over=STEPS]: a --scalar that waits "
                      "(after=STEPS) begins when the running mean of the loss, of which the newest "
                      "is a twentieth, is below LOSS, not before STEP, and rises over STEPS");
+  add("end-phase", "PHASE,below=LOSS[,from=STEP]: that phase of hydrac --phase, from 1, ends when "
+                   "such a mean of the loss is below LOSS, not before STEP; what follows it comes "
+                   "as many steps earlier. Several are separated by ';'");
 }
 
 void addRanks(CLI::App &app, RunOptions &options) {

@@ -180,6 +180,36 @@ TEST_F(StepPoliciesTest, LongerRunsHaveAnotherStablePart) { // models.md 3.10
   EXPECT_NEAR(*longer.value("lr", 200), 0.1, 1e-12);
 }
 
+TEST_F(StepPoliciesTest, PhasesEndEarlyOneByOne) {
+  const std::vector<int64_t> ends = {30, 60, 90};
+  const auto run = [&](const PolicyFlags &flags, int64_t pause) {
+    Scalars scalars(file->plan(), {}, 100);
+    auto policies = std::make_unique<StepPolicies>(flags, nullptr, scalars, ends);
+    std::vector<std::pair<int64_t, int64_t>> saved; // steps behind which more are saved
+    for (int64_t step = 0; step < 100; ++step) {
+      if (step == pause) {
+        const std::optional<SavedPolicies> state = policies->save();
+        policies = std::make_unique<StepPolicies>(PolicyFlags(), &*state, scalars, ends);
+      }
+      const int64_t before = policies->stepsSaved();
+      policies->takeStep(step, 10.0 - 0.1 * static_cast<double>(step), std::nullopt, scalars);
+      if (policies->stepsSaved() != before)
+        saved.emplace_back(step + 1, policies->stepsSaved());
+    }
+    return saved;
+  };
+  // Phase 1 may end from step 10 on; phase 2 is as long as it was; phase 3 ends when it begins.
+  const PolicyFlags flags = {{"end-phase", "1,below=100,from=10;3,below=9"}};
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{10, 20}, {41, 49}};
+  EXPECT_EQ(run(flags, -1), expected);
+  EXPECT_EQ(run(flags, 9), expected);
+  EXPECT_EQ(run(flags, 40), expected);
+  EXPECT_EQ(run(flags, 41), expected);
+  // The last step of a phase ends nothing early.
+  const std::vector<std::pair<int64_t, int64_t>> none;
+  EXPECT_EQ(run({{"end-phase", "1,below=100,from=30"}}, -1), none);
+}
+
 TEST_F(StepPoliciesTest, WhatMeansNothingIsRefused) {
   for (const char *text : {"", "x", "0", "-1", "2,", "2,min", "2,min=x", "2,least=1",
                            "2,min=3,max=2", "nan", "inf", "2,max=0"})
@@ -196,4 +226,7 @@ TEST_F(StepPoliciesTest, WhatMeansNothingIsRefused) {
   EXPECT_THROW(StepPolicies({{"dynamic-clip", "2"}}, nullptr, scalars), support::Error);
   EXPECT_THROW(StepPolicies({{"cooldown", "train"}}, nullptr, scalars), support::Error);
   EXPECT_THROW(StepPolicies({{"start-early", "lr,below=2"}}, nullptr, scalars), support::Error);
+  EXPECT_THROW(StepPolicies({{"end-phase", "1,below=2"}}, nullptr, scalars), support::Error);
+  EXPECT_THROW(StepPolicies({{"end-phase", "3,below=2"}}, nullptr, scalars, {10, 20}),
+               support::Error);
 }
