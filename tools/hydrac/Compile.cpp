@@ -61,7 +61,9 @@ static void checkFits(const HydracOptions &options, const CompileOptions &compil
     helps.emplace_back("--offload=optimizer");
   if (!precisionPolicy(compile.precision)->holdsValues())
     helps.emplace_back("--precision=bf16");
-  if (isGiven(options.safe))
+  if (options.impliesSafeForm())
+    helps.emplace_back("--safe=off");
+  else if (options.hasSafeForm())
     helps.emplace_back("a safe form with more in it, such as --safe=attention=flash");
   helps.emplace_back("or --allow-oversize, to write it all the same");
   support::fail("the plan needs {}, {} more than the {} of {}; what helps: {}",
@@ -123,7 +125,7 @@ LogicalResult compile(const HydracOptions &options) {
   }
   std::optional<Lowered> safe;
   Optimizations optimizations;
-  if (isGiven(options.safe)) {
+  if (options.hasSafeForm()) {
     FailureOr<Lowered> other =
         lower(options, {.setting = setting ? &*setting : nullptr, .safe = true});
     if (failed(other))

@@ -73,7 +73,9 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("freeze", pattern);
   if (compile.tuning.lora)
     emit.options.emplace_back("lora", options.model.tuning.loraText());
-  if (isGiven(options.safe))
+  if (options.impliesSafeForm())
+    emit.options.emplace_back("safe", "bf16");
+  else if (options.hasSafeForm())
     emit.options.emplace_back("safe", options.safe.empty() ? "default" : options.safe.getValue());
   std::vector<std::string> disabled;
   for (const auto &entry : compile.disabled)

@@ -104,13 +104,22 @@ void checkRate(const CompileOptions &compile) {
                   compile.target.name);
 }
 
+bool HydracOptions::hasSafeForm() const {
+  return isGiven(safe) ? safe != "off" : impliesSafeForm();
+}
+
+bool HydracOptions::impliesSafeForm() const {
+  return !isGiven(safe) && compile.mode == Mode::Train && !explain && !isGiven(until) &&
+         precisionPolicy(compile.precision)->quantizes;
+}
+
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
   compile.target = Target::named(target);
   checkRate(compile);
   compile.quantization.strict = true;
   compile.clip = !noClip;
-  compile.holds = isGiven(safe);
+  compile.holds = hasSafeForm();
   compile.update.normSpike = isGiven(normSpike);
   compile.update.groupNorms = groupNorms;
   if (!chooses())

@@ -162,10 +162,9 @@ struct HydracOptions {
       cl::desc(
           "--mode=train: all programs a second time in a safe form, which hydra-run compares them "
           "with and falls back to; settings, such as attention=flash, O=2, precision=bf16 or a "
-          "choice of the model, say what differs less, or more (default: off; without settings "
-          "O=1,attention=naive,routing=masked,reduce=f32, and precision=fp32 where parameters "
-          "allow "
-          "it)")};
+          "choice of the model, say what differs less, or more; off: none (default: off, but of "
+          "--precision=fp8 the same in bf16; without settings O=1,attention=naive,routing=masked,"
+          "reduce=f32, and precision=fp32 where parameters allow it)")};
   cl::list<std::string> scalars{
       "scalar", cl::value_desc("NAME=VALUE[,after=STEPS][,over=STEPS][,levels=N]"),
       cl::cat(category),
@@ -250,6 +249,10 @@ struct HydracOptions {
 
   /// Whether --recompute=auto is given.
   bool chooses() const;
+  /// Whether the plan has programs in a safe form too.
+  bool hasSafeForm() const;
+  /// Whether it does without --safe: numbers of 8 bits are tried before they are trusted.
+  bool impliesSafeForm() const;
   /// Bytes that the plan may take. Throws Error for a size that is none.
   uint64_t memoryBudgetBytes() const;
   /// Whether reports of a plan are asked for.

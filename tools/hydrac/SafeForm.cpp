@@ -105,6 +105,11 @@ bool isAttention(const planfile::BlockT &block) {
 } // namespace
 
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
+  if (options.impliesSafeForm()) {
+    compile.precision = "bf16"; // which policies of 8 bits are, but for their matmuls
+    compile.quantization = QuantizationOptions();
+    return compile;
+  }
   compile.level = std::min<int64_t>(compile.level, 1);
   compile.attention = AttentionForm::Naive;
   if (compile.binding.routing == Routing::Dynamic)
@@ -121,7 +126,7 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
 }
 
 void checkSafe(const HydracOptions &options) {
-  if (!isGiven(options.safe))
+  if (!isGiven(options.safe) || options.safe == "off")
     return;
   if (options.compile.mode != Mode::Train)
     support::fail("--safe is for --mode=train, whose steps a run can make in another way");

@@ -11,8 +11,8 @@ namespace hydra {
 
 /// What --safe makes of the flags: attention by matmuls, work on all rows, gradients sent as f32,
 /// no pass that could be left out, and matmuls of f32 numbers where variables then have the types
-/// that the plan has them in; but for what its settings say otherwise. Throws Error for a setting
-/// that means nothing.
+/// that the plan has them in; but for what its settings say otherwise. Without the flag, where it
+/// is implied: the same in bf16. Throws Error for a setting that means nothing.
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile);
 
 /// Throws Error for flags that --safe does not go with, and for settings that are none, before any
