@@ -27,8 +27,8 @@ def QuantizeOp : Hydra_QuantizationOp<"quantize", [CostOpInterface]> {
   let summary = "numbers divided by a scale and rounded to 8 bits";
   let description = [{
     `%q = hydra.quantize %x, %scale format = f8E4M3FN`: `x [...]` in f32, bf16 or f16, `scale f32`, powers of
-    two: `[]`, or one for each element, as a broadcast makes them. To nearest, ties to even; magnitudes beyond the largest number of the format become that number, NaN
-    stays NaN. Only `hydra.quantized_matmul` and operations that move elements take what comes out. `again` keeps
+    two: `[]`, or one for each element, as a broadcast makes them. To nearest, ties to even; magnitudes beyond the
+    largest number of the format become that number, NaN stays NaN. Only `hydra.quantized_matmul` and operations that move elements take what comes out. `again` keeps
     it apart from the same without: what a backward pass makes anew instead of keeping it.
   }];
   let arguments = (ins Hydra_Value:$x, Hydra_Value:$scale, TypeAttr:$format, UnitAttr:$again);
@@ -43,8 +43,8 @@ def QuantizedMatmulOp : Hydra_ValueOp<"quantized_matmul", [EightBitOperandsTrait
   let description = [{
     `%c = hydra.quantized_matmul %a, %b, %scale_a, %scale_b dtype = bf16`: `a [M, K]`, `b [N, K]` of f8E4M3FN
     or f8E5M2, not both the latter, `c [M, N]` in f32, bf16 or f16. Products are summed in f32, multiplied by
-    the scales in f32 and rounded once. These are `[]` each, or `[M]` and `[N]`: one for each row of an operand. Both operands lie by rows of what is summed over, as tensor
-    cores read numbers of 8 bits.
+    the scales in f32 and rounded once. These are `[]` each, or `[M]` and `[N]`: one for each row of an operand.
+    Both operands lie by rows of what is summed over, as tensor cores read numbers of 8 bits.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Hydra_Value:$scale_a, Hydra_Value:$scale_b,
                        TypeAttr:$dtype);
