@@ -29,23 +29,36 @@ hydra.model @hydra version 1 {
   hydra.preset @tiny   {D = 96,   Nb = 3,  R = 3, H = 6,  Hk = 3, F = 256,  w_aux = 0.1, V = 97, kappa = 0.75}
   hydra.preset @ref    {D = 96,   Nb = 3,  R = 3, H = 6,  Hk = 3, F = 256,  w_aux = 0.1, V = 97, kappa = 0.75}
   hydra.preset @bytes  {D = 256,  Nb = 3,  R = 2, H = 4,  Hk = 2, F = 512,  w_aux = 0.05, V = 256}
-  // F = 256 ceil(int(3.6 D) / 256)
+  // F = 256 ceil(int(3.6 D) / 256), min_lr = 0.3 lr
   hydra.preset @debug  {D = 512,  Nb = 2,  R = 2, H = 8,  Hk = 2, F = 2048, w_aux = 0.05}
+      settings {batch = 32, accum = 2, clip = 2.0, lr = 2.58e-4, min_lr = 7.74e-5, schedule = wsd}
   hydra.preset @"50M"  {D = 512,  Nb = 8,  R = 3, H = 8,  Hk = 2, F = 2048, w_aux = 0.05}
+      settings {batch = 24, accum = 2, clip = 4.0, lr = 1.41e-4, min_lr = 4.23e-5, schedule = wsd}
   hydra.preset @debug_tall_skinny {D = 384,  Nb = 12, R = 2, H = 6,  Hk = 2, F = 1536, w_aux = 0.01}
+      settings {batch = 32, accum = 1, clip = 5.0, lr = 1.0e-4, min_lr = 3.0e-5, schedule = wsd}
   hydra.preset @"100M" {D = 768,  Nb = 8,  R = 4, H = 12, Hk = 3, F = 2816, w_aux = 0.1}
+      settings {batch = 16, accum = 4, clip = 5.0, lr = 6.74e-5, min_lr = 2.022e-5, schedule = wsd}
   hydra.preset @DIAG   {D = 768,  Nb = 8,  R = 5, H = 12, Hk = 3, F = 2816, w_aux = 0.01}
+      settings {batch = 16, accum = 4, clip = 5.0, lr = 1.41e-4, min_lr = 4.23e-5, schedule = wsd}
   hydra.preset @"250M" {D = 1024, Nb = 10, R = 4, H = 16, Hk = 4, F = 3840, w_aux = 0.0173}
+      settings {batch = 12, accum = 8, clip = 5.0, lr = 6.32e-5, min_lr = 1.896e-5, schedule = wsd}
   hydra.preset @"300M" {D = 1152, Nb = 12, R = 4, H = 18, Hk = 3, F = 4352, w_aux = 0.02}
+      settings {batch = 10, accum = 8, clip = 5.0, lr = 5.77e-5, min_lr = 1.731e-5, schedule = wsd}
   hydra.preset @"500M" {D = 1792, Nb = 14, R = 4, H = 28, Hk = 4, F = 6656, w_aux = 0.025}
+      settings {batch = 4, accum = 15, clip = 5.0, lr = 5.5e-5, min_lr = 1.65e-5, schedule = wsd}
   hydra.preset @"750M" {D = 1536, Nb = 18, R = 4, H = 24, Hk = 4, F = 5632, w_aux = 0.0382}
+      settings {batch = 4, accum = 16, clip = 5.0, lr = 3.65e-5, min_lr = 1.095e-5, schedule = wsd}
   hydra.preset @"1B"   {D = 1792, Nb = 20, R = 4, H = 28, Hk = 4, F = 6656, w_aux = 0.049}
+      settings {batch = 2, accum = 30, clip = 5.0, lr = 3.16e-5, min_lr = 9.48e-6, schedule = wsd}
   hydra.preset @"1.5B" {D = 2048, Nb = 22, R = 4, H = 32, Hk = 4, F = 7424, w_aux = 0.0685}
+      settings {batch = 1, accum = 60, clip = 5.0, lr = 2.58e-5, min_lr = 7.74e-6, schedule = wsd}
   // The published profile: ratio 2.67, dense MoD, the optimizer's own defaults.
   hydra.preset @"profile-100M"
       {D = 768, Nb = 8, R = 4, H = 12, Hk = 3, F = 2304, w_aux = 0.5, min_depth = 0, mod = dense, beta2 = 0.999, wd = 0.01}
+      settings {batch = 4, seq = 1024, lr = 1.0e-4}
   hydra.preset @"profile-100M-as-run"
       {D = 768, Nb = 4, R = 6, H = 12, Hk = 3, F = 2304, w_aux = 0.5, min_depth = 0, mod = dense, beta2 = 0.999, wd = 0.01}
+      settings {batch = 4, seq = 1024, lr = 1.0e-4}
 
   hydra.group @decay    adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
   hydra.group @no_decay adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = 0.0)

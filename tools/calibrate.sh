@@ -44,8 +44,8 @@ while read -r name flags; do
 done << 'FAMILIES'
 gpt2 models/gpt2.mlir --preset=124M --set L=3 --batch=4 --seq=512
 llama models/llama.mlir --preset=llama-160m --set L=3 --batch=4 --seq=512
-hydra models/hydra.mlir --preset=profile-100M-as-run --batch=4 --seq=512
-hydra-static models/hydra.mlir --preset=profile-100M-as-run --set mor=static --batch=4 --seq=512
-megalodon models/megalodon.mlir --preset=profile-train --batch=1 --seq=1024
+hydra models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --batch=4 --seq=512
+hydra-static models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --set mor=static --batch=4 --seq=512
+megalodon models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=1024
 ttt models/ttt.mlir --preset=bringup_1p3b --set V=256,L=3 --batch=1 --seq=1024
 FAMILIES

@@ -1,5 +1,5 @@
-// The words of reports and of the cost model, and the roles of programs and variables. runtime/plan/plan.fbs has the same
-// lists.
+// The words of reports and of the cost model, and the roles of programs and variables, of which runtime/plan/plan.fbs has the
+// same lists. The settings of presets.
 #ifndef HYDRA_ENUMS_TD
 #define HYDRA_ENUMS_TD
 
@@ -65,5 +65,13 @@ def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
     I32EnumAttrCase<"decode", 7>]> {     // reads the next tokens of sequences, of which it keeps what it needs
   let cppNamespace = "::hydra";
 }
+
+/// What a preset can say of training: each is the default of the flag of hydrac that is called so, with `-` for `_`.
+def Hydra_PresetSetting : Hydra_Enum<"PresetSetting", "setting of a preset",
+    ["batch", "seq", "accum", "clip", "lr", "min_lr", "schedule", "warmup", "stable", "schedule_steps"]>;
+
+/// How the learning rate goes, as flags and presets have it.
+def Hydra_RateSchedule : Hydra_Enum<"RateSchedule", "schedule of the learning rate",
+    ["constant", "linear", "cosine", "wsd"]>;
 
 #endif // HYDRA_ENUMS_TD

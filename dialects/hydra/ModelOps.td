@@ -61,9 +61,12 @@ def DeriveOp : Hydra_Op<"derive", [HasParent<"ModelOp">]> {
 }
 
 def PresetOp : Hydra_Op<"preset", [HasParent<"ModelOp">]> {
-  let summary = "named values for symbols";
-  let description = [{ `hydra.preset @small {D = 768, L = 12, mor = static}` }];
-  let arguments = (ins StrAttr:$preset, DictionaryAttr:$values);
+  let summary = "named values for symbols, and how a model of these is trained";
+  let description = [{
+    `hydra.preset @small {D = 768, L = 12, mor = static} settings {batch = 8, accum = 4, lr = 3.0e-4}`.
+    The settings, which may be missing, are defaults of flags of hydrac: `PresetSetting` lists them.
+  }];
+  let arguments = (ins StrAttr:$preset, DictionaryAttr:$values, OptionalAttr<DictionaryAttr>:$settings);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

@@ -22,4 +22,9 @@ bool isWord(llvm::StringRef name);
 mlir::ParseResult parseAssignment(mlir::OpAsmParser &parser, std::string &name,
                                   mlir::Attribute &value, bool required);
 
+/// A literal from an expression that is one, else null: a lone identifier is the option of a
+/// choice.
+mlir::Attribute literal(mlir::Attribute expr);
+void printLiteral(mlir::OpAsmPrinter &printer, mlir::Attribute value);
+
 } // namespace hydra

@@ -44,9 +44,8 @@ LogicalResult verifySymbolName(Operation *op, StringRef name) {
   if (!isWord(name))
     return op->emitOpError() << "'" << name << "' is no name for a symbol";
   if (llvm::is_contained({StringRef(kLayerSymbol), StringRef(kIndexSymbol), StringRef(kRowsSymbol),
-                          StringRef(kContinuedSymbol), StringRef(kLengthSymbol),
-                          StringRef("true"), StringRef("false"), StringRef("and"), StringRef("or"),
-                          StringRef("not")},
+                          StringRef(kContinuedSymbol), StringRef(kLengthSymbol), StringRef("true"),
+                          StringRef("false"), StringRef("and"), StringRef("or"), StringRef("not")},
                          name))
     return op->emitOpError() << "'" << name << "' is reserved";
   return success();
@@ -65,14 +64,13 @@ ParseResult parseAssignment(OpAsmParser &parser, std::string &name, Attribute &v
   return parseExpr(parser, value);
 }
 
-/// A literal from an expression that is one: a lone identifier is the option of a choice.
-static Attribute literal(Attribute expr) {
+Attribute literal(Attribute expr) {
   if (auto e = dyn_cast<ExprAttr>(expr))
     return e.getArgs().empty() ? StringAttr::get(expr.getContext(), e.getHead()) : Attribute();
   return expr;
 }
 
-static void printLiteral(OpAsmPrinter &p, Attribute value) {
+void printLiteral(OpAsmPrinter &p, Attribute value) {
   if (auto option = dyn_cast<StringAttr>(value))
     p << option.getValue();
   else
@@ -172,7 +170,7 @@ LogicalResult SymbolLists::verify(Operation *op) const {
   return success();
 }
 
-//===-- symbols, derive, preset -------------------------------------------------------------===//
+//===-- symbols, derive ---------------------------------------------------------------------===//
 
 static SymbolLists listsOf(SymbolsOp op) {
   return {llvm::to_vector(op.getNames()), llvm::to_vector(op.getKinds()),
@@ -206,47 +204,6 @@ LogicalResult DeriveOp::verify() { return verifySymbolName(*this, getSymbol()); 
 void DeriveOp::print(OpAsmPrinter &p) {
   p << ' ' << getSymbol() << " = ";
   printExpr(p, getValue());
-}
-
-ParseResult PresetOp::parse(OpAsmParser &parser, OperationState &state) {
-  StringAttr name;
-  NamedAttrList values;
-  auto one = [&]() -> ParseResult {
-    SMLoc loc = parser.getCurrentLocation();
-    std::string symbol;
-    Attribute value;
-    if (parseAssignment(parser, symbol, value, /*required=*/true))
-      return failure();
-    value = literal(value);
-    if (!value)
-      return parser.emitError(loc) << "the value of '" << symbol << "' is not a literal";
-    if (values.get(symbol))
-      return parser.emitError(loc) << "'" << symbol << "' is given twice";
-    values.append(symbol, value);
-    return success();
-  };
-  if (parser.parseSymbolName(name) ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, one))
-    return failure();
-  state.addAttribute("preset", name);
-  state.addAttribute("values", values.getDictionary(parser.getContext()));
-  return success();
-}
-LogicalResult PresetOp::verify() {
-  for (NamedAttribute a : getValues())
-    if (!isExpression(a.getValue()) && !isa<StringAttr>(a.getValue()))
-      return emitOpError() << "the value of '" << a.getName().strref() << "' is not a literal";
-  return success();
-}
-void PresetOp::print(OpAsmPrinter &p) {
-  p << ' ';
-  p.printSymbolName(getPreset());
-  p << " {";
-  llvm::interleaveComma(getValues(), p, [&](NamedAttribute a) {
-    p << a.getName().getValue() << " = ";
-    printLiteral(p, a.getValue());
-  });
-  p << '}';
 }
 
 } // namespace hydra

@@ -193,12 +193,12 @@ mkdir "$out/families"
 while read -r name flags; do
   compile $flags --precision=bf16 --target=h200 --no-clip -o "$out/families/$name.fb"
 done << 'ROWS'
-hydra-dynamic-4x1024 models/hydra.mlir --preset=profile-100M-as-run --batch=4 --seq=1024
-hydra-masked-4x1024 models/hydra.mlir --preset=profile-100M-as-run --routing=masked --batch=4 --seq=1024
-hydra-static-4x1024 models/hydra.mlir --preset=profile-100M-as-run --set mor=static --batch=4 --seq=1024
-megalodon-1x512 models/megalodon.mlir --preset=profile-train --batch=1 --seq=512
-megalodon-1x2048 models/megalodon.mlir --preset=profile-train --batch=1 --seq=2048
-megalodon-1x8192 models/megalodon.mlir --preset=profile-train --batch=1 --seq=8192
+hydra-dynamic-4x1024 models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --batch=4 --seq=1024
+hydra-masked-4x1024 models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --routing=masked --batch=4 --seq=1024
+hydra-static-4x1024 models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --set mor=static --batch=4 --seq=1024
+megalodon-1x512 models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=512
+megalodon-1x2048 models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=2048
+megalodon-1x8192 models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=8192
 ttt-1x512 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=512
 ttt-1x2048 models/ttt.mlir --preset=bringup_1p3b --set V=256 --batch=1 --seq=2048
 experts-4x1024 test/gpu/Inputs/experts.mlir --preset=mixtral --batch=4 --seq=1024

@@ -142,6 +142,10 @@ private:
     const StringRef behind = token == kNone ? "" : names.textOf(names.allTokens()[token]);
     const unsigned keyword = behind == "=" ? names.previous(token) : kNone;
     const StringRef key = keyword == kNone ? "" : names.textOf(names.allTokens()[keyword]);
+    if (token != kNone && names.isInSettings(token)) {
+      addSettings(key);
+      return;
+    }
     if (key == "init")
       for (StringRef init : kInits)
         add(init, CompletionItemKind::Keyword, "initial values");
@@ -163,6 +167,19 @@ private:
     if (key == "dtype" || key == "to" || behind == "]")
       for (StringRef element : kElements)
         add(element, CompletionItemKind::TypeParameter, "element type");
+  }
+
+  /// Of a preset, or the values of the one that is being given.
+  void addSettings(StringRef key) {
+    if (key == stringifyPresetSetting(PresetSetting::schedule)) {
+      for (unsigned i = 0; i <= getMaxEnumValForRateSchedule(); ++i)
+        add(stringifyRateSchedule(static_cast<RateSchedule>(i)), CompletionItemKind::EnumMember,
+            "schedule of the learning rate");
+    } else if (key.empty()) {
+      for (unsigned i = 0; i <= getMaxEnumValForPresetSetting(); ++i)
+        add(stringifyPresetSetting(static_cast<PresetSetting>(i)), CompletionItemKind::Property,
+            "setting of the preset");
+    }
   }
 
   /// Symbols that are known here, and what they can be.

@@ -399,6 +399,17 @@ bool Names::isKey(unsigned token) const {
   return isMark(equals, '=') && !compares && !declaredBy.contains(token);
 }
 
+bool Names::isInSettings(unsigned token) const {
+  const unsigned statement = tokens[token].statement;
+  if (operationOf(statement) != "preset" || isMark(token, '}'))
+    return false;
+  unsigned brace = token;
+  while (brace != kNone && tokens[brace].statement == statement && !isMark(brace, '{'))
+    brace = previous(brace);
+  const unsigned word = isMark(brace, '{') ? previous(brace) : kNone;
+  return word != kNone && textOf(tokens[word]) == "settings";
+}
+
 const Name *Names::calleeAround(unsigned token) const {
   const unsigned statement = tokens[token].statement;
   int depth = 0;
@@ -474,6 +485,8 @@ SmallVector<const Name *> Names::meanings(unsigned token) const {
     return {};
   if (auto declared = declaredBy.find(token); declared != declaredBy.end())
     return {&names[declared->second]};
+  if (isInSettings(token))
+    return {};
   auto found = bySpelling.find(spelling(t, nameOf(t)));
   if (found == bySpelling.end() && t.kind == TokenKind::Value) // `%s.sum` is a field of `%s`
     found = bySpelling.find(spelling(t, nameOf(t).split('.').first));

@@ -116,6 +116,9 @@ public:
   const Name *calleeAround(unsigned token) const;
   /// Whether a word is the name of an attribute or of a call's parameter: `eps` in front of `=`.
   bool isKey(unsigned token) const;
+  /// Whether it stands in the `settings {…}` of a preset, whose words are no names of the model, or
+  /// is their opening brace.
+  bool isInSettings(unsigned token) const;
 
 private:
   friend class NamesBuilder;

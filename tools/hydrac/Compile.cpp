@@ -14,6 +14,7 @@
 #include "tools/hydrac/Budget.h"
 #include "tools/hydrac/Explain.h"
 #include "tools/hydrac/Lower.h"
+#include "tools/hydrac/PresetSettings.h"
 #include "tools/hydrac/Reports.h"
 #include "tools/hydrac/SafeForm.h"
 
@@ -103,8 +104,7 @@ static FailureOr<std::unique_ptr<planfile::PlanT>> withCode(const HydracOptions 
   return content;
 }
 
-LogicalResult compile(const HydracOptions &options) {
-  options.check();
+static LogicalResult compileWhole(const HydracOptions &options) {
   if (options.explain)
     return explain(options);
   std::optional<Setting> setting;
@@ -155,6 +155,14 @@ LogicalResult compile(const HydracOptions &options) {
   runtime::checkCalls(plan.plan()); // what an executor would refuse is not written
   runtime::writePlan(options.output.getValue(), plan);
   return success();
+}
+
+LogicalResult compile(HydracOptions &options) {
+  takePresetSettings(options);
+  options.check();
+  if (!options.taken.empty())
+    printProblem(takenText(options));
+  return compileWhole(options);
 }
 
 } // namespace hydra

@@ -5,8 +5,8 @@
 
 namespace hydra {
 
-/// Does what the flags ask for. Reports what is wrong with the model; throws support::Error for
-/// what is wrong with flags, files or the target.
-llvm::LogicalResult compile(const HydracOptions &options);
+/// Does what the flags ask for, which the preset completes. Reports what is wrong with the model;
+/// throws support::Error for what is wrong with flags, files or the target.
+llvm::LogicalResult compile(HydracOptions &options);
 
 } // namespace hydra

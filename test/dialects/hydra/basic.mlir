@@ -25,8 +25,8 @@ hydra.model @everything version 1 {
   hydra.derive hd = D / H
   // CHECK-NEXT: hydra.preset @small {D = 8, H = 2, L = 3, V = 11, cut = 3.000000e+00, kind = b, tied = false}
   hydra.preset @small {D = 8, H = 2, L = 3, V = 11, cut = 3.0, tied = false, kind = b}
-  // CHECK-NEXT: hydra.preset @"7B" {D = 4096, mode = slow}
-  hydra.preset @"7B" {D = 4096, mode = slow}
+  // CHECK-NEXT: hydra.preset @"7B" {D = 4096, mode = slow} settings {accum = 4, lr = 3.000000e-04, schedule = wsd, warmup = 0}{{$}}
+  hydra.preset @"7B" {D = 4096, mode = slow} settings {accum = 4, lr = 3.0e-4, warmup = 0, schedule = wsd}
   // CHECK-NEXT: hydra.group @default adamw(beta1 = 9.000000e-01, beta2 = 0.94999999999999996, eps = 1.000000e-08, wd = 1.000000e-01, lr_scale = 1.000000e+00)
   hydra.group @default adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, wd = 0.1)
   // CHECK-NEXT: hydra.group @slow adamw({{.*}}, lr_scale = eps)

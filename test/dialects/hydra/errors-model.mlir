@@ -341,6 +341,110 @@ hydra.model @m version 1 {
 
 hydra.model @m version 1 {
   hydra.symbols dims(D)
+  // expected-error@+1 {{@small has the unknown setting 'D'; expected batch, seq, accum, clip, lr, min_lr, schedule, warmup, stable or schedule_steps}}
+  hydra.preset @small {D = 4} settings {batch = 8, D = 5}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'batch' a value that is not a positive integer}}
+  hydra.preset @small {D = 4} settings {batch = 0}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'seq' a value that is not a positive integer}}
+  hydra.preset @small {D = 4} settings {seq = true}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'accum' a value that is not an integer from 1 to 2147483647}}
+  hydra.preset @small {D = 4} settings {accum = 2147483648}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'clip' a value that is not a number from 0 that f32 holds}}
+  hydra.preset @small {D = 4} settings {clip = -1.0}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'lr' a value that is not a number from 0 that f32 holds}}
+  hydra.preset @small {D = 4} settings {lr = 1.0e39}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'schedule' a value that is not constant, linear, cosine or wsd}}
+  hydra.preset @small {D = 4} settings {schedule = step}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'warmup' a value that is not an integer from 0 to 2^52}}
+  hydra.preset @small {D = 4} settings {warmup = 0.5}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'schedule_steps' a value that is not an integer from 1 to 2^52}}
+  hydra.preset @small {D = 4} settings {schedule_steps = 0}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small has a setting 'min_lr' above its 'lr'}}
+  hydra.preset @small {D = 4} settings {lr = 1.0e-4, min_lr = 1}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{'batch' is given twice}}
+  hydra.preset @small {D = 4} settings {batch = 8, batch = 8}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{the value of 'lr' is not a literal}}
+  hydra.preset @small {D = 4} settings {lr = 1.0 / 3.0}
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
+  // expected-error@+1 {{@small gives the setting 'lr' a value that is not a number from 0 that f32 holds}}
+  "hydra.preset"() {preset = "small", values = {D = 4}, settings = {lr = [1]}} : () -> ()
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.symbols dims(D)
   hydra.preset @small {D = 4}
   // expected-error@+1 {{preset @small is declared twice}}
   hydra.preset @small {D = 5}

@@ -55,6 +55,22 @@ TEST(Names, FindsTheScopeOfAName) {
   EXPECT_EQ(declarationLine(marked("return ", "loss")), 0);
 }
 
+TEST(Names, KnowsSettingsOfPresetsFromSymbols) {
+  const std::string model =
+      "hydra.model @m version 1 {\n"
+      "  hydra.symbols dims(batch, D)\n"
+      "  hydra.preset @p {batch$ = 2, D = 4} settings {batch# = 8, lr = 0.1}\n"
+      "}\n";
+  const auto marked = [&](char mark, char other) {
+    std::string source = model;
+    source.erase(source.find(other), 1);
+    source[source.find(mark)] = '^';
+    return source;
+  };
+  EXPECT_EQ(declarationLine(marked('$', '#')), 2);
+  EXPECT_EQ(declarationLine(marked('#', '$')), 0);
+}
+
 TEST(Names, OutlivesHalfALine) {
   for (const std::string half :
        {"%c = ", "%c = hydra.", "%c = hydra.let linear(%a, [", "hydra.for @", "\"", "%", "((("}) {

@@ -1,0 +1,17 @@
+// What a preset says of training, for flags that are left out.
+#pragma once
+
+#include "tools/hydrac/Options.h"
+
+namespace hydra {
+
+/// Gives flags that are left out what the preset of `--preset` has for them, as far as `--mode` has
+/// a use for it: `--mode=train` for all, others for the batch and its sequences, `--mode=generate`,
+/// which reads no batches, for none. Of a model that cannot be read, or lacks the preset, nothing
+/// is taken; what is wrong is said when it is compiled.
+void takePresetSettings(HydracOptions &options);
+
+/// What was taken, as flags: `preset 'small' sets --batch=8 --lr=0.0003`.
+std::string takenText(const HydracOptions &options);
+
+} // namespace hydra
