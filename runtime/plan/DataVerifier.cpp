@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <set>
 #include <vector>
 
@@ -23,17 +22,6 @@ constexpr uint64_t kMaxAlignment = uint64_t{2} << 20;
 constexpr uint64_t kMaxElements = uint64_t{1} << 48;
 constexpr uint64_t kMaxSegmentSize = uint64_t{1} << 48;
 constexpr size_t kMaxRank = 8;
-
-void checkFinite(const Path &owner, const char *field, double value) {
-  if (!std::isfinite(value))
-    failAt(Path(owner, field), "{} is not finite", value);
-}
-
-void checkNotNegative(const Path &owner, const char *field, double value) {
-  checkFinite(owner, field, value);
-  if (value < 0)
-    failAt(Path(owner, field), "{} is negative", value);
-}
 
 class DataVerifier {
 public:
@@ -270,6 +258,11 @@ private:
         failAt(Path(path, "tensor"), "{} has rank {}; expected 0", tensor.name()->string_view(),
                tensor.shape()->size());
       checkSchedule(Path(path, "schedule"), *scalar.schedule());
+      const ScheduleKind kind = scalar.schedule()->kind();
+      if (isCounted(kind) && kind != ScheduleKind::step && tensor.dtype() != DType::i32)
+        failAt(Path(path, "tensor"), "{} is {}; expected i32, as numbers of kind {} are",
+               tensor.name()->string_view(), EnumNameDType(tensor.dtype()),
+               EnumNameScheduleKind(kind));
     }
   }
 

@@ -39,6 +39,18 @@ private:
     if (!onCPU() && (!arch || arch->string_view().substr(0, 3) != "sm_"))
       failAt(Path(path, "sm_arch"), "{} is no GPU architecture; expected one such as sm_90a",
              arch ? arch->string_view() : "(nothing)");
+    checkNotNegative(path, "peak_flops", plan.target()->peak_flops());
+    checkNotNegative(path, "overlap", plan.target()->overlap());
+    if (const Sharing *sharing = plan.target()->sharing())
+      checkSharing(Path(path, "sharing"), *sharing);
+  }
+
+  /// What predictions wait for comes to an end.
+  static void checkSharing(const Path &path, const Sharing &sharing) {
+    checkNotNegative(path, "exclusive", sharing.exclusive());
+    checkNotNegative(path, "gap_microseconds", sharing.gap_microseconds());
+    checkNotNegative(path, "run_microseconds", sharing.run_microseconds());
+    checkNotNegative(path, "input_microseconds", sharing.input_microseconds());
   }
 
   void checkLocations() {

@@ -14,7 +14,8 @@
 // with
 //   the pieces of all ranks, is cut along one axis of the mesh or not at all, and its members lie
 //   inside and share no element. Copies have the shape of their owner.
-// * Scalars have rank 0. Step counts of schedules are not negative and in order.
+// * Scalars have rank 0; those that are drawn, or count micro-batches, are i32. Step counts of
+//   schedules are not negative and in order.
 // * The axes of a mesh have names of their own and 1 to 65536 ranks in all; what says where a rank
 // is
 //   along one is a persistent i32 of rank 0, and shares no byte with the variables and scalars.
@@ -23,6 +24,7 @@
 // * CUDA launches are within the limits of every device, and their shared memory within the
 // target's;
 //   CPU kernels have no grid.
+// * What predictions go by, of target and steps, is finite and not negative.
 // Programs
 // * There is at least one; names of programs, and of inputs and outputs within one, are unique.
 //   Accumulation above 1 needs the programs accumulate and apply.

@@ -279,6 +279,7 @@ private:
     if (step.layer() < -1)
       failAt(Path(at, "layer"), "{} is no layer; expected -1 or more", step.layer());
     checkCost(at, *step.cost());
+    checkNotNegative(at, "limit_microseconds", step.limit_microseconds());
     checkPhases(at, step);
     checkAligned(Path(at, "args"), *step.args());
     for (flatbuffers::uoffset_t i = 0; i < step.args()->size(); ++i)
@@ -302,6 +303,8 @@ private:
       axis = exchange->axis();
     else
       return;
+    if (const uint32_t axes = plan.mesh() ? plan.mesh()->size() : 0; axis >= axes)
+      failAt(at, "is a collective along axis {} of a mesh of {}", axis, axes);
     if (depth > 1)
       failAt(at, "is a collective in a loop or switch; ranks meet outside of them");
     if (const auto [known, isNew] = streamOfAxis.emplace(axis, stream);

@@ -6,6 +6,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -90,6 +91,17 @@ template <typename List>
 void checkOptionalIndex(const Path &path, const char *what, int64_t index, const List &list) {
   if (index < -1 || index >= static_cast<int64_t>(list.size()))
     failAt(path, "{} index {} is out of range (plan has {} {}s)", what, index, list.size(), what);
+}
+
+inline void checkFinite(const Path &owner, const char *field, double value) {
+  if (!std::isfinite(value))
+    failAt(Path(owner, field), "{} is not finite", value);
+}
+
+inline void checkNotNegative(const Path &owner, const char *field, double value) {
+  checkFinite(owner, field, value);
+  if (value < 0)
+    failAt(Path(owner, field), "{} is negative", value);
 }
 
 /// Whether a number counts steps: sums of two do not overflow and doubles count exactly.

@@ -41,12 +41,18 @@ double elements(const Tensor &tensor, uint32_t first, uint32_t last) {
   return count;
 }
 
-/// Rows, columns, depth and matrices; runtime/calls/MatmulCall.cpp lists the shapes.
+/// Rows, columns, depth and matrices; runtime/calls/MatmulCall.cpp lists the shapes. All 1 where
+/// they are none of those, which executors refuse and the plan's verifier does not.
 std::vector<double> matmulSizes(const Plan &plan, const Step &step, const Matmul &matmul) {
+  const uint32_t result = 2 + (matmul.bias() ? 1 : 0) + (matmul.scaled() ? 2 : 0);
+  if (step.args()->size() <= result)
+    return {1, 1, 1, 1};
   const Tensor &a = argument(plan, step, 0), &b = argument(plan, step, 1),
-               &c = argument(plan, step, 2 + (matmul.bias() ? 1 : 0) + (matmul.scaled() ? 2 : 0));
+               &c = argument(plan, step, result);
   const uint32_t rank = c.shape()->size(), rankOfA = a.shape()->size();
   const bool sums = rank == 2 && rankOfA > 2, rows = b.shape()->size() == 2;
+  if (rank == 0 || rankOfA == 0 || (rank == 1 && !rows))
+    return {1, 1, 1, 1};
   const double columns = elements(c, rank - 1, rank);
   const double matrices = sums || rows ? 1 : elements(c, 0, rank - 2);
   const double depth = sums                   ? elements(a, 0, rankOfA - 1)

@@ -75,7 +75,8 @@ Scalars::Scalars(const Plan &plan, const std::map<std::string, ScheduleChange> &
       holdingTensor = plan.tensors()->Get(scalar->tensor());
       continue;
     }
-    names += (names.empty() ? "" : ", ") + name;
+    if (!isCounted(scalar->schedule()->kind())) // which nobody can give
+      names += (names.empty() ? "" : ", ") + name;
     SavedSchedule schedule{.open = unpacked(*scalar->schedule()), .present = {}, .plan = {}};
     schedule.plan = scheduleText(schedule.open);
     const SavedSchedule *const before = savedSchedule(saved, name);

@@ -45,7 +45,7 @@ Value *DeviceMath::unary(RowUnary f, Value *x) {
 }
 
 Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
-  if (from != to && isEightBit(to))
+  if (from != to && isEightBit(to) && convertsEight())
     return fromEight(toEight(exact.convert(x, from, RowType::F32), to), to);
   if (to != RowType::BF16 || from == RowType::BF16)
     return exact.convert(x, from, to);
@@ -57,10 +57,17 @@ Value *DeviceMath::convert(Value *x, RowType from, RowType to) {
 }
 
 Value *DeviceMath::fromMemory(Value *raw, RowType type) {
-  return isEightBit(type) ? fromEight(raw, type) : exact.fromMemory(raw, type);
+  return isEightBit(type) && convertsEight() ? fromEight(raw, type) : exact.fromMemory(raw, type);
 }
 Value *DeviceMath::toMemory(Value *x, RowType type) {
-  return isEightBit(type) ? toEight(x, type) : exact.toMemory(x, type);
+  return isEightBit(type) && convertsEight() ? toEight(x, type) : exact.toMemory(x, type);
+}
+
+bool DeviceMath::convertsEight() const {
+  constexpr unsigned first = 89;
+  StringRef name = b.GetInsertBlock()->getParent()->getFnAttribute("target-cpu").getValueAsString();
+  unsigned number = 0; // of sm_90a: 90
+  return name.consume_front("sm_") && !name.consumeInteger(10, number) && number >= first;
 }
 
 /// The instructions convert two numbers at a time.

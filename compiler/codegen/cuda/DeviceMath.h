@@ -27,6 +27,9 @@ private:
   /// 1 / x to 1 unit.
   llvm::Value *reciprocal(llvm::Value *x);
   llvm::Value *assembly(const char *text, llvm::Value *x);
+  /// Whether the architecture of the function converts floats of 8 bits; VectorMath does for
+  /// others.
+  bool convertsEight() const;
   /// Between floats and the patterns of 8 bits: rounded to nearest even, the largest number beyond
   /// it.
   llvm::Value *toEight(llvm::Value *x, RowType type);

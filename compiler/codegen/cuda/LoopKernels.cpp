@@ -85,7 +85,7 @@ public:
     kernel.text =
         formatv("({0}) {{\n"
                 "extern __shared__ __align__(128) unsigned char shared[];\n"
-                "const int slice = blockIdx.x;\n"
+                "const int64 slice = blockIdx.x;\n" // tensors may have more than 2^31 elements
                 "{1}{2}{3}"
                 "for (int iteration = 0; iteration < {4}; ++iteration) {{\n"
                 "{5}__syncthreads();\n{6}{7}{8}}\n{9}}",

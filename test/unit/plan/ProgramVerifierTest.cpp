@@ -223,6 +223,16 @@ std::vector<DamageCase> cases() {
        },
        "programs[0].blocks[1].loop.blocks[0].step: is a collective in a loop or switch; ranks meet "
        "outside of them"},
+      {"CollectiveWithoutAMesh", [](PlanT &p) { step(p, kEmbedding).action.Set(AllGatherT()); },
+       "programs[0].blocks[0].step: is a collective along axis 0 of a mesh of 0"},
+      {"CollectiveAlongNoAxis",
+       [](PlanT &p) {
+         addAxis(p, "data", 2);
+         AllToAllT exchange;
+         exchange.axis = 1;
+         step(p, kEmbedding).action.Set(exchange);
+       },
+       "programs[0].blocks[0].step: is a collective along axis 1 of a mesh of 1"},
       {"CollectivesOnTwoStreams",
        [](PlanT &p) {
          addAxis(p, "data", 2);
@@ -235,6 +245,8 @@ std::vector<DamageCase> cases() {
        "programs[0].inputs[0].batch_dimension: 2 is no dimension of a tensor of rank 2"},
       {"BatchOfOutput", [](PlanT &p) { train(p).outputs[0]->batch_dimension = 0; },
        "programs[0].outputs[0].batch_dimension: 0 is no dimension of a tensor of rank 0"},
+      {"Limit", [](PlanT &p) { step(p, kMatmul).limit_microseconds = NAN; },
+       "programs[0].blocks[3].step.limit_microseconds: nan is not finite"},
       {"AlternativeTime", [](PlanT &p) { step(p, kMatmul).alternatives[0]->microseconds = NAN; },
        "programs[0].blocks[3].step.alternatives[0].microseconds: nan is not finite"},
   };

@@ -97,6 +97,19 @@ TEST(MeasuredRates, Mistakes) {
             "file: field 'measured.steps.norm' is []; expected a list of measured steps");
 }
 
+TEST(StepWork, OfMatmulsThatNoExecutorTakes) {
+  hydra::test::PlanBuilder builder;
+  builder.plan.target->multiprocessors = 4;
+  const uint32_t x = builder.tensor("x", {8}), y = builder.tensor("y", {});
+  MatmulT biased;
+  biased.bias = true;
+  builder.program("train", blocks(call(biased, {reads(x), writes(y)}),
+                                  call(MatmulT(), {reads(x), reads(x), writes(y)})));
+  const runtime::PlanFile file = builder.load();
+  for (const Block *block : *file.plan().programs()->Get(0)->blocks())
+    EXPECT_EQ(shareOf(file.plan(), *block->node_as_Step()), 0.25);
+}
+
 TEST(PlanTimes, StepsAndTotals) {
   hydra::test::PlanBuilder builder;
   const uint32_t x = builder.tensor("x", {250000}), y = builder.tensor("y", {250000});
