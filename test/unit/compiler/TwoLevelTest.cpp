@@ -44,7 +44,6 @@ void expectProblem(CompileOptions options, const std::string &expected) {
 TEST(TwoLevel, AnAxisThatCrossesNodesIsTwoWhereThatIsFaster) {
   EXPECT_EQ(factored(optionsFor("h200", {"data:64"})), "data.node:8,data:8 of 8");
   EXPECT_EQ(factored(optionsFor("h200", {"data:1024"})), "data.node:128,data:8 of 8");
-  EXPECT_EQ(factored(optionsFor("h200", {"replica:2,", "data:32"})), "replica:2,,data:32 of 0");
   EXPECT_EQ(factored(optionsFor("h200", {"replica:2", "data:32"})),
             "replica:2,data.node:4,data:8 of 8");
   // Its links are as fast as its network: two levels would take one more exchange.
