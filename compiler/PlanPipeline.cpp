@@ -249,9 +249,8 @@ std::unique_ptr<Pass> reshardPass(Options options) {
 
 /// So large that the time in which an exchange begins is a sixteenth of it.
 std::unique_ptr<Pass> bucketPass(Options options) {
-  constexpr uint64_t kLatencies = 16;
   BucketCollectivesOptions buckets;
-  if (const uint64_t bytes = kLatencies * options.target.latencyBytes())
+  if (const uint64_t bytes = options.target.bucketBytes())
     buckets.bytes = bytes;
   return createBucketCollectives(buckets);
 }

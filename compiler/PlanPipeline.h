@@ -29,6 +29,10 @@ inline constexpr llvm::StringLiteral kOffloadPass = "hydra-offload-moments";
 /// Flash never holds the scores; Naive writes them out (`hydra-decompose-attention`).
 enum class AttentionForm { Flash, Naive };
 
+/// Whether ranks that share a node exchange among themselves first, and then with those of other
+/// nodes: see `factorAtNodes`.
+enum class TwoLevel { Auto, Always, Never };
+
 /// The first steps of a run, up to `lastStep`, made by another program than `train`.
 struct TrainingPhase {
   std::string program;
@@ -49,6 +53,8 @@ struct CompileOptions : ProgramOptions {
   Sharding sharding = Sharding::Ddp;
   Resharding resharding = Resharding::Auto;
   WireFormat wire = WireFormat::F32;
+  TwoLevel twoLevel = TwoLevel::Auto;
+  int64_t nodeRanks = 0;                      ///< that share a node; 0: as the target has it
   int64_t context = 0;                        ///< Mode::Generate: the most tokens of a sequence
   int64_t wholeBelow = 65536;                 ///< elements from which on parameters are cut
   int64_t exchangeBytes = int64_t{256} << 20; ///< a rank gets of gradients at a time; 0: no bound

@@ -298,4 +298,9 @@ uint64_t Target::latencyBytes() const {
   return static_cast<uint64_t>(links.nodeBandwidth * links.nodeSeconds);
 }
 
+uint64_t Target::bucketBytes() const {
+  constexpr uint64_t kLatencies = 16;
+  return kLatencies * latencyBytes();
+}
+
 } // namespace hydra

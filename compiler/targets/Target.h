@@ -46,6 +46,8 @@ struct Target : Roofline {
 
   /// Bytes that a rank of a node sends in the time of one more exchange; 0: unknown.
   uint64_t latencyBytes() const;
+  /// Of sums that ranks make at a time, so many that beginning hardly counts; 0: unknown.
+  uint64_t bucketBytes() const;
 };
 
 } // namespace hydra

@@ -587,11 +587,15 @@ private:
     for (BlockArgument argument : old.getArguments()) {
       const int64_t dim = entry.batchDimension(argument.getArgNumber());
       Spread spread = dim < 0 ? Spread::same() : Spread::rows(dim);
-      if (dim >= 0 && build::shapeOf(argument)[dim] % axis.ranks != 0)
-        return entry.emitOpError() << "@" << entry.getSymName() << " has a batch of "
-                                   << entry.batchType(argument.getArgNumber()).getShape()[dim]
-                                   << ", which the " << axis.ranks << " ranks along '"
-                                   << axis.name.getValue() << "' of the mesh do not divide";
+      if (dim >= 0 && build::shapeOf(argument)[dim] % axis.ranks != 0) {
+        const int64_t batch = entry.batchType(argument.getArgNumber()).getShape()[dim];
+        const int64_t outside = entry.ranks(); // that have parts of the batch already
+        return entry.emitOpError()
+               << "@" << entry.getSymName() << " has a batch of " << batch << ", which the "
+               << outside * axis.ranks << " ranks along '" << axis.name.getValue()
+               << "' of the mesh" << (outside > 1 ? " and the axes outside of it" : "")
+               << " do not divide";
+      }
       writer.place(
           argument,
           block.addArgument(localType(argument.getType(), spread, axis.ranks), argument.getLoc()),

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace hydra::runtime {
 
 uint64_t ranksOf(const planfile::Plan &plan) {
@@ -20,6 +22,17 @@ std::string meshText(const planfile::Plan &plan) {
       text += fmt::format("{}{}:{}", text.empty() ? "" : ",", axis->name()->string_view(),
                           axis->size());
   return text;
+}
+
+uint64_t nodeRanksOf(const planfile::Plan &plan) {
+  uint64_t ranks = 0;
+  for (const planfile::KeyValue *option : *plan.header()->options())
+    if (option->key()->string_view() == "node-ranks") {
+      const std::string_view text = option->value()->string_view();
+      if (std::from_chars(text.data(), text.data() + text.size(), ranks).ec != std::errc())
+        ranks = 0;
+    }
+  return ranks;
 }
 
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis) {

@@ -16,6 +16,9 @@ uint64_t ranksOf(const planfile::Plan &plan);
 /// `data:2,model:4`, as `hydrac --mesh` has it; empty without a mesh.
 std::string meshText(const planfile::Plan &plan);
 
+/// How many ranks in a row the plan wants on one machine; 0: it does not matter, or is not known.
+uint64_t nodeRanksOf(const planfile::Plan &plan);
+
 /// Where a rank is along an axis of the mesh.
 uint64_t coordinateOf(const planfile::Plan &plan, uint64_t rank, uint32_t axis);
 

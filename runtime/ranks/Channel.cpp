@@ -128,6 +128,8 @@ std::string Channel::localAddress() const {
   return state->localAddress;
 }
 
+std::string Channel::host() const { return state->own.host; }
+
 void Channel::setLimit(std::chrono::milliseconds limit) {
   state->onThread([this, limit] {
     state->limit = limit;

@@ -57,6 +57,8 @@ public:
   void setLimit(std::chrono::milliseconds limit);
   /// The number of the address by which this machine reaches rank 0, or is reached.
   std::string localAddress() const;
+  /// The name of this machine, by which others know who shares it.
+  std::string host() const;
   /// Ranks on this machine, this one included.
   uint32_t neighbours() const;
   /// Those of them that may use the same processors.

@@ -2,6 +2,7 @@
 #include "tools/hydra-run/Agreement.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/ranks/Hosts.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
 #include "tools/hydra-run/Generation.h"
@@ -52,6 +53,20 @@ void hydra::agreeOnFlags(const RunOptions &options, const runtime::PlanFile &fil
                  {"--dry-run", given(options.dryRun)},
                  {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
                  {"the choice of tokens", generationText(options)}});
+}
+
+void hydra::agreeOnHosts(const runtime::PlanFile &file, runtime::Channel &channel) {
+  const uint64_t nodeRanks = runtime::nodeRanksOf(file.plan());
+  if (nodeRanks == 0)
+    return;
+  const std::string own = channel.host();
+  std::vector<std::string> hosts; // on rank 0, which decides
+  for (const std::vector<std::byte> &name : channel.gather(std::as_bytes(std::span(own))))
+    hosts.emplace_back(reinterpret_cast<const char *>(name.data()), name.size());
+  std::string problem = runtime::nodesProblem(hosts, nodeRanks);
+  if (!problem.empty())
+    problem = fmt::format("{}: {}", file.origin(), problem);
+  channel.decide(problem);
 }
 
 void hydra::agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,

@@ -19,6 +19,9 @@ void checkRanks(const runtime::PlanFile &file, uint64_t ranks);
 void agreeOnFlags(const RunOptions &options, const runtime::PlanFile &file,
                   runtime::Channel &channel);
 
+/// Throws Error when ranks that the plan wants on one host are on several.
+void agreeOnHosts(const runtime::PlanFile &file, runtime::Channel &channel);
+
 /// Throws Error when the ranks begin at other places, with other parameters, or train on other
 /// text.
 void agreeOnBegin(const runtime::PlanFile &file, runtime::Executor &executor,

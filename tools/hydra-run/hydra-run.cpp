@@ -335,6 +335,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (channel) {
     channel->setLimit(rankLimit(options, &file));
     agreeOnFlags(options, file, *channel);
+    agreeOnHosts(file, *channel);
   }
   if (options.tune) {
     if (channel)

@@ -51,6 +51,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("bf16-reduced-precision-reduction", "true");
   if (!compile.binding.mesh.empty())
     emit.options.emplace_back("mesh", fmt::format("{}", fmt::join(compile.binding.mesh, ",")));
+  if (compile.nodeRanks > 0)
+    emit.options.emplace_back("node-ranks", std::to_string(compile.nodeRanks));
   if (compile.sharding != Sharding::Ddp)
     emit.options.emplace_back("shard", shardingName(compile.sharding).str());
   if (compile.sharding == Sharding::Fsdp)

@@ -2,6 +2,7 @@
 #include "tools/hydrac/Options.h"
 
 #include "compiler/Backends.h"
+#include "compiler/TwoLevel.h"
 #include "compiler/driver/NamedFiles.h"
 #include "passes/precision/Policy.h"
 #include "runtime/plan/Schedule.h"
@@ -117,6 +118,7 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
   compile.target = Target::named(target);
   checkRate(compile);
+  factorAtNodes(compile);
   compile.quantization.strict = true;
   compile.clip = !noClip;
   compile.holds = hasSafeForm();
@@ -335,6 +337,10 @@ static void checkSharding(const HydracOptions &options) {
     support::fail("--reduce=bf16: needs ranks; expected --mesh=NAME:SIZE");
   if (rounds && !hasBackward(compile.mode))
     support::fail("--reduce=bf16: is for --mode=train and --mode=grad, which have gradients");
+  for (const cl::Option *flag : {static_cast<const cl::Option *>(&options.twoLevel),
+                                 static_cast<const cl::Option *>(&options.nodeRanks)})
+    if (isGiven(*flag) && compile.binding.mesh.empty())
+      support::fail("--{}: needs ranks; expected --mesh=NAME:SIZE", flag->ArgStr.str());
   if (isGiven(options.exchangeBytes) && compile.binding.mesh.empty())
     support::fail("--exchange-bytes: needs ranks; expected --mesh=NAME:SIZE");
   if (isGiven(options.exchangeBytes) && !hasBackward(compile.mode))

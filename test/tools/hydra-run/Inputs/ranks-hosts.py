@@ -1,7 +1,7 @@
-"""Runs four ranks on two hosts that this machine pretends to be. Usage: ranks-hosts.py PLAN DATA FOLDER
+"""Runs four ranks on two hosts that this machine pretends to be. Usage: ranks-hosts.py PLAN DATA FOLDER [FACTORED]
 
 Each pair of ranks has a host name of its own, in a namespace for that. Compares the checkpoint with that of --ranks=4;
-then kills a rank, and looks at who says so.
+then kills a rank, and looks at who says so. FACTORED: a plan that knows of the hosts, instead of that.
 """
 import os
 import re
@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 
-plan, data, folder = sys.argv[1:]
+plan, data, folder, *factored = sys.argv[1:]
 RANKS, PER_HOST = 4, 2
 SECONDS_TO_GO = 5
 
 
-def command(save, steps, *more):
+def command(save, steps, *more, plan=plan):
     return [shutil.which("hydra-run"), plan, "--data", data, "--eval-batches", "1", "--steps", str(steps),
             "--save", os.path.join(folder, save), "--threads", "1", *more]
 
@@ -28,7 +28,7 @@ def host(rank):
 class Run:
     """The ranks of one run, each with what it prints."""
 
-    def __init__(self, words):
+    def __init__(self, words, host=host):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -78,6 +78,22 @@ def check_bits():
     print("the bytes of one host")
 
 
+def check_factored(plan):
+    """Ranks of a host in a row, as the plan has them: the bytes of the mesh by hand. One rank here, one there: refused."""
+    for words in (command("by-hand", 6), command("factored", 6, plan=plan)):
+        with Run(words) as run:
+            run.wait(120)
+            assert all(process.returncode == 0 for process in run.processes), [run.said(rank) for rank in range(RANKS)]
+    assert files("by-hand") == files("factored")
+    print("the bytes of a mesh by hand")
+    with Run(command("spread", 6, plan=plan), host=lambda rank: f"node{rank % 2}") as run:
+        run.wait(120)
+        assert all(process.returncode == 1 for process in run.processes), [run.said(rank) for rank in range(RANKS)]
+        lines = [line for rank in range(RANKS) for line in run.lines(rank)]
+    assert len(lines) == 1 and not os.path.exists(os.path.join(folder, "spread")), lines
+    print(lines[0].replace(plan, "PLAN"))
+
+
 def check_death(victim, speakers):
     save = os.path.join(folder, f"killed-{victim}")
     with Run(command(save, 10**9, "--save-every", "20", "--keep", "2")) as run:
@@ -95,7 +111,10 @@ def check_death(victim, speakers):
     print(f"rank {victim} of {host(victim)} killed: said by rank {' and rank '.join(map(str, speakers))}")
 
 
-check_bits()
-check_death(3, [0])
-# Rank 1, and on the host without it the first rank: each host's launcher shows the lines of its own ranks.
-check_death(0, [1, 2])
+if factored:
+    check_factored(factored[0])
+else:
+    check_bits()
+    check_death(3, [0])
+    # Rank 1, and on the host without it the first rank: each host's launcher shows the lines of its own ranks.
+    check_death(0, [1, 2])
