@@ -48,6 +48,8 @@ SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantiz
 QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization) {
   QuantizeMatmulsOptions options;
   options.scaling = quantization.scaling == QuantizedScaling::Row ? "row" : "tensor";
+  options.amax = quantization.amax == QuantizedAmax::Delayed ? "delayed" : "current";
+  options.history = quantization.amaxHistory;
   options.strict = quantization.strict;
   return options;
 }

@@ -54,10 +54,15 @@ enum class QuantizedFormat { Hybrid, E4M3 };
 /// What has a scale of its own: an operand of a matmul, or each of its rows.
 enum class QuantizedScaling { Tensor, Row };
 
+/// Of which step the largest magnitude is that a scale is made of: this one, or those before.
+enum class QuantizedAmax { Current, Delayed };
+
 /// What of a model is multiplied in 8 bits: see `hydra-select-quantized`.
 struct QuantizationOptions {
   QuantizedFormat format = QuantizedFormat::Hybrid;
   QuantizedScaling scaling = QuantizedScaling::Tensor;
+  QuantizedAmax amax = QuantizedAmax::Current;
+  int64_t amaxHistory = 16;      ///< steps that delayed scales remember
   std::vector<std::string> keep; ///< patterns; empty: first and last layers, and what is in none
   int64_t least = 64;            ///< the smallest dimension of a weight
   bool strict = false;           ///< fail where nothing is

@@ -470,9 +470,18 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
     every row of what is multiplied has a scale of its own, so that one large row takes no precision from
     others: what is read transposed is transposed before it is rounded, and ranks compare nothing. A matmul stays as it is where a dimension is no multiple of what the target's
     library wants (16 on GPUs). A step of 1B parameters multiplies twice as many numbers a second as in bf16,
-    and keeps half the bytes of activations that only matmuls read. *Numerics-changing*.
+    and keeps half the bytes of activations that only matmuls read.
+
+    With `amax=delayed` programs that train make scales of the largest magnitudes of the last `history` steps, which
+    are the state `fp8_amax`, one row for each value; other programs have no state to write and go on as before. A
+    scale is then known before the tensor: the kernel that makes a value writes its 8 bits too, instead of bf16 that
+    another kernel reads once the largest magnitude is found, and ranks compare all largest magnitudes of a step
+    in one exchange at its end. `AmaxHistory.h` has the rules. *Numerics-changing*.
   }];
   let options = [Option<"scaling", "scaling", "std::string", "\"tensor\"", "what has a scale: tensor or row">,
+                 Option<"amax", "amax", "std::string", "\"current\"",
+                        "of which step a scale of a tensor is: current, or delayed for those before">,
+                 Option<"history", "history", "int64_t", "16", "steps that are remembered for delayed scales">,
                  Option<"strict", "strict", "bool", "false", "fail if no matmul is quantized">];
   let statistics = [Statistic<"matmuls", "matmuls", "matmuls of 8-bit operands">,
                     Statistic<"tensors", "tensors", "values quantized">,

@@ -133,6 +133,15 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                  cl::values(clEnumValN(QuantizedScaling::Tensor, "tensor", "each operand"),
                             clEnumValN(QuantizedScaling::Row, "row",
                                        "each row of an operand, as it is multiplied"))),
+      fp8Amax("fp8-amax", cl::cat(category), cl::location(program.quantization.amax),
+              cl::desc("--precision=fp8: the largest magnitude that a scale is made of (default: "
+                       "current)"),
+              cl::values(clEnumValN(QuantizedAmax::Current, "current", "that of the tensor"),
+                         clEnumValN(QuantizedAmax::Delayed, "delayed",
+                                    "in --mode=train the largest of the steps before"))),
+      fp8AmaxHistory("fp8-amax-history", cl::value_desc("N"), cl::cat(category),
+                     cl::location(program.quantization.amaxHistory),
+                     cl::desc("--fp8-amax=delayed: steps that are remembered (default: 16)")),
       fp8Keep(
           "fp8-keep", cl::value_desc("PATTERN"), cl::cat(category),
           cl::location(program.quantization.keep),
@@ -154,11 +163,18 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
 
 void ModelOptions::checkQuantization() const {
   if (!precisionPolicy(precision.getValue())->quantizes &&
-      fp8Format.getNumOccurrences() + fp8Scaling.getNumOccurrences() + fp8Keep.getNumOccurrences() +
+      fp8Format.getNumOccurrences() + fp8Scaling.getNumOccurrences() + fp8Amax.getNumOccurrences() +
+              fp8AmaxHistory.getNumOccurrences() + fp8Keep.getNumOccurrences() +
               fp8Least.getNumOccurrences() >
           0)
-    support::fail("--fp8-format, --fp8-scaling, --fp8-keep and --fp8-least are for "
-                  "--precision=fp8");
+    support::fail("--fp8-format, --fp8-scaling, --fp8-amax, --fp8-amax-history, --fp8-keep and "
+                  "--fp8-least are for --precision=fp8");
+  const bool isDelayed = fp8Amax.getValue() == QuantizedAmax::Delayed;
+  if (isDelayed && fp8Scaling.getValue() == QuantizedScaling::Row)
+    support::fail("--fp8-amax=delayed remembers one number of a tensor; expected "
+                  "--fp8-scaling=tensor with it");
+  if (!isDelayed && fp8AmaxHistory.getNumOccurrences() > 0)
+    support::fail("--fp8-amax-history is for --fp8-amax=delayed");
 }
 
 void ModelOptions::checkExchange(bool mayCutBatch) const {

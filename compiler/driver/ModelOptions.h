@@ -71,11 +71,14 @@ public:
   llvm::cl::opt<std::string, true, PrecisionParser> precision;
   BoundChoice<QuantizedFormat> fp8Format;
   BoundChoice<QuantizedScaling> fp8Scaling;
+  BoundChoice<QuantizedAmax> fp8Amax;
+  BoundInteger<1, 1024> fp8AmaxHistory;
   llvm::cl::list<std::string, std::vector<std::string>> fp8Keep;
   BoundInteger<1> fp8Least;
   llvm::cl::opt<std::string> dumpPasses;
 
-  /// Throws support::Error for flags of --precision=fp8 without it.
+  /// Throws support::Error for flags of --precision=fp8 without it, and for those of a history of
+  /// largest magnitudes where there is none.
   void checkQuantization() const;
   /// Throws support::Error for --accum-exchange=last where there are no ranks, or, unless others
   /// than

@@ -2,6 +2,7 @@
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Target.h"
 #include "passes/Passes.h"
+#include "passes/precision/AmaxHistory.h"
 
 using namespace mlir;
 
@@ -21,18 +22,19 @@ struct Quantized {
   Value matrix, scale;
 };
 
-/// Quantizes values of one program.
+/// Quantizes values of one program; with a history, by scales of earlier steps.
 class Quantizer {
 public:
-  Quantizer(MLIRContext *context, std::optional<MeshAttr> mesh, bool byRows)
-      : mesh(mesh), byRows(byRows), b(context) {}
+  Quantizer(MLIRContext *context, std::optional<MeshAttr> mesh, bool byRows, AmaxHistory *history)
+      : mesh(mesh), byRows(byRows), history(history), b(context) {}
 
   unsigned tensors = 0;
 
   /// `a bᵀ` of quantized operands in the place of an operation.
   void replace(QuantizableOpInterface op, const QuantizedProduct &product) {
-    auto [a, scaleA] = operand(op, product.a);
-    auto [other, scaleB] = operand(op, product.b);
+    // What has no weight is of the derivative of what has one: first comes the gradient.
+    auto [a, scaleA] = operand(op, product.a, /*isGradient=*/!op.getWeight());
+    auto [other, scaleB] = operand(op, product.b, /*isGradient=*/false);
     b.setInsertionPoint(op);
     const Location loc = op.getLoc();
     RankedTensorType type = build::typeOf(op->getResult(0));
@@ -50,27 +52,38 @@ public:
 
 private:
   /// Each is made once, for all that read a value so.
-  const Quantized &operand(Operation *reader, const QuantizedProduct::Operand &operand) {
+  const Quantized &operand(Operation *reader, const QuantizedProduct::Operand &operand,
+                           bool isGradient) {
     Value value = build::behindReshapes(operand.value);
     const int64_t columns = build::shapeOf(operand.value).back();
     Quantized &q = matrices[{value, operand.format, columns, operand.transposed}];
     if (!q.matrix)
       q = byRows ? scaledByRows(reader, value, columns, operand)
-                 : scaledAsWhole(reader, value, columns, operand);
+                 : scaledAsWhole(reader, value, columns, operand, isGradient);
     return q;
   }
 
   /// Of one scale: what is read transposed is a copy of the same elements.
   Quantized scaledAsWhole(Operation *reader, Value value, int64_t columns,
-                          const QuantizedProduct::Operand &operand) {
+                          const QuantizedProduct::Operand &operand, bool isGradient) {
     Quantized &whole = elements[{value, operand.format}];
     if (!whole.matrix) {
       ++tensors;
       const Location loc = setInsertionPoint(reader, value);
-      Value amax = largestMagnitude(loc, value, columns, isMadeOf(value, isArgumentOrRank));
-      whole.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
-      whole.matrix =
-          QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format), UnitAttr());
+      const bool varies = isMadeOf(value, isArgumentOrRank);
+      if (history) {
+        const OperandKind kind = isGradient ? OperandKind::Gradient
+                                 : varies   ? OperandKind::Activation
+                                            : OperandKind::Weight;
+        Value amax = magnitudesOfRows(loc, value, columns);
+        auto [rounded, scale] = history->quantize(b, loc, value, kind, operand.format, amax);
+        whole = {rounded, scale};
+      } else {
+        Value amax = largestMagnitude(loc, value, columns, varies);
+        whole.scale = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(operand.format));
+        whole.matrix = QuantizeOp::create(b, loc, value, whole.scale, TypeAttr::get(operand.format),
+                                          UnitAttr());
+      }
     }
     b.setInsertionPoint(reader);
     const Location loc = madeBy(kPass, reader->getLoc());
@@ -134,23 +147,28 @@ private:
     return MaxOp::create(b, loc, value, NegOp::create(b, loc, value));
   }
 
-  /// Of all elements on all ranks: [] f32. `columns`: of the matrix that is multiplied, whose rows
-  /// come first.
+  Value largestAlong(Location loc, Value x, ArrayRef<int64_t> axes) {
+    return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr(axes), UnitAttr());
+  }
+
+  /// Of rows, [rows]. Any axes will do; those of rows become part of the kernel that makes them.
+  /// `columns`: of the matrix that is multiplied, whose rows come first.
+  Value magnitudesOfRows(Location loc, Value value, int64_t columns) {
+    const int64_t last = build::typeOf(value).getRank() - 1;
+    Value ofRows = largestAlong(
+        loc, magnitudesOf(loc, value),
+        innerAxes(build::shapeOf(value), columns).value_or(SmallVector<int64_t>{last}));
+    return build::reshape(b, loc, ofRows, {build::typeOf(ofRows).getNumElements()});
+  }
+
+  /// Of all elements on all ranks: [] f32.
   Value largestMagnitude(Location loc, Value value, int64_t columns, bool varies) {
     Value &amax = magnitudes[value];
     if (amax)
       return amax;
-    amax = magnitudesOf(loc, value);
-    auto reduce = [&](ArrayRef<int64_t> axes) {
-      amax = ReduceMaxOp::create(b, loc, amax, b.getI64ArrayAttr(axes), UnitAttr());
-    };
-    // Any axes will do; those of rows become part of the kernel that makes them.
-    const int64_t last = build::typeOf(value).getRank() - 1;
-    reduce(innerAxes(build::shapeOf(value), columns).value_or(SmallVector<int64_t>{last}));
-    const int64_t rows = build::typeOf(amax).getNumElements();
-    amax = build::reshape(b, loc, amax, rows > 1 ? ArrayRef{rows} : ArrayRef<int64_t>());
-    if (rows > 1)
-      reduce({0});
+    amax = magnitudesOfRows(loc, value, columns);
+    amax = build::shapeOf(amax)[0] > 1 ? largestAlong(loc, amax, {0})
+                                       : build::reshape(b, loc, amax, {});
     amax = build::cast(b, loc, amax, b.getF32Type());
     if (varies && mesh)
       for (auto [axis, size] : llvm::zip(mesh->getAxes(), mesh->getSizes())) {
@@ -159,7 +177,7 @@ private:
         amax =
             AllGatherOp::create(b, loc, build::reshape(b, loc, amax, {1}), b.getI64IntegerAttr(0),
                                 axis, b.getI64IntegerAttr(size), b.getI64IntegerAttr(0));
-        reduce({0});
+        amax = largestAlong(loc, amax, {0});
       }
     return amax;
   }
@@ -205,6 +223,7 @@ private:
 
   std::optional<MeshAttr> mesh;
   const bool byRows;
+  AmaxHistory *const history; ///< or null
   OpBuilder b;
   /// By value, format, columns and whether it is transposed.
   DenseMap<std::tuple<Value, Type, int64_t, unsigned>, Quantized> matrices;
@@ -224,12 +243,17 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
                           << "'; expected tensor or row";
       return signalPassFailure();
     }
+    if (failed(checkAmax(model)))
+      return signalPassFailure();
+    AmaxHistory delayed(model, history);
     const int64_t multiple = targetOf(model).getQuantizedMultiple();
     bool any = false;
     for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
       if (!entry.isProgram())
         continue;
-      Quantizer quantizer(&getContext(), model.getMesh(), scaling == "row");
+      const bool remembers = amax == "delayed" && AmaxHistory::isFor(entry);
+      Quantizer quantizer(&getContext(), model.getMesh(), scaling == "row",
+                          remembers ? &delayed : nullptr);
       SmallVector<QuantizableOpInterface> ops(
           entry.getBody().front().getOps<QuantizableOpInterface>());
       for (QuantizableOpInterface op : ops) {
@@ -245,6 +269,8 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
         }
       }
       tensors += quantizer.tensors;
+      if (failed(delayed.finish(entry)))
+        return signalPassFailure();
       eraseDead(entry.getBody().front());
     }
     if (strict && !any) {
@@ -257,6 +283,18 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
   }
 
 private:
+  LogicalResult checkAmax(ModelOp model) {
+    if (amax != "current" && amax != "delayed")
+      return model.emitOpError() << "has no largest magnitude '" << amax.getValue()
+                                 << "'; expected current or delayed";
+    if (amax == "delayed" && scaling != "tensor")
+      return model.emitOpError("has delayed scales of rows; expected tensor with delayed");
+    if (history < 1 || history > 1024)
+      return model.emitOpError() << "has a history of " << history.getValue()
+                                 << " steps; expected 1 to 1024";
+    return success();
+  }
+
   static bool isTaken(const QuantizedProduct &product, int64_t multiple) {
     return multiple > 0 && llvm::all_of(ArrayRef{product.a, product.b}, [&](const auto &operand) {
              const int64_t columns = build::shapeOf(operand.value).back();

@@ -43,9 +43,12 @@ std::string deviceName(const Executor &executor) {
   return "";
 }
 
+/// Of the state that scales, what multiplies the loss is one number; what 8-bit operands are scaled
+/// by is found without refusing steps.
 bool scalesLoss(const Plan &plan) {
-  return std::ranges::any_of(*plan.variables(), [](const planfile::Variable *variable) {
-    return variable->role() == planfile::VariableRole::loss_scaling;
+  return std::ranges::any_of(*plan.variables(), [&](const planfile::Variable *variable) {
+    return variable->role() == planfile::VariableRole::loss_scaling &&
+           plan.tensors()->Get(variable->tensor())->shape()->size() == 0;
   });
 }
 

@@ -43,6 +43,10 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
                               quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid");
     emit.options.emplace_back("fp8-scaling",
                               quantization.scaling == QuantizedScaling::Row ? "row" : "tensor");
+    if (quantization.amax == QuantizedAmax::Delayed) {
+      emit.options.emplace_back("fp8-amax", "delayed");
+      emit.options.emplace_back("fp8-amax-history", std::to_string(quantization.amaxHistory));
+    }
     emit.options.emplace_back("fp8-least", std::to_string(quantization.least));
     for (const std::string &pattern : quantization.keep)
       emit.options.emplace_back("fp8-keep", pattern);

@@ -1,0 +1,240 @@
+// The state of delayed scales, what is made of it, and what becomes of it.
+#include "passes/precision/AmaxHistory.h"
+
+#include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace hydra {
+
+namespace {
+
+constexpr StringLiteral kPass = "hydra-quantize-matmuls";
+/// How checkpoints name it.
+constexpr StringLiteral kHistory = "fp8_amax";
+/// The largest of the micro-batches of a step.
+constexpr StringLiteral kStep = "fp8_amax.step";
+
+Location ofHistory(EntryOp entry, Phase phase) {
+  return withCategory(withPhase(madeBy(kPass, entry.getLoc()), phase), Category::workspace);
+}
+
+Value read(OpBuilder &b, Location loc, StateOp state) {
+  return UseOp::create(b, loc, state.getBoundType(), state.getSymName());
+}
+
+Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
+  return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
+}
+
+Value slice(OpBuilder &b, Location loc, Value x, int64_t axis, int64_t start, int64_t size) {
+  return SliceOp::create(b, loc, x, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(start),
+                         b.getI64IntegerAttr(size));
+}
+
+Value concat(OpBuilder &b, Location loc, ArrayRef<Value> parts, int64_t axis) {
+  return parts.size() == 1 ? parts.front()
+                           : ConcatOp::create(b, loc, parts, b.getI64IntegerAttr(axis)).getResult();
+}
+
+Value compare(OpBuilder &b, Location loc, Value x, StringRef is, double bound) {
+  return CompareOp::create(b, loc, x, build::constant(b, loc, x.getType(), bound),
+                           b.getStringAttr(is));
+}
+
+void addUpdate(EntryOp entry, StateOp state, Value value) {
+  ReturnOp end = entry.getReturn();
+  SmallVector<Attribute> updated(end.getUpdated().begin(), end.getUpdated().end());
+  updated.push_back(FlatSymbolRefAttr::get(state));
+  end.getValuesMutable().append(value);
+  end.setUpdatedAttr(Builder(end.getContext()).getArrayAttr(updated));
+}
+
+/// The largest on any rank of what is of all operands, [operands].
+Value overRanks(OpBuilder &b, Location loc, MeshAttr mesh, Value amax) {
+  const int64_t operands = build::shapeOf(amax)[0];
+  for (auto [axis, size] : llvm::zip(mesh.getAxes(), mesh.getSizes())) {
+    if (size == 1)
+      continue;
+    amax = AllGatherOp::create(b, loc, build::reshape(b, loc, amax, {1, operands}),
+                               b.getI64IntegerAttr(0), axis, b.getI64IntegerAttr(size),
+                               b.getI64IntegerAttr(0));
+    amax = largest(b, loc, amax, 0);
+  }
+  return amax;
+}
+
+} // namespace
+
+/// In the middle of what training begins with, on a logarithmic scale. As e4m3 a weight or an
+/// activation then keeps all its digits from 2^-10 to 28; as e5m2 the gradient of a mean over
+/// tokens does from 2^-34 to 2^-4.
+double AmaxHistory::assumed(OperandKind kind) {
+  return kind == OperandKind::Gradient ? 0x1p-5 : 0x1p4;
+}
+
+/// Scales are no state of the model, but like what multiplies a loss state of how it is trained:
+/// files of parameters need not have them.
+FailureOr<StateOp> AmaxHistory::state(EntryOp entry, StringRef name, ArrayRef<int64_t> shape,
+                                      VariableRole role) {
+  const auto type = RankedTensorType::get(shape, Float32Type::get(model.getContext()));
+  if (Operation *existing = model.lookupSymbol(name)) {
+    auto found = dyn_cast<StateOp>(existing);
+    if (!found || found.getRole() != role)
+      return existing->emitOpError()
+             << "@" << name << " has the name of the state of delayed scales";
+    if (found.getBoundType() != type)
+      return entry.emitOpError()
+             << "@" << entry.getSymName() << " quantizes " << shape.front()
+             << " values, another program " << found.getBoundType().getDimSize(0)
+             << "; expected as many in all programs that share the history of delayed scales";
+    return found;
+  }
+  OpBuilder b(*model.getBody().getOps<EntryOp>().begin());
+  return StateOp::create(b, ofHistory(entry, Phase::optimizer), b.getStringAttr(name),
+                         b.getI64ArrayAttr(shape), TypeAttr::get(type.getElementType()),
+                         InitAttr::get(b.getContext(), "zeros", {}), StringAttr(), Attribute(),
+                         StringAttr(), VariableRoleAttr::get(b.getContext(), role));
+}
+
+AmaxHistory::Quantized AmaxHistory::quantize(OpBuilder &b, Location loc, Value value,
+                                             OperandKind kind, Type format, Value magnitudes) {
+  OpBuilder first = OpBuilder::atBlockBegin(magnitudes.getParentBlock());
+  auto scale = ConstantOp::create(first, loc, RankedTensorType::get({}, b.getF32Type()), 1.0);
+  // Of an infinity the scale of its own step would be infinite; here a conversion would make it the
+  // largest number. x + 0 x is x where that is finite, and NaN where it is not.
+  Value finite = AddOp::create(b, loc, value, build::scale(b, loc, value, 0.0));
+  Value elements = QuantizeOp::create(b, loc, finite, scale, TypeAttr::get(format), UnitAttr());
+  groups[{kind, format}].push_back({scale, magnitudes, elements});
+  return {elements, scale};
+}
+
+LogicalResult AmaxHistory::finish(EntryOp entry) {
+  if (groups.empty())
+    return success();
+  auto all = groups.takeVector();
+  llvm::stable_sort(all,
+                    [](const auto &x, const auto &y) { return x.first.first < y.first.first; });
+  int64_t operands = 0;
+  for (auto &[form, group] : all) {
+    operands += static_cast<int64_t>(group.size());
+    // Weights are the same on all ranks, so this order is too; it lets them be reduced together.
+    if (form.first == OperandKind::Weight)
+      llvm::stable_sort(group, [](const Operand &x, const Operand &y) {
+        return build::shapeOf(x.magnitudes)[0] < build::shapeOf(y.magnitudes)[0];
+      });
+  }
+  for (auto &[form, group] : all)
+    groups.try_emplace(form, std::move(group));
+
+  FailureOr<StateOp> history =
+      state(entry, kHistory, {operands, steps}, VariableRole::loss_scaling);
+  if (failed(history))
+    return failure();
+  makeScales(entry, *history);
+  Value amax = findLargest(entry);
+  groups.clear();
+  if (entry.getStage() == "train")
+    return shift(entry, *history, amax);
+
+  FailureOr<StateOp> step = state(entry, kStep, {operands}, VariableRole::step_sum);
+  if (failed(step))
+    return failure();
+  OpBuilder b(entry.getReturn());
+  const Location loc = ofHistory(entry, Phase::optimizer);
+  addUpdate(entry, *step, MaxOp::create(b, loc, read(b, loc, *step), amax));
+  auto apply = model.lookupSymbol<EntryOp>("apply");
+  if (!apply || apply.getStage() != "apply")
+    return entry.emitOpError() << "@" << entry.getSymName()
+                               << " has no program @apply that ends its step";
+  if (llvm::is_contained(apply.getReturn().getUpdated(), FlatSymbolRefAttr::get(*history)))
+    return success(); // of another phase of the run
+  b.setInsertionPoint(apply.getReturn());
+  Value found = read(b, loc, *step);
+  if (failed(shift(apply, *history, found)))
+    return failure();
+  addUpdate(apply, *step, build::constant(b, loc, found.getType(), 0.0));
+  return success();
+}
+
+void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
+  const Location loc = ofHistory(entry, Phase::forward);
+  OpBuilder b = OpBuilder::atBlockBegin(&entry.getBody().front());
+  Value largestOf = largest(b, loc, read(b, loc, history), 1);
+  int64_t first = 0;
+  for (auto &[form, group] : groups) {
+    const auto count = static_cast<int64_t>(group.size());
+    Value amax = slice(b, loc, largestOf, 0, first, count);
+    Value remembered = compare(b, loc, amax, "gt", 0.0);
+    Value usual = build::constant(b, loc, amax.getType(), assumed(form.first));
+    amax = SelectOp::create(b, loc, remembered, amax, usual);
+    Value scales = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(form.second));
+    for (auto [i, operand] : llvm::enumerate(group)) {
+      Value own = build::reshape(b, loc, slice(b, loc, scales, 0, static_cast<int64_t>(i), 1), {});
+      operand.scale.replaceAllUsesWith(own);
+    }
+    first += count;
+  }
+  for (auto &[form, group] : groups) // not before: the builder stands in front of one of them
+    for (Operand &operand : group)
+      operand.scale.erase();
+}
+
+/// Of each operand the largest magnitude, [operands] f32. Those of one number of rows are reduced
+/// at once, where the last of them has been rounded (in front of that they would keep the two
+/// apart), so that not the numbers of all rows are kept until a program ends.
+Value AmaxHistory::findLargest(EntryOp entry) {
+  const Location loc = ofHistory(entry, Phase::optimizer);
+  OpBuilder b(entry.getContext());
+  SmallVector<Value> parts;
+  for (auto &[form, group] : groups)
+    for (ArrayRef<Operand> rest = group; !rest.empty();) {
+      const RankedTensorType type = build::typeOf(rest.front().magnitudes);
+      const ArrayRef<Operand> same = rest.take_while(
+          [&](const Operand &operand) { return operand.magnitudes.getType() == type; });
+      rest = rest.drop_front(same.size());
+      const Operand &last = *llvm::max_element(same, [](const Operand &x, const Operand &y) {
+        return x.elements.getDefiningOp()->isBeforeInBlock(y.elements.getDefiningOp());
+      });
+      b.setInsertionPointAfterValue(last.elements);
+      const auto count = static_cast<int64_t>(same.size());
+      Value all = concat(
+          b, loc,
+          llvm::map_to_vector(same, [](const Operand &operand) { return operand.magnitudes; }), 0);
+      if (type.getNumElements() > 1)
+        all = largest(b, loc, build::reshape(b, loc, all, {count, type.getNumElements()}), 1);
+      parts.push_back(build::cast(b, loc, all, b.getF32Type()));
+    }
+  b.setInsertionPoint(entry.getReturn());
+  Value amax = concat(b, loc, parts, 0);
+  std::optional<MeshAttr> mesh = model.getMesh();
+  return mesh ? overRanks(b, loc, *mesh, amax) : amax;
+}
+
+/// The history [operands, N] with what a step has found, [operands], unless its update is refused.
+LogicalResult AmaxHistory::shift(EntryOp entry, StateOp history, Value amax) {
+  auto guards = entry.getBody().front().getOps<GuardOp>();
+  if (guards.empty())
+    return entry.emitOpError() << "@" << entry.getSymName()
+                               << " has no update whose guard the history of scales could follow";
+  const Location loc = ofHistory(entry, Phase::optimizer);
+  OpBuilder b(entry.getReturn());
+  const RankedTensorType type = history.getBoundType();
+  Value old = read(b, loc, history);
+  Value newest = build::reshape(b, loc, amax, {type.getDimSize(0), 1});
+  SmallVector<Value> columns{newest};
+  if (steps > 1)
+    columns.push_back(slice(b, loc, old, 1, 0, steps - 1));
+  Value moved = concat(b, loc, columns, 1);
+  Value ofEach = build::broadcast(b, loc, newest, type.getShape());
+  for (Value taken : {compare(b, loc, ofEach, "gt", 0.0),
+                      compare(b, loc, ofEach, "le", std::numeric_limits<float>::max())})
+    moved = SelectOp::create(b, loc, taken, moved, old);
+  addUpdate(entry, history, GuardOp::create(b, loc, (*guards.begin()).getOk(), moved, old));
+  return success();
+}
+
+} // namespace hydra

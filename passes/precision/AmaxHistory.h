@@ -1,0 +1,70 @@
+// Scales of 8-bit operands that are made of the largest magnitudes of earlier steps.
+#pragma once
+
+#include "dialects/hydra/Hydra.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace hydra {
+
+/// What a matmul of 8-bit operands reads; rows of a history come in this order.
+enum class OperandKind { Activation, Weight, Gradient };
+
+/// Delayed scaling (Micikevicius et al., FP8 Formats for Deep Learning, 2022): the scale of an
+/// operand is made of the largest of its largest magnitudes (amax) in the last N steps.
+///
+/// It is known before the operand is. So the kernel that makes the operand writes its 8 bits, and
+/// no other one reads it again; and nothing waits until ranks have compared: they do it once, at
+/// the end of a program, for all operands. What is beyond the largest number of the format becomes
+/// that number.
+///
+/// There is one state `fp8_amax [operands, N]` f32, the newest step first, the same on all ranks.
+/// Programs make all scales from one reduction over it when they begin, and gather what they find
+/// into one vector: operands are many and what is remembered of each is small. Micro-batches of a
+/// step collect theirs in `fp8_amax.step [operands]`, from which `apply` takes them.
+///
+/// While an operand has no history (a row of zeros), its scale is that of a fixed magnitude (see
+/// `assumed`): with the present one every program would wait for it, in every step, for the sake of
+/// the first. A step that is refused leaves the history alone. So does an operand that was zero
+/// all over, or whose largest magnitude is not finite: of it no scale can be made.
+class AmaxHistory {
+public:
+  AmaxHistory(ModelOp model, int64_t steps) : model(model), steps(steps) {}
+
+  /// A program to which delayed scales are added: one that updates, or a micro-batch of one.
+  static bool isFor(EntryOp entry) {
+    return entry.getStage() == "train" || entry.getStage() == "accumulate";
+  }
+
+  /// A value in 8 bits, in its shape, and its scale [], a constant until `finish`.
+  struct Quantized {
+    mlir::Value elements, scale;
+  };
+  /// One more operand of a program; `magnitudes [rows]` are the largest of its rows.
+  Quantized quantize(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, OperandKind kind,
+                     mlir::Type format, mlir::Value magnitudes);
+
+  /// Makes the scales of a program whose operands these are, and has it hand on what it finds.
+  llvm::LogicalResult finish(EntryOp entry);
+
+private:
+  struct Operand {
+    ConstantOp scale;
+    mlir::Value magnitudes, elements;
+  };
+  using Group = llvm::SmallVector<Operand>;
+
+  static double assumed(OperandKind kind);
+  llvm::FailureOr<StateOp> state(EntryOp entry, llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                                 VariableRole role);
+  void makeScales(EntryOp entry, StateOp history);
+  mlir::Value findLargest(EntryOp entry);
+  llvm::LogicalResult shift(EntryOp entry, StateOp history, mlir::Value amax);
+
+  ModelOp model;
+  const int64_t steps;
+  /// Of the program in hand, by what has scales of one form; those of the same kind together.
+  llvm::MapVector<std::pair<OperandKind, mlir::Type>, Group> groups;
+};
+
+} // namespace hydra
