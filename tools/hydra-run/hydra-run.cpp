@@ -147,6 +147,7 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   how.revision = support::gitRevision(file.plan().header()->model_file()->str());
   constexpr int64_t shortRun = 100, sparse = 10;
   how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
+  how.log.histogramEvery = how.logEvery;
   // mpirun gives ranks a terminal of their own, whatever its own output goes to.
   how.live = ::isatty(STDOUT_FILENO) != 0 && !runtime::readEnvironment("OMPI_COMM_WORLD_SIZE");
   how.plot = options.plot;
