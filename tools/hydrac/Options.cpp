@@ -113,6 +113,7 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   compile.holds = isGiven(safe);
   compile.update.normSpike = isGiven(normSpike);
   compile.update.groupNorms = groupNorms;
+  compile.update.gradHistograms = gradHistograms;
   if (!chooses())
     readRecompute(recompute, compile);
   for (const std::string &name : disabled)
@@ -395,6 +396,8 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  if (options.gradHistograms && options.compile.mode != Mode::Train)
+    support::fail("--grad-histograms is for --mode=train");
   if (options.compile.update.averages() && options.compile.mode != Mode::Train)
     support::fail("--average is for --mode=train, which has updates");
 }
