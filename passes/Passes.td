@@ -295,7 +295,8 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     its learning rate. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
     then adds up squares group by group. `grad-histograms` adds, for each group, how many of its gradients
     (what is applied, before clipping) have which magnitude, as counts by powers of two: one more
-    read of all gradients, and 64 comparisons of each.
+    read of all gradients, and 64 comparisons of each,
+    which are values in memory where hydra-form-fusions does not run.
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
