@@ -3,16 +3,13 @@
 #include "passes/differentiate/GradHistogram.h"
 
 #include "dialects/hydra/Build.h"
-#include "runtime/support/GradHistogram.h"
+#include "dialects/hydra/GradHistogram.h"
 
 #include <numbers>
 
 using namespace mlir;
 
 namespace hydra {
-
-using support::kExponents;
-using support::kFirstExponent;
 
 /// Which counter the elements of `x [R, K]` f32 belong to, `[R, K]` i32. Intervals end halfway
 /// between powers of two, where hardly a rounded number stands: so the last bit of a logarithm,

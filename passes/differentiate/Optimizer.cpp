@@ -1,12 +1,12 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/GradHistogram.h"
 #include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/GradHistogram.h"
 #include "passes/differentiate/LossScaling.h"
 #include "passes/differentiate/WeightAverage.h"
-#include "runtime/support/GradHistogram.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -239,7 +239,7 @@ private:
         Value these = countExponents(b, loc, cut, inverse, padding);
         counts = counts ? AddOp::create(b, loc, counts, these).getResult() : these;
       }
-      outputs.give(b, (support::kGradHistogram + name).str(), counts);
+      outputs.give(b, (kGradHistogram + name).str(), counts);
     }
   }
 
