@@ -64,6 +64,7 @@ OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int6
   options.swaFrom = update.swaFrom;
   options.normSpike = update.normSpike;
   options.groupNorms = update.groupNorms;
+  options.gradHistograms = update.gradHistograms;
   options.exchangeLast = update.exchange == AccumExchange::Last;
   return options;
 }

@@ -293,7 +293,10 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     1 / (t - N + 1), and 1 before update N (Izmailov et al., "Averaging weights leads to wider optima",
     2018). `norm-spike` adds the scalar `norm_spike`: where the norm is above it, the step has half of
     its learning rate. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
-    then adds up squares group by group.
+    then adds up squares group by group. `grad-histograms` adds, for each group, how many of its gradients
+    (what is applied, before clipping) have which magnitude, as counts by powers of two: one more
+    read of all gradients, and 64 comparisons of each,
+    which are values in memory where hydra-form-fusions does not run.
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,
@@ -306,6 +309,8 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     Option<"swaFrom", "swa-from", "int64_t", "0", "average parameters from this update on; 0: do not">,
     Option<"normSpike", "norm-spike", "bool", "false", "lower the learning rate of steps with large norms">,
     Option<"groupNorms", "group-norms", "bool", "false", "return the norm of the gradients of each group">,
+    Option<"gradHistograms", "grad-histograms", "bool", "false",
+           "return how many gradients of each group have which magnitude">,
   ];
   let statistics = [Statistic<"updates", "updates", "parameters updated">];
 }

@@ -1,8 +1,10 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/GradHistogram.h"
 #include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
+#include "passes/differentiate/GradHistogram.h"
 #include "passes/differentiate/LossScaling.h"
 #include "passes/differentiate/WeightAverage.h"
 
@@ -202,6 +204,45 @@ private:
                          : AddOp::create(b, loc, GlobalNormOp::sumOfSquares(b, loc, whole), total);
   }
 
+  /// Parameters and their gradients by the names of optimizer groups.
+  using Groups = llvm::MapVector<StringRef, std::pair<SmallVector<ParamOp>, SmallVector<Value>>>;
+  static Groups byGroup(ArrayRef<ParamOp> params, ArrayRef<Value> gradients) {
+    Groups groups;
+    for (auto [param, gradient] : llvm::zip(params, gradients)) {
+      auto &group = groups[ParamOp(param).getGroup().value_or("default")];
+      group.first.push_back(param);
+      group.second.push_back(gradient);
+    }
+    return groups;
+  }
+
+  /// Outputs that count the magnitudes of the gradients of each group. Those of units are counted
+  /// apart, as their squares are.
+  static void giveHistograms(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
+                             ArrayRef<Value> gradients, Value inverse, Outputs &outputs) {
+    for (auto &[name, members] : byGroup(params, gradients)) {
+      SmallVector<Value> whole, cut;
+      int64_t padding = 0; // what belongs to no member of a unit
+      for (auto [param, gradient] : llvm::zip(members.first, members.second)) {
+        std::optional<FlatUnitAttr> unit = ParamOp(param).getUnit();
+        (unit ? cut : whole).push_back(gradient);
+        if (!unit)
+          continue;
+        padding += ParamOp(param).getBoundType().getNumElements();
+        for (MemberAttr member : unit->getMembers())
+          padding -= member.elements();
+      }
+      Value counts;
+      if (!whole.empty())
+        counts = countExponents(b, loc, whole, inverse, 0);
+      if (!cut.empty()) {
+        Value these = countExponents(b, loc, cut, inverse, padding);
+        counts = counts ? AddOp::create(b, loc, counts, these).getResult() : these;
+      }
+      outputs.give(b, (kGradHistogram + name).str(), counts);
+    }
+  }
+
   /// The norm of all gradients; `inverse` is what divides them, or null. If they are asked for,
   /// those of the groups are outputs.
   Value globalNorm(OpBuilder &b, Location loc, ArrayRef<ParamOp> params, ArrayRef<Value> gradients,
@@ -213,14 +254,8 @@ private:
       return unscaled(GlobalNormOp::create(b, loc, gradients));
     if (!groupNorms)
       return unscaled(SqrtOp::create(b, loc, sumOfSquares(b, loc, params, gradients)));
-    llvm::MapVector<StringRef, std::pair<SmallVector<ParamOp>, SmallVector<Value>>> groups;
-    for (auto [param, gradient] : llvm::zip(params, gradients)) {
-      auto &group = groups[ParamOp(param).getGroup().value_or("default")];
-      group.first.push_back(param);
-      group.second.push_back(gradient);
-    }
     Value total;
-    for (auto &[name, members] : groups) {
+    for (auto &[name, members] : byGroup(params, gradients)) {
       Value squares = sumOfSquares(b, loc, members.first, members.second);
       outputs.give(b, ("grad_norm." + name).str(), unscaled(SqrtOp::create(b, loc, squares)));
       total = total ? AddOp::create(b, loc, total, squares).getResult() : squares;
@@ -284,6 +319,8 @@ private:
       inverse = DivOp::create(b, loc, build::constant(b, loc, scalar, 1.0), factor);
       scale = inverse;
     }
+    if (gradHistograms)
+      giveHistograms(b, loc, params, gradients, inverse, outputs);
     if (clip || lossScale) {
       const Location clipped = withPhase(loc, Phase::clip);
       Value norm = globalNorm(b, clipped, params, gradients, inverse, outputs);

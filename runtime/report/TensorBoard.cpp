@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <span>
 
 using namespace hydra::report;
 using hydra::support::errnoText;
@@ -55,6 +56,26 @@ void appendText(std::string &out, uint32_t field, std::string_view text) {
   appendKey(out, field, kLength);
   appendVarint(out, text.size());
   out += text;
+}
+
+void appendDouble(std::string &out, uint32_t field, double value) {
+  appendKey(out, field, kFixed64);
+  appendRaw(out, value);
+}
+
+/// A repeated field, packed.
+void appendDoubles(std::string &out, uint32_t field, std::span<const double> values) {
+  appendKey(out, field, kLength);
+  appendVarint(out, values.size() * sizeof(double));
+  for (const double value : values)
+    appendRaw(out, value);
+}
+
+/// A Summary.Value with its tag, without content.
+std::string newValue(std::string_view tag) {
+  std::string value;
+  appendText(value, 1, tag);
+  return value;
 }
 
 /// An event with its wall time, without content.
@@ -112,22 +133,63 @@ void TensorBoardWriter::writeRecord(const std::string &event) {
          errnoText(written < 0 ? errno : ENOSPC));
 }
 
-void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double value) {
+void TensorBoardWriter::write(int64_t step, std::string_view value) {
   if (!begun) {
     std::string event = newEvent();
     appendText(event, 3, "brain.Event:2"); // file_version
     writeRecord(event);
     begun = true;
   }
-  std::string scalar; // Summary.Value
-  appendText(scalar, 1, tag);
-  appendKey(scalar, 2, kFixed32); // simple_value
-  appendRaw(scalar, static_cast<float>(value));
   std::string summary;
-  appendText(summary, 1, scalar);
+  appendText(summary, 1, value);
   std::string event = newEvent();
   appendKey(event, 2, kVarint); // step
   appendVarint(event, static_cast<uint64_t>(step));
   appendText(event, 5, summary);
   writeRecord(event);
+}
+
+void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double number) {
+  std::string value = newValue(tag);
+  appendKey(value, 2, kFixed32); // simple_value
+  appendRaw(value, static_cast<float>(number));
+  write(step, value);
+}
+
+void TensorBoardWriter::histogram(std::string_view tag, int64_t step, const Histogram &histogram) {
+  std::string proto; // HistogramProto
+  appendDouble(proto, 1, histogram.min);
+  appendDouble(proto, 2, histogram.max);
+  appendDouble(proto, 3, histogram.count);
+  appendDouble(proto, 4, histogram.sum);
+  appendDouble(proto, 5, histogram.sumOfSquares);
+  appendDoubles(proto, 6, histogram.limits); // bucket_limit
+  appendDoubles(proto, 7, histogram.counts); // bucket
+  std::string value = newValue(tag);
+  appendText(value, 5, proto); // histo
+  write(step, value);
+}
+
+void TensorBoardWriter::text(std::string_view tag, int64_t step, std::string_view text) {
+  constexpr uint32_t string = 7, tensorClass = 2; // DT_STRING, DATA_CLASS_TENSOR
+  std::string dimension;
+  appendKey(dimension, 1, kVarint); // size
+  appendVarint(dimension, 1);
+  std::string shape;
+  appendText(shape, 2, dimension);
+  std::string tensor; // TensorProto
+  appendKey(tensor, 1, kVarint);
+  appendVarint(tensor, string);
+  appendText(tensor, 2, shape);
+  appendText(tensor, 8, text); // string_val
+  std::string plugin;
+  appendText(plugin, 1, "text"); // plugin_name
+  std::string metadata;          // SummaryMetadata
+  appendText(metadata, 1, plugin);
+  appendKey(metadata, 4, kVarint); // data_class
+  appendVarint(metadata, tensorClass);
+  std::string value = newValue(tag);
+  appendText(value, 8, tensor);
+  appendText(value, 9, metadata);
+  write(step, value);
 }

@@ -1,10 +1,12 @@
-// One JSON object a line; a row of a table, and scalars for TensorBoard beside.
+// One JSON object a line; a row of a table, and events for TensorBoard beside.
 #include "runtime/run/RunLog.h"
 
 #include "runtime/report/TensorBoard.h"
 #include "runtime/run/SafetyJson.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/GradHistogram.h"
 #include "runtime/support/Shown.h"
+#include "runtime/text/Utf8.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -84,6 +87,48 @@ std::string rowOf(const StepReport &report) {
   return row + '\n';
 }
 
+using Histograms = std::vector<std::pair<std::string, hydra::report::Histogram>>;
+
+/// A list as histograms, with their tags: of gradients the exponents, on whose linear scale
+/// TensorBoard can show them; of rows of several numbers, which count, the columns of each row; of
+/// other lists the numbers.
+Histograms histogramsOf(const StepOutput &output) {
+  using namespace hydra;
+  Histograms found;
+  const auto add = [&](std::string tag, std::optional<report::Histogram> histogram) {
+    if (histogram)
+      found.emplace_back(std::move(tag), std::move(*histogram));
+  };
+  const std::span<const double> values = output.values;
+  if (output.name.starts_with(support::kGradHistogram)) {
+    add(output.name, report::histogramOfCounts(values, double(support::kFirstExponent)));
+  } else if (output.shape.size() == 2 && output.shape[1] > 1) {
+    const auto columns = static_cast<size_t>(output.shape[1]);
+    for (size_t row = 0; row < static_cast<size_t>(output.shape[0]); ++row)
+      add(fmt::format("{}/{}", output.name, row),
+          report::histogramOfCounts(values.subspan(row * columns, columns)));
+  } else {
+    add(output.name, report::histogramOf(values));
+  }
+  return found;
+}
+
+/// Text as Markdown shows it unchanged: as a block of code. What is no UTF-8 is replaced, because
+/// TensorBoard shows none of a run's texts where one has such bytes.
+std::string verbatim(std::string_view text) {
+  constexpr std::string_view indent = "    ";
+  std::string block(indent);
+  while (!text.empty()) {
+    hydra::text::Character next;
+    const bool valid = hydra::text::readUtf8(text, next) == hydra::text::Utf8::character;
+    block += valid ? text.substr(0, next.bytes) : hydra::text::kReplacementCharacter;
+    if (text.front() == '\n')
+      block += indent;
+    text.remove_prefix(next.bytes);
+  }
+  return block;
+}
+
 /// One line; names that are no UTF-8 are made so.
 std::string lineOf(const ordered_json &event) {
   return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
@@ -91,7 +136,7 @@ std::string lineOf(const ordered_json &event) {
 
 } // namespace
 
-RunLog::RunLog(const RunLogFiles &files, bool append) {
+RunLog::RunLog(const RunLogFiles &files, bool append) : histogramEvery(files.histogramEvery) {
   if (files.tensorboard)
     events = std::make_unique<report::TensorBoardWriter>(*files.tensorboard);
   if (files.jsonLines)
@@ -155,6 +200,9 @@ void RunLog::step(const StepReport &report) {
     for (const StepOutput &output : report.outputs)
       if (output.shape.empty())
         to.scalar("train/" + output.name, report.step, output.values.front());
+      else if (report.step % histogramEvery == 0)
+        for (const auto &[tag, histogram] : histogramsOf(output))
+          to.histogram("train/" + tag, report.step, histogram);
   });
 }
 
@@ -220,6 +268,15 @@ void RunLog::evaluation(const EvaluationRecord &record) {
     to.scalar(name + "_perplexity", record.step, std::exp(record.loss));
     if (record.bytesPerToken)
       to.scalar(name + "_bpb", record.step, record.loss * bitsOfNat / *record.bytesPerToken);
+  });
+}
+
+void RunLog::sample(int64_t step, size_t number, const std::string &prompt,
+                    const std::string &text) {
+  write(lineOf(
+      ordered_json{{"event", "sample"}, {"step", step}, {"prompt", prompt}, {"text", text}}));
+  addEvents([&](report::TensorBoardWriter &to) {
+    to.text(fmt::format("samples/{}", number), step, verbatim(prompt + text));
   });
 }
 

@@ -23,6 +23,7 @@ namespace hydra::runtime {
 struct RunLogFiles {
   std::optional<std::filesystem::path> jsonLines = {}, csv = {};
   std::optional<std::filesystem::path> tensorboard = {}; // a directory
+  int64_t histogramEvery = 1; // steps from those with histograms there to the next
 };
 
 /// The loss of text that is not trained on.
@@ -46,7 +47,10 @@ struct EvaluationRecord {
 /// the update of that step was refused), `decision` (what: of a policy, behind that step),
 /// `anomaly` and `safety` (of plans whose programs have safe forms), `eval` (of what is held out,
 /// held_out_loss; of another text, its name `set`; of both what models.md asks for, R27),
-/// `checkpoint`, `end`. A table has the numbers of steps alone.
+/// `sample` (text that the model continues: `prompt`, `text`), `checkpoint`, `end`. A table has the
+/// numbers of steps alone.
+///
+/// TensorBoard gets the same numbers, lists of outputs as histograms, and samples as text.
 ///
 /// What cannot be written (a full disk) costs a line on standard error and ends that record, not
 /// the run.
@@ -69,6 +73,8 @@ public:
   void anomaly(const SafetyAnomaly &anomaly);
   void safety(int64_t step, const SafetyState &state, const planfile::Plan &plan);
   void evaluation(const EvaluationRecord &record);
+  /// What the model made of the prompt of that number after `step` steps.
+  void sample(int64_t step, size_t number, const std::string &prompt, const std::string &text);
   void checkpoint(int64_t step, const std::filesystem::path &path);
   /// `reason`: `done`, `signal` or `error`.
   void end(int64_t step, const std::string &reason);
@@ -77,6 +83,7 @@ private:
   void write(const std::string &line);
   void addEvents(const std::function<void(report::TensorBoardWriter &)> &add);
 
+  int64_t histogramEvery;
   LineFile lines, table;
   std::unique_ptr<report::TensorBoardWriter> events;
 };

@@ -117,6 +117,8 @@ private:
         save(last);
       if (last ? result.signal == 0 : isDue(options.evalEvery))
         evaluate();
+      if (result.signal == 0 && isDue(options.sampleEvery))
+        sample();
     }
   }
 
@@ -249,6 +251,15 @@ private:
                           fmt::format("{:.1f} s", record.seconds));
       if (record.set.empty() && isDue(options.evalEvery))
         noteDecision(session.takeEvaluation(record.loss));
+    }
+  }
+
+  void sample() {
+    const std::vector<TextSample> samples = options.sample();
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const auto &[prompt, text] = samples[i];
+      log.sample(session.steps(), i, prompt, text);
+      progress.note(fmt::format("step {}  {}{}", session.steps(), prompt, text));
     }
   }
 

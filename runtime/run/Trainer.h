@@ -22,12 +22,19 @@ struct ProfiledSteps {
   int64_t first = 0, last = 0;
 };
 
+/// A text that the model continues.
+struct TextSample {
+  std::string prompt, text; // the second is what the model adds
+};
+
 struct TrainOptions {
   int64_t steps = 0;                         // number of the last step, also when resuming
   std::optional<std::filesystem::path> save; // folder of checkpoints; one is saved at the end
   int64_t saveEvery = 0;                     // and every so many steps; 0: only at the end
   int keep = 3;                              // checkpoints that remain
   int64_t evalEvery = 0;                     // held-out loss every so many steps; 0: at the end
+  int64_t sampleEvery = 0;                   // texts every so many steps; 0: none
+  std::function<std::vector<TextSample>()> sample; // makes them, on every rank alike
   RunLogFiles log;
   std::optional<std::string> revision; // of the model's file, for records
   int64_t logEvery = 1;                // plain lines of progress

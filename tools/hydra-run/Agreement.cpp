@@ -52,6 +52,7 @@ void hydra::agreeOnFlags(const RunOptions &options, const runtime::PlanFile &fil
                  {"--profile-steps", options.profileSteps},
                  {"--dry-run", given(options.dryRun)},
                  {"--generate", fmt::format("{}", fmt::join(options.prompts, ", "))},
+                 {"--sample-every", std::to_string(options.sampleEvery)},
                  {"the choice of tokens", generationText(options)}});
 }
 

@@ -36,6 +36,8 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
                                                     : nullptr;
   if (guarding && file.plan().programs()->Get(0)->safe() < 0)
     fail("{}: {} has no safe form; hydrac --safe makes plans that do", guarding, plan);
+  if (options.sampleEvery > 0 && (!trainPlan || options.steps == 0 || options.repeats()))
+    fail("--sample-every is of use only with --steps of a train plan");
   if (options.average && !options.resume && !options.weights)
     fail("--average needs a checkpoint that has averages: --resume, or --weights");
   if (options.average && trainPlan && options.steps > 0)

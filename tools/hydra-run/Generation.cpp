@@ -31,6 +31,15 @@ struct Text {
   std::string waiting; // for the texts before it
 };
 
+runtime::GenerateOptions settingsOf(const RunOptions &options, const text::Tokenizer &tokenizer,
+                                    uint64_t seed) {
+  runtime::GenerateOptions how = options.generate;
+  how.seed = seed;
+  if (how.stop.empty())
+    how.stop = tokenizer.stopIds();
+  return how;
+}
+
 } // namespace
 
 std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
@@ -50,12 +59,28 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
        options.chat ? "" : ", or with --tokenizer=ids that the prompt is a list of ids");
 }
 
+std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
+                                             const runtime::PlanFile &file,
+                                             runtime::Executor &executor,
+                                             const text::Tokenizer &tokenizer, uint64_t seed) {
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<runtime::TextSample> samples;
+  std::vector<std::unique_ptr<text::TextStream>> streams;
+  for (const std::string &prompt : options.prompts) {
+    prompts.push_back(tokenizer.encode(prompt));
+    samples.push_back({prompt, ""});
+    streams.push_back(tokenizer.stream());
+  }
+  runtime::generate(file, executor, prompts, settingsOf(options, tokenizer, seed),
+                    [&](size_t i, int32_t token) { samples[i].text += streams[i]->add(token); });
+  for (size_t i = 0; i < samples.size(); ++i)
+    samples[i].text += streams[i]->finish();
+  return samples;
+}
+
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
                   runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed) {
-  runtime::GenerateOptions how = options.generate;
-  how.seed = seed;
-  if (how.stop.empty())
-    how.stop = tokenizer.stopIds();
+  const runtime::GenerateOptions how = settingsOf(options, tokenizer, seed);
   std::vector<std::vector<int32_t>> prompts;
   std::vector<Text> texts;
   for (const std::string &prompt : options.prompts) {

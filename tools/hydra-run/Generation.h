@@ -3,6 +3,7 @@
 
 #include "runtime/plan/PlanFile.h"
 #include "runtime/run/Executor.h"
+#include "runtime/run/Trainer.h"
 #include "runtime/text/Tokenizer.h"
 #include "tools/hydra-run/Options.h"
 
@@ -20,6 +21,13 @@ std::unique_ptr<text::Tokenizer> promptTokenizer(const RunOptions &options,
 /// as runtime::generate does.
 void generateText(const RunOptions &options, const runtime::PlanFile &file,
                   runtime::Executor &executor, const text::Tokenizer &tokenizer, uint64_t seed);
+
+/// The same texts, which are returned, of a model that is being trained. Throws Error as
+/// runtime::generate does.
+std::vector<runtime::TextSample> sampleTexts(const RunOptions &options,
+                                             const runtime::PlanFile &file,
+                                             runtime::Executor &executor,
+                                             const text::Tokenizer &tokenizer, uint64_t seed);
 
 /// All that the choice of tokens depends on besides prompts and seed, for ranks to compare.
 std::string generationText(const RunOptions &options);

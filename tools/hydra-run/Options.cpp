@@ -75,6 +75,7 @@ void nameValues(CLI::App &app) {
                                                               {"--seed", "N"},
                                                               {"--eval-every", "N"},
                                                               {"--eval-batches", "N"},
+                                                              {"--sample-every", "N"},
                                                               {"--save-every", "N"},
                                                               {"--keep", "N"},
                                                               {"--log-every", "N"},
@@ -476,6 +477,13 @@ void addGeneration(CLI::App &app, RunOptions &options) {
                      "plan reads several sequences at a time")
           ->allow_extra_args(false)
           ->group(group);
+  app.add_option(
+         "--sample-every", options.sampleEvery,
+         "also continue the texts of --generate while it trains, behind every N steps; they "
+         "go to --log and --tensorboard, too (default: only at the end)")
+      ->check(fromOne)
+      ->needs(generate)
+      ->group(group);
   CLI::Option *chat =
       app.add_flag(
              "--chat", options.chat,

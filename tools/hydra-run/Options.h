@@ -53,6 +53,7 @@ struct RunOptions {
   bool plot = false;
 
   std::vector<std::string> prompts;
+  int64_t sampleEvery = 0; // 0: not given
   bool chat = false;
   std::string chatTemplate; // empty: what the tokenizer's files say
   std::optional<std::string> system;

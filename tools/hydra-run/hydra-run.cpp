@@ -124,11 +124,13 @@ std::optional<std::filesystem::path> pretestsFile(const RunOptions &options) {
   return std::nullopt;
 }
 
-/// Trains and says how it ended: the status of the program. `begin` is called once everything that
-/// the run writes to is open.
+/// Trains and says how it ended: the status of the program. `sample` makes the texts of
+/// --sample-every, of so many tokens. `begin` is called once everything that the run writes to is
+/// open.
 int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Executor &executor,
           runtime::Session &session, runtime::SessionOutputs *outputs, runtime::Ranks *ranks,
           const std::optional<runtime::Checkpoint> &checkpoint,
+          const std::function<std::vector<runtime::TextSample>(int64_t)> &sample,
           const std::function<void()> &begin) {
   const runtime::PolicyFlags policies = session.policyFlags();
   if (const auto cooldown = policies.find("cooldown");
@@ -143,10 +145,15 @@ int train(const RunOptions &options, const runtime::PlanFile &file, runtime::Exe
   how.saveEvery = options.saveEvery;
   how.keep = options.keep;
   how.evalEvery = options.evalEvery;
+  how.sampleEvery = options.sampleEvery;
+  how.sample = [&] { return sample(options.generate.tokens); };
+  if (options.sampleEvery > 0)
+    sample(0); // what is wrong with them is said before training
   how.log = {.jsonLines = options.log, .csv = options.csv, .tensorboard = options.tensorboard};
   how.revision = support::gitRevision(file.plan().header()->model_file()->str());
   constexpr int64_t shortRun = 100, sparse = 10;
   how.logEvery = options.logEvery > 0 ? options.logEvery : options.steps <= shortRun ? 1 : sparse;
+  how.log.histogramEvery = how.logEvery;
   // mpirun gives ranks a terminal of their own, whatever its own output goes to.
   how.live = ::isatty(STDOUT_FILENO) != 0 && !runtime::readEnvironment("OMPI_COMM_WORLD_SIZE");
   how.plot = options.plot;
@@ -444,6 +451,12 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   };
   if (!trains)
     sayWhatRuns();
+  const auto sample = [&](int64_t tokens) {
+    RunOptions sampling = options;
+    sampling.generate.tokens = tokens;
+    sampling.generate.safeForm = session.runsSafeForm();
+    return sampleTexts(sampling, file, executor, *tokenizer, seed);
+  };
   int status = 0;
   if (options.repeats())
     repeat(options, file, executor, session, leads);
@@ -453,7 +466,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     callOnce(session, outputs ? &*outputs : nullptr);
   else if (trains)
     status = train(options, file, executor, session, outputs ? &*outputs : nullptr, channel,
-                   checkpoint, sayWhatRuns);
+                   checkpoint, sample, sayWhatRuns);
   runtime::Ranks *const writers = runtime::writersOf(file.plan(), channel);
   if (status == 0 && options.exportTo && (leads || writers))
     runtime::exportWeights(*options.exportTo, file, executor, writers);

@@ -67,6 +67,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("norm-spike", "true");
   if (compile.update.groupNorms)
     emit.options.emplace_back("group-norms", "true");
+  if (compile.update.gradHistograms)
+    emit.options.emplace_back("grad-histograms", "true");
   if (compile.offload == Offload::Optimizer)
     emit.options.emplace_back("offload", "optimizer");
   if (compile.update.exchange == AccumExchange::Last && emit.accumulation > 1)

@@ -124,6 +124,7 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   compile.holds = hasSafeForm();
   compile.update.normSpike = isGiven(normSpike);
   compile.update.groupNorms = groupNorms;
+  compile.update.gradHistograms = gradHistograms;
   if (!chooses())
     readRecompute(recompute, compile);
   for (const std::string &name : disabled)
@@ -410,6 +411,11 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  if (options.gradHistograms && options.compile.mode != Mode::Train)
+    support::fail("--grad-histograms is for --mode=train");
+  if (options.gradHistograms && isGiven(options.safe)) // which fuses nothing
+    support::fail("--grad-histograms is not for --safe: the safe form would need memory for 64 "
+                  "counters of each gradient");
   if (options.compile.update.averages() && options.compile.mode != Mode::Train)
     support::fail("--average is for --mode=train, which has updates");
 }

@@ -218,6 +218,9 @@ struct HydracOptions {
   SwitchOption groupNorms{"group-norms", cl::cat(category),
                           cl::desc("tell the norm of the gradients of every optimizer group, "
                                    "beside that of all")};
+  SwitchOption gradHistograms{"grad-histograms", cl::cat(category),
+                              cl::desc("tell how many gradients of every optimizer group have "
+                                       "which magnitude")};
   cl::opt<std::string> memoryReport{
       "memory-report", cl::ValueOptional, cl::value_desc("json"), cl::cat(category),
       cl::desc("print the peak of memory, what for, and the largest buffers, as text or JSON")};

@@ -3,6 +3,7 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=4 | FileCheck %s --check-prefix=ACCUM
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=holds=true | FileCheck %s --check-prefix=HOLDS
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='ema-decay=0.9 norm-spike=true group-norms=true' | FileCheck %s --check-prefix=MORE
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='grad-histograms=true clip=false' | FileCheck %s --check-prefix=COUNTS
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='swa-from=3 accum=2' | FileCheck %s --check-prefix=SWA
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='norm-spike=true clip=false' 2>&1 | FileCheck %s --check-prefix=SPIKE
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
@@ -65,6 +66,15 @@
 // MORE: %[[AVERAGE:.*]] = hydra.sgd %w.average, %p1{{.*}} wd = 1.000000e+00
 // MORE: %[[KEPT:.*]] = hydra.guard %[[OK]], %[[AVERAGE]], %w.average
 // MORE: hydra.return loss = %{{.*}}, grad_norm.default = %{{.*}}, grad_norm.slow = %{{.*}}, grad_norm.plain = %{{.*}}, grad_norm.plainest = %{{.*}}, grad_norm = %{{.*}} @w.average = %[[KEPT]]
+
+// The nearest exponents of the gradients of every group are counted, by one sum over all elements.
+// COUNTS: %[[L:.*]] = hydra.log
+// COUNTS: %[[I:.*]] = hydra.cast %{{.*}} to = i32 : tensor<1x4xf32>
+// COUNTS: %[[R:.*]] = hydra.reshape %[[I]] shape = [1, 4, 1]
+// COUNTS: %[[N:.*]] = hydra.iota axis = 2 {{.*}}shape = [1, 1, 64]
+// COUNTS: hydra.compare {{.*}} is = "eq" : tensor<1x4x64xi32>
+// COUNTS: %[[COUNTS:.*]] = hydra.sum %{{.*}} axes = [0, 1] : tensor<1x4x64xf32>
+// COUNTS: hydra.return loss = %{{.*}}, grad_histogram.default = %[[COUNTS]], grad_histogram.slow = %{{.*}}, grad_histogram.plain = %{{.*}}, grad_histogram.plainest = %{{.*}}, applied = %
 
 // Before update 3 an average is the parameter.
 // SWA: hydra.entry @apply(

@@ -1,4 +1,4 @@
-// The record of a run when the disk is full.
+// The record of a run: what is in event files, and what happens when the disk is full.
 #include "runtime/run/RunLog.h"
 #include "runtime/support/Error.h"
 
@@ -70,6 +70,40 @@ TEST_F(RunLogTest, AFullDiskCostsALineAndTheRestOfTheRecord) {
   const std::string lines((std::istreambuf_iterator<char>(in)), {});
   EXPECT_GT(lines.size(), 500u);
   EXPECT_EQ(lines.back(), '\n') << "half a line remains";
+}
+
+TEST_F(RunLogTest, ListsAreHistogramsOfSomeSteps) {
+  {
+    RunLog log({.tensorboard = folder / "events", .histogramEvery = 2}, false);
+    for (int64_t step = 1; step <= 4; ++step)
+      log.step({.step = step,
+                .loss = 1.0,
+                .seconds = 1.0,
+                .learningRate = {},
+                .gradientNorm = {},
+                .outputs = {{"depths", {2, 3}, {1, 2, 3, 0, 0, 0}},
+                            {"mean_depth", {2, 1}, {1.5, 0.5}},
+                            {"grad_histogram.slow", {2}, {1, 7}},
+                            {"ce", {}, {2.0}}}});
+    log.sample(4, 0, "To be\n", "or \xff not");
+  }
+  std::string events;
+  for (const auto &file : std::filesystem::directory_iterator(folder / "events")) {
+    std::ifstream in(file.path(), std::ios::binary);
+    events.append(std::istreambuf_iterator<char>(in), {});
+  }
+  const auto timesOf = [&](const std::string &text) {
+    size_t times = 0;
+    for (size_t at = events.find(text); at != events.npos; at = events.find(text, at + 1))
+      ++times;
+    return times;
+  };
+  EXPECT_EQ(timesOf("train/ce"), 4u);
+  EXPECT_EQ(timesOf("train/depths/0"), 2u);
+  EXPECT_EQ(timesOf("train/depths/1"), 0u) << "it counts nothing";
+  EXPECT_EQ(timesOf("train/mean_depth"), 2u);
+  EXPECT_EQ(timesOf("train/grad_histogram.slow"), 2u);
+  EXPECT_EQ(timesOf("    To be\n    or \xef\xbf\xbd not"), 1u);
 }
 
 TEST_F(RunLogTest, WhatCannotBeOpenedIsRefused) {
