@@ -139,13 +139,13 @@ private:
       return {};
     SmallVector<Value> pieces;
     int64_t end = 0;
+    const Location loc = slices.rbegin()->second.getLoc(), ofGaps = first->getLoc();
     auto fillTo = [&](int64_t start) {
       SmallVector<int64_t> gap(type.getShape());
       gap[axis] = start - end;
       if (gap[axis] > 0)
-        pieces.push_back(build::constant(b, first->getLoc(), type.clone(gap), 0.0));
+        pieces.push_back(build::constant(b, ofGaps, type.clone(gap), 0.0));
     };
-    const Location loc = slices.rbegin()->second.getLoc();
     for (auto [start, pad] : slices) {
       fillTo(start);
       pieces.push_back(pad.getX());

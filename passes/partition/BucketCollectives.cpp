@@ -58,8 +58,9 @@ private:
     for (auto reduce : block.getOps<AllReduceOp>())
       if (SliceOp slice = reduce.getX().getDefiningOp<SliceOp>(); slice && !reduce.getStart())
         bySource[{slice.getX(), reduce.getOverAttr()}].push_back(reduce);
+    llvm::SmallDenseSet<Value> gone; // sums that have become slices; those of their slices are next
     for (auto &[key, reduces] : bySource)
-      if (makeUp(key.first, reduces)) {
+      if (!gone.contains(key.first) && makeUp(key.first, reduces)) {
         AllReduceOp first = reduces.front();
         OpBuilder b(first);
         Value sum =
@@ -72,6 +73,7 @@ private:
           reduce.getY().replaceAllUsesWith(
               SliceOp::create(b, madeBy(kPass, reduce.getLoc()), sum, slice.getAxisAttr(),
                               slice.getStartAttr(), slice.getSizeAttr()));
+          gone.insert(reduce.getY());
           reduce.erase();
           if (slice.use_empty())
             slice.erase();

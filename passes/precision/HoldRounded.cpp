@@ -118,7 +118,9 @@ private:
         Value widened = build::cast(b, madeBy(kPass, rows.getLoc()), rows.getResult(), wide);
         rows.getResult().replaceAllUsesExcept(widened, widened.getDefiningOp());
       } else if (auto concat = dyn_cast<ConcatOp>(reader)) {
-        if (llvm::any_of(concat.getParts(), [&](Value part) {
+        // What reads it is of this format already where one parameter is several of its parts.
+        if (build::typeOf(concat.getResult()).getElementType() == format ||
+            llvm::any_of(concat.getParts(), [&](Value part) {
               return build::typeOf(part).getElementType() != format;
             }))
           continue;

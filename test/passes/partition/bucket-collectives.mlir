@@ -90,4 +90,23 @@ hydra.model @m version 1 mesh <["node", "gpu"], [2, 3]> bound {} {
     %y2 = hydra.all_reduce %y1 over = "node" ranks = 2 : tensor<4xf32>
     hydra.return p = %p2, q = %q2, y = %y2 : tensor<1x2xf32>, tensor<2x2xf32>, tensor<4xf32>
   }
+
+  // Sums of slices of a sum that is joined itself: the slices are then of what takes its place.
+  // CHECK-LABEL: hydra.entry @nested
+  // CHECK: %[[SUM:.*]] = hydra.all_reduce %x over = "gpu" ranks = 3 : tensor<4x2xf32>
+  // CHECK: %[[HALF:.*]] = hydra.slice %[[SUM]] axis = 0 size = 2 start = 0
+  // CHECK: %[[OUTER:.*]] = hydra.all_reduce %[[HALF]] over = "node" ranks = 2 : tensor<2x2xf32>
+  // CHECK-NOT: hydra.all_reduce
+  // CHECK: hydra.return
+  hydra.entry @nested(%x: tensor<4x2xf32>) rows <1 arguments [-1]> {
+    %p = hydra.slice %x axis = 0 size = 2 start = 0 : tensor<4x2xf32>
+    %p1 = hydra.all_reduce %p over = "gpu" ranks = 3 : tensor<2x2xf32>
+    %a = hydra.slice %p1 axis = 0 size = 1 start = 0 : tensor<2x2xf32>
+    %a1 = hydra.all_reduce %a over = "node" ranks = 2 : tensor<1x2xf32>
+    %b = hydra.slice %p1 axis = 0 size = 1 start = 1 : tensor<2x2xf32>
+    %b1 = hydra.all_reduce %b over = "node" ranks = 2 : tensor<1x2xf32>
+    %q = hydra.slice %x axis = 0 size = 2 start = 2 : tensor<4x2xf32>
+    %q1 = hydra.all_reduce %q over = "gpu" ranks = 3 : tensor<2x2xf32>
+    hydra.return a = %a1, b = %b1, q = %q1 : tensor<1x2xf32>, tensor<1x2xf32>, tensor<2x2xf32>
+  }
 }

@@ -18,6 +18,12 @@
 // CHECK: hydra.cast %shown to = bf16
 // CHECK: hydra.cast %changed to = bf16
 // CHECK: hydra.linear %{{.*}}, %both dtype = f32 : {{.*}}, tensor<11x8xbf16>
+
+// A parameter that is joined with itself is one value, read twice.
+// CHECK-LABEL: hydra.entry @twice
+// CHECK: %[[TWICE:.*]] = hydra.concat %wq, %wq axis = 0 : tensor<8x8xbf16>, tensor<8x8xbf16>
+// CHECK-NEXT: %[[BOTH:.*]] = hydra.linear %{{.*}}, %[[TWICE]]
+// CHECK: hydra.return both = %[[BOTH]]
 hydra.model @m version 1 {
   hydra.param @g [8] init = ones
   hydra.param @table [5, 8] init = normal(0.02)
@@ -36,5 +42,9 @@ hydra.model @m version 1 {
     %same = hydra.let @shown * 1.5
     %new = hydra.let @changed * 0.5
     hydra.return logits = %logits, shown = %same updates(@changed = %new)
+  }
+  hydra.entry @twice(%tokens: [1, 4] i32) {
+    %both = hydra.let linear(embedding(%tokens, @both), concat(@wq, @wq, axis = 0))
+    hydra.return both = %both
   }
 }
