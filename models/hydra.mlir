@@ -148,9 +148,6 @@ hydra.model @hydra version 1 {
     hydra.yield %q, %k, %v_now, %v_next
   }
 
-  // Values [B, S, Hk, hd]: half of their channels are the token's own, the others the one before's.
-  hydra.def @value_shift(%v_now, %v_next) = reshape(concat(%v_now, when(use_value_shift, @later(%v_next), %v_next), axis = 2), [B, S, Hk, hd])
-
   // Queries [B, S, H, hd] and keys [B, S, Hk, hd] of what they were before and behind the convolutions, rotated for
   // positions from 0.
   hydra.def @heads(%q0, %k0, %q1, %k1) {
@@ -160,16 +157,15 @@ hydra.model @hydra version 1 {
     %to_q = hydra.let when(H == Hk, %q_heads + %k_heads, mean(%k_heads, 2)) * 0.5
     %q2 = hydra.let when(use_qk_mean, reshape(%q1, [B, S, H, hd]) + %to_q, reshape(%q1, [B, S, H, hd]))
     %k2 = hydra.let when(use_qk_mean, reshape(%k1, [B, S, Hk, hd]) + %to_k, reshape(%k1, [B, S, Hk, hd]))
-    %q3, %k3 = hydra.let when(use_qk_norm, @unit(%q2), %q2), when(use_qk_norm, @tempered(@unit(%k2)), %k2)
+    %q3, %k3 = hydra.let when(use_qk_norm, @unit(%q2), %q2), when(use_qk_norm, @unit(%k2) * @tau, %k2)
     %q, %k = hydra.let when(use_rope, @rotated(%q3), %q3), when(use_rope, @rotated(%k3), %k3)
     hydra.yield %q, %k
   }
-  hydra.def @tempered(%k) = %k * @tau
   hydra.def @rotated(%x) = rope(when(compat_rope_nograd, detach(%x), %x), base = rope)
 
   hydra.def @attention(%n) {
     %q0, %k0, %v_now, %v_next = hydra.call @compressed(%n)
-    %v = hydra.let @value_shift(%v_now, %v_next)
+    %v = hydra.let reshape(concat(%v_now, when(use_value_shift, @later(%v_next), %v_next), axis = 2), [B, S, Hk, hd])
     %q2, %k2 = hydra.when use_convs {
       %q0_taps, %k0_taps = hydra.let @taps(%q0, width = Lq), @taps(%k0, width = Kd)
       %q1, %k1 = hydra.let @convolve_heads(%q0_taps, @q_conv1, n = H), @convolve_heads(%k0_taps, @k_conv1, n = Hk)
@@ -385,10 +381,9 @@ hydra.model @hydra version 1 {
     %blocks, %end, %sums = hydra.for @layers carry(%x = %start, %sum = %zeros) {
       %mixed = hydra.let @attention(rms_norm(%x, @norm1, eps = eps))
       %out, %block = hydra.call @block_end(%x, %mixed, %s, %warm)
-      %aux, %ponder, %p = hydra.let %sum.aux + %block.router.aux, %sum.ponder + %block.ponder, %sum.p + %block.p
-      %scores = hydra.let when(layer >= 1 and layer <= Nb - 2, %sum.scores + %block.router.scores, %sum.scores)
-      %softplus = hydra.let when(layer >= 1 and layer <= Nb - 2, %sum.softplus + log(1 + exp(-%block.router.scores)), %sum.softplus)
-      %next = hydra.bundle aux = %aux, ponder = %ponder, p = %p, scores = %scores, softplus = %softplus
+      %next = hydra.let bundle(aux = %sum.aux + %block.router.aux, ponder = %sum.ponder + %block.ponder, p = %sum.p + %block.p,
+          scores = when(layer >= 1 and layer <= Nb - 2, %sum.scores + %block.router.scores, %sum.scores),
+          softplus = when(layer >= 1 and layer <= Nb - 2, %sum.softplus + log(1 + exp(-%block.router.scores)), %sum.softplus))
       %tells = hydra.let bundle(passed = %block.passed, depth = %block.depth, means = reshape(%block.router.mean, [1]),
                                 variances = reshape(%block.router.variance, [1]))
       hydra.yield %tells, %out, %next
@@ -438,18 +433,17 @@ hydra.model @hydra version 1 {
   }
   hydra.def @cross_entropy(%final, %labels) = linear_cross_entropy(%final, @tok_emb, %labels)
 
-  // What the routers do: the parts of the loss; of every block how many tokens have each depth [Nb, R] and the mean depth
+  // What the routers do: their parts of the loss; of every block how many tokens have each depth [Nb, R] and the mean depth
   // [Nb, 1]; mean and standard deviation of the Mixture-of-Depths' probabilities [Nb, 1] in the last recursion of middle
   // blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R], and what
   // part that is of all tokens in all recursions [Nb, 1].
-  hydra.def @told(%ce, %sums, %blocks) {
-    %aux, %ponder, %rows, %depths = hydra.let %sums.aux, %sums.ponder, %blocks.passed, @histogram(%blocks.depth)
+  hydra.def @told(%sums, %blocks) {
+    %depths = hydra.let @histogram(%blocks.depth)
     %means, %deviations = hydra.let %blocks.means, sqrt(%blocks.variances)
     %mean_depths = hydra.let sum(%depths * iota(axis = 1, shape = [1, R], dtype = f32), 1) * (1.0 / (B * S))
-    %computed = hydra.let mean(%rows, 1) * (1.0 / (B * S))
-    %told = hydra.bundle ce = %ce, aux = %aux, ponder = %ponder, rows = %rows, depths = %depths, means = %means,
-                         deviations = %deviations, mean_depths = %mean_depths, computed = %computed
-    hydra.yield %told
+    %computed = hydra.let mean(%blocks.passed, 1) * (1.0 / (B * S))
+    %aux, %ponder, %rows, %target = hydra.let %sums.aux, %sums.ponder, %blocks.passed, kappa
+    hydra.yield %aux, %ponder, %depths, %mean_depths, %means, %deviations, %target, %rows, %computed
   }
 
   // What the lesson is multiplied by from the next batch on, by the number of tokens at each depth [Nb, R]: where more than
@@ -483,12 +477,10 @@ hydra.model @hydra version 1 {
     %pondered = hydra.let %judged.ce + %balanced + %paid
     %factor = hydra.let when(auto_nudge, %adv_mult * @nudge, %adv_mult)
     %loss = hydra.let when(advantage or loss_aware > 0.0, %pondered + min(%judged.lesson * %part * %factor, 10), %pondered)
-    %mean, %var, %batches = hydra.let %judged.mean, %judged.var, %judged.batches
-    %told = hydra.let @told(%judged.ce, %sums, %blocks)
-    %next = hydra.let when(auto_nudge, @nudged(%told.depths), bundle(factor = 0, left = 0, wait = 0))
+    %ce, %mean, %var, %batches = hydra.let %judged.ce, %judged.mean, %judged.var, %judged.batches
+    %aux, %ponder, %depths, %mean_depths, %means, %deviations, %target, %rows, %computed = hydra.call @told(%sums, %blocks)
+    %next = hydra.let when(auto_nudge, @nudged(%depths), bundle(factor = 0, left = 0, wait = 0))
     %nudge, %nudge_left, %nudge_wait = hydra.let %next.factor, %next.left, %next.wait
-    %ce, %aux, %ponder, %depths, %mean_depths = hydra.let %told.ce, %told.aux, %told.ponder, %told.depths, %told.mean_depths
-    %means, %deviations, %rows, %computed, %target = hydra.let %told.means, %told.deviations, %told.rows, %told.computed, kappa
     hydra.return loss = %loss, ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
         mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
         updates(@ce_mean = %mean, @ce_var = %var, @ce_batches = %batches, @nudge = %nudge, @nudge_left = %nudge_left,
@@ -498,9 +490,8 @@ hydra.model @hydra version 1 {
   // What the routers do, by itself: of what @loss gives all but the loss.
   hydra.entry @routing(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0) dims(B, S) {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
-    %told = hydra.let @told(@cross_entropy(%final, %labels), %sums, %blocks)
-    %ce, %aux, %ponder, %depths, %mean_depths = hydra.let %told.ce, %told.aux, %told.ponder, %told.depths, %told.mean_depths
-    %means, %deviations, %rows, %computed, %target = hydra.let %told.means, %told.deviations, %told.rows, %told.computed, kappa
+    %ce = hydra.let @cross_entropy(%final, %labels)
+    %aux, %ponder, %depths, %mean_depths, %means, %deviations, %target, %rows, %computed = hydra.call @told(%sums, %blocks)
     hydra.return ce = %ce, aux = %aux, ponder = %ponder, depths = %depths, mean_depth = %mean_depths,
         mod_mean = %means, mod_std = %deviations, mod_target = %target, rows = %rows, computed = %computed
   }

@@ -108,19 +108,15 @@ hydra.model @megalodon version 1 {
   hydra.param @norm_prior_logvar [G] init = zeros when prior > 0 from "model.norm.prior_logv"
   hydra.param @lm_head [V, D] init = trunc_normal(1 / sqrt(D), 3.0) when not tied from "lm_head.weight"
 
-  hydra.def @row(%x) dims(i) = slice(%x, axis = 0, start = i, size = 1)
-
   //===-- TimestepNorm ------------------------------------------------------------------------===//
 
   // Sums over all rows up to each, of [B, S, 2 G]: within chunks of 128 rows, and over the C chunks before.
-  hydra.def @sums_so_far(%x) = @sums_in_chunks(%x, C = ceil(1.0 * S / 128))
   hydra.def @sums_in_chunks(%x) dims(C) {
     %chunks = hydra.let reshape(pad(%x, axis = 1, before = 0, after = 128 * C - S), [B, C, 128, 2 * G])
     %parts = hydra.let reshape(transpose(%chunks, [0, 1, 3, 2]), [B * C * 2 * G, 128])
     %until = hydra.let iota(axis = 1, shape = [128, 128]) <= iota(axis = 0, shape = [128, 128])
     %own = hydra.let matmul(%parts, cast(%until, to = f32), transpose_b, full_precision)
-    %totals = hydra.slice %own axis = 1 start = 127 size = 1
-    %sums = hydra.let reshape(transpose(reshape(%totals, [B, C, 2 * G]), [0, 2, 1]), [B * 2 * G, C])
+    %sums = hydra.let reshape(transpose(reshape(@token(%own, i = 127), [B, C, 2 * G]), [0, 2, 1]), [B * 2 * G, C])
     %earlier = hydra.let iota(axis = 1, shape = [C, C]) < iota(axis = 0, shape = [C, C])
     %before = hydra.let matmul(%sums, cast(%earlier, to = f32), transpose_b, full_precision)
     %within = hydra.let transpose(reshape(%own, [B, C, 2 * G, 128]), [0, 1, 3, 2])
@@ -128,6 +124,28 @@ hydra.model @megalodon version 1 {
     %y = hydra.let slice(reshape(%within + %offset, [B, 128 * C, 2 * G]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
+
+  // Of the tokens of a document up to each, the first of which `begins` [B, S, 1] marks: the sum, or the first one.
+  hydra.def @in_document(%x, %begins) flags(summed = true) {
+    %all, %begun = hydra.prefix_scan axis = 1 over(%here = %x, %b1 = %begins) combine(%before, %b0) {
+      %both, %any = hydra.let select(%b1 > 0, %here, when(summed, %before + %here, %before)), max(%b0, %b1)
+      hydra.yield %both, %any
+    }
+    hydra.yield %all
+  }
+
+  // Of all tokens up to each: the sum, or the maximum.
+  hydra.def @in_row(%x) flags(summed = true) {
+    %all = hydra.prefix_scan axis = 1 over(%here = %x) combine(%before) {
+      %both = hydra.let when(summed, %before + %here, max(%before, %here))
+      hydra.yield %both
+    }
+    hydra.yield %all
+  }
+
+  hydra.def @token(%x) dims(i) = slice(%x, axis = 1, start = i, size = 1)
+  // With masks, rows [B, S, …] with 0 for padding.
+  hydra.def @unpadded(%x, %at) = when(masked, %x * %at.valid, %x)
 
   // Of a group's channels in every token: means, and second moments about them [B, S, G].
   hydra.def @of_groups(%x) {
@@ -138,102 +156,56 @@ hydra.model @megalodon version 1 {
     hydra.yield %means, %own
   }
 
-  // First and second moments of groups about `anchor` [B, S, 2 G].
-  hydra.def @moments_about(%means, %own, %anchor) {
-    %shifted = hydra.let %means - %anchor
-    %moments = hydra.let concat(%shifted, %own + %shifted * %shifted, axis = 2)
-    hydra.yield %moments
-  }
-
-  hydra.def @halves(%sums) = slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
-
-  // Sums of moments about `anchor`, with those of the tokens that the norm begins with.
-  hydra.def @with_prior(%first_sum, %second_sum, %anchor, %before) {
-    %off = hydra.let %before.mean - %anchor
-    %first, %second = hydra.let %first_sum + %off * prior, %second_sum + (%before.variance + %off * %off) * prior
-    hydra.yield %first, %second
-  }
-  // Mean and variance of those tokens [1, 1, G].
-  hydra.def @prior_of(%mean, %logvar) = bundle(mean = reshape(%mean, [1, 1, G]), variance = reshape(exp(%logvar), [1, 1, G]))
-
-  // Groups of channels without their mean, times their reciprocal deviation: of as many tokens as `count`, from sums of
-  // their moments about `anchor`. Also that mean and variance [B, S, G].
-  hydra.def @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b) {
-    %mu = hydra.let %first_sum / %count
-    %variance = hydra.let %second_sum / %count - %mu * %mu
-    %r, %mean = hydra.let rsqrt(%variance + eps), %mu + %anchor
+  // Groups of channels without their mean, times `r` [B, S, G], and the norm's own factor and bias; of padding 0.
+  hydra.def @normalised(%x, %mean, %r, %w, %b, %at) {
     %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
-    %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
-    hydra.yield %y, %mean, %variance
-  }
-
-  // Mean and variance of a group over everything up to a token. Moments are taken about the first token's mean: then
-  // nothing cancels.
-  hydra.def @timestep_norm(%x, %w, %b, %before) {
-    %means, %own = hydra.call @of_groups(%x)
-    %anchor = hydra.slice %means axis = 1 start = 0 size = 1
-    %sums = hydra.let @sums_so_far(@moments_about(%means, %own, %anchor))
-    %own_first, %own_second = hydra.call @halves(%sums)
-    %first_sum, %second_sum = hydra.when prior > 0 {
-      %first, %second = hydra.call @with_prior(%own_first, %own_second, %anchor, %before)
-      hydra.yield %first, %second
-    } else {
-      hydra.yield %own_first, %own_second
-    }
-    %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + (1 + prior)
-    %y, %mean, %variance = hydra.call @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b)
+    %y = hydra.let @unpadded(reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b, %at)
     hydra.yield %y
   }
 
-  // The same norm over everything in a token's document up to it, of which @documents tells, or with masks over the tokens
-  // that are no padding, of which @padded tells; of padding 0.
-  hydra.def @timestep_norm_of_documents(%x, %w, %b, %at, %prior) {
+  // By mean and variance of a group over all up to a token, in documents and with masks as `at` has it; also these
+  // [B, S, G]. `before` are those of the tokens that the norm begins with, with `behind` of as many as `before.count`.
+  hydra.def @timestep_norm(%x, %w, %b, %at, %before) flags(behind) {
     %means, %own = hydra.call @of_groups(%x)
-    %begins, %starts = hydra.let %at.begins, when(masked, %at.first, %at.begins)
-    // The first token's mean, of every document, which has no derivative: it cancels.
-    %first, %begun = hydra.prefix_scan axis = 1 over(%here = %means, %b1 = %starts) combine(%before, %b0) {
-      %last, %any = hydra.let select(%b1 > 0, %here, %before), max(%b0, %b1)
-      hydra.yield %last, %any
-    }
-    %anchor = hydra.detach %first
-    %all = hydra.let @moments_about(%means, %own, %anchor)
-    %moments = hydra.let when(masked, %all * %at.valid, %all)
-    %sums, %begun2 = hydra.prefix_scan axis = 1 over(%here = %moments, %b1 = %begins) combine(%before, %b0) {
-      %sum, %any = hydra.let select(%b1 > 0, %here, %before + %here), max(%b0, %b1)
-      hydra.yield %sum, %any
-    }
-    %own_first, %own_second = hydra.call @halves(%sums)
-    %first_sum, %second_sum = hydra.when prior > 0 {
-      %f, %s = hydra.call @with_prior(%own_first, %own_second, %anchor, %prior)
-      hydra.yield %f, %s
-    } else {
-      hydra.yield %own_first, %own_second
-    }
-    %count = hydra.let when(masked, %at.count + prior, %at.position + (1 + prior))
-    %y, %mean, %variance = hydra.call @normalised(%x, %first_sum, %second_sum, %count, %anchor, %w, %b)
-    %seen = hydra.let when(masked, %y * %at.valid, %y)
-    hydra.yield %seen
+    // Moments are taken about the mean so far, or the first token's: then nothing cancels. It needs no derivative.
+    %anchor = hydra.let when(packed or masked,
+        detach(@in_document(%means, when(masked, %at.first, %at.begins), summed = false)),
+        when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
+    %shifted = hydra.let %means - %anchor
+    %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, C = ceil(1.0 * S / 128)))
+    %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
+    %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
+    %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
+    %second_sum = hydra.let when(behind, %second + %before.variance * %before.count,
+        when(prior > 0, %second + (%before.variance + %off * %off) * prior, %second))
+    %count = hydra.let when(masked, %at.count + prior, when(packed, %at.position + (1 + prior),
+        when(behind, @numbers() + 1 + %before.count, @numbers() + (1 + prior))))
+    %mu = hydra.let %first_sum / %count
+    %variance = hydra.let %second_sum / %count - %mu * %mu
+    %r, %mean = hydra.let rsqrt(%variance + eps), %mu + %anchor
+    %y = hydra.let @normalised(%x, %mean, %r, %w, %b, %at)
+    hydra.yield %y, %mean, %variance
+  }
+  hydra.def @numbers() = iota(axis = 1, shape = [1, S, 1], dtype = f32)
+  // Mean and variance of the tokens of a prior [1, 1, G].
+  hydra.def @prior_of(%mean, %logvar) = bundle(mean = reshape(%mean, [1, 1, G]), variance = reshape(exp(%logvar), [1, 1, G]))
+
+  hydra.def @timestep_norm_of_rows(%x, %w, %b, %at, %before) {
+    %y, %mean, %variance = hydra.call @timestep_norm(%x, %w, %b, %at, %before, behind = false)
+    hydra.yield %y
   }
 
-  // The norm of @timestep_norm, from token to token of a sequence: what is carried are mean and variance of the groups so
-  // far [B, 1, G], and of how many tokens [B, 1, 1].
-  hydra.def @timestep_norm_behind(%x, %w, %b, %before) {
-    %none, %no_tokens = hydra.let constant(value = 0, shape = [B, 1, G]), constant(value = prior, shape = [B, 1, 1])
-    %first_mean = hydra.let when(prior > 0, broadcast(%before.mean, [B, 1, G]), %none)
-    %first_variance = hydra.let when(prior > 0, broadcast(%before.variance, [B, 1, G]), %none)
-    %normalised, %mean_after, %variance_after, %seen_after = hydra.scan axis = 1 chunk = S over(%xs = %x)
-        carry(%old_mean = %first_mean, %old_variance = %first_variance, %seen = %no_tokens) {
-      %means, %own = hydra.call @of_groups(%xs)
-      // Moments about the old mean, or the first token's.
-      %anchor = hydra.let select(%seen > 0, %old_mean, slice(%means, axis = 1, start = 0, size = 1))
-      %sums = hydra.let @sums_so_far(@moments_about(%means, %own, %anchor))
-      %first_sum, %new_sum = hydra.call @halves(%sums)
-      %second_sum = hydra.let %new_sum + %old_variance * %seen
-      %count = hydra.let iota(axis = 1, shape = [1, S, 1], dtype = f32) + 1 + %seen
-      %y, %mean, %variance = hydra.call @normalised(%xs, %first_sum, %second_sum, %count, %anchor, %w, %b)
-      %last_mean, %last_variance = hydra.let slice(%mean, axis = 1, start = S - 1, size = 1), slice(%variance, axis = 1, start = S - 1, size = 1)
-      %read = hydra.let %seen + S
-      hydra.yield %y, %last_mean, %last_variance, %read
+  // The same from token to token: what is carried are mean and variance so far [B, 1, G], and of how many tokens [B, 1, 1].
+  hydra.def @timestep_norm_behind(%x, %w, %b, %at, %before) {
+    %mean = hydra.let when(prior > 0, broadcast(%before.mean, [B, 1, G]), constant(value = 0, shape = [B, 1, G]))
+    %variance = hydra.let when(prior > 0, broadcast(%before.variance, [B, 1, G]), constant(value = 0, shape = [B, 1, G]))
+    %start = hydra.let bundle(mean = %mean, variance = %variance, count = constant(value = prior, shape = [B, 1, 1]))
+    %normalised, %end = hydra.scan axis = 1 chunk = S over(%xs = %x) carry(%seen = %start) {
+      %y, %means, %variances = hydra.call @timestep_norm(%xs, %w, %b, %at, %seen, behind = true)
+      %next = hydra.let bundle(mean = @token(%means, i = S - 1), variance = @token(%variances, i = S - 1),
+                               count = %seen.count + S)
+      hydra.yield %y, %next
     }
     hydra.yield %normalised
   }
@@ -242,35 +214,20 @@ hydra.model @megalodon version 1 {
   // that counts in the sum of squares alone.
   hydra.def @norm_by_means(%x, %w, %b, %at) {
     %all_means, %own = hydra.call @of_groups(%x)
-    %means = hydra.let when(masked, %all_means * %at.valid, %all_means)
+    %means = hydra.let @unpadded(%all_means, %at)
     %count = hydra.let when(masked, %at.count, when(packed, %at.position, iota(axis = 1, shape = [B, S, 1], dtype = f32, positions)) + 1)
     %sum = hydra.let @so_far(%means, %at)
     %mean, %mean_before = hydra.let %sum / %count, (%sum - %means) / max(%count - 1, 1)
-    %all_squares = hydra.let (%means - %mean_before) * (%means - %mean)
-    %squares = hydra.let @so_far(when(masked, %all_squares * %at.valid, %all_squares), %at)
-    %r = hydra.let rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps)
-    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
-    %y = hydra.let reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b
-    %seen = hydra.let when(masked, %y * %at.valid, %y)
-    hydra.yield %seen
+    %squares = hydra.let @so_far(@unpadded((%means - %mean_before) * (%means - %mean), %at), %at)
+    %y = hydra.let @normalised(%x, %mean, rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps), %w, %b, %at)
+    hydra.yield %y
   }
-
   // The sum over all tokens up to each, or over those of its document.
-  hydra.def @so_far(%x, %at) = when(packed or masked, @so_far_in_document(%x, %at.begins), @so_far_in_row(%x))
-  hydra.def @so_far_in_row(%x) {
-    %sums = hydra.prefix_scan axis = 1 over(%here = %x) combine(%before) {
-      %sum = hydra.let %before + %here
-      hydra.yield %sum
-    }
-    hydra.yield %sums
-  }
-  hydra.def @so_far_in_document(%x, %begins) {
-    %sums, %begun = hydra.prefix_scan axis = 1 over(%here = %x, %b1 = %begins) combine(%before, %b0) {
-      %sum, %any = hydra.let select(%b1 > 0, %here, %before + %here), max(%b0, %b1)
-      hydra.yield %sum, %any
-    }
-    hydra.yield %sums
-  }
+  hydra.def @so_far(%x, %at) = when(packed or masked, @in_document(%x, %at.begins), @in_row(%x))
+
+  hydra.def @norm_of_rows(%x, %w, %b, %at, %before) = when(first_form, @norm_by_means(%x, %w, %b, %at),
+      when(continued and not packed and not masked, @timestep_norm_behind(%x, %w, %b, %at, %before),
+           @timestep_norm_of_rows(%x, %w, %b, %at, %before)))
 
   //===-- The moving average ------------------------------------------------------------------===//
 
@@ -297,51 +254,29 @@ hydra.model @megalodon version 1 {
 
   // Numbers of channels, for each sequence: [B, 1, D, N].
   hydra.def @of_all_sequences(%x) = broadcast(reshape(%x, [1, 1, D, N]), [B, 1, D, N])
+  hydra.def @complex_of_all_sequences(%x) = bundle(re = @of_all_sequences(%x.re), im = @of_all_sequences(%x.im))
 
-  // q, p and c for each sequence: every one has its own factors in the scan, whose gradients are summed behind it.
-  hydra.def @factors(%terms) {
-    %q = hydra.let @powers(%terms, constant(value = 1, shape = [1, 1, 1]))
-    %factors = hydra.let bundle(q = bundle(re = @of_all_sequences(%q.re), im = @of_all_sequences(%q.im)), p = @of_all_sequences(%terms.p),
-                                c = bundle(re = @of_all_sequences(%terms.c.re), im = @of_all_sequences(%terms.c.im)))
-    hydra.yield %factors
-  }
-
-  // One token: h = q h + p x for N complex numbers a channel [B, 1, D, N], and y = sum over n of Re(c h).
-  hydra.def @average_step(%x, %h, %f) {
-    %turned = hydra.let @times(%f.q, %h)
-    %next = hydra.let bundle(re = %turned.re + %x * %f.p, im = %turned.im)
-    %read = hydra.let @times(%f.c, %next)
-    %y = hydra.let sum(%read.re, axes = [3])
-    hydra.yield %y, %next
-  }
-
-  // One token after the other from `start`: y [B, S, D], and the last h.
-  hydra.def @average_by_tokens(%x, %terms, %start) {
-    %factors, %inputs = hydra.let @factors(%terms), reshape(%x, [B, S, D, 1])
-    %y, %end = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs) carry(%h = %start) {
-      %yt, %next = hydra.call @average_step(%xt, %h, %factors)
+  // One token after the other, in documents from zero: h = q h + p x for N complex numbers a channel [B, 1, D, N], and
+  // y = sum over n of Re(c h). Each sequence has its own q, p and c, whose gradients are summed behind the scan.
+  hydra.def @average_by_tokens(%x, %at) {
+    %terms = hydra.let @average_terms()
+    %q = hydra.let @complex_of_all_sequences(@powers(%terms, constant(value = 1, shape = [1, 1, 1])))
+    %p, %c, %inputs = hydra.let @of_all_sequences(%terms.p), @complex_of_all_sequences(%terms.c), reshape(%x, [B, S, D, 1])
+    %tokens = hydra.let when(packed, bundle(x = %inputs, keep = reshape(1 - %at.begins, [B, S, 1, 1])), bundle(x = %inputs))
+    %start = hydra.let bundle(re = constant(value = 0, shape = [B, 1, D, N]), im = constant(value = 0, shape = [B, 1, D, N]))
+    %y, %end = hydra.scan axis = 1 chunk = 1 over(%t = %tokens) carry(%h = %start) {
+      %turned = hydra.let @times(%q, when(packed, bundle(re = %h.re * %t.keep, im = %h.im * %t.keep), %h))
+      %next = hydra.let bundle(re = %turned.re + %t.x * %p, im = %turned.im)
+      %read = hydra.let @times(%c, %next)
+      %yt = hydra.let sum(%read.re, axes = [3])
       hydra.yield %yt, %next
     }
-    %averaged = hydra.bundle y = %y, h = %end
-    hydra.yield %averaged
+    hydra.yield %y
   }
-
-  // The same, from zero where a document begins: `begins` [B, S, 1].
-  hydra.def @average_of_documents(%x, %terms, %begins) {
-    %factors, %inputs = hydra.let @factors(%terms), reshape(%x, [B, S, D, 1])
-    %keeps, %start = hydra.let reshape(1 - %begins, [B, S, 1, 1]), @no_state()
-    %y, %end = hydra.scan axis = 1 chunk = 1 over(%xt = %inputs, %keep = %keeps) carry(%h = %start) {
-      %kept = hydra.let bundle(re = %h.re * %keep, im = %h.im * %keep)
-      %yt, %next = hydra.call @average_step(%xt, %kept, %factors)
-      hydra.yield %yt, %next
-    }
-    %averaged = hydra.bundle y = %y, h = %end
-    hydra.yield %averaged
-  }
-  hydra.def @no_state() = bundle(re = constant(value = 0, shape = [B, 1, D, N]), im = constant(value = 0, shape = [B, 1, D, N]))
 
   // The same for all C chunks of Q tokens at once.
-  hydra.def @average_by_chunks(%x, %terms) dims(C) {
+  hydra.def @average_by_chunks(%x) dims(C) {
+    %terms = hydra.let @average_terms()
     %c = hydra.let bundle(re = reshape(%terms.c.re, [D, 1, N]), im = reshape(%terms.c.im, [D, 1, N]))
     %p = hydra.let reshape(%terms.p, [D, 1, N])
     %padded = hydra.pad %x axis = 1 before = 0 after = Q * C - S
@@ -384,21 +319,14 @@ hydra.model @megalodon version 1 {
       term = bundle(re = slice(%x, axis = 1, start = 2, size = 1), im = slice(%x, axis = 1, start = 3, size = 1)))
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
-  hydra.def @moving_average(%x, %at) {
-    %terms = hydra.let @average_terms()
-    %averaged = hydra.let when(packed, @average_of_documents(%x, %terms, %at.begins), when(ema == sequential or continued,
-        @average_by_tokens(%x, %terms, @no_state()), bundle(y = @average_by_chunks(%x, %terms, C = ceil(1.0 * S / Q)))))
-    %y = hydra.let %averaged.y + %x * @omega
-    hydra.yield %y
-  }
+  hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),
+                                            @average_by_chunks(%x, C = ceil(1.0 * S / Q))) + %x * @omega
 
   //===-- The model ---------------------------------------------------------------------------===//
 
   // One row of gamma and beta: queries or keys from their normalised rows [B, S, H, dh], without positions.
   hydra.def @affine(%x, %gamma, %beta) = %x * reshape(%gamma + 1, [1, 1, H, dh]) + reshape(%beta, [1, 1, H, dh])
-
-  hydra.def @embedded(%tokens) = @scaled(embedding(%tokens, @embed))
-  hydra.def @scaled(%rows) = when(scale_emb, %rows * sqrt(D), %rows)
+  hydra.def @row(%x) dims(i) = slice(%x, axis = 0, start = i, size = 1)
 
   // Of the norm of a layer's input and its average over time: what attention works on. Queries and keys share a projection.
   hydra.def @projections(%xt, %average) {
@@ -422,12 +350,11 @@ hydra.model @megalodon version 1 {
     // The feed-forward part adds to what came into the layer.
     %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
     %u = hydra.let silu(when(first_form, linear(%h, @fc1, @b1), linear(%h, @fc1)))
-    %f = hydra.let dropout(when(swiglu, %u * @third(%h), %u), p = hidden_dropout)
+    %f = hydra.let dropout(when(swiglu, %u * when(first_form, linear(%h, @fc3, @b3), linear(%h, @fc3)), %u), p = hidden_dropout)
     %fed = hydra.let dropout(when(first_form, linear(%f, @fc2, @b2), linear(%f, @fc2)), p = dropout)
     %out = hydra.let %x + when(rescale_nffn, %fed * when(first_form, @ffn_factor, @alpha_l), %fed)
     hydra.yield %out
   }
-  hydra.def @third(%h) = when(first_form, linear(%h, @fc3, @b3), linear(%h, @fc3))
 
   // Rows [B, S, H, dh] rotated by so many positions, which broadcast to [B, S, 1, 1, 1].
   hydra.def @rotated(%x, %position) {
@@ -440,33 +367,11 @@ hydra.model @megalodon version 1 {
     hydra.yield %y
   }
 
-  // Attention of queries [B, S, H, dh] to keys [B, K, H, dh], each to those from number `from` to its own. The numbers of
-  // queries and where they begin broadcast to [B, 1, S, 1], those of keys to [1, 1, 1, K]. To padding nothing attends, and
-  // what then attends to nothing gets 0.
-  hydra.def @attend(%q, %keys, %values, %of_query, %of_key, %from, %at) {
-    %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%keys, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
-    %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32)
-    %not_later, %not_before = hydra.let %of_key <= %of_query, %of_key >= %from
-    %unseen = hydra.let when(masked, constant(value = -inf), -1.0e30)
-    %kept = hydra.let when(masked, select(reshape(%at.valid, [B, 1, 1, S]) > 0.5, %scores, %unseen), %scores)
-    %weights = hydra.let softmax(select(%not_before, select(%not_later, %kept, %unseen), %unseen))
-    %o = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
-    hydra.yield %o
-  }
-
-  // The number of the chunk of Cs positions that a position is in, times Cs.
-  hydra.def @chunk_begin(%position) = cast(cast(%position / Cs, to = i32), to = f32) * Cs
-
   // Where documents begin (1 there, 0 elsewhere), and how far a token is from the beginning of its own [B, S, 1].
   hydra.def @documents(%tokens) {
     %behind = hydra.let slice(pad(cast(%tokens == eos, to = f32), axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
     %t = hydra.iota shape = [B, S] axis = 1 dtype = f32 positions
-    %starts = hydra.let %t * %behind
-    %start = hydra.prefix_scan axis = 1 over(%here = %starts) combine(%before) {
-      %latest = hydra.let max(%before, %here)
-      hydra.yield %latest
-    }
-    %position = hydra.let %t - %start
+    %position = hydra.let %t - @in_row(%t * %behind, summed = false)
     %at = hydra.let bundle(begins = reshape(cast(%position == 0, to = f32), [B, S, 1]), position = reshape(%position, [B, S, 1]))
     hydra.yield %at
   }
@@ -477,41 +382,45 @@ hydra.model @megalodon version 1 {
     %valid = hydra.let reshape(1 - cast(%tokens == pad, to = f32), [B, S, 1])
     %t = hydra.iota shape = [B, S, 1] axis = 1 dtype = f32 positions
     %row = hydra.let when(packed, @documents(%tokens), bundle(begins = cast(%t == 0, to = f32), position = %t))
-    %count = hydra.let @so_far_in_document(%valid, %row.begins)
+    %count = hydra.let @in_document(%valid, %row.begins)
     %first = hydra.let %valid * cast(%count == 1, to = f32)
     %at = hydra.let bundle(begins = %row.begins, position = %row.position, valid = %valid, first = %first, count = max(%count, 1))
     hydra.yield %at
   }
 
   // Attention of queries and keys [B, S, H, dh] without positions within chunks of Cs, or in a window, in documents, where
-  // chunks begin anew, and without padding.
-  hydra.def @attend_in_documents(%q0, %k0, %values, %places) {
-    %position = hydra.let %places.position
-    %angles = hydra.let reshape(%position, [B, S, 1, 1, 1])
+  // chunks begin anew. Nothing attends to padding, and what then attends to nothing gets 0.
+  hydra.def @attend_in_documents(%q0, %k0, %values, %at) {
+    %angles = hydra.let reshape(%at.position, [B, S, 1, 1, 1])
     %q, %k = hydra.let @rotated(%q0, %angles), @rotated(%k0, %angles)
+    // The numbers of queries and keys, and those of the first keys that queries attend to.
     %i, %j = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32), iota(axis = 3, shape = [1, 1, 1, S], dtype = f32)
-    %at = hydra.reshape %position shape = [B, 1, S, 1]
-    %from = hydra.let %i - when(attention_window > 0, min(%at, attention_window - 1), %at - @chunk_begin(%at))
-    %o = hydra.let @attend(%q, %k, %values, %i, %j, %from, %places)
+    %position = hydra.let reshape(%at.position, [B, 1, S, 1])
+    %from = hydra.let %i - when(attention_window > 0, min(%position, attention_window - 1),
+        %position - cast(cast(%position / Cs, to = i32), to = f32) * Cs)
+    %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%k, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
+    %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32)
+    %not_later, %not_before = hydra.let %j <= %i, %j >= %from
+    %unseen = hydra.let when(masked, constant(value = -inf), -1.0e30)
+    %kept = hydra.let when(masked, select(reshape(%at.valid, [B, 1, 1, S]) > 0.5, %scores, %unseen), %scores)
+    %weights = hydra.let softmax(select(%not_before, select(%not_later, %kept, %unseen), %unseen))
+    %o = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
     hydra.yield %o
   }
 
   // The same of rows that are one document.
-  hydra.def @attend_in_row(%q, %k, %values) = when(attention_window > 0, @attend_in_window(%q, %k, %values), @attend_in_chunks(%q, %k, %values))
-  hydra.def @attend_in_window(%q, %k, %values) = attention(@rotated_in_row(%q), @rotated_in_row(%k), %values, scale = 1.0, causal,
-                                                           window = attention_window)
+  hydra.def @attend_in_row(%q, %k, %values) = when(attention_window > 0,
+      attention(@rotated_in_row(%q), @rotated_in_row(%k), %values, scale = 1.0, causal, window = attention_window),
+      attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal, chunk = Cs))
   hydra.def @rotated_in_row(%x) = when(first_form, rope(%x, base = rope, half_split), rope(%x, base = rope))
-  hydra.def @attend_in_chunks(%q, %k, %values) = attention(@rotated_in_chunk(%q), @rotated_in_chunk(%k), %values, scale = 1.0, causal,
-                                                           chunk = Cs)
   hydra.def @rotated_in_chunk(%x) = when(first_form, rope(%x, base = rope, half_split, period = Cs), rope(%x, base = rope, period = Cs))
 
   // Token ids to the final hidden states [B, S, D].
   hydra.def @trunk(%tokens) {
-    %start = hydra.let @embedded(%tokens)
+    %start = hydra.let when(scale_emb, embedding(%tokens, @embed) * sqrt(D), embedding(%tokens, @embed))
     %at = hydra.let when(masked, @padded(%tokens), when(packed, @documents(%tokens), 0))
     %end = hydra.for @layers carry(%x = %start) {
-      %before = hydra.let when(prior > 0, @prior_of(@tn_prior_mean, @tn_prior_logvar), 0)
-      %xt = hydra.let @norm_of_rows(%x, @tn_w, @tn_b, %at, %before)
+      %xt = hydra.let @norm_of_rows(%x, @tn_w, @tn_b, %at, when(prior > 0, @prior_of(@tn_prior_mean, @tn_prior_logvar), 0))
       %average = hydra.let @moving_average(%xt, %at)
       %q0, %k0, %values, %mx = hydra.call @projections(%xt, %average)
       %o = hydra.let when(packed or masked, @attend_in_documents(%q0, %k0, %values, %at), @attend_in_row(%q0, %k0, %values))
@@ -523,25 +432,19 @@ hydra.model @megalodon version 1 {
     hydra.yield %final
   }
 
-  hydra.def @norm_of_rows(%x, %w, %b, %at, %before) = when(first_form, @norm_by_means(%x, %w, %b, %at), when(packed or masked,
-      @timestep_norm_of_documents(%x, %w, %b, %at, %before), when(continued, @timestep_norm_behind(%x, %w, %b, %before),
-                                                                  @timestep_norm(%x, %w, %b, %before))))
-
-  hydra.def @head() = when(tied, @embed, @lm_head)
-
   // The mean cross entropy of every token's successor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32) dims(B, S) {
-    %final, %head = hydra.let @trunk(%tokens), @head()
+    %final = hydra.let @trunk(%tokens)
     // What follows the end of a document belongs to the next one.
     %in_document = hydra.let when(packed, select(%tokens == eos, -100, %labels), %labels)
     %own = hydra.let when(masked, select(%in_document == pad, -100, %in_document), %in_document)
-    %loss = hydra.linear_cross_entropy %final, %head, %own
+    %loss = hydra.let linear_cross_entropy(%final, when(tied, @embed, @lm_head), %own)
     hydra.return loss = %loss
   }
 
   // The scores of every next token [B, S, V].
   hydra.entry @logits(%tokens: [B, S] i32) dims(B, S) {
-    %logits = hydra.let linear(@trunk(%tokens), @head())
+    %logits = hydra.let linear(@trunk(%tokens), when(tied, @embed, @lm_head))
     hydra.return logits = %logits
   }
 }
