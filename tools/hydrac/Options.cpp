@@ -413,7 +413,8 @@ static void checkUpdate(const HydracOptions &options) {
   }
   if (options.gradHistograms && options.compile.mode != Mode::Train)
     support::fail("--grad-histograms is for --mode=train");
-  if (options.gradHistograms && isGiven(options.safe)) // which fuses nothing
+  // What fuses nothing.
+  if (options.gradHistograms && options.hasSafeForm() && !options.impliesSafeForm())
     support::fail("--grad-histograms is not for --safe: the safe form would need memory for 64 "
                   "counters of each gradient");
   if (options.compile.update.averages() && options.compile.mode != Mode::Train)
