@@ -11,20 +11,17 @@ namespace hydra {
 
 namespace {
 
+/// All, if `hydra-lora` has made them.
+LayerGroups layersOfAdapters(ArrayRef<LinearOp> siblings) {
+  if (!isAdapter(siblings.front()))
+    return {};
+  return {SmallVector<LinearOp>(siblings)};
+}
+
 struct FuseAdapters : impl::FuseAdaptersBase<FuseAdapters> {
   void runOnOperation() override {
-    ModelOp model = findBoundModel(getOperation());
-    if (!model)
-      return signalPassFailure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
-      SmallVector<SmallVector<LinearOp>> all = siblingProjections(entry);
-      for (SmallVector<LinearOp> &siblings : all) {
-        if (!isAdapter(siblings.front()))
-          continue;
-        fuseProjections(getArgument(), siblings);
-        fused += siblings.size();
-      }
-    }
+    if (failed(fuseProjections(getOperation(), getArgument(), fused, layersOfAdapters)))
+      signalPassFailure();
   }
 };
 

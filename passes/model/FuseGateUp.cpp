@@ -11,23 +11,21 @@ namespace hydra {
 
 namespace {
 
+/// Both, if they are the factors of one multiplication.
+LayerGroups layersOfGate(ArrayRef<LinearOp> siblings) {
+  if (siblings.size() != 2)
+    return {};
+  LinearOp first = siblings[0], second = siblings[1];
+  Operation *gate = gateOf(first.getY());
+  if (!gate || gateOf(second.getY()) != gate)
+    return {};
+  return {SmallVector<LinearOp>(siblings)};
+}
+
 struct FuseGateUp : impl::FuseGateUpBase<FuseGateUp> {
   void runOnOperation() override {
-    ModelOp model = findBoundModel(getOperation());
-    if (!model)
-      return signalPassFailure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
-      SmallVector<SmallVector<LinearOp>> all = siblingProjections(entry);
-      for (SmallVector<LinearOp> &siblings : all) {
-        if (siblings.size() != 2)
-          continue;
-        Operation *gate = gateOf(siblings[0].getY());
-        if (!gate || gateOf(siblings[1].getY()) != gate)
-          continue;
-        fuseProjections(getArgument(), siblings);
-        fused += siblings.size();
-      }
-    }
+    if (failed(fuseProjections(getOperation(), getArgument(), fused, layersOfGate)))
+      signalPassFailure();
   }
 };
 

@@ -13,26 +13,19 @@ namespace hydra {
 
 namespace {
 
+/// By the attention that they go into.
+LayerGroups layersOfAttentions(ArrayRef<LinearOp> siblings) {
+  llvm::MapVector<Operation *, SmallVector<LinearOp>> byAttention;
+  for (LinearOp linear : siblings)
+    if (Operation *attention = attentionOf(linear.getY()))
+      byAttention[attention].push_back(linear);
+  return LayerGroups(llvm::make_second_range(byAttention));
+}
+
 struct FuseQKV : impl::FuseQKVBase<FuseQKV> {
   void runOnOperation() override {
-    ModelOp model = findBoundModel(getOperation());
-    if (!model)
-      return signalPassFailure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
-      SmallVector<SmallVector<LinearOp>> all = siblingProjections(entry);
-      for (SmallVector<LinearOp> &siblings : all) {
-        llvm::MapVector<Operation *, SmallVector<LinearOp>> byAttention;
-        for (LinearOp linear : siblings)
-          if (Operation *attention = attentionOf(linear.getY()))
-            byAttention[attention].push_back(linear);
-        for (auto &[attention, layers] : byAttention) {
-          if (layers.size() < 2)
-            continue;
-          fuseProjections(getArgument(), layers);
-          fused += layers.size();
-        }
-      }
-    }
+    if (failed(fuseProjections(getOperation(), getArgument(), fused, layersOfAttentions)))
+      signalPassFailure();
   }
 };
 

@@ -30,31 +30,27 @@ bool isAlone(LinearOp layer) {
   return layer.getW().hasOneUse() && (!layer.getB() || layer.getB().hasOneUse());
 }
 
+/// Those that no other pass fuses and that are better off together.
+LayerGroups otherLayers(ArrayRef<LinearOp> siblings) {
+  LinearOp first = siblings.front();
+  const bool adapted = llvm::any_of(first.getX().getUsers(), [](Operation *user) {
+    auto linear = dyn_cast<LinearOp>(user);
+    return linear && isAdapter(linear);
+  });
+  if (adapted) // joined with what is added to them, they measured slower
+    return {};
+  SmallVector<LinearOp> layers;
+  for (LinearOp layer : siblings)
+    if (build::shapeOf(layer.getY()).back() % kAligned == 0 && isAlone(layer) &&
+        !isOthers(layer, siblings))
+      layers.push_back(layer);
+  return {layers};
+}
+
 struct FuseSiblings : impl::FuseSiblingsBase<FuseSiblings> {
   void runOnOperation() override {
-    ModelOp model = findBoundModel(getOperation());
-    if (!model)
-      return signalPassFailure();
-    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
-      SmallVector<SmallVector<LinearOp>> all = siblingProjections(entry);
-      for (SmallVector<LinearOp> &siblings : all) {
-        const bool adapted = llvm::any_of(siblings.front().getX().getUsers(), [](Operation *user) {
-          auto linear = dyn_cast<LinearOp>(user);
-          return linear && isAdapter(linear);
-        });
-        if (adapted) // joined with what is added to them, they measured slower
-          continue;
-        SmallVector<LinearOp> layers;
-        for (LinearOp layer : siblings)
-          if (build::shapeOf(layer.getY()).back() % kAligned == 0 && isAlone(layer) &&
-              !isOthers(layer, siblings))
-            layers.push_back(layer);
-        if (layers.size() < 2)
-          continue;
-        fuseProjections(getArgument(), layers);
-        fused += layers.size();
-      }
-    }
+    if (failed(fuseProjections(getOperation(), getArgument(), fused, otherLayers)))
+      signalPassFailure();
   }
 };
 

@@ -2,6 +2,7 @@
 #include "passes/model/Projections.h"
 
 #include "dialects/hydra/Build.h"
+#include "passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -93,7 +94,9 @@ bool isAdapter(LinearOp linear) {
   return use && cast<ParamOp>(use.lookup()).getAdapter();
 }
 
-SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
+/// Linear layers of every input, in program order, whose weights and biases are parameters: those
+/// that can become one layer. Inputs with a single one are left out.
+static LayerGroups siblingProjections(EntryOp entry) {
   // By input, what parameters they have, and attributes: types and formats. Of joined weights a
   // gradient would be of all, also of those that are frozen.
   llvm::MapVector<std::tuple<Value, unsigned, Attribute>, SmallVector<LinearOp>> byInput;
@@ -108,14 +111,16 @@ SmallVector<SmallVector<LinearOp>> siblingProjections(EntryOp entry) {
                           unsigned(biased) << 2 | (biased ? isFrozen(linear.getB()) << 3 : 0);
     byInput[{linear.getX(), kind, linear->getPropertiesAsAttribute()}].push_back(linear);
   }
-  SmallVector<SmallVector<LinearOp>> siblings;
+  LayerGroups siblings;
   for (auto &[input, layers] : byInput)
     if (layers.size() > 1)
       siblings.push_back(layers);
   return siblings;
 }
 
-void fuseProjections(StringRef pass, ArrayRef<LinearOp> layers) {
+/// Replaces layers of one list of siblingProjections by one with their weights behind one another,
+/// and slices of its result.
+static void fuse(StringRef pass, ArrayRef<LinearOp> layers) {
   LinearOp first = layers.front();
   OpBuilder b(first);
   const Location loc = madeBy(pass, withPath(first.getLoc(), joinedPath(layers)));
@@ -137,6 +142,24 @@ void fuseProjections(StringRef pass, ArrayRef<LinearOp> layers) {
   }
   for (LinearOp layer : layers)
     layer.erase();
+}
+
+LogicalResult fuseProjections(ModuleOp module, StringRef pass, PassStatistic &fused,
+                              function_ref<LayerGroups(ArrayRef<LinearOp>)> groupsOf) {
+  ModelOp model = findBoundModel(module);
+  if (!model)
+    return failure();
+  for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+    LayerGroups all = siblingProjections(entry);
+    for (ArrayRef<LinearOp> siblings : all)
+      for (ArrayRef<LinearOp> layers : groupsOf(siblings)) {
+        if (layers.size() < 2)
+          continue;
+        fuse(pass, layers);
+        fused += layers.size();
+      }
+  }
+  return success();
 }
 
 } // namespace hydra

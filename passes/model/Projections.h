@@ -2,12 +2,11 @@
 #pragma once
 
 #include "dialects/hydra/Hydra.h"
+#include "passes/Statistics.h"
+
+#include "mlir/IR/BuiltinOps.h"
 
 namespace hydra {
-
-/// Linear layers of every input, in program order, whose weights (and biases, if any has one) are
-/// parameters: those that can become one layer. Inputs with a single one are left out.
-llvm::SmallVector<llvm::SmallVector<LinearOp>> siblingProjections(EntryOp entry);
 
 /// Whether the weight of a layer is one that `hydra-lora` has made.
 bool isAdapter(LinearOp linear);
@@ -21,8 +20,15 @@ mlir::Operation *attentionOf(mlir::Value v);
 /// function of it alone; null otherwise.
 mlir::Operation *gateOf(mlir::Value v);
 
-/// Replaces the layers, which must be of one list of siblingProjections, by one with their weights
-/// behind one another, and slices of its result.
-void fuseProjections(llvm::StringRef pass, llvm::ArrayRef<LinearOp> layers);
+using LayerGroups = llvm::SmallVector<llvm::SmallVector<LinearOp>>;
+
+/// What a pass does whose name is `pass`: fuses linear layers of the bound model of a module, whose
+/// weights (and biases, if any has one) are parameters. `groupsOf` gets such layers of one input
+/// that can become one, in program order, and says which do: those of each of its groups. A group
+/// of a single layer stays as it is. `fused` counts the layers. Fails, with the error reported,
+/// when there is no bound model.
+llvm::LogicalResult
+fuseProjections(mlir::ModuleOp module, llvm::StringRef pass, PassStatistic &fused,
+                llvm::function_ref<LayerGroups(llvm::ArrayRef<LinearOp>)> groupsOf);
 
 } // namespace hydra
