@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/cuda/LoopBarriers.h"
 #include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/LoopPieces.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/plan/Ordering.h"
@@ -17,8 +18,6 @@ using llvm::formatv;
 namespace hydra::cuda {
 
 namespace {
-
-int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
 
 class Writer {
 public:
@@ -63,7 +62,7 @@ public:
       for (auto &[place, name] : outside)
         if (place.first == value)
           advance +=
-              formatv("{0} += {1};\n", name, stride / bytesOf(typeOf(value).getElementType()));
+              formatv("{0} += {1};\n", name, stride / elementBytes(typeOf(value).getElementType()));
     LoopKernel kernel;
     std::string parameters;
     for (auto [i, value] : llvm::enumerate(arguments)) {
@@ -133,34 +132,23 @@ private:
 
   //===-- Chunks ----------------------------------------------------------------------------===//
 
-  /// Elements side by side that a chunk is moved in outside: 16 bytes, or one.
-  static int64_t widthOf(const LoopTile &tile) {
-    MemRefType type = typeOf(tile.value);
-    unsigned inner = 1; // dimensions that are one row
-    while (type.getDimSize(type.getRank() - inner) == 1)
-      ++inner;
-    return LoopPlacement::outsideAlignment(tile.value, inner) >= 16
-               ? 16 / bytesOf(type.getElementType())
-               : 1;
-  }
-
   void moveTile(Value value, const LoopTile &tile) {
     MemRefType type = typeOf(value);
     SmallVector<int64_t> strides = plan::stridesOf(type);
-    const int64_t wide = widthOf(tile),
-                  stride = strideOf(loop, value) / bytesOf(type.getElementType());
+    const int64_t wide = outsideWidth(tile.value),
+                  stride = strideOf(loop, value) / elementBytes(type.getElementType());
     std::string far = outsidePointer(value, tile.sliced), near = pointer(value, tile.sliced);
     auto at = [&](const std::string &begin) {
       return formatv("reinterpret_cast<{0} *>(shared + {1})", cType(type.getElementType()), begin)
           .str();
     };
     if (tile.read) {
-      Pieces pieces = piecesOf(value, tile.sliced, wide, tile.strides, strides);
+      const LoopPieces pieces(value, tile.sliced, wide, tile.strides, strides);
       // What is written as well may have to be read where threads have stored it.
-      const bool whole = wide > 1 && pieces.row == pieces.count && !tile.written;
+      const bool whole = wide > 1 && pieces.isDense() && !tile.written;
       waitsForPieces |= wide > 1 && !whole;
       if (whole)
-        fetched += pieces.count * 16;
+        fetched += pieces.size() * 16;
       const int64_t warp = wholeChunks % kLoopWarps;
       wholeChunks += whole;
       auto fetch = [&](const std::string &to, const std::string &from) {
@@ -184,65 +172,20 @@ private:
     }
     if (tile.written)
       stores.push_back(
-          {&tile, piecesOf(value, tile.sliced, wide, strides, tile.strides).copy(far, near)});
+          {&tile, LoopPieces(value, tile.sliced, wide, strides, tile.strides).copy(far, near)});
   }
 
   /// Asks for the lines of the next chunk of a sequence that stays outside.
   void ask(const LoopTile &tile) {
-    const int64_t wide = widthOf(tile);
+    const int64_t wide = outsideWidth(tile.value);
     if (wide == 1)
       return;
     MemRefType type = typeOf(tile.value);
-    Pieces pieces = piecesOf(tile.value, tile.sliced, wide, tile.strides, plan::stridesOf(type));
-    turn +=
-        formatv("if (iteration + 1 < {0})\nprefetchSlice<{1}{2}>(reinterpret_cast<const uint4 "
-                "*>({3} + ({4})));\n",
-                loop.getCount(), pieces.count, pieces.dims, outsidePointer(tile.value, tile.sliced),
-                strideOf(loop, tile.value) / bytesOf(type.getElementType()));
-  }
-
-  /// The elements of a slice, of which `wide` side by side are moved at once.
-  struct Pieces {
-    std::string type, dims;     ///< as the templates have them
-    int64_t count = 1, row = 1; ///< in all, and side by side on both sides
-    std::string copy(const std::string &to, const std::string &from) const {
-      return formatv("copySlice<{0}, {1}{2}>(reinterpret_cast<{0} *>({3}), reinterpret_cast<const "
-                     "{0} *>({4}));\n",
-                     type, count, dims, to, from);
-    }
-    std::string fetchPieces(const std::string &to, const std::string &from) const {
-      return formatv("fetchPieces<{0}{1}>(reinterpret_cast<uint4 *>({2}), reinterpret_cast<const "
-                     "uint4 *>({3}));\n",
-                     count, dims, to, from);
-    }
-    std::string fetchWhole(const std::string &to, const std::string &from, int64_t warp) const {
-      return formatv("fetchWhole<{0}>(reinterpret_cast<uint4 *>({1}), reinterpret_cast<const uint4 "
-                     "*>({2}), fetches, {3});\n",
-                     count, to, from, warp);
-    }
-  };
-
-  static Pieces piecesOf(Value value, unsigned sliced, int64_t wide, ArrayRef<int64_t> to,
-                         ArrayRef<int64_t> from) {
-    MemRefType type = typeOf(value);
-    Pieces pieces{wide > 1 ? "uint4" : cType(type.getElementType()).str(), "", 1, 1};
-    unsigned last = to.size();
-    while (last > sliced && type.getDimSize(last - 1) == 1)
-      --last;
-    for (unsigned d = sliced; d < to.size(); ++d) {
-      const bool isLast = d + 1 == last;
-      const int64_t size = type.getDimSize(d) / (isLast ? wide : 1), by = isLast ? 1 : wide;
-      if (size == 1)
-        continue;
-      pieces.dims += formatv(", Dim<{0}, {1}, {2}>", size, to[d] / by, from[d] / by);
-      pieces.count *= size;
-    }
-    for (unsigned d = last; d-- > sliced;) {
-      const int64_t by = d + 1 == last ? 1 : wide;
-      if (type.getDimSize(d) > 1 && to[d] == pieces.row * by && from[d] == pieces.row * by)
-        pieces.row *= type.getDimSize(d) / (d + 1 == last ? wide : 1);
-    }
-    return pieces;
+    const LoopPieces pieces(tile.value, tile.sliced, wide, tile.strides, plan::stridesOf(type));
+    const std::string next =
+        formatv("{0} + ({1})", outsidePointer(tile.value, tile.sliced),
+                strideOf(loop, tile.value) / elementBytes(type.getElementType()));
+    turn += formatv("if (iteration + 1 < {0})\n{1}", loop.getCount(), pieces.prefetch(next));
   }
 
   /// Keeps the slice of a carried buffer in registers.
@@ -258,7 +201,7 @@ private:
 
   /// Copies the slice of a carried buffer to shared memory and back.
   void carry(plan::BufferOp buffer, const LoopBuffer &shared) {
-    const int64_t element = bytesOf(typeOf(buffer).getElementType());
+    const int64_t element = elementBytes(typeOf(buffer).getElementType());
     const int64_t pieces = plan::extentBytes(typeOf(buffer)) / slices / 16; // of 16 bytes
     const int64_t row = shared.row ? shared.row * element / 16 : pieces;
     const int64_t padded = shared.row ? (shared.row + kLoopPad) * element / 16 : pieces;
@@ -292,7 +235,7 @@ private:
     name = "s" + std::to_string(inside.size() - 1);
     Type type = typeOf(value).getElementType();
     int64_t begin = tile ? tile->begin : shared->begin;
-    int64_t offset = tile ? 0 : shared->at(place.bytes / bytesOf(type));
+    int64_t offset = tile ? 0 : shared->at(place.bytes / elementBytes(type));
     declarations += formatv("{0} *{1} = reinterpret_cast<{0} *>(shared + {2}) + {3};\n",
                             cType(type), name, begin, offset);
     return name;
@@ -307,8 +250,8 @@ private:
     MemRefType type = typeOf(value);
     // A buffer of one iteration is one argument, whatever views of it there are.
     plan::BufferOp own = bufferOfIteration(value);
-    const int64_t first =
-        own ? plan::placeOf(value).bytes / bytesOf(type.getElementType()) : firstElement(value);
+    const int64_t first = own ? plan::placeOf(value).bytes / elementBytes(type.getElementType())
+                              : firstElement(value);
     declarations +=
         formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
                 argument(own ? own.getBuffer() : value), sliceText(type, sliced), first);
@@ -324,7 +267,7 @@ private:
   /// Where the first iteration finds a value, in elements from the lowest address of all.
   int64_t firstElement(Value value) {
     const int64_t back = -std::min<int64_t>(strideOf(loop, value), 0) * (loop.getCount() - 1);
-    return back / bytesOf(typeOf(value).getElementType());
+    return back / elementBytes(typeOf(value).getElementType());
   }
 
   /// What the kernel touches of an argument in all iterations: a view with the iterations as its
@@ -335,7 +278,7 @@ private:
     if (stride == 0)
       return value;
     MemRefType type = typeOf(value);
-    const int64_t element = bytesOf(type.getElementType());
+    const int64_t element = elementBytes(type.getElementType());
     SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
     shape.insert(shape.begin(), loop.getCount());
     strides.insert(strides.begin(), std::abs(stride) / element);
@@ -371,13 +314,13 @@ private:
     SmallVector<int64_t> fromStrides = places.stridesOf(from), toStrides = places.stridesOf(to);
     // Pieces of 16 bytes where both sides have them.
     const size_t rank = toStrides.size();
-    int64_t wide = 16 / bytesOf(typeOf(to).getElementType());
+    int64_t wide = 16 / elementBytes(typeOf(to).getElementType());
     if (rank <= step.sliced[1] || toStrides.back() != 1 || fromStrides.back() != 1 ||
         typeOf(to).getShape().back() % wide || places.alignmentOf(to, 1) < 16 ||
         places.alignmentOf(from, 1) < 16)
       wide = 1;
     // Both have the same shape, so the same dimensions are sliced.
-    return piecesOf(to, step.sliced[1], wide, toStrides, fromStrides)
+    return LoopPieces(to, step.sliced[1], wide, toStrides, fromStrides)
         .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 

@@ -10,8 +10,6 @@ namespace hydra::cuda {
 
 static constexpr int64_t kAlignment = 128;
 
-static int64_t bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
-
 SmallVector<int64_t> LoopBuffer::strides(MemRefType type) const {
   SmallVector<int64_t> strides = plan::stridesOf(type);
   if (row)
@@ -181,7 +179,7 @@ void LoopPlacement::place() {
 static bool shape(LoopTile &tile) {
   MemRefType type = typeOf(tile.value);
   SmallVector<int64_t> old = plan::stridesOf(type);
-  const int64_t element = bytesOf(type.getElementType());
+  const int64_t element = elementBytes(type.getElementType());
   tile.strides.assign(old.size(), 0);
   int64_t next = 1, rows = 0;
   for (size_t d = old.size(); d-- > tile.sliced;) {
@@ -245,7 +243,8 @@ SmallVector<LoopTile> LoopPlacement::findChunks() {
 
 LoopBuffer LoopPlacement::formOf(plan::BufferOp buffer, const Views &views) const {
   MemRefType type = typeOf(buffer);
-  const int64_t element = bytesOf(type.getElementType()), count = type.getNumElements() / slices;
+  const int64_t element = elementBytes(type.getElementType()),
+                count = type.getNumElements() / slices;
   LoopBuffer dense{0, count * element, 0};
   const int64_t row = type.getRank() > 0 ? type.getShape().back() : 1;
   if (row < 16 || count % row != 0 || count == row || row * element % 16 != 0)
@@ -296,13 +295,13 @@ static int64_t rowAlignment(Value value, ArrayRef<int64_t> strides, unsigned fir
                             int64_t bytes) {
   for (unsigned d = first; d + inner < strides.size(); ++d)
     if (typeOf(value).getDimSize(d) > 1)
-      bytes |= strides[d] * bytesOf(typeOf(value).getElementType());
+      bytes |= strides[d] * elementBytes(typeOf(value).getElementType());
   return bytes & -bytes;
 }
 
 int64_t LoopPlacement::alignmentOf(Value value, unsigned inner) const {
   plan::Place place = plan::placeOf(value);
-  const int64_t element = bytesOf(typeOf(value).getElementType());
+  const int64_t element = elementBytes(typeOf(value).getElementType());
   int64_t begin = 0; // in shared memory
   if (const LoopBuffer *shared = sharedForm(place.buffer))
     begin = shared->at(place.bytes / element) * element;

@@ -12,8 +12,6 @@ using namespace mlir;
 
 namespace hydra::cuda {
 
-static unsigned bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
-
 namespace {
 
 struct Dim {
@@ -61,7 +59,7 @@ int64_t blocksFor(int64_t elements) { return ceilDiv(elements, kThreads); }
 int64_t elementsOfWord(const Movement &move, ArrayRef<Dim> dims, const Dim *inTo,
                        const Dim *inFrom) {
   constexpr int64_t kWord = 4;
-  const int64_t each = kWord / bytesOf(typeOf(move.to).getElementType());
+  const int64_t each = kWord / elementBytes(typeOf(move.to).getElementType());
   if (each < 2 || inTo->size % each != 0 || inFrom->size % each != 0 ||
       std::min(plan::alignmentOf(move.to), plan::alignmentOf(move.from)) < kWord)
     return 1;
@@ -101,7 +99,7 @@ Movement movementOf(plan::CopyOp op) {
   SmallVector<Dim> dims =
       mergedDims(typeOf(to).getShape(), plan::stridesOf(typeOf(to)), plan::stridesOf(typeOf(from)));
   // Pieces of up to 16 bytes where both sides have them.
-  unsigned bytes = bytesOf(element);
+  const int64_t bytes = elementBytes(element);
   int64_t width = 16 / bytes;
   auto fits = [&](int64_t w) {
     if (dims.empty() || dims.back().to != 1 || dims.back().from != 1 || dims.back().size % w ||

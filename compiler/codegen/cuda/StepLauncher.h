@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <algorithm>
 #include <string>
 
 namespace hydra::cuda {
@@ -18,6 +19,11 @@ inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline mlir::MemRefType typeOf(mlir::Value buffer) {
   return mlir::cast<mlir::MemRefType>(buffer.getType());
+}
+
+/// In memory, where one has at least a byte.
+inline int64_t elementBytes(mlir::Type element) {
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
 /// In the templates.
