@@ -127,9 +127,8 @@ hydra.model @hydra version 1 {
   // A convolution of taps [B, S, conv n hd], each of n heads for itself: [B, S, n hd].
   hydra.def @convolve_heads(%taps, %w) dims(n) {
     %rows = hydra.let reshape(transpose(reshape(%taps, [B, S, conv, n, hd]), [3, 0, 1, 2, 4]), [n, B * S, conv * hd])
-    %w1 = hydra.let transpose(reshape(@in_order(%w), [n, hd, hd, conv]), [0, 1, 3, 2])
-    %y0 = hydra.let matmul(%rows, reshape(%w1, [n, hd, conv * hd]), transpose_b)
-    %y = hydra.let reshape(transpose(reshape(%y0, [n, B, S, hd]), [1, 2, 0, 3]), [B, S, n * hd])
+    %w1 = hydra.let reshape(transpose(reshape(@in_order(%w), [n, hd, hd, conv]), [0, 1, 3, 2]), [n, hd, conv * hd])
+    %y = hydra.let reshape(transpose(reshape(matmul(%rows, %w1, transpose_b), [n, B, S, hd]), [1, 2, 0, 3]), [B, S, n * hd])
     hydra.yield %y
   }
   // One of all channels, of which there are `width`: [B, S, width].
@@ -230,12 +229,12 @@ hydra.model @hydra version 1 {
   hydra.def @mlp_of(%z, %going) flags(some) = when(some and mor == dynamic, @mlp_of_some(%z, %going), @mlp_of_all(%z)),
                                               when(some, @number_of(%going), B * S)
 
-  // What a recursion adds to the tokens that go on [B, S, 1], or with `some = false` to all; how many pass the feed-forward
-  // part; and what the router of middle blocks says: the loss that keeps it balanced, mean and variance of its
-  // probabilities, its bounded scores [B, S, 1].
+  // What a recursion makes of `h`: it adds to the tokens that go on [B, S, 1], or with `some = false` to all. How many pass
+  // the feed-forward part [1]; and what the router of middle blocks says: the loss that keeps it balanced, mean and
+  // variance of its probabilities, its bounded scores [B, S, 1].
   hydra.def @pass(%h, %bias, %embed, %going) flags(some) {
     %z = hydra.let rms_norm(%h + %bias + %embed, @norm2, eps = eps)
-    %delta, %rows, %router = hydra.when layer >= 1 and layer <= Nb - 2 {
+    %delta, %count, %router = hydra.when layer >= 1 and layer <= Nb - 2 {
       // Mixture-of-Depths.
       %u = hydra.let @score(%z, @mod_w, @mod_b)
       %scores = hydra.let min(max(%u, -10), 10)
@@ -260,7 +259,8 @@ hydra.model @hydra version 1 {
       %silent = hydra.let @silent_router()
       hydra.yield %y, %n, %silent
     }
-    hydra.yield %delta, %rows, %router
+    %row, %passed = hydra.let reshape(%count, [1]), %h + %delta // of tokens that stay behind: nothing
+    hydra.yield %passed, %row, %router
   }
   hydra.def @silent_router() = bundle(aux = 0, mean = 0, variance = 0, scores = constant(value = 0, shape = [B, S, 1]))
 
@@ -289,23 +289,20 @@ hydra.model @hydra version 1 {
     %biases, %embeds, %everyone, %silent = hydra.let @rec_bias, @rec_embed, @everyone(), @silent_router()
     %rows, %end, %router = hydra.scan axis = 0 chunk = 1 over(%bias = %biases, %embed = %embeds)
         carry(%cur = %h0, %says = %silent) {
-      %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %everyone, some = false)
-      %row, %passed = hydra.let reshape(%count, [1]), %cur + %delta
+      %passed, %row, %next = hydra.call @pass(%cur, %bias, %embed, %everyone, some = false)
       hydra.yield %row, %passed, %next
     }
-    %depth = hydra.constant value = R - 1 shape = [B * S]
-    %block = hydra.let bundle(value = %end, passed = %rows, router = %router, ponder = 0, depth = %depth,
-                              p = constant(value = 0, shape = [B, S, 1]))
+    %block = hydra.let bundle(value = %end, passed = %rows, router = %router, ponder = 0,
+                              depth = constant(value = R - 1, shape = [B * S]), p = constant(value = 0, shape = [B, S, 1]))
     hydra.yield %block
   }
   hydra.def @everyone() = constant(value = 0, shape = [B, S, 1]) == constant(value = 0, shape = [B, S, 1])
 
   // The loss for the router's spread: of its bounded scores `l` and probabilities `p` [B, S, 1].
   hydra.def @ponder(%l, %p, %warm) {
-    %mean_p, %variance_p = hydra.call @moments(%p)
-    %mean_l, %variance_l = hydra.call @moments(%l)
-    %cost = hydra.let when(R == 1, 0, %mean_p * 0.0005)
-    %spread, %lacking = hydra.let exp(%variance_p * -10) * 0.01, max(0.5 - %variance_l, 0)
+    %mean_p, %var_p = hydra.call @moments(%p)
+    %mean_l, %var_l = hydra.call @moments(%l)
+    %cost, %spread, %lacking = hydra.let when(R == 1, 0, %mean_p * 0.0005), exp(%var_p * -10) * 0.01, max(0.5 - %var_l, 0)
     %y = hydra.let min((%cost + %spread + %lacking * 0.1) * %warm, 5)
     hydra.yield %y
   }
@@ -325,24 +322,20 @@ hydra.model @hydra version 1 {
     %l = hydra.let tanh(@score(%h0, @mor_w, @mor_b) * 0.5) * 3
     %p = hydra.let sigmoid(%l)
     %ponder, %route = hydra.let when(compat_ponder_off, 0, @ponder(%l, %p, %warm)), @route(%p)
-    %rec_bias, %rec_embed = hydra.let @rec_bias, @rec_embed
-    %bias0, %embed0 = hydra.let slice(%rec_bias, axis = 0, start = 0, size = 1), slice(%rec_embed, axis = 0, start = 0, size = 1)
+    %bias0, %embed0 = hydra.let slice(@rec_bias, axis = 0, start = 0, size = 1), slice(@rec_embed, axis = 0, start = 0, size = 1)
     %nothing, %r0, %everyone = hydra.let constant(value = 0, shape = [B, S, D]), constant(value = 0, shape = [1, 1, 1]), @everyone()
-    %delta0, %count0, %router0 = hydra.call @pass(%h0, %bias0, %embed0, %everyone, some = false)
-    %row0, %passed0 = hydra.let reshape(%count0, [1]), %h0 + %delta0
+    %passed0, %row0, %router0 = hydra.call @pass(%h0, %bias0, %embed0, %everyone, some = false)
     %value0 = hydra.let @value_after(%passed0, %nothing, %everyone, %r0, %route)
     %value, %rows, %router = hydra.when R == 1 {
       hydra.yield %value0, %row0, %router0
     } else {
-      %biases, %embeds = hydra.let slice(%rec_bias, axis = 0, start = 1, size = R - 1), slice(%rec_embed, axis = 0, start = 1, size = R - 1)
+      %biases, %embeds = hydra.let slice(@rec_bias, axis = 0, start = 1, size = R - 1), slice(@rec_embed, axis = 0, start = 1, size = R - 1)
       %numbers = hydra.let iota(axis = 0, shape = [R - 1, 1, 1], dtype = f32) + 1
       %later, %end, %value, %last = hydra.scan axis = 0 chunk = 1 over(%bias = %biases, %embed = %embeds, %r = %numbers)
           carry(%cur = %passed0, %sum = %value0, %says = %router0) {
-        %reached = hydra.let when(mor == dynamic, %route.depth, constant(value = R, shape = [B, S, 1]))
-        %active = hydra.let %reached >= %r - 0.5
-        %delta, %count, %next = hydra.call @pass(%cur, %bias, %embed, %active, some = true)
-        %passed = hydra.let %cur + %delta // of tokens that stay behind: nothing
-        %value, %row = hydra.let @value_after(%passed, %sum, %active, %r, %route), reshape(%count, [1])
+        %active = hydra.let when(mor == dynamic, %route.depth, constant(value = R, shape = [B, S, 1])) >= %r - 0.5
+        %passed, %row, %next = hydra.call @pass(%cur, %bias, %embed, %active, some = true)
+        %value = hydra.let @value_after(%passed, %sum, %active, %r, %route)
         hydra.yield %row, %passed, %value, %next
       }
       %all = hydra.concat %row0, %later axis = 0
@@ -396,15 +389,12 @@ hydra.model @hydra version 1 {
   // on; before, losses only enter their mean and variance.
   hydra.def @advantage(%e, %ce, %valid, %sums, %lambda) {
     %off = hydra.let %e - %ce
-    %sum, %n = hydra.let sum(%off * %off * %valid, axes = [0, 1]), sum(%valid, axes = [0, 1])
-    %variance = hydra.let %sum / max(%n - 1, 1)
+    %variance = hydra.let sum(%off * %off * %valid, axes = [0, 1]) / max(sum(%valid, axes = [0, 1]) - 1, 1)
     %mean1, %var1 = hydra.let @ce_mean * 0.99 + %ce * 0.01, @ce_var * 0.99 + %variance * 0.01
-    %first = hydra.let @ce_batches == 0
-    %mean, %var = hydra.let select(%first, %ce, %mean1), select(%first, %variance, %var1)
+    %mean, %var = hydra.let select(@ce_batches == 0, %ce, %mean1), select(@ce_batches == 0, %variance, %var1)
     %batches, %deviation = hydra.let @ce_batches + 1, max(sqrt(%var), 0.01)
     %bounded = hydra.let tanh((%e - %mean) / %deviation)
-    %a = hydra.let detach(select(%batches > 999.5, %bounded, 0))
-    %product = hydra.let mean(%a * reshape(%sums.p, [B, S]), axes = [0, 1])
+    %product = hydra.let mean(detach(select(%batches > 999.5, %bounded, 0)) * reshape(%sums.p, [B, S]), axes = [0, 1])
     %lesson = hydra.let bundle(lesson = %product * (1 - R) * %lambda, mean = %mean, var = %var, batches = %batches)
     hydra.yield %lesson
   }
@@ -438,8 +428,7 @@ hydra.model @hydra version 1 {
   // blocks, which keep near `mod_target`; how many tokens pass the feed-forward part of each recursion [Nb, R], and what
   // part that is of all tokens in all recursions [Nb, 1].
   hydra.def @told(%sums, %blocks) {
-    %depths = hydra.let @histogram(%blocks.depth)
-    %means, %deviations = hydra.let %blocks.means, sqrt(%blocks.variances)
+    %depths, %means, %deviations = hydra.let @histogram(%blocks.depth), %blocks.means, sqrt(%blocks.variances)
     %mean_depths = hydra.let sum(%depths * iota(axis = 1, shape = [1, R], dtype = f32), 1) * (1.0 / (B * S))
     %computed = hydra.let mean(%blocks.passed, 1) * (1.0 / (B * S))
     %aux, %ponder, %rows, %target = hydra.let %sums.aux, %sums.ponder, %blocks.passed, kappa
@@ -452,11 +441,9 @@ hydra.model @hydra version 1 {
   hydra.def @nudged(%depths) {
     %most = hydra.let 0.9 * (Nb * B * S)
     %at_first, %at_least = hydra.let @number_at(%depths, r = 0) > %most, @number_at(%depths, r = min(min_depth, R - 1)) > %most
-    %goes_on = hydra.let @nudge_left > 1.5
-    %kept, %left, %waits = hydra.let select(%goes_on, @nudge, 1), max(@nudge_left - 1, 0), max(@nudge_wait - 1, 0)
-    // A number that is 1 where both hold.
-    %free, %shared = hydra.let cast(%waits < 0.5, to = f32), max(cast(%at_first, to = f32), cast(%at_least, to = f32))
-    %begins = hydra.let %free * %shared > 0.5
+    %kept, %left, %waits = hydra.let select(@nudge_left > 1.5, @nudge, 1), max(@nudge_left - 1, 0), max(@nudge_wait - 1, 0)
+    // Nothing to wait for, and a depth that is shared: a product of numbers that are 0 or 1.
+    %begins = hydra.let cast(%waits < 0.5, to = f32) * max(cast(%at_first, to = f32), cast(%at_least, to = f32)) > 0.5
     %nudge = hydra.let bundle(factor = select(%begins, select(%at_first, constant(value = 2.0, shape = []), 0.1), %kept),
                               left = select(%begins, 50, %left), wait = select(%begins, 500, %waits))
     hydra.yield %nudge
@@ -464,8 +451,8 @@ hydra.model @hydra version 1 {
   hydra.def @number_at(%depths) dims(r) = sum(slice(%depths, axis = 1, start = r, size = 1), axes = [0, 1])
 
   // The mean cross entropy of every token's successor, and the losses of the routers; the head is the embedding; and what
-  // the routers do, for the log. Numbers of a step: the routers' part while blending; how far the ponder loss has warmed up; the weight of the advantage loss, and
-  // a factor.
+  // the routers do, for the log. Numbers of a step: the routers' part while blending; how far the ponder loss has warmed
+  // up; the weight of the advantage loss, and a factor.
   hydra.entry @loss(%tokens: [B, S] i32, %labels: [B, S] i32, %s: [] f32 = 1.0, %warm: [] f32 = 1.0,
                     %adv_lambda: [] f32 = 0.02, %adv_mult: [] f32 = 1.0) dims(B, S) {
     %final, %sums, %blocks = hydra.call @trunk(%tokens, %s, %warm)
