@@ -21,7 +21,7 @@ constexpr int64_t kMostSteps = int64_t{1} << 40;
 class Words {
 public:
   Words(std::string flag, const std::string &text, const char *form)
-      : flag(std::move(flag)), text(text), form(form), rest(text) {}
+      : flag(std::move(flag)), text(text), form(form), rest(this->text) {}
 
   /// The first word, which is the value itself.
   std::string_view take() {
