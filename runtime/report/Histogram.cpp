@@ -22,9 +22,11 @@ std::optional<Histogram> histogramOf(std::span<const double> numbers) {
   const size_t intervals = largest > least ? std::min(finite.size(), most) : 1;
   histogram.counts.resize(intervals);
   for (size_t i = 1; i < intervals; ++i) {
-    // Not by the width, which may be more than any number.
-    const double part = double(i) / double(intervals);
-    histogram.limits.push_back(least * (1 - part) + largest * part);
+    // Not by the width, which may be more than any number. Where the two differ by some last bits
+    // alone, rounding must not put limits out of order.
+    const double part = double(i) / double(intervals),
+                 before = i > 1 ? histogram.limits.back() : least;
+    histogram.limits.push_back(std::clamp(least * (1 - part) + largest * part, before, largest));
   }
   histogram.limits.push_back(largest);
   for (const double x : finite) {

@@ -147,6 +147,8 @@ public:
   const Scalars &schedules() const { return scalars; }
   /// The policies that are on, as flags have them.
   PolicyFlags policyFlags() const { return policies ? policies->flags() : PolicyFlags(); }
+  /// How many steps earlier than in the plan phases end, because one did.
+  int64_t stepsSaved() const { return policies ? policies->stepsSaved() : 0; }
   /// What the last step lets its policies decide, in a line; mostly nothing.
   const std::string &decision() const { return decided; }
   /// Whether a held-out loss of the present parameters is wanted by a policy, and still missing.

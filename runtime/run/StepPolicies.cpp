@@ -178,7 +178,11 @@ std::string StepPolicies::watchStart(int64_t step, double loss, Scalars &scalars
                      early.scalar);
 }
 
-int64_t StepPolicies::stepsSaved() const { return static_cast<int64_t>(get(kSaved).value_or(0)); }
+int64_t StepPolicies::stepsSaved() const {
+  // Of a checkpoint nothing is believed: no phase ends before the run begins.
+  const double most = phases.empty() ? 0 : static_cast<double>(phases.back());
+  return static_cast<int64_t>(std::clamp(get(kSaved).value_or(0), 0.0, most));
+}
 
 std::string StepPolicies::watchPhase(int64_t step, double loss) {
   constexpr double share = 0.05;

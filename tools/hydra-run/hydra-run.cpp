@@ -417,6 +417,9 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     rows.push_back(row);
   for (const auto &[flag, setting] : session.policyFlags())
     rows.emplace_back(flag, setting);
+  if (const int64_t saved = session.stepsSaved(); saved > 0)
+    rows.emplace_back("phases end", fmt::format("{} step{} earlier than in the plan", saved,
+                                                saved == 1 ? "" : "s"));
   if (checkpoint && leads)
     noteOtherSchedules(file, *checkpoint, session);
   if (checkpoint)

@@ -2,6 +2,7 @@
 #include "tools/hydrac/Budget.h"
 
 #include "compiler/Backends.h"
+#include "compiler/emit/SafeForm.h"
 #include "passes/precision/Policy.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanTimes.h"
@@ -113,6 +114,7 @@ public:
   FailureOr<Setting> choose();
 
 private:
+  LogicalResult addSafe(Lowered &lowered, const Setting &setting) const;
   LogicalResult explainFailure(const Setting &setting) const;
   LogicalResult tryFastest();
   Setting search();
@@ -127,12 +129,24 @@ private:
   std::optional<Trial> first; ///< of the fastest point
 };
 
+/// The safe form too, if the plan is to have one: its programs need memory as well.
+LogicalResult Chooser::addSafe(Lowered &lowered, const Setting &setting) const {
+  if (!options.hasSafeForm())
+    return success();
+  FailureOr<Lowered> other =
+      lower(options, {.setting = &setting, .safe = true, .care = Driver::Care::Trial});
+  if (failed(other))
+    return failure();
+  addSafeForm(*lowered.outline, std::move(*other->outline));
+  return success();
+}
+
 Tried Chooser::tryOut(const Point &point) const {
   Tried tried;
   try {
     const Setting setting = settings->at(point);
-    const auto lowered = lower(options, {.setting = &setting, .care = Driver::Care::Trial});
-    if (failed(lowered))
+    auto lowered = lower(options, {.setting = &setting, .care = Driver::Care::Trial});
+    if (failed(lowered) || failed(addSafe(*lowered, setting)))
       tried.failed = true;
     else
       tried.trial = trialOf(*PackedPlan(*lowered->outline));
@@ -203,7 +217,8 @@ void Chooser::failFor(const planfile::PlanT &leastPlan) const {
 
 /// Says what is wrong with a plan that could not be made.
 LogicalResult Chooser::explainFailure(const Setting &setting) const {
-  if (succeeded(lower(options, {.setting = &setting})))
+  if (succeeded(lower(options, {.setting = &setting})) &&
+      (!options.hasSafeForm() || succeeded(lower(options, {.setting = &setting, .safe = true}))))
     printProblem("a plan could be made with checks between passes alone, which is a bug of a pass");
   return failure();
 }
@@ -219,9 +234,10 @@ LogicalResult Chooser::tryFastest() {
   auto lowered = lower(options, {.setting = &fastest, .care = Driver::Care::Trial});
   if (failed(lowered))
     return explainFailure(fastest);
-  const PackedPlan plan(*lowered->outline);
-  first = trialOf(*plan);
-  settings.emplace(options, flags, *plan);
+  settings.emplace(options, flags, *PackedPlan(*lowered->outline));
+  if (failed(addSafe(*lowered, fastest)))
+    return explainFailure(fastest);
+  first = trialOf(*PackedPlan(*lowered->outline));
   return success();
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -46,6 +47,18 @@ TEST(Histogram, OfManyAndOfVeryLargeNumbersLosesNone) {
   EXPECT_EQ(found->limits.size(), 30u);
   EXPECT_TRUE(std::is_sorted(found->limits.begin(), found->limits.end()));
   EXPECT_EQ(std::accumulate(found->counts.begin(), found->counts.end(), 0.0), 1002.0);
+}
+
+TEST(Histogram, OfNumbersThatDifferByTheLastBitHasItsLimitsInOrder) {
+  const double least = 1.4619490898556684, largest = std::nextafter(least, 2.0);
+  for (size_t count = 2; count <= 30; ++count) {
+    std::vector<double> numbers(count, least);
+    numbers.back() = largest;
+    const auto found = histogramOf(numbers);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(std::is_sorted(found->limits.begin(), found->limits.end())) << count;
+    EXPECT_EQ(std::accumulate(found->counts.begin(), found->counts.end(), 0.0), double(count));
+  }
 }
 
 TEST(Histogram, OfCountsHasNumbersInTheMiddleOfTheirIntervals) {
