@@ -51,7 +51,8 @@ bool sameLayout(const TensorT &a, const TensorT &b) {
          a.segment == b.segment;
 }
 
-/// Whether both forms write it in a step, and files know it: those need not have the same others.
+/// Whether one form may have it alone: what follows variables or lives within a step, and numbers of
+/// how it is trained. All others both forms have to go on with.
 bool isOfForm(const VariableT &variable) {
   return variable.role == planfile::VariableRole::copy ||
          variable.role == planfile::VariableRole::step_sum ||
