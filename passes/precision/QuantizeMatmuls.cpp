@@ -154,6 +154,8 @@ private:
   /// Of rows, [rows]. Any axes will do; those of rows become part of the kernel that makes them.
   /// `columns`: of the matrix that is multiplied, whose rows come first.
   Value magnitudesOfRows(Location loc, Value value, int64_t columns) {
+    if (build::shapeOf(value).empty())
+      value = build::reshape(b, loc, value, {1});
     const int64_t last = build::typeOf(value).getRank() - 1;
     Value ofRows = largestAlong(
         loc, magnitudesOf(loc, value),
@@ -184,6 +186,8 @@ private:
 
   /// The last axes that have so many elements; nullopt where there are none, or too many for a row.
   static std::optional<SmallVector<int64_t>> innerAxes(ArrayRef<int64_t> shape, int64_t columns) {
+    if (shape.empty()) // one number, which is read as a matrix
+      return std::nullopt;
     auto axis = static_cast<int64_t>(shape.size()) - 1;
     SmallVector<int64_t> axes{axis};
     int64_t product = shape[axis];
