@@ -54,7 +54,8 @@ hydra.model @megalodon version 1 {
   hydra.preset @"mega7.3B" {D = 4096, L = 32, H = 4, z = 1024, v = 8192, F = 8192, Cs = 2048, G = 64, swiglu = true}
   hydra.preset @"paper-7B" {D = 4096, L = 32, H = 4, z = 1024, v = 8192, F = 8192, Cs = 4096, G = 64, swiglu = true, rope = 1.0e5}
   hydra.preset @"profile-train"
-      {D = 384, L = 6, H = 3, z = 192, v = 384, F = 1024, Cs = 512, G = 32, tied = true, N = 8, V = 256, adam_eps = 1.0e-6} settings {batch = 2, lr = 3.0e-4}
+      {D = 384, L = 6, H = 3, z = 192, v = 384, F = 1024, Cs = 512, G = 32, tied = true, N = 8, V = 256, adam_eps = 1.0e-6}
+      settings {batch = 2, lr = 3.0e-4}
   hydra.preset @"profile-infer" {D = 512, L = 4, H = 8, z = 1024, v = 1024, F = 2048, Cs = 256, G = 32, tied = true, V = 256}
 
   hydra.group @default adamw(beta1 = beta1, beta2 = beta2, eps = adam_eps, wd = wd)
@@ -426,8 +427,7 @@ hydra.model @megalodon version 1 {
       %out = hydra.let @rest(%x, %mx, %o)
       hydra.yield %out
     }
-    %before_all = hydra.let when(prior > 0, @prior_of(@norm_prior_mean, @norm_prior_logvar), 0)
-    %final = hydra.let @norm_of_rows(%end, @norm_w, @norm_b, %at, %before_all)
+    %final = hydra.let @norm_of_rows(%end, @norm_w, @norm_b, %at, when(prior > 0, @prior_of(@norm_prior_mean, @norm_prior_logvar), 0))
     hydra.yield %final
   }
 
