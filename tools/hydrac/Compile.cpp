@@ -158,10 +158,10 @@ static LogicalResult compileWhole(const HydracOptions &options) {
 }
 
 LogicalResult compile(HydracOptions &options) {
-  takePresetSettings(options);
+  const std::string taken = takePresetSettings(options);
   options.check();
-  if (!options.taken.empty())
-    printProblem(takenText(options));
+  if (!taken.empty())
+    printProblem(taken);
   return compileWhole(options);
 }
 

@@ -16,7 +16,6 @@ struct HydracOptions {
   CompileOptions compile;
   ModelOptions model{compile, "train", ModelOptions::Calls::Many};
   cl::OptionCategory &category = model.category;
-  std::vector<PresetSetting> taken; ///< settings of the preset that stand for flags left out
 
   cl::opt<std::string> output{"o", cl::value_desc("FILE"), cl::cat(category),
                               cl::desc("where the plan goes (default: plan.fb; with a report: "

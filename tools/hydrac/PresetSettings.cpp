@@ -68,60 +68,37 @@ static bool take(HydracOptions &options, PresetSetting setting, Attribute value)
   llvm_unreachable("ten settings");
 }
 
-void takePresetSettings(HydracOptions &options) {
+/// A value as a flag has it.
+static std::string textOf(Attribute value) {
+  if (auto word = dyn_cast<StringAttr>(value))
+    return word.str();
+  if (auto integer = dyn_cast<IntegerAttr>(value))
+    return fmt::to_string(integer.getInt());
+  return fmt::to_string(realValue(value));
+}
+
+std::string takePresetSettings(HydracOptions &options) {
   const std::string &chosen = options.compile.binding.preset;
   if (chosen.empty() || options.model.file.empty() || options.compile.mode == Mode::Generate)
-    return;
+    return "";
   Driver driver(options.model, /*timed=*/false, Driver::Care::Trial);
   if (failed(driver.load()))
-    return;
+    return "";
+  std::string flags;
   for (PresetOp preset : driver.model().getBody().getOps<PresetOp>()) {
     if (preset.getPreset() != chosen || !preset.getSettings())
       continue;
     for (unsigned i = 0; i <= getMaxEnumValForPresetSetting(); ++i) {
       const auto setting = static_cast<PresetSetting>(i);
-      const Attribute value = preset.getSettings()->get(stringifyPresetSetting(setting));
-      if (value && take(options, setting, value))
-        options.taken.push_back(setting);
+      std::string flag = stringifyPresetSetting(setting).str();
+      const Attribute value = preset.getSettings()->get(flag);
+      if (!value || !take(options, setting, value))
+        continue;
+      std::replace(flag.begin(), flag.end(), '_', '-');
+      flags += fmt::format(" --{}={}", flag, textOf(value));
     }
   }
-}
-
-/// What the flag of a setting now is.
-static std::string valueText(const HydracOptions &options, PresetSetting setting) {
-  switch (setting) {
-  case PresetSetting::batch:
-    return fmt::to_string(options.compile.binding.batch);
-  case PresetSetting::seq:
-    return fmt::to_string(options.compile.binding.seq);
-  case PresetSetting::accum:
-    return fmt::to_string(options.model.accum.getValue());
-  case PresetSetting::clip:
-    return fmt::to_string(options.clip.getValue());
-  case PresetSetting::lr:
-    return fmt::to_string(options.lr.getValue());
-  case PresetSetting::min_lr:
-    return fmt::to_string(options.minLr.getValue());
-  case PresetSetting::schedule:
-    return planfile::EnumNameScheduleKind(options.schedule);
-  case PresetSetting::warmup:
-    return fmt::to_string(options.warmup.getValue());
-  case PresetSetting::stable:
-    return fmt::to_string(options.stable.getValue());
-  case PresetSetting::schedule_steps:
-    return fmt::to_string(options.scheduleSteps.getValue());
-  }
-  llvm_unreachable("ten settings");
-}
-
-std::string takenText(const HydracOptions &options) {
-  std::string text = fmt::format("preset '{}' sets", options.compile.binding.preset);
-  for (const PresetSetting setting : options.taken) {
-    std::string flag = stringifyPresetSetting(setting).str();
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    text += fmt::format(" --{}={}", flag, valueText(options, setting));
-  }
-  return text;
+  return flags.empty() ? "" : fmt::format("preset '{}' sets{}", chosen, flags);
 }
 
 } // namespace hydra
