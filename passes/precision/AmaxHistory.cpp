@@ -71,7 +71,7 @@ Value overRanks(OpBuilder &b, Location loc, MeshAttr mesh, Value amax) {
 
 /// In the middle of what training begins with, on a logarithmic scale. As e4m3 a weight or an
 /// activation then keeps all its digits from 2^-10 to 28; as e5m2 the gradient of a mean over
-/// tokens does from 2^-34 to 2^-4.
+/// tokens does from 2^-34 to 2^-5.
 double AmaxHistory::assumed(OperandKind kind) {
   return kind == OperandKind::Gradient ? 0x1p-5 : 0x1p4;
 }

@@ -103,50 +103,44 @@ LossSpike lossSpike(Words words) {
   return spike;
 }
 
-EarlyStart earlyStart(Words words) {
-  EarlyStart early;
-  early.scalar = words.take();
+/// `below=LOSS[,from=STEP]` in any order, and where there is a place for it `over=STEPS`.
+LowLoss lowLoss(Words &words, std::optional<int64_t> *over = nullptr) {
+  LowLoss when;
   bool below = false;
   while (!words.empty()) {
     const std::string_view name = words.takeName();
     if (name == "below") {
-      early.loss = words.number(std::numeric_limits<double>::lowest());
+      when.loss = words.number(std::numeric_limits<double>::lowest());
       below = true;
     } else if (name == "from") {
-      early.from = words.steps(0);
-    } else if (name == "over") {
-      early.over = words.steps(0);
+      when.from = words.steps(0);
+    } else if (over && name == "over") {
+      *over = words.steps(0);
     } else {
       words.refuse();
     }
   }
   if (!below)
     words.refuse();
+  return when;
+}
+
+EarlyStart earlyStart(Words words) {
+  EarlyStart early;
+  early.scalar = words.take();
+  early.when = lowLoss(words, &early.over);
   return early;
 }
 
-std::map<int64_t, EarlyEnd> earlyEnds(const std::string &name, const std::string &text) {
-  std::map<int64_t, EarlyEnd> ends;
+std::map<int64_t, LowLoss> earlyEnds(const std::string &name, const std::string &text) {
+  std::map<int64_t, LowLoss> ends;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
     Words words(name, text.substr(begin, end - begin),
                 "off or PHASE,below=LOSS[,from=STEP], such as 1,below=5,from=3000, or several with "
                 "';' between them");
     const int64_t phase = words.whole(words.take(), 1);
-    EarlyEnd early;
-    bool below = false;
-    while (!words.empty()) {
-      const std::string_view setting = words.takeName();
-      if (setting == "below") {
-        early.loss = words.number(std::numeric_limits<double>::lowest());
-        below = true;
-      } else if (setting == "from") {
-        early.from = words.steps(0);
-      } else {
-        words.refuse();
-      }
-    }
-    if (!below || !ends.try_emplace(phase, early).second)
+    if (!ends.try_emplace(phase, lowLoss(words)).second)
       words.refuse();
     begin = end + 1;
   }
@@ -173,7 +167,7 @@ Policies hydra::runtime::parsePolicies(const PolicyFlags &flags) {
                         "s,below=5,from=3000");
       policies.early = off ? std::nullopt : std::optional(earlyStart(words));
     } else if (name == "end-phase") {
-      policies.ends = off ? std::map<int64_t, EarlyEnd>() : earlyEnds(name, text);
+      policies.ends = off ? std::map<int64_t, LowLoss>() : earlyEnds(name, text);
     } else if (name == "cooldown") {
       if (!off && text != "eval" && text != "train")
         fail("--cooldown: '{}' is not off, eval or train", shown(text));

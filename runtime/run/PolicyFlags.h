@@ -26,20 +26,18 @@ struct LossSpike {
 /// Which loss lets a wsd schedule decay early when it rises.
 enum class Cooldown { off, eval, train };
 
-/// The schedule of a scalar begins before its time once the mean loss is below `loss`, but not
-/// before step `from` (from 0), and then rises over `over` steps.
-struct EarlyStart {
-  std::string scalar;
+/// What waits for the first step, not before step `from` (from 0), behind which the mean loss is
+/// below `loss`.
+struct LowLoss {
   double loss = 0;
   int64_t from = 0;
-  std::optional<int64_t> over;
 };
 
-/// A phase ends before its time behind the first step, not before step `from` (from 0), behind
-/// which the mean loss is below `loss`.
-struct EarlyEnd {
-  double loss = 0;
-  int64_t from = 0;
+/// The schedule of a scalar begins before its time, and then rises over `over` steps.
+struct EarlyStart {
+  std::string scalar;
+  LowLoss when;
+  std::optional<int64_t> over;
 };
 
 /// Texts of flags by their names, such as {"dynamic-clip", "2,min=50"}; "off" is one that is off.
@@ -50,7 +48,7 @@ struct Policies {
   std::optional<LossSpike> spike;
   Cooldown cooldown = Cooldown::off;
   std::optional<EarlyStart> early;
-  std::map<int64_t, EarlyEnd> ends; // by the numbers of phases, from 1
+  std::map<int64_t, LowLoss> ends; // of phases before their time, by their numbers from 1
 };
 
 /// Throws Error for a name or text that means nothing.

@@ -171,10 +171,10 @@ std::string StepPolicies::watchStart(int64_t step, double loss, Scalars &scalars
     return "";
   const double mean = kept.numbers[kStartMean] = moved(get(kStartMean), loss, share);
   const EarlyStart &early = *policies.early;
-  if (mean >= early.loss || step + 1 < early.from ||
+  if (mean >= early.when.loss || step + 1 < early.when.from ||
       !scalars.start(early.scalar, step + 1, early.over))
     return "";
-  return fmt::format("the mean loss {:.6g} is below {:g}: {} begins here", mean, early.loss,
+  return fmt::format("the mean loss {:.6g} is below {:g}: {} begins here", mean, early.when.loss,
                      early.scalar);
 }
 
