@@ -87,6 +87,11 @@ planfile::ActionUnion actionOf(plan::GroupedOuterOp op) {
   outer.compute = multipliedIn(op);
   return action(outer);
 }
+planfile::ActionUnion actionOf(plan::FftOp op) {
+  planfile::FftT transform;
+  transform.inverse = op.getInverse();
+  return action(transform);
+}
 template <typename Table, typename Op> planfile::ActionUnion collective(Op op) {
   Table table;
   table.axis = op.getAxis();
@@ -140,7 +145,8 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
             plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
             plan::GroupedLinearOp, plan::GroupedOuterOp, plan::SampleOp, plan::AllGatherOp,
-            plan::AllToAllOp, plan::TransferOp>([](auto op) { return hydra::actionOf(op); });
+            plan::AllToAllOp, plan::TransferOp, plan::FftOp>(
+          [](auto op) { return hydra::actionOf(op); });
 }
 
 std::vector<std::unique_ptr<planfile::AlternativeT>>

@@ -240,6 +240,21 @@ struct GroupedOuterLowering
   }
 };
 
+template <typename Op>
+struct TransformLowering
+    : plan::PlanLoweringOpInterface::template ExternalModel<TransformLowering<Op>, Op> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto inverse = dyn_cast<IrfftOp>(op);
+    if (inverse && !inverse.getRealEnds())
+      return op->emitOpError("has a spectrum whose ends may not be real; expected that "
+                             "hydra-lower-losses has made them so");
+    Value from = lowering.source(op->getOperand(0));
+    addStep<plan::FftOp>(lowering, op, from, lowering.target(op->getResult(0)),
+                         static_cast<bool>(inverse));
+    return success();
+  }
+};
+
 /// hydra-lower-collectives leaves those that move whole rows of the first axis.
 template <typename Op, typename Step>
 struct CollectiveLowering
@@ -358,6 +373,8 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     RouteOp::attachInterface<RouteLowering>(*context);
     GroupedLinearOp::attachInterface<GroupedLinearLowering>(*context);
     GroupedOuterOp::attachInterface<GroupedOuterLowering>(*context);
+    RfftOp::attachInterface<TransformLowering<RfftOp>>(*context);
+    IrfftOp::attachInterface<TransformLowering<IrfftOp>>(*context);
     AllGatherOp::attachInterface<CollectiveLowering<AllGatherOp, plan::AllGatherOp>>(*context);
     AllToAllOp::attachInterface<CollectiveLowering<AllToAllOp, plan::AllToAllOp>>(*context);
     ConstantOp::attachInterface<ConstantLowering>(*context);

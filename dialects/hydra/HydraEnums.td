@@ -14,7 +14,7 @@ class Hydra_Enum<string name, string summary, list<string> words>
 
 def Hydra_OpClass : Hydra_Enum<"OpClass", "kind of work",
     ["gemm", "attention", "softmax", "norm", "elementwise", "copy_cast", "reduce", "gather_scatter",
-     "scan", "optimizer", "loss", "collective", "transfer", "other"]>;
+     "scan", "fft", "optimizer", "loss", "collective", "transfer", "other"]>;
 
 def Hydra_Phase : Hydra_Enum<"Phase", "part of a training step",
     ["forward", "loss", "backward", "clip", "optimizer"]>;

@@ -246,6 +246,21 @@ struct GroupedOuters : RuleOf<GroupedOuters, GroupedOuterOp> {
   }
 };
 
+//===-- Transforms --------------------------------------------------------------------------===//
+
+/// Each row by itself; they are linear.
+template <typename Op> struct Transforms : RuleOf<Transforms<Op>, Op> {
+  void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
+    const int64_t spectrum = std::max(rankOf(op->getOperand(0)), rankOf(op->getResult(0)));
+    if (in[0].isRows() && in[0].dim < spectrum - 2)
+      out[0] = in[0];
+    else if (in[0].isPart())
+      out[0] = Spread::part();
+    else
+      together(in, out);
+  }
+};
+
 //===-- Other axes --------------------------------------------------------------------------===//
 
 /// What goes over another axis does with rows what it does with all of them, but along its own
@@ -291,6 +306,7 @@ void attachPartitionRules(MLIRContext &context) {
   attach<RowWise, RmsNormOp, RmsNormGradOp, LayerNormOp, LayerNormGradOp, SoftmaxOp, SoftmaxGradOp>(
       context);
   attach<Sequences, AttentionOp, AttentionGradOp>(context);
+  attach<Transforms, RfftOp, IrfftOp>(context);
   attach<Losses, CrossEntropyOp, CrossEntropyGradOp, LinearCrossEntropyOp>(context);
   attach<Collectives, AllGatherOp, AllToAllOp, AllReduceOp, ReduceScatterOp>(context);
   attach<Together, GlobalNormOp, AdamW8bitOp>(context);

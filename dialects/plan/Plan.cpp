@@ -207,6 +207,7 @@ SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> RouteOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> GroupedLinearOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> GroupedOuterOp::getAccesses() { return readsFirst(*this, 3); }
+SmallVector<Access> FftOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllGatherOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> AllToAllOp::getAccesses() { return readsFirst(*this, 1); }
 

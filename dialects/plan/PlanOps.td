@@ -431,6 +431,13 @@ def GroupedOuterOp : Plan_GroupedOp<"grouped_outer"> {
   }];
 }
 
+def FftOp : Plan_StepOp<"fft"> {
+  let summary = "spectra of rows of real numbers, or rows from their spectra";
+  let description = [{ runtime/calls/FftCall.h says what the arguments of each direction are. }];
+  let arguments = !con((ins Plan_Buffer:$from, Plan_Buffer:$to, UnitAttr:$inverse), work, order);
+  let assemblyFormat = "`(` $from `:` type($from) `)` `->` `(` $to `:` type($to) `)` attr-dict";
+}
+
 class Plan_CollectiveOp<string mnemonic>
     : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<
           StepInterface, ["meetsRanks", "getMeshAxis", "getSentBytes"]>]> {

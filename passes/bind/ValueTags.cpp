@@ -66,6 +66,7 @@ std::optional<Category> ownCategory(Operation *op) {
   case OpClass::elementwise:
   case OpClass::reduce:
   case OpClass::gather_scatter:
+  case OpClass::fft:
   case OpClass::transfer:
   case OpClass::other:
     return Category::act_ffn;

@@ -3,6 +3,7 @@
 
 #include "runtime/calls/AttentionCall.h"
 #include "runtime/calls/CollectiveCall.h"
+#include "runtime/calls/FftCall.h"
 #include "runtime/calls/GroupedCalls.h"
 #include "runtime/calls/MatmulCall.h"
 #include "runtime/calls/MoveCalls.h"
@@ -72,6 +73,9 @@ void checkCall(const CallSite &site) {
     return;
   case Action::GroupedOuter:
     describeGroupedOuter(site);
+    return;
+  case Action::Fft:
+    describeFft(site);
     return;
   case Action::NONE:
     break;

@@ -37,6 +37,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareGroupedLinear(site, resources.threads);
   case Action::GroupedOuter:
     return prepareGroupedOuter(site, resources.threads);
+  case Action::Fft:
+    return prepareFft(site);
   case Action::NONE:
   case Action::Launch:
   case Action::Nothing:

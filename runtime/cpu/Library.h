@@ -51,6 +51,7 @@ std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareRoute(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareGroupedLinear(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareGroupedOuter(const CallSite &site, unsigned threads);
+std::unique_ptr<LibraryCall> prepareFft(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareAllGather(const CallSite &site, Communicator *ranks);
 std::unique_ptr<LibraryCall> prepareAllToAll(const CallSite &site, Communicator *ranks);
 

@@ -44,9 +44,10 @@ using Key = std::vector<int64_t>;
 
 Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced, int64_t algorithm,
           int64_t multiprocessors) {
-  Key key = {spec.m,      spec.n,          spec.k,    spec.hasBias,   spec.accumulate, reduced,
-             algorithm,   multiprocessors, spec.gelu, spec.savesSums, alignment.a,     alignment.b,
-             alignment.c, alignment.bias,  spec.tf32, static_cast<int64_t>(spec.scaling)};
+  Key key = {spec.m,          spec.n,         spec.k,      spec.hasBias,
+             spec.accumulate, reduced,        algorithm,   multiprocessors,
+             spec.gelu,       spec.savesSums, alignment.a, alignment.b,
+             alignment.c,     alignment.bias, spec.tf32,   static_cast<int64_t>(spec.scaling)};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
     key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
@@ -118,6 +119,8 @@ CublasLt &DeviceLibrary::matmuls() {
 
 std::string DeviceLibrary::versions() const {
   std::string text = fmt::format("cuBLASLt {}", cublas ? cublas->version() : 0);
+  if (transforms)
+    text += fmt::format(", cuFFT {}", CudaFft::version());
   return cudnn ? fmt::format("{}, cuDNN {}", text, Cudnn::version()) : text;
 }
 
@@ -153,6 +156,13 @@ const DeviceCall &DeviceLibrary::prepareCollective(const CallSite &site) {
   });
 }
 
+const DeviceCall &DeviceLibrary::prepareFft(const CallSite &site) {
+  const FftSpec spec = describeFft(site);
+  transforms = true;
+  return keep(planfile::Action::Fft, {spec.rows, spec.length, spec.inverse},
+              [&] { return std::make_unique<CudaFft>(spec); });
+}
+
 const DeviceCall &DeviceLibrary::prepareAttention(const CallSite &site, bool backward) {
   using Pass = CudnnAttention::Pass;
   const Pass pass = backward                        ? Pass::Backward
@@ -177,6 +187,8 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::AllGather:
   case Action::AllToAll:
     return prepareCollective(site);
+  case Action::Fft:
+    return prepareFft(site);
   case Action::Transfer: {
     const TransferSpec spec = describeTransfer(site);
     return keep(Action::Transfer, {static_cast<int64_t>(spec.bytes), spec.toHost},

@@ -4,6 +4,7 @@
 #include "runtime/calls/CallSite.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/CudnnAttention.h"
+#include "runtime/cuda/Cufft.h"
 #include "runtime/cuda/Nccl.h"
 
 #include <functional>
@@ -15,8 +16,9 @@
 
 namespace hydra::runtime::cuda {
 
-/// Matmul is cuBLASLt's, AllGather and AllToAll are NCCL's; Attention and AttentionGrad are cuDNN's,
-/// which replace launches of own kernels (Alternative in plan.fbs), as Nothing does.
+/// Matmul is cuBLASLt's, Fft cuFFT's, AllGather and AllToAll are NCCL's; Attention and
+/// AttentionGrad are cuDNN's, which replace launches of own kernels (Alternative in plan.fbs), as
+/// Nothing does.
 class DeviceLibrary {
 public:
   /// The function that a step calls on arguments at these addresses; equal calls are the same
@@ -35,12 +37,14 @@ private:
   using Key = std::vector<int64_t>;
   const DeviceCall &prepareMatmul(const CallSite &site, std::span<const CUdeviceptr> args);
   const DeviceCall &prepareCollective(const CallSite &site);
+  const DeviceCall &prepareFft(const CallSite &site);
   const DeviceCall &prepareAttention(const CallSite &site, bool backward);
   const DeviceCall &keep(planfile::Action action, Key key,
                          const std::function<std::unique_ptr<DeviceCall>()> &make);
 
   std::unique_ptr<CublasLt> cublas;
   std::unique_ptr<Cudnn> cudnn;
+  bool transforms = false; ///< cuFFT has been asked for one
   const Nccl *ranks = nullptr;
   std::map<std::pair<planfile::Action, Key>, std::unique_ptr<DeviceCall>> calls;
 };

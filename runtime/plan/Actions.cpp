@@ -52,6 +52,8 @@ std::string_view wordOf(Action action) {
     return "grouped_linear";
   case Action::GroupedOuter:
     return "grouped_outer";
+  case Action::Fft:
+    return "fft";
   }
   return "unknown";
 }
@@ -106,6 +108,8 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
     fields.flag("tf32", linear->compute() == DType::tf32);
   } else if (const auto *outer = action.as<GroupedOuter>()) {
     fields.flag("tf32", outer->compute() == DType::tf32);
+  } else if (const auto *transform = action.as<Fft>()) {
+    fields.flag("inverse", transform->inverse());
   } else if (const auto *attention = action.as<Attention>()) {
     fields.attention(*attention);
   } else if (const auto *gradient = action.as<AttentionGrad>()) {
