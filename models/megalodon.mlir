@@ -2,7 +2,8 @@
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
 // The moving average works on all chunks of Q tokens at once: matmuls within a chunk, and N complex numbers a channel from
-// chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence.
+// chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence, with `ema = fft` a convolution of
+// whole rows by Fourier transforms; `ema = auto` is the one of which hydrac predicts the fastest step.
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
 // own: nothing flows from one to the next, positions and chunks begin anew.
@@ -19,7 +20,7 @@
 
 hydra.model @megalodon version 1 {
   hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
-                choices(ema = scan of (scan, sequential), init_mode = he of (he, xavier, normal, truncated))
+                choices(ema = scan of (scan, sequential, fft, auto), init_mode = he of (he, xavier, normal, truncated))
                 reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0)
                 reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
                 flags(swiglu = false, tied = false, scale_emb = false, packed = false, masked = false, rescale_nffn = false)
@@ -313,6 +314,28 @@ hydra.model @megalodon version 1 {
     %y = hydra.let slice(reshape(%tokens_first, [B, Q * C, D]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
+  // The same as a convolution of whole rows, padded with zeros to T, the smallest power of two from 2 S, so that nothing
+  // comes round from their ends.
+  hydra.def @average_by_transforms(%x) dims(T, C) {
+    // The kernel sum over n of Re(c p q^j), by j = Q a + b: powers of either, and one product of matrices.
+    %terms = hydra.let @average_terms()
+    %c = hydra.let bundle(re = reshape(%terms.c.re, [D, 1, N]), im = reshape(%terms.c.im, [D, 1, N]))
+    %p = hydra.let reshape(%terms.p, [D, 1, N]) * (1.0 / T) // of both transforms
+    %near = hydra.let @powers(%terms, iota(axis = 1, shape = [1, Q, 1], dtype = f32))
+    %far = hydra.let @times(@powers(%terms, iota(axis = 1, shape = [1, C, 1], dtype = f32) * Q), %c)
+    %parts = hydra.let concat(%far.re * %p, -(%far.im * %p), axis = 2)
+    %kernels = hydra.let matmul(%parts, concat(%near.re, %near.im, axis = 2), transpose_b, full_precision)
+    %kernel = hydra.let slice(reshape(%kernels, [1, D, C * Q]), axis = 2, start = 0, size = S)
+    %a, %b = hydra.let @spectrum(transpose(%x, [0, 2, 1]), T = T), @spectrum(%kernel, T = T)
+    // The first and the last number of either spectrum are real, and so are those of the product.
+    %product = hydra.let @times(@complex(%a), @complex(%b))
+    %whole = hydra.let irfft(concat(%product.re, %product.im, axis = 3), real_ends)
+    %y = hydra.let transpose(slice(%whole, axis = 2, start = 0, size = S), [0, 2, 1])
+    hydra.yield %y
+  }
+  hydra.def @spectrum(%x) dims(T) = rfft(pad(%x, axis = 2, before = 0, after = T - S))
+  hydra.def @complex(%x) = bundle(re = slice(%x, axis = 3, start = 0, size = 1), im = slice(%x, axis = 3, start = 1, size = 1))
+
   // Factor and term of pairs that stand in four rows of dimension 1.
   hydra.def @pair(%x) = bundle(
       factor = bundle(re = slice(%x, axis = 1, start = 0, size = 1), im = slice(%x, axis = 1, start = 1, size = 1)),
@@ -320,7 +343,8 @@ hydra.model @megalodon version 1 {
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
   hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),
-                                            @average_by_chunks(%x, C = ceil(1.0 * S / Q))) + %x * @omega
+      when(ema == fft, @average_by_transforms(%x, T = round(pow(2.0, ceil(log(2.0 * S) / log(2.0) - 1.0e-9))), C = ceil(1.0 * S / Q)),
+           @average_by_chunks(%x, C = ceil(1.0 * S / Q)))) + %x * @omega
 
   //===-- The model ---------------------------------------------------------------------------===//
 

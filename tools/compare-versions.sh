@@ -33,6 +33,7 @@ plans=(
   "megalodon --preset=bytes --batch=2 --seq=72"
   "megalodon --preset=bytes --batch=2 --seq=72 --precision=bf16"
   "megalodon --preset=ref --batch=2 --seq=16 --set ema=sequential"
+  "megalodon --preset=ref --batch=2 --seq=16 --set ema=fft"
   "deltanet --preset=bytes --batch=2 --seq=72"
   "ttt --preset=bytes-mlp --batch=2 --seq=72"
   "hydra --preset=bytes --batch=2 --seq=48"

@@ -5,8 +5,9 @@
 
 DIR/<dtype>_<reduction>_L<S> has ms_per_step.txt (`ms_per_step=12.345`), peak_mem_gb.txt (`peak_mem_gb=1.234`, GiB),
 ops_by_time.md and ops_by_memory.md, profile.json with all tables, speed_step<N>.json, a time line of the last N steps, and
-ema_scan.json and ema_seq.json: time lines of a forward pass with the moving averages by chunks and token by token, where
-spans EMA_SCAN_L<S> and EMA_SEQ_L<S> go from the first to the last step of each layer's average.
+ema_scan.json, ema_seq.json and ema_fft.json: time lines of a forward pass with the moving averages by chunks, token by token
+and by Fourier transforms, where spans EMA_SCAN_L<S>, EMA_SEQ_L<S> and EMA_FFT_L<S> go from the first to the last step of
+each layer's average.
 """
 import argparse
 import json
@@ -59,7 +60,7 @@ def measure(folder, compile_, execute):
         profile = json.loads(execute([plan, f"--bench={STEPS}", f"--bench-json={times}", "--profile=json"]))
         bench = json.loads(times.read_text())
         execute([plan, f"--bench={STEPS}", f"--profile={folder / f'speed_step{STEPS}.json'}"])
-        for form, short in (("scan", "scan"), ("sequential", "seq")):
+        for form, short in (("scan", "scan"), ("sequential", "seq"), ("fft", "fft")):
             compile_(["-o", plan, "--mode=forward", "--program=loss:loss", f"--set=ema={form}"])
             execute([plan, "--bench=1", f"--profile={folder / f'ema_{short}.json'}"])
             add_spans(folder / f"ema_{short}.json", f"EMA_{short.upper()}_L{folder.name.rpartition('_L')[2]}")

@@ -82,6 +82,7 @@ ttt-launches fp32 models/ttt.mlir --preset=ref --batch=2 --seq=160 --disable-pas
 ttt-nested fp32,bf16 models/ttt.mlir --preset=ref --batch=1 --seq=160 --scan-checkpoint=5
 megalodon fp32,tf32,bf16,f16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
 megalodon-recurrence fp32 models/megalodon.mlir --preset=ref --set ema=sequential --batch=2 --seq=40
+megalodon-fft fp32,bf16 models/megalodon.mlir --preset=ref --set ema=fft --batch=2 --seq=40
 megalodon-packed fp32,bf16 models/megalodon.mlir --preset=ref --set packed=true --set V=7 --batch=2 --seq=40
 hydra-fixed fp32,bf16,f16 models/hydra.mlir --preset=ref --set mor=fixed,mod=dense --batch=2 --seq=32
 hydra-dynamic fp32 models/hydra.mlir --preset=ref --batch=2 --seq=32

@@ -197,6 +197,7 @@ TEST(Cache, EveryTokenHasTheScoresOfTheWholeSequence) {
       {"hydra", {"mod=dense", "blend=true"}},
       {"hydra", {"mod=dense", "conv=4", "use_value_shift=false"}},
       {"hydra", {"mod=dense", "conv=1", "use_rope=false"}},
+      {"megalodon", {"ema=fft"}}, // programs that read on go token by token
       {"megalodon", {"attention_window=6"}},
       {"megalodon", {"prior_count=3", "rescale_nffn=true"}},
       {"deltanet"},

@@ -141,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"DeltaNetAdditive", "deltanet", {"rule=additive"}},
                     Family{"Megalodon", "megalodon", {}},
                     Family{"MegalodonRecurrence", "megalodon", {"ema=sequential"}},
+                    Family{"MegalodonTransforms", "megalodon", {"ema=fft"}},
                     Family{"MegalodonWindow", "megalodon", {"attention_window=5"}},
                     Family{"MegalodonPrior", "megalodon", {"prior_count=2"}},
                     Family{"HydraFixed", "hydra", {"mor=fixed", "mod=dense"}},

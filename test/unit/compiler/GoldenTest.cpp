@@ -160,6 +160,8 @@ std::vector<GoldenCase> cases() {
           megalodon("Megalodon", "8"),
           megalodon("MegalodonOddChunks", "7"),
           megalodon("MegalodonRecurrence", "8", "sequential"),
+          megalodon("MegalodonTransforms", "8", "fft"),
+          megalodon("MegalodonTransformsOddChunks", "7", "fft"),
           swiglu,
           hydra("HydraFixed", {"mor=fixed", "mod=dense", "w_aux=0.0"}, hydra_ref::kFixedLoss,
                 hydra_ref::kFixedGradientNorm, hydra_ref::kFixedGradients,
@@ -238,6 +240,8 @@ std::vector<GoldenCase> switchCases() {
       megalodon("MegalodonPrior", {"prior_count=2"}, 4.7289313433, 1.33254132e+00),
       megalodon("MegalodonFactors", {"rescale_nffn=true"}, 4.8686796642, 1.06539611e+00),
       megalodon("MegalodonMasked", {"masked=true", "pad=11"}, 4.7653386602, 1.80965075e+00),
+      megalodon("MegalodonMaskedTransforms", {"masked=true", "pad=11", "ema=fft"}, 4.7653386602,
+                1.80965075e+00),
       megalodon(
           "MegalodonMaskedDocuments",
           {"masked=true", "pad=11", "packed=true", "eos=25", "attention_window=9", "prior_count=3"},

@@ -194,6 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
         Family{"TTT", "ttt", "ref", {}}, Family{"TTTLong", "ttt", "ref", {}, 144},
         Family{"Megalodon", "megalodon", "ref", {}},
         Family{"MegalodonRecurrence", "megalodon", "ref", {"ema=sequential"}},
+        Family{"MegalodonTransforms", "megalodon", "ref", {"ema=fft"}},
         Family{"HydraTopK", "hydra", "ref", {}},
         Family{"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}},
         Family{"HydraDynamic", "hydra", "ref", {"mod=dense"}},
