@@ -13,6 +13,7 @@
 #include "runtime/support/Error.h"
 #include "tools/hydrac/Budget.h"
 #include "tools/hydrac/Explain.h"
+#include "tools/hydrac/Forms.h"
 #include "tools/hydrac/Lower.h"
 #include "tools/hydrac/PresetSettings.h"
 #include "tools/hydrac/Reports.h"
@@ -162,6 +163,8 @@ LogicalResult compile(HydracOptions &options) {
   options.check();
   if (!taken.empty())
     printProblem(taken);
+  if (const std::string chosen = chooseForms(options); !chosen.empty())
+    printProblem(chosen);
   return compileWhole(options);
 }
 
