@@ -128,6 +128,33 @@ bool Writer::softmaxes() {
   return true;
 }
 
+/// The spectrum of rows, and rows of what becomes of it. Those with an odd number stand twice in
+/// them.
+bool Writer::transforms() {
+  const std::optional<Value> found = anyOfRank(1, 3);
+  if (!found || 4 * found->count() > kMostElements)
+    return false;
+  const size_t axis = found->rank() - 1;
+  Value x = tame(found->element == Element::F32 ? *found : cast(*found, Element::F32));
+  Dim inside = x.shape[axis]; // half of a row
+  if (inside.isNumber() && inside.size % 2 == 0 && random.chance(0.6))
+    inside = Dim(inside.size / 2);
+  else
+    x = concat({x, x}, axis);
+  const Shape rows = x.shape;
+  Value spectrum{.shape = rows};
+  spectrum.shape[axis] = sum(inside, Dim(1));
+  spectrum.shape.push_back(Dim(2));
+  spectrum.size = x.size * std::sqrt(static_cast<double>(rows[axis].size));
+  Value y = tame(emit("rfft", {x}, "", spectrum));
+  if (random.chance(0.5)) // the cosine of the ends' imaginary parts is not 0
+    y = unary(random.pick<std::string>({"tanh", "cos", "silu"}), y, 0.8);
+  Value result{.shape = rows};
+  result.size = y.size * std::sqrt(2.0 * static_cast<double>(rows[axis].size));
+  tame(emit("irfft", {y}, "", result));
+  return true;
+}
+
 /// Some value as [batch, length, heads, width], all of them views where its shape allows it.
 std::optional<Value> Writer::sequenceHeads(const Value &like, const Dim &length, int64_t heads,
                                            int64_t width) {

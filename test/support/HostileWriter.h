@@ -202,6 +202,7 @@ private:
   bool matmuls();
   bool norms();
   bool softmaxes();
+  bool transforms();
   bool ropes();
   bool attentions();
   bool embeddings();

@@ -252,6 +252,30 @@ SmallModel groupedOuterModel(Random &r) {
   return m;
 }
 
+SmallModel rfftModel(Random &r) {
+  Ints shape = randomShape(r, 1, 3);
+  shape.back() = 2 * r.between(1, 6);
+  Ints spectrum = shape;
+  spectrum.back() = shape.back() / 2 + 1;
+  spectrum.push_back(2);
+  return onX(shape, "rfft", "", spectrum);
+}
+
+/// Of any numbers, and of a spectrum that has real ends.
+SmallModel irfftModel(Random &r, bool realEnds) {
+  Ints shape = randomShape(r, 1, 3);
+  shape.back() = r.between(2, 7);
+  Ints rows = shape;
+  rows.back() = 2 * (shape.back() - 1);
+  shape.push_back(2);
+  if (!realEnds)
+    return onX(shape, "irfft", "", rows);
+  SmallModel m = onX(rows, "rfft", "", rows);
+  m.code = line("%spectrum = hydra.rfft %x") + line("%act = hydra.tanh %spectrum") +
+           line("%y = hydra.irfft %act real_ends");
+  return m;
+}
+
 OpCase norm(const std::string &op, const std::string &operands) {
   return {op, [=](Random &r) {
             SmallModel m;
@@ -378,6 +402,10 @@ std::vector<OpCase> makeCases() {
     cases.push_back({transposed ? "grouped_linear_transposed" : "grouped_linear",
                      [=](Random &r) { return groupedLinearModel(r, transposed); }});
   cases.push_back({"grouped_outer", groupedOuterModel});
+  cases.push_back({"rfft", rfftModel});
+  for (const bool realEnds : {false, true})
+    cases.push_back({realEnds ? "irfft_real_ends" : "irfft",
+                     [=](Random &r) { return irfftModel(r, realEnds); }});
   cases.push_back(norm("rms_norm", "%x, %w"));
   cases.push_back(norm("layer_norm", "%x, %w, %b"));
   cases.push_back({"softmax", [](Random &r) {

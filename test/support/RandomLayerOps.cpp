@@ -192,6 +192,28 @@ bool OpWriter::grouping() {
   return true;
 }
 
+/// The spectrum of rows, which zeros make twice as long, and rows of what becomes of it.
+bool OpWriter::transforms() {
+  const std::optional<Operand> x = withRank(1, 3);
+  if (!x || 4 * elementsOf(x->shape) > kMostElements)
+    return false;
+  const Dim width = x->shape.back();
+  const size_t axis = x->shape.size() - 1;
+  Shape rows = x->shape, spectrum = x->shape;
+  rows.back() = {"2 * (" + width.text + ")", 2 * width.size};
+  spectrum.back() = {"(" + width.text + ") + 1", width.size + 1};
+  spectrum.push_back({"2", 2});
+  const Operand padded =
+      op("pad", {*x}, "axis = " + std::to_string(axis) + " before = 0 after = " + width.text, rows,
+         x->size);
+  Operand y = tame(op("rfft", {padded}, "", spectrum, summed(x->size, width.size)));
+  remember(y);
+  if (random.chance(0.5)) // the cosine of the ends' imaginary parts is not 0
+    y = unary(random.chance(0.5) ? "tanh" : "cos", y, 0.8);
+  remember(tame(op("irfft", {y}, "", rows, summed(y.size, 4 * width.size))));
+  return true;
+}
+
 bool OpWriter::norm() {
   const std::optional<Operand> x = rows();
   if (!x)

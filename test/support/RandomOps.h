@@ -83,6 +83,7 @@ private:
   bool grouping();
   bool norm();
   bool softmax();
+  bool transforms();
   bool rope();
   bool attention();
   bool loss();
