@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 size=$(stat -c %s "$build/hydra.tar.xz")
 [ "$size" -lt $((60 << 20)) ] || { echo "hydra.tar.xz has $size bytes; at most 60 MiB are wanted"; exit 1; }
 tar xf "$build/hydra.tar.xz" -C "$work"
-for name in libdnnl2 libstdc++6 llvm-22-dev libasio-dev libgloo0 libpcre2-dev libutf8proc-dev; do
+for name in libdnnl2 libstdc++6 llvm-22-dev libasio-dev libgloo0 libpcre2-dev libutf8proc-dev libkissfft-float131; do
   [ -s "$work/hydra/licences/$name" ] || { echo "the licence of $name is missing"; exit 1; }
 done
 # Nothing but glibc comes from the machine.

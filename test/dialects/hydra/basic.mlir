@@ -297,6 +297,21 @@ hydra.model @everything version 1 {
     hydra.return a = %ex, b = %ew, c = %eb, d = %dw, e = %dq, f = %dk, g = %dv
   }
 
+  // CHECK-LABEL: hydra.entry @transforms
+  // BOUND-LABEL: hydra.entry @transforms
+  hydra.entry @transforms(%x: [B, D] f32) dims(B) {
+    // CHECK-NEXT: %[[S:.*]] = hydra.rfft %x{{$}}
+    // BOUND-NEXT: %[[S:.*]] = hydra.rfft %x : tensor<2x8xf32>
+    %s = hydra.rfft %x
+    // CHECK-NEXT: hydra.irfft %[[S]]{{$}}
+    // BOUND-NEXT: hydra.irfft %[[S]] : tensor<2x5x2xf32>
+    %y = hydra.irfft %s
+    // CHECK-NEXT: hydra.irfft %[[S]] real_ends
+    // BOUND-NEXT: hydra.irfft %[[S]] real_ends : tensor<2x5x2xf32>
+    %z = hydra.irfft %s real_ends
+    hydra.return y = %y, z = %z
+  }
+
   // CHECK-LABEL: hydra.entry @groups
   // BOUND-LABEL: hydra.entry @groups
   hydra.entry @groups(%x: [B, D] f32, %w: [3, F, D] f32, %scores: [B, 3] f32) dims(B) {

@@ -45,3 +45,22 @@ hydra.model @m version 1 {
     hydra.return b = %b
   }
 }
+
+// -----
+
+// Ends of a spectrum become real where nobody says that they are.
+// CHECK-LABEL: hydra.entry @transforms
+// CHECK: %[[S:.*]] = hydra.rfft %x : tensor<3x6xf32>
+// CHECK: hydra.irfft %[[S]] real_ends : tensor<3x4x2xf32>
+// CHECK: %[[W:.*]] = hydra.broadcast %{{.*}} shape = [3, 4, 2] : tensor<4x2xf32>
+// CHECK: %[[R:.*]] = hydra.mul %y, %[[W]]
+// CHECK: hydra.irfft %[[R]] real_ends : tensor<3x4x2xf32>
+// CHECK-NOT: hydra.irfft
+hydra.model @m version 1 {
+  hydra.entry @transforms(%x: [3, 6] f32, %y: [3, 4, 2] f32) {
+    %s = hydra.rfft %x
+    %a = hydra.irfft %s real_ends
+    %b = hydra.irfft %y
+    hydra.return a = %a, b = %b
+  }
+}

@@ -93,3 +93,17 @@ hydra.model @concat version 1 {
     hydra.return c = %c
   }
 }
+
+// -----
+
+// Fourier transforms are steps of one kind.
+// CHECK-LABEL: plan.module @transforms
+// CHECK: plan.fft(%{{.*}} : memref<3x6xf32>) -> (%[[S:.*]] : memref<3x4x2xf32>)
+// CHECK: plan.fft(%[[S]] : memref<3x4x2xf32>) -> (%{{.*}} : memref<3x6xf32>) {{{.*}}inverse{{.*}}}
+hydra.model @transforms version 1 {
+  hydra.entry @y(%x: [3, 6] f32) {
+    %s = hydra.rfft %x
+    %y = hydra.irfft %s real_ends
+    hydra.return y = %y
+  }
+}
