@@ -550,8 +550,9 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
     row, `hydra.take_rows` of several numbers a row as lookups that are added; each then is part of a group
     that reads the logits or the tensor once. What depends on all rows (the number of labels that count, the
     clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
-    in the middle become a transposition and a reduction over the last. *Numerics-changing*: sums go
-    in another order than in the operation they replace.
+    in the middle become a transposition and a reduction over the last. What `hydra.irfft` transforms
+    is multiplied by 0 in the imaginary parts of its ends, unless they are known to be 0: cuFFT reads them at
+    some lengths. *Numerics-changing*: sums go in another order than in the operation they replace.
   }];
   let statistics = [Statistic<"lowered", "lowered", "operations written out">];
 }
