@@ -343,7 +343,7 @@ hydra.model @megalodon version 1 {
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
   hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),
-      when(ema == fft, @average_by_transforms(%x, T = round(pow(2.0, ceil(log(2.0 * S) / log(2.0) - 1.0e-9))), C = ceil(1.0 * S / Q)),
+      when(ema == fft, @average_by_transforms(%x, T = round(pow(2.0, ceil(log(2.0 * S) / log(2.0) - 1.0e-12))), C = ceil(1.0 * S / Q)),
            @average_by_chunks(%x, C = ceil(1.0 * S / Q)))) + %x * @omega
 
   //===-- The model ---------------------------------------------------------------------------===//
