@@ -305,6 +305,30 @@ TEST(CpuExecutor, AttentionOnViewsOfOneFusedTensor) {
     }
 }
 
+TEST(CpuExecutor, TransformsBringRowsBackTimesTheirLength) {
+  PlanBuilder builder;
+  const uint32_t x = builder.tensor("x", {2, 3, 10}), y = builder.tensor("y", {2, 3, 6, 2}),
+                 back = builder.tensor("back", {2, 3, 10});
+  FftT inverse;
+  inverse.inverse = true;
+  builder.program("main", blocks(call(FftT(), {reads(x), writes(y)}),
+                                 call(inverse, {reads(y), writes(back)})));
+  const PlanFile file = builder.load();
+  std::vector<float> first;
+  for (const unsigned threads : {1, 2}) {
+    CpuExecutor executor(file, {.threads = threads});
+    const std::vector<float> rows = randomFloats(60, 8);
+    writeFloats(executor, x, rows);
+    executor.run(0);
+    const std::vector<float> result = readFloats(executor, back, 60);
+    for (size_t i = 0; i < rows.size(); ++i)
+      EXPECT_NEAR(result[i], 10 * rows[i], 1e-4);
+    if (first.empty())
+      first = result;
+    EXPECT_EQ(result, first);
+  }
+}
+
 TEST(CpuExecutor, EmbeddingGradientCopyAndFill) {
   PlanBuilder builder;
   const uint32_t tokens =
@@ -544,6 +568,12 @@ TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
   });
   refuses("expected the same", CopyT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("x", {2})), writes(b.tensor("y", {3}))};
+  });
+  refuses("rows have shape [2, 7]; expected a dense [..., n], n even", FftT(), [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("x", {2, 7})), writes(b.tensor("y", {2, 4, 2}))};
+  });
+  refuses("spectra have shape [2, 4, 2]; expected a dense [2, 5, 2]", FftT(), [](PlanBuilder &b) {
+    return std::vector{reads(b.tensor("x", {2, 8})), writes(b.tensor("y", {2, 4, 2}))};
   });
   AttentionT attention;
   attention.scale = 1.0;
