@@ -23,6 +23,7 @@ using hydra::planfile::AttentionGradT;
 using hydra::planfile::AttentionT;
 using hydra::planfile::CopyT;
 using hydra::planfile::EmbeddingGradT;
+using hydra::planfile::FftT;
 using hydra::planfile::FillT;
 using hydra::planfile::LoopStride;
 using hydra::planfile::MatmulT;
@@ -311,8 +312,8 @@ TEST(CpuExecutor, TransformsBringRowsBackTimesTheirLength) {
                  back = builder.tensor("back", {2, 3, 10});
   FftT inverse;
   inverse.inverse = true;
-  builder.program("main", blocks(call(FftT(), {reads(x), writes(y)}),
-                                 call(inverse, {reads(y), writes(back)})));
+  builder.program(
+      "main", blocks(call(FftT(), {reads(x), writes(y)}), call(inverse, {reads(y), writes(back)})));
   const PlanFile file = builder.load();
   std::vector<float> first;
   for (const unsigned threads : {1, 2}) {
