@@ -56,7 +56,8 @@ bool sameLayout(const TensorT &a, const TensorT &b) {
 bool isOfForm(const VariableT &variable) {
   return variable.role == planfile::VariableRole::copy ||
          variable.role == planfile::VariableRole::step_sum ||
-         variable.role == planfile::VariableRole::loss_scaling;
+         variable.role == planfile::VariableRole::loss_scaling ||
+         variable.role == planfile::VariableRole::amax_history;
 }
 
 class Joining {

@@ -265,12 +265,15 @@ LogicalResult StateOp::verify() {
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:
   case VariableRole::cache:
+  case VariableRole::amax_history:
     if (getOwner())
       return emitOpError() << "belongs to @" << *getOwner() << " as " << word
                            << ", which has no owner";
     if (getRole() == VariableRole::update_count &&
         (!getShape().empty() || !getDtype().isInteger(32)))
       return emitOpError("counts updates; expected one number of i32");
+    if (getRole() == VariableRole::amax_history && (getShape().size() != 2 || !getDtype().isF32()))
+      return emitOpError("remembers largest magnitudes; expected [operands, steps] of f32");
     return success();
   case VariableRole::moment:
     if (!isa_and_nonnull<ParamOp>(owner))

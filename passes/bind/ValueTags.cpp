@@ -20,6 +20,7 @@ Category categoryOf(StateOp state) {
   case VariableRole::update_count:
   case VariableRole::loss_scaling:
   case VariableRole::average:
+  case VariableRole::amax_history:
     return Category::opt_state;
   case VariableRole::gradient:
   case VariableRole::gradient_part:

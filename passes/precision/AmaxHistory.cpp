@@ -131,7 +131,7 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
     groups.try_emplace(form, std::move(group));
 
   FailureOr<StateOp> history =
-      state(entry, kHistory, {operands, steps}, VariableRole::loss_scaling);
+      state(entry, kHistory, {operands, steps}, VariableRole::amax_history);
   if (failed(history))
     return failure();
   makeScales(entry, *history);

@@ -205,6 +205,7 @@ private:
     case VariableRole::step_sum:
     case VariableRole::loss_scaling:
     case VariableRole::cache:
+    case VariableRole::amax_history:
       if (owner)
         failAt(path, "belongs to a variable of role {}, which has none", role);
       return;

@@ -354,7 +354,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
     const Kind kind = kindOf(variable);
     const flatbuffers::String *other = isSaved(variable) ? found[kind] : nullptr;
     const bool needed = variable.role() != VariableRole::update_count &&
-                        variable.role() != VariableRole::loss_scaling;
+                        variable.role() != VariableRole::loss_scaling &&
+                        variable.role() != VariableRole::amax_history;
     if (!other || (!needed && !given->has(name)))
       return initialValues(plan, variable, seed);
     if (!given->has(name))

@@ -110,6 +110,7 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   case VariableRole::update_count:
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:
+  case VariableRole::amax_history:
     return "other state";
   }
   return "other state";
