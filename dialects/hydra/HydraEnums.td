@@ -50,7 +50,8 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"cache", 8>,         // what programs that read on keep of earlier tokens; in no checkpoint
     I32EnumAttrCase<"average", 9>,       // of the values that updates gave to the parameter that owns it
     I32EnumAttrCase<"gradient_part", 10>,  // as gradient, of one rank's rows: a part of the sum over ranks
-    I32EnumAttrCase<"amax_history", 11>]> { // largest magnitudes of 8-bit operands in the last steps
+    I32EnumAttrCase<"amax_history", 11>,   // largest magnitudes of 8-bit operands in the last steps
+    I32EnumAttrCase<"derived", 12>]> {     // what programs of stage `derive` make of others; in no checkpoint
   let cppNamespace = "::hydra";
 }
 
@@ -61,9 +62,10 @@ def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
     I32EnumAttrCase<"count", 2>,         // of a step over micro-batches: what losses divide by
     I32EnumAttrCase<"accumulate", 3>,    // each of its micro-batches
     I32EnumAttrCase<"apply", 4>,         // its update
-    I32EnumAttrCase<"eval", 5>,
-    I32EnumAttrCase<"generate", 6>,
-    I32EnumAttrCase<"decode", 7>]> {     // reads the next tokens of sequences, of which it keeps what it needs
+    I32EnumAttrCase<"derive", 5>,        // makes derived variables of others that something else has written
+    I32EnumAttrCase<"eval", 6>,
+    I32EnumAttrCase<"generate", 7>,
+    I32EnumAttrCase<"decode", 8>]> {     // reads the next tokens of sequences, of which it keeps what it needs
   let cppNamespace = "::hydra";
 }
 

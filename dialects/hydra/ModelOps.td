@@ -151,8 +151,8 @@ def StateOp : Hydra_VariableOp<"state"> {
   let extraClassDeclaration = [{
     /// The static type once bound; null while the shape holds expressions.
     ::mlir::RankedTensorType getBoundType();
-    /// Whether it is a parameter in another element type.
-    bool isCopyOfParameter();
+    /// Whether it is a parameter in another element type, or what is derived from one.
+    bool followsParameter();
     /// Whether ranks have a part each, of which the sum is its value.
     bool isPart() { return getRole() == VariableRole::gradient_part; }
   }];

@@ -26,7 +26,9 @@ Category categoryOf(StateOp state) {
   case VariableRole::gradient_part:
     return Category::grad;
   case VariableRole::copy:
-    return state.isCopyOfParameter() ? Category::param : Category::act_state;
+    return state.followsParameter() ? Category::param : Category::act_state;
+  case VariableRole::derived:
+    return state.followsParameter() ? Category::param : Category::opt_state;
   case VariableRole::state:
   case VariableRole::step_sum:
   case VariableRole::cache:

@@ -216,6 +216,11 @@ private:
       if (!owner || owner->role() != VariableRole::parameter)
         failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
       return;
+    case VariableRole::derived:
+      if (owner && owner->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter; expected that of a {}, or none",
+               variable.owner(), role);
+      return;
     case VariableRole::copy:
       if (!owner)
         failAt(path, "is not given; a copy needs it");

@@ -255,7 +255,7 @@ public:
         bytes += heldBytes(plan, *variable, rank);
     work.emplace("reading " + shownPath(checkpoint.directory), bytes, rank == 0);
     for (const Variable *variable : *plan.variables())
-      if (!isCopy(*variable))
+      if (!followsOthers(*variable))
         restore(*variable);
     if (ranks && !cut.empty())
       compareSums();
