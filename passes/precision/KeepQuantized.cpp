@@ -272,19 +272,30 @@ private:
     const Location loc = madeBy(kPass, found.getLoc());
     Value known = read(b, loc, present);
     SmallVector<Value> parts;
-    int64_t first = 0;
+    int64_t first = 0, run = 0; // of the rows of a part; rows in front of it that are kept
+    auto takeRun = [&](int64_t end) {
+      if (run > 0)
+        parts.push_back(sliced(b, loc, known, numberOf(end - run), run));
+      run = 0;
+    };
     for (Value part : found.getParts()) {
       const int64_t end = first + build::shapeOf(part)[0];
-      for (int64_t row = first, next; row < end; row = next) {
-        const bool isKept = weights.count(row) > 0;
-        next = row + 1;
-        while (next < end && (weights.count(next) > 0) == isKept)
+      for (int64_t row = first; row < end;) {
+        if (weights.count(row)) {
+          ++run;
+          ++row;
+          continue;
+        }
+        takeRun(row);
+        int64_t next = row + 1;
+        while (next < end && !weights.count(next))
           ++next;
-        parts.push_back(isKept ? sliced(b, loc, known, numberOf(row), next - row)
-                               : sliced(b, loc, part, row - first, next - row));
+        parts.push_back(sliced(b, loc, part, row - first, next - row));
+        row = next;
       }
       first = end;
     }
+    takeRun(first);
     found.replaceAllUsesWith(joined(b, loc, parts, 0));
     found.erase();
   }
