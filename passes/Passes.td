@@ -508,7 +508,7 @@ def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
 
     A weight whose operand is not one parameter, or several that are joined, each whole, is rounded in every
     step: what ranks share out (`--shard`) and adapters; so is one that some program of the run leaves as it is, since its
-    scale moves on. *Exact.*
+    scale moves on, and so are all with `--rounded-copies=step` or `layer`. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "weights that are kept in 8 bits">,
                     Statistic<"left", "left", "weights that are rounded in every step">];
