@@ -21,6 +21,9 @@ constexpr StringLiteral kPass = "hydra-keep-quantized";
 /// The largest magnitudes of the weights as they are, which the next step is to remember.
 constexpr StringLiteral kPresent = "fp8_amax.weights";
 
+/// Numbers of an update whose largest magnitude is found together.
+constexpr int64_t kBlock = 256;
+
 /// An operand that is made of parameters: one, or several that are joined along an axis.
 struct Weight {
   SmallVector<ParamOp> parameters;
@@ -129,6 +132,62 @@ Value sliced(OpBuilder &b, Location loc, Value x, int64_t start, int64_t size) {
 
 Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
   return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
+}
+
+/// Whether an update of values of that shape goes element by element, and can go along blocks
+/// instead: what it reads lies in memory, in one piece, and what it gives is guarded.
+bool canGoAlongBlocks(OptimizerOpInterface update, ArrayRef<int64_t> shape) {
+  auto rowWise = dyn_cast<RowWiseOpInterface>(update.getOperation());
+  if (!rowWise || rowWise.rowDimensions() || shape.back() <= kBlock ||
+      RefTensor::elements(shape) % kBlock != 0)
+    return false;
+  for (Value operand : update->getOperands())
+    if (!build::shapeOf(operand).empty() &&
+        (build::shapeOf(operand) != shape ||
+         isa_and_present<RowWiseOpInterface>(build::behindReshapes(operand).getDefiningOp())))
+      return false;
+  return llvm::all_of(update->getResults(), [&](Value result) {
+    return build::shapeOf(result) == shape && llvm::all_of(result.getUses(), [](OpOperand &use) {
+             auto guard = dyn_cast<GuardOp>(use.getOwner());
+             return guard && guard.getFresh() == use.get() && guard.getOld() != use.get();
+           });
+  });
+}
+
+/// Lets the update that makes a guarded value go along blocks: a warp then holds all of what it
+/// finds a largest magnitude of, where rows would keep hundreds of threads waiting for each other,
+/// or be read twice. Returns the value in blocks; as it is where it stays so.
+Value alongBlocks(Value value) {
+  auto own = value.getDefiningOp<GuardOp>();
+  auto update = own ? own.getFresh().getDefiningOp<OptimizerOpInterface>() : OptimizerOpInterface();
+  const SmallVector<int64_t> shape(build::shapeOf(value));
+  if (!update || !canGoAlongBlocks(update, shape))
+    return value;
+  const SmallVector<int64_t> blocks{RefTensor::elements(shape) / kBlock, kBlock};
+  auto inBlocks = [&](OpBuilder &b, Value x) {
+    return build::shapeOf(x).empty() ? x : build::reshape(b, x.getLoc(), x, blocks);
+  };
+  OpBuilder b(update);
+  SmallVector<Value> operands =
+      llvm::map_to_vector(update->getOperands(), [&](Value x) { return inBlocks(b, x); });
+  Operation *copy = b.clone(*update);
+  copy->setOperands(operands);
+  Value found;
+  for (auto [result, fresh] : llvm::zip_equal(update->getResults(), copy->getResults())) {
+    fresh.setType(build::typeOf(result).clone(blocks));
+    for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+      auto guard = cast<GuardOp>(user);
+      b.setInsertionPoint(guard);
+      Value kept =
+          GuardOp::create(b, guard.getLoc(), guard.getOk(), fresh, inBlocks(b, guard.getOld()));
+      if (guard == own)
+        found = kept;
+      guard.replaceAllUsesWith(build::reshape(b, guard.getLoc(), kept, shape));
+      guard.erase();
+    }
+  }
+  update->erase();
+  return found;
 }
 
 /// The largest magnitudes along the last axis of what has two axes or more, [rows].
@@ -380,15 +439,14 @@ private:
       Weight &weight = entryOf.second;
       SmallVector<Value> ofParameters;
       for (auto [param, copy] : llvm::zip_equal(weight.parameters, weight.copies)) {
-        Value value = updateOf(entry, param.getSymNameAttr());
-        // In the shape in which it was made, so that it is rounded there.
-        Value made = build::behindReshapes(value);
+        // In the shape in which it is made, so that it is rounded there.
+        Value made = alongBlocks(build::behindReshapes(updateOf(entry, param.getSymNameAttr())));
         if (build::typeOf(made).getRank() < 2)
-          made = value;
+          made = updateOf(entry, param.getSymNameAttr());
         b.setInsertionPointAfterValue(made);
         const Location at = madeBy(kPass, made.getLoc());
         Value q = quantized(b, at, made, weight, scale, ofParameters);
-        updates.emplace_back(copy, build::reshape(b, at, q, build::shapeOf(value)));
+        updates.emplace_back(copy, build::reshape(b, at, q, param.getBoundType().getShape()));
       }
       b.setInsertionPoint(entry.getReturn());
       magnitudes.push_back(joined(b, loc, ofParameters, 0));
