@@ -499,7 +499,8 @@ def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
   let description = [{
     Behind hydra-quantize-matmuls with `amax=delayed`. In step t a weight is divided by a scale that remembers the weights
     of the steps before t, so the update that makes the weight knows it: the group of the optimizer writes the 8 bits
-    beside the parameter, and finds the largest magnitude of the new values, which the next update is to remember. No
+    beside the parameter, and finds the largest magnitude of the new values, which the next update is to remember (along
+    blocks of 256 numbers, where the optimizer goes element by element). No
     program of a step then reads the parameter, or its copy in bf16, to round it: 2 bytes a parameter and micro-batch
     less, and as much where nothing else in a step reads that copy (hydra-keep-rounded then makes none). Both are state
     of the role `derived`, which is in no checkpoint: the program `derive` makes it of parameters and history
