@@ -91,8 +91,8 @@ std::unique_ptr<Pass> differentiatePass(Options options) {
 }
 
 std::unique_ptr<Pass> optimizerPass(Options options) {
-  OptimizerOptions optimizer = optimizerOptions(
-      differentiatedPrograms(options), options.accumulation, options.clip, options.update);
+  OptimizerOptions optimizer = optimizerOptions(differentiatedPrograms(options),
+                                                options.accumulation, options.clip, options.update);
   optimizer.holds = options.holds;
   return createOptimizer(optimizer);
 }
@@ -150,6 +150,12 @@ std::unique_ptr<Pass> precisionPass(Options options) {
 /// Text is made of few tokens at a time, whose matmuls are as fast as weights are read.
 bool quantizes(Options options) {
   return policyOf(options).quantizes && options.mode != Mode::Generate;
+}
+
+/// They are among the copies that live across steps.
+bool keepsQuantized(Options options) {
+  return quantizes(options) && options.quantization.amax == QuantizedAmax::Delayed &&
+         keepsRounded(options);
 }
 
 std::unique_ptr<Pass> selectPass(Options options) {
@@ -303,6 +309,8 @@ const std::vector<Stage> &stages() {
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
+      {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },
+       keepsQuantized},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },
        roundsGradients},
       {P::Group, true, 0, false, false, chunkPass},

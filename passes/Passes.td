@@ -482,7 +482,7 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
     are the state `fp8_amax`, one row for each value; other programs have no state to write and go on as before. A
     scale is then known before the tensor: the kernel that makes a value writes its 8 bits too, instead of bf16 that
     another kernel reads once the largest magnitude is found, and ranks compare all largest magnitudes of a step
-    in one exchange at its end. `AmaxHistory.h` has the rules. *Numerics-changing*.
+    in one exchange when it updates, however many micro-batches it has. `AmaxHistory.h` has the rules. *Numerics-changing*.
   }];
   let options = [Option<"scaling", "scaling", "std::string", "\"tensor\"", "what has a scale: tensor or row">,
                  Option<"amax", "amax", "std::string", "\"current\"",
@@ -492,6 +492,27 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"matmuls", "matmuls", "matmuls of 8-bit operands">,
                     Statistic<"tensors", "tensors", "values quantized">,
                     Statistic<"left", "left", "selected matmuls of a shape that the target does not take">];
+}
+
+def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
+  let summary = "weights in 8 bits are state, written where their parameters are updated";
+  let description = [{
+    Behind hydra-quantize-matmuls with `amax=delayed`. In step t a weight is divided by a scale that remembers the weights
+    of the steps before t, so the update that makes the weight knows it: the group of the optimizer writes the 8 bits
+    beside the parameter, and finds the largest magnitude of the new values, which the next update is to remember (along
+    blocks of 256 numbers, where the optimizer goes element by element). No
+    program of a step then reads the parameter, or its copy in bf16, to round it: 2 bytes a parameter and micro-batch
+    less, and as much where nothing else in a step reads that copy (hydra-keep-rounded then makes none). Both are state
+    of the role `derived`, which is in no checkpoint: the program `derive` makes it of parameters and history
+    when something else has written these. What the backward pass reads transposed is a copy of the same bytes in every
+    step, as before: an update that goes along rows would write single bytes.
+
+    A weight whose operand is not one parameter, or several that are joined, each whole, is rounded in every
+    step: what ranks share out (`--shard`) and adapters; so is one that some program of the run leaves as it is, since its
+    scale moves on, and so are all with `--rounded-copies=step` or `layer`. *Exact.*
+  }];
+  let statistics = [Statistic<"kept", "kept", "weights that are kept in 8 bits">,
+                    Statistic<"left", "left", "weights that are rounded in every step">];
 }
 
 def MixedPrecision : Pass<"hydra-mixed-precision", "::mlir::ModuleOp"> {
@@ -614,7 +635,7 @@ def KeepRounded : Pass<"hydra-keep-rounded", "::mlir::ModuleOp"> {
     A cast of a parameter (or of parameters that are joined) reads it in every step, 6 bytes a parameter.
     Behind this pass its result is a state that every program reads, and that the programs which update
     the parameter write beside it: 2 bytes, in the group of the update, and no kernel of its own. Programs
-    that only read (evaluation, generation) compute no casts at all. A frozen parameter's is written once, with it. The state is no part of
+    that only read (evaluation, generation) compute no casts of these; what they alone round has no copy. A frozen parameter's is written once, with it. The state is no part of
     checkpoints; what writes a parameter from outside writes it too. Without it (`--rounded-copies=step`) the
     copies are made in every step, and kept until its backward pass; so it is with rowwise recomputation,
     which is to save memory, unless asked for. *Exact.*

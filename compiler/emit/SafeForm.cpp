@@ -51,13 +51,18 @@ bool sameLayout(const TensorT &a, const TensorT &b) {
          a.segment == b.segment;
 }
 
-/// Whether one form may have it alone: what follows variables or lives within a step, and numbers of
-/// how it is trained. All others both forms have to go on with.
+/// Whether one form may have it alone: what follows variables or lives within a step, and numbers
+/// of how it is trained. All others both forms have to go on with.
 bool isOfForm(const VariableT &variable) {
   return variable.role == planfile::VariableRole::copy ||
+         variable.role == planfile::VariableRole::derived ||
          variable.role == planfile::VariableRole::step_sum ||
-         variable.role == planfile::VariableRole::loss_scaling;
+         variable.role == planfile::VariableRole::loss_scaling ||
+         variable.role == planfile::VariableRole::amax_history;
 }
+
+/// Whether it makes variables that one form alone may have. It runs for both.
+bool derives(const ProgramT &program) { return program.role == planfile::ProgramRole::derive; }
 
 class Joining {
 public:
@@ -90,7 +95,8 @@ private:
     const auto names = [](const PlanT &plan) {
       std::vector<std::string> all;
       for (const auto &program : plan.programs)
-        all.push_back(program->name);
+        if (!derives(*program))
+          all.push_back(program->name);
       return fmt::format("{}", fmt::join(all, ", "));
     };
     if (fast.accumulation != safe.accumulation || names(fast) != names(safe))
@@ -296,11 +302,17 @@ private:
   //===-- Programs --------------------------------------------------------------------------===//
 
   void addPrograms() {
-    const size_t count = fast.programs.size();
-    for (size_t i = 0; i < count; ++i) {
-      std::unique_ptr<ProgramT> program = std::move(safe.programs[i]);
+    std::vector<ProgramT *> own; // in the order of those of the safe form
+    for (const auto &program : fast.programs)
+      if (!derives(*program))
+        own.push_back(program.get());
+    auto next = own.begin();
+    for (std::unique_ptr<ProgramT> &program : safe.programs) {
       program->name += kSuffix;
-      program->role = planfile::ProgramRole::custom;
+      if (!derives(*program)) {
+        program->role = planfile::ProgramRole::custom;
+        (*next++)->safe = static_cast<int32_t>(fast.programs.size());
+      }
       for (auto &input : program->inputs)
         input->tensor += firstTensor;
       for (auto &output : program->outputs) {
@@ -310,7 +322,6 @@ private:
               numberOf(safe.variables[static_cast<size_t>(output->gradient_of)]->name);
       }
       renumber(program->blocks);
-      fast.programs[i]->safe = static_cast<int32_t>(fast.programs.size());
       fast.programs.push_back(std::move(program));
     }
   }

@@ -203,8 +203,7 @@ static LogicalResult verifyRows(EntryOp entry) {
   };
   if (entry.getWalk())
     return entry.emitOpError("is the body of a loop, which has no batch of its own");
-  if (rows.getRanks() < 1 ||
-      !areDimensions(rows.getArguments(), entry.getBody().getArguments()) ||
+  if (rows.getRanks() < 1 || !areDimensions(rows.getArguments(), entry.getBody().getArguments()) ||
       (!rows.getResults().empty() &&
        !areDimensions(rows.getResults(), entry.getReturn().getOutputs())))
     return entry.emitOpError("has rows that are no dimensions of its arguments and outputs");
@@ -263,7 +262,7 @@ LogicalResult EntryOp::verify() {
   if (getIds() && getIds()->size() != n)
     return emitOpError() << "has " << n << " arguments but bounds for " << getIds()->size();
   if (getStage() &&
-      !llvm::is_contained({"grad", "train", "count", "accumulate", "apply"}, *getStage()))
+      !llvm::is_contained({"grad", "train", "count", "accumulate", "apply", "derive"}, *getStage()))
     return emitOpError() << "unknown stage '" << *getStage() << "'";
   if (getRole() && *getRole() < ProgramRole::eval)
     return emitOpError() << "has the role '" << stringifyProgramRole(*getRole())
@@ -312,8 +311,7 @@ BlockArgument EntryOp::addArgument(StringRef name, RankedTensorType type, Locati
   if (getRows()) {
     SmallVector<int64_t> dims(getRows()->getArguments());
     dims.push_back(-1);
-    setRowsAttr(
-        RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
+    setRowsAttr(RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
   }
   return getBody().addArgument(type, loc);
 }
@@ -336,8 +334,7 @@ void EntryOp::eraseArgument(unsigned number) {
   if (getRows()) {
     SmallVector<int64_t> dims(getRows()->getArguments());
     dims.erase(dims.begin() + number);
-    setRowsAttr(
-        RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
+    setRowsAttr(RowsAttr::get(getContext(), getRows()->getRanks(), dims, getRows()->getResults()));
   }
   getBody().eraseArgument(number);
 }

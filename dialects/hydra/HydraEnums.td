@@ -46,11 +46,12 @@ def Hydra_VariableRole : I32EnumAttr<"VariableRole", "role of a variable", [
     I32EnumAttrCase<"copy", 4>,          // starts as its owner, follows it, and is in no checkpoint
     I32EnumAttrCase<"update_count", 5>,  // the number of the next update, from 1
     I32EnumAttrCase<"step_sum", 6>,      // summed over the micro-batches of a step, then cleared
-    I32EnumAttrCase<"loss_scaling", 7>,  // what the loss is multiplied by, and since how many updates;
-                                         // or largest magnitudes of 8-bit operands
+    I32EnumAttrCase<"loss_scaling", 7>,  // what the loss is multiplied by, and since how many updates
     I32EnumAttrCase<"cache", 8>,         // what programs that read on keep of earlier tokens; in no checkpoint
     I32EnumAttrCase<"average", 9>,       // of the values that updates gave to the parameter that owns it
-    I32EnumAttrCase<"gradient_part", 10>]> { // as gradient, of one rank's rows: a part of the sum over ranks
+    I32EnumAttrCase<"gradient_part", 10>,  // as gradient, of one rank's rows: a part of the sum over ranks
+    I32EnumAttrCase<"amax_history", 11>,   // largest magnitudes of 8-bit operands in the last steps
+    I32EnumAttrCase<"derived", 12>]> {     // what programs of stage `derive` make of others; in no checkpoint
   let cppNamespace = "::hydra";
 }
 
@@ -61,9 +62,10 @@ def Hydra_ProgramRole : I32EnumAttr<"ProgramRole", "role of a program", [
     I32EnumAttrCase<"count", 2>,         // of a step over micro-batches: what losses divide by
     I32EnumAttrCase<"accumulate", 3>,    // each of its micro-batches
     I32EnumAttrCase<"apply", 4>,         // its update
-    I32EnumAttrCase<"eval", 5>,
-    I32EnumAttrCase<"generate", 6>,
-    I32EnumAttrCase<"decode", 7>]> {     // reads the next tokens of sequences, of which it keeps what it needs
+    I32EnumAttrCase<"derive", 5>,        // makes derived variables of others that something else has written
+    I32EnumAttrCase<"eval", 6>,
+    I32EnumAttrCase<"generate", 7>,
+    I32EnumAttrCase<"decode", 8>]> {     // reads the next tokens of sequences, of which it keeps what it needs
   let cppNamespace = "::hydra";
 }
 

@@ -151,8 +151,8 @@ def StateOp : Hydra_VariableOp<"state"> {
   let extraClassDeclaration = [{
     /// The static type once bound; null while the shape holds expressions.
     ::mlir::RankedTensorType getBoundType();
-    /// Whether it is a parameter in another element type.
-    bool isCopyOfParameter();
+    /// Whether it is a parameter in another element type, or what is derived from one.
+    bool followsParameter();
     /// Whether ranks have a part each, of which the sum is its value.
     bool isPart() { return getRole() == VariableRole::gradient_part; }
   }];
@@ -182,7 +182,7 @@ def EntryOp : Hydra_Op<"entry", [HasParent<"ModelOp">, IsolatedFromAbove, Symbol
     `%s: [] f32 = 1.0` is a number that a run gives anew to every step, 1.0 unless it has a schedule. All
     parameters and state are read at entry; `hydra.return` names new values for them. `stage` is
     set by the passes that turn a forward entry into a `grad`, `train`, `count`, `accumulate` or `apply`
-    program; `role(eval)` and `role(generate)` say what a run uses another one for. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
+    program, or of one (`derive`) that makes derived state of what something else has written; `role(eval)` and `role(generate)` say what a run uses another one for. `ids(97, -97)`, set by `hydra-bind`, bounds integer arguments: ids below a positive number
     are rows of a table, a negative one bounds labels (which may also be -100), 0 says nothing.
     `rows`, where the model has a mesh, says which dimensions are those of the batch.
 

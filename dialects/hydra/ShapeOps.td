@@ -64,7 +64,7 @@ def CopyOp : Hydra_ShapeOp<"copy", [EightBitOperandsTrait, DeclareOpInterfaceMet
   let results = (outs Hydra_Value:$y);
 }
 
-def ConcatOp : Hydra_ShapeOp<"concat", [Hydra_RowUse, ZeroOpInterface,
+def ConcatOp : Hydra_ShapeOp<"concat", [EightBitOperandsTrait, Hydra_RowUse, ZeroOpInterface,
     DeclareOpInterfaceMethods<StorageOpInterface, ["operandLayout", "resultLayout"]>]> {
   let summary = "joins tensors along one axis";
   let description = [{ `%y = hydra.concat %a, %b, %c axis = 0` }];

@@ -61,10 +61,12 @@ template <typename Op> static void printVariable(OpAsmPrinter &p, Op op) {
   }
 }
 
-/// Whether it is state that an optimizer keeps in 8 bits, which its update alone reads.
-static bool isEightBitMoment(Operation *op) {
+/// Whether it is state that may have 8 bits: what an optimizer keeps for its update alone, and
+/// operands of matmuls.
+static bool isEightBitState(Operation *op) {
   auto state = dyn_cast<StateOp>(op);
-  return state && state.getRole() == VariableRole::moment && isEightBitFloat(state.getDtype());
+  return state && isEightBitFloat(state.getDtype()) &&
+         (state.getRole() == VariableRole::moment || state.getRole() == VariableRole::derived);
 }
 
 template <typename Op> static LogicalResult verifyVariable(Op op) {
@@ -73,7 +75,7 @@ template <typename Op> static LogicalResult verifyVariable(Op op) {
   if (!isa<ModelOp, StackOp>(op->getParentOp()))
     return op.emitOpError("belongs into a model or a stack");
   Type dtype = op.getDtype();
-  if (!isModelElement(dtype) && !isEightBitMoment(op))
+  if (!isModelElement(dtype) && !isEightBitState(op))
     return op.emitOpError() << "has elements of " << dtype << "; expected " << kModelElements;
   if (isa<ParamOp>(op) && !isa<FloatType>(dtype))
     return op.emitOpError() << "has elements of " << dtype << "; what is trained has "
@@ -265,12 +267,15 @@ LogicalResult StateOp::verify() {
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:
   case VariableRole::cache:
+  case VariableRole::amax_history:
     if (getOwner())
       return emitOpError() << "belongs to @" << *getOwner() << " as " << word
                            << ", which has no owner";
     if (getRole() == VariableRole::update_count &&
         (!getShape().empty() || !getDtype().isInteger(32)))
       return emitOpError("counts updates; expected one number of i32");
+    if (getRole() == VariableRole::amax_history && (getShape().size() != 2 || !getDtype().isF32()))
+      return emitOpError("remembers largest magnitudes; expected [operands, steps] of f32");
     return success();
   case VariableRole::moment:
     if (!isa_and_nonnull<ParamOp>(owner))
@@ -283,6 +288,10 @@ LogicalResult StateOp::verify() {
   case VariableRole::gradient_part: // whole, also where its owner is cut
     if (!isa_and_nonnull<ParamOp>(owner) || (shapeOf(owner) != getShape() && !unitOf(*this)))
       return emitOpError() << "is a part of the gradient of no parameter of this shape";
+    return success();
+  case VariableRole::derived:
+    if (getOwner() && !isa_and_nonnull<ParamOp>(owner))
+      return emitOpError() << "is made of @" << *getOwner() << ", which is no parameter";
     return success();
   case VariableRole::average:
     if (!isa_and_nonnull<ParamOp>(owner) || shapeOf(owner) != getShape())
@@ -325,8 +334,8 @@ std::string memberName(Operation *variable, MemberAttr member) {
   return (member.getName().getValue() + suffix).str();
 }
 
-bool StateOp::isCopyOfParameter() {
-  return getRole() == VariableRole::copy &&
+bool StateOp::followsParameter() {
+  return (getRole() == VariableRole::copy || getRole() == VariableRole::derived) && getOwner() &&
          isa<ParamOp>(SymbolTable::lookupSymbolIn((*this)->getParentOp(), *getOwner()));
 }
 

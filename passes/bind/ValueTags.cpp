@@ -20,12 +20,15 @@ Category categoryOf(StateOp state) {
   case VariableRole::update_count:
   case VariableRole::loss_scaling:
   case VariableRole::average:
+  case VariableRole::amax_history:
     return Category::opt_state;
   case VariableRole::gradient:
   case VariableRole::gradient_part:
     return Category::grad;
   case VariableRole::copy:
-    return state.isCopyOfParameter() ? Category::param : Category::act_state;
+    return state.followsParameter() ? Category::param : Category::act_state;
+  case VariableRole::derived:
+    return state.followsParameter() ? Category::param : Category::opt_state;
   case VariableRole::state:
   case VariableRole::step_sum:
   case VariableRole::cache:

@@ -70,7 +70,7 @@ private:
       if (!use)
         return {};
       auto state = dyn_cast<StateOp>(use.lookup());
-      if (state && !state.isCopyOfParameter())
+      if (state && !state.followsParameter())
         return {};
       names.push_back(use.getVariableAttr().getAttr());
     }

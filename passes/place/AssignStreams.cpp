@@ -56,8 +56,8 @@ public:
   }
 
 private:
-  /// What training changes: parameters, their moments and averages, and copies of them in another
-  /// type.
+  /// What training changes: parameters, their moments and averages, and what follows them in
+  /// another type.
   static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
     DenseSet<Operation *> buffers;
     auto module = program->getParentOfType<plan::PlanModuleOp>();
@@ -66,8 +66,8 @@ private:
       const VariableRole role = variable.getRole();
       if (role == VariableRole::parameter)
         parameters.insert(variable.getName());
-      const bool copied =
-          role == VariableRole::copy && parameters.contains(variable.getOwner().value_or(""));
+      const bool copied = (role == VariableRole::copy || role == VariableRole::derived) &&
+                          parameters.contains(variable.getOwner().value_or(""));
       if (role == VariableRole::parameter || role == VariableRole::moment ||
           role == VariableRole::average || copied)
         buffers.insert(plan::placeOf(variable.getBuffer()).buffer);

@@ -13,11 +13,6 @@ namespace hydra {
 namespace {
 
 constexpr StringLiteral kPass = "hydra-quantize-matmuls";
-/// How checkpoints name it.
-constexpr StringLiteral kHistory = "fp8_amax";
-/// The largest of the micro-batches of a step.
-constexpr StringLiteral kStep = "fp8_amax.step";
-
 Location ofHistory(EntryOp entry, Phase phase) {
   return withCategory(withPhase(madeBy(kPass, entry.getLoc()), phase), Category::workspace);
 }
@@ -104,12 +99,16 @@ AmaxHistory::Quantized AmaxHistory::quantize(OpBuilder &b, Location loc, Value v
                                              OperandKind kind, Type format, Value magnitudes) {
   OpBuilder first = OpBuilder::atBlockBegin(magnitudes.getParentBlock());
   auto scale = ConstantOp::create(first, loc, RankedTensorType::get({}, b.getF32Type()), 1.0);
-  // Of an infinity the scale of its own step would be infinite; here a conversion would make it the
-  // largest number. x + 0 x is x where that is finite, and NaN where it is not.
-  Value finite = AddOp::create(b, loc, value, build::scale(b, loc, value, 0.0));
-  Value elements = QuantizeOp::create(b, loc, finite, scale, TypeAttr::get(format), UnitAttr());
+  Value elements = QuantizeOp::create(b, loc, withoutInfinities(b, loc, value), scale,
+                                      TypeAttr::get(format), UnitAttr());
   groups[{kind, format}].push_back({scale, magnitudes, elements});
   return {elements, scale};
+}
+
+/// Of an infinity the scale of its own step would be infinite; a conversion would make it the
+/// largest number. x + 0 x is x where that is finite, and NaN where it is not.
+Value AmaxHistory::withoutInfinities(OpBuilder &b, Location loc, Value value) {
+  return AddOp::create(b, loc, value, build::scale(b, loc, value, 0.0));
 }
 
 LogicalResult AmaxHistory::finish(EntryOp entry) {
@@ -131,7 +130,7 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
     groups.try_emplace(form, std::move(group));
 
   FailureOr<StateOp> history =
-      state(entry, kHistory, {operands, steps}, VariableRole::loss_scaling);
+      state(entry, kHistory, {operands, steps}, VariableRole::amax_history);
   if (failed(history))
     return failure();
   makeScales(entry, *history);
@@ -160,6 +159,30 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
   return success();
 }
 
+Value AmaxHistory::scales(OpBuilder &b, Location loc, Value amax, OperandKind kind, Type format) {
+  Value remembered = compare(b, loc, amax, "gt", 0.0);
+  Value usual = build::constant(b, loc, amax.getType(), assumed(kind));
+  amax = SelectOp::create(b, loc, remembered, amax, usual);
+  return QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(format));
+}
+
+/// Back through what `makeScales` writes.
+std::optional<int64_t> AmaxHistory::rowOf(Value scale, StateOp history) {
+  int64_t row = 0;
+  for (Operation *op = scale.getDefiningOp(); op; op = scale.getDefiningOp()) {
+    if (auto use = dyn_cast<UseOp>(op))
+      return use.lookup() == history ? std::optional(row) : std::nullopt;
+    auto part = dyn_cast<SliceOp>(op);
+    if (part && part.getAxis() == 0)
+      row += static_cast<int64_t>(part.getStart());
+    else if (!isa<ReshapeOp, QuantizationScaleOp, SelectOp, ReduceMaxOp>(op))
+      return std::nullopt;
+    auto remembered = dyn_cast<SelectOp>(op);
+    scale = remembered ? remembered.getA() : op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
 void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
   const Location loc = ofHistory(entry, Phase::forward);
   OpBuilder b = OpBuilder::atBlockBegin(&entry.getBody().front());
@@ -168,12 +191,9 @@ void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
   for (auto &[form, group] : groups) {
     const auto count = static_cast<int64_t>(group.size());
     Value amax = slice(b, loc, largestOf, 0, first, count);
-    Value remembered = compare(b, loc, amax, "gt", 0.0);
-    Value usual = build::constant(b, loc, amax.getType(), assumed(form.first));
-    amax = SelectOp::create(b, loc, remembered, amax, usual);
-    Value scales = QuantizationScaleOp::create(b, loc, amax, TypeAttr::get(form.second));
+    Value all = scales(b, loc, amax, form.first, form.second);
     for (auto [i, operand] : llvm::enumerate(group)) {
-      Value own = build::reshape(b, loc, slice(b, loc, scales, 0, static_cast<int64_t>(i), 1), {});
+      Value own = build::reshape(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), {});
       operand.scale.replaceAllUsesWith(own);
     }
     first += count;
@@ -183,9 +203,9 @@ void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
       operand.scale.erase();
 }
 
-/// Of each operand the largest magnitude, [operands] f32. Those of one number of rows are reduced
-/// at once, where the last of them has been rounded (in front of that they would keep the two
-/// apart), so that not the numbers of all rows are kept until a program ends.
+/// Of each operand the largest magnitude on this rank, [operands] f32. Those of one number of rows
+/// are reduced at once, where the last of them has been rounded (in front of that they would keep
+/// the two apart), so that not the numbers of all rows are kept until a program ends.
 Value AmaxHistory::findLargest(EntryOp entry) {
   const Location loc = ofHistory(entry, Phase::optimizer);
   OpBuilder b(entry.getContext());
@@ -209,12 +229,11 @@ Value AmaxHistory::findLargest(EntryOp entry) {
       parts.push_back(build::cast(b, loc, all, b.getF32Type()));
     }
   b.setInsertionPoint(entry.getReturn());
-  Value amax = concat(b, loc, parts, 0);
-  std::optional<MeshAttr> mesh = model.getMesh();
-  return mesh ? overRanks(b, loc, *mesh, amax) : amax;
+  return concat(b, loc, parts, 0);
 }
 
-/// The history [operands, N] with what a step has found, [operands], unless its update is refused.
+/// The history [operands, N] with what a rank has found in a step, [operands], and others with it,
+/// unless the update is refused.
 LogicalResult AmaxHistory::shift(EntryOp entry, StateOp history, Value amax) {
   auto guards = entry.getBody().front().getOps<GuardOp>();
   if (guards.empty())
@@ -222,19 +241,27 @@ LogicalResult AmaxHistory::shift(EntryOp entry, StateOp history, Value amax) {
                                << " has no update whose guard the history of scales could follow";
   const Location loc = ofHistory(entry, Phase::optimizer);
   OpBuilder b(entry.getReturn());
-  const RankedTensorType type = history.getBoundType();
+  if (std::optional<MeshAttr> mesh = model.getMesh())
+    amax = overRanks(b, loc, *mesh, amax);
   Value old = read(b, loc, history);
-  Value newest = build::reshape(b, loc, amax, {type.getDimSize(0), 1});
-  SmallVector<Value> columns{newest};
-  if (steps > 1)
-    columns.push_back(slice(b, loc, old, 1, 0, steps - 1));
-  Value moved = concat(b, loc, columns, 1);
-  Value ofEach = build::broadcast(b, loc, newest, type.getShape());
-  for (Value taken : {compare(b, loc, ofEach, "gt", 0.0),
-                      compare(b, loc, ofEach, "le", std::numeric_limits<float>::max())})
-    moved = SelectOp::create(b, loc, taken, moved, old);
+  Value moved = shifted(b, loc, old, amax);
   addUpdate(entry, history, GuardOp::create(b, loc, (*guards.begin()).getOk(), moved, old));
   return success();
+}
+
+/// What is zero or not finite is not remembered.
+Value AmaxHistory::shifted(OpBuilder &b, Location loc, Value rows, Value newest) {
+  const ArrayRef<int64_t> shape = build::shapeOf(rows);
+  newest = build::reshape(b, loc, newest, {shape[0], 1});
+  SmallVector<Value> columns{newest};
+  if (shape[1] > 1)
+    columns.push_back(slice(b, loc, rows, 1, 0, shape[1] - 1));
+  Value moved = concat(b, loc, columns, 1);
+  Value ofEach = build::broadcast(b, loc, newest, shape);
+  for (Value taken : {compare(b, loc, ofEach, "gt", 0.0),
+                      compare(b, loc, ofEach, "le", std::numeric_limits<float>::max())})
+    moved = SelectOp::create(b, loc, taken, moved, rows);
+  return moved;
 }
 
 } // namespace hydra

@@ -14,8 +14,8 @@ enum class OperandKind { Activation, Weight, Gradient };
 /// operand is made of the largest of its largest magnitudes (amax) in the last N steps.
 ///
 /// It is known before the operand is. So the kernel that makes the operand writes its 8 bits, and
-/// no other one reads it again; and nothing waits until ranks have compared: they do it once, at
-/// the end of a program, for all operands. What is beyond the largest number of the format becomes
+/// no other one reads it again; and nothing waits until ranks have compared: they do it once a
+/// step, when it updates, for all operands. What is beyond the largest number of the format becomes
 /// that number.
 ///
 /// There is one state `fp8_amax [operands, N]` f32, the newest step first, the same on all ranks.
@@ -46,6 +46,25 @@ public:
 
   /// Makes the scales of a program whose operands these are, and has it hand on what it finds.
   llvm::LogicalResult finish(EntryOp entry);
+
+  //===-- The rules, also for who applies them elsewhere ------------------------------------===//
+
+  /// How checkpoints name the history.
+  static constexpr llvm::StringLiteral kHistory = "fp8_amax";
+  /// The largest of the micro-batches of a step.
+  static constexpr llvm::StringLiteral kStep = "fp8_amax.step";
+
+  /// The scales [n] of operands of one kind, of the largest magnitudes that are remembered of each:
+  /// `amax [n]`.
+  static mlir::Value scales(mlir::OpBuilder &b, mlir::Location loc, mlir::Value amax,
+                            OperandKind kind, mlir::Type format);
+  /// Rows [n, N] of a history with what a step has found of each, `newest [n]`.
+  static mlir::Value shifted(mlir::OpBuilder &b, mlir::Location loc, mlir::Value rows,
+                             mlir::Value newest);
+  /// A value whose infinities are NaN.
+  static mlir::Value withoutInfinities(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);
+  /// The row of the history that a scale of `quantize` is made of; nullopt of any other scale.
+  static std::optional<int64_t> rowOf(mlir::Value scale, StateOp history);
 
 private:
   struct Operand {

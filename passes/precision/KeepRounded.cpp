@@ -51,14 +51,16 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
     auto isNameFree = [&](ParamOp param, Type element) {
       return known(param, element) || !model.lookupSymbol(nameOf(param, element));
     };
+    const llvm::DenseSet<std::pair<Attribute, Type>> ofSteps = roundedInSteps(model);
     // Reading, then writing: what only writes has to know all that is read.
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto cast : llvm::make_early_inc_range(entry.getBody().front().getOps<CastOp>())) {
         SmallVector<ParamOp> parameters = parametersOf(cast);
-        auto stays = [&](ParamOp param) {
-          return param.getFrozen() || updated.contains(param.getSymNameAttr());
-        };
         Type element = build::typeOf(cast.getResult()).getElementType();
+        auto stays = [&](ParamOp param) {
+          return param.getFrozen() || (updated.contains(param.getSymNameAttr()) &&
+                                       ofSteps.contains({param.getSymNameAttr(), element}));
+        };
         if (isNarrowFloat(element) && !parameters.empty() && llvm::all_of(parameters, stays) &&
             llvm::all_of(parameters, [&](ParamOp param) { return isNameFree(param, element); }))
           readCopies(cast, parameters);
@@ -68,6 +70,22 @@ struct KeepRounded : impl::KeepRoundedBase<KeepRounded> {
   }
 
 private:
+  /// What programs of training steps round, and to what. An update is to write nothing that only
+  /// measurements read, which are few: its copies would be written for nobody.
+  static llvm::DenseSet<std::pair<Attribute, Type>> roundedInSteps(ModelOp model) {
+    llvm::DenseSet<std::pair<Attribute, Type>> found;
+    for (EntryOp entry : model.getBody().getOps<EntryOp>()) {
+      const ProgramRole role = entry.programRole();
+      if (role != ProgramRole::train && role != ProgramRole::count &&
+          role != ProgramRole::accumulate && role != ProgramRole::apply)
+        continue;
+      for (auto cast : entry.getBody().front().getOps<CastOp>())
+        for (ParamOp param : parametersOf(cast))
+          found.insert({param.getSymNameAttr(), build::typeOf(cast.getResult()).getElementType()});
+    }
+    return found;
+  }
+
   static std::string nameOf(ParamOp param, Type element) {
     return (param.getSymName() + "." + support::irName(*formatOf(element))).str();
   }

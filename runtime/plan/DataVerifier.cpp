@@ -205,6 +205,7 @@ private:
     case VariableRole::step_sum:
     case VariableRole::loss_scaling:
     case VariableRole::cache:
+    case VariableRole::amax_history:
       if (owner)
         failAt(path, "belongs to a variable of role {}, which has none", role);
       return;
@@ -214,6 +215,11 @@ private:
     case VariableRole::average:
       if (!owner || owner->role() != VariableRole::parameter)
         failAt(path, "variable {} is no parameter; expected that of a {}", variable.owner(), role);
+      return;
+    case VariableRole::derived:
+      if (owner && owner->role() != VariableRole::parameter)
+        failAt(path, "variable {} is no parameter; expected that of a {}, or none",
+               variable.owner(), role);
       return;
     case VariableRole::copy:
       if (!owner)

@@ -76,6 +76,8 @@ private:
       checkEnum(path, "role", programs.Get(i)->role());
       checkGradients(path, *programs.Get(i));
       checkSafeForm(path, *programs.Get(i));
+      if (programs.Get(i)->role() == ProgramRole::derive && programs.Get(i)->inputs()->size() > 0)
+        failAt(Path(path, "inputs"), "are given to a program of role derive; expected none");
       verifyProgram(plan, *programs.Get(i), path);
       verifyContents(plan, *programs.Get(i), path);
     }

@@ -43,7 +43,8 @@ const char *fileOf(const Variable &variable) {
   return kTensorFiles[variable.role() == VariableRole::moment ||
                       variable.role() == VariableRole::average ||
                       variable.role() == VariableRole::update_count ||
-                      variable.role() == VariableRole::loss_scaling];
+                      variable.role() == VariableRole::loss_scaling ||
+                      variable.role() == VariableRole::amax_history];
 }
 
 hydra::support::SafetensorsMetadata metadataOf(const PlanFile &file, const TrainingState *state) {
@@ -254,7 +255,7 @@ public:
         bytes += heldBytes(plan, *variable, rank);
     work.emplace("reading " + shownPath(checkpoint.directory), bytes, rank == 0);
     for (const Variable *variable : *plan.variables())
-      if (!isCopy(*variable))
+      if (!followsOthers(*variable))
         restore(*variable);
     if (ranks && !cut.empty())
       compareSums();

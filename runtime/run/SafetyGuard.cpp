@@ -43,12 +43,10 @@ std::string deviceName(const Executor &executor) {
   return "";
 }
 
-/// Of the state that scales, what multiplies the loss is one number; what 8-bit operands are scaled
-/// by is found without refusing steps.
+/// Whether the steps that are refused say what the loss may be multiplied by.
 bool scalesLoss(const Plan &plan) {
   return std::ranges::any_of(*plan.variables(), [&](const planfile::Variable *variable) {
-    return variable->role() == planfile::VariableRole::loss_scaling &&
-           plan.tensors()->Get(variable->tensor())->shape()->size() == 0;
+    return variable->role() == planfile::VariableRole::loss_scaling;
   });
 }
 

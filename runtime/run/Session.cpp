@@ -192,6 +192,7 @@ void Session::setValues() {
     setFirstValues();
   if (options.averages)
     useAverages(file, executor, rank(), GivenTensors(*options.averages));
+  deriveVariables(file.plan(), executor);
 }
 
 void Session::setFirstValues() {

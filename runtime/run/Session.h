@@ -186,7 +186,7 @@ private:
   double makeRuns(Part &part, bool drawn);
   /// The form that does not run becomes the one that does.
   static void swapForm(Part &part);
-  /// Writes the copies of variables that one form alone keeps.
+  /// Writes the copies of variables that one form alone keeps, and what it derives of them.
   void refreshCopies(bool ofSafeForm);
   /// Throws Error when there is none of that role; `name` says which one would do.
   uint32_t programOf(planfile::ProgramRole role, std::string_view name) const;

@@ -72,7 +72,7 @@ void Session::useSafeForm(bool use) {
 }
 
 /// Copies that both forms keep follow their variables in every step. Those of one alone have not
-/// seen the steps of the other.
+/// seen the steps of the other, nor has what one alone derives.
 void Session::refreshCopies(bool ofSafeForm) {
   const Plan &plan = file.plan();
   const std::set<uint32_t> own = buffersOf(plan, ofSafeForm), others = buffersOf(plan, !ofSafeForm);
@@ -104,6 +104,7 @@ void Session::refreshCopies(bool ofSafeForm) {
       std::ranges::copy(std::span(values).subspan(begin, out.size()), out.begin());
     });
   }
+  deriveVariables(plan, executor);
 }
 
 Session::Trial Session::tryStep() {

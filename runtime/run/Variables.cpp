@@ -147,8 +147,12 @@ namespace hydra::runtime {
 
 bool isCopy(const Variable &variable) { return variable.role() == VariableRole::copy; }
 
+bool followsOthers(const Variable &variable) {
+  return isCopy(variable) || variable.role() == VariableRole::derived;
+}
+
 bool isSaved(const Variable &variable) {
-  return !isCopy(variable) && variable.role() != VariableRole::step_sum &&
+  return !followsOthers(variable) && variable.role() != VariableRole::step_sum &&
          variable.role() != VariableRole::gradient_part && variable.role() != VariableRole::cache;
 }
 
@@ -274,6 +278,12 @@ void clearGaps(const Plan &plan, Executor &executor, uint64_t rank) {
   }
 }
 
+void deriveVariables(const Plan &plan, Executor &executor) {
+  for (uint32_t i = 0; i < plan.programs()->size(); ++i)
+    if (plan.programs()->Get(i)->role() == ProgramRole::derive)
+      executor.run(i);
+}
+
 ElementSource givenValues(const Plan &plan, const Variable &variable, const GivenTensors &given,
                           const std::string &name) {
   return
@@ -344,7 +354,7 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
   clearGaps(plan, executor, rank);
   uint64_t bytes = 0;
   for (const Variable *variable : *plan.variables())
-    if (!isCopy(*variable))
+    if (!followsOthers(*variable))
       bytes += heldBytes(plan, *variable, rank);
   LongWork work(given ? "reading " + given->path() : "drawing initial values", bytes, rank == 0);
   const auto sourceOf = [&](const Variable &variable) {
@@ -354,7 +364,8 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
     const Kind kind = kindOf(variable);
     const flatbuffers::String *other = isSaved(variable) ? found[kind] : nullptr;
     const bool needed = variable.role() != VariableRole::update_count &&
-                        variable.role() != VariableRole::loss_scaling;
+                        variable.role() != VariableRole::loss_scaling &&
+                        variable.role() != VariableRole::amax_history;
     if (!other || (!needed && !given->has(name)))
       return initialValues(plan, variable, seed);
     if (!given->has(name))
@@ -364,7 +375,7 @@ void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
     return givenValues(plan, variable, *given);
   };
   for (const Variable *variable : *plan.variables()) {
-    if (isCopy(*variable))
+    if (followsOthers(*variable))
       continue;
     const ElementSource source = sourceOf(*variable);
     writeVariable(plan, executor, *variable, rank, [&](int64_t first, std::span<std::byte> out) {

@@ -16,6 +16,8 @@ namespace hydra::runtime {
 
 /// Whether a state has the values of another variable, and is written with it.
 bool isCopy(const planfile::Variable &variable);
+/// Whether others say its values: it is a copy, or programs derive it.
+bool followsOthers(const planfile::Variable &variable);
 /// Whether files have it: not what follows another variable, or lives within a step.
 bool isSaved(const planfile::Variable &variable);
 /// Those of them that a checkpoint holds: gradients are zero between two steps.
@@ -57,11 +59,15 @@ uint64_t heldBytes(const planfile::Plan &plan, const planfile::Variable &variabl
 /// Zeros what lies between the members of units, on which nothing else writes.
 void clearGaps(const planfile::Plan &plan, Executor &executor, uint64_t rank);
 
-/// Writes what a rank holds of all variables of the plan. Parameters come from `given` if it has
-/// any of them, and then all must be there; otherwise they are drawn from `seed`. States of the
-/// model alike, and what the optimizer keeps, but for the count of updates, which then begins anew.
-/// Adapters may be missing together; those of `adapter` come from there. `given` and `adapter` may
-/// be null.
+/// Makes what programs derive of other variables. Whoever has written variables from outside calls
+/// it before other programs run.
+void deriveVariables(const planfile::Plan &plan, Executor &executor);
+
+/// Writes what a rank holds of all variables of the plan but those that are derived. Parameters
+/// come from `given` if it has any of them, and then all must be there; otherwise they are drawn
+/// from `seed`. States of the model alike, and what the optimizer keeps, but for the count of
+/// updates, which then begins anew. Adapters may be missing together; those of `adapter` come from
+/// there. `given` and `adapter` may be null.
 void setVariables(const PlanFile &file, Executor &executor, uint64_t rank,
                   const GivenTensors *given, uint64_t seed, const AdapterFile *adapter = nullptr);
 

@@ -97,6 +97,8 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
     return "optimizer state";
   case VariableRole::average:
     return "averages of parameters";
+  case VariableRole::derived:
+    return variable.owner() < 0 ? "other state" : "copies of parameters";
   case VariableRole::copy:
     if (plan.variables()->Get(static_cast<uint32_t>(variable.owner()))->role() ==
         VariableRole::parameter)
@@ -110,6 +112,7 @@ const char *kindOf(const Plan &plan, const Variable &variable) {
   case VariableRole::update_count:
   case VariableRole::step_sum:
   case VariableRole::loss_scaling:
+  case VariableRole::amax_history:
     return "other state";
   }
   return "other state";

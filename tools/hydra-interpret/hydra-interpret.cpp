@@ -284,6 +284,9 @@ private:
     for (const Slot &slot : slots)
       if (slot.kind == Slot::Kind::Scalar)
         values.try_emplace(slot.name, ArrayRef<int64_t>(), slot.value);
+    for (EntryOp program : driver.model().getBody().getOps<EntryOp>())
+      if (program.programRole() == ProgramRole::derive && failed(run(program)))
+        return failure();
     return success();
   }
 

@@ -25,7 +25,8 @@ struct Prediction {
 Prediction predictionOf(const planfile::PlanT &plan) {
   Prediction prediction;
   for (const auto &program : plan.programs)
-    if (program->role != planfile::ProgramRole::eval &&
+    if (program->role != planfile::ProgramRole::derive &&
+        program->role != planfile::ProgramRole::eval &&
         program->role != planfile::ProgramRole::generate &&
         program->role != planfile::ProgramRole::decode)
       prediction.steps += static_cast<int64_t>(program->blocks.size());

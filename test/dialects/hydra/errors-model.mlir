@@ -1437,6 +1437,21 @@ hydra.model @m version 1 {
 // -----
 
 hydra.model @m version 1 {
+  // expected-error@+1 {{'hydra.state' op remembers largest magnitudes; expected [operands, steps] of f32}}
+  hydra.state @s [4] init = zeros as amax_history
+}
+
+// -----
+
+hydra.model @m version 1 {
+  hydra.state @t [4] init = zeros
+  // expected-error@+1 {{'hydra.state' op is made of @t, which is no parameter}}
+  hydra.state @s [4] init = zeros of @t as derived
+}
+
+// -----
+
+hydra.model @m version 1 {
   // expected-error@+1 {{'hydra.state' op is a parameter; expected hydra.param}}
   hydra.state @s [] init = zeros as parameter
 }

@@ -110,15 +110,16 @@ public:
   TensorMap run(const Work &work) {
     runtime::clearGaps(plan, *executor, rank);
     for (const planfile::Variable *variable : *plan.variables())
-      if (!runtime::isCopy(*variable))
+      if (!runtime::followsOthers(*variable))
         runtime::writeVariable(plan, *executor, *variable, rank,
                                bytesOf(runtime::dtypeOf(plan, *variable),
                                        valueOf(work.variables, variable->name()->str())));
+    runtime::deriveVariables(plan, *executor);
     TensorMap results;
     for (const Call &call : work.calls)
       make(call, results);
     for (const planfile::Variable *variable : *plan.variables())
-      if (!runtime::isCopy(*variable))
+      if (!runtime::followsOthers(*variable))
         results[variable->name()->str()] = take(*variable);
     return results;
   }

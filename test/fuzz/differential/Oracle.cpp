@@ -47,7 +47,8 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
     const StringRef kind = init.getKind();
     if ((kind != "zeros" && kind != "ones" && kind != "constant") || !isa<FloatType>(element) ||
         role == VariableRole::gradient || role == VariableRole::gradient_part ||
-        role == VariableRole::step_sum || role == VariableRole::loss_scaling)
+        role == VariableRole::step_sum || role == VariableRole::loss_scaling ||
+        role == VariableRole::amax_history)
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];

@@ -104,6 +104,7 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
   app.add_option("--fp8-scaling", setting.fp8Scaling)->check(CLI::IsMember({"tensor", "row"}));
+  app.add_option("--fp8-amax", setting.fp8Amax)->check(CLI::IsMember({"current", "delayed"}));
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
   app.add_option("--clip", setting.clip)->check(CLI::NonNegativeNumber);
@@ -156,6 +157,7 @@ std::string Setting::text() const {
   flag("attention", attention, plain.attention);
   flag("precision", precision, plain.precision);
   flag("fp8-scaling", fp8Scaling, plain.fp8Scaling);
+  flag("fp8-amax", fp8Amax, plain.fp8Amax);
   flag("accum", accumulation, plain.accumulation);
   if (noClip)
     text += " --no-clip";
@@ -215,6 +217,7 @@ QuantizationOptions Setting::quantization() const {
   all.keep = {"none"};
   all.least = 1;
   all.scaling = fp8Scaling == "row" ? QuantizedScaling::Row : QuantizedScaling::Tensor;
+  all.amax = fp8Amax == "delayed" ? QuantizedAmax::Delayed : QuantizedAmax::Current;
   return all;
 }
 
@@ -229,8 +232,8 @@ std::vector<std::string> Setting::meshAxes() const {
 }
 
 std::string Setting::oracleKey() const {
-  return fmt::format("{} {} {} {} {} {} {} {}", modeName(mode).str(), precision, fp8Scaling,
-                     accumulation, noClip, clip, context, fmt::join(prefill, ","));
+  return fmt::format("{} {} {} {} {} {} {} {} {}", modeName(mode).str(), precision, fp8Scaling,
+                     fp8Amax, accumulation, noClip, clip, context, fmt::join(prefill, ","));
 }
 
 std::string Setting::bitsKey() const {
@@ -267,6 +270,18 @@ std::vector<std::string> meshesOf(const SettingRange &range) {
   return meshes;
 }
 
+/// A history of scales has a row for each operand, and those of the oracle are the model's own:
+/// what makes other matmuls of them is left out.
+void keepOperands(Setting &setting) {
+  if (setting.fp8Amax != "delayed")
+    return;
+  const std::vector<std::string> optional = optionalPasses(setting);
+  for (const char *name :
+       {"hydra-fuse-qkv", "hydra-fuse-gate-up", "hydra-fuse-siblings", "hydra-raise-linear-ce"})
+    if (llvm::is_contained(optional, name))
+      setting.disabled.emplace_back(name);
+}
+
 class Draw {
 public:
   Draw(uint64_t number, const SettingRange &range) : number(number), random(number), range(range) {}
@@ -280,6 +295,8 @@ public:
       setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8"});
     if (setting.precision == "fp8" && random.chance(0.5))
       setting.fp8Scaling = "row";
+    else if (setting.precision == "fp8" && setting.mode == Mode::Train && random.chance(0.5))
+      setting.fp8Amax = "delayed";
     if (random.chance(0.2))
       setting.attention = "naive";
     if (random.chance(0.4))
@@ -330,6 +347,7 @@ public:
         if (llvm::is_contained(optionalPasses(setting), name) && name != "hydra-nest-loops" &&
             name != "hydra-decompose-attention")
           setting.disabled.push_back(name);
+    keepOperands(setting);
     setting.threads = range.target == "cpu" && random.chance(0.5) ? 2 : 1;
     setting.plainCode = range.target == "cpu" && random.chance(0.95);
     return setting;
@@ -362,6 +380,7 @@ private:
           !llvm::is_contained(setting.disabled, name))
         setting.disabled.push_back(name);
     dropUnused(setting);
+    keepOperands(setting);
     setting.threads = range.target == "cpu" ? 3 - like.threads : 1;
     setting.plainCode = range.target == "cpu" && random.chance(0.95);
     return setting;
@@ -498,6 +517,16 @@ std::vector<Setting> allSettings(const SettingRange &range) {
       add([&](Setting &s) { s.scanCheckpoint = chunks; });
     if (mode != Mode::Train)
       continue;
+    for (const bool keeps : {false, true})
+      for (const int64_t accumulation : {1, 2})
+        add([&](Setting &s) {
+          s.precision = "fp8";
+          s.fp8Amax = "delayed";
+          s.accumulation = accumulation;
+          if (!keeps)
+            s.disabled = {"hydra-keep-quantized"};
+          keepOperands(s);
+        });
     add([](Setting &s) { s.noClip = true; });
     add([](Setting &s) { s.clip = 0.05; });
     for (const bool noClip : {false, true})

@@ -20,6 +20,7 @@ struct Setting {
   int64_t scanCheckpoint = 1, ceChunk = 0;
   std::string attention = "flash", precision = "fp32";
   std::string fp8Scaling = "tensor"; ///< of precision fp8
+  std::string fp8Amax = "current";   ///< and of which steps; delayed: of programs that train
   int64_t accumulation = 1;
   bool noClip = false;
   double clip = 0.0; ///< the norm given to every step; 0: none

@@ -6,7 +6,7 @@
 // RUN: not hydra-opt %s --hydra-bind --hydra-quantize-matmuls="amax=delayed history=1025" 2>&1 | FileCheck %s --check-prefix=LONG
 
 // One state of all operands: an activation, two weights, two gradients. All scales are made of it when the program begins.
-// CHECK: hydra.state @fp8_amax [5, 4] init = zeros as loss_scaling
+// CHECK: hydra.state @fp8_amax [5, 4] init = zeros as amax_history
 // CHECK-LABEL: hydra.entry @loss
 // CHECK-NEXT: %[[H:.*]] = hydra.use @fp8_amax : tensor<5x4xf32>
 // CHECK-NEXT: %[[M:.*]] = hydra.reduce_max %[[H]] axes = [1]
@@ -50,7 +50,7 @@
 // CHECK: hydra.return {{.*}}@fp8_amax = %[[KEPT]]
 
 // Micro-batches collect the largest of the step, which its update remembers and clears.
-// ACCUM-DAG: hydra.state @fp8_amax [5, 1] init = zeros as loss_scaling
+// ACCUM-DAG: hydra.state @fp8_amax [5, 1] init = zeros as amax_history
 // ACCUM-DAG: hydra.state @fp8_amax.step [5] init = zeros as step_sum
 // ACCUM-LABEL: hydra.entry @accumulate
 // ACCUM: %[[SO:.*]] = hydra.use @fp8_amax.step

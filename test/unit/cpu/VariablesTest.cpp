@@ -184,6 +184,27 @@ TEST_P(Variables, CountAndAreFiniteAsOnOneRankAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Keeping, Variables, testing::ValuesIn(keepings()), nameOfKeeping);
 
+TEST(DerivedVariables, AreMadeOfWhatHasBeenWritten) {
+  PlanBuilder builder = smallTraining();
+  const uint32_t number = builder.variable("w.made", {4});
+  planfile::VariableT &made = *builder.plan.variables[number];
+  made.role = planfile::VariableRole::derived;
+  made.owner = 0;
+  builder.program("derive",
+                  blocks(call(planfile::CopyT(),
+                              {reads(builder.plan.variables[0]->tensor), writes(made.tensor)})));
+  const PlanFile file = builder.load();
+  const planfile::Variable &variable = *file.plan().variables()->Get(number);
+  EXPECT_TRUE(followsOthers(variable));
+  EXPECT_FALSE(isCopy(variable) || isSaved(variable) || isInCheckpoint(variable));
+  CpuExecutor executor(file, {.threads = 1});
+  setVariables(file, executor, 0, nullptr, 0);
+  deriveVariables(file.plan(), executor);
+  std::array<float, 4> found{};
+  executor.readRange(variable.tensor(), 0, std::as_writable_bytes(std::span(found)));
+  EXPECT_EQ(found, (std::array<float, 4>{3, 3, 3, 3}));
+}
+
 TEST(TensorRanges, AreOfDenseTensorsAndInsideThem) {
   PlanBuilder builder = smallTraining();
   const uint32_t strided = builder.view("strided", {2}, {2}, planfile::SegmentKind::persistent, 0);

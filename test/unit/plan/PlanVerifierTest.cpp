@@ -130,8 +130,8 @@ std::vector<DamageCase> cases() {
        "variables[2].name: layers.0.w is given twice"},
       {"VariableNameEmpty", [](PlanT &p) { p.variables[2]->name = ""; },
        "variables[2].name: is empty"},
-      {"VariableRole", [](PlanT &p) { p.variables[2]->role = VariableRole(11); },
-       "variables[2].role: 11 is no value of this enum; the largest is 10"},
+      {"VariableRole", [](PlanT &p) { p.variables[2]->role = VariableRole(13); },
+       "variables[2].role: 13 is no value of this enum; the largest is 12"},
       {"VariableTensor", [](PlanT &p) { p.variables[1]->tensor = 931; },
        "variables[1].tensor: tensor index 931 is out of range (plan has 14 tensors)"},
       {"VariableTransient", [](PlanT &p) { p.variables[1]->tensor = 4; },
@@ -182,10 +182,18 @@ std::vector<DamageCase> cases() {
          p.variables[2]->owner = 1;
        },
        "variables[2].owner: variable 1 is neither parameter nor state"},
+      {"DerivedOfMoment",
+       [](PlanT &p) {
+         p.variables[2]->role = VariableRole::derived;
+         p.variables[2]->owner = 1;
+       },
+       "variables[2].owner: variable 1 is no parameter; expected that of a derived, or none"},
       {"CopyOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::copy; },
        "variables[2].owner: is not given; a copy needs it"},
-      {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(8); },
-       "programs[0].role: 8 is no value of this enum; the largest is 7"},
+      {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(9); },
+       "programs[0].role: 9 is no value of this enum; the largest is 8"},
+      {"DerivesFromInputs", [](PlanT &p) { p.programs[0]->role = ProgramRole::derive; },
+       "programs[0].inputs: are given to a program of role derive; expected none"},
       {"DecodesWithoutContext", [](PlanT &p) { p.programs[0]->role = ProgramRole::decode; },
        "programs[0].context: 0 is no number of tokens for the role decode"},
       {"ContextOfAnother", [](PlanT &p) { p.programs[0]->context = 8; },
