@@ -71,10 +71,12 @@ private:
   }
 
   /// Launches that take the place of a step, or of several that are a batch. None for what is a
-  /// launch already, and for matmuls of many rows, which are cuBLASLt's.
+  /// launch already, and for large matmuls, which are cuBLASLt's.
   LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
-        .Case<plan::MatmulOp>([&](auto op) { return expandFewRows(launcher, op), success(); })
+        .Case<plan::MatmulOp>([&](auto op) {
+          return expandFewRows(launcher, op) || expandSmallMatmuls(launcher, op), success();
+        })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
         .Case<plan::AttentionGradOp>(
             [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
