@@ -158,4 +158,53 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
   });
 }
 
+/// Whether the elements of a value in one iteration are never those of another.
+static bool liesApart(LoopOp loop, Value value) {
+  auto moving = llvm::find(loop.getMoving(), value);
+  if (moving == loop.getMoving().end())
+    return loop.getCount() == 1;
+  MemRefType type = typeOf(value);
+  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8,
+                bytes = std::abs(loop.getStrides()[moving - loop.getMoving().begin()]);
+  if (bytes % element != 0)
+    return false;
+  SmallVector<std::pair<int64_t, int64_t>> dimensions{{bytes / element, loop.getCount()}};
+  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type)))
+    dimensions.emplace_back(stride, size);
+  llvm::sort(dimensions);
+  int64_t last = 0; // the farthest element that smaller strides reach
+  for (auto [stride, size] : dimensions) {
+    if (size > 1 && stride <= last)
+      return false;
+    last += (size - 1) * stride;
+  }
+  return true;
+}
+
+bool areIterationsApart(LoopOp loop) {
+  struct Buffer {
+    bool written = false;
+    DenseSet<Value> values;
+  };
+  DenseMap<Operation *, Buffer> outside;
+  for (Operation &op : loop.getBody().front()) {
+    if (isa<BufferOp, ViewOp>(op))
+      continue;
+    if (!isa<StepInterface>(op))
+      return false;
+    for (const BufferUse &use : usesOf(&op)) {
+      BufferOp buffer = placeOf(use.value).buffer;
+      if (buffer->getBlock() == &loop.getBody().front())
+        continue;
+      outside[buffer].written |= use.writes;
+      outside[buffer].values.insert(use.value);
+    }
+  }
+  return llvm::all_of(outside, [&](const auto &entry) {
+    const Buffer &buffer = entry.second;
+    return !buffer.written ||
+           (buffer.values.size() == 1 && liesApart(loop, *buffer.values.begin()));
+  });
+}
+
 } // namespace hydra::plan

@@ -98,10 +98,10 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target.getBlockShared());
+    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target);
     if (failed(text))
       return failure();
-    LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
+    LaunchShape shape{text->blocks, text->parts, 1, text->threads, text->sharedBytes};
     shape.letsLater = false;
     plan::KernelOp kernel =
         launcher.kernel(loop.getLoc(), "loop", text->text, shape,
