@@ -320,6 +320,8 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},
+      {P::Group, false, 2, false, false, [](Options) { return createSplitLoops(); },
+       wantsFusedLoops},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},

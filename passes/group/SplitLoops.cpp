@@ -1,0 +1,554 @@
+// hydra-split-loops: what iterations do not need of each other leaves a loop that carries
+// something.
+//
+// A body falls into three parts: what depends on nothing that is carried; what carries on, and what
+// depends on what is carried; and of the latter what nothing carried depends on. The first and the
+// last are loops without carried values, in front of and behind the rest, whose iterations can run
+// side by side. Values go from part to part as sequences.
+#include "dialects/hydra/Build.h"
+#include "dialects/hydra/Target.h"
+#include "passes/Passes.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_SPLITLOOPS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// What it makes says so, for reports.
+constexpr StringLiteral kPass = "hydra-split-loops";
+
+/// How an operation takes part in a step of a loop's kernel.
+enum class Work {
+  Free,     ///< a view, or a value made of nothing: repeated wherever it is read
+  ByNumber, ///< repeated by a reader that is row-wise, for no step of its own
+  RowWise,  ///< part of a group, but with sums over rows that are not worth repeating
+  Step      ///< reads whole operands from memory, as matmuls do
+};
+
+Work workOf(Operation *op) {
+  auto storage = dyn_cast<StorageOpInterface>(op);
+  if (op->getNumOperands() == 0 || (storage && storage.viewedOperand()))
+    return Work::Free;
+  auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+  if (!rowWise || !rowWise.isRowWise())
+    return Work::Step;
+  return rowWise.rowDimensions() ? Work::RowWise : Work::ByNumber;
+}
+
+int64_t bytesOf(Value value) {
+  RankedTensorType type = build::typeOf(value);
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+RankedTensorType withLeadingOne(Value value) {
+  SmallVector<int64_t> shape{1};
+  llvm::append_range(shape, build::shapeOf(value));
+  return build::typeOf(value).clone(shape);
+}
+
+/// A view's source and the smallest value on the way there, which is the one to keep.
+struct Viewed {
+  Value root, least;
+
+  explicit Viewed(Value value) : root(value), least(value) {
+    const auto elements = [](Value v) { return build::typeOf(v).getNumElements(); };
+    for (Operation *op = root.getDefiningOp();
+         op && op->getNumOperands() > 0 && workOf(op) == Work::Free; op = root.getDefiningOp()) {
+      root = op->getOperand(*cast<StorageOpInterface>(op).viewedOperand());
+      if (elements(root) <= elements(least))
+        least = root;
+    }
+  }
+};
+
+/// Which slices all values of a body have in common: the product of the leading dimensions that
+/// they share. 1: none.
+int64_t commonSlices(Block &body) {
+  std::optional<SmallVector<int64_t>> common;
+  auto meet = [&](Value value) {
+    if (build::typeOf(value).getNumElements() == 1)
+      return;
+    ArrayRef<int64_t> shape = build::shapeOf(value);
+    shape = shape.drop_while([](int64_t size) { return size == 1; });
+    if (!common)
+      common = SmallVector<int64_t>(shape);
+    size_t same = 0;
+    while (same < std::min(shape.size(), common->size()) && shape[same] == (*common)[same])
+      ++same;
+    common->truncate(same);
+  };
+  llvm::for_each(body.getArguments(), meet);
+  for (Operation &op : body)
+    llvm::for_each(op.getResults(), meet);
+  return common ? productOf(*common) : 1;
+}
+
+/// A loop that does a part of the work: its body, and how its arguments and results go with those
+/// of the whole.
+struct Part {
+  SmallVector<Value> given, made; ///< what it is given of, and makes for, other parts
+  SmallVector<unsigned> joined;   ///< results of the whole that it has
+  bool carries = false;
+  DenseSet<Operation *> operations; ///< of the whole that it has, too
+
+  EntryOp entry;
+  SmallVector<int64_t> axes;       ///< of its sequences
+  SmallVector<unsigned> arguments; ///< of `entry`, as numbered before unused ones were left out
+
+  bool isEmpty() const { return joined.empty() && made.empty() && !carries; }
+};
+
+/// The parts of one body.
+struct Parts {
+  Part early, core, late;
+  double seconds = 0; ///< of an iteration
+
+  SmallVector<Part *> all() { return {&early, &core, &late}; }
+};
+
+/// Of loops that are one kernel: seconds of a launch and of a step; of one block, FLOP/s and
+/// bytes/s.
+struct LoopRates {
+  double launch, step, flops, loads, stores;
+
+  explicit LoopRates(TargetAttr target)
+      : launch(target.rate(kGraphLaunchSeconds)), step(target.rate(kLoopStepSeconds)),
+        flops(target.rate(kBlockFlops)), loads(target.rate(kBlockBandwidth)),
+        stores(target.rate(kBlockStoreBandwidth)) {}
+};
+
+class BodySplitter {
+public:
+  BodySplitter(EntryOp body, TargetAttr target)
+      : body(body), block(body.getBody().front()), walk(*body.getWalk()), rates(target),
+        sequences(walk.getOver().size()), carried(walk.getCarried()),
+        stacked(walk.getStacked().size()), slices(commonSlices(block)),
+        beside(slices > 1 ? target.getMultiprocessors() / slices : 1) {}
+
+  /// The parts that take less time than the whole; nullopt: none do.
+  std::optional<Parts> split() {
+    if (carried == 0 || beside < 2 || !canBeSplit())
+      return std::nullopt;
+    follow();
+    Parts whole;
+    whole.core = core(/*hasEarly=*/false);
+    finish(whole);
+    double least = whole.seconds;
+    std::optional<Parts> best;
+    for (auto [hasEarly, hasLate] :
+         {std::pair(true, true), std::pair(true, false), std::pair(false, true)})
+      if (std::optional<Parts> parts = partsWith(hasEarly, hasLate);
+          parts && parts->seconds < least) {
+        least = parts->seconds;
+        best = std::move(parts);
+      }
+    if (best)
+      for (Part *part : best->all())
+        if (!part->isEmpty())
+          write(*part, part == &best->early ? "_early" : part == &best->late ? "_late" : "_core");
+    return best;
+  }
+
+  /// Runs parts in the place of a loop.
+  void replace(LoopOp loop, Parts &parts) {
+    OpBuilder b(loop);
+    DenseMap<Value, Value> between; // values of the body, and their sequences
+    SmallVector<Value> results(loop->getNumResults());
+    for (Part *part : parts.all()) {
+      if (part->isEmpty())
+        continue;
+      SmallVector<Value> all(loop.getInputs().take_front(sequences));
+      for (Value value : part->given)
+        all.push_back(between.lookup(value));
+      if (part->carries)
+        llvm::append_range(all, loop.getInputs().slice(sequences, carried));
+      llvm::append_range(all, loop.getInputs().drop_front(sequences + carried));
+      SmallVector<Value> inputs =
+          llvm::map_to_vector(part->arguments, [&](unsigned i) { return all[i]; });
+      auto made = LoopOp::create(b, madeBy(kPass, loop.getLoc()), part->entry, inputs);
+      for (auto [i, result] : llvm::enumerate(part->joined))
+        results[result] = made.getResult(i);
+      for (auto [i, value] : llvm::enumerate(part->made))
+        between[value] = made.getResult(part->joined.size() + i);
+      if (part->carries)
+        llvm::copy(made.getResults().take_back(carried), results.begin() + stacked);
+    }
+    loop.replaceAllUsesWith(results);
+    loop.erase();
+  }
+
+  /// Bytes of the sequences that go from part to part.
+  int64_t bytesBetween(Parts &parts) const {
+    int64_t bytes = 0;
+    for (Part *part : parts.all())
+      for (Value value : part->made)
+        bytes += bytesOf(value) * walk.getCount();
+    return bytes;
+  }
+
+private:
+  ValueRange results() { return body.getReturn().getOutputs(); }
+
+  /// Kernels of loops hold no loops, and what has effects happens once.
+  bool canBeSplit() {
+    return llvm::all_of(block.without_terminator(), [](Operation &op) {
+      return op.getNumRegions() == 0 && !isa<LoopOp>(op) && isMemoryEffectFree(&op);
+    });
+  }
+
+  bool isCarried(Value value) const {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getArgNumber() >= sequences &&
+           argument.getArgNumber() < sequences + carried;
+  }
+
+  /// Whether a value is other than it would be if nothing were carried.
+  bool isDependent(Value value) const {
+    return isCarried(value) || dependent.contains(value.getDefiningOp());
+  }
+
+  /// Finds what depends on carried values, and what they depend on.
+  void follow() {
+    for (Operation &op : block.without_terminator())
+      if (llvm::any_of(op.getOperands(), [&](Value v) { return isDependent(v); }))
+        dependent.insert(&op);
+    needed = behind(SmallVector<Value>(results().drop_front(stacked)), {});
+  }
+
+  /// All operations that values are computed by, but for those of which values are given.
+  DenseSet<Operation *> behind(SmallVector<Value> values, ArrayRef<Value> given) {
+    DenseSet<Operation *> found;
+    while (!values.empty()) {
+      Value value = values.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (op && !llvm::is_contained(given, value) && found.insert(op).second)
+        values.append(op->operand_begin(), op->operand_end());
+    }
+    return found;
+  }
+
+  //===-- What is in which part
+  //-----------------------------------------------------------------===//
+
+  std::optional<Parts> partsWith(bool hasEarly, bool hasLate) {
+    lateOperations = hasLate ? chooseLate() : DenseSet<Operation *>();
+    if (hasLate && lateOperations.empty())
+      return std::nullopt;
+    Parts parts;
+    parts.core = core(hasEarly);
+    parts.late = late(hasEarly);
+    // What they are given is made by parts in front of them.
+    SetVector<Value> early, handed;
+    for (Part *part : {&parts.core, &parts.late})
+      for (Value value : part->given)
+        (isDependent(value) ? handed : early).insert(value);
+    parts.core.made = handed.takeVector();
+    parts.early.made = early.takeVector();
+    for (unsigned i = 0; i < stacked; ++i)
+      if (hasEarly && isMadeEarly(results()[i]))
+        parts.early.joined.push_back(i);
+    finish(parts);
+    // Work by number alone costs a loop's kernel next to nothing.
+    const bool isWorth = llvm::any_of(parts.early.operations, [](Operation *op) {
+      return workOf(op) == Work::Step || workOf(op) == Work::RowWise;
+    });
+    if ((hasEarly && !isWorth) || isTooLarge(parts))
+      return std::nullopt;
+    return parts;
+  }
+
+  /// Whether a result is computed, and by nothing that depends on what is carried.
+  bool isMadeEarly(Value result) {
+    Operation *op = Viewed(result).root.getDefiningOp();
+    return op && op->getNumOperands() > 0 && !isDependent(result);
+  }
+
+  /// Steps that carry nothing on, where taking them out saves more than storing what they read of
+  /// the rest, and what depends on them.
+  DenseSet<Operation *> chooseLate() {
+    DenseSet<Operation *> chosen;
+    DenseSet<Value> stored;
+    for (Operation &op : block.without_terminator()) {
+      if (!dependent.contains(&op) || needed.contains(&op))
+        continue;
+      const bool follows = llvm::any_of(
+          op.getOperands(), [&](Value v) { return chosen.contains(v.getDefiningOp()); });
+      if (!follows && workOf(&op) != Work::Step)
+        continue;
+      int64_t bytes = 0;
+      SmallVector<Value> reads;
+      for (Value operand : op.getOperands()) {
+        const Viewed viewed(operand);
+        if (!isDependent(viewed.root) || chosen.contains(viewed.root.getDefiningOp()) ||
+            stored.contains(viewed.least))
+          continue;
+        reads.push_back(viewed.least);
+        bytes += bytesOf(viewed.least);
+      }
+      if (!follows && stepSeconds(&op) <= bytes / double(slices) / rates.stores)
+        continue;
+      chosen.insert(&op);
+      stored.insert(reads.begin(), reads.end());
+    }
+    return chosen;
+  }
+
+  /// What carries on, and all results that are not late (nor early, where there is such a part).
+  Part core(bool hasEarly) {
+    Part part;
+    part.carries = true;
+    for (unsigned i = 0; i < stacked; ++i)
+      if (!lateOperations.contains(results()[i].getDefiningOp()) &&
+          !(hasEarly && isMadeEarly(results()[i])))
+        part.joined.push_back(i);
+    SetVector<Value> given;
+    if (hasEarly) {
+      for (Operation &op : block.without_terminator())
+        if (dependent.contains(&op) && !lateOperations.contains(&op))
+          for (Value operand : op.getOperands())
+            findGiven(operand, workOf(&op) == Work::Step, given);
+      for (Value result : results().drop_front(stacked))
+        findGiven(result, /*isWhole=*/true, given);
+    }
+    part.given = given.takeVector();
+    return part;
+  }
+
+  Part late(bool hasEarly) {
+    Part part;
+    for (unsigned i = 0; i < stacked; ++i)
+      if (lateOperations.contains(results()[i].getDefiningOp()))
+        part.joined.push_back(i);
+    SetVector<Value> given;
+    for (Operation &op : block.without_terminator()) {
+      if (!lateOperations.contains(&op))
+        continue;
+      for (Value operand : op.getOperands()) {
+        const Viewed viewed(operand);
+        if (!isDependent(viewed.root)) {
+          if (hasEarly)
+            findGiven(operand, workOf(&op) == Work::Step, given);
+        } else if (!lateOperations.contains(viewed.root.getDefiningOp())) {
+          given.insert(viewed.least);
+        }
+      }
+    }
+    part.given = given.takeVector();
+    return part;
+  }
+
+  /// Adds what the early part makes of a value: itself, where its reader takes it whole from memory
+  /// or it is no work by number, else what it is computed from.
+  void findGiven(Value value, bool isWhole, SetVector<Value> &given) {
+    const Viewed viewed(value);
+    Operation *op = viewed.root.getDefiningOp();
+    if (!op || op->getNumOperands() == 0 || isDependent(viewed.root))
+      return;
+    if (isWhole || workOf(op) != Work::ByNumber) {
+      given.insert(viewed.least);
+      return;
+    }
+    for (Value operand : op->getOperands())
+      findGiven(operand, /*isWhole=*/false, given);
+  }
+
+  //===-- Cost
+  //----------------------------------------------------------------------------------===//
+
+  /// Notes the operations of every part, and how long an iteration takes.
+  void finish(Parts &parts) {
+    parts.seconds = 0;
+    for (Part *part : parts.all()) {
+      if (part->isEmpty())
+        continue;
+      SmallVector<Value> ends = part->made;
+      for (unsigned i : part->joined)
+        ends.push_back(results()[i]);
+      if (part->carries)
+        llvm::append_range(ends, results().drop_front(stacked));
+      part->operations = behind(std::move(ends), part->given);
+      const double seconds = blockSeconds(*part);
+      parts.seconds += part->carries ? seconds
+                                     : seconds / static_cast<double>(beside) +
+                                           rates.launch / static_cast<double>(walk.getCount());
+    }
+  }
+
+  /// A step by one block, for its slice.
+  double stepSeconds(Operation *op) const { return rates.step + arithmeticSeconds(op); }
+  double arithmeticSeconds(Operation *op) const {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    return cost ? cost.flops() / double(slices) / rates.flops : 0.0;
+  }
+
+  /// Of an iteration: its steps, a group in front of each operand that one makes, and what is
+  /// brought from and for other parts.
+  double blockSeconds(const Part &part) const {
+    double seconds = 0;
+    DenseSet<Operation *> groups;
+    for (Operation *op : part.operations) {
+      seconds += arithmeticSeconds(op);
+      if (workOf(op) != Work::Step)
+        continue;
+      seconds += rates.step;
+      for (Value operand : op->getOperands())
+        if (Operation *made = Viewed(operand).root.getDefiningOp();
+            made && part.operations.contains(made) && workOf(made) != Work::Step &&
+            workOf(made) != Work::Free && groups.insert(made).second)
+          seconds += rates.step;
+    }
+    for (Value value : part.given)
+      seconds += bytesOf(value) / double(slices) / rates.loads;
+    for (Value value : part.made)
+      seconds += bytesOf(value) / double(slices) / rates.stores;
+    return seconds;
+  }
+
+  /// Whether what goes from part to part is more than half of what the loop reads and makes.
+  bool isTooLarge(Parts &parts) {
+    int64_t bytes = 0;
+    for (BlockArgument argument : block.getArguments().take_front(sequences))
+      bytes += bytesOf(argument);
+    for (Value result : results().take_front(stacked))
+      bytes += bytesOf(result);
+    return bytesBetween(parts) > bytes * walk.getCount() / 2;
+  }
+
+  //===-- Writing
+  //-------------------------------------------------------------------------------===//
+
+  WalkAttr walkOf(const Part &part) {
+    SmallVector<int64_t> joined =
+        llvm::map_to_vector(part.joined, [&](unsigned i) { return walk.getStacked()[i]; });
+    joined.append(part.made.size(), 0);
+    return WalkAttr::get(body.getContext(), walk.getCount(), part.axes,
+                         part.carries ? static_cast<int64_t>(carried) : 0, joined,
+                         walk.getReverse());
+  }
+
+  void write(Part &part, StringRef suffix) {
+    SmallVector<RankedTensorType> types;
+    SmallVector<BlockArgument> old; // arguments of the whole; null where a part is given more
+    auto take = [&](ArrayRef<BlockArgument> arguments) {
+      for (BlockArgument argument : arguments) {
+        types.push_back(build::typeOf(argument));
+        old.push_back(argument);
+      }
+    };
+    const SmallVector<BlockArgument> all(block.getArguments());
+    take(ArrayRef(all).take_front(sequences));
+    part.axes.assign(walk.getOver().begin(), walk.getOver().end());
+    for (Value value : part.given) {
+      types.push_back(withLeadingOne(value));
+      old.push_back({});
+      part.axes.push_back(0);
+    }
+    if (part.carries)
+      take(ArrayRef(all).slice(sequences, carried));
+    take(ArrayRef(all).drop_front(sequences + carried));
+
+    part.entry = build::loopBody(body, (body.getSymName() + suffix).str(),
+                                 madeBy(kPass, body.getLoc()), walkOf(part), types);
+    Block &own = part.entry.getBody().front();
+    OpBuilder b = OpBuilder::atBlockEnd(&own);
+    IRMapping mapping;
+    for (auto [argument, from] : llvm::zip(own.getArguments(), old))
+      if (from)
+        mapping.map(from, argument);
+    for (auto [i, value] : llvm::enumerate(part.given))
+      mapping.map(value, build::reshape(b, madeBy(kPass, value.getLoc()),
+                                        own.getArgument(sequences + i), build::shapeOf(value)));
+    for (Operation &op : block.without_terminator())
+      if (part.operations.contains(&op))
+        b.clone(op, mapping);
+    SmallVector<Value> ends;
+    for (unsigned i : part.joined)
+      ends.push_back(mapping.lookup(results()[i]));
+    for (Value value : part.made) {
+      Value own = mapping.lookup(value);
+      if (isReadInside(value, part))
+        own = CopyOp::create(b, madeBy(kPass, value.getLoc()), own);
+      ends.push_back(
+          build::reshape(b, madeBy(kPass, value.getLoc()), own, withLeadingOne(value).getShape()));
+    }
+    if (part.carries)
+      for (Value result : results().drop_front(stacked))
+        ends.push_back(mapping.lookup(result));
+    build::endLoopBody(part.entry, ends);
+    leaveOutUnused(part);
+  }
+
+  /// Whether steps of the part read a value as well: on chip then, beside what is stored for other
+  /// parts. Without anything carried, groups that make a value read it among themselves.
+  static bool isReadInside(Value value, const Part &part) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (!part.operations.contains(user))
+        return false;
+      const Work work = workOf(user);
+      if (work == Work::Free)
+        return isReadInside(user->getResult(0), part);
+      return work == Work::Step || part.carries;
+    });
+  }
+
+  /// What a part does not read it need not be given; what it carries stays.
+  void leaveOutUnused(Part &part) {
+    Block &own = part.entry.getBody().front();
+    eraseDead(own);
+    const size_t over = part.axes.size(), kept = over + (part.carries ? carried : 0);
+    SmallVector<int64_t> axes;
+    for (unsigned i = 0; i < own.getNumArguments(); ++i) {
+      const bool stays = !own.getArgument(i).use_empty() || (i >= over && i < kept);
+      if (stays)
+        part.arguments.push_back(i);
+      if (stays && i < over)
+        axes.push_back(part.axes[i]);
+    }
+    for (unsigned i = own.getNumArguments(); i-- > 0;)
+      if (!llvm::is_contained(part.arguments, i))
+        part.entry.eraseArgument(i);
+    part.axes = std::move(axes);
+    part.entry.setWalkAttr(walkOf(part));
+  }
+
+  EntryOp body;
+  Block &block;
+  WalkAttr walk;
+  LoopRates rates;
+  size_t sequences, carried, stacked;
+  int64_t slices, beside; ///< slices, and blocks that can have iterations of each
+  DenseSet<Operation *> dependent, needed, lateOperations;
+};
+
+struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
+  void runOnOperation() override {
+    ModelOp model = findBoundModel(getOperation());
+    if (!model)
+      return signalPassFailure();
+    const TargetAttr target = targetOf(getOperation());
+    if (target.getMultiprocessors() == 0)
+      return;
+    llvm::MapVector<Operation *, SmallVector<LoopOp>> loops; // by body
+    model.walk([&](LoopOp loop) { loops[loop.getEntry()].push_back(loop); });
+    for (auto &[entry, users] : loops) {
+      BodySplitter splitter(cast<EntryOp>(entry), target);
+      std::optional<Parts> parts = splitter.split();
+      if (!parts)
+        continue;
+      for (LoopOp loop : users)
+        splitter.replace(loop, *parts);
+      split += users.size();
+      megabytes += splitter.bytesBetween(*parts) >> 20;
+    }
+    eraseUnusedBodies(model);
+  }
+};
+
+} // namespace
+} // namespace hydra
