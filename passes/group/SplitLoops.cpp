@@ -4,10 +4,12 @@
 // A body falls into three parts: what depends on nothing that is carried; what carries on, and what
 // depends on what is carried; and of the latter what nothing carried depends on. The first and the
 // last are loops without carried values, in front of and behind the rest, whose iterations can run
-// side by side. Values go from part to part as sequences.
+// side by side. Values go from part to part as sequences. What is carried only to be added to is no
+// reason to go one after the other either: it is summed behind the loops.
 #include "dialects/hydra/Build.h"
 #include "dialects/hydra/Target.h"
 #include "passes/Passes.h"
+#include "passes/group/GroupLayout.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -25,20 +27,16 @@ constexpr StringLiteral kPass = "hydra-split-loops";
 
 /// How an operation takes part in a step of a loop's kernel.
 enum class Work {
-  Free,     ///< a view, or a value made of nothing: repeated wherever it is read
+  Free,     ///< repeated wherever it is read
   ByNumber, ///< repeated by a reader that is row-wise, for no step of its own
   RowWise,  ///< part of a group, but with sums over rows that are not worth repeating
   Step      ///< reads whole operands from memory, as matmuls do
 };
 
-Work workOf(Operation *op) {
+/// Views, and values made of nothing.
+bool isFree(Operation *op) {
   auto storage = dyn_cast<StorageOpInterface>(op);
-  if (op->getNumOperands() == 0 || (storage && storage.viewedOperand()))
-    return Work::Free;
-  auto rowWise = dyn_cast<RowWiseOpInterface>(op);
-  if (!rowWise || !rowWise.isRowWise())
-    return Work::Step;
-  return rowWise.rowDimensions() ? Work::RowWise : Work::ByNumber;
+  return op->getNumOperands() == 0 || (storage && storage.viewedOperand());
 }
 
 int64_t bytesOf(Value value) {
@@ -55,17 +53,41 @@ RankedTensorType withLeadingOne(Value value) {
 /// A view's source and the smallest value on the way there, which is the one to keep.
 struct Viewed {
   Value root, least;
+  bool isPlain = true; ///< behind reshapes and broadcasts alone, which groups look through
 
   explicit Viewed(Value value) : root(value), least(value) {
     const auto elements = [](Value v) { return build::typeOf(v).getNumElements(); };
-    for (Operation *op = root.getDefiningOp();
-         op && op->getNumOperands() > 0 && workOf(op) == Work::Free; op = root.getDefiningOp()) {
+    for (Operation *op = root.getDefiningOp(); op && op->getNumOperands() > 0 && isFree(op);
+         op = root.getDefiningOp()) {
+      isPlain &= isFreeSource(op);
       root = op->getOperand(*cast<StorageOpInterface>(op).viewedOperand());
       if (elements(root) <= elements(least))
         least = root;
     }
   }
 };
+
+bool isRowWise(Operation *op) {
+  auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+  return rowWise && !isFree(op) && rowWise.isRowWise();
+}
+
+/// Whether a value, which a group makes, has to be written before it can be seen as this view.
+bool isSeenInMemory(Value value) {
+  const Viewed viewed(value);
+  Operation *op = viewed.root.getDefiningOp();
+  return !viewed.isPlain && op && isRowWise(op);
+}
+
+Work workOf(Operation *op) {
+  if (isFree(op))
+    return Work::Free;
+  if (!isRowWise(op))
+    return Work::Step;
+  if (!cast<RowWiseOpInterface>(op).rowDimensions())
+    return Work::ByNumber;
+  return llvm::any_of(op->getOperands(), isSeenInMemory) ? Work::Step : Work::RowWise;
+}
 
 /// Which slices all values of a body have in common: the product of the leading dimensions that
 /// they share. 1: none.
@@ -94,14 +116,18 @@ int64_t commonSlices(Block &body) {
 struct Part {
   SmallVector<Value> given, made; ///< what it is given of, and makes for, other parts
   SmallVector<unsigned> joined;   ///< results of the whole that it has
-  bool carries = false;
+  SmallVector<unsigned> carried;  ///< what the whole carries that it does
+  /// What the whole carries to which it makes what is added, and that.
+  SmallVector<std::pair<unsigned, Value>> summed;
   DenseSet<Operation *> operations; ///< of the whole that it has, too
 
   EntryOp entry;
   SmallVector<int64_t> axes;       ///< of its sequences
   SmallVector<unsigned> arguments; ///< of `entry`, as numbered before unused ones were left out
 
-  bool isEmpty() const { return joined.empty() && made.empty() && !carries; }
+  bool isEmpty() const {
+    return joined.empty() && made.empty() && carried.empty() && summed.empty();
+  }
 };
 
 /// The parts of one body.
@@ -135,7 +161,7 @@ public:
   std::optional<Parts> split() {
     if (carried == 0 || beside < 2 || !canBeSplit())
       return std::nullopt;
-    follow();
+    findDependent();
     Parts whole;
     whole.core = core(/*hasEarly=*/false);
     finish(whole);
@@ -166,18 +192,22 @@ public:
       SmallVector<Value> all(loop.getInputs().take_front(sequences));
       for (Value value : part->given)
         all.push_back(between.lookup(value));
-      if (part->carries)
-        llvm::append_range(all, loop.getInputs().slice(sequences, carried));
+      for (unsigned i : part->carried)
+        all.push_back(loop.getInputs()[sequences + i]);
       llvm::append_range(all, loop.getInputs().drop_front(sequences + carried));
       SmallVector<Value> inputs =
           llvm::map_to_vector(part->arguments, [&](unsigned i) { return all[i]; });
       auto made = LoopOp::create(b, madeBy(kPass, loop.getLoc()), part->entry, inputs);
       for (auto [i, result] : llvm::enumerate(part->joined))
         results[result] = made.getResult(i);
-      for (auto [i, value] : llvm::enumerate(part->made))
-        between[value] = made.getResult(part->joined.size() + i);
-      if (part->carries)
-        llvm::copy(made.getResults().take_back(carried), results.begin() + stacked);
+      unsigned next = part->joined.size();
+      for (Value value : part->made)
+        between[value] = made.getResult(next++);
+      for (auto [i, value] : part->summed)
+        results[stacked + i] =
+            sumBehind(b, made.getLoc(), loop.getInputs()[sequences + i], made.getResult(next++));
+      for (unsigned i : part->carried)
+        results[stacked + i] = made.getResult(next++);
     }
     loop.replaceAllUsesWith(results);
     loop.erase();
@@ -186,9 +216,12 @@ public:
   /// Bytes of the sequences that go from part to part.
   int64_t bytesBetween(Parts &parts) const {
     int64_t bytes = 0;
-    for (Part *part : parts.all())
+    for (Part *part : parts.all()) {
       for (Value value : part->made)
         bytes += bytesOf(value) * walk.getCount();
+      for (auto [i, value] : part->summed)
+        bytes += bytesOf(value) * walk.getCount();
+    }
     return bytes;
   }
 
@@ -213,12 +246,33 @@ private:
     return isCarried(value) || dependent.contains(value.getDefiningOp());
   }
 
-  /// Finds what depends on carried values, and what they depend on.
-  void follow() {
+  Value carriedResult(unsigned i) { return results()[stacked + i]; }
+
+  /// Finds what depends on carried values.
+  void findDependent() {
     for (Operation &op : block.without_terminator())
       if (llvm::any_of(op.getOperands(), [&](Value v) { return isDependent(v); }))
         dependent.insert(&op);
-    needed = behind(SmallVector<Value>(results().drop_front(stacked)), {});
+  }
+
+  /// Finds carried values that nothing reads but the sum that is carried on.
+  void findAdded() {
+    for (unsigned i = 0; i < carried; ++i) {
+      BlockArgument before = block.getArgument(sequences + i);
+      auto sum = carriedResult(i).getDefiningOp<AddOp>();
+      if (!sum || !before.hasOneUse() || *before.user_begin() != sum || !sum->hasOneUse() ||
+          !build::typeOf(before).getElementType().isF32())
+        continue;
+      added[i] = sum->getOperand(sum->getOperand(0) == before ? 1 : 0);
+      sums.insert(sum);
+    }
+  }
+
+  /// What was carried and all that was to be added to it.
+  static Value sumBehind(OpBuilder &b, Location loc, Value start, Value all) {
+    RankedTensorType type = build::typeOf(start);
+    Value sum = SumOp::create(b, loc, type, all, b.getI64ArrayAttr({0}), UnitAttr());
+    return AddOp::create(b, loc, type, start, sum);
   }
 
   /// All operations that values are computed by, but for those of which values are given.
@@ -237,9 +291,15 @@ private:
   //-----------------------------------------------------------------===//
 
   std::optional<Parts> partsWith(bool hasEarly, bool hasLate) {
-    lateOperations = hasLate ? chooseLate() : DenseSet<Operation *>();
-    if (hasLate && lateOperations.empty())
-      return std::nullopt;
+    added.clear();
+    sums.clear();
+    lateOperations.clear();
+    if (hasLate) {
+      findAdded();
+      chooseLate();
+      if (lateOperations.empty())
+        return std::nullopt;
+    }
     Parts parts;
     parts.core = core(hasEarly);
     parts.late = late(hasEarly);
@@ -253,6 +313,8 @@ private:
     for (unsigned i = 0; i < stacked; ++i)
       if (hasEarly && isMadeEarly(results()[i]))
         parts.early.joined.push_back(i);
+    for (auto [i, value] : added)
+      partOf(value, parts, hasEarly).summed.emplace_back(i, value);
     finish(parts);
     // Work by number alone costs a loop's kernel next to nothing.
     const bool isWorth = llvm::any_of(parts.early.operations, [](Operation *op) {
@@ -269,13 +331,24 @@ private:
     return op && op->getNumOperands() > 0 && !isDependent(result);
   }
 
+  Part &partOf(Value value, Parts &parts, bool hasEarly) {
+    return hasEarly && isMadeEarly(value)                   ? parts.early
+           : lateOperations.contains(value.getDefiningOp()) ? parts.late
+                                                            : parts.core;
+  }
+
   /// Steps that carry nothing on, where taking them out saves more than storing what they read of
   /// the rest, and what depends on them.
-  DenseSet<Operation *> chooseLate() {
-    DenseSet<Operation *> chosen;
+  void chooseLate() {
+    SmallVector<Value> ends;
+    for (unsigned i = 0; i < carried; ++i)
+      if (!added.contains(i))
+        ends.push_back(carriedResult(i));
+    const DenseSet<Operation *> needed = behind(std::move(ends), {});
+    DenseSet<Operation *> &chosen = lateOperations;
     DenseSet<Value> stored;
     for (Operation &op : block.without_terminator()) {
-      if (!dependent.contains(&op) || needed.contains(&op))
+      if (!dependent.contains(&op) || needed.contains(&op) || sums.contains(&op))
         continue;
       const bool follows = llvm::any_of(
           op.getOperands(), [&](Value v) { return chosen.contains(v.getDefiningOp()); });
@@ -296,13 +369,14 @@ private:
       chosen.insert(&op);
       stored.insert(reads.begin(), reads.end());
     }
-    return chosen;
   }
 
   /// What carries on, and all results that are not late (nor early, where there is such a part).
   Part core(bool hasEarly) {
     Part part;
-    part.carries = true;
+    for (unsigned i = 0; i < carried; ++i)
+      if (!added.contains(i))
+        part.carried.push_back(i);
     for (unsigned i = 0; i < stacked; ++i)
       if (!lateOperations.contains(results()[i].getDefiningOp()) &&
           !(hasEarly && isMadeEarly(results()[i])))
@@ -310,11 +384,11 @@ private:
     SetVector<Value> given;
     if (hasEarly) {
       for (Operation &op : block.without_terminator())
-        if (dependent.contains(&op) && !lateOperations.contains(&op))
+        if (dependent.contains(&op) && !lateOperations.contains(&op) && !sums.contains(&op))
           for (Value operand : op.getOperands())
             findGiven(operand, workOf(&op) == Work::Step, given);
-      for (Value result : results().drop_front(stacked))
-        findGiven(result, /*isWhole=*/true, given);
+      for (unsigned i : part.carried)
+        findGiven(carriedResult(i), /*isWhole=*/true, given);
     }
     part.given = given.takeVector();
     return part;
@@ -367,17 +441,25 @@ private:
     for (Part *part : parts.all()) {
       if (part->isEmpty())
         continue;
-      SmallVector<Value> ends = part->made;
-      for (unsigned i : part->joined)
-        ends.push_back(results()[i]);
-      if (part->carries)
-        llvm::append_range(ends, results().drop_front(stacked));
-      part->operations = behind(std::move(ends), part->given);
+      part->operations = behind(endsOf(*part), part->given);
       const double seconds = blockSeconds(*part);
-      parts.seconds += part->carries ? seconds
-                                     : seconds / static_cast<double>(beside) +
-                                           rates.launch / static_cast<double>(walk.getCount());
+      parts.seconds += part == &parts.core
+                           ? seconds
+                           : seconds / static_cast<double>(beside) +
+                                 rates.launch / static_cast<double>(walk.getCount());
     }
+  }
+
+  /// What a part makes, in the order of its results.
+  SmallVector<Value> endsOf(const Part &part) {
+    SmallVector<Value> ends;
+    for (unsigned i : part.joined)
+      ends.push_back(results()[i]);
+    llvm::append_range(ends, part.made);
+    llvm::append_range(ends, llvm::make_second_range(part.summed));
+    for (unsigned i : part.carried)
+      ends.push_back(carriedResult(i));
+    return ends;
   }
 
   /// A step by one block, for its slice.
@@ -407,6 +489,9 @@ private:
       seconds += bytesOf(value) / double(slices) / rates.loads;
     for (Value value : part.made)
       seconds += bytesOf(value) / double(slices) / rates.stores;
+    for (auto [i, value] : part.summed) // and a kernel that sums
+      seconds += bytesOf(value) / double(slices) / rates.stores +
+                 rates.launch / static_cast<double>(walk.getCount());
     return seconds;
   }
 
@@ -426,10 +511,9 @@ private:
   WalkAttr walkOf(const Part &part) {
     SmallVector<int64_t> joined =
         llvm::map_to_vector(part.joined, [&](unsigned i) { return walk.getStacked()[i]; });
-    joined.append(part.made.size(), 0);
+    joined.append(part.made.size() + part.summed.size(), 0);
     return WalkAttr::get(body.getContext(), walk.getCount(), part.axes,
-                         part.carries ? static_cast<int64_t>(carried) : 0, joined,
-                         walk.getReverse());
+                         static_cast<int64_t>(part.carried.size()), joined, walk.getReverse());
   }
 
   void write(Part &part, StringRef suffix) {
@@ -449,8 +533,8 @@ private:
       old.push_back({});
       part.axes.push_back(0);
     }
-    if (part.carries)
-      take(ArrayRef(all).slice(sequences, carried));
+    for (unsigned i : part.carried)
+      take(all[sequences + i]);
     take(ArrayRef(all).drop_front(sequences + carried));
 
     part.entry = build::loopBody(body, (body.getSymName() + suffix).str(),
@@ -467,19 +551,18 @@ private:
     for (Operation &op : block.without_terminator())
       if (part.operations.contains(&op))
         b.clone(op, mapping);
-    SmallVector<Value> ends;
-    for (unsigned i : part.joined)
-      ends.push_back(mapping.lookup(results()[i]));
-    for (Value value : part.made) {
-      Value own = mapping.lookup(value);
-      if (isReadInside(value, part))
-        own = CopyOp::create(b, madeBy(kPass, value.getLoc()), own);
-      ends.push_back(
-          build::reshape(b, madeBy(kPass, value.getLoc()), own, withLeadingOne(value).getShape()));
+    SmallVector<Value> ends = endsOf(part);
+    const size_t first = part.joined.size(), last = ends.size() - part.carried.size();
+    for (auto [i, end] : llvm::enumerate(ends)) {
+      Value own = mapping.lookup(end);
+      const Location loc = madeBy(kPass, end.getLoc());
+      if (i >= first && i < last) { // handed on
+        if (isReadInside(end, part))
+          own = CopyOp::create(b, loc, own);
+        own = build::reshape(b, loc, own, withLeadingOne(end).getShape());
+      }
+      end = own;
     }
-    if (part.carries)
-      for (Value result : results().drop_front(stacked))
-        ends.push_back(mapping.lookup(result));
     build::endLoopBody(part.entry, ends);
     leaveOutUnused(part);
   }
@@ -493,7 +576,7 @@ private:
       const Work work = workOf(user);
       if (work == Work::Free)
         return isReadInside(user->getResult(0), part);
-      return work == Work::Step || part.carries;
+      return work == Work::Step || !part.carried.empty();
     });
   }
 
@@ -501,7 +584,7 @@ private:
   void leaveOutUnused(Part &part) {
     Block &own = part.entry.getBody().front();
     eraseDead(own);
-    const size_t over = part.axes.size(), kept = over + (part.carries ? carried : 0);
+    const size_t over = part.axes.size(), kept = over + part.carried.size();
     SmallVector<int64_t> axes;
     for (unsigned i = 0; i < own.getNumArguments(); ++i) {
       const bool stays = !own.getArgument(i).use_empty() || (i >= over && i < kept);
@@ -523,7 +606,9 @@ private:
   LoopRates rates;
   size_t sequences, carried, stacked;
   int64_t slices, beside; ///< slices, and blocks that can have iterations of each
-  DenseSet<Operation *> dependent, needed, lateOperations;
+  DenseSet<Operation *> dependent, lateOperations;
+  llvm::MapVector<unsigned, Value> added; ///< to carried values that are only added to
+  DenseSet<Operation *> sums;             ///< by these
 };
 
 struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
