@@ -287,8 +287,7 @@ private:
     return found;
   }
 
-  //===-- What is in which part
-  //-----------------------------------------------------------------===//
+  //===-- What is in which part ---------------------------------------------------------------===//
 
   std::optional<Parts> partsWith(bool hasEarly, bool hasLate) {
     added.clear();
@@ -433,7 +432,7 @@ private:
   }
 
   //===-- Cost
-  //----------------------------------------------------------------------------------===//
+  //--------------------------------------------------------------------------------------===//
 
   /// Notes the operations of every part, and how long an iteration takes.
   void finish(Parts &parts) {
@@ -474,12 +473,14 @@ private:
   double blockSeconds(const Part &part) const {
     double seconds = 0;
     DenseSet<Operation *> groups;
-    for (Operation *op : part.operations) {
-      seconds += arithmeticSeconds(op);
-      if (workOf(op) != Work::Step)
+    for (Operation &op : block.without_terminator()) {
+      if (!part.operations.contains(&op))
+        continue;
+      seconds += arithmeticSeconds(&op);
+      if (workOf(&op) != Work::Step)
         continue;
       seconds += rates.step;
-      for (Value operand : op->getOperands())
+      for (Value operand : op.getOperands())
         if (Operation *made = Viewed(operand).root.getDefiningOp();
             made && part.operations.contains(made) && workOf(made) != Work::Step &&
             workOf(made) != Work::Free && groups.insert(made).second)
@@ -506,7 +507,7 @@ private:
   }
 
   //===-- Writing
-  //-------------------------------------------------------------------------------===//
+  //-----------------------------------------------------------------------------------===//
 
   WalkAttr walkOf(const Part &part) {
     SmallVector<int64_t> joined =
