@@ -287,7 +287,7 @@ private:
     return found;
   }
 
-  //===-- What is in which part ---------------------------------------------------------------===//
+  //===-- What is in which part -------------------------------------------------------------===//
 
   std::optional<Parts> partsWith(bool hasEarly, bool hasLate) {
     added.clear();
@@ -380,7 +380,7 @@ private:
       if (!lateOperations.contains(results()[i].getDefiningOp()) &&
           !(hasEarly && isMadeEarly(results()[i])))
         part.joined.push_back(i);
-    SetVector<Value> given;
+    Given given;
     if (hasEarly) {
       for (Operation &op : block.without_terminator())
         if (dependent.contains(&op) && !lateOperations.contains(&op) && !sums.contains(&op))
@@ -389,7 +389,7 @@ private:
       for (unsigned i : part.carried)
         findGiven(carriedResult(i), /*isWhole=*/true, given);
     }
-    part.given = given.takeVector();
+    part.given = given.values.takeVector();
     return part;
   }
 
@@ -398,7 +398,7 @@ private:
     for (unsigned i = 0; i < stacked; ++i)
       if (lateOperations.contains(results()[i].getDefiningOp()))
         part.joined.push_back(i);
-    SetVector<Value> given;
+    Given given;
     for (Operation &op : block.without_terminator()) {
       if (!lateOperations.contains(&op))
         continue;
@@ -408,31 +408,35 @@ private:
           if (hasEarly)
             findGiven(operand, workOf(&op) == Work::Step, given);
         } else if (!lateOperations.contains(viewed.root.getDefiningOp())) {
-          given.insert(viewed.least);
+          given.values.insert(viewed.least);
         }
       }
     }
-    part.given = given.takeVector();
+    part.given = given.values.takeVector();
     return part;
   }
 
+  /// What the early part makes of values that others read.
+  struct Given {
+    SetVector<Value> values;
+    DenseSet<Operation *> repeated; ///< work by number, done where it is read
+  };
+
   /// Adds what the early part makes of a value: itself, where its reader takes it whole from memory
   /// or it is no work by number, else what it is computed from.
-  void findGiven(Value value, bool isWhole, SetVector<Value> &given) {
+  void findGiven(Value value, bool isWhole, Given &given) {
     const Viewed viewed(value);
     Operation *op = viewed.root.getDefiningOp();
     if (!op || op->getNumOperands() == 0 || isDependent(viewed.root))
       return;
-    if (isWhole || workOf(op) != Work::ByNumber) {
-      given.insert(viewed.least);
-      return;
-    }
-    for (Value operand : op->getOperands())
-      findGiven(operand, /*isWhole=*/false, given);
+    if (isWhole || workOf(op) != Work::ByNumber)
+      given.values.insert(viewed.least);
+    else if (given.repeated.insert(op).second)
+      for (Value operand : op->getOperands())
+        findGiven(operand, /*isWhole=*/false, given);
   }
 
-  //===-- Cost
-  //--------------------------------------------------------------------------------------===//
+  //===-- Cost ------------------------------------------------------------------------------===//
 
   /// Notes the operations of every part, and how long an iteration takes.
   void finish(Parts &parts) {
@@ -506,8 +510,7 @@ private:
     return bytesBetween(parts) > bytes * walk.getCount() / 2;
   }
 
-  //===-- Writing
-  //-----------------------------------------------------------------------------------===//
+  //===-- Writing ---------------------------------------------------------------------------===//
 
   WalkAttr walkOf(const Part &part) {
     SmallVector<int64_t> joined =
