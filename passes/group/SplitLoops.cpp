@@ -572,15 +572,16 @@ private:
   }
 
   /// Whether steps of the part read a value as well: on chip then, beside what is stored for other
-  /// parts. Without anything carried, groups that make a value read it among themselves.
+  /// parts. Without anything carried, groups that make a value read it among themselves, as it is
+  /// or broadcast.
   static bool isReadInside(Value value, const Part &part) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       if (!part.operations.contains(user))
         return false;
-      const Work work = workOf(user);
-      if (work == Work::Free)
-        return isReadInside(user->getResult(0), part);
-      return work == Work::Step || !part.carried.empty();
+      const bool inGroups = part.carried.empty();
+      if (workOf(user) == Work::Free)
+        return (inGroups && !isa<BroadcastOp>(user)) || isReadInside(user->getResult(0), part);
+      return workOf(user) == Work::Step || !inGroups;
     });
   }
 
