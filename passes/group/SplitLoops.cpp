@@ -268,11 +268,15 @@ private:
     }
   }
 
-  /// What was carried and all that was to be added to it.
+  /// What was carried and all that was to be added to it: [iterations, elements] for the sum, which
+  /// a row-wise group can take whatever the rank is.
   static Value sumBehind(OpBuilder &b, Location loc, Value start, Value all) {
     RankedTensorType type = build::typeOf(start);
-    Value sum = SumOp::create(b, loc, type, all, b.getI64ArrayAttr({0}), UnitAttr());
-    return AddOp::create(b, loc, type, start, sum);
+    const int64_t elements = type.getNumElements(), count = build::shapeOf(all).front();
+    Value rows = build::reshape(b, loc, all, {count, elements});
+    Value sum = SumOp::create(b, loc, type.clone(ArrayRef<int64_t>{elements}), rows,
+                              b.getI64ArrayAttr({0}), UnitAttr());
+    return AddOp::create(b, loc, type, start, build::reshape(b, loc, sum, type.getShape()));
   }
 
   /// All operations that values are computed by, but for those of which values are given.

@@ -28,8 +28,10 @@
 // CHECK: %[[EARLY:.*]]:2 = hydra.loop @body_early_0(%x, %z, %w)
 // CHECK: %[[CORE:.*]]:3 = hydra.loop @body_core_0(%x, %[[EARLY]]#1, %start)
 // CHECK: %[[LATE:.*]]:2 = hydra.loop @body_late_0(%[[CORE]]#0, %[[CORE]]#1, %w)
-// CHECK: %[[ALL:.*]] = hydra.sum %[[LATE]]#1 axes = [0]
-// CHECK: %[[END:.*]] = hydra.add %zero, %[[ALL]]
+// CHECK: %[[ROWS:.*]] = hydra.reshape %[[LATE]]#1 shape = [64, 64]
+// CHECK: %[[ALL:.*]] = hydra.sum %[[ROWS]] axes = [0]
+// CHECK: %[[ADDED:.*]] = hydra.reshape %[[ALL]] shape = [2, 1, 32]
+// CHECK: %[[END:.*]] = hydra.add %zero, %[[ADDED]]
 // CHECK: hydra.return y = %[[LATE]]#0, curve = %[[EARLY]]#0, end = %[[CORE]]#2, total = %[[END]]
 
 // Four blocks share out the iterations of each of two slices where nothing is carried.
