@@ -13,11 +13,15 @@ std::optional<unsigned> leadingDimensions(llvm::ArrayRef<int64_t> shape, int64_t
 /// leading ones number the slices (StepInterface::slicedDimensions).
 int64_t sliceOffset(mlir::MemRefType type, unsigned dimensions, int64_t slice);
 
-/// Whether what a slice touches of a value lies in part `slice` of `slices` equal parts of its buffer,
-/// at the same place in each; not so for values that loops move.
+/// Whether what a slice touches of a value lies in part `slice` of `slices` equal parts of its
+/// buffer, at the same place in each; not so for values that loops move.
 bool liesInOwnPart(mlir::Value value, unsigned dimensions, int64_t slices);
 
 /// Whether the iterations of a loop fall apart into so many slices.
 bool canBeSliced(LoopOp loop, int64_t slices);
+
+/// Whether no iteration of a loop touches what another one writes, so that they can run side by
+/// side; buffers of the body count as each iteration's own.
+bool areIterationsApart(LoopOp loop);
 
 } // namespace hydra::plan

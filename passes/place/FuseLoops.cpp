@@ -48,15 +48,19 @@ private:
             candidates.insert(product);
       }
     }
+    const bool apart = plan::areIterationsApart(loop);
     std::optional<int64_t> best;
     double least = steps * target.rate(kGraphLaunchSeconds);
     for (int64_t slices : candidates) {
       const int64_t each = target.getMultiprocessors();
       const double waves = (slices + each - 1) / each;
+      // Blocks share out iterations that can run side by side.
+      const int64_t beside =
+          apart ? std::clamp<int64_t>(each / slices, 1, static_cast<int64_t>(loop.getCount())) : 1;
       const double time =
-          waves * (steps * target.rate(kLoopStepSeconds) +
-                   flops / target.rate(kBlockFlops) / slices +
-                   bytes / target.rate(kBlockBandwidth) / slices);
+          waves / beside *
+          (steps * target.rate(kLoopStepSeconds) + flops / target.rate(kBlockFlops) / slices +
+           bytes / target.rate(kBlockBandwidth) / slices);
       if (time >= least || !plan::canBeSliced(loop, slices))
         continue;
       least = time;

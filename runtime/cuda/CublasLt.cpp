@@ -187,6 +187,10 @@ struct CudaMatmul::Impl {
     Offsets stride;
     while (outer > 0) {
       const size_t d = outer - 1;
+      if (spec.batch[d] == 1) { // it has no stride
+        outer = d;
+        continue;
+      }
       const Offsets next{spec.a.batchStrides[d], spec.b.batchStrides[d], spec.c.batchStrides[d]};
       if (count > 1 &&
           (next.a != stride.a * count || next.b != stride.b * count || next.c != stride.c * count))

@@ -71,10 +71,12 @@ private:
   }
 
   /// Launches that take the place of a step, or of several that are a batch. None for what is a
-  /// launch already, and for matmuls of many rows, which are cuBLASLt's.
+  /// launch already, and for large matmuls, which are cuBLASLt's.
   LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
-        .Case<plan::MatmulOp>([&](auto op) { return expandFewRows(launcher, op), success(); })
+        .Case<plan::MatmulOp>([&](auto op) {
+          return expandFewRows(launcher, op) || expandSmallMatmuls(launcher, op), success();
+        })
         .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
         .Case<plan::AttentionGradOp>(
             [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
@@ -96,10 +98,10 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target.getBlockShared());
+    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target);
     if (failed(text))
       return failure();
-    LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
+    LaunchShape shape{text->blocks, text->parts, 1, text->threads, text->sharedBytes};
     shape.letsLater = false;
     plan::KernelOp kernel =
         launcher.kernel(loop.getLoc(), "loop", text->text, shape,

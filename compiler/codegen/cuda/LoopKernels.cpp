@@ -21,9 +21,11 @@ namespace {
 
 class Writer {
 public:
-  Writer(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared)
+  Writer(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared, int64_t multiprocessors)
       : loop(loop), slices(*loop.getSlices()), steps(steps), places(loop, steps, mostShared),
-        barriers(places) {}
+        barriers(places), each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
+        parts(ceilDiv(loop.getCount(), each)),
+        count(parts > 1 ? "iterations" : std::to_string(loop.getCount())) {}
 
   LoopKernel write() {
     for (auto [buffer, registers] : places.registers())
@@ -53,7 +55,7 @@ public:
       declarations +=
           formatv("const uint32 fetches = sharedAddress(shared + {0});\n", places.fetchBarrier());
       firstChunks = "prepareFetches(fetches);\n" + expect + firstChunks;
-      turn = formatv("if (iteration + 1 < {0})\n", loop.getCount()).str() + expect + turn;
+      turn = formatv("if (iteration + 1 < {0})\n", count).str() + expect + turn;
       ready += "waitForFetches(fetches, iteration);\n";
     }
     if (waitsForPieces)
@@ -85,20 +87,42 @@ public:
         formatv("({0}) {{\n"
                 "extern __shared__ __align__(128) unsigned char shared[];\n"
                 "const int64 slice = blockIdx.x;\n" // tensors may have more than 2^31 elements
-                "{1}{2}{3}"
+                "{10}{1}{2}{3}"
                 "for (int iteration = 0; iteration < {4}; ++iteration) {{\n"
                 "{5}__syncthreads();\n{6}{7}{8}}\n{9}}",
-                parameters, declarations, carryIn, firstChunks, loop.getCount(), ready, turn, body,
-                advance, carryOut.empty() ? "" : "__syncthreads();\n" + carryOut)
+                parameters, declarations, carryIn, firstChunks, count, ready, turn, body, advance,
+                carryOut.empty() ? "" : "__syncthreads();\n" + carryOut, ownIterations())
             .str();
     kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(v); });
     kernel.blocks = slices;
+    kernel.parts = parts;
     kernel.threads = kLoopThreads;
     kernel.sharedBytes = places.sharedBytes();
     return kernel;
   }
 
 private:
+  /// How many blocks at most share out the iterations of a slice: more than one where no iteration
+  /// needs another, and each has what it makes for itself in shared memory.
+  int64_t mostParts(int64_t multiprocessors) {
+    if (multiprocessors < 2 * slices || !plan::areIterationsApart(loop))
+      return 1;
+    for (const LoopStep &step : steps)
+      for (Value arg : step.args)
+        if (bufferOfIteration(arg) && !places.isShared(arg))
+          return 1;
+    return std::min<int64_t>(multiprocessors / slices, loop.getCount());
+  }
+
+  /// Which iterations a block has, counted from its first one; nothing where it has all.
+  std::string ownIterations() {
+    if (parts == 1)
+      return "";
+    return formatv("const int begin = blockIdx.y * {0};\n"
+                   "const int iterations = min({0}, {1} - begin);\n",
+                   each, loop.getCount());
+  }
+
   /// What a step does for its slice.
   std::string textOf(const LoopStep &step) {
     return llvm::TypeSwitch<Operation *, std::string>(step.op)
@@ -158,7 +182,7 @@ private:
       };
       firstChunks += fetch(near, far);
       auto next = [&](const std::string &to) {
-        return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", loop.getCount(),
+        return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", count,
                        fetch(to, formatv("{0} + ({1})", far, stride)))
             .str();
       };
@@ -185,7 +209,7 @@ private:
     const std::string next =
         formatv("{0} + ({1})", outsidePointer(tile.value, tile.sliced),
                 strideOf(loop, tile.value) / elementBytes(type.getElementType()));
-    turn += formatv("if (iteration + 1 < {0})\n{1}", loop.getCount(), pieces.prefetch(next));
+    turn += formatv("if (iteration + 1 < {0})\n{1}", count, pieces.prefetch(next));
   }
 
   /// Keeps the slice of a carried buffer in registers.
@@ -252,9 +276,11 @@ private:
     plan::BufferOp own = bufferOfIteration(value);
     const int64_t first = own ? plan::placeOf(value).bytes / elementBytes(type.getElementType())
                               : firstElement(value);
+    const int64_t stride = strideOf(loop, value) / elementBytes(type.getElementType());
     declarations +=
-        formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), name,
-                argument(own ? own.getBuffer() : value), sliceText(type, sliced), first);
+        formatv("{0} *{1} = a{2} + ({3}) + {4}{5};\n", cType(type.getElementType()), name,
+                argument(own ? own.getBuffer() : value), sliceText(type, sliced), first,
+                parts > 1 && stride != 0 ? formatv(" + begin * int64({0})", stride).str() : "");
     return name;
   }
 
@@ -386,7 +412,9 @@ private:
   ArrayRef<LoopStep> steps;
   LoopPlacement places;
   LoopBarriers barriers;
-  int64_t nextWarp = 0; ///< of those that begin the next matmul
+  const int64_t each, parts; ///< iterations of a block, and blocks of a slice
+  const std::string count;   ///< of iterations of the block, as text
+  int64_t nextWarp = 0;      ///< of those that begin the next matmul
   SmallVector<Value> arguments;
   // Variables that point into shared memory, or not: what one step slices, another may read whole.
   DenseMap<Value, std::string> inside;
@@ -401,11 +429,11 @@ private:
 
 } // namespace
 
-FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, int64_t mostShared) {
+FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, TargetAttr target) {
   FailureOr<std::vector<LoopStep>> steps = loopSteps(loop);
   if (failed(steps))
     return failure();
-  return Writer(loop, *steps, mostShared).write();
+  return Writer(loop, *steps, target.getBlockShared(), target.getMultiprocessors()).write();
 }
 
 } // namespace hydra::cuda

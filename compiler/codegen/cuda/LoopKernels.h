@@ -6,8 +6,12 @@
 // next, lie in shared memory as far as it reaches, the rest where the plan has put it. Groups of
 // row-wise operations give a warp to each row, with a part of its columns in every lane; matmuls
 // of 16-bit floats use the tensor cores.
+//
+// Where no iteration needs another (areIterationsApart) and slices leave multiprocessors idle,
+// several blocks share out the iterations of a slice.
 #pragma once
 
+#include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
 #include <string>
@@ -18,11 +22,12 @@ struct LoopKernel {
   std::string text; ///< parameters and body, behind the name of the kernel
   llvm::SmallVector<mlir::Value> args;
   llvm::SmallVector<int64_t> access;
-  int64_t blocks = 1, threads = 1, sharedBytes = 0;
+  int64_t blocks = 1, parts = 1; ///< slices (x), and blocks that have iterations of each (y)
+  int64_t threads = 1, sharedBytes = 0;
 };
 
-/// The kernel for a loop that has `slices`, with at most so many bytes of shared memory; fails,
-/// with the place, for element types without code.
-llvm::FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, int64_t mostShared);
+/// The kernel for a loop that has `slices`, with the shared memory that a block of the target can
+/// have; fails, with the place, for element types without code.
+llvm::FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, TargetAttr target);
 
 } // namespace hydra::cuda

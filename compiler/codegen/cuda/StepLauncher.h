@@ -115,6 +115,10 @@ void expandSample(StepLauncher &launcher, plan::SampleOp op);
 /// the library's then.
 bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
 
+/// Matmuls of small matrices for which the library would have to be called several times, in one
+/// launch (templates/small_matmuls.cuh). False where they are none: the library's then.
+bool expandSmallMatmuls(StepLauncher &launcher, plan::MatmulOp op);
+
 /// What moves elements (templates/movement.cuh, routing.cuh). Fails, with the place, for rows that
 /// no template reaches.
 /// Copies and fills that do not need each other, in one launch.

@@ -18,6 +18,9 @@
 // CLUSTERS-DAG: plan.kernel @sample_{{[0-9]+}} rows 0 grain 0 launch [16, 1, 1, 1024, 0] source "{{.*}} __cluster_dims__(8, 1, 1) sample_{{.*}} Sampler<100000, 3, 8, 13, true>
 // Copies and fills that hydra-batch-copies has marked are one, with blocks for each.
 // CHECK-DAG: plan.kernel @[[COPIES:copies_[0-9]+]] rows 0 grain 0 launch [3, 1, 1, 256, 0] source "{{.*}}(uint4 * a0, const uint4 * a1, float * a2) { letLaterBegin(); waitForEarlier(); if (blockIdx.x < 1) return copyElements<uint4, 2, Dim<2, 1, 1>>(blockIdx.x - 0, a0, a1); fillElements<float, 300, Dim<300, 1, 1>>(blockIdx.x - 1, a2, float(1.{{0*}}e+00f)); }
+// Small matmuls of 16-bit numbers whose batch no one distance reaches are one launch, with a block for each; one that the
+// library's call covers is the library's, as are those of f32.
+// CHECK-DAG: plan.kernel @[[SMALL:small_matmuls_[0-9]+]] rows 0 grain 0 launch [6, 1, 1, 128, 2560] source "{{.*}}(const bf16 * a0, const bf16 * a1, float * a2) { letLaterBegin(); waitForEarlier(); const int64 matrix = blockIdx.x; multiplySmall<false, 128>(Matrix<float, 16, 16, 16, 1, {{[0-9]+}}, false>{a2 + ((matrix) * 256)}, SmallMatrix<bf16, 16, 32, 64, 1>{a0 + ((matrix % 3) * 1024 + (matrix / 3) * 32)}, SmallMatrix<bf16, 16, 32, 32, 1>{a1 + ((matrix) * 512)}, a0);
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
@@ -41,6 +44,12 @@
 // Where multiprocessors copy, they do it for few rows; where they have memory for stages, attention is on tensor cores.
 // BULK-DAG: plan.kernel @few_rows_matmul_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}) { letLaterBegin(); fewRowsBulk<bf16, float, 3, 70, 32, 32, 32, 70, 256, {{[0-9]+}}, false>
 // BULK-DAG: plan.kernel @cached_attention_{{[0-9]+}} {{.*}} cachedAttentionTiles<bf16, 1, 1, 1, 64, 64, 2048, 8, 8, 2, true,
+
+// The small matmuls are one launch; the others are the library's.
+// CHECK-LABEL: plan.program @small
+// CHECK: plan.launch @[[SMALL]](read {{.*}}, read {{.*}}, write {{.*}})
+// CHECK: plan.matmul
+// CHECK: plan.matmul
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>
@@ -95,5 +104,24 @@ plan.module @m {
     plan.sample(%scores : memref<2x100000xf32>, %tokens : memref<2x3xi32>, %begins : memref<2xf32>, %settings : memref<2x5xf32>, %draw : memref<2x4xi32>) -> (%token : memref<2xi32>, %seen : memref<2x3125xi32>) {label = "sample", op_class = #hydra.op_class<gather_scatter>}
     plan.output "y" = %y : memref<3x1x70xf32>
     plan.output "token" = %token : memref<2xi32>
+  }
+  plan.program @small {
+    %wide = plan.buffer transient other : memref<48x64xbf16>
+    plan.input "wide" = %wide values 0 : memref<48x64xbf16>
+    %heads = plan.view %wide plus 0 : memref<48x64xbf16> to memref<2x3x16x32xbf16, strided<[32, 1024, 64, 1]>>
+    %b = plan.buffer transient other : memref<2x3x16x32xbf16>
+    plan.fill 1.0 -> (%b : memref<2x3x16x32xbf16>) {label = "fill"}
+    %c = plan.buffer transient other : memref<2x3x16x16xf32>
+    plan.matmul(%heads : memref<2x3x16x32xbf16, strided<[32, 1024, 64, 1]>>, %b : memref<2x3x16x32xbf16>) -> (%c : memref<2x3x16x16xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %d = plan.buffer transient other : memref<2x3x16x16xf32>
+    plan.matmul(%b : memref<2x3x16x32xbf16>, %b : memref<2x3x16x32xbf16>) -> (%d : memref<2x3x16x16xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    %exact = plan.buffer transient other : memref<48x64xf32>
+    plan.fill 1.0 -> (%exact : memref<48x64xf32>) {label = "fill"}
+    %parts = plan.view %exact plus 0 : memref<48x64xf32> to memref<2x3x16x32xf32, strided<[32, 1024, 64, 1]>>
+    %e = plan.buffer transient other : memref<2x3x16x16xf32>
+    plan.matmul(%parts : memref<2x3x16x32xf32, strided<[32, 1024, 64, 1]>>, %parts : memref<2x3x16x32xf32, strided<[32, 1024, 64, 1]>>) -> (%e : memref<2x3x16x16xf32>) {transpose_b, label = "matmul", op_class = #hydra.op_class<gemm>}
+    plan.output "c" = %c : memref<2x3x16x16xf32>
+    plan.output "d" = %d : memref<2x3x16x16xf32>
+    plan.output "e" = %e : memref<2x3x16x16xf32>
   }
 }

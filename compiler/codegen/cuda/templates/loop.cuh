@@ -118,51 +118,63 @@ __device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b
   }
 }
 
-template <bool Accumulate, int First, typename T, typename C, typename A, typename B>
-__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, T *, T *) {
-  constexpr int M = A::rows, K = A::columns, N = B::rows;
-  constexpr int tall = (M + 15) / 16 % 2 == 0 ? 2 : 1;
-  constexpr int down = (M + 15) / 16 / tall, across = (N + 15) / 16;
+/// How many units of 16 or 32 x 16 numbers a matrix [M, N] is cut into, and how they lie.
+template <int M, int N> struct Units {
+  static constexpr int tall = (M + 15) / 16 % 2 == 0 ? 2 : 1;
+  static constexpr int down = (M + 15) / 16 / tall, across = (N + 15) / 16, count = down * across;
+};
+
+/// One of them, by one warp: sums in rising order of k.
+template <bool Accumulate, typename T, typename C, typename A, typename B>
+__device__ __forceinline__ void multiplyUnit(const C &c, const A &a, const B &b, int unit) {
+  constexpr int K = A::columns;
+  using Parts = Units<A::rows, B::rows>;
+  constexpr int tall = Parts::tall;
   const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4 * 2;
-  for (int unit = (threadIdx.x / 32 + kLoopWarps - First) % kLoopWarps; unit < down * across; unit += kLoopWarps) {
-    const int m = unit / across * 16 * tall, n = unit % across * 16;
-    float sums[tall][2][2][2]; // 16 of m, half of n, half of m, neighbours
+  const int m = unit / Parts::across * 16 * tall, n = unit % Parts::across * 16;
+  float sums[tall][2][2][2]; // 16 of m, half of n, half of m, neighbours
 #pragma unroll
-    for (int i = 0; i < 4 * tall; ++i) {
-      const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
-      float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
-      if constexpr (!Accumulate)
-        two[0] = two[1] = 0.0f;
-      else if constexpr (C::pairs)
-        loadTwo(two, c.at(row, column));
-      else
-        two[0] = widen(c.get(row, column)), two[1] = widen(c.get(row, column + 1));
-    }
+  for (int i = 0; i < 4 * tall; ++i) {
+    const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
+    float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
+    if constexpr (!Accumulate)
+      two[0] = two[1] = 0.0f;
+    else if constexpr (C::pairs)
+      loadTwo(two, c.at(row, column));
+    else
+      two[0] = widen(c.get(row, column)), two[1] = widen(c.get(row, column + 1));
+  }
 #pragma unroll
-    for (int k = 0; k < K; k += 16) {
-      uint32 x[tall][4], y[4];
-      b.template load<false>(y, n, k);
+  for (int k = 0; k < K; k += 16) {
+    uint32 x[tall][4], y[4];
+    b.template load<false>(y, n, k);
 #pragma unroll
-      for (int t = 0; t < tall; ++t) {
-        a.template load<true>(x[t], m + t * 16, k);
-        multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][0]), x[t], y[0], y[1]);
-        multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][1]), x[t], y[2], y[3]);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 4 * tall; ++i) {
-      const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
-      const float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
-      if constexpr (C::pairs) {
-        storeTwo(c.at(row, column), two[0], two[1]);
-      } else {
-        if (c.inside(row, column))
-          assign(*c.at(row, column), two[0]);
-        if (c.inside(row, column + 1))
-          assign(*c.at(row, column + 1), two[1]);
-      }
+    for (int t = 0; t < tall; ++t) {
+      a.template load<true>(x[t], m + t * 16, k);
+      multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][0]), x[t], y[0], y[1]);
+      multiply<T>(reinterpret_cast<float(&)[4]>(sums[t][1]), x[t], y[2], y[3]);
     }
   }
+#pragma unroll
+  for (int i = 0; i < 4 * tall; ++i) {
+    const int row = m + i / 4 * 16 + group + i % 2 * 8, column = n + i / 2 % 2 * 8 + pair;
+    const float(&two)[2] = sums[i / 4][i / 2 % 2][i % 2];
+    if constexpr (C::pairs) {
+      storeTwo(c.at(row, column), two[0], two[1]);
+    } else {
+      if (c.inside(row, column))
+        assign(*c.at(row, column), two[0]);
+      if (c.inside(row, column + 1))
+        assign(*c.at(row, column + 1), two[1]);
+    }
+  }
+}
+
+template <bool Accumulate, int First, typename T, typename C, typename A, typename B>
+__device__ __forceinline__ void multiplySlice(const C &c, const A &a, const B &b, T *, T *) {
+  constexpr int units = Units<A::rows, B::rows>::count;
+  for (int unit = (threadIdx.x / 32 + kLoopWarps - First) % kLoopWarps; unit < units; unit += kLoopWarps)
+    multiplyUnit<Accumulate, T>(c, a, b, unit);
 }
 
 /// A matrix [M, N] of f32 in the registers of a block: a warp has `units` pieces of 16 x 16 numbers, in the lanes as
