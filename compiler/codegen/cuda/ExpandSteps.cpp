@@ -1,7 +1,9 @@
 // Picks what expands a step, and clears away what nothing uses any more.
 #include "compiler/codegen/cuda/ExpandSteps.h"
 
+#include "compiler/codegen/cuda/LaneKernels.h"
 #include "compiler/codegen/cuda/LoopKernels.h"
+#include "compiler/codegen/cuda/LoopSteps.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/plan/KernelExpansion.h"
@@ -96,11 +98,13 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target.getBlockShared());
+    const bool lanes = hasLanes(loop);
+    FailureOr<LoopKernel> text = lanes ? writeLaneKernel(loop, launcher.target.getMultiprocessors())
+                                       : writeLoopKernel(loop, launcher.target.getBlockShared());
     if (failed(text))
       return failure();
     LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
-    shape.letsLater = false;
+    shape.letsLater = lanes; // others leave multiprocessors to other streams for long
     plan::KernelOp kernel =
         launcher.kernel(loop.getLoc(), "loop", text->text, shape,
                         llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));
