@@ -292,31 +292,29 @@ hydra.model @megalodon version 1 {
     // What every chunk adds to the state: p sum of q^(Q - 1 - s) x_s, real and imaginary parts.
     %b = hydra.let @powers(%terms, Q - 1 - %j)
     %added = hydra.let matmul(concat(%b.re * %p, %b.im * %p, axis = 2), %xc, transpose_a, full_precision)
-    // The state behind every chunk, h' = q^Q h + what it adds, as a scan over factors and terms: real and imaginary parts
-    // of either, one tensor.
+    // The state in front of every chunk: behind one it is h' = q^Q h + what the chunk adds. Each sequence has its own q^Q, whose
+    // gradients are summed behind the scan.
     %d = hydra.let @powers(%terms, constant(value = Q, shape = [1, 1, 1]))
-    %factors = hydra.let broadcast(reshape(concat(%d.re, %d.im, axis = 1), [D, 2, N, 1, 1]), [D, 2, N, C, B])
-    %pairs = hydra.let concat(%factors, reshape(%added, [D, 2, N, C, B]), axis = 1)
-    %sums = hydra.prefix_scan axis = 3 over(%here = %pairs) combine(%before) {
-      %e, %f = hydra.let @pair(%before), @pair(%here)
-      %factor, %term = hydra.let @times(%e.factor, %f.factor), @times(%f.factor, %e.term)
-      %both = hydra.let concat(%factor.re, %factor.im, %term.re + %f.term.re, %term.im + %f.term.im, axis = 1)
-      hydra.yield %both
+    %factor = hydra.let bundle(re = @of_each_sequence(%d.re), im = @of_each_sequence(%d.im))
+    %parts = hydra.let reshape(%added, [D, 2 * N, C, B])
+    %chunks = hydra.let bundle(re = slice(%parts, axis = 1, start = 0, size = N), im = slice(%parts, axis = 1, start = N, size = N))
+    %start = hydra.let bundle(re = constant(value = 0, shape = [D, N, 1, B]), im = constant(value = 0, shape = [D, N, 1, B]))
+    %ahead, %end = hydra.scan axis = 2 chunk = 1 over(%chunk = %chunks) carry(%h = %start) {
+      %turned = hydra.let @times(%factor, %h)
+      %next = hydra.let bundle(re = %turned.re + %chunk.re, im = %turned.im + %chunk.im)
+      hydra.yield %h, %next
     }
-    %behind = hydra.slice %sums axis = 1 start = 2 size = 2
     // What a token gets from the chunks before: Re(c q^(t + 1) h).
     %rc = hydra.let @times(@powers(%terms, %j + 1), %c)
     %f = hydra.let concat(%rc.re, -%rc.im, axis = 2)
-    %ahead = hydra.let slice(pad(%behind, axis = 3, before = 1, after = 0), axis = 3, start = 0, size = C)
-    %from = hydra.let matmul(%f, reshape(%ahead, [D, 2 * N, C * B]), full_precision)
+    %states = hydra.let reshape(concat(%ahead.re, %ahead.im, axis = 1), [D, 2 * N, C * B])
+    %from = hydra.let matmul(%f, %states, full_precision)
     %tokens_first = hydra.let transpose(reshape(%own + %from, [D, Q, C, B]), [3, 2, 1, 0])
     %y = hydra.let slice(reshape(%tokens_first, [B, Q * C, D]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
-  // Factor and term of pairs that stand in four rows of dimension 1.
-  hydra.def @pair(%x) = bundle(
-      factor = bundle(re = slice(%x, axis = 1, start = 0, size = 1), im = slice(%x, axis = 1, start = 1, size = 1)),
-      term = bundle(re = slice(%x, axis = 1, start = 2, size = 1), im = slice(%x, axis = 1, start = 3, size = 1)))
+  // Numbers of channels [D, 1, N], for each sequence: [D, N, 1, B].
+  hydra.def @of_each_sequence(%x) = broadcast(reshape(%x, [D, N, 1, 1]), [D, N, 1, B])
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
   hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),
