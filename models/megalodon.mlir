@@ -2,7 +2,7 @@
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
 // The moving average works on all chunks of Q tokens at once: matmuls within a chunk, and N complex numbers a channel from
-// chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence.
+// chunk to chunk by a recurrence. With `ema = sequential` it is the plain recurrence.
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
 // own: nothing flows from one to the next, positions and chunks begin anew.
@@ -110,18 +110,19 @@ hydra.model @megalodon version 1 {
 
   //===-- TimestepNorm ------------------------------------------------------------------------===//
 
-  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of 128 rows, and over the C chunks before.
+  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of Q rows, all C of them at once, and over the chunks before.
   hydra.def @sums_in_chunks(%x) dims(C) {
-    %chunks = hydra.let reshape(pad(%x, axis = 1, before = 0, after = 128 * C - S), [B, C, 128, 2 * G])
-    %parts = hydra.let reshape(transpose(%chunks, [0, 1, 3, 2]), [B * C * 2 * G, 128])
-    %until = hydra.let iota(axis = 1, shape = [128, 128]) <= iota(axis = 0, shape = [128, 128])
-    %own = hydra.let matmul(%parts, cast(%until, to = f32), transpose_b, full_precision)
-    %sums = hydra.let reshape(transpose(reshape(@token(%own, i = 127), [B, C, 2 * G]), [0, 2, 1]), [B * 2 * G, C])
-    %earlier = hydra.let iota(axis = 1, shape = [C, C]) < iota(axis = 0, shape = [C, C])
-    %before = hydra.let matmul(%sums, cast(%earlier, to = f32), transpose_b, full_precision)
-    %within = hydra.let transpose(reshape(%own, [B, C, 2 * G, 128]), [0, 1, 3, 2])
-    %offset = hydra.let transpose(reshape(%before, [B, 2 * G, C, 1]), [0, 2, 3, 1])
-    %y = hydra.let slice(reshape(%within + %offset, [B, 128 * C, 2 * G]), axis = 1, start = 0, size = S)
+    %rows = hydra.let reshape(pad(%x, axis = 1, before = 0, after = Q * C - S), [B, C, Q, 2 * G])
+    %none, %nothing = hydra.let constant(value = 0, shape = [B, C, 1, 2 * G]), constant(value = 0, shape = [B, 1, 1, 2 * G])
+    %own, %sums = hydra.scan axis = 2 chunk = 1 over(%row = %rows) carry(%sum = %none) {
+      %next = hydra.let %sum + %row
+      hydra.yield %next, %next
+    }
+    %before, %all = hydra.scan axis = 1 chunk = 1 over(%chunk = %sums) carry(%sum = %nothing) {
+      %next = hydra.let %sum + %chunk
+      hydra.yield %sum, %next
+    }
+    %y = hydra.let slice(reshape(%own + %before, [B, Q * C, 2 * G]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
 
@@ -173,7 +174,7 @@ hydra.model @megalodon version 1 {
         when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
-    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, C = ceil(1.0 * S / 128)))
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, C = ceil(1.0 * S / Q)))
     %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
     %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)

@@ -103,10 +103,11 @@ private:
                                        : writeLoopKernel(loop, launcher.target.getBlockShared());
     if (failed(text))
       return failure();
+    const StringRef name = lanes ? "lanes" : "loop";
     LaunchShape shape{text->blocks, 1, 1, text->threads, text->sharedBytes};
     shape.letsLater = lanes; // others leave multiprocessors to other streams for long
     plan::KernelOp kernel =
-        launcher.kernel(loop.getLoc(), "loop", text->text, shape,
+        launcher.kernel(loop.getLoc(), name, text->text, shape,
                         llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));
     int64_t flops = 0, bytes = 0;
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
@@ -119,7 +120,7 @@ private:
     const int64_t count = loop.getCount();
     launcher.b.setInsertionPoint(loop);
     plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
-                           flops * count, bytes * count, OpClass::scan, "loop", loop.getStream(),
+                           flops * count, bytes * count, OpClass::scan, name, loop.getStream(),
                            loop.getWaits(), loop.getSignals(), IntegerAttr(),
                            plan::SubstituteAttr(), DenseI64ArrayAttr());
     loop.erase();
