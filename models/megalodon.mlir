@@ -110,9 +110,9 @@ hydra.model @megalodon version 1 {
 
   //===-- TimestepNorm ------------------------------------------------------------------------===//
 
-  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of Q rows, all C of them at once, and over the chunks before.
-  hydra.def @sums_in_chunks(%x) dims(C) {
-    %rows = hydra.let reshape(pad(%x, axis = 1, before = 0, after = Q * C - S), [B, C, Q, 2 * G])
+  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of R rows, all C of them at once, and over the chunks before.
+  hydra.def @sums_in_chunks(%x) dims(R, C) {
+    %rows = hydra.let reshape(pad(%x, axis = 1, before = 0, after = R * C - S), [B, C, R, 2 * G])
     %none, %nothing = hydra.let constant(value = 0, shape = [B, C, 1, 2 * G]), constant(value = 0, shape = [B, 1, 1, 2 * G])
     %own, %sums = hydra.scan axis = 2 chunk = 1 over(%row = %rows) carry(%sum = %none) {
       %next = hydra.let %sum + %row
@@ -122,7 +122,7 @@ hydra.model @megalodon version 1 {
       %next = hydra.let %sum + %chunk
       hydra.yield %sum, %next
     }
-    %y = hydra.let slice(reshape(%own + %before, [B, Q * C, 2 * G]), axis = 1, start = 0, size = S)
+    %y = hydra.let slice(reshape(%own + %before, [B, R * C, 2 * G]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
 
@@ -174,7 +174,7 @@ hydra.model @megalodon version 1 {
         when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
-    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, C = ceil(1.0 * S / Q)))
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
     %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
     %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
