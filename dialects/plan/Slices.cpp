@@ -4,7 +4,6 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowPartition.h"
-#include "dialects/plan/Ordering.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -131,7 +130,7 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
 
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
-    bool written = false, shared = false, apart = true;
+    bool read = false, written = false, shared = false, apart = true;
     DenseSet<Value> values;
   };
   DenseMap<Operation *, Buffer> buffers;
@@ -144,19 +143,21 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
     FailureOr<SmallVector<unsigned>> sliced = step.slicedDimensions(slices);
     if (failed(sliced))
       return false;
-    for (auto [use, dimensions] : llvm::zip(usesOf(&op), *sliced)) {
-      Buffer &buffer = buffers[placeOf(use.value).buffer];
-      buffer.written |= use.writes;
+    for (auto [value, access, dimensions] :
+         llvm::zip(step.getArgs(), step.getAccesses(), *sliced)) {
+      Buffer &buffer = buffers[placeOf(value).buffer];
+      buffer.read |= access != kWrite;
+      buffer.written |= access != kRead;
       buffer.shared |= dimensions == 0;
-      buffer.apart &= liesInOwnPart(use.value, dimensions, slices);
-      buffer.values.insert(use.value);
+      buffer.apart &= liesInOwnPart(value, dimensions, slices);
+      buffer.values.insert(value);
     }
   }
   // What is written must be each slice's own: by lying in its part of the buffer, or because all
-  // look at the buffer in one and the same way.
+  // look at the buffer in one and the same way, or only write it: parts of a result are apart.
   return llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (!b.shared && (b.apart || b.values.size() == 1));
+    return !b.written || (!b.shared && (b.apart || !b.read || b.values.size() == 1));
   });
 }
 
