@@ -2,7 +2,7 @@
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
 // The moving average works on all chunks of Q tokens at once: matmuls within a chunk, and N complex numbers a channel from
-// chunk to chunk by a prefix scan. With `ema = sequential` it is the plain recurrence, with `ema = fft` a convolution of
+// chunk to chunk by a recurrence. With `ema = sequential` it is the plain recurrence, with `ema = fft` a convolution of
 // whole rows by Fourier transforms; `ema = auto` is the one of which hydrac predicts the fastest step.
 //
 // With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
@@ -111,18 +111,19 @@ hydra.model @megalodon version 1 {
 
   //===-- TimestepNorm ------------------------------------------------------------------------===//
 
-  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of 128 rows, and over the C chunks before.
-  hydra.def @sums_in_chunks(%x) dims(C) {
-    %chunks = hydra.let reshape(pad(%x, axis = 1, before = 0, after = 128 * C - S), [B, C, 128, 2 * G])
-    %parts = hydra.let reshape(transpose(%chunks, [0, 1, 3, 2]), [B * C * 2 * G, 128])
-    %until = hydra.let iota(axis = 1, shape = [128, 128]) <= iota(axis = 0, shape = [128, 128])
-    %own = hydra.let matmul(%parts, cast(%until, to = f32), transpose_b, full_precision)
-    %sums = hydra.let reshape(transpose(reshape(@token(%own, i = 127), [B, C, 2 * G]), [0, 2, 1]), [B * 2 * G, C])
-    %earlier = hydra.let iota(axis = 1, shape = [C, C]) < iota(axis = 0, shape = [C, C])
-    %before = hydra.let matmul(%sums, cast(%earlier, to = f32), transpose_b, full_precision)
-    %within = hydra.let transpose(reshape(%own, [B, C, 2 * G, 128]), [0, 1, 3, 2])
-    %offset = hydra.let transpose(reshape(%before, [B, 2 * G, C, 1]), [0, 2, 3, 1])
-    %y = hydra.let slice(reshape(%within + %offset, [B, 128 * C, 2 * G]), axis = 1, start = 0, size = S)
+  // Sums over all rows up to each, of [B, S, 2 G]: within chunks of R rows, all C of them at once, and over the chunks before.
+  hydra.def @sums_in_chunks(%x) dims(R, C) {
+    %rows = hydra.let reshape(pad(%x, axis = 1, before = 0, after = R * C - S), [B, C, R, 2 * G])
+    %none, %nothing = hydra.let constant(value = 0, shape = [B, C, 1, 2 * G]), constant(value = 0, shape = [B, 1, 1, 2 * G])
+    %own, %sums = hydra.scan axis = 2 chunk = 1 over(%row = %rows) carry(%sum = %none) {
+      %next = hydra.let %sum + %row
+      hydra.yield %next, %next
+    }
+    %before, %all = hydra.scan axis = 1 chunk = 1 over(%chunk = %sums) carry(%sum = %nothing) {
+      %next = hydra.let %sum + %chunk
+      hydra.yield %sum, %next
+    }
+    %y = hydra.let slice(reshape(%own + %before, [B, R * C, 2 * G]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
 
@@ -174,7 +175,7 @@ hydra.model @megalodon version 1 {
         when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
-    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, C = ceil(1.0 * S / 128)))
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
     %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
     %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
@@ -293,27 +294,28 @@ hydra.model @megalodon version 1 {
     // What every chunk adds to the state: p sum of q^(Q - 1 - s) x_s, real and imaginary parts.
     %b = hydra.let @powers(%terms, Q - 1 - %j)
     %added = hydra.let matmul(concat(%b.re * %p, %b.im * %p, axis = 2), %xc, transpose_a, full_precision)
-    // The state behind every chunk, h' = q^Q h + what it adds, as a scan over factors and terms: real and imaginary parts
-    // of either, one tensor.
+    // The state in front of every chunk: behind one it is h' = q^Q h + what the chunk adds. Each sequence has its own q^Q, whose
+    // gradients are summed behind the scan.
     %d = hydra.let @powers(%terms, constant(value = Q, shape = [1, 1, 1]))
-    %factors = hydra.let broadcast(reshape(concat(%d.re, %d.im, axis = 1), [D, 2, N, 1, 1]), [D, 2, N, C, B])
-    %pairs = hydra.let concat(%factors, reshape(%added, [D, 2, N, C, B]), axis = 1)
-    %sums = hydra.prefix_scan axis = 3 over(%here = %pairs) combine(%before) {
-      %e, %f = hydra.let @pair(%before), @pair(%here)
-      %factor, %term = hydra.let @times(%e.factor, %f.factor), @times(%f.factor, %e.term)
-      %both = hydra.let concat(%factor.re, %factor.im, %term.re + %f.term.re, %term.im + %f.term.im, axis = 1)
-      hydra.yield %both
+    %factor = hydra.let bundle(re = @of_each_sequence(%d.re), im = @of_each_sequence(%d.im))
+    %parts = hydra.let reshape(%added, [D, 2 * N, C, B])
+    %chunks = hydra.let bundle(re = slice(%parts, axis = 1, start = 0, size = N), im = slice(%parts, axis = 1, start = N, size = N))
+    %start = hydra.let bundle(re = constant(value = 0, shape = [D, N, 1, B]), im = constant(value = 0, shape = [D, N, 1, B]))
+    %ahead, %end = hydra.scan axis = 2 chunk = 1 over(%chunk = %chunks) carry(%h = %start) {
+      %turned = hydra.let @times(%factor, %h)
+      %next = hydra.let bundle(re = %turned.re + %chunk.re, im = %turned.im + %chunk.im)
+      hydra.yield %h, %next
     }
-    %behind = hydra.slice %sums axis = 1 start = 2 size = 2
     // What a token gets from the chunks before: Re(c q^(t + 1) h).
     %rc = hydra.let @times(@powers(%terms, %j + 1), %c)
     %f = hydra.let concat(%rc.re, -%rc.im, axis = 2)
-    %ahead = hydra.let slice(pad(%behind, axis = 3, before = 1, after = 0), axis = 3, start = 0, size = C)
-    %from = hydra.let matmul(%f, reshape(%ahead, [D, 2 * N, C * B]), full_precision)
+    %states = hydra.let reshape(concat(%ahead.re, %ahead.im, axis = 1), [D, 2 * N, C * B])
+    %from = hydra.let matmul(%f, %states, full_precision)
     %tokens_first = hydra.let transpose(reshape(%own + %from, [D, Q, C, B]), [3, 2, 1, 0])
     %y = hydra.let slice(reshape(%tokens_first, [B, Q * C, D]), axis = 1, start = 0, size = S)
     hydra.yield %y
   }
+
   // The same as a convolution of whole rows, padded with zeros to T, the smallest power of two from 2 S, so that nothing
   // comes round from their ends.
   hydra.def @average_by_transforms(%x) dims(T, C) {
@@ -335,11 +337,8 @@ hydra.model @megalodon version 1 {
   }
   hydra.def @spectrum(%x) dims(T) = rfft(pad(%x, axis = 2, before = 0, after = T - S))
   hydra.def @complex(%x) = bundle(re = slice(%x, axis = 3, start = 0, size = 1), im = slice(%x, axis = 3, start = 1, size = 1))
-
-  // Factor and term of pairs that stand in four rows of dimension 1.
-  hydra.def @pair(%x) = bundle(
-      factor = bundle(re = slice(%x, axis = 1, start = 0, size = 1), im = slice(%x, axis = 1, start = 1, size = 1)),
-      term = bundle(re = slice(%x, axis = 1, start = 2, size = 1), im = slice(%x, axis = 1, start = 3, size = 1)))
+  // Numbers of channels [D, 1, N], for each sequence: [D, N, 1, B].
+  hydra.def @of_each_sequence(%x) = broadcast(reshape(%x, [D, N, 1, 1]), [D, N, 1, B])
 
   // [B, S, D]: the average of all channels, and omega x. Padding is 0 behind the norm: the average of it only decays.
   hydra.def @moving_average(%x, %at) = when(packed or ema == sequential or continued, @average_by_tokens(%x, %at),

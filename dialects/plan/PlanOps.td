@@ -460,8 +460,8 @@ def LoopOp : Plan_BlockOp<"loop", [SingleBlock, NoTerminator, NoRegionArguments]
   let summary = "runs its body several times, one iteration after the other";
   let description = [{
     `plan.loop 4 (%x by 1024 : memref<…>) { … }`: in iteration i, `%x` lies i * 1024 bytes further.
-    `slices 16`, set by `hydra-fuse-loops`: a kernel with a block for each of 16 slices of all tensors
-    (Slices.h) replaces the loop.
+    `slices 16`, set by `hydra-fuse-loops`: a kernel with a block for each of 16 slices of all tensors,
+    or a thread where these are single numbers, replaces the loop (Slices.h).
   }];
   let arguments = !con((ins I64Attr:$count, Variadic<Plan_Buffer>:$moving,
                             DenseI64ArrayAttr:$strides), order, (ins OptionalAttr<I64Attr>:$slices));

@@ -4,7 +4,8 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowPartition.h"
-#include "dialects/plan/Ordering.h"
+
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -129,7 +130,7 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
 
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
-    bool written = false, shared = false, apart = true;
+    bool read = false, written = false, shared = false, apart = true;
     DenseSet<Value> values;
   };
   DenseMap<Operation *, Buffer> buffers;
@@ -142,19 +143,21 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
     FailureOr<SmallVector<unsigned>> sliced = step.slicedDimensions(slices);
     if (failed(sliced))
       return false;
-    for (auto [use, dimensions] : llvm::zip(usesOf(&op), *sliced)) {
-      Buffer &buffer = buffers[placeOf(use.value).buffer];
-      buffer.written |= use.writes;
+    for (auto [value, access, dimensions] :
+         llvm::zip(step.getArgs(), step.getAccesses(), *sliced)) {
+      Buffer &buffer = buffers[placeOf(value).buffer];
+      buffer.read |= access != kWrite;
+      buffer.written |= access != kRead;
       buffer.shared |= dimensions == 0;
-      buffer.apart &= liesInOwnPart(use.value, dimensions, slices);
-      buffer.values.insert(use.value);
+      buffer.apart &= liesInOwnPart(value, dimensions, slices);
+      buffer.values.insert(value);
     }
   }
   // What is written must be each slice's own: by lying in its part of the buffer, or because all
-  // look at the buffer in one and the same way.
+  // look at the buffer in one and the same way, or only write it: parts of a result are apart.
   return llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (!b.shared && (b.apart || b.values.size() == 1));
+    return !b.written || (!b.shared && (b.apart || !b.read || b.values.size() == 1));
   });
 }
 
@@ -236,6 +239,98 @@ bool areIterationsApart(LoopOp loop) {
     const Buffer &buffer = entry.second;
     return !buffer.written || (buffer.alike && buffer.elements->lieApart(loop.getCount()));
   });
+}
+
+//===-- Lanes -------------------------------------------------------------------------------===//
+
+LaneLayout laneLayoutOf(LoopOp loop, Value value) {
+  const Place place = placeOf(value);
+  MemRefType type = typeOf(value);
+  LaneLayout layout{place.buffer, type.getElementType(), place.bytes, {}, {}};
+  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type))) {
+    if (size == 1)
+      continue;
+    if (!layout.dims.empty() && layout.dims.back().second == size * stride)
+      layout.dims.back() = {layout.dims.back().first * size, stride};
+    else
+      layout.dims.emplace_back(size, stride);
+  }
+  for (; loop; loop = loop->getParentOfType<LoopOp>()) {
+    auto moving = llvm::find(loop.getMoving(), value);
+    layout.moves.push_back(moving == loop.getMoving().end()
+                               ? 0
+                               : loop.getStrides()[moving - loop.getMoving().begin()]);
+  }
+  return layout;
+}
+
+/// Whether every number of a group's results is made of numbers at its own row and column.
+static bool isNumberByNumber(FusedOp group) {
+  return llvm::all_of(group.getBlock().without_terminator(), [](Operation &op) {
+    auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+    if (!rowWise)
+      return isa<ReshapeOp, BroadcastOp>(op);
+    return !rowWise.rowDimensions() &&
+           llvm::none_of(llvm::seq(op.getNumOperands()),
+                         [&](unsigned i) { return rowWise.needsOuterOperand(i); }) &&
+           llvm::none_of(llvm::seq(op.getNumResults()),
+                         [&](unsigned i) { return rowWise.sumsOverRows(i); });
+  });
+}
+
+/// The numbers that a step makes, if lanes can make them one by one.
+static std::optional<int64_t> numbersOf(Operation *op) {
+  if (hasEightBits(op->getOperands()))
+    return std::nullopt;
+  if (auto copy = dyn_cast<CopyOp>(op))
+    return typeOf(copy.getFrom()).getElementType() == typeOf(copy.getTo()).getElementType()
+               ? std::optional(typeOf(copy.getTo()).getNumElements())
+               : std::nullopt;
+  auto launch = dyn_cast<LaunchOp>(op);
+  if (!launch || launch.getLimit())
+    return std::nullopt;
+  auto kernel = op->getParentOfType<PlanModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
+  auto groups = kernel.getBody().getOps<FusedOp>();
+  if (groups.empty() || launch.getArgs().size() != kernel.getLayouts().size() ||
+      !isNumberByNumber(*groups.begin()))
+    return std::nullopt;
+  const RowDomain domain = (*groups.begin()).getDomain();
+  for (Value arg : launch.getArgs())
+    if (!formOfShape(domain, typeOf(arg).getShape()))
+      return std::nullopt;
+  return domain.rows() * domain.columns();
+}
+
+std::optional<int64_t> lanesOf(LoopOp loop) {
+  struct Buffer {
+    bool read = false, written = false, whole = true;
+    SmallVector<LaneLayout, 1> layouts;
+  };
+  llvm::MapVector<Operation *, Buffer> buffers;
+  std::optional<int64_t> lanes;
+  for (Operation &op : loop.getBody().front()) {
+    if (isa<BufferOp, ViewOp>(op))
+      continue;
+    const std::optional<int64_t> numbers = numbersOf(&op);
+    if (!numbers || (lanes && *lanes != *numbers))
+      return std::nullopt;
+    lanes = numbers;
+    auto step = cast<StepInterface>(op);
+    for (auto [arg, access] : llvm::zip(step.getArgs(), step.getAccesses())) {
+      Buffer &buffer = buffers[placeOf(arg).buffer];
+      buffer.read |= access != kWrite;
+      buffer.written |= access != kRead;
+      buffer.whole &= typeOf(arg).getNumElements() == *numbers;
+      if (LaneLayout layout = laneLayoutOf(loop, arg); !llvm::is_contained(buffer.layouts, layout))
+        buffer.layouts.push_back(layout);
+    }
+  }
+  // What is only written are parts of a result, which are apart.
+  const bool apart = llvm::all_of(buffers, [](const auto &entry) {
+    const Buffer &b = entry.second;
+    return !b.written || (b.whole && (!b.read || b.layouts.size() == 1));
+  });
+  return apart ? lanes : std::nullopt;
 }
 
 } // namespace hydra::plan

@@ -19,7 +19,8 @@ static Value slice(OpBuilder &b, Value v, int64_t axis, int64_t start, int64_t r
 }
 
 /// The length of sequences along an axis that must be a number and one of theirs.
-static FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr, ArrayRef<Value> sequences) {
+static FailureOr<int64_t> commonLength(Operation *scan, Attribute axisAttr,
+                                       ArrayRef<Value> sequences) {
   auto number = dyn_cast<IntegerAttr>(axisAttr);
   if (!number)
     return scan->emitOpError("has an axis that is no number");
@@ -43,7 +44,8 @@ static FailureOr<int64_t> checkScan(ScanOp scan) {
   if (!isIntOrExpr(scan.getChunkAttr()) || isa<ExprAttr>(scan.getChunkAttr()) ||
       scan.getChunk() < 1)
     return scan.emitOpError("has a chunk that is no positive number");
-  FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), bundles::flat(scan.getSequences()));
+  FailureOr<int64_t> length =
+      commonLength(scan, scan.getAxisAttr(), bundles::flat(scan.getSequences()));
   if (failed(length))
     return failure();
   constexpr int64_t kMostChunks = 65536;
@@ -64,8 +66,8 @@ static LogicalResult noAxis(ScanOp scan, Value chunk) {
 
 /// Loops have no parameters inside: one that is used within a condition or a stack of layers, which
 /// later passes resolve, cannot be read outside.
-static bool canBeLoop(ScanOp scan) {
-  WalkResult walked = scan.getBody().walk([&](UseOp use) {
+static bool canBeLoop(Operation *scan) {
+  WalkResult walked = scan->getRegion(0).walk([&](UseOp use) {
     return use->getParentOp() == scan ? WalkResult::advance() : WalkResult::interrupt();
   });
   return !walked.wasInterrupted();
@@ -129,8 +131,8 @@ LogicalResult ScanWriter::write(ScanOp scan) {
     FailureOr<SmallVector<Value>> yielded = writeBody(scan, mapping, rows);
     if (failed(yielded) || failed(checkYielded(scan, *yielded, joined)))
       return failure();
-    for (auto [list, value] :
-         llvm::zip(joined.parts, bundles::flat(ValueRange(*yielded).take_front(scan.stackedCount()))))
+    for (auto [list, value] : llvm::zip(
+             joined.parts, bundles::flat(ValueRange(*yielded).take_front(scan.stackedCount()))))
       list.push_back(value);
     llvm::copy(ArrayRef(*yielded).drop_front(scan.stackedCount()), carried.begin());
   }
@@ -154,9 +156,8 @@ SmallVector<Value> ScanWriter::end(Operation *scan, int64_t axis, ValueRange res
   OpBuilder b(scan);
   SmallVector<Value> all(results);
   llvm::append_range(all, carried);
-  auto mark =
-      ScanEndOp::create(b, scan->getLoc(), ValueRange(all).getTypes(), all,
-                        b.getI64IntegerAttr(axis), b.getI64IntegerAttr(results.size()));
+  auto mark = ScanEndOp::create(b, scan->getLoc(), ValueRange(all).getTypes(), all,
+                                b.getI64IntegerAttr(axis), b.getI64IntegerAttr(results.size()));
   return SmallVector<Value>(mark.getResults());
 }
 
@@ -181,20 +182,16 @@ LogicalResult ScanWriter::checkYielded(ScanOp scan, ValueRange yielded, Joined &
   return success();
 }
 
-LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, Joined &joined,
-                                    SmallVectorImpl<Value> &carried) {
-  OpBuilder b(scan);
-  Block &body = scan.getBody().front();
-  const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
-
+FailureOr<SetVector<Value>> ScanWriter::openBody(Operation *scan) {
   // Parameters are read outside; what else comes from there is the same in every iteration.
-  for (UseOp use : llvm::make_early_inc_range(body.getOps<UseOp>())) {
+  Region &body = scan->getRegion(0);
+  for (UseOp use : llvm::make_early_inc_range(body.front().getOps<UseOp>())) {
     use->moveBefore(scan);
     if (failed(bind(use->getIterator(), scan->getIterator())))
       return failure();
   }
   SmallVector<FieldOp> fields; // of bundles from outside, of which only these are read
-  scan.getBody().walk([&](FieldOp field) {
+  body.walk([&](FieldOp field) {
     if (field.getBundle().getDefiningOp<BundleOp>())
       fields.push_back(field);
   });
@@ -202,11 +199,45 @@ LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, J
     if (failed(bundles::take(field)))
       return failure();
   SetVector<Value> outside;
-  scan.getBody().walk([&](Operation *op) {
+  body.walk([&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (operand.getParentRegion()->isProperAncestor(&scan.getBody()))
+      if (operand.getParentRegion()->isProperAncestor(&body))
         outside.insert(operand);
   });
+  return outside;
+}
+
+FailureOr<SmallVector<Value>> ScanWriter::cloneBody(Operation *scan, OpBuilder &inner, Block &block,
+                                                    IRMapping &mapping, int64_t rows) {
+  Block &body = scan->getRegion(0).front();
+  const Attribute outerRows = environment.values.lookup(kRowsSymbol);
+  environment.values[kRowsSymbol] = inner.getI64IntegerAttr(rows);
+  for (Operation &op : body.without_terminator()) {
+    if (++scanned > kMostScanned)
+      return tooMany(scan);
+    inner.clone(op, mapping);
+  }
+  auto end = YieldOp::create(inner, body.getTerminator()->getLoc());
+  end->setOperands(llvm::map_to_vector(body.getTerminator()->getOperands(),
+                                       [&](Value v) { return mapping.lookupOrDefault(v); }));
+  if (failed(bind(block.begin(), end->getIterator())))
+    return failure();
+  restoreRows(outerRows);
+  SmallVector<Value> yielded(end->getOperands());
+  end.erase();
+  return yielded;
+}
+
+LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, Joined &joined,
+                                    SmallVectorImpl<Value> &carried) {
+  OpBuilder b(scan);
+  Block &body = scan.getBody().front();
+  const int64_t axis = scan.getAxis(), chunk = scan.getChunk();
+
+  FailureOr<SetVector<Value>> opened = openBody(scan);
+  if (failed(opened))
+    return failure();
+  const SetVector<Value> &outside = *opened;
   const SmallVector<Value> all = bundles::flat(outside.getArrayRef());
   const SetVector<Value> kept(all.begin(), all.end());
 
@@ -244,21 +275,10 @@ LogicalResult ScanWriter::writeLoop(ScanOp scan, int64_t chunks, bool hasRest, J
   for (Value value : outside)
     mapping.map(value, eachLike(inner, value, [&](Value v) { return inside.lookup(v); }).front());
 
-  const Attribute outerRows = environment.values.lookup(kRowsSymbol);
-  environment.values[kRowsSymbol] = b.getI64IntegerAttr(chunk);
-  for (Operation &op : body.without_terminator()) {
-    if (++scanned > kMostScanned)
-      return tooMany(scan);
-    inner.clone(op, mapping);
-  }
-  auto end = YieldOp::create(inner, body.getTerminator()->getLoc());
-  end->setOperands(llvm::map_to_vector(body.getTerminator()->getOperands(),
-                                       [&](Value v) { return mapping.lookupOrDefault(v); }));
-  if (failed(bind(block.begin(), end->getIterator())))
+  FailureOr<SmallVector<Value>> cloned = cloneBody(scan, inner, block, mapping, chunk);
+  if (failed(cloned))
     return failure();
-  restoreRows(outerRows);
-  SmallVector<Value> yielded(end->getOperands());
-  end.erase();
+  const SmallVector<Value> &yielded = *cloned;
   if (failed(checkYielded(scan, yielded, joined)))
     return failure();
   for (Value value : bundles::flat(ValueRange(yielded).take_front(scan.stackedCount())))
@@ -289,7 +309,11 @@ LogicalResult ScanWriter::write(PrefixScanOp scan) {
   FailureOr<int64_t> length = commonLength(scan, scan.getAxisAttr(), values);
   if (failed(length))
     return failure();
-  FailureOr<SmallVector<Value>> combined = combineRows(scan, values, *length);
+  FailureOr<bool> loops = wantsLoops(scan, values, *length);
+  if (failed(loops))
+    return failure();
+  FailureOr<SmallVector<Value>> combined =
+      *loops ? combineByLoops(scan, values, *length) : combineRows(scan, values, *length);
   if (failed(combined))
     return failure();
   scan.replaceAllUsesWith(likeSequences(scan, *combined));
@@ -315,19 +339,259 @@ FailureOr<SmallVector<Value>> ScanWriter::combineRows(PrefixScanOp scan, SmallVe
     FailureOr<SmallVector<Value>> combined = writeBody(scan, mapping, rows);
     if (failed(combined))
       return failure();
-    for (auto [like, value] : llvm::zip(scan.getSequences(), *combined))
-      if (failed(bundles::checkSameFields(scan, like, value)))
-        return failure();
-    for (auto [value, part, later] : llvm::zip(values, before, bundles::flat(*combined))) {
-      if (later.getType() != part.getType())
-        return scan.emitOpError() << "combines values of type " << part.getType() << " to "
-                                  << later.getType();
+    if (failed(checkCombined(scan, *combined, before)))
+      return failure();
+    for (auto [value, later] : llvm::zip(values, bundles::flat(*combined)))
       value = ConcatOp::create(b, scan.getLoc(), value.getType(),
                                ValueRange{slice(b, value, axis, 0, distance), later},
                                b.getI64IntegerAttr(axis));
-    }
   }
   return values;
+}
+
+LogicalResult ScanWriter::checkCombined(PrefixScanOp scan, ValueRange combined,
+                                        ArrayRef<Value> like) {
+  for (auto [sequence, value] : llvm::zip(scan.getSequences(), combined))
+    if (failed(bundles::checkSameFields(scan, sequence, value)))
+      return failure();
+  for (auto [part, value] : llvm::zip(like, bundles::flat(combined)))
+    if (value.getType() != part.getType())
+      return scan.emitOpError() << "combines values of type " << part.getType() << " to "
+                                << value.getType();
+  return success();
+}
+
+//===-- Prefix scans by loops ---------------------------------------------------------------===//
+
+/// Whether a bound operation makes numbers of numbers at the same place, or needs no time.
+static bool isNumberByNumber(Operation &op) {
+  if (isa<ConstantOp, IotaOp, ReshapeOp, BroadcastOp, UseOp, BundleOp, FieldOp>(op))
+    return true;
+  auto rowWise = dyn_cast<RowWiseOpInterface>(op);
+  return rowWise && rowWise.isRowWise() && !rowWise.rowDimensions();
+}
+
+FailureOr<bool> ScanWriter::wantsLoops(PrefixScanOp scan, ArrayRef<Value> values, int64_t length) {
+  const bool nests =
+      scan.getBody()
+          .walk([](Operation *op) {
+            return isa<ScanOp, PrefixScanOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (length < std::max<int64_t>(loopsFrom, 2) || nests || !canBeLoop(scan))
+    return false;
+  // The combination of two rows, which goes again.
+  Operation *outside = scan->getPrevNode();
+  OpBuilder b(scan);
+  SmallVector<Value> rows[2];
+  for (int64_t i : {0, 1})
+    for (Value value : values)
+      rows[i].push_back(slice(b, value, scan.getAxis(), i, 1));
+  const size_t sequences = scan.getNumOperands();
+  IRMapping mapping;
+  mapping.map(scan.getBody().getArguments().take_front(sequences), likeSequences(scan, rows[0]));
+  mapping.map(scan.getBody().getArguments().drop_front(sequences), likeSequences(scan, rows[1]));
+  Operation *last = scan->getPrevNode();
+  if (failed(writeBody(scan, mapping, 1)))
+    return failure();
+  bool byNumbers = true;
+  for (Operation *op = scan->getPrevNode(); op != last; op = op->getPrevNode())
+    byNumbers &= isNumberByNumber(*op);
+  for (Operation *op = scan->getPrevNode(); op != outside;) {
+    Operation *before = op->getPrevNode();
+    if (op->use_empty())
+      op->erase();
+    op = before;
+  }
+  return byNumbers;
+}
+
+/// How many rows a chunk has: about as many as there are chunks, and such that no row is left where
+/// that can be.
+static int64_t rowsOfChunks(int64_t length) {
+  constexpr int64_t mostInOneLoop = 128;
+  if (length <= mostInOneLoop)
+    return length;
+  int64_t root = 1;
+  while ((root + 1) * (root + 1) <= length)
+    ++root;
+  for (int64_t away = 0; 2 * away <= root; ++away)
+    for (int64_t rows : {root - away, root + away})
+      if (length % rows == 0)
+        return rows;
+  return root;
+}
+
+/// A value with one dimension in the place of as many of its own as `of`, from `axis` on.
+static Value redivided(OpBuilder &b, Value value, int64_t axis, size_t of, ArrayRef<int64_t> to) {
+  ArrayRef<int64_t> shape = build::shapeOf(value);
+  SmallVector<int64_t> after(shape.take_front(axis));
+  llvm::append_range(after, to);
+  llvm::append_range(after, shape.drop_front(axis + of));
+  return build::reshape(b, value.getLoc(), value, after);
+}
+
+static Value join(OpBuilder &b, Value first, Value rest, int64_t axis) {
+  SmallVector<int64_t> shape(build::shapeOf(first));
+  shape[axis] += build::shapeOf(rest)[axis];
+  return ConcatOp::create(b, first.getLoc(), build::typeOf(first).clone(shape),
+                          ValueRange{first, rest}, b.getI64IntegerAttr(axis));
+}
+
+FailureOr<SmallVector<Value>>
+ScanWriter::combineByLoops(PrefixScanOp scan, SmallVector<Value> values, int64_t length) {
+  if (length < loopsFrom) // what chunks leave
+    return combineRows(scan, std::move(values), length);
+  const int64_t axis = scan.getAxis(), rows = rowsOfChunks(length), chunks = length / rows,
+                whole = chunks * rows, rest = length - whole;
+  OpBuilder b(scan);
+  // Each value, or a part of it.
+  auto ofEach = [&](ArrayRef<Value> from, llvm::function_ref<Value(Value)> make) {
+    return llvm::map_to_vector(from, make);
+  };
+  FailureOr<SmallVector<Value>> inChunks =
+      combineInChunks(scan, ofEach(values, [&](Value value) {
+                        Value all = rest ? slice(b, value, axis, 0, whole) : value;
+                        return redivided(b, all, axis, 1, {chunks, rows});
+                      }));
+  if (failed(inChunks))
+    return failure();
+  SmallVector<Value> all = *inChunks, joined;
+  if (chunks > 1) {
+    FailureOr<SmallVector<Value>> until = combineByLoops(
+        scan,
+        ofEach(all,
+               [&](Value value) {
+                 return redivided(b, slice(b, value, axis + 1, rows - 1, 1), axis, 2, {chunks});
+               }),
+        chunks);
+    if (failed(until))
+      return failure();
+    FailureOr<SmallVector<Value>> later = combineWith(
+        scan,
+        ofEach(*until,
+               [&](Value value) {
+                 Value before =
+                     redivided(b, slice(b, value, axis, 0, chunks - 1), axis, 1, {chunks - 1, 1});
+                 SmallVector<int64_t> shape(build::shapeOf(before));
+                 shape[axis + 1] = rows;
+                 return redivided(b, build::broadcast(b, value.getLoc(), before, shape), axis, 2,
+                                  {(chunks - 1) * rows});
+               }),
+        ofEach(all, [&](Value value) {
+          return redivided(b, slice(b, value, axis, 1, chunks - 1), axis, 2, {(chunks - 1) * rows});
+        }));
+    if (failed(later))
+      return failure();
+    for (auto [value, behind] : llvm::zip(all, *later))
+      joined.push_back(
+          join(b, redivided(b, slice(b, value, axis, 0, 1), axis, 2, {rows}), behind, axis));
+  } else {
+    joined = ofEach(all, [&](Value value) { return redivided(b, value, axis, 2, {rows}); });
+  }
+  if (rest == 0)
+    return joined;
+  SmallVector<Value> left =
+      ofEach(values, [&](Value value) { return slice(b, value, axis, whole, rest); });
+  FailureOr<SmallVector<Value>> own = combineByLoops(scan, left, rest);
+  if (failed(own))
+    return failure();
+  FailureOr<SmallVector<Value>> behind =
+      combineWith(scan,
+                  ofEach(joined,
+                         [&](Value value) {
+                           SmallVector<int64_t> shape(build::shapeOf(value));
+                           shape[axis] = rest;
+                           return build::broadcast(b, value.getLoc(),
+                                                   slice(b, value, axis, whole - 1, 1), shape);
+                         }),
+                  *own);
+  if (failed(behind))
+    return failure();
+  for (auto [value, later] : llvm::zip(joined, *behind))
+    value = join(b, value, later, axis);
+  return joined;
+}
+
+FailureOr<SmallVector<Value>> ScanWriter::combineWith(PrefixScanOp scan, ArrayRef<Value> before,
+                                                      ArrayRef<Value> here) {
+  const size_t sequences = scan.getNumOperands();
+  IRMapping mapping;
+  mapping.map(scan.getBody().getArguments().take_front(sequences), likeSequences(scan, before));
+  mapping.map(scan.getBody().getArguments().drop_front(sequences), likeSequences(scan, here));
+  FailureOr<SmallVector<Value>> combined =
+      writeBody(scan, mapping, build::shapeOf(here.front())[scan.getAxis()]);
+  if (failed(combined) || failed(checkCombined(scan, *combined, here)))
+    return failure();
+  return bundles::flat(*combined);
+}
+
+FailureOr<SmallVector<Value>> ScanWriter::combineInChunks(PrefixScanOp scan,
+                                                          ArrayRef<Value> values) {
+  const int64_t axis = scan.getAxis(), chunks = build::shapeOf(values.front())[axis],
+                rows = build::shapeOf(values.front())[axis + 1];
+  if (rows == 1)
+    return SmallVector<Value>(values);
+  FailureOr<SetVector<Value>> outside = openBody(scan);
+  if (failed(outside))
+    return failure();
+  OpBuilder b(scan);
+  Location loc = scan.getLoc();
+  const size_t carried = values.size();
+  const SmallVector<Value> kept = bundles::flat(outside->getArrayRef());
+  SmallVector<Value> firsts, inputs;
+  for (Value value : values)
+    firsts.push_back(slice(b, value, axis + 1, 0, 1));
+  for (Value value : values)
+    inputs.push_back(slice(b, value, axis + 1, 1, rows - 1));
+  for (Value first : firsts)
+    inputs.push_back(redivided(b, first, axis, 2, {chunks}));
+  llvm::append_range(inputs, kept);
+  SmallVector<RankedTensorType> types;
+  for (Value first : firsts)
+    types.push_back(build::typeOf(first));
+  for (Value value : ArrayRef(inputs).drop_front(carried))
+    types.push_back(build::typeOf(value));
+  const SmallVector<int64_t> axes(carried, axis + 1);
+  EntryOp entry = build::loopBody(scan->getParentOfType<EntryOp>(), "scan", loc,
+                                  WalkAttr::get(b.getContext(), rows - 1, axes, carried, axes,
+                                                /*reverse=*/false),
+                                  types);
+  Block &block = entry.getBody().front();
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  const SmallVector<Value> arguments(block.getArguments());
+  SmallVector<Value> here;
+  for (Value chunk : ArrayRef(arguments).take_front(carried))
+    here.push_back(redivided(inner, chunk, axis, 2, {chunks}));
+  auto likeOperands = [&](ArrayRef<Value> parts) {
+    return llvm::map_to_vector(scan.getSequences(), [&](Value sequence) {
+      return bundles::rebuilt(inner, sequence, parts);
+    });
+  };
+  IRMapping mapping;
+  const size_t sequences = scan.getNumOperands();
+  mapping.map(scan.getBody().getArguments().take_front(sequences),
+              likeOperands(ArrayRef(arguments).slice(carried, carried)));
+  mapping.map(scan.getBody().getArguments().drop_front(sequences), likeOperands(here));
+  ArrayRef<Value> given = ArrayRef(arguments).drop_front(2 * carried);
+  for (Value value : *outside)
+    mapping.map(value, bundles::rebuilt(inner, value, given));
+  FailureOr<SmallVector<Value>> yielded = cloneBody(scan, inner, block, mapping, chunks);
+  const ArrayRef<Value> like = ArrayRef(inputs).slice(carried, carried);
+  if (failed(yielded) || failed(checkCombined(scan, *yielded, like)))
+    return failure();
+  SmallVector<Value> results;
+  const SmallVector<Value> next = bundles::flat(*yielded);
+  inner.setInsertionPointToEnd(&block);
+  for (Value value : next)
+    results.push_back(redivided(inner, value, axis, 1, {chunks, 1}));
+  llvm::append_range(results, next);
+  build::endLoopBody(entry, results);
+  auto loop = LoopOp::create(b, loc, entry, inputs);
+  SmallVector<Value> all;
+  for (auto [first, rest] : llvm::zip(firsts, loop.getResults()))
+    all.push_back(join(b, first, rest, axis + 1));
+  return all;
 }
 
 LogicalResult ScanWriter::writeContinued(PrefixScanOp scan) {

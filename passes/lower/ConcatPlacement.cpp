@@ -30,11 +30,14 @@ Value ConcatPlacement::place(Value result) {
   RankedTensorType type = build::typeOf(result);
   FailureOr<SmallVector<int64_t>> own =
       reshapedStrides(build::shapeOf(part), whole, type.getShape());
+  const unsigned number = cast<OpResult>(result).getResultNumber();
   auto storage = result.getDefiningOp<StorageOpInterface>();
+  auto loop = result.getDefiningOp<LoopOp>();
+  // What a loop joins is written chunk by chunk, what it carries as a whole.
+  const bool isJoined = loop && number < loop.getWalk().getStacked().size() && isOfGroups(loop);
   if (failed(own) ||
-      !accepts(storage ? storage.resultLayout(cast<OpResult>(result).getResultNumber())
-                       : OperandLayout{},
-               type.getShape(), *own))
+      (!isJoined &&
+       !accepts(storage ? storage.resultLayout(number) : OperandLayout{}, type.getShape(), *own)))
     return {};
   placed.insert({concat, use.getOperandNumber()});
   return plan::ViewOp::create(lowering.builder(), result.getLoc(),

@@ -144,12 +144,22 @@ private:
       OperandLayout wanted =
           storage ? storage.operandLayout(operand.getOperandNumber()) : OperandLayout{};
       Layout have = layoutOf(operand.get());
-      if (accepts(wanted, build::shapeOf(operand.get()), have.view.strides))
+      if (accepts(wanted, build::shapeOf(operand.get()), have.view.strides) ||
+          isCutWhereItLies(operand, have.view.strides))
         continue;
       operand.set(copied(op, operand.get(), [&](ArrayRef<int64_t> strides) {
         return accepts(wanted, build::shapeOf(operand.get()), strides);
       }));
     }
+  }
+
+  /// Whether an operand is a sequence whose chunks a loop's body takes with these strides. Bodies
+  /// stand in front of what runs them, so their views are known.
+  static bool isCutWhereItLies(OpOperand &operand, ArrayRef<int64_t> strides) {
+    auto loop = dyn_cast<LoopOp>(operand.getOwner());
+    const unsigned number = operand.getOperandNumber();
+    return loop && number < loop.getSequences().size() && isOfGroups(loop) &&
+           readersAccept(loop.getEntry().getBody().getArgument(number), strides);
   }
 
   /// Operations behind an operation that read its copy as well.

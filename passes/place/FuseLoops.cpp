@@ -20,7 +20,8 @@ struct FuseLoops : impl::FuseLoopsBase<FuseLoops> {
     if (target.getMultiprocessors() == 0)
       return;
     getOperation().walk([&](plan::LoopOp loop) {
-      if (std::optional<int64_t> slices = bestSlices(loop, target)) {
+      const std::optional<int64_t> lanes = plan::lanesOf(loop);
+      if (std::optional<int64_t> slices = lanes ? lanes : bestSlices(loop, target)) {
         loop.setSlices(slices);
         ++fused;
       }

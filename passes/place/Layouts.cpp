@@ -78,4 +78,10 @@ bool readersAccept(Value v, ArrayRef<int64_t> strides) {
   });
 }
 
+bool isOfGroups(LoopOp loop) {
+  return llvm::all_of(loop.getEntry().getBody().front(), [](Operation &op) {
+    return isa<FusedOp, CopyOp, ReturnOp>(op) || op.hasAttr(kViewAttr);
+  });
+}
+
 } // namespace hydra

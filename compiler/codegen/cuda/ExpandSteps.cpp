@@ -1,7 +1,9 @@
 // Picks what expands a step, and clears away what nothing uses any more.
 #include "compiler/codegen/cuda/ExpandSteps.h"
 
+#include "compiler/codegen/cuda/LaneKernels.h"
 #include "compiler/codegen/cuda/LoopKernels.h"
+#include "compiler/codegen/cuda/LoopSteps.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/plan/KernelExpansion.h"
@@ -98,13 +100,16 @@ private:
   //===-- Loops -----------------------------------------------------------------------------===//
 
   LogicalResult expandLoop(plan::LoopOp loop) {
-    FailureOr<LoopKernel> text = writeLoopKernel(loop, launcher.target);
+    const bool lanes = hasLanes(loop);
+    FailureOr<LoopKernel> text = lanes ? writeLaneKernel(loop, launcher.target.getMultiprocessors())
+                                       : writeLoopKernel(loop, launcher.target);
     if (failed(text))
       return failure();
+    const StringRef name = lanes ? "lanes" : "loop";
     LaunchShape shape{text->blocks, text->parts, 1, text->threads, text->sharedBytes};
-    shape.letsLater = false;
+    shape.letsLater = lanes; // others leave multiprocessors to other streams for long
     plan::KernelOp kernel =
-        launcher.kernel(loop.getLoc(), "loop", text->text, shape,
+        launcher.kernel(loop.getLoc(), name, text->text, shape,
                         llvm::map_to_vector(text->args, [](Value v) { return v.getType(); }));
     int64_t flops = 0, bytes = 0;
     for (Operation &op : llvm::make_early_inc_range(loop.getBody().front()))
@@ -117,7 +122,7 @@ private:
     const int64_t count = loop.getCount();
     launcher.b.setInsertionPoint(loop);
     plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
-                           flops * count, bytes * count, OpClass::scan, "loop", loop.getStream(),
+                           flops * count, bytes * count, OpClass::scan, name, loop.getStream(),
                            loop.getWaits(), loop.getSignals(), IntegerAttr(),
                            plan::SubstituteAttr(), DenseI64ArrayAttr());
     loop.erase();

@@ -57,6 +57,20 @@ public:
     return writeNodes({}, results);
   }
 
+  /// Of one number.
+  std::string writeLane(ArrayRef<std::string> inputs, ArrayRef<std::string> results) {
+    single = true;
+    numbers = inputs;
+    text = formatv("{{ const int row = lane / {0}, column = lane % {0};\n", columns);
+    for (auto [i, node] : llvm::enumerate(program.nodes))
+      define(i, node, {});
+    for (auto [result, variable] : llvm::zip(program.results, results))
+      text += formatv("{0} = {1};\n", variable,
+                      isNarrow(result.type) ? roundedText(result.type, name(result.node))
+                                            : name(result.node));
+    return text + "}\n";
+  }
+
 private:
   std::string writeNodes(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
     for (auto [i, node] : llvm::enumerate(program.nodes))
@@ -67,15 +81,11 @@ private:
   }
 
   bool variesOverColumns(unsigned node) const {
-    return hydra::variesOverColumns(program.nodes[node].form);
+    return !single && hydra::variesOverColumns(program.nodes[node].form);
   }
 
   std::string name(unsigned node) const {
     return formatv(variesOverColumns(node) ? "n{0}[j]" : "n{0}", node);
-  }
-
-  static StringRef cType(RowType type) {
-    return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
   }
 
   /// `statement` for every column that a lane has; it may use `j` and `column`.
@@ -118,10 +128,8 @@ private:
     return formatv("{0}[{1} + {2}]", tensor.pointer, row, column);
   }
 
-  static std::string loaded(RowType type, const std::string &element) {
-    if (isFloat(type))
-      return "widen(" + element + ")";
-    return type == RowType::I1 ? element + " != 0" : element;
+  static std::string roundedText(RowType type, const std::string &x) {
+    return formatv("rounded<{0}>(float({1}))", support::formatOf(formatOf(type)).cuda, x);
   }
 
   void define(unsigned number, const RowNode &node, ArrayRef<SliceTensor> inputs) {
@@ -130,7 +138,9 @@ private:
     std::string value;
     switch (node.kind) {
     case Kind::Input:
-      value = held.empty() ? loaded(node.type, element(inputs[node.code])) : held + ".two[i][j]";
+      value = single         ? numbers[node.code]
+              : held.empty() ? loadedText(node.type, element(inputs[node.code]))
+                             : held + ".two[i][j]";
       break;
     case Kind::Constant:
       value = constant(node);
@@ -153,23 +163,21 @@ private:
                       name(node.inputs[2]));
       break;
     case Kind::Cast:
-      value =
-          (isNarrow(node.type)
-               ? formatv("rounded<{0}>(float(", support::formatOf(formatOf(node.type)).cuda).str()
-               : formatv("{0}((", cType(node.type)).str()) +
-          name(node.inputs[0]) + "))";
+      value = isNarrow(node.type)
+                  ? roundedText(node.type, name(node.inputs[0]))
+                  : formatv("{0}({1})", numberType(node.type), name(node.inputs[0])).str();
       break;
     default:
       llvm_unreachable("hydra-fuse-loops leaves gathers, rotations and sums over rows alone");
     }
     if (variesOverColumns(number)) {
-      text += formatv("{0} n{1}[{2}];\n", cType(node.type), number, parts);
+      text += formatv("{0} n{1}[{2}];\n", numberType(node.type), number, parts);
       if (node.kind == Kind::Input && held.empty() && isWide(inputs[node.code], node.type))
         return forFours(
             formatv("loadFour(n{0} + j, &{1});", number, element(inputs[node.code])).str());
       forColumns(formatv("n{0}[j] = {1};", number, value).str());
     } else {
-      text += formatv("const {0} n{1} = {2};\n", cType(node.type), number, value);
+      text += formatv("const {0} n{1} = {2};\n", numberType(node.type), number, value);
     }
   }
 
@@ -297,6 +305,8 @@ private:
   int64_t rows = 1, lanes = kWarp; ///< of a slice; of a row
   int64_t parts, width = 1;        ///< columns of a lane, and how many side by side
   std::string held;                ///< registers of the only input
+  bool single = false;             ///< one number instead of rows
+  ArrayRef<std::string> numbers;   ///< its inputs
   std::string text;
 };
 
@@ -332,6 +342,16 @@ std::string offsetText(const std::string &index, ArrayRef<int64_t> sizes,
   return text.empty() ? "0" : text;
 }
 
+StringRef numberType(RowType type) {
+  return isFloat(type) ? "float" : type == RowType::I32 ? "int" : "bool";
+}
+
+std::string loadedText(RowType type, const std::string &element) {
+  if (isFloat(type))
+    return "widen(" + element + ")";
+  return type == RowType::I1 ? element + " != 0" : element;
+}
+
 std::string groupText(const RowProgram &program, int64_t sliced, ArrayRef<SliceTensor> inputs,
                       ArrayRef<SliceTensor> results) {
   return GroupText(program, sliced).write(inputs, results);
@@ -340,6 +360,11 @@ std::string groupText(const RowProgram &program, int64_t sliced, ArrayRef<SliceT
 std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,
                           ArrayRef<SliceTensor> results) {
   return GroupText(program, sliced).writeHeld(held, results);
+}
+
+std::string laneGroupText(const RowProgram &program, ArrayRef<std::string> inputs,
+                          ArrayRef<std::string> results) {
+  return GroupText(program, 0).writeLane(inputs, results);
 }
 
 } // namespace hydra::cuda

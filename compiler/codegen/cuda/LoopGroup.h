@@ -33,4 +33,13 @@ std::string groupText(const RowProgram &program, int64_t sliced, llvm::ArrayRef<
 std::string heldGroupText(const RowProgram &program, int64_t sliced, llvm::StringRef held,
                           llvm::ArrayRef<SliceTensor> results);
 
+/// The same for the number `lane`, an `int64`, of a group that works number by number: `inputs` are
+/// expressions, `results` the variables that are given what is stored.
+std::string laneGroupText(const RowProgram &program, llvm::ArrayRef<std::string> inputs,
+                          llvm::ArrayRef<std::string> results);
+
+/// The C++ type in which numbers of that type are computed, and an element in memory as one.
+llvm::StringRef numberType(RowType type);
+std::string loadedText(RowType type, const std::string &element);
+
 } // namespace hydra::cuda

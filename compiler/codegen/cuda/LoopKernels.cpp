@@ -93,7 +93,7 @@ public:
                 parameters, declarations, carryIn, firstChunks, count, ready, turn, body, advance,
                 carryOut.empty() ? "" : "__syncthreads();\n" + carryOut, ownIterations())
             .str();
-    kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(v); });
+    kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(loop, v); });
     kernel.blocks = slices;
     kernel.parts = parts;
     kernel.threads = kLoopThreads;
@@ -275,7 +275,7 @@ private:
     // A buffer of one iteration is one argument, whatever views of it there are.
     plan::BufferOp own = bufferOfIteration(value);
     const int64_t first = own ? plan::placeOf(value).bytes / elementBytes(type.getElementType())
-                              : firstElement(value);
+                              : firstElement(loop, value);
     const int64_t stride = strideOf(loop, value) / elementBytes(type.getElementType());
     declarations +=
         formatv("{0} *{1} = a{2} + ({3}) + {4}{5};\n", cType(type.getElementType()), name,
@@ -288,43 +288,6 @@ private:
   plan::BufferOp bufferOfIteration(Value value) {
     plan::BufferOp buffer = plan::placeOf(value).buffer;
     return buffer->getBlock() == &loop.getBody().front() ? buffer : plan::BufferOp();
-  }
-
-  /// Where the first iteration finds a value, in elements from the lowest address of all.
-  int64_t firstElement(Value value) {
-    const int64_t back = -std::min<int64_t>(strideOf(loop, value), 0) * (loop.getCount() - 1);
-    return back / elementBytes(typeOf(value).getElementType());
-  }
-
-  /// What the kernel touches of an argument in all iterations: a view with the iterations as its
-  /// first dimension, from the lowest address on. The loops around move it as they move the
-  /// argument.
-  Value wholeOf(Value value) {
-    const int64_t stride = strideOf(loop, value);
-    if (stride == 0)
-      return value;
-    MemRefType type = typeOf(value);
-    const int64_t element = elementBytes(type.getElementType());
-    SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
-    shape.insert(shape.begin(), loop.getCount());
-    strides.insert(strides.begin(), std::abs(stride) / element);
-    plan::Place place = plan::placeOf(value);
-    OpBuilder b(value.getContext());
-    b.setInsertionPointAfter(value.getDefiningOp());
-    Value whole = plan::ViewOp::create(
-        b, value.getLoc(), plan::bufferType(shape, strides, type.getElementType()), place.buffer,
-        b.getI64IntegerAttr(place.bytes / element - firstElement(value)));
-    for (auto outer = loop->getParentOfType<plan::LoopOp>(); outer;
-         outer = outer->getParentOfType<plan::LoopOp>()) {
-      auto moving = llvm::find(outer.getMoving(), value);
-      if (moving == outer.getMoving().end())
-        continue;
-      SmallVector<int64_t> all(outer.getStrides());
-      all.push_back(all[moving - outer.getMoving().begin()]);
-      outer.getMovingMutable().append(whole);
-      outer.setStrides(all);
-    }
-    return whole;
   }
 
   static std::string sliceText(MemRefType type, unsigned sliced) {

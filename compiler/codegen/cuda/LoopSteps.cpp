@@ -1,6 +1,7 @@
 // The steps of a loop that becomes a kernel.
 #include "compiler/codegen/cuda/LoopSteps.h"
 
+#include "compiler/codegen/cuda/StepLauncher.h"
 #include "dialects/plan/Slices.h"
 
 using namespace mlir;
@@ -11,6 +12,44 @@ int64_t strideOf(plan::LoopOp loop, Value value) {
   auto moving = llvm::find(loop.getMoving(), value);
   return moving == loop.getMoving().end() ? 0
                                           : loop.getStrides()[moving - loop.getMoving().begin()];
+}
+
+int64_t firstElement(plan::LoopOp loop, Value value) {
+  const int64_t back = -std::min<int64_t>(strideOf(loop, value), 0) * (loop.getCount() - 1);
+  return back / elementBytes(typeOf(value).getElementType());
+}
+
+Value wholeOf(plan::LoopOp loop, Value value) {
+  const int64_t stride = strideOf(loop, value);
+  if (stride == 0)
+    return value;
+  MemRefType type = typeOf(value);
+  const int64_t element = elementBytes(type.getElementType());
+  SmallVector<int64_t> shape(type.getShape()), strides = plan::stridesOf(type);
+  shape.insert(shape.begin(), loop.getCount());
+  strides.insert(strides.begin(), std::abs(stride) / element);
+  plan::Place place = plan::placeOf(value);
+  OpBuilder b(value.getContext());
+  b.setInsertionPointAfter(value.getDefiningOp());
+  Value whole = plan::ViewOp::create(
+      b, value.getLoc(), plan::bufferType(shape, strides, type.getElementType()), place.buffer,
+      b.getI64IntegerAttr(place.bytes / element - firstElement(loop, value)));
+  for (auto outer = loop->getParentOfType<plan::LoopOp>(); outer;
+       outer = outer->getParentOfType<plan::LoopOp>()) {
+    auto moving = llvm::find(outer.getMoving(), value);
+    if (moving == outer.getMoving().end())
+      continue;
+    SmallVector<int64_t> all(outer.getStrides());
+    all.push_back(all[moving - outer.getMoving().begin()]);
+    outer.getMovingMutable().append(whole);
+    outer.setStrides(all);
+  }
+  return whole;
+}
+
+bool hasLanes(plan::LoopOp loop) {
+  const std::optional<int64_t> lanes = plan::lanesOf(loop);
+  return lanes && loop.getSlices() == lanes;
 }
 
 static bool moveAlike(plan::LoopOp loop, Value a, Value b) {
@@ -74,10 +113,12 @@ static void readBehindCopies(plan::LoopOp loop, std::vector<LoopStep> &steps) {
 
 FailureOr<std::vector<LoopStep>> loopSteps(plan::LoopOp loop) {
   std::vector<LoopStep> steps;
+  const bool lanes = hasLanes(loop);
   auto plan = loop->getParentOfType<plan::PlanModuleOp>();
   for (auto op : loop.getBody().getOps<plan::StepInterface>()) {
     LoopStep step{op, SmallVector<Value>(op->getOperands()), op.getAccesses(),
-                  *op.slicedDimensions(*loop.getSlices()), std::nullopt};
+                  lanes ? SmallVector<unsigned>() : *op.slicedDimensions(*loop.getSlices()),
+                  std::nullopt};
     if (auto launch = dyn_cast<plan::LaunchOp>(op.getOperation())) {
       auto kernel = plan.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
       FailureOr<RowProgram> program = recordRows(*kernel.getBody().getOps<FusedOp>().begin());

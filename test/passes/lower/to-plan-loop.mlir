@@ -25,4 +25,25 @@ hydra.model @m version 1 bound {symbols = {}} {
     %all, %end = hydra.loop @body(%x, %start) : (tensor<16x4xf32>, tensor<2x4xf32>) -> (tensor<16x4xf32>, tensor<2x4xf32>)
     hydra.return all = %all, end = %end, start = %start : tensor<16x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
   }
+
+  // Groups read chunks of slices where these lie, and write joined results where a concatenation wants them.
+  hydra.entry @sums(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) walk <4 over [1] carried 1 stacked [1]> {
+    %next = hydra.add %carried0, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
+    hydra.return joined0 = %carried0, carried0 = %next : tensor<3x1x8xf32>, tensor<3x1x8xf32>
+  }
+  // CHECK-LABEL: plan.program @strided
+  // CHECK-NOT: plan.copy({{.*}}memref<3x4x8
+  // CHECK: plan.loop 4(%{{.*}} by 32 : memref<3x1x8xf32, strided<[64, 8, 1]>>, %{{.*}} by 64 : memref<3x1x8xf32, strided<[64, 16, 1]>>) {
+  // CHECK-NOT: plan.copy({{.*}}memref<3x4x8
+  // CHECK: plan.loop 4(%{{.*}} by 32 : memref<3x1x8xf32, strided<[64, 8, 1]>>, %{{.*}} by 64 : memref<3x1x8xf32, strided<[64, 16, 1]>>) {
+  // CHECK-NOT: plan.copy({{.*}}memref<3x4x8
+  // CHECK: plan.output "all"
+  hydra.entry @strided(%x: tensor<3x8x8xf32>, %start: tensor<3x1x8xf32>) {
+    %a = hydra.slice %x axis = 1 size = 4 start = 0 : tensor<3x8x8xf32>
+    %b = hydra.slice %x axis = 1 size = 4 start = 4 : tensor<3x8x8xf32>
+    %y, %p = hydra.loop @sums(%a, %start) : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> (tensor<3x4x8xf32>, tensor<3x1x8xf32>)
+    %z, %q = hydra.loop @sums(%b, %start) : (tensor<3x4x8xf32>, tensor<3x1x8xf32>) -> (tensor<3x4x8xf32>, tensor<3x1x8xf32>)
+    %all = hydra.concat %y, %z axis = 2 : tensor<3x4x8xf32>, tensor<3x4x8xf32>
+    hydra.return all = %all : tensor<3x4x16xf32>
+  }
 }

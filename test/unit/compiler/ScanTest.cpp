@@ -95,7 +95,8 @@ TEST(PrefixScan, IsTheScanRowByRow) {
       {"with what is outside", 1, "    %s = hydra.add %a0, %b0\n    %c0 = hydra.add %s, %w\n"},
   };
   for (const Combination &c : combinations)
-    for (int64_t length : {2, 3, 8, 13}) {
+    // By steps; by one loop; by chunks, without and with rows left.
+    for (int64_t length : {2, 3, 8, 13, 150, 131}) {
       SmallModel stepped;
       for (int i = 0; i < c.values; ++i)
         stepped.parameters.push_back({"x" + std::to_string(i), {3, length, 2, 2}});

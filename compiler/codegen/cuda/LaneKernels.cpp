@@ -1,0 +1,269 @@
+// CUDA C++ for loops with lanes: what a lane keeps, and what it moves in which iteration.
+#include "compiler/codegen/cuda/LaneKernels.h"
+
+#include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/LoopSteps.h"
+#include "compiler/codegen/cuda/StepLauncher.h"
+#include "dialects/hydra/RowForms.h"
+#include "dialects/plan/Slices.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace hydra::cuda {
+
+namespace {
+
+/// A number that a lane knows: of one element in every iteration, under one name or several.
+struct Number {
+  Value value;
+  plan::LaneLayout layout;
+  std::string index; ///< of the element in its tensor, in C++
+  RowType type;
+  std::string name; ///< of its variable
+  bool readFirst = false, written = false;
+
+  /// Whether another iteration has another element.
+  bool moves() const { return layout.moves.front() != 0; }
+};
+
+class LaneWriter {
+public:
+  LaneWriter(plan::LoopOp loop, ArrayRef<LoopStep> steps)
+      : loop(loop), body(&loop.getBody().front()), steps(steps), lanes(*loop.getSlices()),
+        count(loop.getCount()) {}
+
+  FailureOr<LoopKernel> write(int64_t multiprocessors) {
+    for (const LoopStep &step : steps)
+      if (failed(collect(step)))
+        return failure();
+    const int64_t threads = threadsFor(multiprocessors), together = iterationsTogether();
+    const std::string fetched = fetch(together);
+    std::string iteration = takeFetched();
+    for (const LoopStep &step : steps)
+      iteration += textOf(step);
+    iteration += storeMoved();
+    const std::string each =
+        formatv("_Pragma(\"unroll\") for (int ahead = 0; ahead < {0}; ++ahead) {1}{{\n", together,
+                count % together == 0 ? "" : formatv("if (first + ahead < {0}) ", count).str());
+    LoopKernel kernel;
+    const std::string before = enter(), after = leave(); // they name arguments too
+    std::string parameters;
+    for (auto [i, value] : llvm::enumerate(arguments))
+      parameters +=
+          formatv("{0}{1} *a{2}", i ? ", " : "", cType(typeOf(value).getElementType()), i);
+    kernel.text =
+        formatv("({0}) {{\n"
+                "const int64 lane = int64(blockIdx.x) * {1} + threadIdx.x;\n"
+                "if (lane >= {2})\nreturn;\n"
+                "{3}{4}"
+                "for (int first = 0; first < {5}; first += {6}) {{\n{7}{8}{9}}\n}\n{10}}",
+                parameters, threads, lanes, declarations, before, count, together,
+                fetched.empty() ? "" : arrays + each + fetched + "}\n", each, iteration, after)
+            .str();
+    kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(loop, v); });
+    for (Value value : arguments)
+      kernel.access.push_back(isWritten(value) ? plan::kUpdate : plan::kRead);
+    kernel.blocks = ceilDiv(lanes, threads);
+    kernel.threads = threads;
+    return kernel;
+  }
+
+private:
+  /// The fewer lanes, the smaller blocks, so that they meet more multiprocessors.
+  int64_t threadsFor(int64_t multiprocessors) const {
+    int64_t threads = 256;
+    while (threads > 32 && ceilDiv(lanes, threads) < multiprocessors)
+      threads /= 2;
+    return threads;
+  }
+
+  /// As many iterations as registers hold numbers of; a number that divides all where there is one
+  /// not much smaller.
+  int64_t iterationsTogether() const {
+    constexpr int64_t mostFetched = 48, mostNodes = 4096, most = 8;
+    int64_t nodes = 1, fetched = 1;
+    for (const LoopStep &step : steps)
+      nodes += step.program ? step.program->nodes.size() : 1;
+    for (const Number &number : numbers)
+      fetched += isFetched(number);
+    const int64_t together = std::clamp<int64_t>(std::min(mostFetched / fetched, mostNodes / nodes),
+                                                 1, std::min<int64_t>(most, count));
+    for (int64_t fewer = together; 2 * fewer > together; --fewer)
+      if (count % fewer == 0)
+        return fewer;
+    return together;
+  }
+
+  //===-- Numbers ---------------------------------------------------------------------------===//
+
+  LogicalResult collect(const LoopStep &step) {
+    for (auto [i, arg] : llvm::enumerate(step.args))
+      if (!rowTypeOf(typeOf(arg).getElementType()))
+        return step.op->emitOpError()
+               << "works on " << typeOf(arg).getElementType() << ", which kernels of loops do not";
+    for (unsigned i = 0; i < step.args.size(); ++i)
+      if (step.reads(i)) {
+        Number &number = numberOf(step, i);
+        number.readFirst |= !number.written;
+      }
+    for (unsigned i = 0; i < step.args.size(); ++i)
+      if (step.writes(i))
+        numberOf(step, i).written = true;
+    return success();
+  }
+
+  Number &numberOf(const LoopStep &step, unsigned i) {
+    Value value = step.args[i];
+    plan::LaneLayout layout = plan::laneLayoutOf(loop, value);
+    std::string index = indexOf(step, value);
+    for (Number &number : numbers)
+      if (number.layout == layout && number.index == index)
+        return number;
+    numbers.push_back({value, layout, index, *rowTypeOf(typeOf(value).getElementType()),
+                       "x" + std::to_string(numbers.size())});
+    return numbers.back();
+  }
+
+  /// Which element of a tensor is a lane's, in row-major order.
+  std::string indexOf(const LoopStep &step, Value value) const {
+    ArrayRef<int64_t> shape = typeOf(value).getShape();
+    if (!step.program || typeOf(value).getNumElements() == lanes)
+      return "lane";
+    const RowDomain &domain = step.program->domain;
+    const RowForm form = *formOfShape(domain, shape);
+    if (form == RowForm::Scalar)
+      return "0";
+    return formatv(variesOverRows(form) ? "(lane / {0})" : "(lane % {0})", domain.columns());
+  }
+
+  /// Whether only one iteration knows a number: it needs no memory.
+  bool isLocal(const Number &number) const { return number.layout.buffer->getBlock() == body; }
+  /// Whether a number of a sequence is read, each in an iteration of its own.
+  bool isFetched(const Number &number) const {
+    return !isLocal(number) && number.moves() && number.readFirst;
+  }
+  bool isKept(const Number &number) const { return !isLocal(number) && !number.moves(); }
+
+  bool isWritten(Value argument) const {
+    return llvm::any_of(
+        numbers, [&](const Number &number) { return number.written && number.value == argument; });
+  }
+
+  //===-- Memory ----------------------------------------------------------------------------===//
+
+  /// The element of a number, in the iteration that is a C++ expression.
+  std::string element(const Number &number, StringRef iteration) {
+    MemRefType type = typeOf(number.value);
+    std::string &pointer = pointers[number.name];
+    if (pointer.empty()) {
+      pointer = "v" + number.name.substr(1);
+      auto *known = llvm::find(arguments, number.value);
+      const size_t argument = known - arguments.begin();
+      if (known == arguments.end())
+        arguments.push_back(number.value);
+      declarations +=
+          formatv("{0} *{1} = a{2} + ({3}) + {4};\n", cType(type.getElementType()), pointer,
+                  argument, offsetText(number.index, type.getShape(), plan::stridesOf(type)),
+                  firstElement(loop, number.value));
+    }
+    if (!number.moves())
+      return "*" + pointer;
+    return formatv("{0}[int64({1}) * {2}]", pointer, iteration,
+                   strideOf(loop, number.value) / elementBytes(type.getElementType()));
+  }
+
+  static std::string stored(const Number &number, const std::string &element) {
+    return isFloat(number.type) ? formatv("assign({0}, {1});\n", element, number.name).str()
+                                : formatv("{0} = {1};\n", element, number.name).str();
+  }
+
+  /// In front of the first iteration: what all share, and what is carried into it.
+  std::string enter() {
+    std::string text;
+    for (const Number &number : numbers)
+      if (isKept(number) && number.readFirst)
+        text += formatv("{0} {1} = {2};\n", numberType(number.type), number.name,
+                        loadedText(number.type, element(number, "")));
+      else if (isKept(number))
+        text += formatv("{0} {1};\n", numberType(number.type), number.name);
+    return text;
+  }
+
+  /// Behind the last iteration.
+  std::string leave() {
+    std::string text;
+    for (const Number &number : numbers)
+      if (isKept(number) && number.written)
+        text += stored(number, element(number, ""));
+    return text;
+  }
+
+  /// Loads what iteration `first + ahead` reads of sequences.
+  std::string fetch(int64_t together) {
+    std::string text;
+    for (const Number &number : numbers) {
+      if (!isFetched(number))
+        continue;
+      arrays += formatv("{0} {1}s[{2}];\n", numberType(number.type), number.name, together);
+      text += formatv("{0}s[ahead] = {1};\n", number.name,
+                      loadedText(number.type, element(number, "(first + ahead)")));
+    }
+    return text;
+  }
+
+  /// Where an iteration begins.
+  std::string takeFetched() {
+    std::string text;
+    for (const Number &number : numbers)
+      if (isFetched(number))
+        text += formatv("{0} {1} = {1}s[ahead];\n", numberType(number.type), number.name);
+      else if (!isKept(number))
+        text += formatv("{0} {1};\n", numberType(number.type), number.name);
+    return text;
+  }
+
+  /// Where it ends.
+  std::string storeMoved() {
+    std::string text;
+    for (const Number &number : numbers)
+      if (!isLocal(number) && number.moves() && number.written)
+        text += stored(number, element(number, "(first + ahead)"));
+    return text;
+  }
+
+  //===-- Steps -----------------------------------------------------------------------------===//
+
+  std::string textOf(const LoopStep &step) {
+    auto name = [&](unsigned i) { return numberOf(step, i).name; };
+    if (!step.program)
+      return name(1) + " = " + name(0) + ";\n";
+    const unsigned count = step.program->inputs.size();
+    SmallVector<std::string> inputs, results;
+    for (unsigned i = 0; i < step.args.size(); ++i)
+      (i < count ? inputs : results).push_back(name(i));
+    return laneGroupText(*step.program, inputs, results);
+  }
+
+  plan::LoopOp loop;
+  Block *body;
+  ArrayRef<LoopStep> steps;
+  const int64_t lanes, count;
+  std::vector<Number> numbers;
+  SmallVector<Value> arguments;
+  llvm::StringMap<std::string> pointers; ///< by the names of numbers
+  std::string declarations, arrays;
+};
+
+} // namespace
+
+FailureOr<LoopKernel> writeLaneKernel(plan::LoopOp loop, int64_t multiprocessors) {
+  FailureOr<std::vector<LoopStep>> steps = loopSteps(loop);
+  if (failed(steps))
+    return failure();
+  return LaneWriter(loop, *steps).write(multiprocessors);
+}
+
+} // namespace hydra::cuda
