@@ -30,6 +30,8 @@ while read -r name width ffn heads layers; do
     done
   done
   transformer "$name-grad" $width $ffn $heads $layers 512 bf16 --mode=grad
+  transformer "$name" $width $ffn $heads $layers 512 fp8 --mode=train --no-clip --safe=off --fp8-keep=none
+  transformer "$name-delayed" $width $ffn $heads $layers 1024 fp8 --mode=train --no-clip --safe=off --fp8-keep=none --fp8-amax=delayed
   transformer "$name-forward" $width $ffn $heads $layers 256 bf16 --mode=forward --program=loss:loss
 done << 'WIDTHS'
 a 768 3072 12 4
@@ -47,5 +49,7 @@ llama models/llama.mlir --preset=llama-160m --set L=3 --batch=4 --seq=512
 hydra models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --batch=4 --seq=512
 hydra-static models/hydra.mlir --preset=profile-100M-as-run --lr=1e-3 --set mor=static --batch=4 --seq=512
 megalodon models/megalodon.mlir --preset=profile-train --lr=1e-3 --batch=1 --seq=1024
+megalodon-fft models/megalodon.mlir --preset=profile-train --lr=1e-3 --set ema=fft --batch=1 --seq=1024
+megalodon-long models/megalodon.mlir --preset=profile-train --lr=1e-3 --set ema=fft --batch=1 --seq=4096
 ttt models/ttt.mlir --preset=bringup_1p3b --set V=256,L=3 --batch=1 --seq=1024
 FAMILIES

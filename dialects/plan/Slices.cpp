@@ -4,6 +4,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/RowForms.h"
 #include "dialects/hydra/RowPartition.h"
+#include "dialects/plan/Ordering.h"
 
 #include "llvm/ADT/MapVector.h"
 
