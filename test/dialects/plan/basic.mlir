@@ -102,12 +102,12 @@ plan.module @all {
     plan.grouped_linear(%x : memref<4x16xf32>, %experts : memref<3x8x16xf32>, %offsets : memref<4xi32>) -> (%y : memref<4x8xf32>) {transposed, compute = tf32, stream = 1 : i64}
     // CHECK: plan.grouped_outer(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<4x16xf32>, %{{.*}} : memref<4xi32>) -> (%{{.*}} : memref<3x8x16xf32>) {stream = 1 : i64}
     plan.grouped_outer(%y : memref<4x8xf32>, %x : memref<4x16xf32>, %offsets : memref<4xi32>) -> (%experts : memref<3x8x16xf32>) {stream = 1 : i64}
-    %rows = plan.buffer transient other : memref<4x6xf32>
+    %series = plan.buffer transient other : memref<4x6xf32>
     %spectra = plan.buffer transient other : memref<4x4x2xf32>
     // CHECK: plan.fft(%{{.*}} : memref<4x6xf32>) -> (%{{.*}} : memref<4x4x2xf32>) {stream = 1 : i64}
-    plan.fft(%rows : memref<4x6xf32>) -> (%spectra : memref<4x4x2xf32>) {stream = 1 : i64}
+    plan.fft(%series : memref<4x6xf32>) -> (%spectra : memref<4x4x2xf32>) {stream = 1 : i64}
     // CHECK: plan.fft(%{{.*}} : memref<4x4x2xf32>) -> (%{{.*}} : memref<4x6xf32>) {inverse, stream = 1 : i64}
-    plan.fft(%spectra : memref<4x4x2xf32>) -> (%rows : memref<4x6xf32>) {inverse, stream = 1 : i64}
+    plan.fft(%spectra : memref<4x4x2xf32>) -> (%series : memref<4x6xf32>) {inverse, stream = 1 : i64}
     %all = plan.buffer transient comm : memref<12x16xf32>
     // CHECK: plan.all_gather(%{{.*}} : memref<4x16xf32>) -> (%{{.*}} : memref<12x16xf32>) along 1 {stream = 1 : i64}
     plan.all_gather(%x : memref<4x16xf32>) -> (%all : memref<12x16xf32>) along 1 {stream = 1 : i64}

@@ -103,10 +103,11 @@ hydra.model @bundles version 1 {
     %first, %joined, %count = hydra.let %rows.sum, %all.b, %end.count
     hydra.return rows = %first, joined = %joined, count = %count
   }
-  // Written out, and row by row.
+  // From row to row, and written out.
   // CHECK-LABEL: hydra.entry @short
-  // CHECK: hydra.add %{{.*}} : tensor<2x2xf32>, tensor<2x2xf32>
+  // CHECK: hydra.loop @scan_1
   // CHECK: hydra.concat
+  // CHECK: hydra.add %{{.*}} : tensor<2x2xf32>, tensor<2x2xf32>
   // CHECK-NOT: bundle
   // CHECK: hydra.return
   hydra.entry @short(%x: [3, 2] f32, %z: [2, 2] f32) {
