@@ -92,9 +92,11 @@ void joinPairs(const FftTables &tables, int64_t half, const Complex *y, Complex 
 } // namespace
 
 Fft::Fft(const FftSpec &spec) : spec(spec) {
-  if (spec.length / 2 > std::numeric_limits<int>::max())
+  // Of n / 2 complex numbers, the sum of two places of which the library counts as int.
+  constexpr int64_t kMost = 2 * int64_t{std::numeric_limits<int>::max() / 2};
+  if (spec.length > kMost)
     support::fail("a transform of rows of {} numbers; kissfft takes at most {}", spec.length,
-                  2 * int64_t{std::numeric_limits<int>::max()});
+                  kMost);
   tables = FftTables::of(spec.length, spec.inverse);
 }
 
