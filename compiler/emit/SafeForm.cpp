@@ -61,7 +61,7 @@ bool isOfForm(const VariableT &variable) {
          variable.role == planfile::VariableRole::amax_history;
 }
 
-/// Whether it makes variables that one form alone may have. It runs for both.
+/// Whether it makes variables that one form has alone. It runs whichever is used.
 bool derives(const ProgramT &program) { return program.role == planfile::ProgramRole::derive; }
 
 class Joining {
@@ -186,7 +186,10 @@ private:
     return found == fast.variables.end() ? nullptr : found->get();
   }
 
+  /// What is derived is not shared: each form makes its own of numbers that it alone may have.
   bool isAlike(const VariableT &own, const VariableT &other) const {
+    if (own.role == planfile::VariableRole::derived)
+      return false;
     const auto member = [](const VariableT &v) {
       return v.member ? std::tuple(v.member->shape, v.member->offset, v.member->axis)
                       : std::tuple(std::vector<int64_t>(), uint64_t{0}, -2);

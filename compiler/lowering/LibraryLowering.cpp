@@ -240,6 +240,15 @@ struct GroupedOuterLowering
   }
 };
 
+/// Whether a complex number of f32 may stand where a buffer begins.
+bool isComplexPlace(Value buffer) {
+  constexpr int64_t kComplexBytes = 8;
+  return plan::alignmentOf(buffer) % kComplexBytes == 0;
+}
+
+/// Libraries read and write rows of transforms as complex numbers, so rows that begin between two
+/// of them (what is cut from one row at an odd number, or joined behind an odd number of others)
+/// are transformed elsewhere.
 template <typename Op>
 struct TransformLowering
     : plan::PlanLoweringOpInterface::template ExternalModel<TransformLowering<Op>, Op> {
@@ -248,10 +257,23 @@ struct TransformLowering
     if (inverse && !inverse.getRealEnds())
       return op->emitOpError("has a spectrum whose ends may not be real; expected that "
                              "hydra-lower-losses has made them so");
-    Value from = lowering.source(op->getOperand(0));
-    addStep<plan::FftOp>(lowering, op, from, lowering.target(op->getResult(0)),
-                         static_cast<bool>(inverse));
+    Value from = lowering.source(op->getOperand(0)), to = lowering.target(op->getResult(0));
+    Value read = complexPlace(lowering, op, from), written = complexPlace(lowering, op, to);
+    if (read != from)
+      addCopy(lowering, op, from, read);
+    addStep<plan::FftOp>(lowering, op, read, written, static_cast<bool>(inverse));
+    if (written != to)
+      addCopy(lowering, op, written, to);
     return success();
+  }
+
+private:
+  /// The buffer itself, or another of its type, where complex numbers may stand.
+  static Value complexPlace(Lowering &lowering, Operation *op, Value buffer) {
+    if (isComplexPlace(buffer))
+      return buffer;
+    auto type = cast<MemRefType>(buffer.getType());
+    return lowering.scratch(op, type.getShape(), type.getElementType());
   }
 };
 

@@ -12,6 +12,8 @@ namespace hydra::runtime {
 /// `fft(y, x)`, inverse: x[t] = sum over k below n of y[k] exp(2 pi i k t / n), where numbers
 /// behind n / 2 are conjugates: n times what has these spectra. Imaginary parts of the first and
 /// the last number must be 0.
+///
+/// On GPUs both begin at multiples of 8 bytes, as complex numbers do.
 struct FftSpec {
   int64_t rows = 0, length = 0; ///< n numbers each
   bool inverse = false;

@@ -5,7 +5,10 @@
 
 #include <kissfft/kiss_fft.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -17,24 +20,121 @@ namespace hydra::runtime {
 
 using Complex = kiss_fft_cpx;
 
-/// What the library prepares for n / 2 complex numbers, and exp(-2 pi i k / n) for k up to n / 4.
-class FftTables {
+namespace {
+
+Complex operator+(Complex a, Complex b) { return {a.r + b.r, a.i + b.i}; }
+Complex operator-(Complex a, Complex b) { return {a.r - b.r, a.i - b.i}; }
+Complex operator*(Complex a, Complex b) { return {a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r}; }
+Complex operator*(float a, Complex b) { return {a * b.r, a * b.i}; }
+Complex conjugate(Complex a) { return {a.r, -a.i}; }
+Complex timesI(Complex a) { return {-a.i, a.r}; }
+
+/// exp(-2 pi i part / whole).
+Complex turnOf(int64_t part, int64_t whole) {
+  const double angle =
+      -2.0 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(whole);
+  return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+}
+
+using LibraryPlan = std::unique_ptr<std::remove_pointer_t<kiss_fft_cfg>, void (*)(void *)>;
+
+LibraryPlan planOf(int64_t count, bool inverse) {
+  // The library adds two places as int.
+  if (count > std::numeric_limits<int>::max() / 2)
+    support::fail("a transform of {} complex numbers; kissfft takes at most {}", count,
+                  std::numeric_limits<int>::max() / 2);
+  LibraryPlan plan(kiss_fft_alloc(static_cast<int>(count), inverse ? 1 : 0, nullptr, nullptr),
+                   [](void *memory) { kiss_fft_free(memory); });
+  if (!plan)
+    support::fail("no memory for a transform of {} complex numbers", count);
+  return plan;
+}
+
+/// Whether the library has a butterfly for every factor. Others take it time that grows with their
+/// square, and memory whenever it runs.
+bool hasButterflies(int64_t count) {
+  for (const int64_t factor : {2, 3, 5})
+    while (count % factor == 0)
+      count /= factor;
+  return count == 1;
+}
+
+/// Of so many complex numbers, without a factor. With k t = (k^2 + t^2 - (k - t)^2) / 2 it is a
+/// convolution by a chirp, for which the transforms of a power of two will do (Bluestein 1970).
+class ComplexTransform {
 public:
-  FftTables(int64_t length, bool inverse)
-      : inner(kiss_fft_alloc(static_cast<int>(length / 2), inverse ? 1 : 0, nullptr, nullptr),
-              [](void *memory) { kiss_fft_free(memory); }) {
-    if (!inner)
-      support::fail("no memory for a transform of {} numbers", length);
-    turns.reserve(static_cast<size_t>(length / 4 + 1));
-    for (int64_t k = 0; k <= length / 4; ++k) {
-      const double angle =
-          -2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
-      turns.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
-    }
+  ComplexTransform(int64_t count, bool inverse) : count(count) {
+    if (count == 1)
+      return;
+    if (hasButterflies(count))
+      straight = planOf(count, inverse);
+    else
+      prepareChirp(inverse);
   }
 
-  /// Of n / 2 numbers, which lie apart.
-  void transform(const Complex *from, Complex *to) const { kiss_fft(inner.get(), from, to); }
+  /// How many numbers `run` works on beside its arguments.
+  int64_t scratch() const { return 2 * std::ssize(kernel); }
+
+  /// `from`, `to` and `work` lie apart.
+  void run(const Complex *from, Complex *to, Complex *work) const {
+    if (count == 1)
+      *to = *from;
+    else if (straight)
+      kiss_fft(straight.get(), from, to);
+    else
+      convolve(from, to, work);
+  }
+
+private:
+  void prepareChirp(bool inverse) {
+    const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * count - 1)));
+    there = planOf(size, /*inverse=*/false);
+    back = planOf(size, /*inverse=*/true);
+    chirp.reserve(static_cast<size_t>(count));
+    for (int64_t k = 0; k < count; ++k) {
+      const Complex turn = turnOf(k * k % (2 * count), 2 * count);
+      chirp.push_back(inverse ? conjugate(turn) : turn);
+    }
+    std::vector<Complex> around(static_cast<size_t>(size), Complex{0.0F, 0.0F});
+    const float factor = 1.0F / static_cast<float>(size); // of transforms there and back
+    for (size_t k = 0; k < chirp.size(); ++k)
+      around[k] = around[(around.size() - k) % around.size()] = factor * conjugate(chirp[k]);
+    kernel.resize(around.size());
+    kiss_fft(there.get(), around.data(), kernel.data());
+  }
+
+  void convolve(const Complex *from, Complex *to, Complex *work) const {
+    const size_t size = kernel.size();
+    Complex *turned = work, *spectrum = work + size;
+    for (size_t t = 0; t < chirp.size(); ++t)
+      turned[t] = from[t] * chirp[t];
+    std::fill(turned + chirp.size(), turned + size, Complex{0.0F, 0.0F});
+    kiss_fft(there.get(), turned, spectrum);
+    for (size_t k = 0; k < size; ++k)
+      spectrum[k] = spectrum[k] * kernel[k];
+    kiss_fft(back.get(), spectrum, turned);
+    for (size_t k = 0; k < chirp.size(); ++k)
+      to[k] = turned[k] * chirp[k];
+  }
+
+  int64_t count;
+  LibraryPlan straight{nullptr, nullptr}, there{nullptr, nullptr}, back{nullptr, nullptr};
+  std::vector<Complex> chirp;  ///< exp(-pi i k^2 / count), inverse: its conjugate
+  std::vector<Complex> kernel; ///< the spectrum of its conjugate, both ways from 0
+};
+
+} // namespace
+
+/// What is prepared for n / 2 complex numbers, and exp(-2 pi i k / n) for k up to n / 4.
+class FftTables {
+public:
+  FftTables(int64_t length, bool inverse) : inner(length / 2, inverse) {
+    turns.reserve(static_cast<size_t>(length / 4 + 1));
+    for (int64_t k = 0; k <= length / 4; ++k)
+      turns.push_back(turnOf(k, length));
+  }
+
+  const ComplexTransform inner;
 
   Complex turn(int64_t k) const { return turns[static_cast<size_t>(k)]; }
 
@@ -50,18 +150,10 @@ public:
   }
 
 private:
-  std::unique_ptr<std::remove_pointer_t<kiss_fft_cfg>, void (*)(void *)> inner;
   std::vector<Complex> turns;
 };
 
 namespace {
-
-Complex operator+(Complex a, Complex b) { return {a.r + b.r, a.i + b.i}; }
-Complex operator-(Complex a, Complex b) { return {a.r - b.r, a.i - b.i}; }
-Complex operator*(Complex a, Complex b) { return {a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r}; }
-Complex operator*(float a, Complex b) { return {a * b.r, a * b.i}; }
-Complex conjugate(Complex a) { return {a.r, -a.i}; }
-Complex timesI(Complex a) { return {-a.i, a.r}; }
 
 /// From the transform z of pairs (x[2j], x[2j + 1]) to that of x: with e = (z[k] + z*[h - k]) / 2
 /// of the even numbers and o = -i (z[k] - z*[h - k]) / 2 of the odd ones, y[k] = e + w^k o and y[h
@@ -91,21 +183,17 @@ void joinPairs(const FftTables &tables, int64_t half, const Complex *y, Complex 
 
 } // namespace
 
-Fft::Fft(const FftSpec &spec) : spec(spec) {
-  if (spec.length / 2 > std::numeric_limits<int>::max())
-    support::fail("a transform of rows of {} numbers; kissfft takes at most {}", spec.length,
-                  2 * int64_t{std::numeric_limits<int>::max()});
-  tables = FftTables::of(spec.length, spec.inverse);
-}
+Fft::Fft(const FftSpec &spec) : spec(spec), tables(FftTables::of(spec.length, spec.inverse)) {}
 
 size_t Fft::scratchBytesPerWorker() const {
-  return static_cast<size_t>(spec.length / 2) * sizeof(Complex);
+  return static_cast<size_t>(spec.length / 2 + tables->inner.scratch()) * sizeof(Complex);
 }
 
 void Fft::run(const float *from, float *to, ThreadPool &pool, const WorkerScratch &scratch) const {
   const int64_t half = spec.length / 2, spectrum = spec.length + 2;
   pool.parallelFor(spec.rows, [&](int64_t row, unsigned worker) {
     auto *between = reinterpret_cast<Complex *>(scratch.of(worker));
+    Complex *work = between + half;
     const auto rowOf = [&](auto *tensor, bool isSpectrum) {
       return tensor + row * (isSpectrum ? spectrum : spec.length);
     };
@@ -113,9 +201,9 @@ void Fft::run(const float *from, float *to, ThreadPool &pool, const WorkerScratc
     auto *target = reinterpret_cast<Complex *>(rowOf(to, !spec.inverse));
     if (spec.inverse) {
       joinPairs(*tables, half, source, between);
-      tables->transform(between, target);
+      tables->inner.run(between, target, work);
     } else {
-      tables->transform(source, between);
+      tables->inner.run(source, between, work);
       splitPairs(*tables, half, between, target);
     }
   });

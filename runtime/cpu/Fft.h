@@ -13,8 +13,10 @@ namespace hydra::runtime {
 class FftTables;
 
 /// FftCall.h says what is computed. A row of n real numbers is one of n / 2 complex numbers, whose
-/// transform the library computes (Press et al., Numerical Recipes, section 12.3). Rows are tasks,
-/// so that values do not depend on threads.
+/// transform the library computes (Press et al., Numerical Recipes, section 12.3); where n / 2 has
+/// other prime factors than 2, 3 and 5, by transforms of a power of two, in n log n time too and
+/// without memory that the library would take. Rows are tasks, so that values do not depend on
+/// threads.
 class Fft {
 public:
   /// Throws Error for rows that are longer than the library counts.

@@ -11,6 +11,9 @@ namespace hydra::runtime::cuda {
 /// Transforms of all rows at once, ready to run. FftCall.h says what is computed.
 class CudaFft final : public DeviceCall {
 public:
+  /// Of what it is given, rows of real numbers included, in bytes (cuFFT's guide, cufftExecR2C).
+  static constexpr CUdeviceptr kAlignment = 8;
+
   /// Throws Error when the library is missing, or has no plan for it.
   explicit CudaFft(const FftSpec &spec);
   ~CudaFft() override;

@@ -156,8 +156,13 @@ const DeviceCall &DeviceLibrary::prepareCollective(const CallSite &site) {
   });
 }
 
-const DeviceCall &DeviceLibrary::prepareFft(const CallSite &site) {
+const DeviceCall &DeviceLibrary::prepareFft(const CallSite &site,
+                                            std::span<const CUdeviceptr> args) {
   const FftSpec spec = describeFft(site);
+  for (size_t i = 0; i < args.size(); ++i)
+    if (args[i] % CudaFft::kAlignment != 0)
+      site.fail("argument {} begins at no multiple of {} bytes, as cuFFT needs it to", i,
+                CudaFft::kAlignment);
   transforms = true;
   return keep(planfile::Action::Fft, {spec.rows, spec.length, spec.inverse},
               [&] { return std::make_unique<CudaFft>(spec); });
@@ -188,7 +193,7 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::AllToAll:
     return prepareCollective(site);
   case Action::Fft:
-    return prepareFft(site);
+    return prepareFft(site, args);
   case Action::Transfer: {
     const TransferSpec spec = describeTransfer(site);
     return keep(Action::Transfer, {static_cast<int64_t>(spec.bytes), spec.toHost},

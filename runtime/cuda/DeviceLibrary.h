@@ -37,7 +37,7 @@ private:
   using Key = std::vector<int64_t>;
   const DeviceCall &prepareMatmul(const CallSite &site, std::span<const CUdeviceptr> args);
   const DeviceCall &prepareCollective(const CallSite &site);
-  const DeviceCall &prepareFft(const CallSite &site);
+  const DeviceCall &prepareFft(const CallSite &site, std::span<const CUdeviceptr> args);
   const DeviceCall &prepareAttention(const CallSite &site, bool backward);
   const DeviceCall &keep(planfile::Action action, Key key,
                          const std::function<std::unique_ptr<DeviceCall>()> &make);

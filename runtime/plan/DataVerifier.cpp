@@ -123,6 +123,9 @@ private:
     const Path at(path, "tensor");
     checkIndex(at, "tensor", variable.tensor(), *plan.tensors());
     const Tensor &tensor = *plan.tensors()->Get(variable.tensor());
+    if (variable.role() == VariableRole::amax_history &&
+        (tensor.dtype() != DType::f32 || tensor.shape()->size() != 2))
+      failAt(at, "{} is no history; expected f32 of two dimensions", tensor.name()->string_view());
     if (tensor.segment() != SegmentKind::host || variable.role() != VariableRole::moment)
       persistentTensor(path, variable.tensor());
     else if (!isDense(tensor))
@@ -179,7 +182,18 @@ private:
         failAt(Path(path, "frozen"), "is said of a state; only parameters are trained");
       checkAdapter(Path(path, "adapter"), variable);
       checkOwner(Path(path, "owner"), variable);
+      checkMade(Path(path, "role"), variable);
     }
+  }
+
+  /// No file has what is derived, so a program has to make it.
+  void checkMade(const Path &path, const Variable &variable) {
+    const auto derives = [](const Program *program) {
+      return program->role() == ProgramRole::derive;
+    };
+    if (variable.role() == VariableRole::derived &&
+        std::none_of(plan.programs()->begin(), plan.programs()->end(), derives))
+      failAt(path, "derived needs a program of role derive");
   }
 
   void checkAdapter(const Path &path, const Variable &variable) {

@@ -163,7 +163,7 @@ LogicalResult compile(HydracOptions &options) {
   options.check();
   if (!taken.empty())
     printProblem(taken);
-  if (const std::string chosen = chooseForms(options); !chosen.empty())
+  for (const std::string &chosen : chooseForms(options))
     printProblem(chosen);
   return compileWhole(options);
 }

@@ -112,18 +112,22 @@ std::string choose(HydracOptions &options, const Choice &choice) {
 
 } // namespace
 
-std::string chooseForms(HydracOptions &options) {
+std::vector<std::string> chooseForms(HydracOptions &options) {
   std::vector<Choice> open;
+  if (options.model.file.empty()) // which is said when it is compiled
+    return {};
   {
     Driver driver(options.model, /*timed=*/false, Driver::Care::Trial);
     if (failed(driver.load()))
-      return "";
+      return {};
     open = openChoices(driver.model(), options.compile.binding);
   }
+  for (const Choice &choice : open) // what is chosen later is of its first form until then
+    options.compile.binding.settings.push_back(choice.name + "=" + choice.forms.front());
   std::vector<std::string> lines;
   for (const Choice &choice : open)
     lines.push_back(choose(options, choice));
-  return fmt::format("{}", fmt::join(lines, "\n"));
+  return lines;
 }
 
 } // namespace hydra

@@ -107,3 +107,23 @@ hydra.model @transforms version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// Rows that begin at an odd number, where no complex number may stand, are transformed elsewhere.
+// CHECK-LABEL: plan.module @odd
+// CHECK: %[[X:.*]] = plan.view %{{.*}} plus 1 : memref<1x9xf32> to memref<1x8xf32, strided<[9, 1]>>
+// CHECK: plan.copy(%[[X]] : memref<1x8xf32, strided<[9, 1]>>) -> (%[[ROWS:.*]] : memref<1x8xf32>)
+// CHECK: plan.fft(%[[ROWS]] : memref<1x8xf32>) -> (%[[S:.*]] : memref<1x5x2xf32>)
+// CHECK: %[[Y:.*]] = plan.view %{{.*}} plus 3 {{.*}}: memref<1x11xf32> to memref<1x8xf32>
+// CHECK: plan.fft(%[[S]] : memref<1x5x2xf32>) -> (%[[BACK:.*]] : memref<1x8xf32>) {{{.*}}inverse{{.*}}}
+// CHECK: plan.copy(%[[BACK]] : memref<1x8xf32>) -> (%[[Y]] : memref<1x8xf32>)
+hydra.model @odd version 1 {
+  hydra.entry @y(%x: [1, 9] f32, %z: [1, 3] f32) {
+    %part = hydra.slice %x axis = 1 start = 1 size = 8
+    %s = hydra.rfft %part
+    %back = hydra.irfft %s real_ends
+    %y = hydra.concat %z, %back axis = 1
+    hydra.return y = %y
+  }
+}

@@ -69,7 +69,9 @@ TEST(Fft, IsTheSpectrumOfEachRow) {
 }
 
 TEST(Fft, BringsRowsBackTimesTheirLength) {
-  for (const int64_t n : kLengths) {
+  std::vector<int64_t> lengths = kLengths;
+  lengths.insert(lengths.end(), {int64_t{2} * 10007, int64_t{1} << 16, int64_t{2} * 100003});
+  for (const int64_t n : lengths) {
     const std::vector<float> x = randomNumbers(4 * n, uint32_t(n)), y = run({4, n, false}, x, 2),
                              back = run({4, n, true}, y, 1);
     for (size_t i = 0; i < x.size(); ++i)
@@ -96,7 +98,8 @@ TEST(Fft, CountsNumbersInsideOfASpectrumTwice) {
 }
 
 TEST(Fft, RefusesRowsThatTheLibraryCannotCount) {
-  EXPECT_THROW(Fft({1, int64_t{1} << 33, false}), hydra::support::Error);
+  for (const int bits : {31, 33})
+    EXPECT_THROW(Fft({1, int64_t{1} << bits, false}), hydra::support::Error);
 }
 
 } // namespace

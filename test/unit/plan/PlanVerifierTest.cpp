@@ -188,6 +188,10 @@ std::vector<DamageCase> cases() {
          p.variables[2]->owner = 1;
        },
        "variables[2].owner: variable 1 is no parameter; expected that of a derived, or none"},
+      {"DerivedByNoProgram", [](PlanT &p) { p.variables[2]->role = VariableRole::derived; },
+       "variables[2].role: derived needs a program of role derive"},
+      {"HistoryOfOneDimension", [](PlanT &p) { p.variables[2]->role = VariableRole::amax_history; },
+       "variables[2].tensor: theta is no history; expected f32 of two dimensions"},
       {"CopyOfNothing", [](PlanT &p) { p.variables[2]->role = VariableRole::copy; },
        "variables[2].owner: is not given; a copy needs it"},
       {"ProgramRole", [](PlanT &p) { p.programs[0]->role = ProgramRole(9); },
