@@ -303,8 +303,8 @@ static std::optional<int64_t> numbersOf(Operation *op) {
 
 std::optional<int64_t> lanesOf(LoopOp loop) {
   struct Buffer {
-    bool read = false, written = false, whole = true;
-    SmallVector<LaneLayout, 1> layouts;
+    bool whole = true;
+    SmallVector<LaneLayout, 1> read, written;
   };
   llvm::MapVector<Operation *, Buffer> buffers;
   std::optional<int64_t> lanes;
@@ -318,17 +318,20 @@ std::optional<int64_t> lanesOf(LoopOp loop) {
     auto step = cast<StepInterface>(op);
     for (auto [arg, access] : llvm::zip(step.getArgs(), step.getAccesses())) {
       Buffer &buffer = buffers[placeOf(arg).buffer];
-      buffer.read |= access != kWrite;
-      buffer.written |= access != kRead;
       buffer.whole &= typeOf(arg).getNumElements() == *numbers;
-      if (LaneLayout layout = laneLayoutOf(loop, arg); !llvm::is_contained(buffer.layouts, layout))
-        buffer.layouts.push_back(layout);
+      const LaneLayout layout = laneLayoutOf(loop, arg);
+      if (access != kWrite && !llvm::is_contained(buffer.read, layout))
+        buffer.read.push_back(layout);
+      if (access != kRead && !llvm::is_contained(buffer.written, layout))
+        buffer.written.push_back(layout);
     }
   }
-  // What is only written are parts of a result, which are apart.
+  // Where a buffer is written in several ways, those are parts of a result, which are apart.
   const bool apart = llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (b.whole && (!b.read || b.layouts.size() == 1));
+    return b.written.empty() || (b.whole && llvm::all_of(b.read, [&](const LaneLayout &layout) {
+                                   return llvm::is_contained(b.written, layout);
+                                 }));
   });
   return apart ? lanes : std::nullopt;
 }
