@@ -130,8 +130,8 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
 
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
-    bool read = false, written = false, shared = false, apart = true;
-    DenseSet<Value> values;
+    bool shared = false, apart = true;
+    DenseSet<Value> read, written;
   };
   DenseMap<Operation *, Buffer> buffers;
   for (Operation &op : loop.getBody().front()) {
@@ -146,18 +146,21 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
     for (auto [value, access, dimensions] :
          llvm::zip(step.getArgs(), step.getAccesses(), *sliced)) {
       Buffer &buffer = buffers[placeOf(value).buffer];
-      buffer.read |= access != kWrite;
-      buffer.written |= access != kRead;
+      if (access != kWrite)
+        buffer.read.insert(value);
+      if (access != kRead)
+        buffer.written.insert(value);
       buffer.shared |= dimensions == 0;
       buffer.apart &= liesInOwnPart(value, dimensions, slices);
-      buffer.values.insert(value);
     }
   }
-  // What is written must be each slice's own: by lying in its part of the buffer, or because all
-  // look at the buffer in one and the same way, or only write it: parts of a result are apart.
+  // What is written must be each slice's own: by lying in its part of the buffer, or because it is
+  // read, if at all, as it was written. What is written in several ways are parts of a result,
+  // which are apart.
   return llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (!b.shared && (b.apart || !b.read || b.values.size() == 1));
+    const auto isWritten = [&](Value value) { return b.written.contains(value); };
+    return b.written.empty() || (!b.shared && (b.apart || llvm::all_of(b.read, isWritten)));
   });
 }
 
