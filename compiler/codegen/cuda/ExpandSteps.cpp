@@ -126,8 +126,8 @@ private:
     const int64_t count = loop.getCount();
     launcher.b.setInsertionPoint(loop);
     plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
-                           flops * count, bytes * count, OpClass::scan, name, loop.getStream(),
-                           loop.getWaits(), loop.getSignals(), IntegerAttr(),
+                           flops * count, text->bytes.value_or(bytes * count), OpClass::scan, name,
+                           loop.getStream(), loop.getWaits(), loop.getSignals(), IntegerAttr(),
                            plan::SubstituteAttr(), DenseI64ArrayAttr());
     loop.erase();
     return success();

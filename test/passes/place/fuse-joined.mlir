@@ -12,6 +12,11 @@
 // CHECK: plan.loop 8({{.*}} by 1024 : {{.*}}) slices 64 {
 // KERNEL-DAG: plan.kernel @loop_{{[0-9]+}} rows 0 grain 0 launch [64, 1, 1, 512, {{[0-9]+}}] source
 // KERNEL-NOT: plan.loop
+
+// Of what is carried, lanes touch memory once: 192 bytes, beside 864 of each sequence.
+// KERNEL-LABEL: plan.program @e
+// KERNEL: plan.launch @lanes_{{.*}} {bytes = 2784 : i64
+// KERNEL-NOT: plan.loop
 hydra.model @m version 1 bound {symbols = {}} {
   hydra.entry @body(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>) walk <9 over [1] carried 1 stacked [1, 1] reverse true> {
     %turned = hydra.mul %carried0, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
