@@ -128,8 +128,10 @@ hydra.model @megalodon version 1 {
   }
 
   // Of the tokens of a document up to each, the first of which `begins` [B, S, 1] marks: the sum, or the first one.
-  hydra.def @in_document(%x, %begins) flags(summed = true) {
-    %all, %begun = hydra.prefix_scan axis = 1 over(%here = %x, %b1 = %begins) combine(%before, %b0) {
+  // Marks are as wide as rows of x, W numbers: then every number is combined by itself.
+  hydra.def @in_document(%x, %begins) dims(W) flags(summed = true) {
+    %marks = hydra.let broadcast(%begins, [B, S, W])
+    %all, %begun = hydra.prefix_scan axis = 1 over(%here = %x, %b1 = %marks) combine(%before, %b0) {
       %both, %any = hydra.let select(%b1 > 0, %here, when(summed, %before + %here, %before)), max(%b0, %b1)
       hydra.yield %both, %any
     }
@@ -171,11 +173,11 @@ hydra.model @megalodon version 1 {
     %means, %own = hydra.call @of_groups(%x)
     // Moments are taken about the mean so far, or the first token's: then nothing cancels. It needs no derivative.
     %anchor = hydra.let when(packed or masked,
-        detach(@in_document(%means, when(masked, %at.first, %at.begins), summed = false)),
+        detach(@in_document(%means, when(masked, %at.first, %at.begins), W = G, summed = false)),
         when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
-    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins), @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins, W = 2 * G), @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
     %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
     %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
@@ -225,7 +227,7 @@ hydra.model @megalodon version 1 {
     hydra.yield %y
   }
   // The sum over all tokens up to each, or over those of its document.
-  hydra.def @so_far(%x, %at) = when(packed or masked, @in_document(%x, %at.begins), @in_row(%x))
+  hydra.def @so_far(%x, %at) = when(packed or masked, @in_document(%x, %at.begins, W = G), @in_row(%x))
 
   hydra.def @norm_of_rows(%x, %w, %b, %at, %before) = when(first_form, @norm_by_means(%x, %w, %b, %at),
       when(continued and not packed and not masked, @timestep_norm_behind(%x, %w, %b, %at, %before),
@@ -405,7 +407,7 @@ hydra.model @megalodon version 1 {
     %valid = hydra.let reshape(1 - cast(%tokens == pad, to = f32), [B, S, 1])
     %t = hydra.iota shape = [B, S, 1] axis = 1 dtype = f32 positions
     %row = hydra.let when(packed, @documents(%tokens), bundle(begins = cast(%t == 0, to = f32), position = %t))
-    %count = hydra.let @in_document(%valid, %row.begins)
+    %count = hydra.let @in_document(%valid, %row.begins, W = 1)
     %first = hydra.let %valid * cast(%count == 1, to = f32)
     %at = hydra.let bundle(begins = %row.begins, position = %row.position, valid = %valid, first = %first, count = max(%count, 1))
     hydra.yield %at

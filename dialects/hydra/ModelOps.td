@@ -430,9 +430,9 @@ def PrefixScanOp : Hydra_Op<"prefix_scan", [ValueOpTrait, Pure, RecursiveMemoryE
     once (a linear recurrence combines factors and terms). The combination must be associative; it is
     given many pairs at a time, `rows` of them along the axis, and works on each alone. The body may
     read everything outside of it. Exists only before binding: where the combination works number by
-    number and rows are many, `hydra-bind` makes loops from row to row of it, within chunks and over what
-    these combine to, both as long as the root of the sequence; else it combines rows 1, 2, 4, … apart,
-    log2 of the length times, so every step works on the whole sequence.
+    number on rows of one size, and these are many, `hydra-bind` makes loops from row to row of it,
+    within chunks and over what these combine to, both as long as the root of the sequence; else it
+    combines rows 1, 2, 4, … apart, log2 of the length times, so every step works on the whole sequence.
   }];
   let arguments = (ins Hydra_Int:$axis, Variadic<Hydra_Value>:$sequences);
   let results = (outs Variadic<Hydra_Value>:$values);

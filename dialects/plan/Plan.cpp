@@ -393,6 +393,8 @@ LogicalResult AllToAllOp::verify() {
 LogicalResult LoopOp::verify() {
   if (getCount() < 1)
     return emitOpError() << "runs " << getCount() << " times; expected at least once";
+  if (getSlices().value_or(1) < 1)
+    return emitOpError() << "has " << *getSlices() << " slices; expected at least one";
   if (getStrides().size() != getMoving().size())
     return emitOpError() << "moves " << getMoving().size() << " buffers by " << getStrides().size()
                          << " strides";

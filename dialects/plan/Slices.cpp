@@ -131,8 +131,8 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
 
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
-    bool read = false, written = false, shared = false, apart = true;
-    DenseSet<Value> values;
+    bool shared = false, apart = true;
+    DenseSet<Value> read, written;
   };
   DenseMap<Operation *, Buffer> buffers;
   for (Operation &op : loop.getBody().front()) {
@@ -147,18 +147,21 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
     for (auto [value, access, dimensions] :
          llvm::zip(step.getArgs(), step.getAccesses(), *sliced)) {
       Buffer &buffer = buffers[placeOf(value).buffer];
-      buffer.read |= access != kWrite;
-      buffer.written |= access != kRead;
+      if (access != kWrite)
+        buffer.read.insert(value);
+      if (access != kRead)
+        buffer.written.insert(value);
       buffer.shared |= dimensions == 0;
       buffer.apart &= liesInOwnPart(value, dimensions, slices);
-      buffer.values.insert(value);
     }
   }
-  // What is written must be each slice's own: by lying in its part of the buffer, or because all
-  // look at the buffer in one and the same way, or only write it: parts of a result are apart.
+  // What is written must be each slice's own: by lying in its part of the buffer, or because it is
+  // read, if at all, as it was written. What is written in several ways are parts of a result,
+  // which are apart.
   return llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (!b.shared && (b.apart || !b.read || b.values.size() == 1));
+    const auto isWritten = [&](Value value) { return b.written.contains(value); };
+    return b.written.empty() || (!b.shared && (b.apart || llvm::all_of(b.read, isWritten)));
   });
 }
 
@@ -304,8 +307,8 @@ static std::optional<int64_t> numbersOf(Operation *op) {
 
 std::optional<int64_t> lanesOf(LoopOp loop) {
   struct Buffer {
-    bool read = false, written = false, whole = true;
-    SmallVector<LaneLayout, 1> layouts;
+    bool whole = true;
+    SmallVector<LaneLayout, 1> read, written;
   };
   llvm::MapVector<Operation *, Buffer> buffers;
   std::optional<int64_t> lanes;
@@ -319,17 +322,20 @@ std::optional<int64_t> lanesOf(LoopOp loop) {
     auto step = cast<StepInterface>(op);
     for (auto [arg, access] : llvm::zip(step.getArgs(), step.getAccesses())) {
       Buffer &buffer = buffers[placeOf(arg).buffer];
-      buffer.read |= access != kWrite;
-      buffer.written |= access != kRead;
       buffer.whole &= typeOf(arg).getNumElements() == *numbers;
-      if (LaneLayout layout = laneLayoutOf(loop, arg); !llvm::is_contained(buffer.layouts, layout))
-        buffer.layouts.push_back(layout);
+      const LaneLayout layout = laneLayoutOf(loop, arg);
+      if (access != kWrite && !llvm::is_contained(buffer.read, layout))
+        buffer.read.push_back(layout);
+      if (access != kRead && !llvm::is_contained(buffer.written, layout))
+        buffer.written.push_back(layout);
     }
   }
-  // What is only written are parts of a result, which are apart.
+  // Where a buffer is written in several ways, those are parts of a result, which are apart.
   const bool apart = llvm::all_of(buffers, [](const auto &entry) {
     const Buffer &b = entry.second;
-    return !b.written || (b.whole && (!b.read || b.layouts.size() == 1));
+    return b.written.empty() || (b.whole && llvm::all_of(b.read, [&](const LaneLayout &layout) {
+                                   return llvm::is_contained(b.written, layout);
+                                 }));
   });
   return apart ? lanes : std::nullopt;
 }

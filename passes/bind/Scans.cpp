@@ -363,12 +363,15 @@ LogicalResult ScanWriter::checkCombined(PrefixScanOp scan, ValueRange combined,
 
 //===-- Prefix scans by loops ---------------------------------------------------------------===//
 
-/// Whether a bound operation makes numbers of numbers at the same place, or needs no time.
-static bool isNumberByNumber(Operation &op) {
+static int64_t numbersOf(Value value) { return build::typeOf(value).getNumElements(); }
+
+/// Whether a bound operation makes so many numbers of numbers at the same place, or needs no time.
+static bool isNumberByNumber(Operation &op, int64_t numbers) {
   if (isa<ConstantOp, IotaOp, ReshapeOp, BroadcastOp, UseOp, BundleOp, FieldOp>(op))
     return true;
   auto rowWise = dyn_cast<RowWiseOpInterface>(op);
-  return rowWise && rowWise.isRowWise() && !rowWise.rowDimensions();
+  return rowWise && rowWise.isRowWise() && !rowWise.rowDimensions() &&
+         llvm::all_of(op.getResults(), [&](Value v) { return numbersOf(v) == numbers; });
 }
 
 FailureOr<bool> ScanWriter::wantsLoops(PrefixScanOp scan, ArrayRef<Value> values, int64_t length) {
@@ -378,7 +381,10 @@ FailureOr<bool> ScanWriter::wantsLoops(PrefixScanOp scan, ArrayRef<Value> values
             return isa<ScanOp, PrefixScanOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();
-  if (length < std::max<int64_t>(loopsFrom, 2) || nests || !canBeLoop(scan))
+  // Numbers of several rows of different sizes are not one step.
+  const int64_t numbers = numbersOf(values.front());
+  const bool sameSize = llvm::all_of(values, [&](Value v) { return numbersOf(v) == numbers; });
+  if (length < std::max<int64_t>(loopsFrom, 2) || nests || !sameSize || !canBeLoop(scan))
     return false;
   // The combination of two rows, which goes again.
   Operation *outside = scan->getPrevNode();
@@ -396,7 +402,7 @@ FailureOr<bool> ScanWriter::wantsLoops(PrefixScanOp scan, ArrayRef<Value> values
     return failure();
   bool byNumbers = true;
   for (Operation *op = scan->getPrevNode(); op != last; op = op->getPrevNode())
-    byNumbers &= isNumberByNumber(*op);
+    byNumbers &= isNumberByNumber(*op, numbers / length);
   for (Operation *op = scan->getPrevNode(); op != outside;) {
     Operation *before = op->getPrevNode();
     if (op->use_empty())

@@ -58,8 +58,9 @@ private:
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> combineWith(PrefixScanOp scan,
                                                               llvm::ArrayRef<mlir::Value> before,
                                                               llvm::ArrayRef<mlir::Value> here);
-  /// Whether a prefix scan is one by loops: it combines enough rows, number by number, so that a
-  /// loop's iteration is one small step. Nothing is left of what finds that out.
+  /// Whether a prefix scan is one by loops: it combines enough rows, number by number and all of
+  /// one size, so that a loop's iteration is one small step, and on GPUs a lane for each number
+  /// runs all of them. Nothing is left of what finds that out.
   llvm::FailureOr<bool> wantsLoops(PrefixScanOp scan, llvm::ArrayRef<mlir::Value> values,
                                    int64_t length);
   /// What a combination must be like.

@@ -7,6 +7,7 @@
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/plan/KernelExpansion.h"
+#include "dialects/plan/Slices.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -101,6 +102,9 @@ private:
 
   LogicalResult expandLoop(plan::LoopOp loop) {
     const bool lanes = hasLanes(loop);
+    if (!lanes && !plan::canBeSliced(loop, *loop.getSlices()))
+      return loop.emitOpError() << "has " << *loop.getSlices()
+                                << " slices, into which its steps do not fall apart";
     FailureOr<LoopKernel> text = lanes ? writeLaneKernel(loop, launcher.target.getMultiprocessors())
                                        : writeLoopKernel(loop, launcher.target);
     if (failed(text))
@@ -122,8 +126,8 @@ private:
     const int64_t count = loop.getCount();
     launcher.b.setInsertionPoint(loop);
     plan::LaunchOp::create(launcher.b, loop.getLoc(), kernel.getSymName(), text->args, text->access,
-                           flops * count, bytes * count, OpClass::scan, name, loop.getStream(),
-                           loop.getWaits(), loop.getSignals(), IntegerAttr(),
+                           flops * count, text->bytes.value_or(bytes * count), OpClass::scan, name,
+                           loop.getStream(), loop.getWaits(), loop.getSignals(), IntegerAttr(),
                            plan::SubstituteAttr(), DenseI64ArrayAttr());
     loop.erase();
     return success();

@@ -68,6 +68,7 @@ public:
       kernel.access.push_back(isWritten(value) ? plan::kUpdate : plan::kRead);
     kernel.blocks = ceilDiv(lanes, threads);
     kernel.threads = threads;
+    kernel.bytes = movedBytes();
     return kernel;
   }
 
@@ -150,6 +151,19 @@ private:
   bool isWritten(Value argument) const {
     return llvm::any_of(
         numbers, [&](const Number &number) { return number.written && number.value == argument; });
+  }
+
+  /// What all lanes load and store: of sequences in every iteration, of others once.
+  int64_t movedBytes() const {
+    int64_t bytes = 0;
+    for (const Number &number : numbers) {
+      if (isLocal(number))
+        continue;
+      MemRefType type = typeOf(number.value);
+      const int64_t each = type.getNumElements() * elementBytes(type.getElementType());
+      bytes += each * (number.moves() ? count : 1) * (number.readFirst + number.written);
+    }
+    return bytes;
   }
 
   //===-- Memory ----------------------------------------------------------------------------===//

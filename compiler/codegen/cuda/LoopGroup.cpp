@@ -61,7 +61,8 @@ public:
   std::string writeLane(ArrayRef<std::string> inputs, ArrayRef<std::string> results) {
     single = true;
     numbers = inputs;
-    text = formatv("{{ const int row = lane / {0}, column = lane % {0};\n", columns);
+    // Where all numbers are one row, it may have more than 2^31.
+    text = formatv("{{ const int64 row = lane / {0}, column = lane % {0};\n", columns);
     for (auto [i, node] : llvm::enumerate(program.nodes))
       define(i, node, {});
     for (auto [result, variable] : llvm::zip(program.results, results))

@@ -14,6 +14,7 @@
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
+#include <optional>
 #include <string>
 
 namespace hydra::cuda {
@@ -24,6 +25,7 @@ struct LoopKernel {
   llvm::SmallVector<int64_t> access;
   int64_t blocks = 1, parts = 1; ///< slices (x), and blocks that have iterations of each (y)
   int64_t threads = 1, sharedBytes = 0;
+  std::optional<int64_t> bytes; ///< that it moves, where that is not what its steps would
 };
 
 /// The kernel for a loop that has `slices`, with the shared memory that a block of the target can

@@ -74,14 +74,19 @@ bool isOneCall(ArrayRef<int64_t> batch, ArrayRef<Value> operands) {
   });
 }
 
-/// Whether the template, which counts elements of a matrix in 32 bits, reaches all of c's.
+/// Whether the template, which counts elements of a matrix in 32 bits, reaches all of c's, and can
+/// be told their strides, that of a single row or column included.
 bool isReached(Value c) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const SmallVector<int64_t> strides = plan::stridesOf(typeOf(c));
   int64_t last = 0;
   for (auto [size, stride] :
-       llvm::zip(typeOf(c).getShape().take_back(2), ArrayRef(strides).take_back(2)))
+       llvm::zip(typeOf(c).getShape().take_back(2), ArrayRef(strides).take_back(2))) {
+    if (stride > kMost)
+      return false;
     last += (size - 1) * stride;
-  return last <= std::numeric_limits<int32_t>::max();
+  }
+  return last <= kMost;
 }
 
 } // namespace

@@ -86,6 +86,17 @@ plan.module @m {
 
 // -----
 
+// A kernel of no slices.
+plan.module @m {
+  plan.program @p {
+    // expected-error @+1 {{has 0 slices; expected at least one}}
+    plan.loop 4 () slices 0 {
+    }
+  }
+}
+
+// -----
+
 // A selector that is no integer.
 plan.module @m {
   plan.program @p {
