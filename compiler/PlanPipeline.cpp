@@ -121,10 +121,6 @@ bool wantsRecomputation(Options options) {
 
 TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
-/// Several loops of launches are no better than one.
-bool wantsSplitLoops(Options options) {
-  return wantsFusedLoops(options) && !options.disabled.contains("hydra-fuse-loops");
-}
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
 bool wantsStreams(Options options) {
@@ -332,8 +328,6 @@ const std::vector<Stage> &stages() {
       {P::Group, false, 2, true, false, recomputePass, wantsRecomputation},
       {P::Group, false, 2, false, false, epiloguePass,
        [](Options options) { return !options.target.epilogues.empty(); }},
-      {P::Group, false, 2, false, false, [](Options) { return createSplitLoops(); },
-       wantsSplitLoops},
       {P::Group, true, 0, false, false, fusionPass},
       {P::Place, false, 2, true, true, [](Options) { return createPlaceOptimizer(); }},
       {P::Place, true, 0, false, false, layoutPass},

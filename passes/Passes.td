@@ -670,25 +670,6 @@ def Recompute : Pass<"hydra-recompute", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"recomputed", "recomputed", "values recomputed">];
 }
 
-def SplitLoops : Pass<"hydra-split-loops", "::mlir::ModuleOp"> {
-  let summary = "what iterations do not need of each other leaves a loop that carries something";
-  let description = [{
-    For GPUs whose kernels run loops (`hydra-fuse-loops`): a block for each slice goes through all iterations of
-    a body that carries something, and multiprocessors without a slice wait. What depends on nothing that is
-    carried (of a backward pass, the forward step that is computed again) becomes a loop in front of it, and
-    matmuls on which nothing carried depends one behind it; the blocks of both share out iterations. Matmuls and
-    sums leave the loop; work number by number is repeated where it is read, unless a matmul reads it, so that
-    few values have to go from loop to loop, as sequences. What is carried only to be added to is made for each
-    iteration and summed behind the loops. They are split where that is expected to be faster, and what goes
-    from loop to loop (`megabytes`, for one loop of each body) is no more than half of what the loop reads and
-    makes: memory that is needed while these loops run. Of TTT's backward scan of chunks the matmuls of keys and
-    queries by the weights, the norm, the gradients of keys and queries and the sums of the norm's gradients
-    leave it. *Numerics-changing*: what is only added up is summed in another order.
-  }];
-  let statistics = [Statistic<"split", "split", "loops that became several">,
-                    Statistic<"megabytes", "megabytes", "MiB of sequences that go from loop to loop">];
-}
-
 def FormFusions : Pass<"hydra-form-fusions", "::mlir::ModuleOp"> {
   let summary = "row-wise operations become groups, each of them one kernel";
   let description = [{

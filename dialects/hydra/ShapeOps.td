@@ -57,9 +57,8 @@ def CopyOp : Hydra_ShapeOp<"copy", [EightBitOperandsTrait, DeclareOpInterfaceMet
                                                               ["operandLayout", "resultLayout"]>]> {
   let summary = "the same tensor in a dense buffer of its own";
   let description = [{
-    `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view, by
-    `hydra-quantize-matmuls` of what is read transposed, and by `hydra-split-loops` of what a loop both uses
-    and hands on.
+    `%y = hydra.copy %x`: made by `hydra-assign-layouts` where a consumer does not take a view, and by
+    `hydra-quantize-matmuls` of what is read transposed.
   }];
   let arguments = (ins Hydra_Value:$x);
   let results = (outs Hydra_Value:$y);

@@ -44,11 +44,10 @@ inline constexpr llvm::StringLiteral kLinks = "links", kNodeRanks = "node_ranks"
                                      kNetworkSeconds = "network_seconds", kOverlap = "overlap";
 
 // Rates of a loop that is one kernel (hydra-fuse-loops): seconds of a launch in a graph and of a
-// step inside the kernel; of one block, FLOP/s, bytes/s that it reads, and that it stores.
+// step inside the kernel; of one block, FLOP/s and bytes/s.
 inline constexpr llvm::StringLiteral kGraphLaunchSeconds = "graph_launch_seconds",
                                      kLoopStepSeconds = "loop_step_seconds",
                                      kBlockFlops = "block_flops",
-                                     kBlockBandwidth = "block_bandwidth",
-                                     kBlockStoreBandwidth = "block_store_bandwidth";
+                                     kBlockBandwidth = "block_bandwidth";
 
 } // namespace hydra

@@ -165,62 +165,33 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
   });
 }
 
-namespace {
-
-/// Where the elements of a value lie in its buffer, however its shape arranges them, and how a loop
-/// moves them.
-struct Elements {
-  int64_t bytes, moved;                             ///< of the first; from iteration to iteration
-  SmallVector<std::pair<int64_t, int64_t>> strides; ///< with their sizes, from the least on
-
-  Elements(LoopOp loop, Value value) : bytes(placeOf(value).bytes), moved(0) {
-    auto moving = llvm::find(loop.getMoving(), value);
-    if (moving != loop.getMoving().end())
-      moved = loop.getStrides()[moving - loop.getMoving().begin()];
-    MemRefType type = typeOf(value);
-    const int64_t element = (type.getElementTypeBitWidth() + 7) / 8;
-    for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type)))
-      if (size > 1)
-        strides.emplace_back(stride * element, size);
-    llvm::sort(strides);
-    // Dimensions that lie like one are one.
-    size_t kept = 0;
-    for (size_t i = 1; i < strides.size(); ++i)
-      if (auto &[stride, size] = strides[kept]; strides[i].first == stride * size)
-        size *= strides[i].second;
-      else
-        strides[++kept] = strides[i];
-    strides.truncate(std::min(kept + 1, strides.size()));
-    extent = element;
+/// Whether the elements of a value in one iteration are never those of another.
+static bool liesApart(LoopOp loop, Value value) {
+  auto moving = llvm::find(loop.getMoving(), value);
+  if (moving == loop.getMoving().end())
+    return loop.getCount() == 1;
+  MemRefType type = typeOf(value);
+  const int64_t element = (type.getElementTypeBitWidth() + 7) / 8,
+                bytes = std::abs(loop.getStrides()[moving - loop.getMoving().begin()]);
+  if (bytes % element != 0)
+    return false;
+  SmallVector<std::pair<int64_t, int64_t>> dimensions{{bytes / element, loop.getCount()}};
+  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type)))
+    dimensions.emplace_back(stride, size);
+  llvm::sort(dimensions);
+  int64_t last = 0; // the farthest element that smaller strides reach
+  for (auto [stride, size] : dimensions) {
+    if (size > 1 && stride <= last)
+      return false;
+    last += (size - 1) * stride;
   }
-
-  bool operator==(const Elements &other) const = default;
-
-  /// Whether those of one iteration are never those of another one, of so many.
-  bool lieApart(int64_t count) const {
-    SmallVector<std::pair<int64_t, int64_t>> all = strides;
-    if (count > 1)
-      all.emplace_back(std::abs(moved), count);
-    llvm::sort(all);
-    int64_t reached = extent; // bytes, by smaller strides
-    for (auto [stride, size] : all) {
-      if (stride < reached)
-        return false;
-      reached += (size - 1) * stride;
-    }
-    return true;
-  }
-
-private:
-  int64_t extent; ///< bytes of one
-};
-
-} // namespace
+  return true;
+}
 
 bool areIterationsApart(LoopOp loop) {
   struct Buffer {
-    bool written = false, alike = true;
-    std::optional<Elements> elements;
+    bool written = false;
+    DenseSet<Value> values;
   };
   DenseMap<Operation *, Buffer> outside;
   for (Operation &op : loop.getBody().front()) {
@@ -229,19 +200,17 @@ bool areIterationsApart(LoopOp loop) {
     if (!isa<StepInterface>(op))
       return false;
     for (const BufferUse &use : usesOf(&op)) {
-      BufferOp own = placeOf(use.value).buffer;
-      if (own->getBlock() == &loop.getBody().front())
+      BufferOp buffer = placeOf(use.value).buffer;
+      if (buffer->getBlock() == &loop.getBody().front())
         continue;
-      Buffer &buffer = outside[own];
-      const Elements elements(loop, use.value);
-      buffer.written |= use.writes;
-      buffer.alike &= !buffer.elements || *buffer.elements == elements;
-      buffer.elements = elements;
+      outside[buffer].written |= use.writes;
+      outside[buffer].values.insert(use.value);
     }
   }
   return llvm::all_of(outside, [&](const auto &entry) {
     const Buffer &buffer = entry.second;
-    return !buffer.written || (buffer.alike && buffer.elements->lieApart(loop.getCount()));
+    return !buffer.written ||
+           (buffer.values.size() == 1 && liesApart(loop, *buffer.values.begin()));
   });
 }
 

@@ -78,7 +78,6 @@ done << 'FAMILIES'
 ttt fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=40
 ttt-loops fp32,tf32,bf16,f16 models/ttt.mlir --preset=ref --batch=2 --seq=160
 ttt-wide-loops fp32,bf16 models/ttt.mlir --preset=ref --set D=256,H=2,L=1 --batch=3 --seq=167
-ttt-whole-loops fp32,bf16 models/ttt.mlir --preset=ref --batch=2 --seq=160 --disable-pass=hydra-split-loops
 ttt-launches fp32 models/ttt.mlir --preset=ref --batch=2 --seq=160 --disable-pass=hydra-fuse-loops
 ttt-nested fp32,bf16 models/ttt.mlir --preset=ref --batch=1 --seq=160 --scan-checkpoint=5
 megalodon fp32,tf32,bf16,f16 models/megalodon.mlir --preset=ref --batch=2 --seq=40
