@@ -2,6 +2,7 @@
 #include "compiler/lowering/LibraryLowering.h"
 
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/plan/Plan.h"
 
 using namespace mlir;
@@ -49,6 +50,22 @@ Value asMatrix(Lowering &lowering, Operation *op, Value buffer) {
                                                SmallVector<int64_t>{size * stride, stride},
                                                type.getElementType()),
                               buffer, b.getI64IntegerAttr(0));
+}
+
+/// The buffer itself if it begins at a multiple of so many bytes, or another of its type that does.
+Value placeAt(Lowering &lowering, Operation *op, Value buffer, int64_t bytes) {
+  if (plan::alignmentOf(buffer) % bytes == 0)
+    return buffer;
+  auto type = cast<MemRefType>(buffer.getType());
+  return lowering.scratch(op, type.getShape(), type.getElementType());
+}
+
+/// The same with what is in the buffer.
+Value readAt(Lowering &lowering, Operation *op, Value buffer, int64_t bytes) {
+  Value place = placeAt(lowering, op, buffer, bytes);
+  if (place != buffer)
+    addCopy(lowering, op, buffer, place);
+  return place;
 }
 
 /// Of a linear layer, whose weight is [out, in].
@@ -104,6 +121,8 @@ struct QuantizedMatmulLowering
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     SmallVector<Value> reads = llvm::map_to_vector(
         op->getOperands(), [&](Value operand) { return lowering.source(operand); });
+    for (Value &scale : MutableArrayRef(reads).drop_front(2))
+      scale = readAt(lowering, op, scale, kScaleBytes);
     addStep<plan::MatmulOp>(lowering, op, reads[0], reads[1], Value(), reads[2], reads[3],
                             lowering.target(op->getResult(0)), Value(), /*transpose_a=*/false,
                             /*transpose_b=*/true, /*accumulate=*/false, /*gelu=*/false,
@@ -240,12 +259,6 @@ struct GroupedOuterLowering
   }
 };
 
-/// Whether a complex number of f32 may stand where a buffer begins.
-bool isComplexPlace(Value buffer) {
-  constexpr int64_t kComplexBytes = 8;
-  return plan::alignmentOf(buffer) % kComplexBytes == 0;
-}
-
 /// Libraries read and write rows of transforms as complex numbers, so rows that begin between two
 /// of them (what is cut from one row at an odd number, or joined behind an odd number of others)
 /// are transformed elsewhere.
@@ -258,22 +271,13 @@ struct TransformLowering
       return op->emitOpError("has a spectrum whose ends may not be real; expected that "
                              "hydra-lower-losses has made them so");
     Value from = lowering.source(op->getOperand(0)), to = lowering.target(op->getResult(0));
-    Value read = complexPlace(lowering, op, from), written = complexPlace(lowering, op, to);
-    if (read != from)
-      addCopy(lowering, op, from, read);
+    constexpr int64_t kComplexBytes = 8;
+    Value read = readAt(lowering, op, from, kComplexBytes);
+    Value written = placeAt(lowering, op, to, kComplexBytes);
     addStep<plan::FftOp>(lowering, op, read, written, static_cast<bool>(inverse));
     if (written != to)
       addCopy(lowering, op, written, to);
     return success();
-  }
-
-private:
-  /// The buffer itself, or another of its type, where complex numbers may stand.
-  static Value complexPlace(Lowering &lowering, Operation *op, Value buffer) {
-    if (isComplexPlace(buffer))
-      return buffer;
-    auto type = cast<MemRefType>(buffer.getType());
-    return lowering.scratch(op, type.getShape(), type.getElementType());
   }
 };
 

@@ -33,4 +33,8 @@ bool isNarrowFloat(mlir::Type element);
 bool isEightBitFloat(mlir::Type element);
 inline constexpr llvm::StringLiteral kEightBitFloats = "f8E4M3FN or f8E5M2";
 
+/// At multiples of so many bytes matmuls read the scales of 8-bit operands (cuBLASLt does not run
+/// with others, and does not say so before it runs).
+inline constexpr int64_t kScaleBytes = 16;
+
 } // namespace hydra

@@ -2,6 +2,7 @@
 #include "passes/precision/AmaxHistory.h"
 
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 
 #include <limits>
@@ -172,10 +173,9 @@ std::optional<int64_t> AmaxHistory::rowOf(Value scale, StateOp history) {
   for (Operation *op = scale.getDefiningOp(); op; op = scale.getDefiningOp()) {
     if (auto use = dyn_cast<UseOp>(op))
       return use.lookup() == history ? std::optional(row) : std::nullopt;
-    auto part = dyn_cast<SliceOp>(op);
-    if (part && part.getAxis() == 0)
-      row += static_cast<int64_t>(part.getStart());
-    else if (!isa<ReshapeOp, QuantizationScaleOp, SelectOp, ReduceMaxOp>(op))
+    if (auto part = dyn_cast<SliceOp>(op))
+      row += part.getAxis() == 0 ? static_cast<int64_t>(part.getStart()) : 0;
+    else if (!isa<ReshapeOp, BroadcastOp, QuantizationScaleOp, SelectOp, ReduceMaxOp>(op))
       return std::nullopt;
     auto remembered = dyn_cast<SelectOp>(op);
     scale = remembered ? remembered.getA() : op->getOperand(0);
@@ -190,11 +190,15 @@ void AmaxHistory::makeScales(EntryOp entry, StateOp history) {
   int64_t first = 0;
   for (auto &[form, group] : groups) {
     const auto count = static_cast<int64_t>(group.size());
-    Value amax = slice(b, loc, largestOf, 0, first, count);
+    // A matmul reads its scale where it lies, and not everywhere (kScaleBytes).
+    constexpr int64_t kCopies = kScaleBytes / sizeof(float);
+    Value amax = build::broadcast(
+        b, loc, build::reshape(b, loc, slice(b, loc, largestOf, 0, first, count), {count, 1}),
+        {count, kCopies});
     Value all = scales(b, loc, amax, form.first, form.second);
     for (auto [i, operand] : llvm::enumerate(group)) {
-      Value own = build::reshape(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), {});
-      operand.scale.replaceAllUsesWith(own);
+      Value own = slice(b, loc, slice(b, loc, all, 0, static_cast<int64_t>(i), 1), 1, 0, 1);
+      operand.scale.replaceAllUsesWith(build::reshape(b, loc, own, {}));
     }
     first += count;
   }

@@ -48,7 +48,13 @@ CUgraphExec Capture::record() {
   CUgraphExec executable = nullptr;
   d.check(d.cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
           "cannot begin to capture");
-  recordStreams();
+  try {
+    recordStreams();
+  } catch (...) { // leaves a stream on which other programs can run
+    if (d.cuStreamEndCapture(device.stream, &graph) == CUDA_SUCCESS)
+      d.cuGraphDestroy(graph);
+    throw;
+  }
   d.check(d.cuStreamEndCapture(device.stream, &graph),
           fmt::format("cannot capture program {}", program.name));
   const CUresult status = d.cuGraphInstantiate(&executable, graph, 0);

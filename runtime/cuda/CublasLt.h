@@ -41,6 +41,9 @@ struct MatmulAlignment {
 /// A matmul that is ready to run. MatmulCall.h says what the description means.
 class CudaMatmul final : public DeviceCall {
 public:
+  /// Of scales of 8-bit operands, in bytes: without it the library refuses to run.
+  static constexpr CUdeviceptr kScaleAlignment = 16;
+
   /// Throws Error when the library has no algorithm. `reduced`: sums of parts may be in bf16.
   /// `algorithm`: number in the library's own order, best guess first. `multiprocessors`: what the
   /// library should expect to have for it; 0: all.

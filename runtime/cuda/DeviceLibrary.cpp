@@ -135,6 +135,12 @@ const DeviceCall &DeviceLibrary::keep(planfile::Action action, Key key,
 const DeviceCall &DeviceLibrary::prepareMatmul(const CallSite &site,
                                                std::span<const CUdeviceptr> args) {
   const MatmulSpec spec = describeMatmul(site);
+  if (spec.scaled())
+    for (size_t i = spec.scales(); i < spec.scales() + 2; ++i)
+      if (args[i] % CudaMatmul::kScaleAlignment != 0)
+        site.fail(
+            "argument {}, a scale, begins at no multiple of {} bytes, as cuBLASLt needs it to", i,
+            CudaMatmul::kScaleAlignment);
   const auto &call = site.as<planfile::Matmul>();
   const bool reduced = call.reduced_reduction();
   const int64_t algorithm = call.algorithm(), multiprocessors = call.multiprocessors();
