@@ -122,10 +122,15 @@ LogicalResult AmaxHistory::finish(EntryOp entry) {
   for (auto &[form, group] : all) {
     operands += static_cast<int64_t>(group.size());
     // Weights are the same on all ranks, so this order is too; it lets them be reduced together.
+    // How many numbers they have comes first: other flags may see them in other shapes, and a
+    // history is read by plans of all flags.
+    const auto size = [](const Operand &operand) {
+      return std::pair(build::typeOf(operand.elements).getNumElements(),
+                       build::shapeOf(operand.magnitudes)[0]);
+    };
     if (form.first == OperandKind::Weight)
-      llvm::stable_sort(group, [](const Operand &x, const Operand &y) {
-        return build::shapeOf(x.magnitudes)[0] < build::shapeOf(y.magnitudes)[0];
-      });
+      llvm::stable_sort(group,
+                        [&](const Operand &x, const Operand &y) { return size(x) < size(y); });
   }
   for (auto &[form, group] : all)
     groups.try_emplace(form, std::move(group));

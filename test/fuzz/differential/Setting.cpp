@@ -403,6 +403,11 @@ private:
     for (const std::string &name : optional)
       if (random.chance(share) && !llvm::is_contained(setting.disabled, name))
         setting.disabled.push_back(name);
+    // Few settings have this pass at all; half of them are without it.
+    const std::string rare = "hydra-keep-quantized";
+    if (number % 2 == 0 && llvm::is_contained(optional, rare) &&
+        !llvm::is_contained(setting.disabled, rare) && setting.fp8Amax == "delayed")
+      setting.disabled.push_back(rare);
     dropUnused(setting);
   }
 

@@ -11,14 +11,18 @@
 // CHECK-NEXT: %[[H:.*]] = hydra.use @fp8_amax : tensor<5x4xf32>
 // CHECK-NEXT: %[[M:.*]] = hydra.reduce_max %[[H]] axes = [1]
 // CHECK-NEXT: %[[A:.*]] = hydra.slice %[[M]] axis = 0 size = 1 start = 0
-// CHECK: %[[V:.*]] = hydra.constant dtype = f32 shape = [1] value = 1.600000e+01
-// CHECK-NEXT: %[[F:.*]] = hydra.select %{{.*}}, %[[A]], %[[V]]
+// Each scale stands there four times, so that all begin at multiples of 16 bytes.
+// CHECK-NEXT: %[[A1:.*]] = hydra.reshape %[[A]] shape = [1, 1]
+// CHECK-NEXT: %[[A4:.*]] = hydra.broadcast %[[A1]] shape = [1, 4]
+// CHECK: %[[V:.*]] = hydra.constant dtype = f32 shape = [1, 4] value = 1.600000e+01
+// CHECK-NEXT: %[[F:.*]] = hydra.select %{{.*}}, %[[A4]], %[[V]]
 // CHECK-NEXT: %[[S:.*]] = hydra.quantization_scale %[[F]] format = f8E4M3FN
 // CHECK-NEXT: %[[S0:.*]] = hydra.slice %[[S]] axis = 0 size = 1 start = 0
-// CHECK-NEXT: %[[SX:.*]] = hydra.reshape %[[S0]] shape = []
-// CHECK: hydra.quantization_scale %{{.*}} format = f8E4M3FN : tensor<2xf32>
-// CHECK: hydra.constant dtype = f32 shape = [2] value = 3.125000e-02
-// CHECK: hydra.quantization_scale %{{.*}} format = f8E5M2 : tensor<2xf32>
+// CHECK-NEXT: %[[S1:.*]] = hydra.slice %[[S0]] axis = 1 size = 1 start = 0
+// CHECK-NEXT: %[[SX:.*]] = hydra.reshape %[[S1]] shape = []
+// CHECK: hydra.quantization_scale %{{.*}} format = f8E4M3FN : tensor<2x4xf32>
+// CHECK: hydra.constant dtype = f32 shape = [2, 4] value = 3.125000e-02
+// CHECK: hydra.quantization_scale %{{.*}} format = f8E5M2 : tensor<2x4xf32>
 
 // A value is rounded by a scale that is there already; its largest magnitude is not waited for. What is not finite
 // becomes NaN.

@@ -30,7 +30,7 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   std::set<std::string> left, words;
   SettingRange range;
   range.batch = 12; // which ranks can share
-  for (uint64_t number = 0; number < 400; ++number)
+  for (uint64_t number = 0; number < 1600; ++number)
     for (const Setting &setting : drawSettings(number, 2, range)) {
       left.insert(setting.disabled.begin(), setting.disabled.end());
       for (const char *word : {"-O0",
