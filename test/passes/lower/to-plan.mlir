@@ -127,3 +127,22 @@ hydra.model @odd version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// A matmul of 8-bit operands reads scales at multiples of 16 bytes: one that lies elsewhere is copied.
+// CHECK-LABEL: plan.module @scales
+// CHECK: %[[FIRST:.*]] = plan.view %{{.*}} plus 4 : memref<8xf32> to memref<f32>
+// CHECK: %[[SECOND:.*]] = plan.view %{{.*}} plus 3 : memref<8xf32> to memref<f32>
+// CHECK: plan.copy(%[[SECOND]] : memref<f32>) -> (%[[COPY:.*]] : memref<f32>)
+// CHECK: plan.matmul(%{{.*}}, scales %[[FIRST]] : memref<f32>, %[[COPY]] : memref<f32>)
+hydra.model @scales version 1 {
+  hydra.entry @y(%x: [16, 16] f32, %w: [16, 16] f32, %scales: [8] f32) {
+    %a = hydra.let reshape(slice(%scales, axis = 0, start = 4, size = 1), [])
+    %b = hydra.let reshape(slice(%scales, axis = 0, start = 3, size = 1), [])
+    %qx = hydra.quantize %x, %a format = f8E4M3FN
+    %qw = hydra.quantize %w, %b format = f8E4M3FN
+    %y = hydra.quantized_matmul %qx, %qw, %a, %b dtype = f32
+    hydra.return y = %y
+  }
+}
