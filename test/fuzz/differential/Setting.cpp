@@ -271,10 +271,11 @@ std::vector<std::string> meshesOf(const SettingRange &range) {
 }
 
 /// A history of scales has a row for each operand, and those of the oracle are the model's own:
-/// what makes other matmuls of them is left out.
+/// what makes other matmuls of them is left out, and what makes the history is not.
 void keepOperands(Setting &setting) {
   if (setting.fp8Amax != "delayed")
     return;
+  std::erase(setting.disabled, "hydra-quantize-matmuls");
   const std::vector<std::string> optional = optionalPasses(setting);
   for (const char *name :
        {"hydra-fuse-qkv", "hydra-fuse-gate-up", "hydra-fuse-siblings", "hydra-raise-linear-ce"})
