@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace hydra::plan {
@@ -129,6 +131,77 @@ bool liesInOwnPart(Value value, unsigned dimensions, int64_t slices) {
   return true;
 }
 
+LaneLayout laneLayoutOf(LoopOp loop, Value value) {
+  const Place place = placeOf(value);
+  MemRefType type = typeOf(value);
+  LaneLayout layout{place.buffer, type.getElementType(), place.bytes, {}, {}};
+  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type))) {
+    if (size == 1)
+      continue;
+    if (!layout.dims.empty() && layout.dims.back().second == size * stride)
+      layout.dims.back() = {layout.dims.back().first * size, stride};
+    else
+      layout.dims.emplace_back(size, stride);
+  }
+  for (; loop; loop = loop->getParentOfType<LoopOp>()) {
+    auto moving = llvm::find(loop.getMoving(), value);
+    layout.moves.push_back(moving == loop.getMoving().end()
+                               ? 0
+                               : loop.getStrides()[moving - loop.getMoving().begin()]);
+  }
+  return layout;
+}
+
+/// Whether two views of a buffer never have an element in common, in whatever iterations of a loop
+/// of so many: in every period of some stride each lies in a part of its own, as parts of a
+/// concatenation do. Loops around must move both alike.
+static bool areApart(const LaneLayout &a, const LaneLayout &b, int64_t count) {
+  if (ArrayRef(a.moves).drop_front() != ArrayRef(b.moves).drop_front())
+    return false;
+  const int64_t element = (a.element.getIntOrFloatBitWidth() + 7) / 8;
+  const auto bytesOf = [&](const LaneLayout &view) {
+    SmallVector<std::pair<int64_t, int64_t>> dims; // size and stride, those of iterations too
+    for (auto [size, stride] : view.dims)
+      dims.emplace_back(size, stride * element);
+    if (view.moves.front() != 0 && count > 1)
+      dims.emplace_back(count, std::abs(view.moves.front()));
+    return dims;
+  };
+  const auto firstOf = [&](const LaneLayout &view) {
+    return view.bytes + std::min<int64_t>(view.moves.front(), 0) * (count - 1);
+  };
+  const SmallVector<std::pair<int64_t, int64_t>> ofA = bytesOf(a), ofB = bytesOf(b);
+  // Where in each period of so many bytes a view lies; nullopt: not at one place in all.
+  const auto partOf = [&](const LaneLayout &view, ArrayRef<std::pair<int64_t, int64_t>> dims,
+                          int64_t period) -> std::optional<std::pair<int64_t, int64_t>> {
+    int64_t size = element;
+    for (auto [times, stride] : dims)
+      if (stride % period != 0)
+        size += (times - 1) * stride;
+    const int64_t begin = firstOf(view) % period; // the lowest place of a buffer is 0
+    return begin <= period - size ? std::optional(std::pair(begin, begin + size)) : std::nullopt;
+  };
+  SmallVector<int64_t> periods{std::numeric_limits<int64_t>::max()};
+  for (ArrayRef dims : {ArrayRef(ofA), ArrayRef(ofB)})
+    for (auto [size, stride] : dims)
+      periods.push_back(stride);
+  return llvm::any_of(periods, [&](int64_t period) {
+    if (period == 0)
+      return false;
+    const auto x = partOf(a, ofA, period), y = partOf(b, ofB, period);
+    return x && y && (x->second <= y->first || y->second <= x->first);
+  });
+}
+
+/// Of all pairs.
+static bool areApart(ArrayRef<LaneLayout> views, int64_t count) {
+  for (size_t i = 0; i < views.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (!areApart(views[i], views[k], count))
+        return false;
+  return true;
+}
+
 bool canBeSliced(LoopOp loop, int64_t slices) {
   struct Buffer {
     bool shared = false, apart = true;
@@ -156,12 +229,16 @@ bool canBeSliced(LoopOp loop, int64_t slices) {
     }
   }
   // What is written must be each slice's own: by lying in its part of the buffer, or because it is
-  // read, if at all, as it was written. What is written in several ways are parts of a result,
-  // which are apart.
-  return llvm::all_of(buffers, [](const auto &entry) {
+  // read, if at all, as it was written, and what is written in several ways are parts that are
+  // apart.
+  return llvm::all_of(buffers, [&](const auto &entry) {
     const Buffer &b = entry.second;
     const auto isWritten = [&](Value value) { return b.written.contains(value); };
-    return b.written.empty() || (!b.shared && (b.apart || llvm::all_of(b.read, isWritten)));
+    if (b.written.empty() || (!b.shared && b.apart))
+      return true;
+    const auto layouts =
+        llvm::map_to_vector(b.written, [&](Value value) { return laneLayoutOf(loop, value); });
+    return !b.shared && llvm::all_of(b.read, isWritten) && areApart(layouts, loop.getCount());
   });
 }
 
@@ -215,27 +292,6 @@ bool areIterationsApart(LoopOp loop) {
 }
 
 //===-- Lanes -------------------------------------------------------------------------------===//
-
-LaneLayout laneLayoutOf(LoopOp loop, Value value) {
-  const Place place = placeOf(value);
-  MemRefType type = typeOf(value);
-  LaneLayout layout{place.buffer, type.getElementType(), place.bytes, {}, {}};
-  for (auto [size, stride] : llvm::zip(type.getShape(), stridesOf(type))) {
-    if (size == 1)
-      continue;
-    if (!layout.dims.empty() && layout.dims.back().second == size * stride)
-      layout.dims.back() = {layout.dims.back().first * size, stride};
-    else
-      layout.dims.emplace_back(size, stride);
-  }
-  for (; loop; loop = loop->getParentOfType<LoopOp>()) {
-    auto moving = llvm::find(loop.getMoving(), value);
-    layout.moves.push_back(moving == loop.getMoving().end()
-                               ? 0
-                               : loop.getStrides()[moving - loop.getMoving().begin()]);
-  }
-  return layout;
-}
 
 /// Whether every number of a group's results is made of numbers at its own row and column.
 static bool isNumberByNumber(FusedOp group) {
@@ -299,12 +355,14 @@ std::optional<int64_t> lanesOf(LoopOp loop) {
         buffer.written.push_back(layout);
     }
   }
-  // Where a buffer is written in several ways, those are parts of a result, which are apart.
-  const bool apart = llvm::all_of(buffers, [](const auto &entry) {
+  // Where a buffer is written in several ways, those must be parts of a result that are apart.
+  const bool apart = llvm::all_of(buffers, [&](const auto &entry) {
     const Buffer &b = entry.second;
-    return b.written.empty() || (b.whole && llvm::all_of(b.read, [&](const LaneLayout &layout) {
-                                   return llvm::is_contained(b.written, layout);
-                                 }));
+    const auto isWritten = [&](const LaneLayout &view) {
+      return llvm::is_contained(b.written, view);
+    };
+    return b.written.empty() ||
+           (b.whole && llvm::all_of(b.read, isWritten) && areApart(b.written, loop.getCount()));
   });
   return apart ? lanes : std::nullopt;
 }
