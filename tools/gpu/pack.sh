@@ -115,6 +115,8 @@ while read -r name flags; do
     --steps 200 2>&1 | grep held-out | tail -n 1 > "$out/test/$name.heldout"
 done << 'LEARNERS'
 llama-fp8 models/llama.mlir --precision=fp8
+llama-delayed models/llama.mlir --precision=fp8 --fp8-amax=delayed --safe=off
+llama-sweeps models/llama.mlir --precision=fp8 --fp8-amax=delayed --safe=off --disable-pass=hydra-keep-quantized
 ttt models/ttt.mlir
 megalodon models/megalodon.mlir
 hydra models/hydra.mlir

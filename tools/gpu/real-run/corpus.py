@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes a text of Debian's English documentation (manuals, dictionaries) and of parts of the kernel's sources.
 
-Usage: corpus.py FOLDER    downloads packages into FOLDER and writes FOLDER/corpus.txt; documents end with <|endoftext|>
+Usage: corpus.py FOLDER [BYTES]    downloads packages into FOLDER and writes FOLDER/corpus.txt, of whole documents, at most
+BYTES of them; documents end with <|endoftext|>
 
 Tags of HTML are dropped, lines that three documents have already had (menus, licences) are too. The order of
 documents is that of a hash of their text, so that the held-out end is of all packages.
@@ -79,7 +80,7 @@ def documents(path):
 
 
 def main():
-    folder = sys.argv[1]
+    folder, most = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None
     os.makedirs(folder, exist_ok=True)
     texts, lines = {}, Counter()
     for package in PACKAGES:
@@ -114,9 +115,14 @@ def main():
                     if len(text) > 40:
                         texts[hashlib.sha256(text.encode()).hexdigest()] = text
         print(f"{package}: {(sum(map(len, texts.values())) - before) / 1e6:.1f} million characters", flush=True)
-    with open(os.path.join(folder, "corpus.txt"), "w", encoding="utf-8") as file:
+    written = 0
+    with open(os.path.join(folder, "corpus.txt"), "wb") as file:
         for key in sorted(texts):
-            file.write(texts[key] + "\n" + END)
+            document = (texts[key] + "\n" + END).encode()
+            written += len(document)
+            if most is not None and written > most:
+                break
+            file.write(document)
 
 
 main()
