@@ -116,13 +116,34 @@ struct MatmulLowering : plan::PlanLoweringOpInterface::ExternalModel<MatmulLower
   }
 };
 
+/// Scales of blocks of many rows with each row of them at a multiple of kScaleBytes. Other scales,
+/// whose rows are as long as those of the operand, as they are.
+Value scaleRowsApart(Lowering &lowering, Operation *op, Value operand, Value scale) {
+  auto type = cast<MemRefType>(scale.getType());
+  constexpr int64_t multiple = kScaleBytes / 4;
+  const int64_t rows = cast<MemRefType>(operand.getType()).getDimSize(0);
+  if (type.getRank() != 2 || type.getDimSize(1) == rows || type.getDimSize(0) == 1 ||
+      type.getDimSize(1) % multiple == 0)
+    return scale;
+  const int64_t stride = llvm::alignTo(type.getDimSize(1), multiple);
+  OpBuilder &b = lowering.builder();
+  Value whole = lowering.scratch(op, {type.getDimSize(0), stride}, type.getElementType());
+  Value place = plan::ViewOp::create(
+      b, op->getLoc(),
+      plan::bufferType(type.getShape(), SmallVector<int64_t>{stride, 1}, type.getElementType()),
+      whole, b.getI64IntegerAttr(0));
+  addCopy(lowering, op, scale, place);
+  return place;
+}
+
 struct QuantizedMatmulLowering
     : plan::PlanLoweringOpInterface::ExternalModel<QuantizedMatmulLowering, QuantizedMatmulOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
     SmallVector<Value> reads = llvm::map_to_vector(
         op->getOperands(), [&](Value operand) { return lowering.source(operand); });
-    for (Value &scale : MutableArrayRef(reads).drop_front(2))
-      scale = readAt(lowering, op, scale, kScaleBytes);
+    for (auto [operand, scale] :
+         llvm::zip(ArrayRef(reads).take_front(2), MutableArrayRef(reads).drop_front(2)))
+      scale = readAt(lowering, op, scaleRowsApart(lowering, op, operand, scale), kScaleBytes);
     addStep<plan::MatmulOp>(lowering, op, reads[0], reads[1], Value(), reads[2], reads[3],
                             lowering.target(op->getResult(0)), Value(), /*transpose_a=*/false,
                             /*transpose_b=*/true, /*accumulate=*/false, /*gelu=*/false,

@@ -83,6 +83,57 @@ void QuantizeOp::emitRows(RowEmitter &e, ArrayRef<RowValue> in, ArrayRef<unsigne
 
 //===-- quantized_matmul --------------------------------------------------------------------===//
 
+namespace {
+/// What has a scale of its own in an operand `[rows, K]`.
+enum class ScaleForm {
+  Whole,     ///< [] the operand
+  Rows,      ///< [rows] each row
+  RowBlocks, ///< [K / 128, rows] each 128 elements of a row
+  Blocks,    ///< [rows / 128, K / 128] each block of 128 rows and 128 elements
+};
+} // namespace
+
+static SmallVector<int64_t> scaleShape(ScaleForm form, ArrayRef<int64_t> operand) {
+  const int64_t rows = operand[0], k = operand[1];
+  switch (form) {
+  case ScaleForm::Whole:
+    return {};
+  case ScaleForm::Rows:
+    return {rows};
+  case ScaleForm::RowBlocks:
+    return {support::scaleBlocks(k), rows};
+  case ScaleForm::Blocks:
+    return {support::scaleBlocks(rows), support::scaleBlocks(k)};
+  }
+  llvm_unreachable("four forms");
+}
+
+/// By the rank of the scale, and by its shape where that leaves two. Of one row with one block
+/// these are the same.
+static ScaleForm scaleForm(ArrayRef<int64_t> scale, ArrayRef<int64_t> operand) {
+  if (scale.size() < 2)
+    return scale.empty() ? ScaleForm::Whole : ScaleForm::Rows;
+  return scale != ArrayRef(scaleShape(ScaleForm::RowBlocks, operand)) &&
+                 scale == ArrayRef(scaleShape(ScaleForm::Blocks, operand))
+             ? ScaleForm::Blocks
+             : ScaleForm::RowBlocks;
+}
+
+/// The scale of an element of such an operand.
+static double scaleAt(const RefTensor &scale, ScaleForm form, int64_t row, int64_t k) {
+  switch (form) {
+  case ScaleForm::Whole:
+    return scale.data[0];
+  case ScaleForm::Rows:
+    return scale.data[row];
+  case ScaleForm::RowBlocks:
+    return scale.data[k / support::kScaleBlock * scale.cols() + row];
+  case ScaleForm::Blocks:
+    return scale.data[row / support::kScaleBlock * scale.cols() + k / support::kScaleBlock];
+  }
+  llvm_unreachable("four forms");
+}
+
 LogicalResult QuantizedMatmulOp::inferTypes(TypeInference &infer, Adaptor op,
                                             SmallVectorImpl<Type> &types) {
   const Value a = op.getA(), b = op.getB();
@@ -98,13 +149,22 @@ LogicalResult QuantizedMatmulOp::inferTypes(TypeInference &infer, Adaptor op,
                       shapeText(infer.shape(b)));
   if (isa<Float8E5M2Type>(infer.element(a)) && isa<Float8E5M2Type>(infer.element(b)))
     return infer.fail("multiplies f8E5M2 by f8E5M2; expected at least one of f8E4M3FN");
-  const bool byRows = !infer.shape(op.getScaleA()).empty();
-  auto wantScale = [&](Value scale, StringRef name, int64_t rows) {
-    return infer.wantExact(scale, name, byRows ? ArrayRef(rows) : ArrayRef<int64_t>());
+  // Both have scales of one kind, but that blocks may be of one row or of many.
+  const size_t rank = std::min<size_t>(infer.shape(op.getScaleA()).size(), 2);
+  auto wantScale = [&](Value operand, Value scale, StringRef name) {
+    const ScaleForm form = infer.shape(scale).size() == rank
+                               ? scaleForm(infer.shape(scale), infer.shape(operand))
+                               : static_cast<ScaleForm>(rank);
+    return infer.wantExact(scale, name, scaleShape(form, infer.shape(operand)));
   };
-  if (failed(wantScale(op.getScaleA(), "first scale", infer.shape(a)[0])) ||
-      failed(wantScale(op.getScaleB(), "second scale", infer.shape(b)[0])))
+  if (failed(wantScale(a, op.getScaleA(), "first scale")) ||
+      failed(wantScale(b, op.getScaleB(), "second scale")))
     return failure();
+  if (scaleForm(infer.shape(op.getScaleA()), infer.shape(a)) == ScaleForm::Blocks &&
+      scaleForm(infer.shape(op.getScaleB()), infer.shape(b)) == ScaleForm::Blocks)
+    return infer.fail(
+        "has scales of many rows for both operands; expected at least one with scales "
+        "of single rows");
   if (!op.getDtype().isF32() && !isNarrowFloat(op.getDtype()))
     return infer.fail("cannot yield this element type; expected " + kModelFloats);
   types.push_back(infer.tensor({infer.shape(a)[0], infer.shape(b)[0]}, op.getDtype()));
@@ -114,14 +174,19 @@ LogicalResult QuantizedMatmulOp::inferTypes(TypeInference &infer, Adaptor op,
 LogicalResult QuantizedMatmulOp::evaluate(ArrayRef<const RefTensor *> in,
                                           MutableArrayRef<RefTensor> out) {
   const RefTensor &a = *in[0], &b = *in[1];
-  const bool byRows = !build::shapeOf(getScaleA()).empty();
-  const int64_t k = a.cols(), n = b.rows();
+  const RefTensor &scaleA = *in[2], &scaleB = *in[3];
+  const ScaleForm ofA = scaleForm(scaleA.shape, a.shape), ofB = scaleForm(scaleB.shape, b.shape);
+  const int64_t k = a.cols(), n = b.rows(), block = scaleA.rank() < 2 ? k : support::kScaleBlock;
   for (int64_t i = 0; i < a.rows(); ++i)
     for (int64_t j = 0; j < n; ++j) {
-      double sum = 0.0;
-      for (int64_t l = 0; l < k; ++l)
-        sum += a.data[i * k + l] * b.data[j * k + l];
-      out[0].data[i * n + j] = sum * in[2]->data[byRows ? i : 0] * in[3]->data[byRows ? j : 0];
+      double total = 0.0;
+      for (int64_t begin = 0; begin < k; begin += block) {
+        double sum = 0.0;
+        for (int64_t l = begin; l < std::min(begin + block, k); ++l)
+          sum += a.data[i * k + l] * b.data[j * k + l];
+        total += sum * scaleAt(scaleA, ofA, i, begin) * scaleAt(scaleB, ofB, j, begin);
+      }
+      out[0].data[i * n + j] = total;
     }
   return success();
 }

@@ -43,7 +43,10 @@ def QuantizedMatmulOp : Hydra_ValueOp<"quantized_matmul", [EightBitOperandsTrait
   let description = [{
     `%c = hydra.quantized_matmul %a, %b, %scale_a, %scale_b dtype = bf16`: `a [M, K]`, `b [N, K]` of f8E4M3FN
     or f8E5M2, not both the latter, `c [M, N]` in f32, bf16 or f16. Products are summed in f32, multiplied by
-    the scales in f32 and rounded once. These are `[]` each, or `[M]` and `[N]`: one for each row of an operand.
+    the scales in f32 and rounded once. These are `[]` each, or `[M]` and `[N]`: one for each row of an operand,
+    or of blocks of 128 elements of the sum, whose sums are multiplied by the scales before they are added: one
+    for each row, `[K/128, M]` and `[K/128, N]`, and for one of the two operands maybe one for each 128 rows,
+    `[M/128, K/128]` or `[N/128, K/128]`. Quotients are rounded up: the last blocks may have fewer elements.
     Both operands lie by rows of what is summed over, as tensor cores read numbers of 8 bits.
   }];
   let arguments = (ins Hydra_Value:$a, Hydra_Value:$b, Hydra_Value:$scale_a, Hydra_Value:$scale_b,

@@ -21,6 +21,8 @@ inline constexpr llvm::StringLiteral kEarlyLaunch =
     "early_launch"; ///< kernels begin while those in front of them end, and wait for them
 inline constexpr llvm::StringLiteral kRowScales =
     "row_scales"; ///< matmuls of 8-bit operands with a scale for each row
+inline constexpr llvm::StringLiteral kBlockScales =
+    "block_scales"; ///< and with a scale for each block of 128 elements, of 1 or 128 rows
 inline constexpr llvm::StringLiteral kClusters =
     "clusters"; ///< blocks that read each other's shared memory
 

@@ -8,7 +8,9 @@
 //   a [..., K, M], b [..., K, N], c [M, N]        with transpose_a, a weight gradient: leading
 //                                                 dimensions are summed over
 // A bias [N] in the type of c is added to every row. Scales are of operands of 8 bits, which lie by
-// rows of what is summed over: [] each, or [M] and [N].
+// rows of what is summed over: [] each, or [M] and [N], or of blocks of 128 elements of the sum.
+// These are [K/128, M] and [K/128, N], or for one of the operands, of 128 rows each, [M/128, K/128]
+// or [N/128, K/128] with any stride between rows; quotients are rounded up.
 #include "runtime/calls/MatmulCall.h"
 
 #include "runtime/support/Safetensors.h"
@@ -58,8 +60,22 @@ void checkMatrix(const CallSite &site, const MatmulOperand &matrix, int64_t rows
         name, rows, columns, matrix.rowStride, matrix.columnStride);
 }
 
-/// Of operands of 8 bits, and what they must be like.
-MatmulScales scalesOf(const CallSite &site, const MatmulSpec &spec) {
+/// Scales of blocks of an operand of so many rows; nullopt where they are none. One row alone is no
+/// different from many.
+std::optional<BlockScales> blocksOf(const TensorShape &scale, int64_t rows, int64_t k) {
+  const int64_t blocks = support::scaleBlocks(k), ofRows = support::scaleBlocks(rows);
+  if (scale.dtype != support::DType::F32 || scale.rank() != 2)
+    return std::nullopt;
+  if (scale.sizes == std::vector{blocks, rows} && scale.isDense())
+    return BlockScales{false, rows};
+  if (scale.sizes != std::vector{ofRows, blocks} || (blocks > 1 && scale.strides[1] != 1) ||
+      (ofRows > 1 && scale.strides[0] < blocks))
+    return std::nullopt;
+  return BlockScales{true, ofRows > 1 ? scale.strides[0] : blocks};
+}
+
+/// Of operands of 8 bits, and what they must be like. Notes where scales of blocks lie.
+MatmulScales scalesOf(const CallSite &site, MatmulSpec &spec) {
   using support::DType;
   const auto isEight = [](DType dtype) { return dtype == DType::E4M3 || dtype == DType::E5M2; };
   const DType a = spec.a.dtype, b = spec.b.dtype, c = spec.c.dtype;
@@ -81,11 +97,22 @@ MatmulScales scalesOf(const CallSite &site, const MatmulSpec &spec) {
   };
   if (isOf(ofA, {}) && isOf(ofB, {}))
     return MatmulScales::Tensors;
-  if (!isOf(ofA, {spec.m}) || !isOf(ofB, {spec.n}))
-    site.fail("has scales {} {} and {} {}; expected f32, [] both or dense [{}] and [{}]",
-              support::irName(ofA.dtype), support::shapeText(ofA.sizes), support::irName(ofB.dtype),
-              support::shapeText(ofB.sizes), spec.m, spec.n);
-  return MatmulScales::Rows;
+  if (isOf(ofA, {spec.m}) && isOf(ofB, {spec.n}))
+    return MatmulScales::Rows;
+  const std::optional<BlockScales> blocksOfA = blocksOf(ofA, spec.m, spec.k),
+                                   blocksOfB = blocksOf(ofB, spec.n, spec.k);
+  if (blocksOfA && blocksOfB && !(blocksOfA->ofManyRows && blocksOfB->ofManyRows)) {
+    spec.a.scales = *blocksOfA;
+    spec.b.scales = *blocksOfB;
+    return MatmulScales::Blocks;
+  }
+  const int64_t ofM = support::scaleBlocks(spec.m), ofN = support::scaleBlocks(spec.n),
+                ofK = support::scaleBlocks(spec.k);
+  site.fail("has scales {} {} and {} {}; expected f32: [] both, dense [{}] and [{}], or dense [{}, "
+            "{}] and [{}, {}], of which one may be [{}, {}] or [{}, {}]",
+            support::irName(ofA.dtype), support::shapeText(ofA.sizes), support::irName(ofB.dtype),
+            support::shapeText(ofB.sizes), spec.m, spec.n, ofK, spec.m, ofK, spec.n, ofM, ofK, ofN,
+            ofK);
 }
 
 } // namespace

@@ -5,6 +5,21 @@
 
 namespace hydra::runtime {
 
+/// Which rows of a, or columns of b, share the scales of their blocks of support::kScaleBlock
+/// elements of the sum: none, or as many neighbours. Not both operands have blocks of many rows.
+struct BlockScales {
+  bool ofManyRows = false;
+  /// Between blocks of the sum, whose scales of all rows lie densely; of many rows between the
+  /// neighbours, whose scales along the sum do.
+  int64_t stride = 0;
+
+  /// Which scale an element has: `row` of the operand (column of b), `k` along the sum.
+  int64_t place(int64_t row, int64_t k) const {
+    const int64_t block = k / support::kScaleBlock;
+    return ofManyRows ? row / support::kScaleBlock * stride + block : block * stride + row;
+  }
+};
+
 /// A batch of matrices: element (b0, b1, ..., row, column) lies b0*batchStrides[0] + ... +
 /// row*rowStride + column*columnStride elements after the first. One of the last two strides must
 /// be 1 and the other no less than the length of that dimension: rows do not overlap (a dimension
@@ -14,6 +29,7 @@ struct MatmulOperand {
   std::vector<int64_t> batchStrides;
   int64_t rowStride = 0;
   int64_t columnStride = 1;
+  BlockScales scales = {}; ///< of MatmulScales::Blocks
 };
 
 /// What operands of 8 bits are multiplied by, in f32.
@@ -21,6 +37,7 @@ enum class MatmulScales {
   None,
   Tensors, ///< a number for each operand
   Rows,    ///< one for each row of a, and one for each column of b
+  Blocks,  ///< one for each support::kScaleBlock elements of the sum: see BlockScales
 };
 
 /// c[b] = a[b] @ b[b] (+ bias) (+ c[b]): a is m x k, b is k x n, c is m x n. Inputs f32, bf16 or

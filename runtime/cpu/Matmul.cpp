@@ -129,6 +129,16 @@ void copyBlock(DType toType, std::byte *to, int64_t toRow, int64_t toColumn, DTy
   }
 }
 
+/// Multiplies dense rows by the scales of their elements, `scaleOf(row, column)`. By powers of two,
+/// as all scales of programs are, that is exact, so that sums of the products are those of blocks
+/// which are scaled afterwards.
+template <typename ScaleOf>
+void scaleElements(float *elements, int64_t rows, int64_t columns, ScaleOf scaleOf) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      *elements++ *= scaleOf(i, j);
+}
+
 /// The same matmul as c^T = b^T a^T: oneDNN wants rows of the output to be dense.
 void transpose(MatmulSpec &spec) {
   for (MatmulOperand *operand : {&spec.a, &spec.b, &spec.c})
@@ -388,14 +398,23 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                 operand.columnStride, operand.rowStride, blockColumns, blockRows);
     return own + at;
   };
+  const bool ofBlocks = spec.scaling == MatmulScales::Blocks;
   std::byte *result = address(
       c, spec.c.dtype, batchC + firstRow * spec.c.rowStride + firstColumn * spec.c.columnStride);
   std::byte *blockA =
       copyIn(variant.a, spec.a, address(a, spec.a.dtype, batchA + firstRow * spec.a.rowStride),
              variant.atA, m, spec.k);
+  if (ofBlocks)
+    scaleElements(reinterpret_cast<float *>(blockA), m, spec.k, [&](int64_t i, int64_t l) {
+      return scaleA[spec.a.scales.place(firstRow + i, l)];
+    });
   std::byte *blockB = copyIn(variant.b, spec.b,
                              address(b, spec.b.dtype, batchB + firstColumn * spec.b.columnStride),
                              variant.atB, spec.k, n);
+  if (ofBlocks)
+    scaleElements(reinterpret_cast<float *>(blockB), spec.k, n, [&](int64_t l, int64_t j) {
+      return scaleB[spec.b.scales.place(firstColumn + j, l)];
+    });
   std::byte *blockC = result;
   if (variant.c.copied)
     blockC =
@@ -416,7 +435,7 @@ void Matmul::Impl::runBlock(int64_t task, unsigned worker, const void *a, const 
                              static_cast<int>(handles.args.size()), handles.args.data());
   if (status != dnnl_success)
     fail("matmul: oneDNN stopped with status {}", static_cast<int>(status));
-  if (spec.scaled())
+  if (spec.scaled() && !ofBlocks)
     scaleSums(reinterpret_cast<float *>(blockC), firstRow, m, firstColumn, n);
   if (variant.c.copied)
     copyBlock(spec.c.dtype, result, spec.c.rowStride, spec.c.columnStride, variant.c.dtype, blockC,

@@ -137,6 +137,7 @@ CublasLt::~CublasLt() { lt().cublasLtDestroy(static_cast<cublasLtHandle_t>(handl
 namespace {
 
 constexpr int64_t kLargestAlignment = 256;
+constexpr int64_t kScaleMultiple = 4;  ///< of dimensions that scales of blocks are dense along
 constexpr int64_t kBiasAlignment = 16; ///< of biases; the library checks no address of theirs
 
 int64_t alignmentOf(CUdeviceptr address) {
@@ -232,9 +233,10 @@ struct CudaMatmul::Impl {
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(spec.c.dtype));
     if (spec.savesSums)
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec.c.rowStride);
-    if (spec.scaling == MatmulScales::Rows) {
-      for (auto attribute : {CUBLASLT_MATMUL_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE})
-        set(attribute, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+    if (spec.scaling == MatmulScales::Rows || spec.scaling == MatmulScales::Blocks) {
+      // The library's a is our b.
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, scaleMode(spec.b, spec.n));
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, scaleMode(spec.a, spec.m));
       // The library knows algorithms only where there are vectors; run() says which.
       const void *somewhere = reinterpret_cast<const void *>(uintptr_t{kLargestAlignment});
       for (auto attribute :
@@ -266,6 +268,26 @@ struct CudaMatmul::Impl {
     if (spec.savesSums)
       return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     return spec.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  }
+
+  /// How the library is to read scales that are several. Those of blocks lie as they lie for it: of
+  /// one row each, all rows of a block of the sum densely; of 128 rows, those along the sum, in
+  /// fours.
+  cublasLtMatmulMatrixScale_t scaleMode(const MatmulOperand &operand, int64_t rows) const {
+    if (spec.scaling == MatmulScales::Rows)
+      return CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    if (rows % kScaleMultiple != 0)
+      fail("a matmul with scales of blocks has no CUDA form for {} rows of an operand; expected a "
+           "multiple of {}",
+           rows, kScaleMultiple);
+    if (!operand.scales.ofManyRows)
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    const int64_t blocks = support::scaleBlocks(spec.k),
+                  wanted = (blocks + kScaleMultiple - 1) / kScaleMultiple * kScaleMultiple;
+    if (operand.scales.stride != wanted && rows > support::kScaleBlock)
+      fail("a matmul whose scales of {} blocks lie {} apart has no CUDA form; expected {}", blocks,
+           operand.scales.stride, wanted);
+    return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
   }
 
   template <typename T> void set(cublasLtMatmulDescAttributes_t attribute, const T &value) const {
@@ -306,9 +328,10 @@ struct CudaMatmul::Impl {
     if (status != CUBLAS_STATUS_SUCCESS || found == 0)
       fail("cuBLASLt has no algorithm for [{}, {}] times [{}, {}] of {}{} into {}", spec.m, spec.k,
            spec.k, spec.n, support::irName(spec.a.dtype),
-           spec.hasBias                         ? " with a bias"
-           : spec.scaling == MatmulScales::Rows ? " with scales of rows"
-                                                : "",
+           spec.hasBias                           ? " with a bias"
+           : spec.scaling == MatmulScales::Rows   ? " with scales of rows"
+           : spec.scaling == MatmulScales::Blocks ? " with scales of blocks"
+                                                  : "",
            support::irName(spec.c.dtype));
   }
 

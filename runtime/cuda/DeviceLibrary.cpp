@@ -50,7 +50,8 @@ Key keyOf(const MatmulSpec &spec, const MatmulAlignment &alignment, bool reduced
              alignment.c,     alignment.bias, spec.tf32,   static_cast<int64_t>(spec.scaling)};
   key.insert(key.end(), spec.batch.begin(), spec.batch.end());
   for (const MatmulOperand *m : {&spec.a, &spec.b, &spec.c}) {
-    key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride});
+    key.insert(key.end(), {static_cast<int64_t>(m->dtype), m->rowStride, m->columnStride,
+                           m->scales.ofManyRows, m->scales.stride});
     key.insert(key.end(), m->batchStrides.begin(), m->batchStrides.end());
   }
   return key;

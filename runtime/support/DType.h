@@ -56,6 +56,13 @@ size_t byteSize(DType dtype);
 std::string_view irName(DType dtype);
 std::string_view safetensorsName(DType dtype);
 
+/// Neighbours along each dimension of a block of 8-bit numbers that share a scale, and how many
+/// blocks there are along a dimension of so many; the last may have fewer.
+inline constexpr int64_t kScaleBlock = 128;
+constexpr int64_t scaleBlocks(int64_t size) {
+  return size / kScaleBlock + (size % kScaleBlock != 0 ? 1 : 0);
+}
+
 inline bool isFloat(DType dtype) { return formatOf(dtype).kind == NumberFormat::Kind::Float; }
 /// Signed or unsigned, and no bool.
 bool isInteger(DType dtype);
