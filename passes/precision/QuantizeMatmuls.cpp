@@ -1,8 +1,11 @@
 // hydra-quantize-matmuls: matmuls of linear layers on numbers of 8 bits.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/NumberFormats.h"
 #include "dialects/hydra/Target.h"
 #include "passes/Passes.h"
 #include "passes/precision/AmaxHistory.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -22,19 +25,36 @@ struct Quantized {
   Value matrix, scale;
 };
 
+/// What has a scale of its own.
+enum class Scaling {
+  Tensor,
+  Row,
+  Block, ///< of activations and gradients 128 neighbours of a row, of weights 128 such rows
+};
+
+std::optional<Scaling> scalingNamed(StringRef name) {
+  return llvm::StringSwitch<std::optional<Scaling>>(name)
+      .Case("tensor", Scaling::Tensor)
+      .Case("row", Scaling::Row)
+      .Case("block128", Scaling::Block)
+      .Default(std::nullopt);
+}
+
 /// Quantizes values of one program; with a history, by scales of earlier steps.
 class Quantizer {
 public:
-  Quantizer(MLIRContext *context, std::optional<MeshAttr> mesh, bool byRows, AmaxHistory *history)
-      : mesh(mesh), byRows(byRows), history(history), b(context) {}
+  Quantizer(MLIRContext *context, std::optional<MeshAttr> mesh, Scaling scaling,
+            AmaxHistory *history)
+      : mesh(mesh), scaling(scaling), history(history), b(context) {}
 
   unsigned tensors = 0;
 
   /// `a bᵀ` of quantized operands in the place of an operation.
   void replace(QuantizableOpInterface op, const QuantizedProduct &product) {
     // What has no weight is of the derivative of what has one: first comes the gradient.
-    auto [a, scaleA] = operand(op, product.a, /*isGradient=*/!op.getWeight());
-    auto [other, scaleB] = operand(op, product.b, /*isGradient=*/false);
+    auto [a, scaleA] =
+        operand(op, product.a, /*isGradient=*/!op.getWeight(), /*mayShareRows=*/false);
+    auto [other, scaleB] = operand(op, product.b, /*isGradient=*/false, /*mayShareRows=*/true);
     b.setInsertionPoint(op);
     const Location loc = op.getLoc();
     RankedTensorType type = build::typeOf(op->getResult(0));
@@ -51,15 +71,21 @@ public:
   }
 
 private:
-  /// Each is made once, for all that read a value so.
+  /// Each is made once, for all that read a value so. `mayShareRows`: rows of a weight may share
+  /// scales of blocks, which those of one operand of a matmul can.
   const Quantized &operand(Operation *reader, const QuantizedProduct::Operand &operand,
-                           bool isGradient) {
+                           bool isGradient, bool mayShareRows) {
     Value value = build::behindReshapes(operand.value);
     const int64_t columns = build::shapeOf(operand.value).back();
-    Quantized &q = matrices[{value, operand.format, columns, operand.transposed}];
+    const bool shares =
+        scaling == Scaling::Block && mayShareRows && !isMadeOf(value, isArgumentOrRank);
+    Quantized &q =
+        matrices[{value, operand.format, columns, operand.transposed + (shares ? 2U : 0U)}];
     if (!q.matrix)
-      q = byRows ? scaledByRows(reader, value, columns, operand)
-                 : scaledAsWhole(reader, value, columns, operand, isGradient);
+      q = scaling == Scaling::Tensor ? scaledAsWhole(reader, value, columns, operand, isGradient)
+          : scaling == Scaling::Row  ? scaledByRows(reader, value, columns, operand)
+          : shares                   ? scaledByBlocks(reader, value, columns, operand)
+                                     : scaledByRowBlocks(reader, value, columns, operand);
     return q;
   }
 
@@ -122,6 +148,112 @@ private:
         QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(operand.format), UnitAttr());
     Value matrix = matrixOf(loc, rounded, columns);
     return {matrix, build::reshape(b, loc, scale, {build::shapeOf(matrix)[0]})};
+  }
+
+  /// Of a scale for each 128 neighbours of a row, [blocks, rows], as they are summed over: what is
+  /// read transposed is so before it is rounded.
+  Quantized scaledByRowBlocks(Operation *reader, Value value, int64_t columns,
+                              const QuantizedProduct::Operand &operand) {
+    ++tensors;
+    const Location loc = setInsertionPoint(reader, value);
+    Value matrix = matrixOf(loc, value, columns);
+    if (operand.transposed)
+      matrix = transposed(loc, matrix);
+    const SmallVector<int64_t> shape(build::shapeOf(matrix));
+    const int64_t blocks = support::scaleBlocks(shape[1]);
+    Value tiles =
+        build::reshape(b, loc, padded(loc, matrix, 1), {shape[0], blocks, support::kScaleBlock});
+    Value amax = largestAlong(loc, magnitudesOf(loc, tiles), {2});
+    Value scale = scaleOf(loc, amax, operand.format);
+    Value rounded = round(loc, tiles, build::reshape(b, loc, scale, {shape[0], blocks, 1}),
+                          operand.format, UnitAttr());
+    return {part(loc, build::reshape(b, loc, rounded, {shape[0], blocks * support::kScaleBlock}),
+                 shape),
+            scalesTransposed(loc, scale)};
+  }
+
+  /// Of a scale for each block of 128 rows and as many neighbours in them, [blocks of rows,
+  /// blocks]: what is read transposed is a copy of the same numbers with the same scales.
+  Quantized scaledByBlocks(Operation *reader, Value value, int64_t columns,
+                           const QuantizedProduct::Operand &operand) {
+    Blocks &made = blocks[{value, operand.format, columns}];
+    if (!made.rounded)
+      made = roundedInBlocks(reader, value, columns, operand.format);
+    b.setInsertionPoint(reader);
+    const Location loc = madeBy(kPass, reader->getLoc());
+    const ArrayRef<int64_t> tiles = build::shapeOf(made.tiles);
+    const int64_t rows = build::typeOf(value).getNumElements() / columns;
+    const bool isWhole = tiles[0] * tiles[1] == rows && tiles[2] * tiles[3] == columns;
+    Value rounded = made.rounded;
+    // As where a tensor has one scale; but zeros would have to be added again too.
+    if (operand.transposed && isWhole && isGathered(value))
+      rounded = round(loc, made.tiles, made.ofRows, operand.format, b.getUnitAttr());
+    Value matrix =
+        part(loc, build::reshape(b, loc, rounded, {tiles[0] * tiles[1], tiles[2] * tiles[3]}),
+             {rows, columns});
+    if (!operand.transposed)
+      return {matrix, made.scale};
+    return {transposed(loc, matrix), scalesTransposed(loc, made.scale)};
+  }
+
+  /// A matrix in blocks, [blocks of rows, 128, blocks, 128].
+  struct Blocks {
+    Value tiles, rounded;
+    Value scale;  ///< [blocks of rows, blocks]
+    Value ofRows; ///< the same for each row, [blocks of rows, 128, blocks, 1]
+  };
+  Blocks roundedInBlocks(Operation *reader, Value value, int64_t columns, Type format) {
+    ++tensors;
+    const Location loc = setInsertionPoint(reader, value);
+    constexpr int64_t size = support::kScaleBlock;
+    Value whole = padded(loc, padded(loc, matrixOf(loc, value, columns), 0), 1);
+    const int64_t down = build::shapeOf(whole)[0] / size, across = build::shapeOf(whole)[1] / size;
+    Blocks made;
+    made.tiles = build::reshape(b, loc, whole, {down, size, across, size});
+    Value amax = largestAlong(loc, magnitudesOf(loc, made.tiles), {3});
+    amax = TransposeOp::create(b, loc, amax, b.getI64ArrayAttr({0, 2, 1}));
+    made.scale = scaleOf(loc, largestAlong(loc, amax, {2}), format);
+    // Row by row first: kernels read one number for each row, and no group has them in its middle.
+    made.ofRows = build::reshape(
+        b, loc,
+        build::broadcast(b, loc, build::reshape(b, loc, made.scale, {down, 1, across}),
+                         {down, size, across}),
+        {down, size, across, 1});
+    made.rounded = round(loc, made.tiles, made.ofRows, format, UnitAttr());
+    return made;
+  }
+
+  Value scaleOf(Location loc, Value amax, Type format) {
+    return QuantizationScaleOp::create(b, loc, build::cast(b, loc, amax, b.getF32Type()),
+                                       TypeAttr::get(format));
+  }
+  /// By scales that are repeated along dimensions of 1.
+  Value round(Location loc, Value value, Value scale, Type format, UnitAttr again) {
+    Value ofEach = build::broadcast(b, loc, scale, build::shapeOf(value));
+    return QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(format), again);
+  }
+
+  /// With zeros behind the last of an axis, so that its blocks are whole.
+  Value padded(Location loc, Value matrix, int64_t axis) {
+    const int64_t size = build::shapeOf(matrix)[axis],
+                  missing = support::scaleBlocks(size) * support::kScaleBlock - size;
+    if (missing == 0)
+      return matrix;
+    return PadOp::create(b, loc, matrix, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(0),
+                         b.getI64IntegerAttr(missing));
+  }
+  /// Without what has been added.
+  Value part(Location loc, Value matrix, ArrayRef<int64_t> shape) {
+    for (auto [axis, size] : llvm::enumerate(shape))
+      if (build::shapeOf(matrix)[axis] != size)
+        matrix = SliceOp::create(b, loc, matrix, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(0),
+                                 b.getI64IntegerAttr(size));
+    return matrix;
+  }
+  Value scalesTransposed(Location loc, Value scale) {
+    const ArrayRef<int64_t> shape = build::shapeOf(scale);
+    return llvm::is_contained(shape, 1) ? build::reshape(b, loc, scale, {shape[1], shape[0]})
+                                        : transposed(loc, scale);
   }
 
   Value matrixOf(Location loc, Value value, int64_t columns) {
@@ -226,12 +358,13 @@ private:
   }
 
   std::optional<MeshAttr> mesh;
-  const bool byRows;
+  const Scaling scaling;
   AmaxHistory *const history; ///< or null
   OpBuilder b;
-  /// By value, format, columns and whether it is transposed.
+  /// By value, format, columns and whether it is transposed, or its rows share scales of blocks.
   DenseMap<std::tuple<Value, Type, int64_t, unsigned>, Quantized> matrices;
-  DenseMap<std::pair<Value, Type>, Quantized> elements; ///< of one scale, in the value's shape
+  DenseMap<std::tuple<Value, Type, int64_t>, Blocks> blocks; ///< by value, format and columns
+  DenseMap<std::pair<Value, Type>, Quantized> elements;      ///< of one scale, in the value's shape
   DenseMap<Value, Value> magnitudes;
 };
 
@@ -242,9 +375,10 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
     ModelOp model = findBoundModel(getOperation());
     if (!model)
       return signalPassFailure();
-    if (scaling != "tensor" && scaling != "row") {
+    const std::optional<Scaling> scales = scalingNamed(scaling);
+    if (!scales) {
       model.emitOpError() << "has no scaling '" << scaling.getValue()
-                          << "'; expected tensor or row";
+                          << "'; expected tensor, row or block128";
       return signalPassFailure();
     }
     if (failed(checkAmax(model)))
@@ -256,8 +390,7 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
       if (!entry.isProgram())
         continue;
       const bool remembers = amax == "delayed" && AmaxHistory::isFor(entry);
-      Quantizer quantizer(&getContext(), model.getMesh(), scaling == "row",
-                          remembers ? &delayed : nullptr);
+      Quantizer quantizer(&getContext(), model.getMesh(), *scales, remembers ? &delayed : nullptr);
       SmallVector<QuantizableOpInterface> ops(
           entry.getBody().front().getOps<QuantizableOpInterface>());
       for (QuantizableOpInterface op : ops) {
@@ -292,7 +425,8 @@ private:
       return model.emitOpError() << "has no largest magnitude '" << amax.getValue()
                                  << "'; expected current or delayed";
     if (amax == "delayed" && scaling != "tensor")
-      return model.emitOpError("has delayed scales of rows; expected tensor with delayed");
+      return model.emitOpError(
+          "has delayed scales of rows or blocks; expected tensor with delayed");
     if (history < 1 || history > 1024)
       return model.emitOpError() << "has a history of " << history.getValue()
                                  << " steps; expected 1 to 1024";
