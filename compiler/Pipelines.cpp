@@ -45,9 +45,21 @@ SelectQuantizedOptions selectQuantizedOptions(const QuantizationOptions &quantiz
   return options;
 }
 
+StringRef scalingName(QuantizedScaling scaling) {
+  switch (scaling) {
+  case QuantizedScaling::Tensor:
+    return "tensor";
+  case QuantizedScaling::Row:
+    return "row";
+  case QuantizedScaling::Block128:
+    return "block128";
+  }
+  llvm_unreachable("three scalings");
+}
+
 QuantizeMatmulsOptions quantizeMatmulsOptions(const QuantizationOptions &quantization) {
   QuantizeMatmulsOptions options;
-  options.scaling = quantization.scaling == QuantizedScaling::Row ? "row" : "tensor";
+  options.scaling = scalingName(quantization.scaling).str();
   options.amax = quantization.amax == QuantizedAmax::Delayed ? "delayed" : "current";
   options.history = quantization.amaxHistory;
   options.strict = quantization.strict;

@@ -51,8 +51,12 @@ struct TuningOptions {
 /// The 8-bit formats of matmuls: e5m2 for gradients and e4m3 for the rest, or e4m3 for all.
 enum class QuantizedFormat { Hybrid, E4M3 };
 
-/// What has a scale of its own: an operand of a matmul, or each of its rows.
-enum class QuantizedScaling { Tensor, Row };
+/// What has a scale of its own: an operand of a matmul, each of its rows, or blocks of 128 neighbours
+/// along the sum, in weights of as many rows.
+enum class QuantizedScaling { Tensor, Row, Block128 };
+
+/// As flags and reports spell it.
+llvm::StringRef scalingName(QuantizedScaling scaling);
 
 /// Of which step the largest magnitude is that a scale is made of: this one, or those before.
 enum class QuantizedAmax { Current, Delayed };

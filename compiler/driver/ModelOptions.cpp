@@ -132,7 +132,10 @@ ModelOptions::ModelOptions(ProgramOptions &program, StringRef modeDefault, Calls
                  cl::desc("--precision=fp8: what has a scale of its own (default: tensor)"),
                  cl::values(clEnumValN(QuantizedScaling::Tensor, "tensor", "each operand"),
                             clEnumValN(QuantizedScaling::Row, "row",
-                                       "each row of an operand, as it is multiplied"))),
+                                       "each row of an operand, as it is multiplied"),
+                            clEnumValN(QuantizedScaling::Block128, "block128",
+                                       "each 128 numbers of a row, and of a weight each block of "
+                                       "128 by 128"))),
       fp8Amax("fp8-amax", cl::cat(category), cl::location(program.quantization.amax),
               cl::desc("--precision=fp8: the largest magnitude that a scale is made of (default: "
                        "current)"),
@@ -170,7 +173,7 @@ void ModelOptions::checkQuantization() const {
     support::fail("--fp8-format, --fp8-scaling, --fp8-amax, --fp8-amax-history, --fp8-keep and "
                   "--fp8-least are for --precision=fp8");
   const bool isDelayed = fp8Amax.getValue() == QuantizedAmax::Delayed;
-  if (isDelayed && fp8Scaling.getValue() == QuantizedScaling::Row)
+  if (isDelayed && fp8Scaling.getValue() != QuantizedScaling::Tensor)
     support::fail("--fp8-amax=delayed remembers one number of a tensor; expected "
                   "--fp8-scaling=tensor with it");
   if (!isDelayed && fp8AmaxHistory.getNumOccurrences() > 0)

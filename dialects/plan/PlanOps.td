@@ -274,7 +274,8 @@ def MatmulOp : Plan_StepOp<"matmul", [AttrSizedOperandSegments,
   let summary = "c = a b (+ bias) (+ c), or gelu of it";
   let description = [{
     runtime/calls/MatmulCall.cpp lists the shapes. `accumulate`: adds to c. With `gelu`, c is gelu of
-    the sums, which `sums` saves. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by. `reduced_reduction`: sums of parts may be in the type of the
+    the sums, which `sums` saves. `scales`, of operands of 8 bits: f32 numbers that sums are multiplied by,
+    or of blocks parts of them. `reduced_reduction`: sums of parts may be in the type of the
     operands. `compute`: the format that the operands are rounded to before they are multiplied, where
     that is not their own. `multiprocessors`: what to count on having; 0: all.
   }];

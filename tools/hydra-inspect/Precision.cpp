@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -45,6 +46,11 @@ bool isFloat(const Tensor &tensor) {
   return support::isFloat(static_cast<support::DType>(tensor.dtype()));
 }
 
+/// By how many dimensions the scales of an operand of 8 bits have. Matmuls that have scales have no
+/// bias.
+constexpr const char *kScales[] = {"scales of matmuls", "scales of rows of matmuls",
+                                   "scales of blocks of matmuls"};
+
 /// What a step reads and writes, under the name of its class.
 void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
   const OpClass kind = step.op_class();
@@ -60,15 +66,17 @@ void addStep(const Plan &plan, const Step &step, Kinds &kinds) {
                            : kind == OpClass::attention ? "attention"
                                                         : "norms";
   const std::string phase = EnumNamePhase(step.phase());
-  for (const Arg *arg : *step.args()) {
+  for (uint32_t number = 0; number < step.args()->size(); ++number) {
+    const Arg *arg = step.args()->Get(number);
     const Tensor &tensor = *plan.tensors()->Get(arg->tensor());
     if (!isFloat(tensor) || tensor.category() == Category::workspace)
       continue;
     const bool reads = arg->access() == Access::read;
     const std::string row = fmt::format("{} {}, {}", name, reads ? "read" : "written", phase);
     const Matmul *matmul = step.action_as_Matmul();
-    if (reads && matmul && matmul->scaled() && tensor.shape()->size() < 2)
-      kinds.add("scales of matmuls", tensor);
+    const bool isScale = matmul && matmul->scaled() && number >= 2 && number < 4;
+    if (isScale)
+      kinds.add(kScales[std::min<size_t>(tensor.shape()->size(), std::size(kScales) - 1)], tensor);
     else if (reads && matmul && matmul->compute() == DType::tf32)
       kinds.add(row, support::irName(support::DType::TF32));
     else

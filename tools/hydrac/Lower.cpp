@@ -41,8 +41,7 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     const QuantizationOptions &quantization = compile.quantization;
     emit.options.emplace_back("fp8-format",
                               quantization.format == QuantizedFormat::E4M3 ? "e4m3" : "hybrid");
-    emit.options.emplace_back("fp8-scaling",
-                              quantization.scaling == QuantizedScaling::Row ? "row" : "tensor");
+    emit.options.emplace_back("fp8-scaling", scalingName(quantization.scaling).str());
     if (quantization.amax == QuantizedAmax::Delayed) {
       emit.options.emplace_back("fp8-amax", "delayed");
       emit.options.emplace_back("fp8-amax-history", std::to_string(quantization.amaxHistory));

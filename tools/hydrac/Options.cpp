@@ -90,6 +90,22 @@ static void addGeneration(const HydracOptions &options, ModelOp source, CompileO
   compile.binding.programs.emplace_back("decode@decode:logits:S=1");
 }
 
+/// Matmuls with more scales than one for each operand are features of a target.
+void checkScaling(const CompileOptions &compile) {
+  struct Feature {
+    QuantizedScaling scaling;
+    StringRef name;
+    const char *what;
+  };
+  for (const auto &[scaling, name, what] :
+       {Feature{QuantizedScaling::Row, kRowScales, "row"},
+        Feature{QuantizedScaling::Block128, kBlockScales, "block of 128"}})
+    if (compile.quantization.scaling == scaling &&
+        !llvm::is_contained(compile.target.features, name))
+      support::fail("--fp8-scaling={}: target {} has no matmuls with a scale for each {}",
+                    scalingName(scaling).str(), compile.target.name, what);
+}
+
 void checkRate(const CompileOptions &compile) {
   const std::string_view format = support::irName(precisionPolicy(compile.precision)->format);
   if (!compile.target.matmulFlops.contains(std::string(format)))
@@ -98,11 +114,8 @@ void checkRate(const CompileOptions &compile) {
   if (precisionPolicy(compile.precision)->quantizes && compile.target.quantizedMultiple == 0)
     support::fail("--precision={}: target {} has no matmuls of 8-bit operands", compile.precision,
                   compile.target.name);
-  if (precisionPolicy(compile.precision)->quantizes &&
-      compile.quantization.scaling == QuantizedScaling::Row &&
-      !llvm::is_contained(compile.target.features, kRowScales))
-    support::fail("--fp8-scaling=row: target {} has no matmuls with a scale for each row",
-                  compile.target.name);
+  if (precisionPolicy(compile.precision)->quantizes)
+    checkScaling(compile);
 }
 
 bool HydracOptions::hasSafeForm() const {

@@ -103,7 +103,8 @@ Setting Setting::parse(const std::string &text) {
   app.add_option("--attention", setting.attention)->check(CLI::IsMember({"flash", "naive"}));
   app.add_option("--precision", setting.precision)
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "f16", "pure_bf16", "fp8"}));
-  app.add_option("--fp8-scaling", setting.fp8Scaling)->check(CLI::IsMember({"tensor", "row"}));
+  app.add_option("--fp8-scaling", setting.fp8Scaling)
+      ->check(CLI::IsMember({"tensor", "row", "block128"}));
   app.add_option("--fp8-amax", setting.fp8Amax)->check(CLI::IsMember({"current", "delayed"}));
   app.add_option("--accum", setting.accumulation)->check(CLI::PositiveNumber);
   app.add_flag("--no-clip", setting.noClip);
@@ -216,7 +217,9 @@ QuantizationOptions Setting::quantization() const {
   QuantizationOptions all;
   all.keep = {"none"};
   all.least = 1;
-  all.scaling = fp8Scaling == "row" ? QuantizedScaling::Row : QuantizedScaling::Tensor;
+  for (const QuantizedScaling scaling : {QuantizedScaling::Row, QuantizedScaling::Block128})
+    if (fp8Scaling == scalingName(scaling))
+      all.scaling = scaling;
   all.amax = fp8Amax == "delayed" ? QuantizedAmax::Delayed : QuantizedAmax::Current;
   return all;
 }
@@ -294,8 +297,8 @@ public:
     setting.level = static_cast<unsigned>(random.pick<int64_t>({0, 0, 1, 2, 2, 2}));
     if (random.chance(0.3))
       setting.precision = random.pick<std::string>({"tf32", "bf16", "f16", "pure_bf16", "fp8"});
-    if (setting.precision == "fp8" && random.chance(0.5))
-      setting.fp8Scaling = "row";
+    if (setting.precision == "fp8" && random.chance(0.6))
+      setting.fp8Scaling = random.pick<std::string>({"row", "block128"});
     else if (setting.precision == "fp8" && setting.mode == Mode::Train && random.chance(0.5))
       setting.fp8Amax = "delayed";
     if (random.chance(0.2))
