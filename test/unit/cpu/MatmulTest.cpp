@@ -15,6 +15,7 @@
 #include <vector>
 
 using namespace hydra::runtime;
+namespace support = hydra::support;
 using hydra::support::DType;
 
 namespace {
@@ -126,25 +127,69 @@ TEST(Matmul, BatchBiasAndAccumulation) {
     }
 }
 
-/// Of numbers of 8 bits: the sums of exact products, times the scales, which operands or rows have.
+/// Scales of an operand of 8 bits, and which of them an element has.
+struct Scales {
+  MatmulScales scaling;
+  BlockScales blocks;
+  std::vector<float> values;
+
+  /// Powers of two from 2^first on.
+  Scales(MatmulScales scaling, bool ofManyRows, int64_t rows, int64_t k, int first)
+      : scaling(scaling) {
+    const int64_t along = support::scaleBlocks(k), down = support::scaleBlocks(rows);
+    blocks = {ofManyRows, ofManyRows ? along + 3 : rows};
+    const int64_t count = scaling == MatmulScales::Tensors ? 1
+                          : scaling == MatmulScales::Rows  ? rows
+                          : ofManyRows                     ? down * blocks.stride
+                                                           : along * blocks.stride;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(std::ldexp(1.0f, first + static_cast<int>(i % 7)));
+  }
+
+  double of(int64_t row, int64_t k) const {
+    const int64_t place = scaling == MatmulScales::Tensors ? 0
+                          : scaling == MatmulScales::Rows  ? row
+                          : blocks.ofManyRows              ? row / 128 * blocks.stride + k / 128
+                                                           : k / 128 * blocks.stride + row;
+    return values[static_cast<size_t>(place)];
+  }
+};
+
+/// Of numbers of 8 bits: the sums of exact products, times the scales, which operands, rows or
+/// blocks of 128 elements of a sum have.
 TEST(Matmul, EightBitOperandsWithScales) {
-  namespace support = hydra::support;
+  struct Case {
+    DType results;
+    MatmulScales scaling;
+    bool manyRowsOfA = false, manyRowsOfB = false;
+  };
   uint32_t seed = 11;
-  for (const auto &[m, n, k] :
-       {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {64, 48, 32}, {333, 129, 97}})
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                                {5, 7, 3},
+                                {64, 48, 32},
+                                {333, 129, 97},
+                                {130, 260, 128},
+                                {200, 131, 300}})
     for (const auto &[left, right] :
          {std::pair(DType::E4M3, DType::E4M3), {DType::E5M2, DType::E4M3}})
-      for (const auto &[results, scaling] : {std::pair(DType::F32, MatmulScales::Tensors),
-                                             {DType::BF16, MatmulScales::Tensors},
-                                             {DType::F32, MatmulScales::Rows},
-                                             {DType::BF16, MatmulScales::Rows}}) {
-        SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+      for (const Case &one : {Case{DType::F32, MatmulScales::Tensors},
+                              {DType::BF16, MatmulScales::Tensors},
+                              {DType::F32, MatmulScales::Rows},
+                              {DType::BF16, MatmulScales::Rows},
+                              {DType::F32, MatmulScales::Blocks},
+                              {DType::F32, MatmulScales::Blocks, true, false},
+                              {DType::F32, MatmulScales::Blocks, false, true},
+                              {DType::BF16, MatmulScales::Blocks, false, true}}) {
+        SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " scaling "
+                                        << int(one.scaling) << one.manyRowsOfA << one.manyRowsOfB);
+        const Scales ofA(one.scaling, one.manyRowsOfA, m, k, -5),
+            ofB(one.scaling, one.manyRowsOfB, n, k, 3);
         MatmulSpec spec;
         spec.m = m, spec.n = n, spec.k = k;
-        spec.scaling = scaling;
-        spec.a = {left, {}, k, 1};
-        spec.b = {right, {}, 1, k};
-        spec.c = {results, {}, n, 1};
+        spec.scaling = one.scaling;
+        spec.a = {left, {}, k, 1, ofA.blocks};
+        spec.b = {right, {}, 1, k, ofB.blocks};
+        spec.c = {one.results, {}, n, 1};
         std::mt19937 random(seed++);
         std::normal_distribution<double> normal(0.0, 20.0);
         const auto draw = [&](DType dtype, int64_t count) {
@@ -160,39 +205,29 @@ TEST(Matmul, EightBitOperandsWithScales) {
         };
         const std::vector<double> a = draw(left, m * k), b = draw(right, n * k);
         Matmul matmul(spec, 2);
-        const bool byRows = scaling == MatmulScales::Rows;
-        const auto powers = [&](int64_t count, int first) {
-          std::vector<float> scales;
-          for (int64_t i = 0; i < (byRows ? count : 1); ++i)
-            scales.push_back(std::ldexp(1.0f, first + static_cast<int>(i % 7)));
-          return scales;
-        };
-        const std::vector<float> ofA = powers(m, -5), ofB = powers(n, 3);
-        matmul.setScales(ofA.data(), ofB.data());
+        matmul.setScales(ofA.values.data(), ofB.values.data());
         ThreadPool pool(2);
         WorkerScratch scratch;
         scratch.bytesPerWorker = (matmul.scratchBytesPerWorker() + 63) / 64 * 64;
         std::vector<std::byte> memory(scratch.bytesPerWorker * 2 + 63);
         scratch.base = reinterpret_cast<std::byte *>(
             (reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
-        std::vector<std::byte> out(static_cast<size_t>(m * n) * support::byteSize(results));
+        std::vector<std::byte> out(static_cast<size_t>(m * n) * support::byteSize(one.results));
         matmul.run(bytesOf(left, a).data(), bytesOf(right, b).data(), nullptr, out.data(), pool,
                    scratch);
         std::vector<double> c(static_cast<size_t>(m * n));
-        support::toDoubles(results, out, c);
+        support::toDoubles(one.results, out, c);
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
             double sum = 0.0, size = 0.0;
             for (int64_t l = 0; l < k; ++l) {
-              const double product =
-                  a[static_cast<size_t>(i * k + l)] * b[static_cast<size_t>(j * k + l)];
+              const double product = a[static_cast<size_t>(i * k + l)] * ofA.of(i, l) *
+                                     b[static_cast<size_t>(j * k + l)] * ofB.of(j, l);
               sum += product;
               size += std::fabs(product);
             }
-            const double scale = double(ofA[static_cast<size_t>(byRows ? i : 0)]) *
-                                 double(ofB[static_cast<size_t>(byRows ? j : 0)]);
-            ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], scale * sum,
-                        scale * (1e-6 * size + support::roundingUnit(results) * std::fabs(sum)))
+            ASSERT_NEAR(c[static_cast<size_t>(i * n + j)], sum,
+                        1e-6 * size + support::roundingUnit(one.results) * std::fabs(sum))
                 << i << ", " << j;
           }
       }
