@@ -160,14 +160,13 @@ private:
     if (operand.transposed)
       matrix = transposed(loc, matrix);
     const SmallVector<int64_t> shape(build::shapeOf(matrix));
-    const int64_t blocks = support::scaleBlocks(shape[1]);
+    const int64_t across = support::scaleBlocks(shape[1]);
     Value tiles =
-        build::reshape(b, loc, padded(loc, matrix, 1), {shape[0], blocks, support::kScaleBlock});
-    Value amax = largestAlong(loc, magnitudesOf(loc, tiles), {2});
-    Value scale = scaleOf(loc, amax, operand.format);
-    Value rounded = round(loc, tiles, build::reshape(b, loc, scale, {shape[0], blocks, 1}),
+        build::reshape(b, loc, padded(loc, matrix, 1), {shape[0], across, support::kScaleBlock});
+    Value scale = scaleOf(loc, largestMagnitudes(loc, tiles), operand.format);
+    Value rounded = round(loc, tiles, build::reshape(b, loc, scale, {shape[0], across, 1}),
                           operand.format, UnitAttr());
-    return {part(loc, build::reshape(b, loc, rounded, {shape[0], blocks * support::kScaleBlock}),
+    return {part(loc, build::reshape(b, loc, rounded, {shape[0], across * support::kScaleBlock}),
                  shape),
             scalesTransposed(loc, scale)};
   }
@@ -210,8 +209,8 @@ private:
     const int64_t down = build::shapeOf(whole)[0] / size, across = build::shapeOf(whole)[1] / size;
     Blocks made;
     made.tiles = build::reshape(b, loc, whole, {down, size, across, size});
-    Value amax = largestAlong(loc, magnitudesOf(loc, made.tiles), {3});
-    amax = TransposeOp::create(b, loc, amax, b.getI64ArrayAttr({0, 2, 1}));
+    Value amax = TransposeOp::create(b, loc, largestMagnitudes(loc, made.tiles),
+                                     b.getI64ArrayAttr({0, 2, 1}));
     made.scale = scaleOf(loc, largestAlong(loc, amax, {2}), format);
     // Row by row first: kernels read one number for each row, and no group has them in its middle.
     made.ofRows = build::reshape(
@@ -221,6 +220,14 @@ private:
         {down, size, across, 1});
     made.rounded = round(loc, made.tiles, made.ofRows, format, UnitAttr());
     return made;
+  }
+
+  /// Along the last axis. Of both signs apart: the kernel that makes a value has other rows, and
+  /// would write magnitudes of elements for the one that has these.
+  Value largestMagnitudes(Location loc, Value tiles) {
+    const int64_t last = build::typeOf(tiles).getRank() - 1;
+    Value above = largestAlong(loc, tiles, {last});
+    return MaxOp::create(b, loc, above, largestAlong(loc, NegOp::create(b, loc, tiles), {last}));
   }
 
   Value scaleOf(Location loc, Value amax, Type format) {
@@ -233,14 +240,16 @@ private:
     return QuantizeOp::create(b, loc, value, ofEach, TypeAttr::get(format), again);
   }
 
-  /// With zeros behind the last of an axis, so that its blocks are whole.
+  /// With zeros behind the last of an axis, so that its blocks are whole. A value that nothing else
+  /// reads is made in front of them; a pad would copy it.
   Value padded(Location loc, Value matrix, int64_t axis) {
-    const int64_t size = build::shapeOf(matrix)[axis],
-                  missing = support::scaleBlocks(size) * support::kScaleBlock - size;
-    if (missing == 0)
+    RankedTensorType type = build::typeOf(matrix);
+    SmallVector<int64_t> missing(type.getShape());
+    missing[axis] = support::scaleBlocks(missing[axis]) * support::kScaleBlock - missing[axis];
+    if (missing[axis] == 0)
       return matrix;
-    return PadOp::create(b, loc, matrix, b.getI64IntegerAttr(axis), b.getI64IntegerAttr(0),
-                         b.getI64IntegerAttr(missing));
+    Value zeros = build::constant(b, loc, type.clone(missing), 0.0);
+    return ConcatOp::create(b, loc, ValueRange{matrix, zeros}, b.getI64IntegerAttr(axis));
   }
   /// Without what has been added.
   Value part(Location loc, Value matrix, ArrayRef<int64_t> shape) {
