@@ -58,6 +58,8 @@ declare -A cases=(
   [gpt2-fp8]="models/gpt2.mlir --preset=tiny --set L=1 --batch=2 --seq=32 --precision=fp8 --fp8-keep=none"
   [tiles-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-format=e4m3 --fp8-keep=none"
   [rows-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,L=1 --batch=4 --seq=304 --precision=fp8 --fp8-format=e4m3 --fp8-keep=none --fp8-scaling=row"
+  [blocks-fp8]="models/llama.mlir --preset=tiny --set D=256,H=4,Hk=2,F=384,L=1 --batch=4 --seq=320 --precision=fp8 --fp8-format=e4m3 --fp8-keep=none --fp8-scaling=block128"
+  [blocks-parts-fp8]="models/llama.mlir --preset=tiny --set D=320,H=5,Hk=5,F=208,L=1 --batch=4 --seq=300 --precision=fp8 --fp8-keep=none --fp8-scaling=block128"
   [e4m3-fp8]="models/llama.mlir --preset=tiny --set L=3 --batch=2 --seq=64 --precision=fp8 --fp8-format=e4m3"
   [table]="models/cs336.mlir --preset=tiny --set V=30000,D=64,H=4 --batch=8 --seq=600 --precision=bf16"
 )
@@ -115,6 +117,7 @@ while read -r name flags; do
     --steps 200 2>&1 | grep held-out | tail -n 1 > "$out/test/$name.heldout"
 done << 'LEARNERS'
 llama-fp8 models/llama.mlir --precision=fp8
+llama-blocks models/llama.mlir --precision=fp8 --fp8-scaling=block128
 llama-delayed models/llama.mlir --precision=fp8 --fp8-amax=delayed --safe=off
 llama-sweeps models/llama.mlir --precision=fp8 --fp8-amax=delayed --safe=off --disable-pass=hydra-keep-quantized
 ttt models/ttt.mlir

@@ -63,7 +63,7 @@ if [[ $wanted == *" test "* ]]; then
   check "moments on the host, step by step" bin/hydra-run test/offload.plan "${train[@]:2}" --no-graph --poison --steps 40 --save "$work/no-graph"
   check "moments on the host give the same bits step by step" diff -r "$work"/{whole,no-graph}/step-00000040
   check "a time line" bin/hydra-run test/train.plan --bench=3 --profile="$work/trace.json"
-  for model in llama-fp8 llama-delayed llama-sweeps ttt megalodon hydra curriculum; do
+  for model in llama-fp8 llama-blocks llama-delayed llama-sweeps ttt megalodon hydra curriculum; do
     train=(bin/hydra-run test/$model.plan --data test/text --tokenizer=bytes --seed 1 --eval-batches 8)
     check "$model: 200 steps" "${train[@]}" --steps 200 --save "$work/$model-whole"
     ours=$(grep -ao 'held-out loss [0-9.]*' "$work/log" | tail -n 1) theirs=$(grep -o 'held-out loss [0-9.]*' test/$model.heldout)

@@ -25,6 +25,21 @@ hydra.model @m version 1 bound {} {
     %c = hydra.quantized_matmul %a, %a, %s, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<4xf32>
     hydra.return c = %c : tensor<4x4xf32>
   }
+  // Of 300 elements of a sum there are three blocks, of 200 rows two.
+  // CHECK-LABEL: hydra.entry @blocks
+  // CHECK: hydra.slice %{{.*}} axis = 1 size = 300 start = 0 : tensor<16x384xf8E4M3FN>
+  // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<200x300xf8E4M3FN>, tensor<3x16xf32>, tensor<2x3xf32>
+  // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<200x300xf8E4M3FN>, tensor<16x300xf8E4M3FN>, tensor<2x3xf32>, tensor<3x16xf32>
+  // CHECK: hydra.quantized_matmul %{{.*}} dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<200x300xf8E4M3FN>, tensor<3x16xf32>, tensor<3x200xf32>
+  hydra.entry @blocks(%x: tensor<16x384xf32>, %w: tensor<200x300xf32>, %s: tensor<f32>, %sx: tensor<3x16xf32>, %sw: tensor<2x3xf32>, %each: tensor<3x200xf32>) {
+    %wide = hydra.quantize %x, %s format = f8E4M3FN : tensor<16x384xf32>, tensor<f32>
+    %a = hydra.slice %wide axis = 1 start = 0 size = 300 : tensor<16x384xf8E4M3FN>
+    %b = hydra.quantize %w, %s format = f8E4M3FN : tensor<200x300xf32>, tensor<f32>
+    %c = hydra.quantized_matmul %a, %b, %sx, %sw dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<200x300xf8E4M3FN>, tensor<3x16xf32>, tensor<2x3xf32>
+    %d = hydra.quantized_matmul %b, %a, %sw, %sx dtype = f32 : tensor<200x300xf8E4M3FN>, tensor<16x300xf8E4M3FN>, tensor<2x3xf32>, tensor<3x16xf32>
+    %e = hydra.quantized_matmul %a, %b, %sx, %each dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<200x300xf8E4M3FN>, tensor<3x16xf32>, tensor<3x200xf32>
+    hydra.return c = %c, d = %d, e = %e : tensor<16x200xf32>, tensor<200x16xf32>, tensor<16x200xf32>
+  }
 }
 
 // -----
@@ -140,6 +155,39 @@ hydra.model @m version 1 bound {} {
     %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<4x8xf32>, tensor<f32>
     // expected-error@+1 {{hydra.quantized_matmul: second scale is []; expected [4]}}
     %c = hydra.quantized_matmul %a, %a, %rows, %s dtype = f32 : tensor<4x8xf8E4M3FN>, tensor<4x8xf8E4M3FN>, tensor<4xf32>, tensor<f32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<16x300xf32>, %s: tensor<f32>, %blocks: tensor<3x16xf32>, %few: tensor<2x16xf32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<16x300xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: second scale is [2, 16]; expected [3, 16]}}
+    %c = hydra.quantized_matmul %a, %a, %blocks, %few dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<16x300xf8E4M3FN>, tensor<3x16xf32>, tensor<2x16xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<16x300xf32>, %s: tensor<f32>, %blocks: tensor<3x16xf32>, %rows: tensor<16xf32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<16x300xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: second scale is [16]; expected [3, 16]}}
+    %c = hydra.quantized_matmul %a, %a, %blocks, %rows dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<16x300xf8E4M3FN>, tensor<3x16xf32>, tensor<16xf32>
+    hydra.return
+  }
+}
+
+// -----
+
+hydra.model @m version 1 bound {} {
+  hydra.entry @e(%x: tensor<16x300xf32>, %s: tensor<f32>, %blocks: tensor<1x3xf32>) {
+    %a = hydra.quantize %x, %s format = f8E4M3FN : tensor<16x300xf32>, tensor<f32>
+    // expected-error@+1 {{hydra.quantized_matmul: has scales of many rows for both operands; expected at least one with scales of single rows}}
+    %c = hydra.quantized_matmul %a, %a, %blocks, %blocks dtype = f32 : tensor<16x300xf8E4M3FN>, tensor<16x300xf8E4M3FN>, tensor<1x3xf32>, tensor<1x3xf32>
     hydra.return
   }
 }

@@ -130,6 +130,23 @@ hydra.model @odd version 1 {
 
 // -----
 
+// Scales of blocks of 128 rows lie with every row of them at a multiple of 16 bytes; those of single rows do as they are made.
+// CHECK-LABEL: plan.module @blocks
+// CHECK: %[[ROOM:.*]] = plan.buffer transient {{.*}}: memref<2x4xf32>
+// CHECK: %[[PLACE:.*]] = plan.view %[[ROOM]] plus 0 {{.*}}memref<2x4xf32> to memref<2x3xf32, strided<[4, 1]>>
+// CHECK: plan.copy(%{{.*}} : memref<2x3xf32>) -> (%[[PLACE]] : memref<2x3xf32, strided<[4, 1]>>)
+// CHECK: plan.matmul({{.*}}scales %{{.*}} : memref<3x16xf32>, %[[PLACE]] : memref<2x3xf32, strided<[4, 1]>>)
+hydra.model @blocks version 1 {
+  hydra.entry @y(%x: [16, 384] f32, %w: [256, 384] f32, %s: [] f32, %sx: [3, 16] f32, %sw: [2, 3] f32) {
+    %qx = hydra.quantize %x, %s format = f8E4M3FN
+    %qw = hydra.quantize %w, %s format = f8E4M3FN
+    %y = hydra.quantized_matmul %qx, %qw, %sx, %sw dtype = f32
+    hydra.return y = %y
+  }
+}
+
+// -----
+
 // A matmul of 8-bit operands reads scales at multiples of 16 bytes: one that lies elsewhere is copied.
 // CHECK-LABEL: plan.module @scales
 // CHECK: %[[FIRST:.*]] = plan.view %{{.*}} plus 4 : memref<8xf32> to memref<f32>

@@ -49,7 +49,7 @@
 // ROW: hydra.quantized_matmul %{{.*}} : tensor<16x16xf8E5M2>, tensor<8x16xf8E4M3FN>, tensor<16xf32>, tensor<8xf32>
 // ROW-NOT: hydra.linear
 // ROW-NOT: hydra.matmul
-// SCALING: has no scaling 'block'; expected tensor or row
+// SCALING: has no scaling 'block'; expected tensor, row or block128
 
 // E4M3-NOT: f8E5M2
 // SMALL-NOT: hydra.quantize
