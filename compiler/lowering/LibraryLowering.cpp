@@ -122,8 +122,7 @@ Value scaleRowsApart(Lowering &lowering, Operation *op, Value operand, Value sca
   auto type = cast<MemRefType>(scale.getType());
   constexpr int64_t multiple = kScaleBytes / 4;
   const int64_t rows = cast<MemRefType>(operand.getType()).getDimSize(0);
-  if (type.getRank() != 2 || type.getDimSize(1) == rows || type.getDimSize(0) == 1 ||
-      type.getDimSize(1) % multiple == 0)
+  if (type.getRank() != 2 || type.getDimSize(1) == rows || type.getDimSize(1) % multiple == 0)
     return scale;
   const int64_t stride = llvm::alignTo(type.getDimSize(1), multiple);
   OpBuilder &b = lowering.builder();

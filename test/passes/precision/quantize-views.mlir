@@ -2,6 +2,7 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=4 keep=none" --hydra-mixed-precision --hydra-quantize-matmuls=scaling=row | FileCheck %s --check-prefixes=CHECK,ROW
 // RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=4 keep=none" --hydra-differentiate="programs=run" --hydra-mixed-precision --hydra-quantize-matmuls | FileCheck %s --check-prefix=BACK
 // RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=4 keep=none" --hydra-differentiate="programs=run" --hydra-mixed-precision --hydra-quantize-matmuls=scaling=row | FileCheck %s --check-prefix=BACK
+// RUN: hydra-opt %s --hydra-bind --hydra-select-quantized="least=4 keep=none" --hydra-differentiate="programs=run" --hydra-mixed-precision --hydra-quantize-matmuls=scaling=block128 | FileCheck %s --check-prefix=BACK
 
 // One value is multiplied as rows of eight and as rows of four, and rows of eight are pairs of rows of another: the
 // elements of the first are quantized once where they have one scale, and twice where every row has its own.
