@@ -170,10 +170,11 @@ hydra.model @megalodon version 1 {
     %count = hydra.let when(masked, %at.count + prior, when(packed, %at.position + (1 + prior),
         when(behind, @numbers() + 1 + %before.count, @numbers() + (1 + prior))))
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
-    %mean = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first) / %count
-    %square = hydra.let when(behind, %second + %before.variance * %before.count,
-        when(prior > 0, %second + (%before.variance + %off * %off) * prior, %second)) / %count
-    %seen = hydra.let bundle(variance = %square - %mean * %mean, mean = %mean + %anchor)
+    %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
+    %second_sum = hydra.let when(behind, %second + %before.variance * %before.count,
+        when(prior > 0, %second + (%before.variance + %off * %off) * prior, %second))
+    %mean = hydra.let %first_sum / %count
+    %seen = hydra.let bundle(variance = %second_sum / %count - %mean * %mean, mean = %mean + %anchor)
     hydra.yield %seen
   }
   hydra.def @numbers() = iota(axis = 1, shape = [1, S, 1], dtype = f32)
