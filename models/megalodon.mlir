@@ -213,9 +213,9 @@ hydra.model @megalodon version 1 {
   hydra.def @timestep_norm(%x, %w, %b, %at, %before) {
     %seen = hydra.let when(first_form, @moments_of_means(%x, %at), when(continued and not packed and not masked,
         @moments_behind(%x, %at, %before), @moments_so_far(%x, %at, %before, behind = false)))
+    %r = hydra.let rsqrt(%seen.variance + eps)
     %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%seen.mean, [B, S, G, 1])
-    %unit = hydra.let reshape(%off * reshape(rsqrt(%seen.variance + eps), [B, S, G, 1]), [B, S, D])
-    %y = hydra.let @unpadded(%unit * (%w + 1) + %b, %at)
+    %y = hydra.let @unpadded(reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b, %at)
     hydra.yield %y
   }
 
@@ -226,15 +226,15 @@ hydra.model @megalodon version 1 {
   hydra.def @real_of_product(%a, %b) = %a.re * %b.re - %a.im * %b.im
   hydra.def @polar(%size, %angle) = bundle(re = %size * cos(%angle), im = %size * sin(%angle))
   // q^j = rho^j (cos, sin)(j phi) for exponents %j [1, n, 1]: [D, n, N].
-  hydra.def @powers(%terms, %j) = @polar(exp(%terms.log_rho * %j), %terms.phi * %j)
+  hydra.def @powers(%terms, %j) = @polar(exp(@by_channel(%terms.log_rho) * %j), @by_channel(%terms.phi) * %j)
 
-  // What the parameters of the moving average stand for: log |q|, arg q, p and c, all [D, 1, N].
+  // What the parameters of the moving average stand for: log |q| and arg q [D, N], p and c [D, 1, N].
   hydra.def @average_terms() {
     %p = hydra.let sigmoid(@alpha)
     %frequency = hydra.let (iota(axis = 1, shape = [1, N], dtype = f32) + 1) * (6.283185307179586 / N)
     %c = hydra.let bundle(re = @by_channel(@gamma_re * (1 / sqrt(N))), im = @by_channel(@gamma_im * (1 / sqrt(N))))
-    %terms = hydra.let bundle(log_rho = @by_channel(log(1 - %p * sigmoid(@delta))), p = @by_channel(%p), c = %c,
-                              phi = @by_channel(reshape(sigmoid(@theta), [D, 1]) * %frequency))
+    %terms = hydra.let bundle(log_rho = log(1 - %p * sigmoid(@delta)), phi = reshape(sigmoid(@theta), [D, 1]) * %frequency,
+                              p = @by_channel(%p), c = %c)
     hydra.yield %terms
   }
   hydra.def @by_channel(%x) = reshape(%x, [D, 1, N])
