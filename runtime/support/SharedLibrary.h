@@ -14,9 +14,14 @@ public:
 
   explicit operator bool() const { return handle; }
 
-  /// Looks up a function, which is null where the library, which is there, has no such symbol.
+  /// A function of a library that is there; null where it has no such symbol.
+  template <typename Function> Function *get(const char *symbol) const {
+    return reinterpret_cast<Function *>(address(symbol));
+  }
+
+  /// The same, into a pointer of that type.
   template <typename Function> bool find(Function *&function, const char *symbol) const {
-    function = reinterpret_cast<Function *>(address(symbol));
+    function = get<Function>(symbol);
     return function;
   }
 
