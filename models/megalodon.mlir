@@ -1,30 +1,24 @@
 // Megalodon (arXiv:2404.08801): attention within chunks of a fixed length, and a complex exponential moving average that
 // carries everything else; norms over all that was seen so far; residuals over two hops. models.md section 5.
 //
-// The moving average works on all chunks of Q tokens at once: matmuls within a chunk, and N complex numbers a channel from
-// chunk to chunk by a recurrence. With `ema = sequential` it is the plain recurrence, with `ema = fft` a convolution of
-// whole rows by Fourier transforms; `ema = auto` is the one of which hydrac predicts the fastest step.
-//
-// With `packed` a row holds several documents, each ended by the token `eos`, and is what they would be in rows of their
-// own: nothing flows from one to the next, positions and chunks begin anew.
-//
-// With `masked` tokens `pad` are padding, in front or behind: they change nothing for others, and nothing is learnt from
-// them. With `attention_window` attention is to so many tokens instead of chunks, with `prior_count` the norms begin with so
-// many tokens of a learned mean and variance, with `rescale_nffn` channels of the feed-forward part have factors.
-//
-// Training drops the part `hidden_dropout` of what is within a layer and `dropout` of what its two halves add.
-//
-// With `first_form` it is what the first code of this model in Python computed (models.md section 5.9), as weights of
-// megalodon-hf want it: norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as it is, and
-// rotations of channels dh / 2 apart.
+//   ema               the moving average works on all chunks of Q tokens at once (scan), token by token (sequential), or on
+//                     whole rows as a convolution by Fourier transforms (fft); auto: of which the predicted step is fastest
+//   packed            a row holds several documents, each ended by the token `eos`, and each as if in a row of its own
+//   masked            tokens `pad`, in front or behind, change nothing for others, and nothing is learnt from them
+//   attention_window  attention is to so many tokens instead of chunks
+//   prior_count       the norms begin with so many tokens of a learned mean and variance
+//   rescale_nffn      channels of the feed-forward part have factors
+//   dropout           training drops this part of what the two halves of a layer add, and hidden_dropout of what is within
+//   first_form        what the first code of this model in Python computed, as weights of megalodon-hf want it (models.md
+//                     section 5.9): norms over the means of groups alone, biases everywhere, the factor of the LayerNorm as
+//                     it is, and rotations of channels dh / 2 apart
 
 hydra.model @megalodon version 1 {
   hydra.symbols dims(V = 32000, D, L, H, z, v, F, N = 16, Cs, G, Q = 64, eos = 0, pad = 0, attention_window = 0, prior_count = 0)
                 choices(ema = scan of (scan, sequential, fft, auto), init_mode = he of (he, xavier, normal, truncated))
                 reals(eps = 1.0e-5, rope = 1.0e4, dropout = 0.0, hidden_dropout = 0.0)
-                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1)
-                flags(swiglu = false, tied = false, scale_emb = false, packed = false, masked = false, rescale_nffn = false)
-                flags(first_form = false)
+                reals(beta1 = 0.9, beta2 = 0.95, adam_eps = 1.0e-8, wd = 0.1) flags(packed = false, masked = false)
+                flags(swiglu = false, tied = false, scale_emb = false, rescale_nffn = false, first_form = false)
 
   hydra.derive dh = z / H // width of a head's queries and keys
   hydra.derive dv = v / H // and of its values
@@ -160,16 +154,9 @@ hydra.model @megalodon version 1 {
     hydra.yield %means, %own
   }
 
-  // Groups of channels without their mean, times `r` [B, S, G], and the norm's own factor and bias; of padding 0.
-  hydra.def @normalised(%x, %mean, %r, %w, %b, %at) {
-    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%mean, [B, S, G, 1])
-    %y = hydra.let @unpadded(reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b, %at)
-    hydra.yield %y
-  }
-
-  // By mean and variance of a group over all up to a token, in documents and with masks as `at` has it; also these
-  // [B, S, G]. `before` are those of the tokens that the norm begins with, with `behind` of as many as `before.count`.
-  hydra.def @timestep_norm(%x, %w, %b, %at, %before) flags(behind) {
+  // Mean and variance of a group over all tokens up to each [B, S, G], in documents and with masks as `at` has it. `before` are
+  // those of the tokens that the norm begins with: a prior, or with `behind` as many as `before.count`.
+  hydra.def @moments_so_far(%x, %at, %before) flags(behind) {
     %means, %own = hydra.call @of_groups(%x)
     // Moments are taken about the mean so far, or the first token's: then nothing cancels. It needs no derivative.
     %anchor = hydra.let when(packed or masked,
@@ -177,84 +164,80 @@ hydra.model @megalodon version 1 {
         when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
-    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins, W = 2 * G), @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
+    %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins, W = 2 * G),
+        @sums_in_chunks(%moments, R = min(Q, S), C = ceil(1.0 * S / min(Q, S))))
     %first, %second = hydra.let slice(%sums, axis = 2, start = 0, size = G), slice(%sums, axis = 2, start = G, size = G)
+    %count = hydra.let when(masked, %at.count + prior, when(packed, %at.position + (1 + prior),
+        when(behind, @numbers() + 1 + %before.count, @numbers() + (1 + prior))))
     %off = hydra.let when(prior > 0 and not behind, %before.mean - %anchor, 0)
     %first_sum = hydra.let when(prior > 0 and not behind, %first + %off * prior, %first)
     %second_sum = hydra.let when(behind, %second + %before.variance * %before.count,
         when(prior > 0, %second + (%before.variance + %off * %off) * prior, %second))
-    %count = hydra.let when(masked, %at.count + prior, when(packed, %at.position + (1 + prior),
-        when(behind, @numbers() + 1 + %before.count, @numbers() + (1 + prior))))
-    %mu = hydra.let %first_sum / %count
-    %variance = hydra.let %second_sum / %count - %mu * %mu
-    %r, %mean = hydra.let rsqrt(%variance + eps), %mu + %anchor
-    %y = hydra.let @normalised(%x, %mean, %r, %w, %b, %at)
-    hydra.yield %y, %mean, %variance
+    %mean = hydra.let %first_sum / %count
+    %seen = hydra.let bundle(variance = %second_sum / %count - %mean * %mean, mean = %mean + %anchor)
+    hydra.yield %seen
   }
   hydra.def @numbers() = iota(axis = 1, shape = [1, S, 1], dtype = f32)
   // Mean and variance of the tokens of a prior [1, 1, G].
   hydra.def @prior_of(%mean, %logvar) = bundle(mean = reshape(%mean, [1, 1, G]), variance = reshape(exp(%logvar), [1, 1, G]))
 
-  hydra.def @timestep_norm_of_rows(%x, %w, %b, %at, %before) {
-    %y, %mean, %variance = hydra.call @timestep_norm(%x, %w, %b, %at, %before, behind = false)
-    hydra.yield %y
-  }
-
   // The same from token to token: what is carried are mean and variance so far [B, 1, G], and of how many tokens [B, 1, 1].
-  hydra.def @timestep_norm_behind(%x, %w, %b, %at, %before) {
+  hydra.def @moments_behind(%x, %at, %before) {
     %mean = hydra.let when(prior > 0, broadcast(%before.mean, [B, 1, G]), constant(value = 0, shape = [B, 1, G]))
     %variance = hydra.let when(prior > 0, broadcast(%before.variance, [B, 1, G]), constant(value = 0, shape = [B, 1, G]))
     %start = hydra.let bundle(mean = %mean, variance = %variance, count = constant(value = prior, shape = [B, 1, 1]))
-    %normalised, %end = hydra.scan axis = 1 chunk = S over(%xs = %x) carry(%seen = %start) {
-      %y, %means, %variances = hydra.call @timestep_norm(%xs, %w, %b, %at, %seen, behind = true)
-      %next = hydra.let bundle(mean = @token(%means, i = S - 1), variance = @token(%variances, i = S - 1),
+    %all, %end = hydra.scan axis = 1 chunk = S over(%xs = %x) carry(%seen = %start) {
+      %now = hydra.let @moments_so_far(%xs, %at, %seen, behind = true)
+      %next = hydra.let bundle(mean = @token(%now.mean, i = S - 1), variance = @token(%now.variance, i = S - 1),
                                count = %seen.count + S)
-      hydra.yield %y, %next
+      hydra.yield %now, %next
     }
-    hydra.yield %normalised
+    hydra.yield %all
   }
 
   // The first form: mean and variance of the groups' means in the tokens so far, which begin with one of mean 0 and variance 1
   // that counts in the sum of squares alone.
-  hydra.def @norm_by_means(%x, %w, %b, %at) {
-    %all_means, %own = hydra.call @of_groups(%x)
-    %means = hydra.let @unpadded(%all_means, %at)
+  hydra.def @moments_of_means(%x, %at) {
+    %means = hydra.let @unpadded(reshape(mean(reshape(%x, [B, S, G, gs]), 3), [B, S, G]), %at)
     %count = hydra.let when(masked, %at.count, when(packed, %at.position, iota(axis = 1, shape = [B, S, 1], dtype = f32, positions)) + 1)
     %sum = hydra.let @so_far(%means, %at)
     %mean, %mean_before = hydra.let %sum / %count, (%sum - %means) / max(%count - 1, 1)
     %squares = hydra.let @so_far(@unpadded((%means - %mean_before) * (%means - %mean), %at), %at)
-    %y = hydra.let @normalised(%x, %mean, rsqrt(max((%squares + 1) / %count, 1.0e-6) + eps), %w, %b, %at)
-    hydra.yield %y
+    %seen = hydra.let bundle(mean = %mean, variance = max((%squares + 1) / %count, 1.0e-6))
+    hydra.yield %seen
   }
   // The sum over all tokens up to each, or over those of its document.
   hydra.def @so_far(%x, %at) = when(packed or masked, @in_document(%x, %at.begins, W = G), @in_row(%x))
 
-  hydra.def @norm_of_rows(%x, %w, %b, %at, %before) = when(first_form, @norm_by_means(%x, %w, %b, %at),
-      when(continued and not packed and not masked, @timestep_norm_behind(%x, %w, %b, %at, %before),
-           @timestep_norm_of_rows(%x, %w, %b, %at, %before)))
+  // (x - mean) / sqrt(variance + eps) in groups of channels, with the norm's own factor and bias; of padding 0.
+  hydra.def @timestep_norm(%x, %w, %b, %at, %before) {
+    %seen = hydra.let when(first_form, @moments_of_means(%x, %at), when(continued and not packed and not masked,
+        @moments_behind(%x, %at, %before), @moments_so_far(%x, %at, %before, behind = false)))
+    %r = hydra.let rsqrt(%seen.variance + eps)
+    %off = hydra.let reshape(%x, [B, S, G, gs]) - reshape(%seen.mean, [B, S, G, 1])
+    %y = hydra.let @unpadded(reshape(%off * reshape(%r, [B, S, G, 1]), [B, S, D]) * (%w + 1) + %b, %at)
+    hydra.yield %y
+  }
 
   //===-- The moving average ------------------------------------------------------------------===//
 
   // Complex numbers are bundles of two tensors, re and im.
-  hydra.def @times(%a, %b) = bundle(re = %a.re * %b.re - %a.im * %b.im, im = %a.re * %b.im + %a.im * %b.re)
-
+  hydra.def @times(%a, %b) = bundle(re = @real_of_product(%a, %b), im = %a.re * %b.im + %a.im * %b.re)
+  hydra.def @real_of_product(%a, %b) = %a.re * %b.re - %a.im * %b.im
+  hydra.def @polar(%size, %angle) = bundle(re = %size * cos(%angle), im = %size * sin(%angle))
   // q^j = rho^j (cos, sin)(j phi) for exponents %j [1, n, 1]: [D, n, N].
-  hydra.def @powers(%terms, %j) {
-    %size = hydra.let exp(reshape(%terms.log_rho, [D, 1, N]) * %j)
-    %angle = hydra.let reshape(%terms.phi, [D, 1, N]) * %j
-    %cos, %sin = hydra.let cos(%angle), sin(%angle)
-    %q = hydra.let bundle(re = %size * %cos, im = %size * %sin)
-    hydra.yield %q
-  }
+  hydra.def @powers(%terms, %j) = @polar(exp(@by_channel(%terms.log_rho) * %j), @by_channel(%terms.phi) * %j)
 
-  // What the parameters of the moving average stand for: log |q|, arg q, p and c, all [D, N].
+  // What the parameters of the moving average stand for: log |q| and arg q [D, N], p and c [D, 1, N].
   hydra.def @average_terms() {
     %p = hydra.let sigmoid(@alpha)
     %frequency = hydra.let (iota(axis = 1, shape = [1, N], dtype = f32) + 1) * (6.283185307179586 / N)
+    %c = hydra.let bundle(re = @by_channel(@gamma_re * (1 / sqrt(N))), im = @by_channel(@gamma_im * (1 / sqrt(N))))
     %terms = hydra.let bundle(log_rho = log(1 - %p * sigmoid(@delta)), phi = reshape(sigmoid(@theta), [D, 1]) * %frequency,
-                              p = %p, c = bundle(re = @gamma_re * (1 / sqrt(N)), im = @gamma_im * (1 / sqrt(N))))
+                              p = @by_channel(%p), c = %c)
     hydra.yield %terms
   }
+  hydra.def @by_channel(%x) = reshape(%x, [D, 1, N])
 
   // Numbers of channels, for each sequence: [B, 1, D, N].
   hydra.def @of_all_sequences(%x) = broadcast(reshape(%x, [1, 1, D, N]), [B, 1, D, N])
@@ -271,8 +254,7 @@ hydra.model @megalodon version 1 {
     %y, %end = hydra.scan axis = 1 chunk = 1 over(%t = %tokens) carry(%h = %start) {
       %turned = hydra.let @times(%q, when(packed, bundle(re = %h.re * %t.keep, im = %h.im * %t.keep), %h))
       %next = hydra.let bundle(re = %turned.re + %t.x * %p, im = %turned.im)
-      %read = hydra.let @times(%c, %next)
-      %yt = hydra.let sum(%read.re, axes = [3])
+      %yt = hydra.let sum(@real_of_product(%c, %next), axes = [3])
       hydra.yield %yt, %next
     }
     hydra.yield %y
@@ -281,21 +263,18 @@ hydra.model @megalodon version 1 {
   // The same for all C chunks of Q tokens at once.
   hydra.def @average_by_chunks(%x) dims(C) {
     %terms = hydra.let @average_terms()
-    %c = hydra.let bundle(re = reshape(%terms.c.re, [D, 1, N]), im = reshape(%terms.c.im, [D, 1, N]))
-    %p = hydra.let reshape(%terms.p, [D, 1, N])
-    %padded = hydra.pad %x axis = 1 before = 0 after = Q * C - S
-    %xc = hydra.let reshape(transpose(reshape(%padded, [B, C, Q, D]), [3, 2, 1, 0]), [D, Q, C * B])
+    %chunked = hydra.let reshape(pad(%x, axis = 1, before = 0, after = Q * C - S), [B, C, Q, D])
+    %xc = hydra.let reshape(transpose(%chunked, [3, 2, 1, 0]), [D, Q, C * B])
     // What a token gets from those of its chunk: the kernel sum over n of Re(c p q^(t - s)), as a matrix.
     %j = hydra.iota shape = [1, Q, 1] axis = 1 dtype = f32
-    %qc = hydra.let @times(@powers(%terms, %j), %c)
-    %kernel = hydra.let sum(%qc.re * %p, axes = [2])
+    %kernel = hydra.let sum(@real_of_product(@powers(%terms, %j), %terms.c) * %terms.p, axes = [2])
     %distance = hydra.let iota(axis = 0, shape = [Q, Q, Q]) - iota(axis = 1, shape = [Q, Q, Q])
     %one_of = hydra.let reshape(cast(%distance == iota(axis = 2, shape = [Q, Q, Q]), to = f32), [Q * Q, Q])
     %matrix = hydra.let reshape(matmul(%kernel, %one_of, transpose_b, full_precision), [D, Q, Q])
     %own = hydra.let matmul(%matrix, %xc, full_precision)
     // What every chunk adds to the state: p sum of q^(Q - 1 - s) x_s, real and imaginary parts.
     %b = hydra.let @powers(%terms, Q - 1 - %j)
-    %added = hydra.let matmul(concat(%b.re * %p, %b.im * %p, axis = 2), %xc, transpose_a, full_precision)
+    %added = hydra.let matmul(concat(%b.re * %terms.p, %b.im * %terms.p, axis = 2), %xc, transpose_a, full_precision)
     // The state in front of every chunk: behind one it is h' = q^Q h + what the chunk adds. Each sequence has its own q^Q, whose
     // gradients are summed behind the scan.
     %d = hydra.let @powers(%terms, constant(value = Q, shape = [1, 1, 1]))
@@ -309,10 +288,9 @@ hydra.model @megalodon version 1 {
       hydra.yield %h, %next
     }
     // What a token gets from the chunks before: Re(c q^(t + 1) h).
-    %rc = hydra.let @times(@powers(%terms, %j + 1), %c)
-    %f = hydra.let concat(%rc.re, -%rc.im, axis = 2)
+    %rc = hydra.let @times(@powers(%terms, %j + 1), %terms.c)
     %states = hydra.let reshape(concat(%ahead.re, %ahead.im, axis = 1), [D, 2 * N, C * B])
-    %from = hydra.let matmul(%f, %states, full_precision)
+    %from = hydra.let matmul(concat(%rc.re, -%rc.im, axis = 2), %states, full_precision)
     %tokens_first = hydra.let transpose(reshape(%own + %from, [D, Q, C, B]), [3, 2, 1, 0])
     %y = hydra.let slice(reshape(%tokens_first, [B, Q * C, D]), axis = 1, start = 0, size = S)
     hydra.yield %y
@@ -323,10 +301,9 @@ hydra.model @megalodon version 1 {
   hydra.def @average_by_transforms(%x) dims(T, C) {
     // The kernel sum over n of Re(c p q^j), by j = Q a + b: powers of either, and one product of matrices.
     %terms = hydra.let @average_terms()
-    %c = hydra.let bundle(re = reshape(%terms.c.re, [D, 1, N]), im = reshape(%terms.c.im, [D, 1, N]))
-    %p = hydra.let reshape(%terms.p, [D, 1, N]) * (1.0 / T) // of both transforms
+    %p = hydra.let %terms.p * (1.0 / T) // of both transforms
     %near = hydra.let @powers(%terms, iota(axis = 1, shape = [1, Q, 1], dtype = f32))
-    %far = hydra.let @times(@powers(%terms, iota(axis = 1, shape = [1, C, 1], dtype = f32) * Q), %c)
+    %far = hydra.let @times(@powers(%terms, iota(axis = 1, shape = [1, C, 1], dtype = f32) * Q), %terms.c)
     %parts = hydra.let concat(%far.re * %p, -(%far.im * %p), axis = 2)
     %kernels = hydra.let matmul(%parts, concat(%near.re, %near.im, axis = 2), transpose_b, full_precision)
     %kernel = hydra.let slice(reshape(%kernels, [1, D, C * Q]), axis = 2, start = 0, size = S)
@@ -349,9 +326,9 @@ hydra.model @megalodon version 1 {
 
   //===-- The model ---------------------------------------------------------------------------===//
 
-  // One row of gamma and beta: queries or keys from their normalised rows [B, S, H, dh], without positions.
-  hydra.def @affine(%x, %gamma, %beta) = %x * reshape(%gamma + 1, [1, 1, H, dh]) + reshape(%beta, [1, 1, H, dh])
-  hydra.def @row(%x) dims(i) = slice(%x, axis = 0, start = i, size = 1)
+  // Queries or keys from their normalised rows [B, S, H, dh], without positions.
+  hydra.def @affine(%x, %gamma, %beta) = %x * (%gamma + 1) + %beta
+  hydra.def @row(%x) dims(i) = reshape(slice(%x, axis = 0, start = i, size = 1), [1, 1, H, dh])
 
   // Of the norm of a layer's input and its average over time: what attention works on. Queries and keys share a projection.
   hydra.def @projections(%xt, %average) {
@@ -369,8 +346,7 @@ hydra.model @megalodon version 1 {
   // The rest of a layer behind its input `x`.
   hydra.def @rest(%x, %mx, %o) {
     %gated = hydra.let dropout(reshape(%o, [B, S, v]) * silu(linear(%mx, @wr, @br)), p = hidden_dropout)
-    %from_average = hydra.let linear(%mx, @wh1, @bh1)
-    %from_heads = hydra.let when(first_form, linear(%gated, @wh2, @bh2), linear(%gated, @wh2))
+    %from_average, %from_heads = hydra.let linear(%mx, @wh1, @bh1), when(first_form, linear(%gated, @wh2, @bh2), linear(%gated, @wh2))
     %y = hydra.let when(dropout > 0.0, %x + dropout(%from_average + %from_heads, p = dropout), %x + %from_average + %from_heads)
     // The feed-forward part adds to what came into the layer.
     %h = hydra.let layer_norm(%y, when(first_form, @ffn_ln_w, @ffn_ln_w + 1), @ffn_ln_b, eps = eps)
@@ -381,9 +357,10 @@ hydra.model @megalodon version 1 {
     hydra.yield %out
   }
 
-  // Rows [B, S, H, dh] rotated by so many positions, which broadcast to [B, S, 1, 1, 1].
-  hydra.def @rotated(%x, %position) {
-    %angle = hydra.let exp(iota(axis = 3, shape = [1, 1, 1, dh / 2, 1], dtype = f32) * (-2.0 * log(rope) / dh)) * %position
+  // Rows [B, S, H, dh] rotated by the positions in their documents.
+  hydra.def @rotated(%x, %at) {
+    %speed = hydra.let exp(iota(axis = 3, shape = [1, 1, 1, dh / 2, 1], dtype = f32) * (-2.0 * log(rope) / dh))
+    %angle = hydra.let %speed * reshape(%at.position, [B, S, 1, 1, 1])
     %cos, %sin = hydra.let cos(%angle), sin(%angle)
     %pairs = hydra.let when(first_form, transpose(reshape(%x, [B, S, H, 2, dh / 2]), [0, 1, 2, 4, 3]), reshape(%x, [B, S, H, dh / 2, 2]))
     %x0, %x1 = hydra.let slice(%pairs, axis = 4, start = 0, size = 1), slice(%pairs, axis = 4, start = 1, size = 1)
@@ -394,19 +371,19 @@ hydra.model @megalodon version 1 {
 
   // Where documents begin (1 there, 0 elsewhere), and how far a token is from the beginning of its own [B, S, 1].
   hydra.def @documents(%tokens) {
-    %behind = hydra.let slice(pad(cast(%tokens == eos, to = f32), axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
     %t = hydra.iota shape = [B, S] axis = 1 dtype = f32 positions
-    %position = hydra.let %t - @in_row(%t * %behind, summed = false)
-    %at = hydra.let bundle(begins = reshape(cast(%position == 0, to = f32), [B, S, 1]), position = reshape(%position, [B, S, 1]))
+    %position = hydra.let reshape(when(packed, %t - @in_row(%t * @behind_ends(%tokens), summed = false), %t), [B, S, 1])
+    %at = hydra.let bundle(begins = cast(%position == 0, to = f32), position = %position)
     hydra.yield %at
   }
+  hydra.def @behind_ends(%tokens) =
+      slice(pad(cast(%tokens == eos, to = f32), axis = 1, before = 1, after = 0), axis = 1, start = 0, size = S)
 
   // With masks: what of that is no padding (1 there, 0 elsewhere), which is the first such token of its document, and how many
   // of them the document has up to a token, at least 1 [B, S, 1].
   hydra.def @padded(%tokens) {
     %valid = hydra.let reshape(1 - cast(%tokens == pad, to = f32), [B, S, 1])
-    %t = hydra.iota shape = [B, S, 1] axis = 1 dtype = f32 positions
-    %row = hydra.let when(packed, @documents(%tokens), bundle(begins = cast(%t == 0, to = f32), position = %t))
+    %row = hydra.let @documents(%tokens)
     %count = hydra.let @in_document(%valid, %row.begins, W = 1)
     %first = hydra.let %valid * cast(%count == 1, to = f32)
     %at = hydra.let bundle(begins = %row.begins, position = %row.position, valid = %valid, first = %first, count = max(%count, 1))
@@ -416,20 +393,17 @@ hydra.model @megalodon version 1 {
   // Attention of queries and keys [B, S, H, dh] without positions within chunks of Cs, or in a window, in documents, where
   // chunks begin anew. Nothing attends to padding, and what then attends to nothing gets 0.
   hydra.def @attend_in_documents(%q0, %k0, %values, %at) {
-    %angles = hydra.let reshape(%at.position, [B, S, 1, 1, 1])
-    %q, %k = hydra.let @rotated(%q0, %angles), @rotated(%k0, %angles)
     // The numbers of queries and keys, and those of the first keys that queries attend to.
     %i, %j = hydra.let iota(axis = 2, shape = [1, 1, S, 1], dtype = f32), iota(axis = 3, shape = [1, 1, 1, S], dtype = f32)
     %position = hydra.let reshape(%at.position, [B, 1, S, 1])
     %from = hydra.let %i - when(attention_window > 0, min(%position, attention_window - 1),
         %position - cast(cast(%position / Cs, to = i32), to = f32) * Cs)
-    %qh, %kh, %vh = hydra.let transpose(%q, [0, 2, 1, 3]), transpose(%k, [0, 2, 1, 3]), transpose(%values, [0, 2, 1, 3])
-    %scores = hydra.let matmul(%qh, %kh, transpose_b, dtype = f32)
-    %not_later, %not_before = hydra.let %j <= %i, %j >= %from
+    %q, %k = hydra.let transpose(@rotated(%q0, %at), [0, 2, 1, 3]), transpose(@rotated(%k0, %at), [0, 2, 1, 3])
+    %scores = hydra.let matmul(%q, %k, transpose_b, dtype = f32)
     %unseen = hydra.let when(masked, constant(value = -inf), -1.0e30)
     %kept = hydra.let when(masked, select(reshape(%at.valid, [B, 1, 1, S]) > 0.5, %scores, %unseen), %scores)
-    %weights = hydra.let softmax(select(%not_before, select(%not_later, %kept, %unseen), %unseen))
-    %o = hydra.let transpose(matmul(%weights, %vh), [0, 2, 1, 3])
+    %weights = hydra.let softmax(select(%j >= %from, select(%j <= %i, %kept, %unseen), %unseen))
+    %o = hydra.let transpose(matmul(%weights, transpose(%values, [0, 2, 1, 3])), [0, 2, 1, 3])
     hydra.yield %o
   }
 
@@ -445,14 +419,14 @@ hydra.model @megalodon version 1 {
     %start = hydra.let when(scale_emb, embedding(%tokens, @embed) * sqrt(D), embedding(%tokens, @embed))
     %at = hydra.let when(masked, @padded(%tokens), when(packed, @documents(%tokens), 0))
     %end = hydra.for @layers carry(%x = %start) {
-      %xt = hydra.let @norm_of_rows(%x, @tn_w, @tn_b, %at, when(prior > 0, @prior_of(@tn_prior_mean, @tn_prior_logvar), 0))
+      %xt = hydra.let @timestep_norm(%x, @tn_w, @tn_b, %at, when(prior > 0, @prior_of(@tn_prior_mean, @tn_prior_logvar), 0))
       %average = hydra.let @moving_average(%xt, %at)
       %q0, %k0, %values, %mx = hydra.call @projections(%xt, %average)
       %o = hydra.let when(packed or masked, @attend_in_documents(%q0, %k0, %values, %at), @attend_in_row(%q0, %k0, %values))
       %out = hydra.let @rest(%x, %mx, %o)
       hydra.yield %out
     }
-    %final = hydra.let @norm_of_rows(%end, @norm_w, @norm_b, %at, when(prior > 0, @prior_of(@norm_prior_mean, @norm_prior_logvar), 0))
+    %final = hydra.let @timestep_norm(%end, @norm_w, @norm_b, %at, when(prior > 0, @prior_of(@norm_prior_mean, @norm_prior_logvar), 0))
     hydra.yield %final
   }
 

@@ -853,7 +853,7 @@ def FillIdle : Pass<"hydra-fill-idle", "::mlir::ModuleOp"> {
   let summary = "steps that can wait stand where something leaves multiprocessors idle";
   let description = [{
     For GPUs. A loop that is one kernel has a block for each slice (`hydra-fuse-loops`): with 16 heads it
-    leaves 116 of 132 multiprocessors idle for as long as it runs. Steps before it that neither it nor what
+    leaves most multiprocessors of a large GPU idle for as long as it runs. Steps before it that neither it nor what
     stands between waits for move to stand in front of it, where `hydra-assign-streams` lets them run beside
     it: gradients of parameters, their updates, and what is read behind the loop only. The nearest move
     first, as much as the idle time holds by the target's rates, and none over another such loop: what they

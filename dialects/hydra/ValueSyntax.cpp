@@ -4,7 +4,6 @@
 #include "dialects/hydra/NumberFormats.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 
 #include <cmath>
@@ -69,19 +68,10 @@ std::string checkShape(ArrayRef<int64_t> shape) {
 
 /// Also types that no operation takes: it says so better than a symbol of that name would.
 static Type parseElementType(AsmParser &parser, StringRef word) {
-  return llvm::StringSwitch<Type>(word)
-      .Case("f32", Float32Type::get(parser.getContext()))
-      .Case("bf16", BFloat16Type::get(parser.getContext()))
-      .Case("tf32", FloatTF32Type::get(parser.getContext()))
-      .Case("i32", IntegerType::get(parser.getContext(), 32))
-      .Case("i1", IntegerType::get(parser.getContext(), 1))
-      .Case("f16", Float16Type::get(parser.getContext()))
-      .Case("f8E4M3FN", Float8E4M3FNType::get(parser.getContext()))
-      .Case("f8E5M2", Float8E5M2Type::get(parser.getContext()))
-      .Case("f64", Float64Type::get(parser.getContext()))
-      .Case("i8", IntegerType::get(parser.getContext(), 8))
-      .Case("i64", IntegerType::get(parser.getContext(), 64))
-      .Default(Type());
+  for (const support::NumberFormat &format : support::numberFormats())
+    if (word == StringRef(support::irName(format.dtype)))
+      return elementType(parser.getContext(), format.dtype);
+  return {};
 }
 
 bool atOperation(OpAsmParser &parser) {

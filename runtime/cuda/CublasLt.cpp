@@ -3,9 +3,9 @@
 
 #include "runtime/cuda/Driver.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/SharedLibrary.h"
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <vector>
@@ -14,6 +14,7 @@ namespace hydra::runtime::cuda {
 
 using support::DType;
 using support::fail;
+using support::SharedLibrary;
 
 #define HYDRA_CUBLAS_FUNCTIONS(X)                                                                  \
   X(cublasLtCreate)                                                                                \
@@ -33,24 +34,14 @@ using support::fail;
   X(cublasLtGetStatusString)
 
 struct CublasLt::Library {
-#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
-  HYDRA_CUBLAS_FUNCTIONS(HYDRA_DECLARE)
-#undef HYDRA_DECLARE
+  HYDRA_CUBLAS_FUNCTIONS(HYDRA_DECLARE_FUNCTION)
 
   Library() {
-    void *library = nullptr;
-    for (const char *name : {"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13"})
-      if (!library)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const SharedLibrary library({"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13"});
     if (!library)
       fail(
           "cannot find cuBLASLt of CUDA 13 (libcublasLt.so.13), which multiplies matrices on GPUs");
-#define HYDRA_LOAD(name)                                                                           \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
-  if (!name)                                                                                       \
-    fail("libcublasLt.so.13 has no " #name);
-    HYDRA_CUBLAS_FUNCTIONS(HYDRA_LOAD)
-#undef HYDRA_LOAD
+    HYDRA_CUBLAS_FUNCTIONS(HYDRA_LOAD_FUNCTION)
   }
 
   void check(cublasStatus_t status, const char *what) const {

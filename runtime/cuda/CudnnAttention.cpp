@@ -2,9 +2,9 @@
 #include "runtime/cuda/CudnnAttention.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/SharedLibrary.h"
 
 #include <cudnn_graph.h>
-#include <dlfcn.h>
 
 #include <limits>
 #include <map>
@@ -13,6 +13,7 @@
 namespace hydra::runtime::cuda {
 
 using support::fail;
+using support::SharedLibrary;
 
 #define HYDRA_CUDNN_FUNCTIONS(X)                                                                   \
   X(cudnnCreate)                                                                                   \
@@ -28,21 +29,14 @@ using support::fail;
   X(cudnnBackendExecute)
 
 struct Cudnn::Library {
-#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
-  HYDRA_CUDNN_FUNCTIONS(HYDRA_DECLARE)
-#undef HYDRA_DECLARE
+  HYDRA_CUDNN_FUNCTIONS(HYDRA_DECLARE_FUNCTION)
 
   Library() {
     // The kernels are in libraries of their own that this one loads.
-    void *library = dlopen("libcudnn_graph.so.9", RTLD_NOW | RTLD_LOCAL);
+    const SharedLibrary library({"libcudnn_graph.so.9"});
     if (!library)
       fail("cannot find cuDNN 9 (libcudnn_graph.so.9), which this plan has chosen for attention");
-#define HYDRA_LOAD(name)                                                                           \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
-  if (!name)                                                                                       \
-    fail("libcudnn_graph.so.9 has no " #name);
-    HYDRA_CUDNN_FUNCTIONS(HYDRA_LOAD)
-#undef HYDRA_LOAD
+    HYDRA_CUDNN_FUNCTIONS(HYDRA_LOAD_FUNCTION)
     constexpr size_t oldest = 90600; // which clears its accumulators itself
     if (cudnnGetVersion() < oldest)
       fail("cuDNN is version {}; expected {} or newer", cudnnGetVersion(), oldest);

@@ -2,13 +2,14 @@
 #include "runtime/cuda/Cufft.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/SharedLibrary.h"
 
 #include <cufft.h>
-#include <dlfcn.h>
 
 namespace hydra::runtime::cuda {
 
 using support::fail;
+using support::SharedLibrary;
 
 #define HYDRA_CUFFT_FUNCTIONS(X)                                                                   \
   X(cufftCreate)                                                                                   \
@@ -24,23 +25,13 @@ using support::fail;
 namespace {
 
 struct Library {
-#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
-  HYDRA_CUFFT_FUNCTIONS(HYDRA_DECLARE)
-#undef HYDRA_DECLARE
+  HYDRA_CUFFT_FUNCTIONS(HYDRA_DECLARE_FUNCTION)
 
   Library() {
-    void *library = nullptr;
-    for (const char *name : {"libcufft.so.12", "/usr/local/cuda/lib64/libcufft.so.12"})
-      if (!library)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const SharedLibrary library({"libcufft.so.12", "/usr/local/cuda/lib64/libcufft.so.12"});
     if (!library)
       fail("cannot find cuFFT of CUDA 13 (libcufft.so.12), which computes this plan's transforms");
-#define HYDRA_LOAD(name)                                                                           \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
-  if (!name)                                                                                       \
-    fail("libcufft.so.12 has no " #name);
-    HYDRA_CUFFT_FUNCTIONS(HYDRA_LOAD)
-#undef HYDRA_LOAD
+    HYDRA_CUFFT_FUNCTIONS(HYDRA_LOAD_FUNCTION)
   }
 
   /// The library has no texts for its errors: cufft.h lists the numbers.

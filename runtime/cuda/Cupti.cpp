@@ -2,8 +2,9 @@
 // executable one, whose nodes have numbers of their own.
 #include "runtime/cuda/Cupti.h"
 
+#include "runtime/support/SharedLibrary.h"
+
 #include <cupti.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,9 +26,7 @@ struct Cupti::Functions {
   X(cuptiGetGraphNodeId)                                                                           \
   X(cuptiGetResultString)                                                                          \
   X(cuptiGetTimestamp)
-#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
-  HYDRA_CUPTI_FUNCTIONS(HYDRA_DECLARE)
-#undef HYDRA_DECLARE
+  HYDRA_CUPTI_FUNCTIONS(HYDRA_DECLARE_FUNCTION)
 };
 
 /// What ranks exchange may be copied by copy engines, without a kernel.
@@ -120,11 +119,8 @@ Cupti::State *Cupti::State::current = nullptr;
 Cupti::Cupti() : state(std::make_unique<State>()) {}
 
 std::unique_ptr<Cupti> Cupti::load(std::string &why) {
-  void *library = nullptr;
-  for (const char *name : {"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
-                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"})
-    if (!library)
-      library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  const support::SharedLibrary library({"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
+                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"});
   if (!library) {
     why = "there is no libcupti.so.13 of CUDA 13";
     return nullptr;
@@ -132,8 +128,7 @@ std::unique_ptr<Cupti> Cupti::load(std::string &why) {
   std::unique_ptr<Cupti> cupti(new Cupti);
   State &state = *cupti->state;
 #define HYDRA_LOAD(name)                                                                           \
-  state.f.name = reinterpret_cast<decltype(state.f.name)>(dlsym(library, #name));                  \
-  if (!state.f.name) {                                                                             \
+  if (!library.find(state.f.name, #name)) {                                                        \
     why = "libcupti.so.13 has no " #name;                                                          \
     return nullptr;                                                                                \
   }

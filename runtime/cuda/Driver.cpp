@@ -1,7 +1,7 @@
 // Finds the driver and its functions.
 #include "runtime/cuda/Driver.h"
 
-#include <dlfcn.h>
+#include "runtime/support/SharedLibrary.h"
 
 namespace hydra::runtime::cuda {
 
@@ -17,14 +17,13 @@ void Driver::check(CUresult status, const std::string &what) const {
 }
 
 static Driver load() {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  const support::SharedLibrary library({"libcuda.so.1"});
   if (!library)
     fail("no GPU: this machine has no NVIDIA driver (libcuda.so.1); --device cpu runs plans that "
          "hydrac made with --target=cpu");
   Driver driver;
 #define HYDRA_LOAD(name, symbol)                                                                   \
-  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
-  if (!driver.name)                                                                                \
+  if (!library.find(driver.name, #symbol))                                                         \
     fail("the NVIDIA driver is too old: it has no " #symbol "; expected one for CUDA 12.4 or "     \
          "newer");
   HYDRA_CUDA_FUNCTIONS(HYDRA_LOAD)

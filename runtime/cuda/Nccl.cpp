@@ -6,8 +6,8 @@
 #include "runtime/ranks/Channel.h"
 #include "runtime/report/Units.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/SharedLibrary.h"
 
-#include <dlfcn.h>
 #include <nccl.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 namespace hydra::runtime::cuda {
 
 using support::fail;
+using support::SharedLibrary;
 
 namespace {
 
@@ -42,9 +43,7 @@ namespace {
   X(ncclMemFree)
 
 struct Library {
-#define HYDRA_DECLARE(name) decltype(&::name) name = nullptr;
-  HYDRA_NCCL_FUNCTIONS(HYDRA_DECLARE)
-#undef HYDRA_DECLARE
+  HYDRA_NCCL_FUNCTIONS(HYDRA_DECLARE_FUNCTION)
   decltype(&::ncclAllGather) ncclAlltoAll = nullptr; // since 2.28; null: by sends and receives
 #ifdef NCCL_CTA_POLICY_ZERO
   // Since 2.28 copy engines move what lies in windows; null: kernels move everything.
@@ -54,26 +53,19 @@ struct Library {
   int version = 0;
 
   Library() {
-    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    const SharedLibrary library({"libnccl.so.2"});
     if (!library)
       fail("cannot find NCCL (libnccl.so.2), which plans for several GPUs need");
-#define HYDRA_LOAD(name)                                                                           \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, #name));                                  \
-  if (!name)                                                                                       \
-    fail("libnccl.so.2 has no " #name);
-    HYDRA_NCCL_FUNCTIONS(HYDRA_LOAD)
-#undef HYDRA_LOAD
-    ncclAlltoAll = reinterpret_cast<decltype(ncclAlltoAll)>(dlsym(library, "ncclAlltoAll"));
+    HYDRA_NCCL_FUNCTIONS(HYDRA_LOAD_FUNCTION)
+    library.find(ncclAlltoAll, "ncclAlltoAll");
     constexpr int oldest = 21900; // whose calls can be captured with others beside them
     if (ncclGetVersion(&version) != ncclSuccess || version < oldest)
       fail("NCCL is version {}; expected {} or newer", text(version), text(oldest));
 #ifdef NCCL_CTA_POLICY_ZERO
     constexpr int engines = 22800;
     if (version >= engines) {
-      ncclCommWindowRegister = reinterpret_cast<decltype(ncclCommWindowRegister)>(
-          dlsym(library, "ncclCommWindowRegister"));
-      ncclCommWindowDeregister = reinterpret_cast<decltype(ncclCommWindowDeregister)>(
-          dlsym(library, "ncclCommWindowDeregister"));
+      library.find(ncclCommWindowRegister, "ncclCommWindowRegister");
+      library.find(ncclCommWindowDeregister, "ncclCommWindowDeregister");
     }
 #endif
   }
@@ -172,8 +164,9 @@ void checkThatEachHasOne(Channel &channel) {
 
 } // namespace
 
-/// Bytes that a rank sends and receives in one call from which on copy engines move them. They begin
-/// some 40 us later than kernels do, and take no multiprocessors from what computes meanwhile.
+/// Bytes that a rank sends and receives in one call from which on copy engines move them. They
+/// begin some 40 us later than kernels do, and take no multiprocessors from what computes
+/// meanwhile.
 constexpr uint64_t kEngineBytes = uint64_t{4} << 20;
 
 struct Nccl::Impl {
@@ -203,8 +196,8 @@ struct Nccl::Impl {
 
 namespace {
 
-/// A communicator of the ranks along an axis; the first of them names it, and the others learn the name
-/// over the channel.
+/// A communicator of the ranks along an axis; the first of them names it, and the others learn the
+/// name over the channel.
 ncclComm_t connect(Channel &channel, const std::string &key, uint64_t own, uint64_t ranks,
                    const ncclConfig_t &wanted) {
   ncclUniqueId id{};
@@ -272,9 +265,8 @@ DeviceMemory Nccl::allocate(size_t bytes, const std::string &what) {
   void *address = nullptr;
   nccl().check(nccl().ncclMemAlloc(&address, bytes),
                fmt::format("{}: cannot take {} of GPU memory", what, report::bytesText(bytes)));
-  return {reinterpret_cast<CUdeviceptr>(address), bytes, [](CUdeviceptr taken) {
-            nccl().ncclMemFree(reinterpret_cast<void *>(taken));
-          }};
+  return {reinterpret_cast<CUdeviceptr>(address), bytes,
+          [](CUdeviceptr taken) { nccl().ncclMemFree(reinterpret_cast<void *>(taken)); }};
 }
 
 void Nccl::share([[maybe_unused]] const DeviceMemory &memory) {

@@ -166,6 +166,14 @@ std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan) {
   return std::nullopt;
 }
 
+bool isTrainPlan(const planfile::Plan &plan) {
+  return plan.header()->mode()->string_view() == "train";
+}
+
+bool isForwardPlan(const planfile::Plan &plan) {
+  return plan.header()->mode()->string_view() == "forward";
+}
+
 support::DType dtypeOf(const planfile::Tensor &tensor) {
   using support::DType;
   // The two enums are one list; its ends and a middle would move with any difference.

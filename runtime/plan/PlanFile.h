@@ -55,6 +55,11 @@ void writePlan(const std::filesystem::path &path, const PlanFile &plan);
 
 /// The program that runs for each batch of a step, behind all phases; nothing where none trains.
 std::optional<uint32_t> mainTrainingProgram(const planfile::Plan &plan);
+
+/// Whether hydrac made the plan for training, so that runs make steps of it instead of calls, or
+/// for the values of a model alone: `--mode` as its header has it.
+bool isTrainPlan(const planfile::Plan &plan);
+bool isForwardPlan(const planfile::Plan &plan);
 /// Whether a program is the safe form of another.
 bool isSafeForm(const planfile::Plan &plan, uint32_t program);
 /// Whether a program runs for each batch of a training step.

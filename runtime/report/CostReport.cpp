@@ -3,6 +3,7 @@
 
 #include "runtime/plan/Actions.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/PlanFile.h"
 #include "runtime/report/MeasuredRates.h"
 #include "runtime/report/Phases.h"
 #include "runtime/report/PlanNames.h"
@@ -147,7 +148,7 @@ std::string predictionText(const std::string &what, const PredictedTime &time) {
 
 std::string stepName(const Plan &plan) {
   return fmt::format("{} on {} ranks, mesh {}",
-                     plan.header()->mode()->string_view() == "train" ? "one step" : "one call",
+                     hydra::runtime::isTrainPlan(plan) ? "one step" : "one call",
                      hydra::runtime::ranksOf(plan), hydra::runtime::meshText(plan));
 }
 

@@ -1,6 +1,7 @@
 // One event a line, written as they come: a trace can have a million.
 #include "runtime/run/ChromeTrace.h"
 
+#include "runtime/plan/PlanFile.h"
 #include "runtime/report/LiveMemory.h"
 #include "runtime/report/PlanNames.h"
 #include "runtime/report/PlanNodes.h"
@@ -149,7 +150,7 @@ private:
     }
   }
   std::string rangeOf(Phase phase) const {
-    if (phase == Phase::forward && plan.header()->mode()->string_view() == "forward")
+    if (phase == Phase::forward && isForwardPlan(plan))
       return "FORWARD_INFER";
     std::string text = EnumNamePhase(phase);
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });

@@ -98,7 +98,7 @@ Session::Session(const PlanFile &file, Executor &executor, const SessionOptions 
       given(options.inputs ? std::make_unique<GivenTensors>(*options.inputs) : nullptr),
       scalars(file.plan(), withGivenScalars(file.plan(), given.get(), options.scalars),
               options.steps, savedSchedules(options), seed()),
-      data(dataOf(options)), trainPlan(file.plan().header()->mode()->string_view() == "train") {
+      data(dataOf(options)), trainPlan(isTrainPlan(file.plan())) {
   if (options.resume) {
     const TrainingState &saved = options.resume->state();
     if (options.steps > 0 && saved.data != data)
@@ -395,7 +395,7 @@ void Session::gatherVariable(const Variable &variable,
 }
 
 std::vector<Session::SmallOutput> Session::smallOutputs() const {
-  const bool forward = file.plan().header()->mode()->string_view() == "forward";
+  const bool forward = isForwardPlan(file.plan());
   const int64_t most = forward ? 256 : 1;
   const size_t dimensions = forward ? 2 : 0;
   std::vector<SmallOutput> outputs;

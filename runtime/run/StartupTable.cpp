@@ -2,6 +2,7 @@
 #include "runtime/run/StartupTable.h"
 
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/PlanFile.h"
 #include "runtime/report/Table.h"
 #include "runtime/report/Units.h"
 #include "runtime/run/Variables.h"
@@ -31,12 +32,11 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
                          header.precision()->string_view(), plan.target()->name()->string_view())});
   const ParameterCount parameters = countParameters(plan);
   table.add(
-      {"model",
-       fmt::format("{} from {}, {} parameters{}", model, header.model_file()->string_view(),
-                   countText(parameters.all),
-                   parameters.trained < parameters.all && header.mode()->string_view() == "train"
-                       ? ", of which " + countText(parameters.trained) + " are trained"
-                       : "")});
+      {"model", fmt::format("{} from {}, {} parameters{}", model,
+                            header.model_file()->string_view(), countText(parameters.all),
+                            parameters.trained < parameters.all && isTrainPlan(plan)
+                                ? ", of which " + countText(parameters.trained) + " are trained"
+                                : "")});
   table.add({"programs", programs});
   if (plan.phases() && plan.phases()->size() > 0) {
     std::string phases;
@@ -62,7 +62,7 @@ hydra::runtime::startupTable(const PlanFile &file, const Executor &executor,
                   bytesText(ranks * cost.bytes()), ranks > 1 ? " on all ranks" : "");
   if (cost.microseconds() > 0)
     work += fmt::format(", predicted {:.3g} ms", cost.microseconds() * 1e-3);
-  table.add({header.mode()->string_view() == "train" ? "one step" : "one call", work});
+  table.add({isTrainPlan(plan) ? "one step" : "one call", work});
   for (const auto &[name, value] : executor.describe())
     table.add({name, value});
   for (const auto &[name, value] : more)

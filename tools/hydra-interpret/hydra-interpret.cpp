@@ -153,12 +153,13 @@ private:
                                << " counts the labels of a training step; expected what trains, "
                                   "an accumulate program";
     }
-    if (entry.getStage() == "accumulate" && options.model.accum.getNumOccurrences() == 0) {
+    if (entry.programRole() == ProgramRole::accumulate &&
+        options.model.accum.getNumOccurrences() == 0) {
       return entry.emitError() << "entry @" << name
                                << " is a part of an update; say with "
                                   "--accum=N how many micro-batches it was made for";
     }
-    if (entry.getStage() == "train" && options.program.accumulation > 1)
+    if (entry.programRole() == ProgramRole::train && options.program.accumulation > 1)
       return entry.emitError() << "entry @" << name
                                << " updates after every batch; expected --accum=1";
     if (driver.model().isBound() &&
@@ -170,6 +171,14 @@ private:
                 "--lora and --precision are for templates";
     }
     return success();
+  }
+
+  /// The first program of that role; null if there is none.
+  static EntryOp programOf(ModelOp model, ProgramRole role) {
+    for (EntryOp entry : model.getBody().getOps<EntryOp>())
+      if (entry.programRole() == role)
+        return entry;
+    return {};
   }
 
   /// Runs the passes that are missing between the file and what the mode asks for.
@@ -216,12 +225,11 @@ private:
     ModelOp model = driver.model();
     EntryOp first = model.lookupSymbol<EntryOp>(name);
     if (!first) // the optimizer has split it
-      first = *llvm::find_if(model.getBody().getOps<EntryOp>(),
-                             [](EntryOp e) { return e.getStage() == "accumulate"; });
+      first = programOf(model, ProgramRole::accumulate);
     programs = {first};
-    if (first.getStage() != "accumulate")
+    if (first.programRole() != ProgramRole::accumulate)
       return success();
-    auto apply = model.lookupSymbol<EntryOp>("apply");
+    EntryOp apply = programOf(model, ProgramRole::apply);
     if (!apply) {
       return first.emitError() << "model @" << model.getSymName()
                                << " has no program 'apply' that uses what @" << first.getSymName()

@@ -8,9 +8,9 @@ using support::fail;
 
 void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &file) {
   const std::string_view mode = file.plan().header()->mode()->string_view();
-  const bool trainPlan = mode == "train", otherJob = options.repeats() || options.dryRun ||
-                                                     options.writesText() || options.exportTo ||
-                                                     options.benchData > 0 || options.evalOnly;
+  const bool trainPlan = runtime::isTrainPlan(file.plan()),
+             otherJob = options.repeats() || options.dryRun || options.writesText() ||
+                        options.exportTo || options.benchData > 0 || options.evalOnly;
   const std::string &plan = file.origin();
   if (!options.profileSteps.empty() && (!trainPlan || options.steps == 0))
     fail("--profile-steps is of use only with --steps of a train plan");

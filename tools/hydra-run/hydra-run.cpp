@@ -333,6 +333,57 @@ void noteOtherSchedules(const runtime::PlanFile &file, const runtime::Checkpoint
   }
 }
 
+/// Measures what the plan may do in several ways, and writes the plan with the fastest of them.
+void tune(const RunOptions &options, const runtime::PlanFile &file) {
+  if (file.plan().target()->kind() != planfile::TargetKind::cuda)
+    fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
+         support::shown(file.plan().target()->name()->string_view()));
+  const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
+  print(runtime::tunePlan(file, cudaOptions(options), *content));
+  runtime::writePlan(options.output, *content);
+}
+
+bool onlyGenerates(const RunOptions &options) {
+  return options.writesText() && options.steps == 0 && !options.repeats();
+}
+
+/// `texts`, `checkpoint` and `channel` outlive the session.
+runtime::SessionOptions
+sessionOptions(const RunOptions &options,
+               const std::map<std::string, runtime::ScheduleChange> &changes, const Texts &texts,
+               const runtime::Checkpoint *checkpoint, runtime::Channel *channel) {
+  const GivenFiles files = givenFiles(options, checkpoint);
+  return {.inputs = options.inputs,
+          .weights = files.weights,
+          .adapter = options.adapter,
+          .averages = files.averages,
+          // Of a finished run only the sampling has a seed to choose.
+          .seed = checkpoint && onlyGenerates(options) ? std::nullopt : options.seed,
+          .scalars = changes,
+          .policies = options.policies,
+          .steps = options.steps,
+          .text = texts.training.get(),
+          .evaluationSets = texts.evaluationSets(),
+          .maxBadSteps = options.maxBadSteps,
+          .resume = checkpoint,
+          .ranks = channel};
+}
+
+/// Rows of the start-up table on how a session trains and where it begins.
+void describe(const runtime::Session &session, const runtime::Checkpoint *checkpoint,
+              std::vector<std::pair<std::string, std::string>> &rows) {
+  for (const auto &row : session.schedules().describe())
+    rows.push_back(row);
+  for (const auto &[flag, setting] : session.policyFlags())
+    rows.emplace_back(flag, setting);
+  if (const int64_t saved = session.stepsSaved(); saved > 0)
+    rows.emplace_back("phases end", fmt::format("{} step{} earlier than in the plan", saved,
+                                                saved == 1 ? "" : "s"));
+  if (checkpoint)
+    rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
+                                             checkpoint->state().step));
+}
+
 /// As one of several ranks, with the channel to the others, or alone.
 int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank) {
   const bool leads = !channel || channel->leads();
@@ -347,12 +398,7 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   if (options.tune) {
     if (channel)
       fail("--tune: {} is for several ranks; a plan for one rank can be tuned", file.origin());
-    if (file.plan().target()->kind() != planfile::TargetKind::cuda)
-      fail("--tune: {} is a plan for {}; there is nothing to tune on a CPU", file.origin(),
-           support::shown(file.plan().target()->name()->string_view()));
-    const std::unique_ptr<planfile::PlanT> content(file.plan().UnPack());
-    print(runtime::tunePlan(file, cudaOptions(options), *content));
-    runtime::writePlan(options.output, *content);
+    tune(options, file);
     return 0;
   }
   checkOptions(options, file);
@@ -378,7 +424,6 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
   std::optional<text::ChatTemplate> shape;
   if (options.chat)
     shape.emplace(chatTemplate(options, *tokenizer));
-  const bool onlyGenerates = options.writesText() && options.steps == 0 && !options.repeats();
   std::unique_ptr<runtime::Communicator> communicator;
   const bool onCpu = file.plan().target()->kind() == planfile::TargetKind::cpu;
   if (channel && onCpu && !options.dryRun)
@@ -393,38 +438,16 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
     print(runtime::startupTable(file, executor, rows));
     return 0;
   }
-  const GivenFiles files = givenFiles(options, checkpoint ? &*checkpoint : nullptr);
-  runtime::Session session(file, executor,
-                           {.inputs = options.inputs,
-                            .weights = files.weights,
-                            .adapter = options.adapter,
-                            .averages = files.averages,
-                            // Of a finished run only the sampling has a seed to choose.
-                            .seed = checkpoint && onlyGenerates ? std::nullopt : options.seed,
-                            .scalars = changes,
-                            .policies = options.policies,
-                            .steps = options.steps,
-                            .text = texts.training.get(),
-                            .evaluationSets = texts.evaluationSets(),
-                            .maxBadSteps = options.maxBadSteps,
-                            .resume = checkpoint ? &*checkpoint : nullptr,
-                            .ranks = channel});
+  runtime::Session session(
+      file, executor,
+      sessionOptions(options, changes, texts, checkpoint ? &*checkpoint : nullptr, channel));
   if (channel)
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)
     channel->noteCheckpoint({checkpoint->state().step, checkpoint->path()});
-  for (const auto &row : session.schedules().describe())
-    rows.push_back(row);
-  for (const auto &[flag, setting] : session.policyFlags())
-    rows.emplace_back(flag, setting);
-  if (const int64_t saved = session.stepsSaved(); saved > 0)
-    rows.emplace_back("phases end", fmt::format("{} step{} earlier than in the plan", saved,
-                                                saved == 1 ? "" : "s"));
   if (checkpoint && leads)
     noteOtherSchedules(file, *checkpoint, session);
-  if (checkpoint)
-    rows.emplace_back("resumes", fmt::format("{} at step {}", checkpoint->path().string(),
-                                             checkpoint->state().step));
+  describe(session, checkpoint ? &*checkpoint : nullptr, rows);
   const std::string table = runtime::startupTable(file, executor, rows);
   if (options.dryRun) {
     print(table);
@@ -445,11 +468,11 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
                               .facts = executor.describe()});
     if (trains)
       runtime::say(table + "\n");
-    else if (!onlyGenerates && !options.printsJson())
+    else if (!onlyGenerates(options) && !options.printsJson())
       print(table + "\n");
     const bool trained = checkpoint || options.weights;
     if (const std::string note = session.note();
-        leads && !note.empty() && !(onlyGenerates && trained))
+        leads && !note.empty() && !(onlyGenerates(options) && trained))
       std::fprintf(stderr, "hydra-run: %s\n", note.c_str());
   };
   if (!trains)

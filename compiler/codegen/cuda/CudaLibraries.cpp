@@ -1,39 +1,26 @@
 // The few functions of NVRTC and nvJitLink that are needed, by name.
 #include "compiler/codegen/cuda/CudaLibraries.h"
 
+#include "runtime/support/SharedLibrary.h"
+
 #include <array>
-#include <dlfcn.h>
 
 using namespace llvm;
 
 namespace hydra::cuda {
 
+using support::SharedLibrary;
+
 namespace {
 
-/// A library that stays loaded, or nothing.
-class Library {
-public:
-  explicit Library(ArrayRef<const char *> names) {
-    for (const char *name : names)
-      if (!handle)
-        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  }
-  explicit operator bool() const { return handle; }
-  template <typename Function> Function *get(const char *name) const {
-    return reinterpret_cast<Function *>(dlsym(handle, name));
-  }
-  /// Of functions whose symbols have a version: the newest.
-  template <typename Function>
-  Function *get(const char *name, ArrayRef<const char *> versions) const {
-    for (const char *version : versions)
-      if (auto *found = get<Function>((Twine("__") + name + version).str().c_str()))
-        return found;
-    return get<Function>(name);
-  }
-
-private:
-  void *handle = nullptr;
-};
+/// Of functions whose symbols have a version: the newest.
+template <typename Function>
+Function *newest(const SharedLibrary &library, const char *name, ArrayRef<const char *> versions) {
+  for (const char *version : versions)
+    if (auto *found = library.get<Function>((Twine("__") + name + version).str().c_str()))
+      return found;
+  return library.get<Function>(name);
+}
 
 Error missing(const char *what, const char *why) {
   return createStringError(std::string("cannot find ") + what + " of CUDA 13, which " + why);
@@ -41,13 +28,13 @@ Error missing(const char *what, const char *why) {
 
 } // namespace
 
-static const Library &sourceCompiler() {
-  static const Library nvrtc(
+static const SharedLibrary &sourceCompiler() {
+  static const SharedLibrary nvrtc(
       {"libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
   return nvrtc;
 }
-static const Library &linkerLibrary() {
-  static const Library linker(
+static const SharedLibrary &linkerLibrary() {
+  static const SharedLibrary linker(
       {"libnvJitLink.so.13", "/usr/local/cuda/lib64/libnvJitLink.so.13", "libnvJitLink.so"});
   return linker;
 }
@@ -81,12 +68,12 @@ std::string assemblerVersion() {
     return "";
   std::string text = versionText<unsigned>(
       "nvJitLink",
-      linkerLibrary().get<int(unsigned *, unsigned *)>("nvJitLinkVersion", kLinkerVersions));
+      newest<int(unsigned *, unsigned *)>(linkerLibrary(), "nvJitLinkVersion", kLinkerVersions));
   return text.empty() ? text : text + " " + kAssembleOption;
 }
 
 Expected<CompiledSource> compileSource(const std::string &source, const std::string &architecture) {
-  const Library &nvrtc = sourceCompiler();
+  const SharedLibrary &nvrtc = sourceCompiler();
   if (!nvrtc)
     return missing("NVRTC (libnvrtc.so)", "compiles attention and copies for GPUs");
   using Program = void *;
@@ -124,20 +111,21 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
 
 Expected<std::optional<std::vector<uint8_t>>> assemble(const std::string &ptx,
                                                        const std::string &architecture) {
-  const Library &linker = linkerLibrary();
+  const SharedLibrary &linker = linkerLibrary();
   if (!linker)
     return std::nullopt;
   const std::array<const char *, 2> &versions = kLinkerVersions;
   using Handle = void *;
-  auto *create = linker.get<int(Handle *, uint32_t, const char **)>("nvJitLinkCreate", versions);
-  auto *add = linker.get<int(Handle, int, const void *, size_t, const char *)>("nvJitLinkAddData",
-                                                                               versions);
-  auto *complete = linker.get<int(Handle)>("nvJitLinkComplete", versions);
-  auto *size = linker.get<int(Handle, size_t *)>("nvJitLinkGetLinkedCubinSize", versions);
-  auto *get = linker.get<int(Handle, void *)>("nvJitLinkGetLinkedCubin", versions);
-  auto *logSize = linker.get<int(Handle, size_t *)>("nvJitLinkGetErrorLogSize", versions);
-  auto *log = linker.get<int(Handle, char *)>("nvJitLinkGetErrorLog", versions);
-  auto *destroy = linker.get<int(Handle *)>("nvJitLinkDestroy", versions);
+  auto *create =
+      newest<int(Handle *, uint32_t, const char **)>(linker, "nvJitLinkCreate", versions);
+  auto *add = newest<int(Handle, int, const void *, size_t, const char *)>(
+      linker, "nvJitLinkAddData", versions);
+  auto *complete = newest<int(Handle)>(linker, "nvJitLinkComplete", versions);
+  auto *size = newest<int(Handle, size_t *)>(linker, "nvJitLinkGetLinkedCubinSize", versions);
+  auto *get = newest<int(Handle, void *)>(linker, "nvJitLinkGetLinkedCubin", versions);
+  auto *logSize = newest<int(Handle, size_t *)>(linker, "nvJitLinkGetErrorLogSize", versions);
+  auto *log = newest<int(Handle, char *)>(linker, "nvJitLinkGetErrorLog", versions);
+  auto *destroy = newest<int(Handle *)>(linker, "nvJitLinkDestroy", versions);
   if (!create || !add || !complete || !size || !get || !destroy)
     return std::nullopt;
   constexpr int kPtx = 2; // NVJITLINK_INPUT_PTX
