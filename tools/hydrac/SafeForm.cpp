@@ -97,6 +97,13 @@ bool anyStep(const planfile::PlanT &plan, function_ref<bool(const planfile::Bloc
   return any_of(plan.programs, [&](const auto &program) { return any(program->blocks, is); });
 }
 
+std::string tilesText(const CompileOptions &compile) {
+  std::string text;
+  for (const KernelTiles &tiles : compile.target.tiles)
+    text += (text.empty() ? "" : " ") + tiles.text();
+  return text.empty() ? "none" : text;
+}
+
 bool isAttention(const planfile::BlockT &block) {
   const planfile::StepT *step = block.node.AsStep();
   return step && step->op_class == planfile::OpClass::attention;
@@ -117,6 +124,7 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
   compile.wire = WireFormat::F32;
   compile.reducedReduction = false;
   compile.sideMultiprocessors = 0;
+  compile.target.tiles.clear();
   if (canWiden(source, compile))
     compile.precision = "fp32";
   applySettings(options, compile);
@@ -162,6 +170,7 @@ Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
   add("bf16-reduced-precision-reduction", onOff(f.reducedReduction), onOff(s.reducedReduction));
   add("side-multiprocessors", std::to_string(f.sideMultiprocessors),
       std::to_string(s.sideMultiprocessors));
+  add("kernel-tiles", tilesText(f), tilesText(s));
   std::map<std::string, std::string> symbols;
   for (const auto &symbol : safe.outline->header->symbols)
     symbols[symbol->key] = symbol->value;
