@@ -77,8 +77,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("exchange-bytes", std::to_string(compile.exchangeBytes));
   if (compile.wire == WireFormat::BF16)
     emit.options.emplace_back("reduce", "bf16");
-  for (const KernelTiles &tiles : compile.target.tiles)
-    emit.options.emplace_back("kernel-tiles", tiles.text());
+  if (!compile.target.tiles.empty())
+    emit.options.emplace_back("kernel-tiles", tilesText(compile));
   for (const std::string &pattern : compile.tuning.freeze)
     emit.options.emplace_back("freeze", pattern);
   if (compile.tuning.lora)

@@ -97,19 +97,19 @@ bool anyStep(const planfile::PlanT &plan, function_ref<bool(const planfile::Bloc
   return any_of(plan.programs, [&](const auto &program) { return any(program->blocks, is); });
 }
 
-std::string tilesText(const CompileOptions &compile) {
-  std::string text;
-  for (const KernelTiles &tiles : compile.target.tiles)
-    text += (text.empty() ? "" : " ") + tiles.text();
-  return text.empty() ? "none" : text;
-}
-
 bool isAttention(const planfile::BlockT &block) {
   const planfile::StepT *step = block.node.AsStep();
   return step && step->op_class == planfile::OpClass::attention;
 }
 
 } // namespace
+
+std::string tilesText(const CompileOptions &compile) {
+  std::string text;
+  for (const KernelTiles &tiles : compile.target.tiles)
+    text += (text.empty() ? "" : " ") + tiles.text();
+  return text.empty() ? "none" : text;
+}
 
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
   if (options.impliesSafeForm()) {

@@ -45,8 +45,11 @@ public:
     Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
     Value lse = op.getLse(), dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
     Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv}, Pass::Keys);
-    FailureOr<Cut> ofQueries = cutOf(op, a, Pass::Queries), ofKeys = cutOf(op, a, Pass::Keys);
-    if (failed(ofQueries) || failed(ofKeys))
+    FailureOr<Cut> ofQueries = cutOf(op, a, Pass::Queries);
+    if (failed(ofQueries))
+      return failure();
+    FailureOr<Cut> ofKeys = cutOf(op, a, Pass::Keys);
+    if (failed(ofKeys))
       return failure();
     // A number for each row of each head.
     Value delta = plan::BufferOp::create(
@@ -200,8 +203,8 @@ private:
                                    : kAttentionKeyGradients;
   }
 
-  /// The most units of 64 rows for whose sums and scores threads have registers: of tiled kernels as
-  /// many as ptxas keeps without spilling.
+  /// The most units of 64 rows for whose sums and scores threads have registers: of tiled kernels
+  /// as many as ptxas keeps without spilling.
   static int64_t mostUnits(const Attention &a, int64_t tile, Pass pass) {
     if (a.warpgroups) {
       const int64_t widestOfThree = pass == Pass::Forward ? 80 : pass == Pass::Queries ? 64 : 0;
