@@ -69,6 +69,7 @@ struct RunOptions {
 
   std::string device; ///< empty: what the plan was compiled for
   bool graph = true, check = false, poison = false;
+  int64_t graphAfter = 0;
   bool tune = false;
   bool calibrate = false;
   std::vector<std::string> calibrationPlans; ///< beside `plan`
