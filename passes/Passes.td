@@ -283,7 +283,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     nothing, the scale of a loss neither.
 
     Gradients of a scaled loss (`hydra-differentiate`) are divided by the scale, a power of two, before
-    anything else reads them, and their norm is the guard. A step that is refused halves the scale,
+    anything else reads them, and their norm is computed, as the guard. A step that is refused halves the scale,
     2000 applied ones after another double it, between 1 and 2^24 (Micikevicius et al., "Mixed
     precision training", 2018).
 

@@ -29,7 +29,8 @@ Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
-/// Where no norm is computed, the losses of a step over micro-batches add up here.
+/// What the losses of a step over micro-batches add up to; where a norm is computed, which they
+/// only have to be finite for, 0, or infinity behind one that is not.
 constexpr StringLiteral kLossSum = "loss.sum";
 
 /// What a program returns besides gradients.
@@ -293,8 +294,21 @@ private:
                              b.getStringAttr("le"));
   }
 
+  /// A number where the other one is finite, else infinity. On several ranks it asks for the whole
+  /// of the other one alone, which they have: of the loss.
+  static Value whereFinite(OpBuilder &b, Location loc, Value other, Value number) {
+    auto constant = [&](double value) { return build::constant(b, loc, other.getType(), value); };
+    constexpr double most = std::numeric_limits<float>::max();
+    Value infinity =
+        build::constant(b, loc, number.getType(), std::numeric_limits<double>::infinity());
+    Value below = CompareOp::create(b, loc, other, constant(most), b.getStringAttr("le"));
+    Value above = CompareOp::create(b, loc, other, constant(-most), b.getStringAttr("ge"));
+    return SelectOp::create(b, loc, below, SelectOp::create(b, loc, above, number, infinity),
+                            infinity);
+  }
+
   /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
-  /// all that is updated already. `loss` guards where no norm is computed.
+  /// all that is updated already: by the loss, and by the norm where one is computed.
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = ofUpdate(entry.getLoc());
@@ -334,7 +348,7 @@ private:
         lr = slowed(b, clipped, lr, norm, bound);
       }
       outputs.give(b, "grad_norm", norm);
-      guardBy(norm);
+      guardBy(whereFinite(b, clipped, loss, norm));
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
       OpBuilder::InsertionGuard here(b);
@@ -504,14 +518,14 @@ private:
       outputs.set(*sum, AddOp::create(b, at, read(b, *sum), added));
       sums[param] = *sum;
     }
-    if (!clip && !lossScaleOf(model)) {
-      Location loc = ofUpdate(entry.getLoc());
-      FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
-      if (failed(sum))
-        return failure();
-      outputs.set(*sum, AddOp::create(b, loc, read(b, *sum), end.getOutput("loss")));
-      stepSums.insert(*sum);
-    }
+    Location loc = ofUpdate(entry.getLoc());
+    FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
+    if (failed(sum))
+      return failure();
+    Value loss = end.getOutput("loss"), before = read(b, *sum);
+    outputs.set(*sum, clip || lossScaleOf(model) ? whereFinite(b, loc, loss, before)
+                                                 : Value(AddOp::create(b, loc, before, loss)));
+    stepSums.insert(*sum);
     outputs.returnFrom(end);
     entry.setSymName(nameIn(entry, "accumulate"));
     entry.setStage("accumulate");
