@@ -72,7 +72,7 @@
 // group has its norm.
 // MORE: hydra.state @w.average [4] init = zeros of @w as average
 // MORE: %clip: tensor<f32> = 0.000000e+00, %norm_spike: tensor<f32> = 0.000000e+00) stage(train)
-// MORE: hydra.neg %
+// MORE: hydra.compare {{.*}} is = "ge"
 // MORE: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
 // MORE: hydra.constant {{.*}} value = 0.09999
 // MORE: %[[AVERAGE:.*]] = hydra.sgd %w.average, %p1{{.*}} wd = 1.000000e+00
