@@ -172,6 +172,10 @@ void hydra::addPolicies(CLI::App &app, RunOptions &options) {
       "FACTOR[,min=NORM][,max=NORM]: the bound of the global norm of gradients is "
       "FACTOR times a running mean of the norm, of which the newest is a "
       "twentieth; the first one is --clip");
+  add("batch-filter", "FACTOR",
+      "plans of hydrac --batch-filter: a batch whose loss is above FACTOR times its running mean, "
+      "of "
+      "which the newest is a tenth, changes nothing");
   add("loss-spike", "SETTING",
       "FACTOR[,steps=N][,rate=PART]: a loss above FACTOR times its running mean "
       "multiplies the learning rate of the next N (100) steps by PART (0.5)");

@@ -65,6 +65,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("average", options.model.average.getValue());
   if (compile.update.normSpike)
     emit.options.emplace_back("norm-spike", "true");
+  if (compile.update.batchFilter)
+    emit.options.emplace_back("batch-filter", "true");
   if (compile.update.groupNorms)
     emit.options.emplace_back("group-norms", "true");
   if (compile.update.gradHistograms)

@@ -146,6 +146,7 @@ CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   compile.clip = !noClip;
   compile.holds = hasSafeForm();
   compile.update.normSpike = isGiven(normSpike);
+  compile.update.batchFilter = batchFilter;
   compile.update.groupNorms = groupNorms;
   compile.update.gradHistograms = gradHistograms;
   if (!chooses())
@@ -434,6 +435,8 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  if (options.batchFilter && options.compile.mode != Mode::Train)
+    support::fail("--batch-filter is for --mode=train");
   if (options.gradHistograms && options.compile.mode != Mode::Train)
     support::fail("--grad-histograms is for --mode=train");
   // What fuses nothing.

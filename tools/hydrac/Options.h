@@ -225,6 +225,9 @@ struct HydracOptions {
       "norm-spike", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
       cl::desc("steps whose gradients have a larger norm have half their learning rate; 0: none, "
                "but hydra-run may set a bound (default: the program knows no bound)")};
+  SwitchOption batchFilter{"batch-filter", cl::cat(category),
+                           cl::desc("let hydra-run --batch-filter leave out batches whose loss is "
+                                    "far above those before")};
   SwitchOption groupNorms{"group-norms", cl::cat(category),
                           cl::desc("tell the norm of the gradients of every optimizer group, "
                                    "beside that of all")};

@@ -5,6 +5,8 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='ema-decay=0.9 norm-spike=true group-norms=true' | FileCheck %s --check-prefix=MORE
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='grad-histograms=true clip=false' | FileCheck %s --check-prefix=COUNTS
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='swa-from=3 accum=2' | FileCheck %s --check-prefix=SWA
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='batch-filter=true' | FileCheck %s --check-prefix=FILTER
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='batch-filter=true accum=4' | FileCheck %s --check-prefix=FILTERS
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='norm-spike=true clip=false' 2>&1 | FileCheck %s --check-prefix=SPIKE
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
@@ -52,6 +54,22 @@
 // HOLDS: %[[SEEN:.*]] = hydra.add %[[BOTH]], %hold
 // HOLDS: hydra.neg %[[SEEN]]
 // HOLDS: grad_norm = %[[N]]
+
+// A loss above the limit, if there is one, is refused.
+// FILTER: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %loss_limit: tensor<f32> = 0.000000e+00, %clip: tensor<f32> = 0.000000e+00)
+// FILTER: %[[LOSS:[0-9]+]] = hydra.mean
+// FILTER: hydra.compare %[[LOSS]], %loss_limit is = "gt"
+// FILTER: %[[LIMITED:.*]] = hydra.select
+// FILTER: %[[ANY:.*]] = hydra.compare %loss_limit, %{{.*}} is = "gt"
+// FILTER: %[[WITHIN:.*]] = hydra.select %[[ANY]], %[[LIMITED]], %
+// FILTER: hydra.neg %[[WITHIN]]
+// That of a step over micro-batches is their mean.
+// FILTERS: hydra.entry @accumulate
+// FILTERS: %[[BEFORE:.*]] = hydra.use @loss.sum
+// FILTERS: hydra.add %[[BEFORE]], %
+// FILTERS: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %loss_limit: tensor<f32> = 0.000000e+00, %clip
+// FILTERS: hydra.constant {{.*}} value = 2.500000e-01
+// FILTERS: hydra.compare %{{.*}}, %loss_limit is = "gt"
 
 // One program adds a quarter of each gradient to state and updates copies of the model's state, the other
 // uses and clears the sums, and makes the copies what the model has, or the other way round.
