@@ -63,6 +63,7 @@ OptimizerOptions optimizerOptions(const std::vector<std::string> &programs, int6
   options.emaDecay = update.emaDecay;
   options.swaFrom = update.swaFrom;
   options.normSpike = update.normSpike;
+  options.batchFilter = update.batchFilter;
   options.groupNorms = update.groupNorms;
   options.gradHistograms = update.gradHistograms;
   options.exchangeLast = update.exchange == AccumExchange::Last;

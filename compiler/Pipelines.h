@@ -72,7 +72,7 @@ struct QuantizationOptions {
 struct UpdateOptions {
   double emaDecay = 0; ///< of averages of parameters; 0: none
   int64_t swaFrom = 0; ///< the first update in the mean of all; 0: none
-  bool normSpike = false, groupNorms = false, gradHistograms = false;
+  bool normSpike = false, batchFilter = false, groupNorms = false, gradHistograms = false;
   AccumExchange exchange = AccumExchange::Each;
 
   bool averages() const { return emaDecay > 0 || swaFrom > 0; }

@@ -283,7 +283,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     nothing, the scale of a loss neither.
 
     Gradients of a scaled loss (`hydra-differentiate`) are divided by the scale, a power of two, before
-    anything else reads them, and their norm is the guard. A step that is refused halves the scale,
+    anything else reads them, and their norm is computed, as the guard. A step that is refused halves the scale,
     2000 applied ones after another double it, between 1 and 2^24 (Micikevicius et al., "Mixed
     precision training", 2018).
 
@@ -292,7 +292,8 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     t being the number of the update from 1, so that the first value counts no more than others; or
     1 / (t - N + 1), and 1 before update N (Izmailov et al., "Averaging weights leads to wider optima",
     2018). `norm-spike` adds the scalar `norm_spike`: where the norm is above it, the step has half of
-    its learning rate. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
+    its learning rate. `batch-filter` adds the scalar `loss_limit`: where it is positive and the loss is above it, the step
+    is refused, but counts as any other for the scale of the loss. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
     then adds up squares group by group. `grad-histograms` adds, for each group, how many of its gradients
     (what is applied, before clipping) have which magnitude, as counts by powers of two: one more
     read of all gradients, and 64 comparisons of each,
@@ -308,6 +309,7 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     Option<"emaDecay", "ema-decay", "double", "0", "average parameters with this decay; 0: do not">,
     Option<"swaFrom", "swa-from", "int64_t", "0", "average parameters from this update on; 0: do not">,
     Option<"normSpike", "norm-spike", "bool", "false", "lower the learning rate of steps with large norms">,
+    Option<"batchFilter", "batch-filter", "bool", "false", "refuse steps whose loss is above a limit">,
     Option<"groupNorms", "group-norms", "bool", "false", "return the norm of the gradients of each group">,
     Option<"gradHistograms", "grad-histograms", "bool", "false",
            "return how many gradients of each group have which magnitude">,

@@ -131,6 +131,22 @@ public:
     });
   }
 
+  /// Sizes of kernels, where a description says any.
+  std::vector<KernelTiles> tiles(const char *field) {
+    used.emplace_back(field);
+    std::vector<KernelTiles> all;
+    if (!content.contains(field))
+      return all;
+    for (const std::string &text : names(field)) {
+      std::string problem;
+      std::optional<KernelTiles> one = KernelTiles::parse(text, problem);
+      if (!one)
+        support::fail("{}: field '{}' has \"{}\": {}", origin, field, text, problem);
+      all.push_back(std::move(*one));
+    }
+    return all;
+  }
+
   /// What hydra-run --calibrate has measured, where it has.
   std::shared_ptr<const report::MeasuredRates> measured(const char *field) {
     used.emplace_back(field);
@@ -208,6 +224,7 @@ Target parse(const std::string &text, const std::string &origin) {
   target.links = in.links("links");
   target.epilogues = in.names("epilogues");
   target.peakFlops = in.number("peak_flops", 0);
+  target.tiles = in.tiles("kernel_tiles");
   target.measured = in.measured("measured");
   in.finish();
   return target;
@@ -291,7 +308,17 @@ std::string Target::attribute() const {
                   multiprocessorSharedBytes, quantizedMultiple);
   if (!known.empty())
     text += fmt::format(", features = [{}]", fmt::join(known, ", "));
-  return text + fmt::format(", rates = {{{}}}>", fmt::join(rates, ", "));
+  text += fmt::format(", rates = {{{}}}", fmt::join(rates, ", "));
+  for (const bool required : {false, true}) {
+    std::vector<std::string> said;
+    for (const KernelTiles &one : tiles)
+      if (one.required == required)
+        said.push_back(quoted(one.text()));
+    if (!said.empty())
+      text +=
+          fmt::format(", {} = [{}]", required ? "required_tiles" : "tiles", fmt::join(said, ", "));
+  }
+  return text + ">";
 }
 
 uint64_t Target::latencyBytes() const {

@@ -1,6 +1,7 @@
 // What the compiler knows of the machine a plan is for.
 #pragma once
 
+#include "dialects/hydra/KernelTiles.h"
 #include "dialects/hydra/Roofline.h"
 #include "runtime/report/MeasuredRates.h"
 
@@ -29,6 +30,7 @@ struct Target : Roofline {
   uint64_t memoryBytes = 0;
   std::map<std::string, double> loopRates; // of loops in one kernel (dialects/hydra/Target.h)
   std::vector<std::string> epilogues; // of the matmuls of its library: see hydra-fuse-epilogues
+  std::vector<KernelTiles> tiles; // of its kernels, where they are not to choose; later ones win
   double peakFlops = 0; // FLOP/s of dense bf16 matmuls as the vendor has it, for MFU; 0: unknown
   /// What predictions are made from; null: the rates alone. Passes decide by the rates, so what a
   /// plan does never depends on it.

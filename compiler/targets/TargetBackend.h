@@ -43,6 +43,7 @@ public:
     /// and fills are launches, and one can do several.
     bool batchedLaunches = false;
     bool streams = false; ///< hydra-assign-streams: there is more than one
+    bool tiles = false;   ///< its kernels take sizes (dialects/hydra/KernelTiles.h)
   };
   virtual Wants wants() const { return {}; }
 

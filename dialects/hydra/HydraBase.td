@@ -201,7 +201,9 @@ def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
     `block_shared` and `multiprocessor_shared` (bytes of shared memory that a block can have, and that the
     blocks of a multiprocessor share), `quantized_multiple`, of which its library wants the dimensions of
     matmuls of 8-bit operands (0: it has none), and `features` shape code; `rates` (Target.h has their names) only
-    choose between forms of the same results, and when they are ready.
+    choose between forms of the same results, and when they are ready. `tiles` and `required_tiles` are texts of
+    KernelTiles.h, sizes of kernels instead of those that hydra-expand-kernels chooses by itself; of each that is required there
+    must be a kernel.
   }];
   let parameters = (ins
     StringRefParameter<>:$name, StringRefParameter<>:$backend, StringRefParameter<>:$architecture,
@@ -210,7 +212,9 @@ def Hydra_TargetAttr : AttrDef<Hydra_Dialect, "Target"> {
     DefaultValuedParameter<"int64_t", "0">:$multiprocessor_shared,
     DefaultValuedParameter<"int64_t", "1">:$quantized_multiple,
     OptionalParameter<"::mlir::ArrayAttr">:$features,
-    OptionalParameter<"::mlir::DictionaryAttr">:$rates);
+    OptionalParameter<"::mlir::DictionaryAttr">:$rates,
+    OptionalParameter<"::mlir::ArrayAttr">:$tiles,
+    OptionalParameter<"::mlir::ArrayAttr">:$required_tiles);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     bool has(::llvm::StringRef feature);

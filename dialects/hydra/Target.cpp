@@ -82,7 +82,7 @@ TargetAttr targetOf(Operation *op) {
   for (Operation *at = op; at; at = at->getParentOp())
     if (auto target = at->getAttrOfType<TargetAttr>(kTargetAttr))
       return target;
-  return TargetAttr::get(op->getContext(), "cpu", "cpu", "host", 0, 0, 0, 1, {}, {});
+  return TargetAttr::get(op->getContext(), "cpu", "cpu", "host", 0, 0, 0, 1, {}, {}, {}, {});
 }
 
 } // namespace hydra

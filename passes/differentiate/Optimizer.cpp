@@ -7,6 +7,7 @@
 #include "passes/differentiate/GradHistogram.h"
 #include "passes/differentiate/LossScaling.h"
 #include "passes/differentiate/WeightAverage.h"
+#include "runtime/support/LossLimit.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -29,7 +30,8 @@ Location ofUpdate(Location loc, Phase phase = Phase::optimizer) {
 
 /// The state that counts updates.
 constexpr StringLiteral kUpdateCount = "step";
-/// Where no norm is computed, the losses of a step over micro-batches add up here.
+/// What the losses of a step over micro-batches add up to. Where a norm is computed and there is no
+/// limit, they only have to be finite: 0 then, or infinity behind one that is not.
 constexpr StringLiteral kLossSum = "loss.sum";
 
 /// What a program returns besides gradients.
@@ -102,7 +104,8 @@ private:
       return entry.emitOpError() << "@" << entry.getSymName() << " has no parameters to update";
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
       if (name == "lr" || name == kUpdateCount || name == "clip" ||
-          (normSpike && name == kNormSpike) || (holds && name == "hold"))
+          (normSpike && name == kNormSpike) || (holds && name == "hold") ||
+          (batchFilter && name == support::kLossLimit))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     return success();
   }
@@ -293,8 +296,34 @@ private:
                              b.getStringAttr("le"));
   }
 
+  /// A number, or infinity where the loss is above the limit and that is positive.
+  static Value withinLimit(OpBuilder &b, Location loc, Value loss, Value limit, Value number) {
+    auto above = [&](Value x, Value y) -> Value {
+      return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
+    };
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Value none = build::constant(b, loc, limit.getType(), 0.0);
+    Value refused = build::constant(b, loc, number.getType(), infinity);
+    Value limited = SelectOp::create(b, loc, above(loss, limit), refused, number);
+    return SelectOp::create(b, loc, above(limit, none), limited, number);
+  }
+
+  /// A number where the other one is finite, else infinity. On several ranks it asks for the whole
+  /// of the other one alone, which they have: of the loss.
+  static Value whereFinite(OpBuilder &b, Location loc, Value other, Value number) {
+    auto constant = [&](double value) { return build::constant(b, loc, other.getType(), value); };
+    constexpr double most = std::numeric_limits<float>::max();
+    Value infinity =
+        build::constant(b, loc, number.getType(), std::numeric_limits<double>::infinity());
+    Value below = CompareOp::create(b, loc, other, constant(most), b.getStringAttr("le"));
+    Value above = CompareOp::create(b, loc, other, constant(-most), b.getStringAttr("ge"));
+    return SelectOp::create(b, loc, below, SelectOp::create(b, loc, above, number, infinity),
+                            infinity);
+  }
+
   /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
-  /// all that is updated already. `loss` guards where no norm is computed.
+  /// all that is updated already: by the loss, or the sum of those of all micro-batches, and by the
+  /// norm where one is computed.
   LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
                        llvm::function_ref<Value(ParamOp)> gradientOf) {
     Location loc = ofUpdate(entry.getLoc());
@@ -303,16 +332,28 @@ private:
     SmallVector<ParamOp> params = trainedParams();
     SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
     Value scale, ok, applied;
-    Value hold;
+    Value finite; // ok but for the limit of the loss
+    Value hold, limit;
     if (holds)
       hold = entry.addArgument("hold", scalar, loc, b.getF64FloatAttr(0.0));
-    auto guardBy = [&](Value number) {
+    if (batchFilter)
+      limit = entry.addArgument(support::kLossLimit, scalar, loc, b.getF64FloatAttr(0.0));
+    auto runs = [&](Value number) {
       if (hold)
         number = AddOp::create(b, loc, number, hold);
-      ok = isFinite(b, loc, number);
-      applied = build::cast(b, loc, ok, b.getF32Type());
+      return isFinite(b, loc, number);
     };
     StateOp lossScale = lossScaleOf(model);
+    auto guardBy = [&](Value number) {
+      Value within = number;
+      if (limit) {
+        Value mean = accum == 1 ? loss : build::scale(b, loc, loss, 1.0 / accum);
+        within = withinLimit(b, loc, mean, limit, number);
+      }
+      ok = runs(within);
+      finite = limit && lossScale ? runs(number) : ok;
+      applied = build::cast(b, loc, ok, b.getF32Type());
+    };
     Value factor, inverse;
     if (lossScale) {
       factor = read(b, lossScale);
@@ -334,7 +375,7 @@ private:
         lr = slowed(b, clipped, lr, norm, bound);
       }
       outputs.give(b, "grad_norm", norm);
-      guardBy(norm);
+      guardBy(whereFinite(b, clipped, loss, norm));
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
       OpBuilder::InsertionGuard here(b);
@@ -418,18 +459,18 @@ private:
     }
     if (count && failed(countUpdate(b, loc, count, ok, outputs)))
       return failure();
-    return lossScale ? adapt(b, loc, lossScale, factor, ok, hold, outputs) : success();
+    return lossScale ? adapt(b, loc, lossScale, factor, finite, hold, outputs) : success();
   }
 
-  /// What scales the loss changes with every update, refused or not, unless the step is held.
-  LogicalResult adapt(OpBuilder &b, Location loc, StateOp lossScale, Value factor, Value ok,
+  /// What scales the loss changes with every step, finite or not, unless the step is held.
+  LogicalResult adapt(OpBuilder &b, Location loc, StateOp lossScale, Value factor, Value finite,
                       Value hold, Outputs &outputs) {
     auto i32 = RankedTensorType::get({}, b.getI32Type());
     FailureOr<StateOp> age = lossScaling(model, "loss_scale.age", loc, i32, 0.0);
     if (failed(age))
       return failure();
     const Value before = read(b, *age);
-    LossScaleUpdate next = updateLossScale(b, loc, factor, before, ok);
+    LossScaleUpdate next = updateLossScale(b, loc, factor, before, finite);
     if (hold) {
       Value runs = isFinite(b, loc, hold);
       next = {GuardOp::create(b, loc, runs, next.scale, factor),
@@ -504,14 +545,15 @@ private:
       outputs.set(*sum, AddOp::create(b, at, read(b, *sum), added));
       sums[param] = *sum;
     }
-    if (!clip && !lossScaleOf(model)) {
-      Location loc = ofUpdate(entry.getLoc());
-      FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
-      if (failed(sum))
-        return failure();
-      outputs.set(*sum, AddOp::create(b, loc, read(b, *sum), end.getOutput("loss")));
-      stepSums.insert(*sum);
-    }
+    Location loc = ofUpdate(entry.getLoc());
+    FailureOr<StateOp> sum = sumOverStep(kLossSum, loc);
+    if (failed(sum))
+      return failure();
+    Value loss = end.getOutput("loss"), before = read(b, *sum);
+    const bool onlyFinite = !batchFilter && (clip || lossScaleOf(model));
+    outputs.set(*sum, onlyFinite ? whereFinite(b, loc, loss, before)
+                                 : Value(AddOp::create(b, loc, before, loss)));
+    stepSums.insert(*sum);
     outputs.returnFrom(end);
     entry.setSymName(nameIn(entry, "accumulate"));
     entry.setStage("accumulate");

@@ -122,7 +122,7 @@ public:
     const Range range(program.name.c_str());
     if (options.poison)
       fillUnwritten(number);
-    if (launchesSteps()) {
+    if (launchesSteps() || warmsUp(program)) {
       begin.record(device.stream);
       program.ran.assign(program.nodes.size(), false);
       runRange(program, 0, program.nodes.size());
@@ -260,9 +260,12 @@ public:
         {"workspace of libraries",
          workspaceBytes > 0 ? fmt::format("{} beside the arena", bytesText(workspaceBytes))
                             : "none"},
-        {"execution", options.check   ? "step by step, each checked"
-                      : options.graph ? "one captured graph a program"
-                                      : "step by step"}};
+        {"execution", options.check    ? "step by step, each checked"
+                      : !options.graph ? "step by step"
+                      : options.graphAfter > 0
+                          ? fmt::format("one captured graph a program, behind {} runs step by step",
+                                        options.graphAfter)
+                          : "one captured graph a program"}};
     if (nccl)
       rows.emplace_back(
           "ranks",
@@ -280,6 +283,14 @@ public:
   }
 
 private:
+  /// Whether a program is not to be captured yet. What is profiled are graphs.
+  bool warmsUp(CudaProgram &program) const {
+    if (program.graph || profiling || program.runs >= options.graphAfter)
+      return false;
+    ++program.runs;
+    return true;
+  }
+
   /// In the order of nodes, those of a loop once for every iteration; null for switches.
   static void collectSteps(const std::vector<std::unique_ptr<BlockT>> &blocks,
                            std::vector<StepT *> &steps) {

@@ -12,9 +12,10 @@ class Channel;
 
 struct CudaOptions {
   int device = 0;
-  bool graph = true;   ///< replay a captured graph; otherwise launch step by step
-  bool check = false;  ///< wait after every step, so that an error names it
-  bool poison = false; ///< before a program, fill what it must write before it reads (Poison.h)
+  bool graph = true;      ///< replay a captured graph; otherwise launch step by step
+  int64_t graphAfter = 0; ///< how often a program runs step by step before it is captured
+  bool check = false;     ///< wait after every step, so that an error names it
+  bool poison = false;    ///< before a program, fill what it must write before it reads (Poison.h)
   bool allowNondeterministic = false; ///< tunePlan may choose what does not repeat its bits
   bool profile =
       false; ///< times of steps will be asked for: of replayed graphs where CUPTI is found

@@ -40,6 +40,7 @@ struct CudaProgram {
   std::vector<Event> events; ///< of profiling: before and after each node
   std::vector<bool> ran;     ///< under profiling, in the last run
   CUgraphExec graph = nullptr;
+  int64_t runs = 0; ///< step by step, before there is a graph
 };
 
 } // namespace hydra::runtime::cuda

@@ -1,4 +1,5 @@
-// Batches of windows of text: shuffled, read ahead by threads, the same for the same seed.
+// Batches of windows of text: shuffled, read ahead by threads or when they are asked for, the same
+// for the same seed.
 #pragma once
 
 #include "runtime/data/RowOrder.h"
@@ -20,16 +21,16 @@ struct LoaderOptions {
   uint64_t part = 0;   // and which of them is read; parts divides B
   uint64_t length = 1; // S
   uint64_t first = 0;  // number of the first batch
-  int threads = 4;
-  int ring = 8; // batches that are ready or being read
+  int threads = 4;     // that read ahead; 0: a batch is read when it is asked for, by who asks
+  int ahead = 8; // batches that are ready or being read beside that of the caller; not of 0 threads
 };
 
 /// Endless training batches. Batch k holds rows k * B .. k * B + B - 1 of an order; it depends on
-/// that and k alone, so that a run can begin at any k and with any number of threads. Who reads one
-/// of several parts gets rows part * B / parts and following of every batch.
+/// that and k alone, so that a run can begin at any k, with any number of threads and of batches
+/// ahead. Who reads one of several parts gets rows part * B / parts and following of every batch.
 class Loader {
 public:
-  /// Starts reading.
+  /// Starts reading. Throws Error where there is no memory for so many batches, or no thread.
   Loader(std::unique_ptr<const RowOrder> order, const LoaderOptions &options);
   /// Waits for the threads, not for their batches.
   ~Loader();
@@ -40,7 +41,7 @@ public:
   /// met.
   const BatchRows &next();
 
-  /// Batches that are ready now, of `ring`.
+  /// Batches that are ready now, of `ahead`.
   int ready() const;
   const LoaderOptions &options() const { return settings; }
   const RowOrder &rows() const { return *order; }
@@ -53,16 +54,18 @@ private:
     std::exception_ptr error;
   };
 
+  void reserve();
+  void startThreads();
   void work(const std::stop_token &stop);
+  void awaitBatch(Slot &slot);
   void fill(Slot &slot) const;
 
   std::unique_ptr<const RowOrder> order;
   LoaderOptions settings;
   mutable std::mutex mutex;
   std::condition_variable_any changed;
-  std::vector<Slot> slots;     // batch k is in slot k % ring
+  std::vector<Slot> slots;     // batch k is in slot k % slots; the caller still reads delivered - 1
   uint64_t claimed, delivered; // next batch for a thread; next one for the caller
-  bool holding = false;        // the caller still reads batch delivered - 1
   std::vector<std::jthread> threads;
 };
 

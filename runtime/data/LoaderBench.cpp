@@ -46,5 +46,5 @@ std::string hydra::data::benchLoader(Loader &loader, int batches) {
       "\"tokens_per_second\":{4:.6g},\"batch_ms_mean\":{5:.6f},\"batch_ms_std\":{6:.6f},"
       "\"batch_ms_p50\":{7:.6f},\"batch_ms_p99\":{8:.6f},\"ring_fill\":{9:.3f},\"ring\":{10}}}\n",
       batches, rows, options.length, options.threads, rate, mean, deviation, quantile(0.5),
-      quantile(0.99), fill / n, options.ring);
+      quantile(0.99), fill / n, options.ahead);
 }

@@ -2,6 +2,7 @@
 #include "runtime/plan/Schedule.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/LossLimit.h"
 #include "runtime/support/NormSpike.h"
 #include "runtime/support/Philox.h"
 #include "runtime/support/Shown.h"
@@ -84,6 +85,8 @@ NamedSchedule parseSchedule(std::string_view text) {
     support::fail("--scalar: {} is given by --{}", result.name, result.name);
   if (result.name == support::kNormSpike)
     support::fail("--scalar: {} is given by --norm-spike", result.name);
+  if (result.name == support::kLossLimit)
+    support::fail("--scalar: {} is given by --batch-filter", result.name);
   if (result.name == "step")
     support::fail("--scalar: step is the number of the step");
   for (const ScheduleKind kind : planfile::EnumValuesScheduleKind())

@@ -88,6 +88,13 @@ DynamicClip dynamicClip(Words words) {
   return clip;
 }
 
+BatchFilter batchFilter(Words words) {
+  const BatchFilter filter{.factor = words.number(words.take(), 1)};
+  if (!words.empty())
+    words.refuse();
+  return filter;
+}
+
 LossSpike lossSpike(Words words) {
   LossSpike spike;
   spike.factor = words.number(words.take(), 1);
@@ -156,6 +163,9 @@ Policies hydra::runtime::parsePolicies(const PolicyFlags &flags) {
     if (name == "dynamic-clip") {
       const Words words(name, text, "off or FACTOR[,min=NORM][,max=NORM], such as 2,min=50");
       policies.clip = off ? std::nullopt : std::optional(dynamicClip(words));
+    } else if (name == "batch-filter") {
+      const Words words(name, text, "off or FACTOR, which is at least 1, such as 2.5");
+      policies.filter = off ? std::nullopt : std::optional(batchFilter(words));
     } else if (name == "loss-spike") {
       const Words words(name, text,
                         "off or FACTOR[,steps=N][,rate=PART], FACTOR at least 1 and PART at most "

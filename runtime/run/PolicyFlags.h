@@ -1,4 +1,5 @@
-// What --dynamic-clip, --loss-spike, --cooldown, --start-early and --end-phase ask for.
+// What --dynamic-clip, --batch-filter, --loss-spike, --cooldown, --start-early and --end-phase ask
+// for.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,11 @@ namespace hydra::runtime {
 struct DynamicClip {
   double factor = 0;
   double least = 0, most = std::numeric_limits<double>::max();
+};
+
+/// A batch whose loss is above `factor` times its moving mean changes nothing.
+struct BatchFilter {
+  double factor = 0;
 };
 
 /// A loss above `factor` times its moving mean multiplies the learning rate of the `steps` that
@@ -45,6 +51,7 @@ using PolicyFlags = std::map<std::string, std::string>;
 
 struct Policies {
   std::optional<DynamicClip> clip;
+  std::optional<BatchFilter> filter;
   std::optional<LossSpike> spike;
   Cooldown cooldown = Cooldown::off;
   std::optional<EarlyStart> early;

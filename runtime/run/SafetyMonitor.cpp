@@ -73,12 +73,12 @@ std::vector<SafetyAnomaly> SafetyMonitor::observe(const SafetyObservation &seen)
     found.push_back({seen.step, std::move(type), value, threshold});
   };
   // What the guard of updates looks at.
-  const double guard = seen.gradientNorm.value_or(seen.loss);
+  const bool byNorm = seen.gradientNorm && !std::isfinite(*seen.gradientNorm);
+  const double guard = byNorm ? *seen.gradientNorm : seen.loss;
   const bool refused = !std::isfinite(guard);
   if (refused) {
-    note(fmt::format("{}_{}", std::isnan(guard) ? "nan" : "inf",
-                     seen.gradientNorm ? "grad" : "loss"),
-         guard, 0, !options.scalesLoss);
+    note(fmt::format("{}_{}", std::isnan(guard) ? "nan" : "inf", byNorm ? "grad" : "loss"), guard,
+         0, !options.scalesLoss);
   }
   if (now.lossMean && seen.loss > kSpike * *now.lossMean && std::isfinite(seen.loss))
     note("loss_spike", seen.loss, kSpike * *now.lossMean, true);
@@ -93,8 +93,7 @@ std::vector<SafetyAnomaly> SafetyMonitor::observe(const SafetyObservation &seen)
   enter(rateMean, seen.tokensPerSecond);
   if (refused && !options.scalesLoss) {
     stop(SafetyStatus::fallback, seen.step,
-         fmt::format("step {}: the {} is {}", seen.step,
-                     seen.gradientNorm ? "gradient norm" : "loss", guard));
+         fmt::format("step {}: the {} is {}", seen.step, byNorm ? "gradient norm" : "loss", guard));
   } else if (now.counted >= kMostAnomalies) {
     stop(SafetyStatus::fallback, seen.step, fmt::format("too many anomalies ({})", now.counted));
   } else if (seen.step - now.enabledAt.value_or(0) >= options.window) {

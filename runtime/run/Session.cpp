@@ -6,6 +6,7 @@
 #include "runtime/plan/VariablePart.h"
 #include "runtime/run/Variables.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/LossLimit.h"
 #include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 using namespace hydra::runtime;
 using namespace hydra::planfile;
 using hydra::support::fail;
+using hydra::support::kLossLimit;
 using hydra::support::shown;
 using hydra::support::shownPath;
 
@@ -496,8 +498,13 @@ void Session::count(double loss, uint64_t tokens) {
 }
 
 void Session::noteRefusal(double loss) {
-  const bool byNorm = norm && !std::isfinite(*norm);
-  refused = fmt::format("the {} is {}", byNorm ? "gradient norm" : "loss", byNorm ? *norm : loss);
+  const double limit = scalars.value(kLossLimit, step - 1).value_or(0);
+  if (norm && !std::isfinite(*norm))
+    refused = fmt::format("the gradient norm is {}", *norm);
+  else if (!std::isfinite(loss) || limit <= 0)
+    refused = fmt::format("the loss is {}", loss);
+  else
+    refused = fmt::format("the loss {:.6g} is above its limit {:.6g}", loss, limit);
   ++counted.skipped;
   if (++counted.skippedInARow < options.maxBadSteps)
     return;

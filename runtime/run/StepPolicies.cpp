@@ -2,6 +2,7 @@
 #include "runtime/run/StepPolicies.h"
 
 #include "runtime/support/Error.h"
+#include "runtime/support/LossLimit.h"
 #include "runtime/support/Shown.h"
 
 #include <fmt/format.h>
@@ -12,12 +13,14 @@
 
 using namespace hydra::runtime;
 using hydra::support::fail;
+using hydra::support::kLossLimit;
 using hydra::support::shown;
 
 namespace {
 
 // What is kept, by its name in checkpoints.
 constexpr const char *kNorm = "norm_mean";       // of the gradients of the steps before
+constexpr const char *kUsual = "filter_mean";    // of the loss, where it is above its limit of that
 constexpr const char *kLoss = "loss_mean";       // for spikes
 constexpr const char *kSlowUntil = "slow_until"; // the first step that has its whole rate again
 constexpr const char *kShort = "loss_short";     // two means of the loss, one slower
@@ -46,6 +49,8 @@ StepPolicies::StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved,
   // What is off begins anew when it is on again.
   if (!policies.clip)
     kept.numbers.erase(kNorm);
+  if (!policies.filter)
+    kept.numbers.erase(kUsual);
   if (!policies.spike)
     for (const char *name : {kLoss, kSlowUntil})
       kept.numbers.erase(name);
@@ -58,6 +63,10 @@ StepPolicies::StepPolicies(const PolicyFlags &flags, const SavedPolicies *saved,
     kept.numbers.erase(kPhaseMean);
   if (policies.clip && !scalars.value("clip", 0))
     fail("--dynamic-clip: the plan does not clip; compile it without --no-clip");
+  if (policies.filter && !scalars.value(kLossLimit, 0))
+    fail(
+        "--batch-filter: the plan has no limit of the loss; hydrac --batch-filter makes plans that "
+        "do");
   if (policies.cooldown != Cooldown::off && !scalars.endOfDecay())
     fail("--cooldown is for a wsd schedule of the learning rate with a last step");
   if (policies.early && !scalars.waits(policies.early->scalar))
@@ -90,6 +99,8 @@ void StepPolicies::begin(int64_t step, Scalars &scalars) const {
   if (policies.clip)
     if (const std::optional<double> bound = clipAt(step, scalars))
       scalars.set("clip", step, *bound);
+  if (const std::optional<double> usual = get(kUsual); policies.filter && usual && *usual > 0)
+    scalars.set(kLossLimit, step, policies.filter->factor * *usual);
   if (policies.spike && static_cast<double>(step) < get(kSlowUntil).value_or(0))
     if (const std::optional<double> rate = scalars.scheduled("lr", step))
       scalars.set("lr", step, *rate * policies.spike->rate);
@@ -98,6 +109,8 @@ void StepPolicies::begin(int64_t step, Scalars &scalars) const {
 std::string StepPolicies::takeStep(int64_t step, double loss, std::optional<double> norm,
                                    Scalars &scalars) {
   constexpr double share = 0.05;
+  if (std::isfinite(loss) && filters(step, loss, scalars))
+    return "";
   if (policies.clip && norm && std::isfinite(*norm)) {
     std::optional<double> mean = get(kNorm);
     if (const double fixed = scalars.scheduled("clip", step).value_or(0); !mean && fixed > 0)
@@ -114,6 +127,17 @@ std::string StepPolicies::takeStep(int64_t step, double loss, std::optional<doub
     if (!more.empty())
       said += (said.empty() ? "" : "; ") + more;
   return said;
+}
+
+bool StepPolicies::filters(int64_t step, double loss, const Scalars &scalars) {
+  constexpr double share = 0.1;
+  if (!policies.filter)
+    return false;
+  const double limit = scalars.value(kLossLimit, step).value_or(0);
+  const bool above = limit > 0 && static_cast<float>(loss) > static_cast<float>(limit);
+  // What is left out counts as the limit: losses that stay so large are usual some steps later.
+  kept.numbers[kUsual] = moved(get(kUsual), above ? limit : loss, share);
+  return above;
 }
 
 std::string StepPolicies::watchSpike(int64_t step, double loss) {

@@ -1,6 +1,6 @@
 // What changes a step by what the steps before it gave: a clip that follows the gradients' norm, a
-// rate that is lowered behind a loss that rises, a decay that begins early, a phase that ends
-// early.
+// limit of the loss, a rate that is lowered behind a loss that rises, a decay that begins early, a
+// phase that ends early.
 //
 // All of it is decided on the host, from numbers that a step gives anyway and that all ranks have
 // in the same bits, for the steps behind it. What is kept is in checkpoints.
@@ -54,6 +54,8 @@ public:
 private:
   std::optional<double> get(const std::string &name) const;
   std::optional<double> clipAt(int64_t step, const Scalars &scalars) const;
+  /// Whether the batch of a step is left out.
+  bool filters(int64_t step, double loss, const Scalars &scalars);
   std::string watchSpike(int64_t step, double loss);
   std::string watchRise(int64_t steps, double loss, Scalars &scalars);
   std::string watchStart(int64_t step, double loss, Scalars &scalars);

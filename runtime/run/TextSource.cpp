@@ -54,7 +54,7 @@ void setShape(data::LoaderOptions &loading, const Plan &plan, const Input &input
 }
 
 data::LoaderOptions loadingOf(const Plan &plan, const TextOptions &options) {
-  data::LoaderOptions loading{.threads = options.threads};
+  data::LoaderOptions loading{.threads = options.threads, .ahead = options.ahead};
   setShape(loading, plan, trainingTokens(plan), options.rank);
   return loading;
 }

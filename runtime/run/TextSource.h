@@ -40,7 +40,8 @@ struct TextOptions {
                          // uint16 where it is enough. Another one: the name of `encoder`
   const text::Tokenizer *encoder = nullptr; // of text files, while they are opened
   uint64_t seed = 0;                        // of the order of windows
-  int threads = 4;                          // that read ahead
+  int threads = 4;                          // that read ahead; 0: none, the step reads its batch
+  int ahead = 8;                            // batches that they keep ready
   int64_t evalBatches = 0;                  // of one measurement of the held-out loss; 0: all
   uint32_t rank = 0; // of those of the plan's mesh: which rows of each batch are read
 };

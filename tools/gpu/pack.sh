@@ -67,6 +67,31 @@ for name in "${!cases[@]}"; do
   compile "${flags[@]}" --mode=grad -o "$out/cpu.fb"
   "$build/bin/hydra-run" "$out/cpu.fb" --seed 4 --outputs "$out/test/$name.safetensors" >/dev/null 2>&1
 done
+# Attention with other tiles than it chooses, by warpgroups and, as if the GPU had none, by tiles; what it computes is the
+# same.
+sed 's/"wgmma", //; s/"name": "h200",/"name": "no-wgmma",/' compiler/targets/h200.json > "$out/no-wgmma.json"
+while read -r base name target forward queries keys; do
+  read -ra flags <<< "${cases[$base]}"
+  compile "${flags[@]}" --mode=grad --target="$target" --kernel-tiles=attention_forward:"$forward" \
+    --kernel-tiles=attention_query_gradients:"$queries" --kernel-tiles=attention_key_gradients:"$keys" -o "$out/test/$base-$name.fb"
+  cp "$out/test/$base.safetensors" "$out/test/$base-$name.safetensors"
+done << TILES
+forms-many64 one h200 rows=64,stages=2 rows=64,stages=2 rows=64,stages=2
+forms-many64 two h200 rows=128,stages=8 rows=128,stages=5 rows=128,stages=6
+forms-many64 three h200 rows=192,stages=3 rows=192,stages=3 rows=128,stages=3
+forms-many128 one h200 rows=64,stages=4 rows=64,stages=2 rows=64,stages=5
+forms-many128 two h200 rows=128,stages=2 rows=128,stages=2 rows=128,stages=2
+forms-many64 tiles $out/no-wgmma.json rows=64,tile=64 rows=64,tile=64 rows=64,tile=64
+forms-many64 wide-tiles $out/no-wgmma.json rows=128,tile=32 rows=128,tile=64 rows=128,tile=32
+forms-96 wide-tiles $out/no-wgmma.json rows=128,tile=64 rows=128,tile=32 rows=64,tile=32
+TILES
+rm "$out/no-wgmma.json"
+# Generated kernels with other threads.
+for sizes in threads=32,long_threads=1024 threads=1024,long_threads=64; do
+  read -ra flags <<< "${cases[table]}"
+  compile "${flags[@]}" --mode=grad --target=h200 --kernel-tiles=row_kernels:$sizes -o "$out/test/table-${sizes%%,*}.fb"
+  cp "$out/test/table.safetensors" "$out/test/table-${sizes%%,*}.safetensors"
+done
 # The other families. Who is routed where is compared in f32 only: rounding may change whom a router picks.
 while read -r name precisions flags; do
   for precision in ${precisions//,/ }; do

@@ -56,6 +56,8 @@ if [[ $wanted == *" test "* ]]; then
   "${train[@]}" --steps 20 --save "$work/part" > /dev/null 2>&1
   check "resuming" "${train[@]}" --steps 40 --resume "$work/part" --save "$work/part"
   check "a resumed run has the same bits" cmp "$work"/{whole,part}/step-00000040/model.safetensors
+  check "a graph behind ten steps" "${train[@]}" --steps 40 --graph-after 10 --save "$work/after"
+  check "a graph behind ten steps gives the same bits" cmp "$work"/{whole,after}/step-00000040/model.safetensors
   check "launches one by one" bin/hydra-run test/single-launches.plan "${train[@]:2}" --steps 40 --save "$work/one-by-one"
   check "launches one by one give the same bits" cmp "$work"/{whole,one-by-one}/step-00000040/model.safetensors
   check "moments on the host" bin/hydra-run test/offload.plan "${train[@]:2}" --steps 40 --save "$work/offload"

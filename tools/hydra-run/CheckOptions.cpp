@@ -55,6 +55,11 @@ void hydra::checkOptions(const RunOptions &options, const runtime::PlanFile &fil
     fail("--{} is of use only with --steps of a train plan", options.policies.begin()->first);
   if (options.packed && !measuresText)
     fail("--packed needs --data or --mix");
+  if (options.prefetchThreads && options.prefetchBatches &&
+      (*options.prefetchThreads == 0) != (*options.prefetchBatches == 0))
+    fail("--prefetch-threads {} and --prefetch-batches {}: either threads keep batches ready, or "
+         "both are 0",
+         *options.prefetchThreads, *options.prefetchBatches);
   if (options.evalOnly && !trainPlan)
     fail("--eval-only: {} is a {} plan; train plans have a program that measures", plan,
          support::shown(mode));

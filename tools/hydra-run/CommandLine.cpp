@@ -50,8 +50,9 @@ bool isOtherJob(const Arguments &now) {
 /// What such a job takes of the run's flags: what it reads, and where it runs.
 bool isForOtherJobs(const std::string &flag) {
   constexpr std::array kFlags = {
-      "--data",   "--mix",     "--packed",           "--tokenizer", "--eval-data", "--eval-batches",
-      "--device", "--threads", "--prefetch-threads", "--ranks",     "--gpus"};
+      "--data",         "--mix",    "--packed",  "--tokenizer",        "--eval-data",
+      "--eval-batches", "--device", "--threads", "--prefetch-threads", "--prefetch-batches",
+      "--ranks",        "--gpus"};
   return std::ranges::find(kFlags, flag) != kFlags.end();
 }
 

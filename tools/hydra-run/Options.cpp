@@ -91,10 +91,18 @@ std::optional<int> hydra::parseOptions(int argc, char **argv, RunOptions &option
         return text == "cpu" || cuda ? std::string()
                                      : "expected cpu, cuda or cuda:N, got '" + text + "'";
       });
-  app.add_flag("--no-graph{false}", options.graph,
-               "CUDA: launch every step by itself, not a captured graph");
-  app.add_flag("--check", options.check,
-               "CUDA: wait after every step, so that an error names step and model line");
+  CLI::Option *noGraph = app.add_flag("--no-graph{false}", options.graph,
+                                      "CUDA: launch every step by itself, not a captured graph");
+  CLI::Option *check =
+      app.add_flag("--check", options.check,
+                   "CUDA: wait after every step, so that an error names step and model line");
+  app.add_option("--graph-after", options.graphAfter,
+                 "CUDA: run each program N times step by step before it is captured as a graph "
+                 "(default: captured at once)")
+      ->type_name("N")
+      ->check(range<int64_t>(1, 1 << 30))
+      ->excludes(noGraph)
+      ->excludes(check);
   app.add_flag("--poison", options.poison,
                "fill memory that a step must write before it reads with NaN, to find reads of "
                "unwritten memory");

@@ -27,7 +27,7 @@ struct RunOptions {
   std::vector<std::string> data, mix, evalData; // the last: NAME=PATH
   bool packed = false;
   std::string tokenizer; // empty: not given
-  int prefetchThreads = 4;
+  std::optional<int> prefetchThreads, prefetchBatches;
   int64_t evalBatches = 0; // 0: all of the held-out text
 
   int64_t steps = 0; // 0: not given
@@ -69,6 +69,7 @@ struct RunOptions {
 
   std::string device; ///< empty: what the plan was compiled for
   bool graph = true, check = false, poison = false;
+  int64_t graphAfter = 0;
   bool tune = false;
   bool calibrate = false;
   std::vector<std::string> calibrationPlans; ///< beside `plan`

@@ -33,13 +33,17 @@ std::vector<runtime::EvaluationSet> Texts::evaluationSets() const {
 
 Texts hydra::openTexts(const RunOptions &options, const runtime::PlanFile &file,
                        const text::Tokenizer *tokenizer, uint64_t seed, uint32_t rank) {
+  const runtime::TextOptions usual;
+  const int threads = options.prefetchThreads.value_or(usual.threads),
+            ahead = options.prefetchBatches.value_or(usual.ahead);
   const runtime::TextOptions common{.files = {},
                                     .mixture = {},
                                     .packed = options.packed,
                                     .tokenizer = options.tokenizer,
                                     .encoder = tokenizer,
                                     .seed = seed,
-                                    .threads = options.prefetchThreads,
+                                    .threads = ahead > 0 ? threads : 0,
+                                    .ahead = ahead,
                                     .evalBatches = options.evalBatches,
                                     .rank = rank};
   Texts texts;

@@ -40,9 +40,14 @@ void hydra::addData(CLI::App &app, RunOptions &options) {
           },
           "is neither bytes, uint16, uint32 or ids nor a file"));
   group
-      .option("--prefetch-threads", "N", options.prefetchThreads, "threads that read batches ahead")
-      ->check(range(1, 64))
-      ->capture_default_str();
+      .option("--prefetch-threads", "N", options.prefetchThreads,
+              "threads that read batches ahead; 0: the step reads its batch itself (default: 4)")
+      ->check(range(0, 64));
+  group
+      .option("--prefetch-batches", "N", options.prefetchBatches,
+              "batches that they keep ready beside that of the step, of each phase; 0: as "
+              "--prefetch-threads=0 (default: 8)")
+      ->check(range(0, 1024));
   group
       .option("--inputs", "FILE", options.inputs,
               "safetensors with the program's inputs, and with parameters and state (all of "
@@ -167,6 +172,10 @@ void hydra::addPolicies(CLI::App &app, RunOptions &options) {
       "FACTOR[,min=NORM][,max=NORM]: the bound of the global norm of gradients is "
       "FACTOR times a running mean of the norm, of which the newest is a "
       "twentieth; the first one is --clip");
+  add("batch-filter", "FACTOR",
+      "plans of hydrac --batch-filter: a batch whose loss is above FACTOR times its running mean, "
+      "of "
+      "which the newest is a tenth, changes nothing");
   add("loss-spike", "SETTING",
       "FACTOR[,steps=N][,rate=PART]: a loss above FACTOR times its running mean "
       "multiplies the learning rate of the next N (100) steps by PART (0.5)");

@@ -242,6 +242,7 @@ runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *ch
   return {.device = number == std::string::npos ? static_cast<int>(localRank)
                                                 : std::stoi(options.device.substr(number + 1)),
           .graph = options.graph,
+          .graphAfter = options.graphAfter,
           .check = options.check,
           .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
@@ -276,8 +277,12 @@ std::unique_ptr<runtime::Executor> makeExecutor(const RunOptions &options,
   const bool cuda = options.device.empty()
                         ? file.plan().target()->kind() == planfile::TargetKind::cuda
                         : options.device != "cpu";
-  if (!cuda && (options.check || !options.graph))
-    fail("--{} is for GPUs; this plan runs on the CPU", options.check ? "check" : "no-graph");
+  if (const char *flag = options.check            ? "check"
+                         : !options.graph         ? "no-graph"
+                         : options.graphAfter > 0 ? "graph-after"
+                                                  : nullptr;
+      flag && !cuda)
+    fail("--{} is for GPUs; this plan runs on the CPU", flag);
   if (!cuda)
     return std::make_unique<runtime::CpuExecutor>(
         file, runtime::CpuOptions{.threads = threadsOf(options, channel),

@@ -65,6 +65,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("average", options.model.average.getValue());
   if (compile.update.normSpike)
     emit.options.emplace_back("norm-spike", "true");
+  if (compile.update.batchFilter)
+    emit.options.emplace_back("batch-filter", "true");
   if (compile.update.groupNorms)
     emit.options.emplace_back("group-norms", "true");
   if (compile.update.gradHistograms)
@@ -77,6 +79,8 @@ static EmitOptions emitOptions(const HydracOptions &options, const CompileOption
     emit.options.emplace_back("exchange-bytes", std::to_string(compile.exchangeBytes));
   if (compile.wire == WireFormat::BF16)
     emit.options.emplace_back("reduce", "bf16");
+  if (!compile.target.tiles.empty())
+    emit.options.emplace_back("kernel-tiles", tilesText(compile));
   for (const std::string &pattern : compile.tuning.freeze)
     emit.options.emplace_back("freeze", pattern);
   if (compile.tuning.lora)
@@ -121,8 +125,11 @@ static FailureOr<Lowered> lower(const HydracOptions &options, const Lowering &lo
   lowered.compile = options.compileOptions(driver.model());
   if (lowering.setting)
     apply(*lowering.setting, lowered.compile);
-  if (!lowering.without.empty())
+  if (!lowering.without.empty()) {
     lowered.compile.disabled.insert(lowering.without);
+    for (KernelTiles &tiles : lowered.compile.target.tiles)
+      tiles.required = false; // the pass may make the kernel
+  }
   if (lowering.safe) {
     lowered.compile = safeOptions(options, driver.model(), std::move(lowered.compile));
     driver.dumpBelow("safe");

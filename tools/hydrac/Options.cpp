@@ -114,15 +114,39 @@ bool HydracOptions::impliesSafeForm() const {
          precisionPolicy(compile.precision)->quantizes;
 }
 
+bool HydracOptions::KernelTilesParser::parse(cl::Option &option, StringRef, StringRef text,
+                                             std::string &value) {
+  std::string problem;
+  if (!KernelTiles::parse(text, problem))
+    return rejectValue(option, text, "KERNEL:SIZE=N[,SIZE=N]...; " + problem);
+  value = text.str();
+  return false;
+}
+
+/// The target with what --kernel-tiles says of its kernels. Throws Error where they take no sizes.
+static Target targetWithTiles(const HydracOptions &options) {
+  Target target = Target::named(options.target);
+  for (const std::string &text : options.kernelTiles) {
+    std::string problem; // there is none: it has been parsed
+    target.tiles.push_back(*KernelTiles::parse(text, problem));
+    target.tiles.back().required = true;
+  }
+  if (!target.tiles.empty() && !backendOf(target).wants().tiles)
+    support::fail("--kernel-tiles={}: kernels of target {} take no sizes",
+                  target.tiles.front().text(), target.name);
+  return target;
+}
+
 CompileOptions HydracOptions::compileOptions(ModelOp source) const {
   CompileOptions compile = this->compile;
-  compile.target = Target::named(target);
+  compile.target = targetWithTiles(*this);
   checkRate(compile);
   factorAtNodes(compile);
   compile.quantization.strict = true;
   compile.clip = !noClip;
   compile.holds = hasSafeForm();
   compile.update.normSpike = isGiven(normSpike);
+  compile.update.batchFilter = batchFilter;
   compile.update.groupNorms = groupNorms;
   compile.update.gradHistograms = gradHistograms;
   if (!chooses())
@@ -411,6 +435,8 @@ static void checkUpdate(const HydracOptions &options) {
       support::fail("--{} needs the norm of gradients, which --no-clip leaves out",
                     flag->ArgStr.str());
   }
+  if (options.batchFilter && options.compile.mode != Mode::Train)
+    support::fail("--batch-filter is for --mode=train");
   if (options.gradHistograms && options.compile.mode != Mode::Train)
     support::fail("--grad-histograms is for --mode=train");
   // What fuses nothing.

@@ -112,6 +112,17 @@ struct HydracOptions {
       cl::desc(
           "for a GPU: multiprocessors that gradients of parameters, which are computed beside the "
           "backward pass, may count on; 0: all (default: 0)")};
+  struct KernelTilesParser : cl::parser<std::string> {
+    using parser::parser;
+    bool parse(cl::Option &option, llvm::StringRef name, llvm::StringRef text, std::string &value);
+  };
+  cl::list<std::string, bool, KernelTilesParser> kernelTiles{
+      "kernel-tiles", cl::value_desc("KERNEL:SIZE=N[,SIZE=N]..."), cl::cat(category),
+      cl::desc("for a GPU: how a kernel cuts its work, instead of what it chooses by itself: "
+               "attention_forward, attention_query_gradients and attention_key_gradients have "
+               "rows, tile and stages (of heads of one width: width=N), few_rows_matmul depth and "
+               "stages, or warps, row_kernels threads and long_threads; repeatable (default: what "
+               "the target says)")};
   BoundInteger<0> ceChunk{"ce-chunk", cl::value_desc("ROWS"), cl::cat(category),
                           cl::location(compile.ceChunk),
                           cl::desc("rows whose logits exist at a time; 0: as many as 64 MiB hold, "
@@ -214,6 +225,9 @@ struct HydracOptions {
       "norm-spike", cl::value_desc("NORM"), cl::cat(category), cl::init(0.0),
       cl::desc("steps whose gradients have a larger norm have half their learning rate; 0: none, "
                "but hydra-run may set a bound (default: the program knows no bound)")};
+  SwitchOption batchFilter{"batch-filter", cl::cat(category),
+                           cl::desc("let hydra-run --batch-filter leave out batches whose loss is "
+                                    "far above those before")};
   SwitchOption groupNorms{"group-norms", cl::cat(category),
                           cl::desc("tell the norm of the gradients of every optimizer group, "
                                    "beside that of all")};

@@ -104,6 +104,13 @@ bool isAttention(const planfile::BlockT &block) {
 
 } // namespace
 
+std::string tilesText(const CompileOptions &compile) {
+  std::string text;
+  for (const KernelTiles &tiles : compile.target.tiles)
+    text += (text.empty() ? "" : " ") + tiles.text();
+  return text.empty() ? "none" : text;
+}
+
 CompileOptions safeOptions(const HydracOptions &options, ModelOp source, CompileOptions compile) {
   if (options.impliesSafeForm()) {
     compile.precision = "bf16"; // which policies of 8 bits are, but for their matmuls
@@ -117,6 +124,7 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
   compile.wire = WireFormat::F32;
   compile.reducedReduction = false;
   compile.sideMultiprocessors = 0;
+  compile.target.tiles.clear();
   if (canWiden(source, compile))
     compile.precision = "fp32";
   applySettings(options, compile);
@@ -162,6 +170,7 @@ Optimizations optimizationsOf(const Lowered &fast, const Lowered &safe) {
   add("bf16-reduced-precision-reduction", onOff(f.reducedReduction), onOff(s.reducedReduction));
   add("side-multiprocessors", std::to_string(f.sideMultiprocessors),
       std::to_string(s.sideMultiprocessors));
+  add("kernel-tiles", tilesText(f), tilesText(s));
   std::map<std::string, std::string> symbols;
   for (const auto &symbol : safe.outline->header->symbols)
     symbols[symbol->key] = symbol->value;

@@ -5,6 +5,7 @@
 #include "tools/hydrac/Options.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace hydra {
@@ -18,6 +19,9 @@ CompileOptions safeOptions(const HydracOptions &options, ModelOp source, Compile
 /// Throws Error for flags that --safe does not go with, and for settings that are none, before any
 /// work.
 void checkSafe(const HydracOptions &options);
+
+/// What is said of the sizes of kernels, as --kernel-tiles takes it, or `none`.
+std::string tilesText(const CompileOptions &compile);
 
 using Optimizations = std::vector<std::unique_ptr<planfile::OptimizationT>>;
 

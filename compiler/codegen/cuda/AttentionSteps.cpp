@@ -15,21 +15,20 @@ class AttentionExpander {
 public:
   explicit AttentionExpander(StepLauncher &launcher) : launcher(launcher) {}
 
-  void expand(plan::AttentionOp op) {
+  LogicalResult expand(plan::AttentionOp op) {
     auto args = llvm::to_vector(op->getOperands());
     Attention a = describe(op, ArrayRef(args).take_front(4), Pass::Forward);
+    FailureOr<Cut> cut = cutOf(op, a, Pass::Forward);
+    if (failed(cut))
+      return failure();
     bool saves = args.size() > 4;
     std::string in = "const " + a.element + " *", out = a.element + " *";
-    bool own = a.warpgroups;
-    int64_t m = own ? warpgroups(a, a.queries, a.heads, a.widest() <= 80 ? 3 : 2) : rowTiles(a);
-    int64_t stages = a.widest() <= 80 ? 4 : 5;
     std::string body =
-        (Twine(own       ? "hopperForward"
-               : a.tiled ? "attentionForward"
-                         : "plainForward") +
-         parameters(a, own ? blockText(a, m, stages) : tilesText(a, m),
-                    ArrayRef(args).take_front(4)) +
-         "(a0, a1, a2, a3, " + (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
+        (Twine(a.warpgroups ? "hopperForward"
+               : a.tiled    ? "attentionForward"
+                            : "plainForward") +
+         parameters(a, cutText(a, *cut), ArrayRef(args).take_front(4)) + "(a0, a1, a2, a3, " +
+         (saves ? "a4" : "nullptr") + ", " + a.mask + ", " + a.scores + ");")
             .str();
     SmallVector<StringRef> types{in, in, in, out};
     SmallVector<int64_t> access{plan::kRead, plan::kRead, plan::kRead, plan::kWrite};
@@ -37,25 +36,29 @@ public:
       types.push_back("float *");
       access.push_back(plan::kWrite);
     }
-    launcher.launch("attention_forward", types, body,
-                    own ? hopperShape(a, m, a.queries, a.heads, tileBytes(a.width), stages, 0)
-                        : shapeFor(a, m, a.queries, a.heads, Pass::Forward),
-                    args, access);
+    launcher.launch(kAttentionForward, types, body, shapeOf(a, *cut, Pass::Forward), args, access);
     offer(op, a, plan::LibraryFunction::attention);
+    return success();
   }
 
-  void expand(plan::AttentionGradOp op) {
+  LogicalResult expand(plan::AttentionGradOp op) {
     Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), o = op.getO();
     Value lse = op.getLse(), dq = op.getDq(), dk = op.getDk(), dv = op.getDv();
     Attention a = describe(op, {dO, q, k, v, o, dq, dk, dv}, Pass::Keys);
+    FailureOr<Cut> ofQueries = cutOf(op, a, Pass::Queries);
+    if (failed(ofQueries))
+      return failure();
+    FailureOr<Cut> ofKeys = cutOf(op, a, Pass::Keys);
+    if (failed(ofKeys))
+      return failure();
     // A number for each row of each head.
     Value delta = plan::BufferOp::create(
         launcher.b, op.getLoc(),
         MemRefType::get({a.batch, a.heads, a.queries}, launcher.b.getF32Type()),
         plan::Segment::transient, plan::Category::workspace, IntegerAttr());
     if (a.warpgroups) {
-      expandHopperGrad(op, a, {dO, q, k, v, o, lse, dq, dk, dv, delta});
-      return;
+      expandHopperGrad(op, a, *ofQueries, *ofKeys, {dO, q, k, v, o, lse, dq, dk, dv, delta});
+      return success();
     }
     std::string in = "const " + a.element + " *", out = a.element + " *";
     using namespace plan;
@@ -78,18 +81,19 @@ public:
                       {ceilDiv(a.queries, kPlainRows), a.heads, a.batch, 32 * kPlainRows, 0},
                       {dO, o, delta}, {kRead, kRead, kWrite});
     }
-    const int64_t ofQueries = flops * 3 / 7; // of the matmuls of attention_grad (five, here seven)
-    launcher.setWork(flops - ofQueries, bytes - bytes / 2);
-    expandKeyGradients(op, a, delta);
-    launcher.setWork(ofQueries, bytes / 2);
-    launcher.launch(
-        "attention_query_gradients", {in, in, in, in, "const float *", "const float *", out},
-        (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
-         parameters(a, tilesText(a, 1), {q, k, v, dO, dq}) + "(a0, a1, a2, a3, a4, a5, a6, " +
-         a.mask + ", " + a.scores + ");")
-            .str(),
-        shapeFor(a, 1, a.queries, a.heads, Pass::Queries), {dO, q, k, v, lse, delta, dq},
-        {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
+    const int64_t third = flops * 3 / 7; // of the matmuls of attention_grad (five, here seven)
+    launcher.setWork(flops - third, bytes - bytes / 2);
+    expandKeyGradients(op, a, *ofKeys, delta);
+    launcher.setWork(third, bytes / 2);
+    launcher.launch(kAttentionQueryGradients,
+                    {in, in, in, in, "const float *", "const float *", out},
+                    (Twine(a.tiled ? "attentionQueryGradients" : "plainQueryGradients") +
+                     parameters(a, cutText(a, *ofQueries), {q, k, v, dO, dq}) +
+                     "(a0, a1, a2, a3, a4, a5, a6, " + a.mask + ", " + a.scores + ");")
+                        .str(),
+                    shapeOf(a, *ofQueries, Pass::Queries), {dO, q, k, v, lse, delta, dq},
+                    {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
+    return success();
   }
 
 private:
@@ -117,9 +121,16 @@ private:
     std::string mask, scores, element;
     bool warpgroups; ///< for the tensor cores of Hopper
     bool tiled;      ///< for those of others
-    int64_t tile;    ///< rows that tiled kernels read at a time
+    int64_t tile;    ///< rows that tiled kernels read at a time, unless the target says it
 
     int64_t widest() const { return std::max(width, valueWidth); }
+  };
+
+  /// How a kernel cuts its work.
+  struct Cut {
+    int64_t units = 1;  ///< of 64 rows each that a block has: of Hopper warpgroups
+    int64_t tile = 0;   ///< rows that these are multiplied with at a time; 0: row by row
+    int64_t stages = 2; ///< tiles in shared memory
   };
 
   template <typename Op> Attention describe(Op op, ArrayRef<Value> tensors, Pass pass) {
@@ -186,33 +197,113 @@ private:
     return 0;
   }
 
-  /// `M, Tile` of the templates.
-  static std::string tilesText(const Attention &a, int64_t m) {
-    return llvm::formatv("{0}, {1}", m, a.tile).str();
+  static StringRef kernelOf(Pass pass) {
+    return pass == Pass::Forward   ? kAttentionForward
+           : pass == Pass::Queries ? kAttentionQueryGradients
+                                   : kAttentionKeyGradients;
   }
 
-  /// A block for each 64 m rows of a head, or for eight rows.
-  static LaunchShape shapeFor(const Attention &a, int64_t m, int64_t rows, int64_t heads,
-                              Pass pass) {
+  /// The most units of 64 rows for whose sums and scores threads have registers: of tiled kernels
+  /// as many as ptxas keeps without spilling.
+  static int64_t mostUnits(const Attention &a, int64_t tile, Pass pass) {
+    if (a.warpgroups) {
+      const int64_t widestOfThree = pass == Pass::Forward ? 80 : pass == Pass::Queries ? 64 : 0;
+      return a.widest() <= widestOfThree ? 3 : 2;
+    }
+    const bool small = tile == 32;
+    const int64_t widestOfTwo = pass == Pass::Forward   ? 96
+                                : pass == Pass::Queries ? (small ? 96 : 64)
+                                                        : (small ? 64 : 0);
+    return a.width <= widestOfTwo ? 2 : 1;
+  }
+
+  /// What measured fastest.
+  Cut usualCut(const Attention &a, Pass pass) const {
+    if (!a.warpgroups)
+      return {pass == Pass::Forward ? rowTiles(a) : 1, a.tile};
+    const bool narrow = a.widest() <= 80;
+    return {warpgroups(a, pass, mostUnits(a, 64, pass)), 64,
+            pass == Pass::Forward   ? (narrow ? 4 : 5)
+            : pass == Pass::Queries ? (narrow ? 4 : 3)
+                                    : 4};
+  }
+
+  /// The same where the target says nothing else. Reports what no template has, and what a block
+  /// has not the memory for.
+  FailureOr<Cut> cutOf(Operation *op, const Attention &a, Pass pass) {
+    Cut cut = usualCut(a, pass);
+    const SaidSizes said = launcher.tiles.of(kernelOf(pass), a.widest());
+    if (said.empty())
+      return cut;
+    if (!a.warpgroups && !a.tiled)
+      return said.refuse(op) << "attention of " << a.element << " with heads of " << a.width
+                             << " and " << a.valueWidth << " has no tiles here";
+    if (const std::optional<int64_t> tile = said.get("tile")) {
+      cut.tile = *tile;
+      if (a.warpgroups && cut.tile != 64)
+        return said.refuse(op) << "the kernel for warpgroups has tiles of 64 rows";
+      if (a.width > kNarrow && cut.tile != 32)
+        return said.refuse(op) << "heads of " << a.width << " have tiles of 32 rows";
+    }
+    if (const std::optional<int64_t> rows = said.get("rows")) {
+      cut.units = *rows / 64;
+      if (const int64_t most = mostUnits(a, cut.tile, pass); cut.units > most)
+        return said.refuse(op) << "with heads of " << a.widest() << " and tiles of " << cut.tile
+                               << " a block has at most " << 64 * most << " rows";
+    }
+    if (const std::optional<int64_t> stages = said.get("stages")) {
+      cut.stages = *stages;
+      if (!a.warpgroups && cut.stages != 2)
+        return said.refuse(op) << "the kernel for this target has 2 stages";
+    }
+    const int64_t bytes = sharedBytes(a, cut, pass), most = launcher.target.getBlockShared();
+    if (bytes > most)
+      return said.refuse(op) << "takes " << bytes << " bytes of shared memory; a block of "
+                             << launcher.target.getName() << " has " << most;
+    return cut;
+  }
+
+  static int64_t sharedBytes(const Attention &a, const Cut &cut, Pass pass) {
+    return a.warpgroups ? hopperShared(a, cut, pass)
+           : a.tiled    ? tiledShared(a, cut.units, cut.tile, pass)
+                        : 0;
+  }
+
+  /// `Groups, Stages, Batch` or `M, Tile` of the templates.
+  static std::string cutText(const Attention &a, const Cut &cut) {
+    return a.warpgroups ? llvm::formatv("{0}, {1}, {2}", cut.units, cut.stages, a.batch).str()
+                        : llvm::formatv("{0}, {1}", cut.units, cut.tile).str();
+  }
+
+  /// Rows and heads that blocks of a pass have.
+  static std::pair<int64_t, int64_t> rowsAndHeads(const Attention &a, Pass pass) {
+    return pass == Pass::Keys ? std::pair(a.keys, a.keyHeads) : std::pair(a.queries, a.heads);
+  }
+
+  LaunchShape shapeOf(const Attention &a, const Cut &cut, Pass pass) const {
+    if (a.warpgroups)
+      return hopperShape(a, cut, pass);
+    const auto [rows, heads] = rowsAndHeads(a, pass);
     if (!a.tiled)
       return {ceilDiv(rows, kPlainRows), heads, a.batch, 32 * kPlainRows, 0};
-    return {ceilDiv(rows, 64 * m), heads, a.batch, 128, tiledShared(a, m, a.tile, pass)};
+    return {ceilDiv(rows, 64 * cut.units), heads, a.batch, 128, sharedBytes(a, cut, pass)};
   }
 
   /// dk and dv: one kernel, or of wide heads two.
-  void expandKeyGradients(plan::AttentionGradOp op, const Attention &a, Value delta) {
+  void expandKeyGradients(plan::AttentionGradOp op, const Attention &a, const Cut &cut,
+                          Value delta) {
     Value dO = op.getDO(), q = op.getQ(), k = op.getK(), v = op.getV(), lse = op.getLse();
     Value dk = op.getDk(), dv = op.getDv();
     const std::string in = "const " + a.element + " *", out = a.element + " *",
                       rest = ", " + a.mask + ", " + a.scores + ");";
     const StringRef statistic = "const float *";
     const SmallVector<Value> layouts = {q, k, v, dO, dk, dv};
-    const LaunchShape shape = shapeFor(a, 1, a.keys, a.keyHeads, Pass::Keys);
+    const LaunchShape shape = shapeOf(a, cut, Pass::Keys);
     using namespace plan;
     if (!a.tiled || a.width <= kNarrow) {
-      launcher.launch("attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
+      launcher.launch(kAttentionKeyGradients, {in, in, in, in, statistic, statistic, out, out},
                       (a.tiled ? "attentionKeyGradients" : "plainKeyGradients") +
-                          parameters(a, tilesText(a, 1) + ", true, true", layouts) +
+                          parameters(a, cutText(a, cut) + ", true, true", layouts) +
                           "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
                       shape, {dO, q, k, v, lse, delta, dk, dv},
                       {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
@@ -222,21 +313,22 @@ private:
     const int64_t flops = launcher.flops(), bytes = launcher.bytes(), ofKeys = flops * 2 / 7;
     launcher.setWork(ofKeys, bytes / 4);
     launcher.launch(
-        "attention_key_gradients", {in, in, in, in, statistic, statistic, out},
-        "attentionKeyGradients" + parameters(a, tilesText(a, 1) + ", true, false", layouts) +
+        kAttentionKeyGradients, {in, in, in, in, statistic, statistic, out},
+        "attentionKeyGradients" + parameters(a, cutText(a, cut) + ", true, false", layouts) +
             "(a0, a1, a2, a3, a4, a5, a6, a6" + rest,
         shape, {dO, q, k, v, lse, delta, dk}, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite});
     launcher.setWork(flops - flops * 3 / 7 - ofKeys, bytes - bytes / 2 - bytes / 4);
     launcher.launch("attention_value_gradients", {in, in, in, statistic, out},
                     "attentionKeyGradients" +
-                        parameters(a, tilesText(a, 1) + ", false, true", layouts) +
+                        parameters(a, cutText(a, cut) + ", false, true", layouts) +
                         "(a0, a1, a2, a2, a3, a3, a4, a4" + rest,
                     shape, {dO, q, k, lse, dv}, {kRead, kRead, kRead, kRead, kWrite});
   }
 
   /// Warpgroups of a block of attention_hopper.cuh: as many as `most`, for whose registers there is
   /// room, and as leave a block for every multiprocessor.
-  int64_t warpgroups(const Attention &a, int64_t rows, int64_t heads, int64_t most) const {
+  int64_t warpgroups(const Attention &a, Pass pass, int64_t most) const {
+    const auto [rows, heads] = rowsAndHeads(a, pass);
     int64_t groups = most;
     while (groups > 1 &&
            ceilDiv(rows, 64 * groups) * heads * a.batch < launcher.target.getMultiprocessors())
@@ -247,26 +339,30 @@ private:
   /// Bytes of a tile of 64 rows.
   static int64_t tileBytes(int64_t width) { return 64 * 2 * llvm::alignTo(width, 64); }
 
-  /// Blocks that share out what there is to do. In shared memory: `own` bytes of each warpgroup,
-  /// and `stages` of a tile of either width, of `extra` bytes and of two barriers.
-  LaunchShape hopperShape(const Attention &a, int64_t groups, int64_t rows, int64_t heads,
-                          int64_t own, int64_t stages, int64_t extra) const {
-    int64_t pair = tileBytes(a.width) + tileBytes(a.valueWidth);
-    int64_t shared = groups * own + stages * (pair + extra + 16) + 16;
-    int64_t resident =
-        groups == 1 && 2 * shared <= launcher.target.getMultiprocessorShared() ? 2 : 1;
-    int64_t items = ceilDiv(rows, 64 * groups) * heads * a.batch;
+  /// Of each warpgroup its own rows: q; q, dO and o; k and v. Of each stage a tile of either width,
+  /// for gradients of keys lse and delta of its queries, and two barriers.
+  static int64_t hopperShared(const Attention &a, const Cut &cut, Pass pass) {
+    const int64_t narrow = tileBytes(a.width), wide = tileBytes(a.valueWidth);
+    const int64_t own = narrow + (pass == Pass::Forward   ? 0
+                                  : pass == Pass::Queries ? 2 * wide
+                                                          : wide);
+    const int64_t statistics = pass == Pass::Keys ? 2 * 64 * 4 : 0;
+    return cut.units * own + cut.stages * (narrow + wide + statistics + 16) + 16;
+  }
+
+  /// Blocks that share out what there is to do.
+  LaunchShape hopperShape(const Attention &a, const Cut &cut, Pass pass) const {
+    const auto [rows, heads] = rowsAndHeads(a, pass);
+    const int64_t shared = hopperShared(a, cut, pass);
+    const int64_t resident =
+        cut.units == 1 && 2 * shared <= launcher.target.getMultiprocessorShared() ? 2 : 1;
+    const int64_t items = ceilDiv(rows, 64 * cut.units) * heads * a.batch;
     return {std::min(items, launcher.target.getMultiprocessors() * resident),
             1,
             1,
-            128 * (groups + 1),
+            128 * (cut.units + 1),
             shared,
             resident};
-  }
-
-  /// `Groups, Stages, Batch` of the templates.
-  static std::string blockText(const Attention &a, int64_t groups, int64_t stages) {
-    return llvm::formatv("{0}, {1}, {2}", groups, stages, a.batch).str();
   }
 
   /// Marks the last launch as one that a library's function of the same arguments can replace
@@ -283,7 +379,8 @@ private:
   }
 
   /// Two kernels: dq and delta, then dk and dv.
-  void expandHopperGrad(plan::AttentionGradOp op, const Attention &a, ArrayRef<Value> args) {
+  void expandHopperGrad(plan::AttentionGradOp op, const Attention &a, const Cut &ofQueries,
+                        const Cut &ofKeys, ArrayRef<Value> args) {
     Value dO = args[0], q = args[1], k = args[2], v = args[3], o = args[4], lse = args[5];
     Value dq = args[6], dk = args[7], dv = args[8], delta = args[9];
     using namespace plan;
@@ -293,27 +390,21 @@ private:
     std::string rest = ", " + a.mask + ", " + a.scores + ");";
     // Of the matmuls of attention_grad (five, here seven) three are for queries.
     launcher.setWork(flops * 3 / 7, bytes / 2);
-    int64_t groups = warpgroups(a, a.queries, a.heads, a.widest() <= 64 ? 3 : 2);
-    int64_t stages = a.widest() <= 80 ? 4 : 3;
     // All arguments of the step, so that another function can do its work: dk and dv are not
     // touched.
     launcher.launch(
-        "attention_query_gradients", {in, in, in, in, in, statistic, out, out, out, "float *"},
-        "hopperQueryGradients" + parameters(a, blockText(a, groups, stages), {q, k, v, o, dO, dq}) +
+        kAttentionQueryGradients, {in, in, in, in, in, statistic, out, out, out, "float *"},
+        "hopperQueryGradients" + parameters(a, cutText(a, ofQueries), {q, k, v, o, dO, dq}) +
             "(a0, a1, a2, a3, a4, a5, a9, a6" + rest,
-        hopperShape(a, groups, a.queries, a.heads, tileBytes(a.width) + 2 * tileBytes(a.valueWidth),
-                    stages, 0),
-        args, {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
+        shapeOf(a, ofQueries, Pass::Queries), args,
+        {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite, kWrite, kWrite});
     offer(op, a, plan::LibraryFunction::attention_grad);
     launcher.setWork(flops - flops * 3 / 7, bytes - bytes / 2);
-    groups = warpgroups(a, a.keys, a.keyHeads, 2);
-    launcher.launch("attention_key_gradients", {in, in, in, in, statistic, statistic, out, out},
+    launcher.launch(kAttentionKeyGradients, {in, in, in, in, statistic, statistic, out, out},
                     "hopperKeyGradients" +
-                        parameters(a, blockText(a, groups, 4), {q, k, v, dO, dk, dv}) +
+                        parameters(a, cutText(a, ofKeys), {q, k, v, dO, dk, dv}) +
                         "(a0, a1, a2, a3, a4, a5, a6, a7" + rest,
-                    hopperShape(a, groups, a.keys, a.keyHeads,
-                                tileBytes(a.width) + tileBytes(a.valueWidth), 4, 2 * 64 * 4),
-                    {dO, q, k, v, lse, delta, dk, dv},
+                    shapeOf(a, ofKeys, Pass::Keys), {dO, q, k, v, lse, delta, dk, dv},
                     {kRead, kRead, kRead, kRead, kRead, kRead, kWrite, kWrite});
     offer(op, a, plan::LibraryFunction::nothing);
   }
@@ -323,12 +414,12 @@ private:
 
 } // namespace
 
-void expandAttention(StepLauncher &launcher, plan::AttentionOp op) {
-  AttentionExpander(launcher).expand(op);
+LogicalResult expandAttention(StepLauncher &launcher, plan::AttentionOp op) {
+  return AttentionExpander(launcher).expand(op);
 }
 
-void expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op) {
-  AttentionExpander(launcher).expand(op);
+LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op) {
+  return AttentionExpander(launcher).expand(op);
 }
 
 } // namespace hydra::cuda

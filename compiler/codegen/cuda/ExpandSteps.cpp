@@ -27,6 +27,8 @@ public:
       : module(module), launcher(module, target) {}
 
   LogicalResult run() {
+    if (failed(launcher.tiles.read(module, launcher.target)))
+      return failure();
     SmallVector<plan::LoopOp> loops;
     module.walk([&](plan::LoopOp loop) {
       if (loop.getSlices())
@@ -46,10 +48,18 @@ public:
       return failure();
     module.walk([&](plan::SwitchOp choice) { choice.setKernelAttr(setterOf(choice)); });
     eraseUnusedBuffers();
-    return success();
+    useRowTiles();
+    return launcher.tiles.checkRequired(module);
   }
 
 private:
+  /// Generated kernels take theirs when their code is made.
+  void useRowTiles() {
+    if (llvm::any_of(module.getBody().getOps<plan::KernelOp>(),
+                     [](plan::KernelOp kernel) { return !kernel.getLaunch(); }))
+      (void)launcher.tiles.of(kRowKernels);
+  }
+
   LogicalResult expandAll(ArrayRef<plan::StepInterface> steps) {
     while (!steps.empty()) {
       const size_t count = togetherWithFirst(steps);
@@ -78,11 +88,11 @@ private:
   LogicalResult expand(ArrayRef<plan::StepInterface> steps) {
     return llvm::TypeSwitch<Operation *, LogicalResult>(steps.front())
         .Case<plan::MatmulOp>([&](auto op) {
-          return expandFewRows(launcher, op) || expandSmallMatmuls(launcher, op), success();
+          const FailureOr<bool> few = expandFewRows(launcher, op);
+          return failed(few) ? failure() : (*few || expandSmallMatmuls(launcher, op), success());
         })
-        .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op), success(); })
-        .Case<plan::AttentionGradOp>(
-            [&](auto op) { return expandAttentionGrad(launcher, op), success(); })
+        .Case<plan::AttentionOp>([&](auto op) { return expandAttention(launcher, op); })
+        .Case<plan::AttentionGradOp>([&](auto op) { return expandAttentionGrad(launcher, op); })
         .Case<plan::CachedAttentionOp>(
             [&](auto op) { return expandCachedAttention(launcher, op), success(); })
         .Case<plan::SampleOp>([&](auto op) { return expandSample(launcher, op), success(); })

@@ -63,38 +63,50 @@ struct Sweep {
   LaunchShape shape;
 };
 
-/// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have.
-Sweep bulkSweep(TargetAttr target, int64_t m, int64_t n, int64_t k) {
+/// Copies by the multiprocessor itself: a block on each, with a ring of all that a block may have,
+/// or of what the target says.
+FailureOr<Sweep> bulkSweep(Operation *op, TargetAttr target, const SaidSizes &said, int64_t m,
+                           int64_t n, int64_t k) {
   constexpr int64_t kWarps = 8, kCopiers = 4, kRows = 16, kNumber = 2, kPad = 64;
   const int64_t sums = 2 * kWarps * kRows * (8 * ceilDiv(m, 8) + 1) * 4, barriers = 1024;
   const int64_t ring = target.getBlockShared() - sums - barriers;
   // Rows in pieces of 2 KiB where at least three stages of them fit.
   const int64_t piece = kWarps * 32;
-  int64_t depth = std::min<int64_t>(1024, ceilDiv(k, piece) * piece);
+  int64_t depth = std::min<int64_t>(said.get("depth").value_or(1024), ceilDiv(k, piece) * piece);
   auto stageBytes = [&] { return (kRows + m) * (depth * kNumber + kPad); };
-  while (depth > piece && ring / stageBytes() < 3)
+  while (!said.get("depth") && depth > piece && ring / stageBytes() < 3)
     depth = ceilDiv(depth / 2, piece) * piece;
-  const int64_t stages = ring / stageBytes();
-  return {"fewRowsBulk",
-          llvm::formatv("{0}, {1}", depth, stages).str(),
-          {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
-           stages * stageBytes()}};
+  const int64_t room = ring / stageBytes(), stages = said.get("stages").value_or(room);
+  if (said.get("warps"))
+    return said.refuse(op) << "the kernel for targets with bulk copies has " << kWarps << " warps";
+  if (!said.empty() && (stages > room || room < 2))
+    return said.refuse(op) << "of " << m << " rows a block of " << target.getName() << " has "
+                           << "room for " << room << " stages of depth " << depth;
+  return Sweep{"fewRowsBulk",
+               llvm::formatv("{0}, {1}", depth, stages).str(),
+               {std::min<int64_t>(n, target.getMultiprocessors()), 1, 1, 32 * (kWarps + kCopiers),
+                stages * stageBytes()}};
 }
 
 /// Loads by threads. Four pieces of 32 numbers are in flight and four are multiplied; of more rows,
 /// half as many.
-Sweep plainSweep(int64_t m, int64_t n, int64_t k) {
+FailureOr<Sweep> plainSweep(Operation *op, const SaidSizes &said, int64_t m, int64_t n, int64_t k) {
   const bool many = m > 8;
-  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4;
-  const int64_t warps = std::clamp<int64_t>(ceilDiv(ceilDiv(k, 32), 2 * flight), 1, many ? 8 : 16);
-  return {"fewRowsMatmul",
-          llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
-          {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}};
+  const int64_t tiles = many ? 2 : 1, flight = many ? 2 : 4, most = many ? 8 : 16;
+  const int64_t warps =
+      said.get("warps").value_or(std::clamp<int64_t>(ceilDiv(ceilDiv(k, 32), 2 * flight), 1, most));
+  if (said.get("depth") || said.get("stages"))
+    return said.refuse(op) << "only the kernel for targets with bulk copies has depth and stages";
+  if (warps > most)
+    return said.refuse(op) << "of " << m << " rows a block has at most " << most << " warps";
+  return Sweep{"fewRowsMatmul",
+               llvm::formatv("{0}, {1}, {2}", tiles, warps, flight).str(),
+               {ceilDiv(n, 16 * tiles), 1, 1, 32 * warps, 0}};
 }
 
 } // namespace
 
-bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
+FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
   constexpr int64_t kMostRows = 16, kPiece = 8;
   Value a = op.getA(), w = op.getB(), c = op.getC(), bias = op.getBias();
   const Type type = typeOf(a).getElementType();
@@ -119,17 +131,20 @@ bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op) {
     access.push_back(plan::kRead);
   }
   const auto waits = isNeverWritten(w) ? StepLauncher::Waits::Itself : StepLauncher::Waits::First;
-  const Sweep sweep = launcher.target.has(kBulkCopies)
-                          ? bulkSweep(launcher.target, ofA->count, n, k)
-                          : plainSweep(ofA->count, n, k);
-  launcher.launch("few_rows_matmul", types,
+  const SaidSizes said = launcher.tiles.of(kFewRowsMatmul);
+  const FailureOr<Sweep> sweep = launcher.target.has(kBulkCopies)
+                                     ? bulkSweep(op, launcher.target, said, ofA->count, n, k)
+                                     : plainSweep(op, said, ofA->count, n, k);
+  if (failed(sweep))
+    return failure();
+  launcher.launch(kFewRowsMatmul, types,
                   llvm::formatv("{0}<{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}>"
                                 "(a0, a1, {11}, a2);",
-                                sweep.name, element, result, ofA->count, n, k, ofA->stride,
-                                ofW->stride, ofC->stride, sweep.how, bias ? "true" : "false",
+                                sweep->name, element, result, ofA->count, n, k, ofA->stride,
+                                ofW->stride, ofC->stride, sweep->how, bias ? "true" : "false",
                                 bias ? "a3" : "nullptr")
                       .str(),
-                  sweep.shape, args, access, waits);
+                  sweep->shape, args, access, waits);
   return true;
 }
 

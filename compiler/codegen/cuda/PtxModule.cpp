@@ -145,7 +145,7 @@ Expected<std::string> PtxModule::compile(const std::string &symbol, Kernel &kern
   kernel.shape = kernel.parts > 0 ? emitCombine(function, kernel.parts, kernel.resultShape,
                                                 kernel.layouts.front(), kernel.type)
                                   : emitRowKernel(function, kernel.program, kernel.layouts,
-                                                  kernel.alignments, kernel.grain);
+                                                  kernel.alignments, kernel.grain, threads);
   if (early)
     waitForEarlier(function);
   function->addFnAttr("nvvm.maxntid", std::to_string(kernel.shape.threads));

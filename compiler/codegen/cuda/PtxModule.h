@@ -17,8 +17,8 @@ public:
   /// Such as `sm_90a`.
   /// `early`: kernels wait for those in front of them in their stream, and may be launched before
   /// these have ended.
-  PtxModule(std::string architecture, bool early)
-      : architecture(std::move(architecture)), early(early) {}
+  PtxModule(std::string architecture, bool early, const RowThreads &threads)
+      : architecture(std::move(architecture)), early(early), threads(threads) {}
 
   /// The symbol of the kernel of a group; see `emitRowKernel`. With several `instances` it takes a
   /// table of so many lists of arguments (plan.fbs: Kernel).
@@ -52,6 +52,7 @@ private:
 
   std::string architecture;
   bool early;
+  RowThreads threads;
   std::map<std::string, Kernel> kernels; ///< by symbol
 };
 

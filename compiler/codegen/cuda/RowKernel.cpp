@@ -15,10 +15,8 @@ namespace {
 
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kFlatThreads = 256;
-constexpr int64_t kRowThreads = 128;     ///< of a block where a warp or less has a row
-constexpr int64_t kKeptChunks = 4;       ///< that a thread holds in registers
-constexpr int64_t kLongRowThreads = 512; ///< of a row that does not fit in registers
-constexpr int64_t kUnroll = 4;           ///< loads of such a thread that are under way at a time
+constexpr int64_t kKeptChunks = 4; ///< that a thread holds in registers
+constexpr int64_t kUnroll = 4;     ///< loads of such a thread that are under way at a time
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
@@ -32,9 +30,10 @@ template <typename T> bool isWide(const T &tensor) {
 
 RowKernelEmitter::RowKernelEmitter(Function *function, const RowProgram &program,
                                    ArrayRef<Strides> layouts, ArrayRef<int64_t> alignments,
-                                   int64_t grain)
+                                   int64_t grain, const RowThreads &threads)
     : function(function), s(cpu::scheduleRows(program, layouts, grain)),
-      b(BasicBlock::Create(function->getContext(), "entry", function)), math(b), grain(grain) {
+      b(BasicBlock::Create(function->getContext(), "entry", function)), math(b), grain(grain),
+      threads(threads) {
   size_t next = 0;
   for (size_t i = 0; i < s.inputs.size(); ++i)
     inputAlignment.push_back(alignments[next++]);
@@ -93,9 +92,9 @@ void RowKernelEmitter::chooseShape() {
       team = PowerOf2Ceil(chunks);
     inRegisters = team <= kMostThreads;
     if (!inRegisters)
-      team = kLongRowThreads;
+      team = threads.ofLongRow;
     kept = ceilDiv(chunks, team);
-    teams = team <= kWarp && !hasSums ? kRowThreads / team : 1;
+    teams = team <= kWarp && !hasSums ? threads.ofShortRows / team : 1;
     shape.threads = team * teams;
     shape.blocks = hasSums ? ceilDiv(s.rows, grain) : ceilDiv(s.rows, teams);
   } else {
@@ -409,8 +408,8 @@ SmallVector<Value *> kernelArguments(IRBuilderBase &b, Function *function) {
 }
 
 LaunchShape emitRowKernel(Function *function, const RowProgram &program, ArrayRef<Strides> layouts,
-                          ArrayRef<int64_t> alignments, int64_t grain) {
-  return RowKernelEmitter(function, program, layouts, alignments, grain).emit();
+                          ArrayRef<int64_t> alignments, int64_t grain, const RowThreads &threads) {
+  return RowKernelEmitter(function, program, layouts, alignments, grain, threads).emit();
 }
 
 unsigned argumentCount(const RowProgram &program) {

@@ -30,12 +30,18 @@ struct LaunchShape {
   int64_t blocks = 1, threads = 1;
 };
 
+/// Of a block of a generated kernel; powers of two.
+struct RowThreads {
+  int64_t ofShortRows = 128; ///< where a warp or less has a row: as many rows as these make
+  int64_t ofLongRow = 512;   ///< of a row that does not fit into registers
+};
+
 /// Writes the body. `layouts`: of inputs, then of results that are not sums over rows;
 /// `alignments`: bytes by which every launch aligns these. `grain`: rows of a block that leaves
 /// partial sums.
 LaunchShape emitRowKernel(llvm::Function *function, const RowProgram &program,
                           llvm::ArrayRef<Strides> layouts, llvm::ArrayRef<int64_t> alignments,
-                          int64_t grain);
+                          int64_t grain, const RowThreads &threads);
 
 /// The kernel (partial sums, result) that adds `parts` partial sums for each element.
 LaunchShape emitCombine(llvm::Function *function, int64_t parts, llvm::ArrayRef<int64_t> shape,

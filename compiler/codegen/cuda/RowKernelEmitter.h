@@ -57,7 +57,7 @@ class RowKernelEmitter {
 
 public:
   RowKernelEmitter(Function *function, const RowProgram &program, ArrayRef<Strides> layouts,
-                   ArrayRef<int64_t> alignments, int64_t grain);
+                   ArrayRef<int64_t> alignments, int64_t grain, const RowThreads &threads);
   LaunchShape emit();
 
 private:
@@ -190,6 +190,7 @@ private:
   llvm::IRBuilder<> b;
   DeviceMath math;
   int64_t grain;
+  RowThreads threads;
   llvm::SmallVector<int64_t> inputAlignment, resultAlignment;
   LaunchShape shape;
   bool hasReductions = false, hasSums = false, inRegisters = false;

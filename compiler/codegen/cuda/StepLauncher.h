@@ -1,6 +1,8 @@
 // Launches of kernels made from templates in the place of a plan's steps.
 #pragma once
 
+#include "compiler/codegen/cuda/TileRules.h"
+
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
 
@@ -56,6 +58,7 @@ public:
       : target(target), b(module.getContext()), module(module) {}
 
   TargetAttr target;
+  TileRules tiles;   ///< of the target
   mlir::OpBuilder b; ///< in front of the step
 
   /// Launches that follow stand for this step.
@@ -102,8 +105,9 @@ private:
 };
 
 /// Attention and its gradients (templates/attention*.cuh).
-void expandAttention(StepLauncher &launcher, plan::AttentionOp op);
-void expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
+/// They fail, with the place, for tiles that no kernel has.
+llvm::LogicalResult expandAttention(StepLauncher &launcher, plan::AttentionOp op);
+llvm::LogicalResult expandAttentionGrad(StepLauncher &launcher, plan::AttentionGradOp op);
 
 /// Attention over slots (templates/cached_attention.cuh).
 void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
@@ -111,9 +115,9 @@ void expandCachedAttention(StepLauncher &launcher, plan::CachedAttentionOp op);
 /// Ids drawn from scores (templates/sample.cuh).
 void expandSample(StepLauncher &launcher, plan::SampleOp op);
 
-/// A matmul of few rows as a sweep over weights (templates/few_rows.cuh). False where it is none:
-/// the library's then.
-bool expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
+/// A matmul of few rows as a sweep over weights (templates/few_rows*.cuh). False where it is none:
+/// the library's then. Fails, with the place, for tiles that no kernel has.
+llvm::FailureOr<bool> expandFewRows(StepLauncher &launcher, plan::MatmulOp op);
 
 /// Matmuls of small matrices for which the library would have to be called several times, in one
 /// launch (templates/small_matmuls.cuh). False where they are none: the library's then.

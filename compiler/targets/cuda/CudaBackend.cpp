@@ -29,12 +29,27 @@ llvm::DenseMap<Attribute, SmallVector<int64_t>> alignmentsOfArguments(plan::Plan
   return found;
 }
 
+/// Threads of generated kernels, where the target says any.
+cuda::RowThreads rowThreadsOf(const Target &target) {
+  cuda::RowThreads threads;
+  const auto take = [](const KernelTiles &from, const char *name, int64_t &to) {
+    if (const auto found = from.sizes.find(name); found != from.sizes.end())
+      to = found->second;
+  };
+  for (const KernelTiles &tiles : target.tiles)
+    if (tiles.kernel == kRowKernels) {
+      take(tiles, "threads", threads.ofShortRows);
+      take(tiles, "long_threads", threads.ofLongRow);
+    }
+  return threads;
+}
+
 FailureOr<CompiledKernels> compileForCuda(plan::PlanModuleOp module, const Target &target,
                                           const CodeOptions &how) {
   const cuda::KernelCache cache(how.cache);
   CompiledKernels compiled;
   const bool early = llvm::is_contained(target.features, kEarlyLaunch.str());
-  cuda::PtxModule code(target.code, early);
+  cuda::PtxModule code(target.code, early, rowThreadsOf(target));
   auto alignments = alignmentsOfArguments(module);
   auto instances = [](plan::KernelOp kernel) { return kernel.getInstances().value_or(1); };
   LogicalResult generated = generateRowKernels(
@@ -109,7 +124,7 @@ struct CudaBackend : TargetBackend {
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cuda; }
   bool hasCollectives() const override { return true; }
   Wants wants() const override {
-    return {.fusedLoops = true, .batchedLaunches = true, .streams = true};
+    return {.fusedLoops = true, .batchedLaunches = true, .streams = true, .tiles = true};
   }
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {

@@ -13,6 +13,7 @@
 // CHECK-DAG: hydra.state @prime.m [4099] init
 // CHECK-DAG: hydra.state @small.v [64] init
 // CHECK-DAG: hydra.state @little.m8 [1, 100] f8E4M3FN
+// CHECK: hydra.compare {{.*}} is = "ge"
 // CHECK: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
 // CHECK: %[[P:.*]] = hydra.reshape %w{{.*}} shape = [24, 256]
 // CHECK: %[[G:.*]] = hydra.reshape %{{.*}} shape = [24, 256]

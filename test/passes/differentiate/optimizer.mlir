@@ -5,6 +5,8 @@
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='ema-decay=0.9 norm-spike=true group-norms=true' | FileCheck %s --check-prefix=MORE
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='grad-histograms=true clip=false' | FileCheck %s --check-prefix=COUNTS
 // RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='swa-from=3 accum=2' | FileCheck %s --check-prefix=SWA
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='batch-filter=true' | FileCheck %s --check-prefix=FILTER
+// RUN: hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='batch-filter=true accum=4' | FileCheck %s --check-prefix=FILTERS
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer='norm-spike=true clip=false' 2>&1 | FileCheck %s --check-prefix=SPIKE
 // RUN: not hydra-opt %s --hydra-bind --hydra-optimizer 2>&1 | FileCheck %s --check-prefix=EARLY
 // RUN: not hydra-opt %s --hydra-bind --hydra-differentiate --hydra-optimizer=accum=0 2>&1 | FileCheck %s --check-prefix=ZERO
@@ -17,7 +19,13 @@
 // CHECK-NOT: hydra.state @d
 // CHECK: hydra.state @step [] i32 init = constant(1) as update_count
 // CHECK: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %clip: tensor<f32> = 0.000000e+00) stage(train)
+// CHECK: %[[LOSS:[0-9]+]] = hydra.mean
 // CHECK: %[[N:.*]] = hydra.global_norm
+// CHECK: %[[BELOW:.*]] = hydra.compare %[[LOSS]], %{{.*}} is = "le"
+// CHECK: %[[ABOVE:.*]] = hydra.compare %[[LOSS]], %{{.*}} is = "ge"
+// CHECK: %[[NUMBER:.*]] = hydra.select %[[ABOVE]], %[[N]], %[[INFINITY:[^ ]*]] :
+// CHECK: %[[SEEN:.*]] = hydra.select %[[BELOW]], %[[NUMBER]], %[[INFINITY]] :
+// CHECK: hydra.neg %[[SEEN]]
 // CHECK: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
 // CHECK: %[[APPLIED:.*]] = hydra.cast %[[OK]] to = f32
 // CHECK: hydra.guard %[[OK]], %{{.*}}, %seen{{.*}} : tensor<i1>
@@ -38,12 +46,30 @@
 // NOCLIP: hydra.neg %[[LOSS]]
 // NOCLIP: hydra.compare {{.*}} is = "le"
 
-// What can be held, looks at the sum of the norm and a number of the step, and returns the norm itself.
+// What can be held, looks at the sum of the norm, where the loss is finite, and a number of the step, and returns the norm itself.
 // HOLDS: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %hold: tensor<f32> = 0.000000e+00, %clip: tensor<f32> = 0.000000e+00)
 // HOLDS: %[[N:.*]] = hydra.global_norm
-// HOLDS: %[[SEEN:.*]] = hydra.add %[[N]], %hold
+// HOLDS: %[[NUMBER:.*]] = hydra.select %{{.*}}, %[[N]], %
+// HOLDS: %[[BOTH:.*]] = hydra.select %{{.*}}, %[[NUMBER]], %
+// HOLDS: %[[SEEN:.*]] = hydra.add %[[BOTH]], %hold
 // HOLDS: hydra.neg %[[SEEN]]
 // HOLDS: grad_norm = %[[N]]
+
+// A loss above the limit, if there is one, is refused.
+// FILTER: hydra.entry @loss(%x: tensor<4xf32>, %lr: tensor<f32> = 1.000000e-03, %loss_limit: tensor<f32> = 0.000000e+00, %clip: tensor<f32> = 0.000000e+00)
+// FILTER: %[[LOSS:[0-9]+]] = hydra.mean
+// FILTER: hydra.compare %[[LOSS]], %loss_limit is = "gt"
+// FILTER: %[[LIMITED:.*]] = hydra.select
+// FILTER: %[[ANY:.*]] = hydra.compare %loss_limit, %{{.*}} is = "gt"
+// FILTER: %[[WITHIN:.*]] = hydra.select %[[ANY]], %[[LIMITED]], %
+// FILTER: hydra.neg %[[WITHIN]]
+// That of a step over micro-batches is their mean.
+// FILTERS: hydra.entry @accumulate
+// FILTERS: %[[BEFORE:.*]] = hydra.use @loss.sum
+// FILTERS: hydra.add %[[BEFORE]], %
+// FILTERS: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %loss_limit: tensor<f32> = 0.000000e+00, %clip
+// FILTERS: hydra.constant {{.*}} value = 2.500000e-01
+// FILTERS: hydra.compare %{{.*}}, %loss_limit is = "gt"
 
 // One program adds a quarter of each gradient to state and updates copies of the model's state, the other
 // uses and clears the sums, and makes the copies what the model has, or the other way round.
@@ -52,7 +78,10 @@
 // ACCUM: hydra.entry @accumulate(%x: tensor<4xf32>)
 // ACCUM: %[[SEEN:.*]] = hydra.use @seen.next
 // ACCUM: hydra.constant {{.*}} value = 2.500000e-01
-// ACCUM: updates(@seen.next = %{{.*}}, @w.grad = %{{.*}}, @b.grad = %{{.*}}, @c.grad = %{{.*}}, @d.grad = %{{.*}})
+// Whether all losses were finite.
+// ACCUM: %[[BEFORE:.*]] = hydra.use @loss.sum
+// ACCUM: hydra.select %{{.*}}, %[[BEFORE]], %
+// ACCUM: updates(@seen.next = %{{.*}}, @w.grad = %{{.*}}, @b.grad = %{{.*}}, @c.grad = %{{.*}}, @d.grad = %{{.*}}, @loss.sum = %{{.*}})
 // ACCUM: hydra.entry @apply(%lr: tensor<f32> = 1.000000e-03, %clip: tensor<f32> = 0.000000e+00)
 // ACCUM: %[[KEPT:.*]] = hydra.guard %{{.*}}, %seen.next, %seen
 // ACCUM: updates(@w.grad = %{{.*}}, @b.grad = %{{.*}}, {{.*}}@seen = %[[KEPT]], @w = %{{.*}}, @seen.next = %[[KEPT]])
@@ -61,6 +90,7 @@
 // group has its norm.
 // MORE: hydra.state @w.average [4] init = zeros of @w as average
 // MORE: %clip: tensor<f32> = 0.000000e+00, %norm_spike: tensor<f32> = 0.000000e+00) stage(train)
+// MORE: hydra.compare {{.*}} is = "ge"
 // MORE: %[[OK:.*]] = hydra.compare {{.*}} is = "le"
 // MORE: hydra.constant {{.*}} value = 0.09999
 // MORE: %[[AVERAGE:.*]] = hydra.sgd %w.average, %p1{{.*}} wd = 1.000000e+00

@@ -108,6 +108,18 @@ TEST(SafetyMonitor, WithoutNormTheLossIsLookedAt) {
   EXPECT_EQ(script.status(), SafetyStatus::fallback);
 }
 
+TEST(SafetyMonitor, LossThatIsNotFiniteFallsBackWhateverTheNormIs) {
+  for (const double loss : {kNan, kInfinity}) {
+    Script script;
+    script.monitor.pretested(0, "");
+    script.steady(2);
+    const std::vector<SafetyAnomaly> found = script.step(loss, 1.0);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].type, std::isnan(loss) ? "nan_loss" : "inf_loss");
+    EXPECT_EQ(script.status(), SafetyStatus::fallback);
+  }
+}
+
 TEST(SafetyMonitor, SearchForAScaleIsNoFallback) {
   Script script({.scalesLoss = true});
   script.monitor.pretested(0, "");

@@ -1,6 +1,7 @@
 // What earlier steps let later ones do, and that a pause changes nothing of it.
 #include "runtime/run/StepPolicies.h"
 #include "runtime/support/Error.h"
+#include "runtime/support/LossLimit.h"
 #include "test/unit/cpu/SmallTraining.h"
 
 #include <gtest/gtest.h>
@@ -20,12 +21,13 @@ namespace support = hydra::support;
 
 namespace {
 
-/// A plan with a learning rate, a clip, and a number that waits for 60 steps.
+/// A plan with a learning rate, a clip, a limit of the loss, and a number that waits for 60 steps.
 class StepPoliciesTest : public testing::Test {
 protected:
   StepPoliciesTest() {
     PlanBuilder builder = smallTraining();
     builder.scalar("clip", 2.0);
+    builder.scalar(support::kLossLimit, 0.0);
     ScheduleT &late = *builder.plan.scalars[builder.scalar("late", 1.0)]->schedule;
     late.kind = ScheduleKind::linear;
     late.first = 1;
@@ -42,7 +44,7 @@ protected:
   /// What steps have, and what was said, step by step. Losses and norms are those of `loss` and
   /// `norm`; before step `pause` everything is saved and begins again from there.
   struct Record {
-    std::vector<double> rates, clips, late;
+    std::vector<double> rates, clips, limits, late;
     std::vector<std::pair<int64_t, std::string>> said;
     bool operator==(const Record &) const = default;
   };
@@ -70,6 +72,7 @@ protected:
       policies->begin(step, *scalars);
       record.rates.push_back(*scalars->value("lr", step));
       record.clips.push_back(*scalars->value("clip", step));
+      record.limits.push_back(*scalars->value(support::kLossLimit, step));
       record.late.push_back(*scalars->value("late", step));
       note(step, policies->takeStep(step, loss(step), norm(random), *scalars));
       if (policies->wantsEvaluation(step + 1))
@@ -109,6 +112,27 @@ TEST_F(StepPoliciesTest, ClipFollowsTheNorm) { // models.md 3.10, by other bound
     EXPECT_DOUBLE_EQ(record.clips[step], std::clamp(2 * mean, 1.5, 5.0)) << step;
     mean = 0.95 * mean + 0.05 * norm(random);
   }
+}
+
+TEST_F(StepPoliciesTest, TheLimitOfTheLossFollowsItNoFasterThanItself) {
+  const auto loss = [](int64_t step) {
+    return step == 30 ? 1e6 : step < 60 ? 1.0 + 0.01 * double(step % 5) : 5.0;
+  };
+  const Record record = runPaused({{"batch-filter", "2"}, {"dynamic-clip", "2"}}, loss);
+  EXPECT_EQ(record.limits[0], 0); // nothing is usual yet
+  double mean = loss(0);
+  int64_t refused = 0;
+  for (int64_t step = 1; step < 100; ++step) {
+    const double limit = record.limits[size_t(step)];
+    EXPECT_DOUBLE_EQ(limit, 2 * mean) << step;
+    refused += loss(step) > limit ? 1 : 0;
+    mean = 0.9 * mean + 0.1 * std::min(loss(step), limit);
+  }
+  // The one far above, and of those that stay the first: 1.1^k reaches 5 / 2 with k = 10.
+  EXPECT_EQ(refused, 11);
+  // The norm of what is left out does not count.
+  EXPECT_DOUBLE_EQ(record.clips[31], record.clips[30]);
+  EXPECT_TRUE(run({}, loss).limits == std::vector<double>(100, 0.0));
 }
 
 TEST_F(StepPoliciesTest, ALossThatRisesLowersTheRateForSomeSteps) {
@@ -214,6 +238,8 @@ TEST_F(StepPoliciesTest, WhatMeansNothingIsRefused) {
   for (const char *text : {"", "x", "0", "-1", "2,", "2,min", "2,min=x", "2,least=1",
                            "2,min=3,max=2", "nan", "inf", "2,max=0"})
     EXPECT_NE(errorOf({{"dynamic-clip", text}}), "(no error)") << text;
+  for (const char *text : {"", "0.5", "2,steps=3", "inf"})
+    EXPECT_NE(errorOf({{"batch-filter", text}}), "(no error)") << text;
   for (const char *text : {"0.5", "2,steps=0", "2,rate=2", "2,rate=-1", "2,steps=1.5"})
     EXPECT_NE(errorOf({{"loss-spike", text}}), "(no error)") << text;
   for (const char *text : {"s", "s,below", "s,below=x", "s,from=3", "s,below=2,from=-1"})

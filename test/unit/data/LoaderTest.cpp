@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <set>
 
@@ -163,15 +164,16 @@ TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
       {.files = {numbers<uint16_t>("t", 5000)}, .format = Format::uint16, .vocabulary = 5000});
   const LoaderOptions options{.batch = 4, .length = 16};
   const std::vector<BatchRows> whole = batches(files, options, 11, 200); // more than two epochs
-  for (const int threads : {1, 2, 7}) {
-    LoaderOptions other = options;
-    other.threads = threads;
-    other.ring = threads == 2 ? 1 : 8;
-    EXPECT_TRUE(equal(batches(files, other, 11, 200), whole)) << threads;
-    other.first = 150;
-    EXPECT_TRUE(equal(batches(files, other, 11, 50), {whole.begin() + 150, whole.end()}))
-        << threads;
-  }
+  for (const int threads : {0, 1, 2, 7})
+    for (const int ahead : {1, 3, 8}) {
+      LoaderOptions other = options;
+      other.threads = threads;
+      other.ahead = ahead;
+      EXPECT_TRUE(equal(batches(files, other, 11, 200), whole)) << threads << ' ' << ahead;
+      other.first = 150;
+      EXPECT_TRUE(equal(batches(files, other, 11, 50), {whole.begin() + 150, whole.end()}))
+          << threads << ' ' << ahead;
+    }
   LoaderOptions other = options;
   EXPECT_FALSE(equal(batches(files, other, 12, 200), whole));
   // Epochs differ in their order.
@@ -255,25 +257,44 @@ TEST_F(LoaderTest, ShufflesOfAnySizeArePermutations) {
     }
 }
 
-TEST_F(LoaderTest, ErrorsOfTheThreadsReachTheCallerInTheirPlace) {
+TEST_F(LoaderTest, ErrorsReachTheCallerInTheirPlace) {
   std::string text(2000, 'a');
   text[1000] = '\xFF';
   const TokenFiles files({.files = {write("t", text)}, .vocabulary = 128});
-  Loader loader(orderOf(files, 10, 1), {.batch = 1, .length = 10});
-  const std::string error = errorOf([&] {
-    for (int i = 0; i < 200; ++i)
-      loader.next();
-  });
-  EXPECT_NE(error.find("t: token 1000 is 255"), std::string::npos) << error;
-  EXPECT_EQ(errorOf([&] { loader.next(); }), error);
+  std::vector<int> whole; // batches in front of it
+  for (const int threads : {0, 1, 4}) {
+    Loader loader(orderOf(files, 10, 1), {.batch = 1, .length = 10, .threads = threads});
+    int good = 0;
+    const std::string error = errorOf([&] {
+      for (; good < 200; ++good)
+        loader.next();
+    });
+    EXPECT_NE(error.find("t: token 1000 is 255"), std::string::npos) << error;
+    EXPECT_EQ(errorOf([&] { loader.next(); }), error);
+    whole.push_back(good);
+  }
+  EXPECT_EQ(whole, std::vector<int>(3, whole[0]));
 }
 
-TEST_F(LoaderTest, StopsWhileTheRingIsFull) {
+TEST_F(LoaderTest, ReadsSoManyBatchesAheadAndNoMore) {
   const TokenFiles files({.files = {write("t", std::string(5000, 'a'))}});
-  Loader loader(orderOf(files, 10, 0), {.batch = 1, .length = 10, .threads = 3, .ring = 4});
+  for (const int ahead : {1, 4}) {
+    Loader loader(orderOf(files, 10, 0), {.batch = 1, .length = 10, .threads = 3, .ahead = ahead});
+    loader.next();
+    while (loader.ready() < ahead)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(loader.ready(), ahead);
+    EXPECT_NE(benchLoader(loader, 50).find("\"report\":\"R17\",\"batches\":50"), std::string::npos);
+  }
+}
+
+TEST_F(LoaderTest, WithoutThreadsABatchIsReadWhenItIsAskedFor) {
+  const TokenFiles files({.files = {write("t", std::string(5000, 'a'))}});
+  Loader loader(orderOf(files, 10, 1), {.batch = 2, .length = 10, .threads = 0});
   loader.next();
-  while (loader.ready() < 3)
-    std::this_thread::yield();
-  EXPECT_LE(loader.ready(), 4);
-  EXPECT_NE(benchLoader(loader, 50).find("\"report\":\"R17\",\"batches\":50"), std::string::npos);
+  EXPECT_EQ(loader.ready(), 0);
+  const std::string report = benchLoader(loader, 5);
+  EXPECT_NE(report.find("\"threads\":0"), std::string::npos) << report;
+  EXPECT_NE(report.find("\"ring_fill\":0.000,\"ring\":0"), std::string::npos) << report;
 }

@@ -2,9 +2,11 @@
 
 policies.py clip LOG FACTOR LEAST MOST FIRST: the bound of every step; FIRST: --clip, or 0.
 policies.py spike LOG FACTOR STEPS RATE LR: the learning rate of every step; prints the steps that were spikes.
+policies.py filter LOG FACTOR: the steps that are left out; prints them.
 policies.py cooldown LOG END: where the decay begins, from the held-out losses; prints it and its end.
 policies.py start LOG LOSS FROM: the step before which the mean loss was first below; prints it."""
 import json
+import struct
 import sys
 
 what, path, *numbers = sys.argv[1:]
@@ -13,6 +15,10 @@ events = [json.loads(line) for line in open(path)]
 steps = {e["step"]: e for e in events if e["event"] == "step"}
 steps = [steps[s] for s in sorted(steps)]
 assert [s["step"] for s in steps] == list(range(1, len(steps) + 1))
+
+
+def single(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
 
 
 def moved(mean, value, share):
@@ -38,6 +44,16 @@ elif what == "spike":
             spikes.append(step["step"])
         mean = moved(mean, step["loss"], 0.1)
     print("spikes", spikes)
+elif what == "filter":
+    factor, = numbers
+    mean, filtered = None, []
+    for step in steps:
+        limit = None if mean is None else factor * mean
+        above = limit is not None and single(step["loss"]) > single(limit)
+        filtered += [step["step"]] if above else []
+        mean = moved(mean, limit if above else step["loss"], 0.1)
+    assert filtered == sorted({e["step"] for e in events if e["event"] == "skipped"}), filtered
+    print("filtered", filtered)
 elif what == "cooldown":
     end, = numbers
     fast = slow = None
