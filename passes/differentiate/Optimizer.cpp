@@ -1,12 +1,12 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
+#include "dialects/hydra/LossLimit.h"
 #include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
 #include "passes/differentiate/GradientNorms.h"
 #include "passes/differentiate/LossScaling.h"
 #include "passes/differentiate/WeightAverage.h"
-#include "runtime/support/LossLimit.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -103,7 +103,7 @@ private:
     for (StringRef name : entry.getArgNames().getAsValueRange<StringAttr>())
       if (name == "lr" || name == kUpdateCount || name == "clip" ||
           (normSpike && name == kNormSpike) || (holds && name == "hold") ||
-          (batchFilter && name == support::kLossLimit))
+          (batchFilter && name == kLossLimit))
         return entry.emitOpError() << "has an argument '" << name << "', which the optimizer adds";
     return success();
   }
@@ -250,7 +250,7 @@ private:
       step.hold = entry.addArgument("hold", scalar, loc, b.getF64FloatAttr(0.0));
     Value applied, limit;
     if (batchFilter)
-      limit = entry.addArgument(support::kLossLimit, scalar, loc, b.getF64FloatAttr(0.0));
+      limit = entry.addArgument(kLossLimit, scalar, loc, b.getF64FloatAttr(0.0));
     auto runs = [&](Value number) {
       if (step.hold)
         number = AddOp::create(b, loc, number, step.hold);
