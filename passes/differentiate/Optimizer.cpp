@@ -1,15 +1,13 @@
 // hydra-optimizer: adds guarded updates of all parameters to differentiated programs.
 #include "dialects/hydra/Build.h"
-#include "dialects/hydra/GradHistogram.h"
 #include "dialects/hydra/LossLimit.h"
 #include "dialects/hydra/NormSpike.h"
 #include "dialects/hydra/RowLoss.h"
 #include "passes/Passes.h"
-#include "passes/differentiate/GradHistogram.h"
+#include "passes/differentiate/GradientNorms.h"
 #include "passes/differentiate/LossScaling.h"
 #include "passes/differentiate/WeightAverage.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <limits>
@@ -193,101 +191,6 @@ private:
     return param.getUnit() ? filledUp(gradient) : gradient;
   }
 
-  /// The sum of all squared elements of gradients. Those of units are added up apart, so that their
-  /// sum is exchanged once.
-  static Value sumOfSquares(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
-                            ArrayRef<Value> gradients) {
-    SmallVector<Value> whole, cut;
-    for (auto [param, gradient] : llvm::zip(params, gradients))
-      (ParamOp(param).getUnit() ? cut : whole).push_back(gradient);
-    if (cut.empty())
-      return GlobalNormOp::sumOfSquares(b, loc, whole);
-    Value total = GlobalNormOp::sumOfSquares(b, loc, cut);
-    return whole.empty() ? total
-                         : AddOp::create(b, loc, GlobalNormOp::sumOfSquares(b, loc, whole), total);
-  }
-
-  /// Parameters and their gradients by the names of optimizer groups.
-  using Groups = llvm::MapVector<StringRef, std::pair<SmallVector<ParamOp>, SmallVector<Value>>>;
-  static Groups byGroup(ArrayRef<ParamOp> params, ArrayRef<Value> gradients) {
-    Groups groups;
-    for (auto [param, gradient] : llvm::zip(params, gradients)) {
-      auto &group = groups[ParamOp(param).getGroup().value_or("default")];
-      group.first.push_back(param);
-      group.second.push_back(gradient);
-    }
-    return groups;
-  }
-
-  /// Outputs that count the magnitudes of the gradients of each group. Those of units are counted
-  /// apart, as their squares are.
-  static void giveHistograms(OpBuilder &b, Location loc, ArrayRef<ParamOp> params,
-                             ArrayRef<Value> gradients, Value inverse, Outputs &outputs) {
-    for (auto &[name, members] : byGroup(params, gradients)) {
-      SmallVector<Value> whole, cut;
-      int64_t padding = 0; // what belongs to no member of a unit
-      for (auto [param, gradient] : llvm::zip(members.first, members.second)) {
-        std::optional<FlatUnitAttr> unit = ParamOp(param).getUnit();
-        (unit ? cut : whole).push_back(gradient);
-        if (!unit)
-          continue;
-        padding += ParamOp(param).getBoundType().getNumElements();
-        for (MemberAttr member : unit->getMembers())
-          padding -= member.elements();
-      }
-      Value counts;
-      if (!whole.empty())
-        counts = countExponents(b, loc, whole, inverse, 0);
-      if (!cut.empty()) {
-        Value these = countExponents(b, loc, cut, inverse, padding);
-        counts = counts ? AddOp::create(b, loc, counts, these).getResult() : these;
-      }
-      outputs.give(b, (kGradHistogram + name).str(), counts);
-    }
-  }
-
-  /// The norm of all gradients; `inverse` is what divides them, or null. If they are asked for,
-  /// those of the groups are outputs.
-  Value globalNorm(OpBuilder &b, Location loc, ArrayRef<ParamOp> params, ArrayRef<Value> gradients,
-                   Value inverse, Outputs &outputs) {
-    auto unscaled = [&](Value norm) -> Value {
-      return inverse ? MulOp::create(b, loc, norm, inverse) : norm;
-    };
-    if (!groupNorms && llvm::none_of(params, [](ParamOp param) { return param.getUnit(); }))
-      return unscaled(GlobalNormOp::create(b, loc, gradients));
-    if (!groupNorms)
-      return unscaled(SqrtOp::create(b, loc, sumOfSquares(b, loc, params, gradients)));
-    Value total;
-    for (auto &[name, members] : byGroup(params, gradients)) {
-      Value squares = sumOfSquares(b, loc, members.first, members.second);
-      outputs.give(b, ("grad_norm." + name).str(), unscaled(SqrtOp::create(b, loc, squares)));
-      total = total ? AddOp::create(b, loc, total, squares).getResult() : squares;
-    }
-    return unscaled(SqrtOp::create(b, loc, total));
-  }
-
-  /// min(1, clip / (norm + 1e-6)), or 1 when clip is not positive: models.md section 1.3.
-  Value clipScale(OpBuilder &b, Location loc, Value norm, Value clip) {
-    Type type = norm.getType();
-    Value one = build::constant(b, loc, type, 1.0);
-    Value guarded = AddOp::create(b, loc, norm, build::constant(b, loc, type, 1e-6));
-    Value ratio = MinOp::create(b, loc, one, DivOp::create(b, loc, clip, guarded));
-    Value wanted =
-        CompareOp::create(b, loc, clip, build::constant(b, loc, type, 0.0), b.getStringAttr("gt"));
-    return SelectOp::create(b, loc, wanted, ratio, one);
-  }
-
-  /// The learning rate, or its part where the norm is above the bound and that is positive.
-  Value slowed(OpBuilder &b, Location loc, Value rate, Value norm, Value bound) {
-    auto above = [&](Value x, Value y) -> Value {
-      return CompareOp::create(b, loc, x, y, b.getStringAttr("gt"));
-    };
-    Value part = build::scale(b, loc, rate, kNormSpikeRate);
-    Value spikes = SelectOp::create(b, loc, above(norm, bound), part, rate);
-    Value none = build::constant(b, loc, bound.getType(), 0.0);
-    return SelectOp::create(b, loc, above(bound, none), spikes, rate);
-  }
-
   /// Whether a number is finite: neither infinite nor no number.
   static Value isFinite(OpBuilder &b, Location loc, Value x) {
     Value size = MaxOp::create(b, loc, x, NegOp::create(b, loc, x));
@@ -321,60 +224,68 @@ private:
                             infinity);
   }
 
-  /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
-  /// all that is updated already: by the loss, or the sum of those of all micro-batches, and by the
-  /// norm where one is computed.
-  LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
-                       llvm::function_ref<Value(ParamOp)> gradientOf) {
-    Location loc = ofUpdate(entry.getLoc());
-    auto scalar = RankedTensorType::get({}, b.getF32Type());
-    Value lr = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
-    SmallVector<ParamOp> params = trainedParams();
-    SmallVector<Value> gradients = llvm::map_to_vector(params, gradientOf);
-    Value scale, ok, applied;
-    Value finite; // ok but for the limit of the loss
-    Value hold, limit;
+  /// What all updates of a step share.
+  struct Step {
+    Value rate;        ///< the learning rate
+    Value scale;       ///< of gradients; null: none
+    Value ok;          ///< whether updates are applied
+    Value finite;      ///< the same but for the limit of the loss
+    Value hold;        ///< an input that holds everything where it is not finite; null: none
+    StateOp lossScale; ///< what the loss is multiplied by; null: nothing
+    Value factor;      ///< its value
+    Value count;       ///< of updates, this one included, once something asked for it
+    Value share;       ///< of new values in averages; null: there are no averages
+  };
+
+  /// Adds the numbers of a step, and outputs that show them. `loss` guards, or the sum of those of
+  /// all micro-batches, and the norm where one is computed.
+  Step numbersOf(OpBuilder &b, Location loc, EntryOp entry, const Gradients &gradients, Value rate,
+                 Value loss, Outputs &outputs) {
+    const auto scalar = RankedTensorType::get({}, b.getF32Type());
+    const auto give = [&](const Twine &name, Value value) { outputs.give(b, name.str(), value); };
+    Step step;
+    step.rate = rate;
+    step.lossScale = lossScaleOf(model);
     if (holds)
-      hold = entry.addArgument("hold", scalar, loc, b.getF64FloatAttr(0.0));
+      step.hold = entry.addArgument("hold", scalar, loc, b.getF64FloatAttr(0.0));
+    Value applied, limit;
     if (batchFilter)
       limit = entry.addArgument(kLossLimit, scalar, loc, b.getF64FloatAttr(0.0));
     auto runs = [&](Value number) {
-      if (hold)
-        number = AddOp::create(b, loc, number, hold);
+      if (step.hold)
+        number = AddOp::create(b, loc, number, step.hold);
       return isFinite(b, loc, number);
     };
-    StateOp lossScale = lossScaleOf(model);
     auto guardBy = [&](Value number) {
       Value within = number;
       if (limit) {
         Value mean = accum == 1 ? loss : build::scale(b, loc, loss, 1.0 / accum);
         within = withinLimit(b, loc, mean, limit, number);
       }
-      ok = runs(within);
-      finite = limit && lossScale ? runs(number) : ok;
-      applied = build::cast(b, loc, ok, b.getF32Type());
+      step.ok = runs(within);
+      step.finite = limit && step.lossScale ? runs(number) : step.ok;
+      applied = build::cast(b, loc, step.ok, b.getF32Type());
     };
-    Value factor, inverse;
-    if (lossScale) {
-      factor = read(b, lossScale);
-      inverse = DivOp::create(b, loc, build::constant(b, loc, scalar, 1.0), factor);
-      scale = inverse;
+    if (step.lossScale) {
+      step.factor = read(b, step.lossScale);
+      step.scale = DivOp::create(b, loc, build::constant(b, loc, scalar, 1.0), step.factor);
     }
+    const Value inverse = step.scale;
     if (gradHistograms)
-      giveHistograms(b, loc, params, gradients, inverse, outputs);
-    if (clip || lossScale) {
+      giveGradHistograms(b, loc, gradients, inverse, give);
+    if (clip || step.lossScale) {
       const Location clipped = withPhase(loc, Phase::clip);
-      Value norm = globalNorm(b, clipped, params, gradients, inverse, outputs);
+      Value norm = gradientNorm(b, clipped, gradients, inverse, groupNorms, give);
       if (clip) {
         Value limit = entry.addArgument("clip", scalar, loc, b.getF64FloatAttr(0.0));
         Value clipping = clipScale(b, clipped, norm, limit);
-        scale = lossScale ? MulOp::create(b, clipped, clipping, inverse) : clipping;
+        step.scale = inverse ? MulOp::create(b, clipped, clipping, inverse) : clipping;
       }
       if (normSpike) {
         Value bound = entry.addArgument(kNormSpike, scalar, loc, b.getF64FloatAttr(0.0));
-        lr = slowed(b, clipped, lr, norm, bound);
+        step.rate = slowed(b, clipped, rate, norm, bound);
       }
-      outputs.give(b, "grad_norm", norm);
+      give("grad_norm", norm);
       guardBy(whereFinite(b, clipped, loss, norm));
     } else {
       // Known before the backward pass, so that updates can stand right behind their gradients.
@@ -382,101 +293,120 @@ private:
       b.setInsertionPointAfterValue(loss);
       guardBy(loss);
     }
-    outputs.give(b, "applied", applied);
-    auto guarded = [&](Location at, Value fresh, Value old) -> Value {
-      return GuardOp::create(b, at, ok, fresh, old);
+    give("applied", applied);
+    return step;
+  }
+
+  /// The number of updates, this one included.
+  Value updateCount(OpBuilder &b, Location loc, Step &step) {
+    if (!step.count)
+      step.count = UseOp::create(b, loc, RankedTensorType::get({}, b.getI32Type()), kUpdateCount);
+    return step.count;
+  }
+
+  /// The new value where the update is applied, else the old one. `change` makes of what an update
+  /// computes, and of the old value, the new one. What is computed in another shape, such as
+  /// blocks, is changed and guarded there, so that it is one pass over memory.
+  static Value guardedAsMade(OpBuilder &b, Location loc, Value ok, Value fresh, Value old,
+                             llvm::function_ref<Value(Value, Value)> change) {
+    Value made = build::behindReshapes(fresh);
+    Value before = build::reshape(b, loc, old, build::shapeOf(made));
+    Value kept = GuardOp::create(b, loc, ok, change(made, before), before);
+    return build::reshape(b, loc, kept, build::shapeOf(fresh));
+  }
+
+  /// The update of a parameter, of what its optimizer keeps for it, and of its average.
+  LogicalResult updateParameter(OpBuilder &b, Location loc, ParamOp param, Value gradient,
+                                Step &step, Outputs &outputs) {
+    FailureOr<GroupOp> group = groupOf(param);
+    if (failed(group))
+      return failure();
+    Location at = ofUpdate(param.getLoc());
+    const auto *optimizer = GroupOp::lookupOptimizer(&getContext(), group->getOptimizer());
+    DictionaryAttr settings = group->getSettings();
+    if (std::string problem = optimizer->checkParameter(param.getBoundType()); !problem.empty())
+      return param.emitOpError() << "@" << param.getSymName() << " is " << param.getBoundType()
+                                 << "; " << problem << ": give it a group with another optimizer";
+    SmallVector<Operation *> variables{param};
+    for (const OptimizerState &own : optimizer->states(param.getBoundType(), settings)) {
+      FailureOr<StateOp> kept = state(param.getSymName() + "." + own.name, own.type, at,
+                                      InitAttr::get(&getContext(), own.init, {}),
+                                      VariableRole::moment, param.getSymNameAttr());
+      if (failed(kept))
+        return failure();
+      variables.push_back(*kept);
+    }
+    SmallVector<Value> old =
+        llvm::map_to_vector(variables, [&](Operation *variable) { return read(b, variable); });
+    SmallVector<Value> fresh =
+        optimizer->buildUpdate(b, at,
+                               {.parameter = old.front(),
+                                .gradient = gradient,
+                                .states = SmallVector<Value>(llvm::drop_begin(old)),
+                                .rate = step.rate,
+                                .updateCount = [&] { return updateCount(b, loc, step); },
+                                .scale = step.scale,
+                                .settings = settings});
+    for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
+      outputs.set(variable, guardedAsMade(b, at, step.ok, after, before,
+                                          [](Value made, Value) { return made; }));
+    if (!step.share)
+      return success();
+    FailureOr<StateOp> average =
+        state(param.getSymName() + ".average",
+              RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type()), at, zeros(),
+              VariableRole::average, param.getSymNameAttr());
+    if (failed(average))
+      return failure();
+    auto moved = [&](Value made, Value before) {
+      return movedAverage(b, at, before, made, step.share);
     };
-    // `change` makes of what an update computes, and of the old value, the new one. What is
-    // computed in another shape, such as blocks, is changed and guarded there, so that it is one
-    // pass over memory.
-    auto guardedAsMade = [&](Location at, Value fresh, Value old,
-                             llvm::function_ref<Value(Value, Value)> change) -> Value {
-      Value made = build::behindReshapes(fresh);
-      Value before = build::reshape(b, at, old, build::shapeOf(made));
-      Value kept = guarded(at, change(made, before), before);
-      return build::reshape(b, at, kept, build::shapeOf(fresh));
-    };
+    outputs.set(*average, guardedAsMade(b, at, step.ok, fresh.front(), read(b, *average), moved));
+    return success();
+  }
+
+  /// Adds the numbers of the step, the updates of all parameters, and one guard for them and for
+  /// all that is updated already: by the loss, or the sum of those of all micro-batches, and by the
+  /// norm where one is computed.
+  LogicalResult update(OpBuilder &b, EntryOp entry, Outputs &outputs, Value loss,
+                       llvm::function_ref<Value(ParamOp)> gradientOf) {
+    Location loc = ofUpdate(entry.getLoc());
+    const auto scalar = RankedTensorType::get({}, b.getF32Type());
+    Value rate = entry.addArgument("lr", scalar, loc, b.getF64FloatAttr(1e-3));
+    Gradients gradients;
+    gradients.params = trainedParams();
+    gradients.values = llvm::map_to_vector(gradients.params, gradientOf);
+    Step step = numbersOf(b, loc, entry, gradients, rate, loss, outputs);
     for (auto [symbol, value] : llvm::zip(outputs.updated, outputs.updates)) {
       Operation *variable = model.lookupSymbol(cast<FlatSymbolRefAttr>(symbol));
-      value = guarded(ofUpdate(value.getLoc()), value, read(b, variable));
+      value = GuardOp::create(b, ofUpdate(value.getLoc()), step.ok, value, read(b, variable));
     }
-
-    const auto i32 = RankedTensorType::get({}, b.getI32Type());
-    Value count, share;
-    auto updateCount = [&]() -> Value {
-      if (!count)
-        count = UseOp::create(b, loc, i32, kUpdateCount);
-      return count;
-    };
     if (emaDecay > 0 || swaFrom > 0)
-      share = shareInAverage(b, loc, updateCount(), emaDecay, swaFrom);
-    for (auto [param, gradient] : llvm::zip(params, gradients)) {
-      FailureOr<GroupOp> group = groupOf(param);
-      if (failed(group))
+      step.share = shareInAverage(b, loc, updateCount(b, loc, step), emaDecay, swaFrom);
+    for (auto [param, gradient] : llvm::zip(gradients.params, gradients.values)) {
+      if (failed(updateParameter(b, loc, param, gradient, step, outputs)))
         return failure();
-      Location at = ofUpdate(param.getLoc());
-      const auto *optimizer = GroupOp::lookupOptimizer(&getContext(), group->getOptimizer());
-      DictionaryAttr settings = group->getSettings();
-      if (std::string problem = optimizer->checkParameter(param.getBoundType()); !problem.empty())
-        return param.emitOpError() << "@" << param.getSymName() << " is " << param.getBoundType()
-                                   << "; " << problem << ": give it a group with another optimizer";
-      SmallVector<Operation *> variables{param};
-      for (const OptimizerState &own : optimizer->states(param.getBoundType(), settings)) {
-        FailureOr<StateOp> kept = state(param.getSymName() + "." + own.name, own.type, at,
-                                        InitAttr::get(&getContext(), own.init, {}),
-                                        VariableRole::moment, param.getSymNameAttr());
-        if (failed(kept))
-          return failure();
-        variables.push_back(*kept);
-      }
-      SmallVector<Value> old =
-          llvm::map_to_vector(variables, [&](Operation *variable) { return read(b, variable); });
-      SmallVector<Value> fresh =
-          optimizer->buildUpdate(b, at,
-                                 {.parameter = old.front(),
-                                  .gradient = gradient,
-                                  .states = SmallVector<Value>(llvm::drop_begin(old)),
-                                  .rate = lr,
-                                  .updateCount = updateCount,
-                                  .scale = scale,
-                                  .settings = settings});
-      for (auto [variable, before, after] : llvm::zip_equal(variables, old, fresh))
-        outputs.set(variable,
-                    guardedAsMade(at, after, before, [](Value made, Value) { return made; }));
-      if (share) {
-        FailureOr<StateOp> average =
-            state(param.getSymName() + ".average",
-                  RankedTensorType::get(param.getBoundType().getShape(), b.getF32Type()), at,
-                  zeros(), VariableRole::average, param.getSymNameAttr());
-        if (failed(average))
-          return failure();
-        auto moved = [&](Value made, Value before) {
-          return movedAverage(b, at, before, made, share);
-        };
-        outputs.set(*average, guardedAsMade(at, fresh.front(), read(b, *average), moved));
-      }
       ++updates;
     }
-    if (count && failed(countUpdate(b, loc, count, ok, outputs)))
+    if (step.count && failed(countUpdate(b, loc, step.count, step.ok, outputs)))
       return failure();
-    return lossScale ? adapt(b, loc, lossScale, factor, finite, hold, outputs) : success();
+    return step.lossScale ? adapt(b, loc, step, outputs) : success();
   }
 
   /// What scales the loss changes with every step, finite or not, unless the step is held.
-  LogicalResult adapt(OpBuilder &b, Location loc, StateOp lossScale, Value factor, Value finite,
-                      Value hold, Outputs &outputs) {
+  LogicalResult adapt(OpBuilder &b, Location loc, const Step &step, Outputs &outputs) {
     auto i32 = RankedTensorType::get({}, b.getI32Type());
     FailureOr<StateOp> age = lossScaling(model, "loss_scale.age", loc, i32, 0.0);
     if (failed(age))
       return failure();
     const Value before = read(b, *age);
-    LossScaleUpdate next = updateLossScale(b, loc, factor, before, finite);
-    if (hold) {
-      Value runs = isFinite(b, loc, hold);
-      next = {GuardOp::create(b, loc, runs, next.scale, factor),
+    LossScaleUpdate next = updateLossScale(b, loc, step.factor, before, step.finite);
+    if (step.hold) {
+      Value runs = isFinite(b, loc, step.hold);
+      next = {GuardOp::create(b, loc, runs, next.scale, step.factor),
               GuardOp::create(b, loc, runs, next.age, before)};
     }
-    outputs.set(lossScale, next.scale);
+    outputs.set(step.lossScale, next.scale);
     outputs.set(*age, next.age);
     return success();
   }
