@@ -7,6 +7,11 @@ namespace hydra::runtime::cuda {
 
 namespace {
 
+/// A launch that waits for the kernel in front of it is a microsecond or two nearer to its begin.
+/// But its blocks wait on multiprocessors that other streams could use: so the kernel in front has
+/// to take a few of them at most, where there are others.
+constexpr double kBriefMicroseconds = 5;
+
 /// A stream for what is recorded into another graph meanwhile.
 class ExtraStream {
 public:
@@ -77,9 +82,11 @@ void Capture::recordStreams() {
   }
 }
 
-bool Capture::isEarly(const Node &node, const Node *before) const {
-  return !noteNode && node.kernel && node.kernel->early() && node.waits.empty() && before &&
-         before->kernel;
+bool Capture::isEarly(const Node &node, const Node *before, bool alone) const {
+  if (noteNode || !node.kernel || !node.kernel->early() || !node.waits.empty() || !before ||
+      !before->kernel)
+    return false;
+  return alone || before->step->cost()->microseconds() <= kBriefMicroseconds;
 }
 
 void Capture::recordNodes(size_t begin, size_t end, CUstream only) {
@@ -92,17 +99,24 @@ void Capture::recordNodes(size_t begin, size_t end, CUstream only) {
       used[node.stream] = true;
     }
     if (!only)
-      for (const uint32_t event : node.waits)
+      for (const uint32_t event : node.waits) {
         events.at(event).makeWait(stream);
+        order.wait(node.stream, event);
+      }
     if (node.choice)
       recordSwitch(node, stream);
     else
-      runNode(node, stream, isEarly(node, last[only ? 0 : node.stream]));
+      runNode(node, stream,
+              isEarly(node, last[only ? 0 : node.stream], only || order.isAlone(node.stream)));
     last[only ? 0 : node.stream] = &node;
+    if (!only)
+      order.add(node.stream);
     if (noteNode && !node.choice)
       noteNode(node, stream);
-    if (!only && node.signals >= 0)
+    if (!only && node.signals >= 0) {
       events[static_cast<uint32_t>(node.signals)].record(stream);
+      order.signal(node.stream, static_cast<uint32_t>(node.signals));
+    }
   }
 }
 

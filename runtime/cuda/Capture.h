@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/CudaProgram.h"
+#include "runtime/support/StreamOrder.h"
 
 #include <functional>
 #include <map>
@@ -19,7 +20,8 @@ public:
   /// stream that is being recorded (may be empty). Where it is to be told, nothing begins early:
   /// what a kernel waits would count as its time.
   Capture(const Device &device, const CudaProgram &program, RunNode run, NoteNode note)
-      : device(device), program(program), runNode(std::move(run)), noteNode(std::move(note)) {}
+      : device(device), program(program), runNode(std::move(run)), noteNode(std::move(note)),
+        order(device.streams.size()) {}
 
   CUgraphExec record();
 
@@ -29,13 +31,14 @@ private:
   void recordNodes(size_t begin, size_t end, CUstream only);
   void recordSwitch(const Node &node, CUstream stream);
   /// Whether a node of a list may begin before `before`, the last of its stream (null: none), has
-  /// ended.
-  bool isEarly(const Node &node, const Node *before) const;
+  /// ended. `alone`: nothing runs in other streams then.
+  bool isEarly(const Node &node, const Node *before, bool alone) const;
 
   const Device &device;
   const CudaProgram &program;
   RunNode runNode;
   NoteNode noteNode;
+  support::StreamOrder order;
   std::map<uint32_t, Event> events;
   std::vector<bool> used; ///< of the streams
   std::vector<Event> ends;
