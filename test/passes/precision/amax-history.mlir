@@ -71,7 +71,7 @@
 // GRAD-NOT: fp8_amax
 // GRAD: hydra.quantized_matmul
 
-// ROW: has delayed scales of rows; expected tensor with delayed
+// ROW: has delayed scales of rows or blocks; expected tensor with delayed
 // WORD: has no largest magnitude 'next'; expected current or delayed
 // LONG: has a history of 1025 steps; expected 1 to 1024
 hydra.model @m version 1 {
