@@ -158,6 +158,14 @@ bool keepsQuantized(Options options) {
          keepsRounded(options);
 }
 
+/// With zero1 an update gathers what ranks keep, so it has to know scales; and a safe form reads
+/// bf16, of which a run has no more than a piece when it goes over to that.
+bool gathersQuantized(Options options) {
+  if (!cutsParameters(options) || !quantizes(options))
+    return false;
+  return options.sharding == Sharding::Fsdp || (keepsQuantized(options) && !options.holds);
+}
+
 std::unique_ptr<Pass> selectPass(Options options) {
   return createSelectQuantized(selectQuantizedOptions(options.quantization));
 }
@@ -309,6 +317,8 @@ const std::vector<Stage> &stages() {
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
+      {P::Group, false, 2, false, false, [](Options) { return createGatherQuantized(); },
+       gathersQuantized},
       {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },
        keepsQuantized},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },

@@ -494,6 +494,26 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
                     Statistic<"left", "left", "selected matmuls of a shape that the target does not take">];
 }
 
+def GatherQuantized : Pass<"hydra-gather-quantized", "::mlir::ModuleOp"> {
+  let summary = "weights that are multiplied in 8 bits are gathered in 8 bits";
+  let description = [{
+    Behind hydra-quantize-matmuls, for `--shard=fsdp`, and for `zero1` with delayed scales. A program that reads a unit (hydra-shard) in 8
+    bits alone gathers those: each rank rounds its piece, and half the bytes of bf16 go over the wire, a quarter of f32.
+    Rounding looks at an element and its scale, and a scale that remembers earlier steps is known on all
+    ranks. One of the present magnitudes is made of the largest of each piece, which ranks compare, in one exchange for all
+    weights of a program; a largest number is the same in any order. So bits are those of ranks that gather first and round
+    then. Which weight an element belongs to, and with it the scale, depends on its place in the unit: it is told from
+    the number of its block, the largest that all weights begin at a multiple of (1024 elements where their
+    sizes are). What is read transposed is transposed behind the gather, as before.
+
+    A unit stays as it is where anything else reads some of it too: layers that are kept in bf16 beside others of the
+    same element of a stack, operands that have a scale for each row (of which the backward pass needs those of columns, which no
+    rank has whole). They are counted. *Exact.*
+  }];
+  let statistics = [Statistic<"units", "units", "units that are gathered in 8 bits">,
+                    Statistic<"left", "left", "units of 8-bit operands that are gathered as they are">];
+}
+
 def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
   let summary = "weights in 8 bits are state, written where their parameters are updated";
   let description = [{

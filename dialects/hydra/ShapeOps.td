@@ -45,7 +45,7 @@ def TransposeOp : Hydra_ViewOp<"transpose", [EightBitOperandsTrait]> {
   let hasCanonicalizer = 1;
 }
 
-def SliceOp : Hydra_ViewOp<"slice", [Hydra_RowUse, ZeroOpInterface]> {
+def SliceOp : Hydra_ViewOp<"slice", [EightBitOperandsTrait, Hydra_RowUse, ZeroOpInterface]> {
   let summary = "a range of one axis";
   let description = [{ `%y = hydra.slice %x axis = 1 start = 0 size = S - 1` }];
   let arguments = (ins Hydra_Value:$x, Hydra_Int:$axis, Hydra_Int:$start, Hydra_Int:$size);
