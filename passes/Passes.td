@@ -363,7 +363,8 @@ def KeepGathered : Pass<"hydra-keep-gathered", "::mlir::ModuleOp"> {
   let summary = "parameters are gathered where they are updated, and kept";
   let description = [{
     For `--shard=zero1`: what programs gather of a unit is a state that they read, in the format that they
-    read it in, and the update gathers it anew from the rows that the ranks have updated. Moments
+    read it in, and the update gathers it anew from the rows that the ranks have updated. What is derived of a unit (its 8
+    bits) is gathered by all programs that make it. Moments
     and the parameters in f32 are cut, and nothing is gathered forward or backward. Rounded rows that
     nothing else reads are not kept. *Exact.*
   }];
@@ -374,7 +375,8 @@ def Reshard : Pass<"hydra-reshard", "::mlir::ModuleOp"> {
   let summary = "what was gathered is not kept until it is needed again";
   let description = [{
     Where at least `between` other units are gathered between two readers of one, it is gathered again
-    for the second: a layer's parameters for its backward pass. A rank then holds a few units in all. *Exact.*
+    for the second: a layer's parameters for its backward pass. A rank then holds a few units in all; of those in 8 bits that a
+    program has rounded, its own piece of each. *Exact.*
   }];
   let options = [
     Option<"between", "between", "int64_t", "2", "units gathered in between">,
@@ -527,8 +529,11 @@ def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
     when something else has written these. What the backward pass reads transposed is a copy of the same bytes in every
     step, as before: an update that goes along rows would write single bytes.
 
-    A weight whose operand is not one parameter, or several that are joined, each whole, is rounded in every
-    step: what ranks share out (`--shard`) and adapters; so is one that some program of the run leaves as it is, since its
+    Of a unit that is gathered in 8 bits (hydra-gather-quantized) the state is what a rank has of it, each block by the scale
+    of its weight, and ranks compare what they find of all weights in one exchange.
+
+    A weight whose operand is not one parameter, or several that are joined, each whole, nor all of such a unit is rounded in every
+    step: adapters, and what shares a unit with other weights; so is one that some program of the run leaves as it is, since its
     scale moves on, and so are all with `--rounded-copies=step` or `layer`. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "weights that are kept in 8 bits">,
