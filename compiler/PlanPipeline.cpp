@@ -158,12 +158,14 @@ bool keepsQuantized(Options options) {
          keepsRounded(options);
 }
 
-/// With zero1 an update gathers what ranks keep, so it has to know scales; and a safe form reads
-/// bf16, of which a run has no more than a piece when it goes over to that.
+/// With zero1 an update gathers what ranks keep, so it has to write that; and a safe form keeps
+/// bf16 of all ranks, which a run could not make anew from its own pieces when it goes over to it.
 bool gathersQuantized(Options options) {
   if (!cutsParameters(options) || !quantizes(options))
     return false;
-  return options.sharding == Sharding::Fsdp || (keepsQuantized(options) && !options.holds);
+  return options.sharding == Sharding::Fsdp ||
+         (keepsQuantized(options) && !options.disabled.contains("hydra-keep-quantized") &&
+          !options.holds);
 }
 
 std::unique_ptr<Pass> selectPass(Options options) {
