@@ -158,6 +158,16 @@ bool keepsQuantized(Options options) {
          keepsRounded(options);
 }
 
+/// With zero1 an update gathers what ranks keep, so it has to write that; and a safe form keeps
+/// bf16 of all ranks, which a run could not make anew from its own pieces when it goes over to it.
+bool gathersQuantized(Options options) {
+  if (!cutsParameters(options) || !quantizes(options))
+    return false;
+  return options.sharding == Sharding::Fsdp ||
+         (keepsQuantized(options) && !options.disabled.contains("hydra-keep-quantized") &&
+          !options.holds);
+}
+
 std::unique_ptr<Pass> selectPass(Options options) {
   return createSelectQuantized(selectQuantizedOptions(options.quantization));
 }
@@ -309,6 +319,8 @@ const std::vector<Stage> &stages() {
        hasRanks},
       {P::Group, true, 0, false, false, precisionPass, wantsMixedPrecision},
       {P::Group, false, 0, false, false, quantizePass, quantizes},
+      {P::Group, false, 2, false, false, [](Options) { return createGatherQuantized(); },
+       gathersQuantized},
       {P::Group, false, 2, true, true, [](Options) { return createKeepQuantized(); },
        keepsQuantized},
       {P::Group, true, 0, true, false, [](Options) { return createRoundGradients(); },

@@ -365,7 +365,8 @@ def KeepGathered : Pass<"hydra-keep-gathered", "::mlir::ModuleOp"> {
   let summary = "parameters are gathered where they are updated, and kept";
   let description = [{
     For `--shard=zero1`: what programs gather of a unit is a state that they read, in the format that they
-    read it in, and the update gathers it anew from the rows that the ranks have updated. Moments
+    read it in, and the update gathers it anew from the rows that the ranks have updated. What is derived of a unit (its 8
+    bits) is gathered by all programs that make it. Moments
     and the parameters in f32 are cut, and nothing is gathered forward or backward. Rounded rows that
     nothing else reads are not kept. *Exact.*
   }];
@@ -376,7 +377,8 @@ def Reshard : Pass<"hydra-reshard", "::mlir::ModuleOp"> {
   let summary = "what was gathered is not kept until it is needed again";
   let description = [{
     Where at least `between` other units are gathered between two readers of one, it is gathered again
-    for the second: a layer's parameters for its backward pass. A rank then holds a few units in all. *Exact.*
+    for the second: a layer's parameters for its backward pass. A rank then holds a few units in all; of those in 8 bits that a
+    program has rounded, its own piece of each. *Exact.*
   }];
   let options = [
     Option<"between", "between", "int64_t", "2", "units gathered in between">,
@@ -500,6 +502,26 @@ def QuantizeMatmuls : Pass<"hydra-quantize-matmuls", "::mlir::ModuleOp"> {
                     Statistic<"left", "left", "selected matmuls of a shape that the target does not take">];
 }
 
+def GatherQuantized : Pass<"hydra-gather-quantized", "::mlir::ModuleOp"> {
+  let summary = "weights that are multiplied in 8 bits are gathered in 8 bits";
+  let description = [{
+    Behind hydra-quantize-matmuls, for `--shard=fsdp`, and for `zero1` with delayed scales. A program that reads a unit (hydra-shard) in 8
+    bits alone gathers those: each rank rounds its piece, and half the bytes of bf16 go over the wire, a quarter of f32.
+    Rounding looks at an element and its scale, and a scale that remembers earlier steps is known on all
+    ranks. One of the present magnitudes is made of the largest of each piece, which ranks compare, in one exchange for all
+    weights of a program; a largest number is the same in any order. So bits are those of ranks that gather first and round
+    then. Which weight an element belongs to, and with it the scale, depends on its place in the unit: it is told from
+    the number of its block, the largest that all weights begin at a multiple of (1024 elements where their
+    sizes are). What is read transposed is transposed behind the gather, as before.
+
+    A unit stays as it is where anything else reads some of it too: layers that are kept in bf16 beside others of the
+    same element of a stack, operands that have a scale for each row (of which the backward pass needs those of columns, which no
+    rank has whole). They are counted. *Exact.*
+  }];
+  let statistics = [Statistic<"units", "units", "units that are gathered in 8 bits">,
+                    Statistic<"left", "left", "units of 8-bit operands that are gathered as they are">];
+}
+
 def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
   let summary = "weights in 8 bits are state, written where their parameters are updated";
   let description = [{
@@ -513,8 +535,11 @@ def KeepQuantized : Pass<"hydra-keep-quantized", "::mlir::ModuleOp"> {
     when something else has written these. What the backward pass reads transposed is a copy of the same bytes in every
     step, as before: an update that goes along rows would write single bytes.
 
-    A weight whose operand is not one parameter, or several that are joined, each whole, is rounded in every
-    step: what ranks share out (`--shard`) and adapters; so is one that some program of the run leaves as it is, since its
+    Of a unit that is gathered in 8 bits (hydra-gather-quantized) the state is what a rank has of it, each block by the scale
+    of its weight, and ranks compare what they find of all weights in one exchange.
+
+    A weight whose operand is not one parameter, or several that are joined, each whole, nor all of such a unit is rounded in every
+    step: adapters, and what shares a unit with other weights; so is one that some program of the run leaves as it is, since its
     scale moves on, and so are all with `--rounded-copies=step` or `layer`. *Exact.*
   }];
   let statistics = [Statistic<"kept", "kept", "weights that are kept in 8 bits">,

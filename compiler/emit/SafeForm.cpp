@@ -222,10 +222,12 @@ private:
         fail("--safe: '{}' is not there in the safe form, which has to go on with it", other->name);
   }
 
-  /// It is made anew where a run goes over to the form, from what a rank has.
+  /// It is made anew where a run goes over to the form, from what a rank has: all of it, or the
+  /// same part.
   void checkCopy(const VariableT &copy) const {
     const VariableT &owner = *safe.variables[static_cast<size_t>(copy.owner)];
-    if (owner.member && owner.member->axis >= 0)
+    if (owner.member && owner.member->axis >= 0 &&
+        (!copy.member || copy.member->axis != owner.member->axis))
       fail("--safe: the safe form keeps '{}', a copy of '{}', of which each rank has a part; with "
            "the plan's own --precision it needs none",
            copy.name, owner.name);

@@ -6,15 +6,15 @@ include "dialects/hydra/NormOps.td"
 
 // `over` is an axis of the mesh, `ranks` its size. Ranks meet outside of loops only. On the wire are
 // gathers and exchanges alone; sums are ordinary adds in the order of ranks.
-class Hydra_CollectiveOp<string mnemonic>
-    : Hydra_ValueOp<mnemonic, [StorageOpInterface, Hydra_VJP,
+class Hydra_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : Hydra_ValueOp<mnemonic, traits # [StorageOpInterface, Hydra_VJP,
         DeclareOpInterfaceMethods<CollectiveOpInterface, ["wireBytes", "evaluateOverRanks"]>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["precisionClass", "takesRounded"]>,
         DeclareOpInterfaceMethods<CostOpInterface, ["flops", "costClass"]>]> {
   let hasVerifier = 1;
 }
 
-def AllGatherOp : Hydra_CollectiveOp<"all_gather"> {
+def AllGatherOp : Hydra_CollectiveOp<"all_gather", [EightBitOperandsTrait]> {
   let summary = "what all ranks have, side by side";
   let description = [{
     `%y = hydra.all_gather %x axis = 0 over = "data" ranks = 2 number = 1`: `x [..., n, ...]`,

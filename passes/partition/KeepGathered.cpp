@@ -43,8 +43,9 @@ private:
 
   /// What is gathered, itself or rounded, if it is a variable.
   static UseOp source(AllGatherOp gather) {
-    auto cast = gather.getX().getDefiningOp<CastOp>();
-    return (cast ? cast.getX() : gather.getX()).getDefiningOp<UseOp>();
+    Value piece = build::behindReshapes(gather.getX());
+    auto cast = piece.getDefiningOp<CastOp>();
+    return (cast ? cast.getX() : piece).getDefiningOp<UseOp>();
   }
 
   void readWhole(AllGatherOp gather, Operation *variable) {
@@ -61,7 +62,7 @@ private:
           b, madeBy(kPass, variable->getLoc()), b.getStringAttr(nameFor(variable, element)),
           b.getI64ArrayAttr(build::shapeOf(gather.getY())), TypeAttr::get(element),
           InitAttr::get(&getContext(), "zeros", {}), StringAttr(), Attribute(), owner,
-          VariableRoleAttr::get(&getContext(), VariableRole::copy));
+          VariableRoleAttr::get(&getContext(), roleOf(variable)));
       it->over = gather.getOverAttr();
       it->ranks = gather.getRanksAttr();
       ++units;
@@ -79,6 +80,13 @@ private:
       maker->erase();
       maker = before;
     }
+  }
+
+  /// The whole of what is derived is derived too: the program that makes the one gathers the other.
+  static VariableRole roleOf(Operation *variable) {
+    auto state = dyn_cast<StateOp>(variable);
+    return state && state.getRole() == VariableRole::derived ? VariableRole::derived
+                                                             : VariableRole::copy;
   }
 
   /// `unit.layers.3.bf16.whole`.

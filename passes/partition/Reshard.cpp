@@ -39,9 +39,7 @@ private:
     DenseMap<Operation *, size_t> position;
     for (auto [i, op] : llvm::enumerate(block)) {
       position[&op] = i;
-      auto gather = dyn_cast<AllGatherOp>(op);
-      auto use = gather ? gather.getX().getDefiningOp<UseOp>() : UseOp();
-      if (use && unitOf(use.lookup()))
+      if (auto gather = dyn_cast<AllGatherOp>(op); gather && isOfUnit(gather.getX()))
         all.push_back(gather);
     }
     for (AllGatherOp gather : all) {
@@ -68,6 +66,26 @@ private:
           readAgain(readers[i], gather, again);
       }
     }
+  }
+
+  /// Whether it is what a rank has of a unit, also in 8 bits, which it keeps until the backward
+  /// pass.
+  static bool isOfUnit(Value piece) {
+    piece = build::behindReshapes(piece);
+    if (auto quantize = piece.getDefiningOp<QuantizeOp>())
+      return isMadeOfUnit(quantize.getX());
+    auto use = piece.getDefiningOp<UseOp>();
+    return use && unitOf(use.lookup());
+  }
+  static bool isMadeOfUnit(Value x) {
+    while (Operation *op = x.getDefiningOp()) {
+      if (auto use = dyn_cast<UseOp>(op))
+        return static_cast<bool>(unitOf(use.lookup()));
+      if (!isa<ReshapeOp, CastOp, AddOp>(op)) // see AmaxHistory::withoutInfinities
+        break;
+      x = op->getOperand(0);
+    }
+    return false;
   }
 
   /// Copies of the gather and of views of it.

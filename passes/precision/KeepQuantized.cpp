@@ -3,6 +3,7 @@
 #include "dialects/hydra/NumberFormats.h"
 #include "passes/Passes.h"
 #include "passes/precision/AmaxHistory.h"
+#include "passes/precision/UnitScales.h"
 
 #include <map>
 #include <set>
@@ -24,35 +25,57 @@ constexpr StringLiteral kPresent = "fp8_amax.weights";
 /// Numbers of an update whose largest magnitude is found together.
 constexpr int64_t kBlock = 256;
 
-/// An operand that is made of parameters: one, or several that are joined along an axis.
+/// An operand that is made of parameters: one, or several that are joined along an axis. Or all the
+/// operands that lie in a unit, of which ranks have pieces.
 struct Weight {
   SmallVector<ParamOp> parameters;
   int64_t axis = 0;
   Type rounded; ///< what elements are cast to before they are quantized
   Type format;
-  SmallVector<StateOp> copies = {}; ///< of each parameter, in 8 bits
+  /// Of the history, that scales are made of: one; of a unit those of its operands.
+  SmallVector<int64_t, 4> rows = {};
+  SmallVector<int64_t, 4> starts = {}; ///< where these begin in the unit; else none
+  SmallVector<StateOp> copies = {};    ///< of each parameter, in 8 bits
 
+  bool isUnit() const { return !starts.empty(); }
+  UnitScales layout() { return UnitScales(parameters.front().getUnitAttr(), starts); }
   bool isSame(const Weight &other) const {
     return parameters == other.parameters && axis == other.axis && rounded == other.rounded &&
-           format == other.format;
+           format == other.format && rows == other.rows && starts == other.starts;
   }
 };
 
-/// By the row of the history that their scales are made of.
+/// By the first of their rows.
 using Weights = std::map<int64_t, Weight>;
 
-/// The parameter that a value is, itself or cast, where it lies by itself; or null.
+/// The parameter that a value is, itself or cast; or null.
 ParamOp parameterOf(Value v) {
   if (auto cast = v.getDefiningOp<CastOp>())
     v = cast.getX();
   auto use = v.getDefiningOp<UseOp>();
-  auto param = use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
-  return param && !param.getUnit() ? param : ParamOp();
+  return use ? dyn_cast<ParamOp>(use.lookup()) : ParamOp();
+}
+
+/// A row of the history, and where the elements begin that are divided by a scale made of it.
+struct ScaleRow {
+  int64_t row, start;
+};
+
+/// Those of what is quantized; none where a scale is made of anything else.
+SmallVector<ScaleRow> scaleRowsOf(QuantizeOp quantize, StateOp history) {
+  SmallVector<ScaleRow> rows;
+  for (auto [start, scale] : UnitScales::partsOf(quantize.getScale())) {
+    std::optional<int64_t> row = AmaxHistory::rowOf(scale, history);
+    if (!row)
+      return {};
+    rows.push_back({*row, start});
+  }
+  return rows;
 }
 
 /// The weight that is quantized; nullopt where it is made in another way than of whole parameters
-/// that are cast once.
-std::optional<Weight> weightOf(QuantizeOp quantize) {
+/// that are cast once, or of what a rank has of a unit.
+std::optional<Weight> weightOf(QuantizeOp quantize, ArrayRef<ScaleRow> rows) {
   auto finite = quantize.getX().getDefiningOp<AddOp>(); // see AmaxHistory::withoutInfinities
   if (!finite)
     return std::nullopt;
@@ -60,6 +83,14 @@ std::optional<Weight> weightOf(QuantizeOp quantize) {
   Weight weight{.parameters = {},
                 .rounded = build::typeOf(value).getElementType(),
                 .format = build::typeOf(quantize.getResult()).getElementType()};
+  for (const ScaleRow &each : rows)
+    weight.rows.push_back(each.row);
+  if (ParamOp param = parameterOf(build::behindReshapes(value)); param && param.getUnit()) {
+    weight.parameters.push_back(param);
+    for (const ScaleRow &each : rows)
+      weight.starts.push_back(each.start);
+    return weight;
+  }
   SmallVector<Value> parts{value};
   auto cast = value.getDefiningOp<CastOp>();
   if (auto concat = (cast ? cast.getX() : value).getDefiningOp<ConcatOp>()) {
@@ -70,10 +101,12 @@ std::optional<Weight> weightOf(QuantizeOp quantize) {
   }
   for (Value part : parts) {
     ParamOp param = parameterOf(part);
-    if (!param || llvm::is_contained(weight.parameters, param))
+    if (!param || param.getUnit() || llvm::is_contained(weight.parameters, param))
       return std::nullopt;
     weight.parameters.push_back(param);
   }
+  if (rows.size() != 1)
+    return std::nullopt;
   return weight;
 }
 
@@ -134,17 +167,24 @@ Value largest(OpBuilder &b, Location loc, Value x, int64_t axis) {
   return ReduceMaxOp::create(b, loc, x, b.getI64ArrayAttr({axis}), UnitAttr());
 }
 
+/// Whether what makes a value becomes row-wise operations that its only reader takes in: the adds
+/// of a sum over ranks, in the shape of its pieces.
+bool isMadeByRows(Value value) {
+  Operation *maker = build::behindReshapes(value).getDefiningOp();
+  return isa_and_present<RowWiseOpInterface>(maker) ||
+         (isa_and_present<ReduceScatterOp>(maker) && maker->hasOneUse());
+}
+
 /// Whether an update of values of that shape goes element by element, and can go along blocks
 /// instead: what it reads lies in memory, in one piece, and what it gives is guarded.
-bool canGoAlongBlocks(OptimizerOpInterface update, ArrayRef<int64_t> shape) {
+bool canGoAlongBlocks(OptimizerOpInterface update, ArrayRef<int64_t> shape, int64_t block) {
   auto rowWise = dyn_cast<RowWiseOpInterface>(update.getOperation());
-  if (!rowWise || rowWise.rowDimensions() || shape.back() <= kBlock ||
-      RefTensor::elements(shape) % kBlock != 0)
+  if (!rowWise || rowWise.rowDimensions() || shape.back() <= block ||
+      RefTensor::elements(shape) % block != 0)
     return false;
   for (Value operand : update->getOperands())
     if (!build::shapeOf(operand).empty() &&
-        (build::shapeOf(operand) != shape ||
-         isa_and_present<RowWiseOpInterface>(build::behindReshapes(operand).getDefiningOp())))
+        (build::shapeOf(operand) != shape || isMadeByRows(operand)))
       return false;
   return llvm::all_of(update->getResults(), [&](Value result) {
     return build::shapeOf(result) == shape && llvm::all_of(result.getUses(), [](OpOperand &use) {
@@ -157,13 +197,13 @@ bool canGoAlongBlocks(OptimizerOpInterface update, ArrayRef<int64_t> shape) {
 /// Lets the update that makes a guarded value go along blocks: a warp then holds all of what it
 /// finds a largest magnitude of, where rows would keep hundreds of threads waiting for each other,
 /// or be read twice. Returns the value in blocks; as it is where it stays so.
-Value alongBlocks(Value value) {
+Value alongBlocks(Value value, int64_t block) {
   auto own = value.getDefiningOp<GuardOp>();
   auto update = own ? own.getFresh().getDefiningOp<OptimizerOpInterface>() : OptimizerOpInterface();
   const SmallVector<int64_t> shape(build::shapeOf(value));
-  if (!update || !canGoAlongBlocks(update, shape))
+  if (!update || !canGoAlongBlocks(update, shape, block))
     return value;
-  const SmallVector<int64_t> blocks{RefTensor::elements(shape) / kBlock, kBlock};
+  const SmallVector<int64_t> blocks{RefTensor::elements(shape) / block, block};
   auto inBlocks = [&](OpBuilder &b, Value x) {
     return build::shapeOf(x).empty() ? x : build::reshape(b, x.getLoc(), x, blocks);
   };
@@ -214,6 +254,57 @@ Value largestOfEach(OpBuilder &b, Location loc, ArrayRef<Value> magnitudes) {
   return joined(b, loc, parts, 0);
 }
 
+/// The largest magnitudes of kept weights as a program finds them.
+class Findings {
+public:
+  /// Of a weight that is whole, of its rows [rows]; `number` among all weights.
+  void addWhole(int64_t number, Value magnitudes) {
+    wholeNumbers.push_back(number);
+    whole.push_back(magnitudes);
+  }
+  /// Of what a rank has of the weights of a unit, [weights].
+  void addPieces(const UnitScales &unit, ArrayRef<int64_t> numbers, Value magnitudes) {
+    llvm::append_range(pieceNumbers, numbers);
+    pieces.push_back(magnitudes);
+    layout = unit;
+  }
+
+  /// That of each weight, [weights] f32, in the order of their numbers.
+  Value ofAll(OpBuilder &b, Location loc) const {
+    if (pieces.empty())
+      return largestOfEach(b, loc, whole);
+    Value ofPieces = joined(b, loc, pieces, 0);
+    ofPieces = layout->overRanks(b, loc, build::cast(b, loc, ofPieces, b.getF32Type()));
+    SmallVector<std::pair<Value, int64_t>> places(wholeNumbers.size() + pieceNumbers.size());
+    for (auto [i, number] : llvm::enumerate(pieceNumbers))
+      places[number] = {ofPieces, static_cast<int64_t>(i)};
+    if (Value ofWhole = whole.empty() ? Value() : largestOfEach(b, loc, whole))
+      for (auto [i, number] : llvm::enumerate(wholeNumbers))
+        places[number] = {ofWhole, static_cast<int64_t>(i)};
+    return inOrder(b, loc, places);
+  }
+
+private:
+  /// Neighbours that stay neighbours are moved together.
+  static Value inOrder(OpBuilder &b, Location loc, ArrayRef<std::pair<Value, int64_t>> places) {
+    SmallVector<Value> parts;
+    while (!places.empty()) {
+      const auto [from, first] = places.front();
+      size_t size = 1;
+      while (size < places.size() &&
+             places[size] == std::pair(from, first + static_cast<int64_t>(size)))
+        ++size;
+      parts.push_back(sliced(b, loc, from, first, static_cast<int64_t>(size)));
+      places = places.drop_front(size);
+    }
+    return joined(b, loc, parts, 0);
+  }
+
+  SmallVector<Value> whole, pieces;
+  SmallVector<int64_t> wholeNumbers, pieceNumbers;
+  std::optional<UnitScales> layout; ///< of any unit: all are cut along one axis
+};
+
 struct KeepQuantized : impl::KeepQuantizedBase<KeepQuantized> {
   void runOnOperation() override {
     ModelOp model = findBoundModel(getOperation());
@@ -221,6 +312,7 @@ struct KeepQuantized : impl::KeepQuantizedBase<KeepQuantized> {
       return signalPassFailure();
     history = {};
     weights.clear();
+    formats.clear();
     for (StateOp state : model.getBody().getOps<StateOp>())
       if (state.getRole() == VariableRole::amax_history)
         history = state;
@@ -250,20 +342,45 @@ private:
     std::set<int64_t> others;
     for (EntryOp entry : model.getBody().getOps<EntryOp>())
       for (auto quantize : entry.getBody().front().getOps<QuantizeOp>()) {
-        std::optional<int64_t> row = AmaxHistory::rowOf(quantize.getScale(), history);
-        if (!row || !isMadeOfVariables(quantize.getX()))
+        SmallVector<ScaleRow> rows = scaleRowsOf(quantize, history);
+        if (rows.empty() || !isMadeOfVariables(quantize.getX()))
           continue;
-        std::optional<Weight> weight = weightOf(quantize);
-        if (!weight || !weights.try_emplace(*row, *weight).first->second.isSame(*weight))
-          others.insert(*row);
+        std::optional<Weight> weight = weightOf(quantize, rows);
+        if (!weight ||
+            !weights.try_emplace(rows.front().row, *weight).first->second.isSame(*weight))
+          for (const ScaleRow &each : rows)
+            others.insert(each.row);
       }
-    for (auto &[row, weight] : weights)
-      if (!isUpdatedWithHistory(model, weight))
-        others.insert(row);
-    for (int64_t row : others)
-      weights.erase(row);
+    std::set<int64_t> known;
+    for (auto &[first, weight] : weights) {
+      const bool updated = isUpdatedWithHistory(model, weight);
+      for (int64_t row : weight.rows)
+        if (!known.insert(row).second || !updated)
+          others.insert(row);
+    }
+    dropWeightsOf(others);
     left += others.size();
-    kept += weights.size();
+    kept += formats.size();
+  }
+
+  /// A weight goes with any of its rows, and takes the others along.
+  void dropWeightsOf(std::set<int64_t> &others) {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto it = weights.begin(); it != weights.end();) {
+        const ArrayRef<int64_t> rows = it->second.rows;
+        if (llvm::none_of(rows, [&](int64_t row) { return others.count(row) > 0; })) {
+          ++it;
+          continue;
+        }
+        others.insert(rows.begin(), rows.end());
+        it = weights.erase(it);
+        changed = true;
+      }
+    }
+    for (auto &[first, weight] : weights)
+      for (int64_t row : weight.rows)
+        formats[row] = weight.format;
   }
 
   bool isUpdatedWithHistory(ModelOp model, const Weight &weight) {
@@ -296,11 +413,11 @@ private:
         std::string name =
             (param.getSymName() + "." + support::irName(*formatOf(weight.format))).str();
         if (model.lookupSymbol(name))
-          name += "." + std::to_string(row);
+          name += "." + std::to_string(weight.rows.front());
         weight.copies.push_back(add(param, name, param.getBoundType().getShape(), weight.format,
                                     param.getSymNameAttr()));
       }
-    present = add(history, kPresent, {static_cast<int64_t>(weights.size())},
+    present = add(history, kPresent, {static_cast<int64_t>(formats.size())},
                   Float32Type::get(&getContext()), StringAttr());
   }
 
@@ -308,16 +425,18 @@ private:
 
   void readCopies(EntryOp entry) {
     for (auto quantize : llvm::make_early_inc_range(entry.getBody().front().getOps<QuantizeOp>())) {
-      std::optional<int64_t> row = AmaxHistory::rowOf(quantize.getScale(), history);
-      auto it = row ? weights.find(*row) : weights.end();
+      SmallVector<ScaleRow> rows = scaleRowsOf(quantize, history);
+      auto it = rows.empty() ? weights.end() : weights.find(rows.front().row);
       if (it == weights.end())
         continue;
       OpBuilder b(quantize);
       const Location loc = madeBy(kPass, quantize.getLoc());
-      quantize.replaceAllUsesWith(joined(
+      Value copies = joined(
           b, loc,
           llvm::map_to_vector(it->second.copies, [&](StateOp copy) { return read(b, loc, copy); }),
-          it->second.axis));
+          it->second.axis);
+      quantize.replaceAllUsesWith(
+          build::reshape(b, loc, copies, build::shapeOf(quantize.getResult())));
       quantize.erase();
     }
   }
@@ -340,14 +459,14 @@ private:
     for (Value part : found.getParts()) {
       const int64_t end = first + build::shapeOf(part)[0];
       for (int64_t row = first; row < end;) {
-        if (weights.count(row)) {
+        if (formats.count(row)) {
           ++run;
           ++row;
           continue;
         }
         takeRun(row);
         int64_t next = row + 1;
-        while (next < end && !weights.count(next))
+        while (next < end && !formats.count(next))
           ++next;
         parts.push_back(sliced(b, loc, part, row - first, next - row));
         row = next;
@@ -360,7 +479,7 @@ private:
   }
 
   /// Which of the kept weights has that row.
-  int64_t numberOf(int64_t row) { return std::distance(weights.begin(), weights.find(row)); }
+  int64_t numberOf(int64_t row) { return std::distance(formats.begin(), formats.find(row)); }
 
   /// The largest magnitudes that a program finds of all operands, [operands]; null where it finds
   /// none.
@@ -388,10 +507,10 @@ private:
   /// Rows of kept weights, of the history or of what is made of it.
   Value rowsOf(OpBuilder &b, Location loc, Value x) {
     SmallVector<Value> parts;
-    for (auto it = weights.begin(); it != weights.end();) {
+    for (auto it = formats.begin(); it != formats.end();) {
       const int64_t first = it->first;
       int64_t end = first;
-      for (; it != weights.end() && it->first == end; ++it)
+      for (; it != formats.end() && it->first == end; ++it)
         ++end;
       parts.push_back(sliced(b, loc, x, first, end - first));
     }
@@ -403,10 +522,10 @@ private:
     Value amax = largest(b, loc, rows, 1);
     llvm::SmallDenseMap<Type, Value> all; // by format
     SmallVector<Value> scales;
-    for (auto &[row, weight] : weights) {
-      Value &ofFormat = all[weight.format];
+    for (auto &[row, format] : formats) {
+      Value &ofFormat = all[format];
       if (!ofFormat)
-        ofFormat = AmaxHistory::scales(b, loc, amax, OperandKind::Weight, weight.format);
+        ofFormat = AmaxHistory::scales(b, loc, amax, OperandKind::Weight, format);
       scales.push_back(build::reshape(
           b, loc, sliced(b, loc, ofFormat, static_cast<int64_t>(scales.size()), 1), {}));
     }
@@ -414,11 +533,29 @@ private:
   }
 
   /// The value of a parameter in 8 bits; the largest magnitudes of rows are added to the others.
-  Value quantized(OpBuilder &b, Location loc, Value value, const Weight &weight, Value scale,
-                  SmallVectorImpl<Value> &magnitudes) {
+  Value quantized(OpBuilder &b, Location loc, Value value, const Weight &weight,
+                  ArrayRef<Value> scales, SmallVectorImpl<Value> &magnitudes) {
     Value rounded = build::cast(b, loc, value, weight.rounded);
     magnitudes.push_back(magnitudesOfRows(b, loc, rounded));
-    return QuantizeOp::create(b, loc, AmaxHistory::withoutInfinities(b, loc, rounded), scale,
+    return QuantizeOp::create(b, loc, AmaxHistory::withoutInfinities(b, loc, rounded),
+                              scales[numberOf(weight.rows.front())], TypeAttr::get(weight.format),
+                              UnitAttr());
+  }
+
+  /// What a rank has of a unit in 8 bits; what it finds is added to the others.
+  Value quantizedPiece(OpBuilder &b, Location loc, Value value, Weight &weight,
+                       ArrayRef<Value> scales, Findings &findings) {
+    const UnitScales layout = weight.layout();
+    const SmallVector<int64_t> numbers =
+        llvm::map_to_vector(weight.rows, [&](int64_t row) { return numberOf(row); });
+    const SmallVector<Value> own =
+        llvm::map_to_vector(numbers, [&](int64_t number) { return scales[number]; });
+    Value rounded = build::cast(b, loc, value, weight.rounded);
+    Value blocks =
+        UnitScales::inBlocks(b, loc, rounded, layout.block(build::shapeOf(rounded).back()));
+    findings.addPieces(layout, numbers, layout.largestOfEach(b, loc, blocks));
+    Value scale = layout.ofElements(b, loc, own, build::shapeOf(blocks));
+    return QuantizeOp::create(b, loc, AmaxHistory::withoutInfinities(b, loc, blocks), scale,
                               TypeAttr::get(weight.format), UnitAttr());
   }
 
@@ -434,24 +571,27 @@ private:
     Value moved = AmaxHistory::shifted(b, loc, old, read(b, loc, present));
     SmallVector<Value> scales = scalesOf(b, loc, GuardOp::create(b, loc, ok, moved, old));
     SmallVector<std::pair<StateOp, Value>> updates;
-    SmallVector<Value> magnitudes; // of each weight
-    for (auto [entryOf, scale] : llvm::zip_equal(weights, scales)) {
-      Weight &weight = entryOf.second;
+    Findings findings;
+    for (auto &[first, weight] : weights) {
       SmallVector<Value> ofParameters;
       for (auto [param, copy] : llvm::zip_equal(weight.parameters, weight.copies)) {
         // In the shape in which it is made, so that it is rounded there.
-        Value made = alongBlocks(build::behindReshapes(updateOf(entry, param.getSymNameAttr())));
+        const int64_t block = weight.isUnit() ? weight.layout().block(kBlock) : kBlock;
+        Value made =
+            alongBlocks(build::behindReshapes(updateOf(entry, param.getSymNameAttr())), block);
         if (build::typeOf(made).getRank() < 2)
           made = updateOf(entry, param.getSymNameAttr());
         b.setInsertionPointAfterValue(made);
         const Location at = madeBy(kPass, made.getLoc());
-        Value q = quantized(b, at, made, weight, scale, ofParameters);
+        Value q = weight.isUnit() ? quantizedPiece(b, at, made, weight, scales, findings)
+                                  : quantized(b, at, made, weight, scales, ofParameters);
         updates.emplace_back(copy, build::reshape(b, at, q, param.getBoundType().getShape()));
       }
       b.setInsertionPoint(entry.getReturn());
-      magnitudes.push_back(joined(b, loc, ofParameters, 0));
+      if (!weight.isUnit())
+        findings.addWhole(numberOf(first), joined(b, loc, ofParameters, 0));
     }
-    updates.emplace_back(present, largestOfEach(b, loc, magnitudes));
+    updates.emplace_back(present, findings.ofAll(b, loc));
     addUpdates(entry, updates);
   }
 
@@ -473,22 +613,25 @@ private:
     b.setInsertionPoint(end);
     SmallVector<Value> scales = scalesOf(b, loc, rowsOf(b, loc, read(b, loc, history)));
     SmallVector<std::pair<StateOp, Value>> updates;
-    SmallVector<Value> magnitudes;
-    for (auto [entryOf, scale] : llvm::zip_equal(weights, scales)) {
-      Weight &weight = entryOf.second;
+    Findings findings;
+    for (auto &[first, weight] : weights) {
       SmallVector<Value> ofParameters;
       for (auto [param, copy] : llvm::zip_equal(weight.parameters, weight.copies)) {
         Value value = UseOp::create(b, loc, param.getBoundType(), param.getSymName());
-        updates.emplace_back(copy, quantized(b, loc, value, weight, scale, ofParameters));
+        Value q = weight.isUnit() ? quantizedPiece(b, loc, value, weight, scales, findings)
+                                  : quantized(b, loc, value, weight, scales, ofParameters);
+        updates.emplace_back(copy, build::reshape(b, loc, q, param.getBoundType().getShape()));
       }
-      magnitudes.push_back(joined(b, loc, ofParameters, 0));
+      if (!weight.isUnit())
+        findings.addWhole(numberOf(first), joined(b, loc, ofParameters, 0));
     }
-    updates.emplace_back(present, largestOfEach(b, loc, magnitudes));
+    updates.emplace_back(present, findings.ofAll(b, loc));
     addUpdates(entry, updates);
   }
 
   StateOp history, present;
   Weights weights;
+  std::map<int64_t, Type> formats; ///< of kept weights, by row
 };
 
 } // namespace

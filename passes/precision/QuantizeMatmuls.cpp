@@ -297,6 +297,8 @@ private:
   Value magnitudesOfRows(Location loc, Value value, int64_t columns) {
     if (build::shapeOf(value).empty())
       value = build::reshape(b, loc, value, {1});
+    else if (build::typeOf(value).getRank() == 1) // it lies in a unit
+      value = matrixOf(loc, value, columns);
     const int64_t last = build::typeOf(value).getRank() - 1;
     Value ofRows = largestAlong(
         loc, magnitudesOf(loc, value),

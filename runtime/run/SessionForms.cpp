@@ -45,6 +45,12 @@ std::set<uint32_t> buffersOf(const Plan &plan, bool safeForm) {
   return buffers;
 }
 
+/// Whether what a rank has of a copy can be made of what it has of the variable.
+bool isOfSamePart(const Plan &plan, const Variable &copy, const Variable &owner, uint64_t rank) {
+  const VariablePart part(plan, copy, rank), own(plan, owner, rank);
+  return part.first == own.first && part.count == own.count;
+}
+
 } // namespace
 
 bool Session::hasSafeForm() const {
@@ -86,11 +92,11 @@ void Session::refreshCopies(bool ofSafeForm) {
     // The variable has its own values once more, and all of its copies with it.
     const Variable &variable = *plan.variables()->Get(static_cast<uint32_t>(owner));
     const VariablePart part(plan, variable, rank());
-    if (part.isCut())
-      fail("{}: of '{}' each rank has a part, and another form keeps a copy of it: the run cannot "
-           "go "
-           "over to that",
-           file.origin(), shown(variable.name()->string_view()));
+    for (const Variable *copy : *plan.variables())
+      if (isCopy(*copy) && copy->owner() == owner && !isOfSamePart(plan, *copy, variable, rank()))
+        fail("{}: of '{}' each rank has a part, and another form keeps a copy of all of it: the "
+             "run cannot go over to that",
+             file.origin(), shown(variable.name()->string_view()));
     std::vector<std::byte> values(heldBytes(plan, variable, rank()));
     const size_t size = support::byteSize(dtypeOf(plan, variable));
     readVariable(

@@ -6,6 +6,7 @@
 // CHECK: hydra.quantize %y, %{{.*}} again format = f8E5M2 : tensor<6x8xf32>, tensor<f32>
 // CHECK: hydra.transpose %{{.*}} order = [1, 0] : tensor<4x8xf8E4M3FN>
 // CHECK: hydra.copy %{{.*}} : tensor<8x4xf8E4M3FN>
+// CHECK: hydra.slice %{{.*}} axis = 0 size = 2 start = 1 : tensor<4x8xf8E4M3FN>
 // CHECK: hydra.quantized_matmul %{{.*}} dtype = bf16 : tensor<4x8xf8E4M3FN>, tensor<6x8xf8E5M2>, tensor<f32>, tensor<f32>
 hydra.model @m version 1 bound {} {
   hydra.entry @e(%x: tensor<4x8xbf16>, %y: tensor<6x8xf32>, %amax: tensor<f32>) {
@@ -14,6 +15,7 @@ hydra.model @m version 1 bound {} {
     %b = hydra.quantize %y, %s format = f8E5M2 again : tensor<6x8xf32>, tensor<f32>
     %t = hydra.transpose %a order = [1, 0] : tensor<4x8xf8E4M3FN>
     %d = hydra.copy %t : tensor<8x4xf8E4M3FN>
+    %r = hydra.slice %a axis = 0 size = 2 start = 1 : tensor<4x8xf8E4M3FN>
     %c = hydra.quantized_matmul %a, %b, %s, %s dtype = bf16 : tensor<4x8xf8E4M3FN>, tensor<6x8xf8E5M2>, tensor<f32>, tensor<f32>
     hydra.return c = %c : tensor<4x6xbf16>
   }

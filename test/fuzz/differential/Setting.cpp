@@ -536,6 +536,16 @@ std::vector<Setting> allSettings(const SettingRange &range) {
             s.disabled = {"hydra-keep-quantized"};
           keepOperands(s);
         });
+    for (const std::string &mesh : meshes)
+      for (const char *shard : {"zero1", "fsdp"})
+        for (const char *amax : {"current", "delayed"})
+          add([&](Setting &s) {
+            s.mesh = mesh;
+            s.shard = shard;
+            s.precision = "fp8";
+            s.fp8Amax = amax;
+            keepOperands(s);
+          });
     add([](Setting &s) { s.noClip = true; });
     add([](Setting &s) { s.clip = 0.05; });
     for (const bool noClip : {false, true})

@@ -348,6 +348,95 @@ INSTANTIATE_TEST_SUITE_P(
         Cut{"HydraFixed", {"HydraFixed", "hydra", "ref", {"mor=fixed", "mod=dense"}}, 100}),
     [](const auto &info) { return std::string(info.param.name); });
 
+//===-- Weights in 8 bits -------------------------------------------------------------------===//
+
+namespace {
+
+/// Llama with all matmuls of linear layers in 8 bits, its parameters in units.
+Model quantizedModel(Compiler &compiler, const BindingOptions &binding, QuantizedAmax amax) {
+  QuantizationOptions quantization;
+  quantization.keep = {"none"};
+  quantization.least = 1;
+  quantization.amax = amax;
+  return Model(compiler.parseFile(sourcePath("models/llama.mlir")), compiler,
+               [&](mlir::OpPassManager &passes) {
+                 buildForwardPipeline(passes, binding);
+                 passes.addPass(createSelectQuantized(selectQuantizedOptions(quantization)));
+                 passes.addPass(createShard({.wholeBelow = 0}));
+                 buildTrainingPipeline(passes, Mode::Train, {"loss"}, /*accumulation=*/1,
+                                       /*clip=*/true);
+                 passes.addPass(createPartition());
+                 passes.addPass(createMixedPrecision({.policy = "fp8"}));
+                 passes.addPass(createQuantizeMatmuls(quantizeMatmulsOptions(quantization)));
+               });
+}
+
+/// What is remembered of operands: of some of them nothing.
+void addHistory(Model &model, TensorMap &values) {
+  for (StateOp state : modelOf(*model.module).getBody().getOps<StateOp>())
+    if (state.getRole() == VariableRole::amax_history) {
+      RefTensor history(state.getBoundType().getShape());
+      for (int64_t i = 0; i < history.size(); ++i)
+        history.data[i] = static_cast<double>(i % 5) / 4.0;
+      values[state.getSymName()] = history;
+    }
+}
+
+/// With what a program derives of them.
+TensorMap derived(Model &model, const TensorMap &values) {
+  TensorMap all = values;
+  for (auto &[name, tensor] : model.run(values, "derive"))
+    all[name] = tensor;
+  return all;
+}
+
+unsigned eightBitGathers(Model &model) {
+  unsigned count = 0;
+  model.program().walk([&](AllGatherOp gather) {
+    auto type = llvm::cast<mlir::RankedTensorType>(gather.getY().getType());
+    count += llvm::isa<mlir::Float8E4M3FNType>(type.getElementType());
+  });
+  return count;
+}
+
+} // namespace
+
+TEST(QuantizedUnits, AreGatheredToTheSameBits) {
+  Compiler compiler;
+  const Family family{"Llama", "llama", "tiny", {}};
+  Model whole = cutModel(compiler, sourcePath("models/llama.mlir"), bindingOf(family, {}), 0, 1,
+                         /*clip=*/true);
+  ASSERT_TRUE(whole.ready);
+  for (const QuantizedAmax amax : {QuantizedAmax::Current, QuantizedAmax::Delayed})
+    for (const Mesh &mesh :
+         {Mesh{"data:2"}, Mesh{"data:3"}, Mesh{"data:4"}, Mesh{"replica:2", "data:3"}}) {
+      SCOPED_TRACE(mesh.back());
+      TensorMap values = valuesOf(whole.program(), 11);
+      Model ranks = quantizedModel(compiler, bindingOf(family, mesh), amax);
+      ASSERT_TRUE(ranks.ready);
+      addHistory(ranks, values);
+      const TensorMap before = ranks.run(values);
+      EXPECT_EQ(eightBitGathers(ranks), 0u);
+      ASSERT_TRUE(compiler.run(*ranks.module, createGatherQuantized()))
+          << compiler.takeDiagnostics();
+      EXPECT_GT(eightBitGathers(ranks), 0u);
+      expectSame(ranks.run(values), before, "hydra-gather-quantized");
+      if (amax == QuantizedAmax::Delayed) {
+        ASSERT_TRUE(compiler.run(*ranks.module, createKeepQuantized()))
+            << compiler.takeDiagnostics();
+        values = derived(ranks, values);
+        expectSame(ranks.run(values), before, "hydra-keep-quantized");
+        ASSERT_TRUE(compiler.run(*ranks.module, createKeepGathered()))
+            << compiler.takeDiagnostics();
+        values = derived(ranks, values);
+        expectSame(ranks.run(values), before, "hydra-keep-gathered");
+      }
+      ranks.lower(values);
+      if (HasFailure())
+        return;
+    }
+}
+
 // What is a part of a mean is scaled where the mean is taken, and not again where it is moved.
 TEST(Partition, ScalesMeansOnce) {
   const char *text = R"(hydra.model @m version 1 {
