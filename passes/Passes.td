@@ -767,7 +767,9 @@ def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
     order with them, as many as a launch has arguments for become neighbours and are marked; hydra-expand-kernels
     makes one launch of each such batch, with blocks for each. Elements decide whether two stand in an order,
     not bytes from the first to the last: the parts of a concatenation of columns are apart. What moves more
-    than 1 MiB runs at most 16 blocks earlier or later, anything else 256. Moments are left alone unless they
+    than 1 MiB runs at most 16 blocks earlier or later, anything else 256. What hydra-assign-streams lets run
+    beside the main stream is not joined with what that does, nor updates with what is made of parameters:
+    one stream would wait for the other. Moments are left alone unless they
     stay on the device: hydra-offload-moments fetches them one after the other. *Exact.*
   }];
   let options = [Option<"takeMoments", "take-moments", "bool", "false", "moments, too: they stay on the device">];
@@ -823,7 +825,8 @@ def BatchLaunches : Pass<"hydra-batch-launches", "::mlir::ModuleOp"> {
   let summary = "launches of one kernel that do not need each other become one";
   let description = [{
     For GPUs: a launch joins an earlier one of the same kernel (the same group over the same layouts)
-    when nothing between the two stands in an order with it and it brings no large buffer to life
+    when nothing between the two stands in an order with it, both belong to one stream
+    (hydra-assign-streams) and it brings no large buffer to life
     earlier. The instances share a launch; each has its own arguments. The updates of all parameters
     of one shape, and the squares for the norm by which gradients are clipped, are what it is for:
     a small model with a clip has 330 launches less. *Exact.*
@@ -862,8 +865,11 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates, casts of parameters and exchanges run beside the main stream";
   let description = [{
     For GPUs: updates, which are what writes nothing but parameters, their moments and rounded copies, and
-    the steps whose results only updates read (gradients of parameters), go to a second stream; steps that
-    only read parameters (casts) to a third; what ranks exchange to a fourth, in one order on all of them;
+    the steps whose results only updates read (gradients of parameters), go to a second stream. So do those
+    that lead to updates by such steps alone (a gradient by way of what a parameter stands for: powers,
+    tables, norms), from the end of the program back, as long as the main stream has as much to do behind
+    them as the second one: at last all of a backward pass leads to updates. Steps that are made of
+    parameters alone, in one step (casts) or several, go to a third; what ranks exchange to a fourth, in one order on all of them;
     transfers from the host's memory to a fifth, and back there to a sixth: each direction has its own engine.
     What is computed from exchanged bytes and variables alone goes to the second stream too, where the main
     stream has other work to do before it reads the results (sums of gradients, whose norm is taken at the
