@@ -39,7 +39,8 @@ public:
     for (const LoopStep &step : steps)
       if (failed(collect(step)))
         return failure();
-    const int64_t threads = threadsFor(multiprocessors), together = iterationsTogether();
+    const int64_t threads = threadsFor(multiprocessors),
+                  together = iterationsTogether(ceilDiv(lanes, threads) <= multiprocessors);
     const std::string fetched = fetch(together);
     std::string iteration = takeFetched();
     for (const LoopStep &step : steps)
@@ -82,9 +83,11 @@ private:
   }
 
   /// As many iterations as registers hold numbers of; a number that divides all where there is one
-  /// not much smaller.
-  int64_t iterationsTogether() const {
-    constexpr int64_t mostFetched = 48, mostNodes = 4096, most = 8;
+  /// not much smaller. A block that has its multiprocessor alone may take half of a thread's
+  /// registers for them, and has no other block to work while it waits: it had better wait seldom.
+  int64_t iterationsTogether(bool isAlone) const {
+    constexpr int64_t mostNodes = 4096;
+    const int64_t mostFetched = isAlone ? 128 : 48, most = isAlone ? 64 : 8;
     int64_t nodes = 1, fetched = 1;
     for (const LoopStep &step : steps)
       nodes += step.program ? step.program->nodes.size() : 1;
