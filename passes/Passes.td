@@ -759,6 +759,18 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
                     Statistic<"kernels", "kernels", "different kernels">];
 }
 
+def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
+  let summary = "a matmul adds to the tensor that its product would be added to";
+  let description = [{
+    For libraries that add an f32 tensor to the sums of a product before they store them. Where a kernel does nothing
+    but add two f32 tensors, one of which a matmul makes for it alone, and writes the sum over the other, which
+    nothing touches between the two, the matmul does so: a launch less, and the product is neither stored nor
+    read. The parts of an average by chunks are added like that. *Exact on CPUs*; the library may
+    choose another algorithm.
+  }];
+  let statistics = [Statistic<"added", "added", "launches that matmuls took in">];
+}
+
 def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
   let summary = "copies and fills that do not need each other become one launch";
   let description = [{
