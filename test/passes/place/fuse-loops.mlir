@@ -7,7 +7,7 @@
 // KERNEL-NOT: plan.kernel @loop
 
 // The steps of @recurrence work number by number: a thread for each of 24 carries its own in a register, and asks for those
-// of 64 iterations at once, since there is one block.
+// of 64 iterations at once, since there are few.
 // KERNEL: plan.kernel @lanes_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 32, 0] source "{{.*}}if (lane >= 24){{.*}}first += 64{{.*}}if (first + ahead < 131)
 // KERNEL-NOT: plan.kernel @lanes
 hydra.model @m version 1 bound {symbols = {}} {
