@@ -750,7 +750,9 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     transient ones for other values, a program per entry. Operations lower themselves through the
     plan-lowering interface. An operation writes its result directly into the bytes
     of the variable it updates, of the concatenation it is a part of, or of an operand that dies
-    there, where that is proven to change nothing that is still read. Equal groups share a kernel.
+    there, where that is proven to change nothing that is still read. Others read the part of a concatenation
+    there too, where they take it as it lies and the whole, which then lives as long, is at most three times as
+    large. Equal groups share a kernel.
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
