@@ -707,7 +707,8 @@ def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
     `hydra.copy` where strides allow no view or a consumer does not take the one it would get. Saves
     one pass over memory for every reshape and transposition: 8 B S D bytes a layer for the heads of
     each of q, k and v. Concatenations of parameters are views as well: the parameters are placed
-    side by side. Loops whose bodies are groups alone cut sequences where these lie. Each remaining copy
+    side by side. Loops whose bodies are groups alone cut sequences where these lie. Groups of a program take
+    numbers that repeat along the last dimension, as those of a group of channels, as they are. Each remaining copy
     is in the program to be seen. With `views=false`, the form of
     `-O0` and `--disable-pass`, every shape operation copies; a chunk of a sequence, which a loop hands
     to its body with strides, is still copied for those that take none. *Exact on CPUs*.

@@ -289,10 +289,14 @@ bool FusedOp::sumsOverRows(unsigned result) {
 }
 
 OperandLayout FusedOp::operandLayout(unsigned operand) {
-  // Any strides between rows; elements of the last dimension lie densely.
-  bool rowValue = !isOuterOnly(operand) && getInputForm(operand) == RowForm::Row;
+  // Any strides between rows; elements of the last dimension lie densely, or are one. Kernels of
+  // loops bring them to shared memory row by row, and tables are read by row: both want them
+  // densely.
+  const bool isTable = isOuterOnly(operand);
+  const bool rowValue = !isTable && getInputForm(operand) == RowForm::Row;
+  auto entry = (*this)->getParentOfType<EntryOp>();
   return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*apartRows=*/false,
-          /*alignment=*/4};
+          /*alignment=*/4, /*repeatedInner=*/!isTable && entry && entry.isProgram()};
 }
 
 OperandLayout FusedOp::resultLayout(unsigned result) {
