@@ -188,3 +188,22 @@ hydra.model @parts version 1 {
     hydra.return d = %d, e = %e
   }
 }
+
+// -----
+
+// So are numbers of rows, which a kernel stores with any strides.
+// CHECK-LABEL: plan.module @row_values
+// CHECK: plan.buffer transient {{.*}} : memref<4x16xf32>
+// CHECK-NOT: plan.copy
+// CHECK: plan.launch @{{.*}}write %{{.*}} : memref<4x8xf32, strided<[16, 1]>>, write %{{.*}} : memref<4x8xf32, strided<[16, 1]>>)
+// CHECK-NOT: plan.copy
+// CHECK: plan.output
+hydra.model @row_values version 1 {
+  hydra.entry @sums(%x: [4, 8, 3] f32) {
+    %squares = hydra.mul %x, %x
+    %a = hydra.sum %x axes = [2]
+    %b = hydra.sum %squares axes = [2]
+    %c = hydra.concat %a, %b axis = 1
+    hydra.return c = %c
+  }
+}
