@@ -120,6 +120,7 @@ bool wantsRecomputation(Options options) {
 }
 
 TargetBackend::Wants wantsOf(Options options) { return backendOf(options.target).wants(); }
+bool wantsAddedProducts(Options options) { return wantsOf(options).addedProducts; }
 bool wantsFusedLoops(Options options) { return wantsOf(options).fusedLoops; }
 bool wantsBatchedLaunches(Options options) { return wantsOf(options).batchedLaunches; }
 /// Beside the main stream run updates, and what ranks exchange.
@@ -346,6 +347,8 @@ const std::vector<Stage> &stages() {
       {P::Place, false, 2, false, false, [](Options) { return createSchedule(); }},
       {P::Place, false, 2, false, false, [](Options) { return createSkipRows(); }, followsRouters},
       {P::Plan, true, 0, false, false, [](Options) { return createToPlan(); }},
+      {P::Plan, false, 2, false, false, [](Options) { return createAddProducts(); },
+       wantsAddedProducts},
       {P::Plan, false, 2, false, false, [](Options) { return createFuseLoops(); }, wantsFusedLoops},
       {P::Plan, false, 2, false, false, copyBatchPass, wantsBatchedLaunches},
       {P::Plan, true, 0, false, false, [](Options) { return createExpandKernels(); }},

@@ -158,10 +158,11 @@ hydra.model @megalodon version 1 {
   // those of the tokens that the norm begins with: a prior, or with `behind` as many as `before.count`.
   hydra.def @moments_so_far(%x, %at, %before) flags(behind) {
     %means, %own = hydra.call @of_groups(%x)
-    // Moments are taken about the mean so far, or the first token's: then nothing cancels. It needs no derivative.
+    // Moments are taken about the mean so far, or the first token's: then nothing cancels. Mean and variance do not depend on
+    // the first token's, so it needs no derivative.
     %anchor = hydra.let when(packed or masked,
         detach(@in_document(%means, when(masked, %at.first, %at.begins), W = G, summed = false)),
-        when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), @token(%means, i = 0)))
+        when(behind, select(%before.count > 0, %before.mean, @token(%means, i = 0)), detach(@token(%means, i = 0))))
     %shifted = hydra.let %means - %anchor
     %moments = hydra.let @unpadded(concat(%shifted, %own + %shifted * %shifted, axis = 2), %at)
     %sums = hydra.let when(packed or masked, @in_document(%moments, %at.begins, W = 2 * G),

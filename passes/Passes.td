@@ -738,7 +738,8 @@ def AssignLayouts : Pass<"hydra-assign-layouts", "::mlir::ModuleOp"> {
     `hydra.copy` where strides allow no view or a consumer does not take the one it would get. Saves
     one pass over memory for every reshape and transposition: 8 B S D bytes a layer for the heads of
     each of q, k and v. Concatenations of parameters are views as well: the parameters are placed
-    side by side. Loops whose bodies are groups alone cut sequences where these lie. Each remaining copy
+    side by side. Loops whose bodies are groups alone cut sequences where these lie. Groups of a program take
+    numbers that repeat along the last dimension, as those of a group of channels, as they are. Each remaining copy
     is in the program to be seen. With `views=false`, the form of
     `-O0` and `--disable-pass`, every shape operation copies; a chunk of a sequence, which a loop hands
     to its body with strides, is still copied for those that take none. *Exact on CPUs*.
@@ -781,13 +782,27 @@ def ToPlan : Pass<"hydra-to-plan", "::mlir::ModuleOp"> {
     transient ones for other values, a program per entry. Operations lower themselves through the
     plan-lowering interface. An operation writes its result directly into the bytes
     of the variable it updates, of the concatenation it is a part of, or of an operand that dies
-    there, where that is proven to change nothing that is still read. Equal groups share a kernel.
+    there, where that is proven to change nothing that is still read. Others read the part of a concatenation
+    there too, where they take it as it lies and the whole, which then lives as long, is at most three times as
+    large. Equal groups share a kernel.
     *Exact.*
   }];
   let dependentDialects = ["::hydra::plan::PlanDialect"];
   let statistics = [Statistic<"steps", "steps", "steps written">,
                     Statistic<"inPlace", "in-place", "results written over an operand">,
                     Statistic<"kernels", "kernels", "different kernels">];
+}
+
+def AddProducts : Pass<"hydra-add-products", "::mlir::ModuleOp"> {
+  let summary = "a matmul adds to the tensor that its product would be added to";
+  let description = [{
+    For libraries that add an f32 tensor to the sums of a product before they store them. Where a kernel does nothing
+    but add two f32 tensors, one of which a matmul makes for it alone, and writes the sum over the other, which
+    nothing touches between the two, the matmul does so: a launch less, and the product is neither stored nor
+    read. The parts of an average by chunks are added like that. *Exact on CPUs*; the library may
+    choose another algorithm.
+  }];
+  let statistics = [Statistic<"added", "added", "launches that matmuls took in">];
 }
 
 def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
@@ -798,7 +813,9 @@ def BatchCopies : Pass<"hydra-batch-copies", "::mlir::ModuleOp"> {
     order with them, as many as a launch has arguments for become neighbours and are marked; hydra-expand-kernels
     makes one launch of each such batch, with blocks for each. Elements decide whether two stand in an order,
     not bytes from the first to the last: the parts of a concatenation of columns are apart. What moves more
-    than 1 MiB runs at most 16 blocks earlier or later, anything else 256. Moments are left alone unless they
+    than 1 MiB runs at most 16 blocks earlier or later, anything else 256. What hydra-assign-streams lets run
+    beside the main stream is not joined with what that does, nor updates with what is made of parameters:
+    one stream would wait for the other. Moments are left alone unless they
     stay on the device: hydra-offload-moments fetches them one after the other. *Exact.*
   }];
   let options = [Option<"takeMoments", "take-moments", "bool", "false", "moments, too: they stay on the device">];
@@ -854,7 +871,8 @@ def BatchLaunches : Pass<"hydra-batch-launches", "::mlir::ModuleOp"> {
   let summary = "launches of one kernel that do not need each other become one";
   let description = [{
     For GPUs: a launch joins an earlier one of the same kernel (the same group over the same layouts)
-    when nothing between the two stands in an order with it and it brings no large buffer to life
+    when nothing between the two stands in an order with it, both belong to one stream
+    (hydra-assign-streams) and it brings no large buffer to life
     earlier. The instances share a launch; each has its own arguments. The updates of all parameters
     of one shape, and the squares for the norm by which gradients are clipped, are what it is for:
     a small model with a clip has 330 launches less. *Exact.*
@@ -893,8 +911,11 @@ def AssignStreams : Pass<"hydra-assign-streams", "::mlir::ModuleOp"> {
   let summary = "updates, casts of parameters and exchanges run beside the main stream";
   let description = [{
     For GPUs: updates, which are what writes nothing but parameters, their moments and rounded copies, and
-    the steps whose results only updates read (gradients of parameters), go to a second stream; steps that
-    only read parameters (casts) to a third; what ranks exchange to a fourth, in one order on all of them;
+    the steps whose results only updates read (gradients of parameters), go to a second stream. So do those
+    that lead to updates by such steps alone (a gradient by way of what a parameter stands for: powers,
+    tables, norms), from the end of the program back, as long as the main stream has as much to do behind
+    them as the second one: at last all of a backward pass leads to updates. Steps that are made of
+    parameters alone, in one step (casts) or several, go to a third; what ranks exchange to a fourth, in one order on all of them;
     transfers from the host's memory to a fifth, and back there to a sixth: each direction has its own engine.
     What is computed from exchanged bytes and variables alone goes to the second stream too, where the main
     stream has other work to do before it reads the results (sums of gradients, whose norm is taken at the

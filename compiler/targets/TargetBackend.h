@@ -38,6 +38,8 @@ public:
 
   /// Passes of the pipeline that only some backends have a use for.
   struct Wants {
+    /// hydra-add-products: matmuls add what is there to their sums in f32, at their end.
+    bool addedProducts = false;
     bool fusedLoops = false; ///< hydra-fuse-loops: loops can be kernels
     /// hydra-batch-launches: kernels take several lists of arguments; hydra-batch-copies: copies
     /// and fills are launches, and one can do several.

@@ -288,17 +288,28 @@ bool FusedOp::sumsOverRows(unsigned result) {
   return isSumOverRows(getYield().getValues()[result]);
 }
 
+static bool isInProgram(FusedOp group) {
+  auto entry = group->getParentOfType<EntryOp>();
+  return entry && entry.isProgram();
+}
+
 OperandLayout FusedOp::operandLayout(unsigned operand) {
-  // Any strides between rows; elements of the last dimension lie densely.
-  bool rowValue = !isOuterOnly(operand) && getInputForm(operand) == RowForm::Row;
+  // Any strides between rows; elements of the last dimension lie densely, or are one. Kernels of
+  // loops bring them to shared memory row by row, and tables are read by row: both want them
+  // densely.
+  const bool isTable = isOuterOnly(operand);
+  const bool rowValue = !isTable && getInputForm(operand) == RowForm::Row;
   return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*apartRows=*/false,
-          /*alignment=*/4};
+          /*alignment=*/4, /*repeatedInner=*/!isTable && isInProgram(*this)};
 }
 
 OperandLayout FusedOp::resultLayout(unsigned result) {
-  if (sumsOverRows(result) || getResultForm(result) != RowForm::Tile)
+  const RowForm form = getResultForm(result);
+  const bool rowValue = form == RowForm::Row && isInProgram(*this);
+  if (sumsOverRows(result) || (form != RowForm::Tile && !rowValue))
     return {};
-  return {/*denseInner=*/1, /*mergedRows=*/false, /*apartRows=*/false, /*alignment=*/4};
+  return {/*denseInner=*/rowValue ? 0u : 1u, /*mergedRows=*/false, /*apartRows=*/false,
+          /*alignment=*/4};
 }
 
 SmallVector<unsigned> FusedOp::overwritableOperands(unsigned result) {

@@ -54,6 +54,8 @@ struct OperandLayout {
   bool apartRows = false;
   /// Alignment of the first element, in bytes.
   unsigned alignment = 16;
+  /// With one dense dimension: all of its elements may also be one, as in a broadcast.
+  bool repeatedInner = false;
 };
 
 /// Any strides between rows; elements of the last dimension lie densely.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/plan/Lowering.h"
+#include "passes/lower/Liveness.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -9,10 +10,11 @@ namespace hydra {
 
 class ConcatPlacement {
 public:
-  explicit ConcatPlacement(plan::Lowering &lowering) : lowering(lowering) {}
+  ConcatPlacement(plan::Lowering &lowering, ProgramLiveness &liveness)
+      : lowering(lowering), liveness(liveness) {}
 
-  /// The bytes of a concatenation that a value with no other use will be, itself or reshaped; null
-  /// if it must have its own.
+  /// The bytes of a concatenation that a value will be, itself or reshaped; null if it must have
+  /// its own. What others read as well they read there, and all of the concatenation lives as long.
   mlir::Value place(mlir::Value result);
   /// Whether a part of a concatenation was placed.
   bool contains(mlir::Operation *concat, unsigned part) const {
@@ -21,6 +23,7 @@ public:
 
 private:
   plan::Lowering &lowering;
+  ProgramLiveness &liveness;
   llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> placed;
 };
 

@@ -53,6 +53,16 @@ bool ProgramLiveness::canOverwriteVariable(StringAttr variable, OpResult result)
          llvm::all_of(values->second, [&](Value value) { return canOverwrite(value, result); });
 }
 
+void ProgramLiveness::join(Value part, Value whole) {
+  const auto asViews = [](ArrayRef<Use> all) {
+    return llvm::map_to_vector<4>(all,
+                                  [](Use use) { return Use{use.op, use.operand, /*view=*/true}; });
+  };
+  SmallVector<Use, 4> ofPart = asViews(uses[part]), ofWhole = asViews(uses[whole]);
+  uses[part].append(ofWhole);
+  uses[whole].append(ofPart);
+}
+
 int64_t ProgramLiveness::firstWrite(Operation *producer) const {
   int64_t first = position.lookup(producer);
   if (isa<ConcatOp>(producer))

@@ -18,6 +18,9 @@ public:
   /// The same for the bytes of one value, such as what a loop's body is given to carry on.
   bool canOverwrite(mlir::Value value, mlir::OpResult result) const;
 
+  /// Makes two values live as long as either: one lies in the bytes of the other.
+  void join(mlir::Value part, mlir::Value whole);
+
 private:
   struct Use {
     mlir::Operation *op;

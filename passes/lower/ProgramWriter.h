@@ -63,7 +63,7 @@ private:
   EntryOp entry;
   ProgramLiveness liveness;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
-  ConcatPlacement concats{*this};
+  ConcatPlacement concats{*this, liveness};
   RowRuns runs{*this};
   /// Buffers of operands that a result has taken, by operation: no two results take the same.
   llvm::DenseSet<std::pair<mlir::Operation *, mlir::Operation *>> takenAt;

@@ -1,9 +1,8 @@
 // hydra-assign-streams: what the next step does not wait for runs beside it.
 #include "passes/Passes.h"
-#include "passes/place/ProgramBlocks.h"
+#include "passes/place/Sides.h"
 
 #include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -56,29 +55,6 @@ public:
   }
 
 private:
-  /// What training changes: parameters, their moments and averages, and what follows them in
-  /// another type.
-  static DenseSet<Operation *> trainedBuffers(plan::ProgramOp program) {
-    DenseSet<Operation *> buffers;
-    auto module = program->getParentOfType<plan::PlanModuleOp>();
-    llvm::StringSet<> parameters;
-    for (auto variable : module.getBody().getOps<plan::VariableOp>()) {
-      const VariableRole role = variable.getRole();
-      if (role == VariableRole::parameter)
-        parameters.insert(variable.getName());
-      const bool copied = (role == VariableRole::copy || role == VariableRole::derived) &&
-                          parameters.contains(variable.getOwner().value_or(""));
-      if (role == VariableRole::parameter || role == VariableRole::moment ||
-          role == VariableRole::average || copied)
-        buffers.insert(plan::placeOf(variable.getBuffer()).buffer);
-    }
-    // Moments whose place is in the host's memory visit transient memory.
-    for (auto transfer : program.getBody().getOps<plan::TransferOp>())
-      for (Value side : {transfer.getFrom(), transfer.getTo()})
-        buffers.insert(plan::placeOf(side).buffer);
-    return buffers;
-  }
-
   static Stream streamOf(support::Link link) {
     switch (link) {
     case support::Link::Ranks:
@@ -91,24 +67,26 @@ private:
     llvm_unreachable("all links are above");
   }
 
-  /// Updates, and what only updates read (gradients of parameters), leave the main stream; so do
-  /// steps that read nothing but parameters, and what takes links.
+  /// Each side has a stream of its own, each direction of a link as well.
   void chooseStreams() {
-    stream.assign(blocks.size(), Main);
-    for (size_t i = 0; i < blocks.size(); ++i)
-      if (const std::optional<support::Link> link = table.linkOf(i))
-        stream[i] = streamOf(*link);
-    bool updates = false;
-    const DenseSet<Operation *> trained = trainedBuffers(program);
-    for (size_t i = 0; i < blocks.size(); ++i)
-      if (stream[i] == Main && writesOnly(i, trained)) {
-        stream[i] = Updates;
-        updates = true;
-      }
-    if (updates)
-      chooseBesideUpdates();
+    for (auto [i, side] : llvm::enumerate(sidesOf(program, table)))
+      stream.push_back(streamOf(side, i));
     moveReadersOfExchanges();
     chooseBesideIdle();
+  }
+
+  int64_t streamOf(Side side, size_t block) const {
+    switch (side) {
+    case Side::Main:
+      return Main;
+    case Side::Updates:
+      return Updates;
+    case Side::Variables:
+      return Casts;
+    case Side::Links:
+      return streamOf(*table.linkOf(block));
+    }
+    llvm_unreachable("all sides are above");
   }
 
   /// What stands in front of a block that leaves multiprocessors idle, and need not come before it,
@@ -131,18 +109,6 @@ private:
           begins.set(i);
       }
     }
-  }
-
-  void chooseBesideUpdates() {
-    SmallVector<int64_t> gradients;
-    for (size_t i = 0; i < blocks.size(); ++i)
-      if (stream[i] == Main && isReadOnlyByUpdates(i))
-        gradients.push_back(i);
-    for (int64_t i : gradients)
-      stream[i] = Updates;
-    for (size_t i = 0; i < blocks.size(); ++i)
-      if (stream[i] == Main && readsOnlyVariables(i))
-        stream[i] = Casts;
   }
 
   /// What is computed from exchanged bytes and variables alone (the sums of gradients, before the
@@ -195,55 +161,6 @@ private:
           return false;
     }
     return true;
-  }
-
-  /// Whether a step writes something, and all of it into these buffers.
-  bool writesOnly(size_t i, const DenseSet<Operation *> &buffers) {
-    bool writes = false;
-    if (blocks[i]->getNumRegions() > 0)
-      return false;
-    for (const auto &[buffer, use] : uses[i]) {
-      if (use.writes && !buffers.contains(buffer))
-        return false;
-      writes |= use.writes;
-    }
-    return writes;
-  }
-
-  bool isReadOnlyByUpdates(size_t i) {
-    bool read = false;
-    if (blocks[i]->getNumRegions() > 0)
-      return false;
-    for (auto &[buffer, use] : uses[i]) {
-      if (!use.writes)
-        continue;
-      if (!plan::BufferOp(buffer).isTransient())
-        return false;
-      for (const BlockUse &later : history[buffer]) {
-        if (later.block <= static_cast<int64_t>(i) || !later.overlaps(use))
-          continue;
-        if (stream[later.block] != Updates)
-          return false;
-        read = true;
-      }
-    }
-    return read;
-  }
-
-  bool readsOnlyVariables(size_t i) {
-    bool reads = false;
-    if (blocks[i]->getNumRegions() > 0)
-      return false;
-    for (auto &[buffer, use] : uses[i]) {
-      bool persistent = !plan::BufferOp(buffer).isTransient();
-      if (use.writes == persistent)
-        return false;
-      reads |= !use.writes;
-      // A buffer that is written twice has a history to respect.
-      if (use.writes && history[buffer].front().block != static_cast<int64_t>(i))
-        return false;
-    }
-    return reads;
   }
 
   /// The last block of a stream, before block `end`, that touches what a block writes; -1 for none.

@@ -1,8 +1,8 @@
 // hydra-batch-copies: copies and fills that do not need each other become one launch.
 #include "dialects/plan/KernelExpansion.h"
-#include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
+#include "passes/place/Sides.h"
 
 using namespace mlir;
 
@@ -79,7 +79,9 @@ bool areApart(Value a, Value b) {
 /// Batches of the copies and fills of one list: a program, or a case of a switch.
 class CopyBatches {
 public:
-  CopyBatches(Block &list, const DenseSet<Operation *> &moments) : moments(moments) {
+  /// `sides`: of the list's blocks; none: all are of one.
+  CopyBatches(Block &list, const DenseSet<Operation *> &moments, ArrayRef<Side> sides)
+      : moments(moments), sides(sides) {
     for (Operation &op : list)
       if (isa<plan::BlockInterface>(op))
         addBlock(&op);
@@ -195,8 +197,8 @@ private:
         const Entry &entry = blocks[other];
         if (entry.turn != INT64_MAX || std::abs(entry.place - place) > reach(other) ||
             (kind != Kind::Any && entry.kind != Kind::Any && entry.kind != kind) ||
-            arguments + entry.uses.size() > kArguments || !mayRun(other, place) ||
-            llvm::any_of(found, [&](size_t member) {
+            !areBeside(first, other) || arguments + entry.uses.size() > kArguments ||
+            !mayRun(other, place) || llvm::any_of(found, [&](size_t member) {
               return llvm::is_contained(entry.before, member) ||
                      llvm::is_contained(entry.behind, member);
             }))
@@ -214,6 +216,9 @@ private:
     llvm::sort(batch);
     return batch;
   }
+
+  /// Whether two can be one launch for the streams: one side does not wait for the other.
+  bool areBeside(size_t a, size_t b) const { return sides.empty() || sides[a] == sides[b]; }
 
   int64_t reach(size_t move) const { return blocks[move].bytes <= kFewBytes ? kFar : kNear; }
 
@@ -261,6 +266,7 @@ private:
   }
 
   const DenseSet<Operation *> &moments;
+  ArrayRef<Side> sides;
   std::vector<Entry> blocks;
   SmallVector<size_t> moves; ///< blocks that are copies or fills
   int64_t chosen = 0, turns = 0;
@@ -276,17 +282,18 @@ struct BatchCopies : impl::BatchCopiesBase<BatchCopies> {
         if (variable.getRole() == VariableRole::moment && !takeMoments)
           moments.insert(plan::placeOf(variable.getBuffer()).buffer);
       for (auto program : module.getBody().getOps<plan::ProgramOp>())
-        batch(program.getBody().front(), moments);
+        batch(program.getBody().front(), moments, sidesOf(program, ProgramBlocks(program)));
     }
   }
 
 private:
-  /// Iterations of loops move buffers: what is inside stays as it is.
-  void batch(Block &list, const DenseSet<Operation *> &moments) {
-    batched += CopyBatches(list, moments).run();
+  /// Iterations of loops move buffers: what is inside stays as it is. A case of a switch is of one
+  /// side.
+  void batch(Block &list, const DenseSet<Operation *> &moments, ArrayRef<Side> sides) {
+    batched += CopyBatches(list, moments, sides).run();
     for (auto choice : list.getOps<plan::SwitchOp>())
       for (Region &region : choice->getRegions())
-        batch(region.front(), moments);
+        batch(region.front(), moments, {});
   }
 };
 

@@ -1,7 +1,7 @@
 // hydra-batch-launches: launches of one kernel that do not need each other become one.
-#include "dialects/plan/Ordering.h"
 #include "passes/Passes.h"
 #include "passes/place/Batches.h"
+#include "passes/place/Sides.h"
 
 using namespace mlir;
 
@@ -20,7 +20,8 @@ constexpr int64_t kEarlierBytes = 1 << 20;
 /// Batches of the launches of one program.
 class LaunchBatches {
 public:
-  explicit LaunchBatches(plan::ProgramOp program) : program(program) {
+  explicit LaunchBatches(plan::ProgramOp program)
+      : program(program), table(program), sides(sidesOf(program, table)) {
     for (auto transfer : program.getBody().getOps<plan::TransferOp>())
       for (Value side : {transfer.getFrom(), transfer.getTo()})
         visited.insert(plan::placeOf(side).buffer);
@@ -28,11 +29,7 @@ public:
 
   /// Launches that were taken into another.
   int64_t run() {
-    SmallVector<Operation *> blocks;
-    for (Operation &op : program.getBody().front())
-      if (isa<plan::BlockInterface>(op))
-        blocks.push_back(&op);
-    for (auto [number, op] : llvm::enumerate(blocks)) {
+    for (auto [number, op] : llvm::enumerate(table.operations)) {
       int64_t slot = number;
       if (auto launch = dyn_cast<plan::LaunchOp>(op); launch && takesInstances(launch))
         slot = place(launch, number);
@@ -73,10 +70,13 @@ private:
     return !module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()).getSource();
   }
 
-  /// The slot where a launch runs: in the latest batch of its kernel, if nothing that it depends on
-  /// (or that depends on it) runs there or later.
+  /// The slot where a launch runs: in the latest batch of its kernel and its side, so that neither
+  /// stream waits for the other, if nothing that it depends on (or that depends on it) runs there
+  /// or later.
   int64_t place(plan::LaunchOp launch, int64_t number) {
-    auto [known, isNew] = latest.try_emplace(launch.getKernelAttr().getAttr(), batches.size());
+    const std::pair<Attribute, int> key(launch.getKernelAttr().getAttr(),
+                                        static_cast<int>(sides[number]));
+    auto [known, isNew] = latest.try_emplace(key, batches.size());
     if (!isNew) {
       Batch &batch = batches[known->second];
       int64_t room = kParameterBytes / (8 * std::max<int64_t>(1, launch.getArgs().size()));
@@ -167,10 +167,12 @@ private:
   }
 
   plan::ProgramOp program;
+  ProgramBlocks table; ///< of the launches before
+  std::vector<Side> sides;
   DenseSet<Operation *> visited; ///< by transfers
   std::vector<Batch> batches;
-  DenseMap<Attribute, size_t> latest;              ///< batch, by kernel
-  DenseMap<Operation *, std::vector<Use>> history; ///< by buffer
+  DenseMap<std::pair<Attribute, int>, size_t> latest; ///< batch, by kernel and side
+  DenseMap<Operation *, std::vector<Use>> history;    ///< by buffer
 };
 
 struct BatchLaunches : impl::BatchLaunchesBase<BatchLaunches> {

@@ -42,7 +42,8 @@ bool isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
 bool accepts(const OperandLayout &wanted, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   size_t rank = shape.size();
   size_t dense = wanted.denseInner ? std::min<size_t>(*wanted.denseInner, rank) : rank;
-  if (!isDense(shape.take_back(dense), strides.take_back(dense)))
+  const bool isRepeated = wanted.repeatedInner && dense == 1 && strides.back() == 0;
+  if (!isRepeated && !isDense(shape.take_back(dense), strides.take_back(dense)))
     return false;
   const auto apart = [&](int64_t stride) { return stride < 0 || stride >= shape.back(); };
   if (wanted.apartRows && rank > 1 && shape[rank - 2] != 1 && !apart(strides[rank - 2]))

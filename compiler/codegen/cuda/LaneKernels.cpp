@@ -29,6 +29,12 @@ struct Number {
   bool moves() const { return layout.moves.front() != 0; }
 };
 
+/// Numbers of a wide access, as `loadFour` and `storeFour` of templates/loop.cuh have it.
+constexpr int64_t kFour = 4;
+
+/// Threads of a block, and of a multiprocessor where each takes as many registers as it can.
+constexpr int64_t kMostThreads = 256;
+
 class LaneWriter {
 public:
   LaneWriter(plan::LoopOp loop, ArrayRef<LoopStep> steps)
@@ -39,8 +45,9 @@ public:
     for (const LoopStep &step : steps)
       if (failed(collect(step)))
         return failure();
-    const int64_t threads = threadsFor(multiprocessors), together = iterationsTogether();
-    const std::string fetched = fetch(together);
+    const int64_t threads = threadsFor(multiprocessors);
+    together = iterationsTogether(ceilDiv(lanes, kMostThreads) <= multiprocessors);
+    const std::string fetched = fetch();
     std::string iteration = takeFetched();
     for (const LoopStep &step : steps)
       iteration += textOf(step);
@@ -61,7 +68,7 @@ public:
                 "{3}{4}"
                 "for (int first = 0; first < {5}; first += {6}) {{\n{7}{8}{9}}\n}\n{10}}",
                 parameters, threads, lanes, declarations, before, count, together,
-                fetched.empty() ? "" : arrays + each + fetched + "}\n", each, iteration, after)
+                arrays + (fetched.empty() ? "" : each + fetched + "}\n"), each, iteration, after)
             .str();
     kernel.args = llvm::map_to_vector(arguments, [&](Value v) { return wholeOf(loop, v); });
     for (Value value : arguments)
@@ -75,16 +82,19 @@ public:
 private:
   /// The fewer lanes, the smaller blocks, so that they meet more multiprocessors.
   int64_t threadsFor(int64_t multiprocessors) const {
-    int64_t threads = 256;
+    int64_t threads = kMostThreads;
     while (threads > 32 && ceilDiv(lanes, threads) < multiprocessors)
       threads /= 2;
     return threads;
   }
 
   /// As many iterations as registers hold numbers of; a number that divides all where there is one
-  /// not much smaller.
-  int64_t iterationsTogether() const {
-    constexpr int64_t mostFetched = 48, mostNodes = 4096, most = 8;
+  /// not much smaller. With so few lanes that each may take all the registers that a thread can
+  /// have, half of them are for these numbers: no other lanes work while some wait for memory, so
+  /// they had better wait seldom.
+  int64_t iterationsTogether(bool fewLanes) const {
+    constexpr int64_t mostNodes = 4096;
+    const int64_t mostFetched = fewLanes ? 128 : 48, most = fewLanes ? 64 : 8;
     int64_t nodes = 1, fetched = 1;
     for (const LoopStep &step : steps)
       nodes += step.program ? step.program->nodes.size() : 1;
@@ -168,6 +178,21 @@ private:
 
   //===-- Memory ----------------------------------------------------------------------------===//
 
+  /// Whether a lane's numbers of four iterations lie side by side: one access for them, where lanes
+  /// are too far apart to share any.
+  bool isFourfold(const Number &number) const {
+    const auto move = number.layout.moves.front();
+    const int64_t element = elementBytes(number.layout.element), bytes = kFour * element;
+    const auto isWhole = [&](int64_t distance) { return distance % bytes == 0; };
+    return !isLocal(number) && isFloat(number.type) && std::abs(move) == element &&
+           count % kFour == 0 && together % kFour == 0 &&
+           // Of iterations that go backward the last of four lies first.
+           isWhole(number.layout.bytes + (move < 0 ? (kFour - 1) * move : 0)) &&
+           llvm::all_of(ArrayRef(number.layout.moves).drop_front(), isWhole) &&
+           llvm::all_of(number.layout.dims,
+                        [&](auto dim) { return isWhole(dim.second * element); });
+  }
+
   /// The element of a number, in the iteration that is a C++ expression.
   std::string element(const Number &number, StringRef iteration) {
     MemRefType type = typeOf(number.value);
@@ -215,15 +240,24 @@ private:
     return text;
   }
 
-  /// Loads what iteration `first + ahead` reads of sequences.
-  std::string fetch(int64_t together) {
+  /// Loads what iteration `first + ahead` reads of sequences, or that and the next three.
+  std::string fetch() {
     std::string text;
     for (const Number &number : numbers) {
       if (!isFetched(number))
         continue;
       arrays += formatv("{0} {1}s[{2}];\n", numberType(number.type), number.name, together);
-      text += formatv("{0}s[ahead] = {1};\n", number.name,
-                      loadedText(number.type, element(number, "(first + ahead)")));
+      if (!isFourfold(number))
+        text += formatv("{0}s[ahead] = {1};\n", number.name,
+                        loadedText(number.type, element(number, "(first + ahead)")));
+      else if (number.layout.moves.front() > 0)
+        text += formatv("if (ahead % 4 == 0) loadFour({0}s + ahead, &{1});\n", number.name,
+                        element(number, "(first + ahead)"));
+      else
+        text += formatv("if (ahead % 4 == 0) {{ float four[4]; loadFour(four, &{1});\n"
+                        "_Pragma(\"unroll\") for (int j = 0; j < 4; ++j) {0}s[ahead + j] = "
+                        "four[3 - j]; }\n",
+                        number.name, element(number, "(first + ahead + 3)"));
     }
     return text;
   }
@@ -244,8 +278,18 @@ private:
     std::string text;
     for (const Number &number : numbers)
       if (!isLocal(number) && number.moves() && number.written)
-        text += stored(number, element(number, "(first + ahead)"));
+        text += isFourfold(number) ? storedWithThree(number)
+                                   : stored(number, element(number, "(first + ahead)"));
     return text;
+  }
+
+  /// Stores the numbers of four iterations when the last one ends.
+  std::string storedWithThree(const Number &number) {
+    const bool forward = number.layout.moves.front() > 0;
+    arrays += formatv("float {0}f[4];\n", number.name);
+    return formatv("{0}f[{1}] = {0};\nif (ahead % 4 == 3) storeFour(&{2}, {0}f);\n", number.name,
+                   forward ? "ahead % 4" : "3 - ahead % 4",
+                   element(number, forward ? "(first + ahead - 3)" : "(first + ahead)"));
   }
 
   //===-- Steps -----------------------------------------------------------------------------===//
@@ -265,6 +309,7 @@ private:
   Block *body;
   ArrayRef<LoopStep> steps;
   const int64_t lanes, count;
+  int64_t together = 1; ///< iterations whose numbers are asked for at once
   std::vector<Number> numbers;
   SmallVector<Value> arguments;
   llvm::StringMap<std::string> pointers; ///< by the names of numbers

@@ -26,6 +26,12 @@ bool isVector(const TensorAccess &access, int64_t width, unsigned bytes, int64_t
          llvm::all_of(access.rows.dims, whole);
 }
 
+/// Whether all columns of a chunk are one element.
+static bool isRepeated(const TensorAccess &access, int64_t width) {
+  const Strided::Dim &inner = access.columns.dims.back();
+  return inner.stride == 0 && inner.size % width == 0;
+}
+
 //===-- Addresses ---------------------------------------------------------------------------===//
 
 Value *RowKernelEmitter::offsetOf(const Strided &dims, Value *position) {
@@ -60,6 +66,9 @@ SmallVector<Value *> RowKernelEmitter::loadChunk(Value *row, const TensorAccess 
   unsigned bytes = storageBytes(type);
   if (access.columns.dims.empty())
     return SmallVector<Value *>(width, loadOne(row, type));
+  if (isRepeated(access, width))
+    return SmallVector<Value *>(
+        width, loadOne(elementPointer(row, offsetOf(access.columns, column), type), type));
   SmallVector<Value *> values;
   if (isVector(access, width, bytes, alignment)) {
     auto *vector = FixedVectorType::get(math.memoryType(type), width);

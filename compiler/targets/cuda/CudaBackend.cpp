@@ -124,7 +124,11 @@ struct CudaBackend : TargetBackend {
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cuda; }
   bool hasCollectives() const override { return true; }
   Wants wants() const override {
-    return {.fusedLoops = true, .batchedLaunches = true, .streams = true, .tiles = true};
+    return {.addedProducts = true,
+            .fusedLoops = true,
+            .batchedLaunches = true,
+            .streams = true,
+            .tiles = true};
   }
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {

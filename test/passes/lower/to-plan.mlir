@@ -163,3 +163,64 @@ hydra.model @scales version 1 {
     hydra.return y = %y
   }
 }
+
+// -----
+
+// What is joined and read by others too is made in its place, and they read it there. Not where the whole would live for it
+// that is more than three times as large.
+// CHECK-LABEL: plan.module @parts
+// CHECK: plan.program @shared
+// CHECK: %[[ALL:.*]] = plan.buffer transient {{.*}} : memref<4x16xf32>
+// CHECK: %[[PART:.*]] = plan.view %[[ALL]] plus 0 as {{.*}} : memref<4x16xf32> to memref<4x8xf32, strided<[16, 1]>>
+// CHECK: plan.matmul({{.*}}) -> (%[[PART]] : memref<4x8xf32, strided<[16, 1]>>)
+// CHECK-NOT: plan.copy
+// CHECK: plan.matmul(%[[ALL]] : memref<4x16xf32>
+// CHECK-NOT: plan.copy
+// CHECK: plan.matmul(%[[PART]] : memref<4x8xf32, strided<[16, 1]>>
+// CHECK: plan.program @apart
+// CHECK: plan.copy(%{{.*}} : memref<4x4xf32>) -> (%{{.*}} : memref<4x4xf32, strided<[16, 1]>>)
+hydra.model @parts version 1 {
+  hydra.param @v [8, 8] init = normal(0.02)
+  hydra.param @w [8, 8] init = normal(0.02)
+  hydra.param @narrow [4, 8] init = normal(0.02)
+  hydra.param @wide [12, 8] init = normal(0.02)
+  hydra.param @of_all [4, 16] init = normal(0.02)
+  hydra.param @of_narrow [8, 4] init = normal(0.02)
+  hydra.entry @shared(%x: [4, 8] f32) {
+    %v, %w, %u = hydra.let @v, @w, @of_all
+    %a = hydra.linear %x, %v
+    %b = hydra.linear %x, %w
+    %c = hydra.concat %a, %b axis = 1
+    %d = hydra.linear %c, %u
+    %e = hydra.linear %a, %w
+    hydra.return d = %d, e = %e
+  }
+  hydra.entry @apart(%x: [4, 8] f32) {
+    %v, %w, %u, %t = hydra.let @narrow, @wide, @of_all, @of_narrow
+    %a = hydra.linear %x, %v
+    %b = hydra.linear %x, %w
+    %c = hydra.concat %a, %b axis = 1
+    %d = hydra.linear %c, %u
+    %e = hydra.linear %a, %t
+    hydra.return d = %d, e = %e
+  }
+}
+
+// -----
+
+// So are numbers of rows, which a kernel stores with any strides.
+// CHECK-LABEL: plan.module @row_values
+// CHECK: plan.buffer transient {{.*}} : memref<4x16xf32>
+// CHECK-NOT: plan.copy
+// CHECK: plan.launch @{{.*}}write %{{.*}} : memref<4x8xf32, strided<[16, 1]>>, write %{{.*}} : memref<4x8xf32, strided<[16, 1]>>)
+// CHECK-NOT: plan.copy
+// CHECK: plan.output
+hydra.model @row_values version 1 {
+  hydra.entry @sums(%x: [4, 8, 3] f32) {
+    %squares = hydra.mul %x, %x
+    %a = hydra.sum %x axes = [2]
+    %b = hydra.sum %squares axes = [2]
+    %c = hydra.concat %a, %b axis = 1
+    hydra.return c = %c
+  }
+}

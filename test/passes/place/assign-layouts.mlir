@@ -79,3 +79,25 @@ hydra.model @m version 1 {
     hydra.return p = %p, q = %q, z = %z
   }
 }
+
+// -----
+
+// A group in a program takes numbers that are the same for neighbouring columns as they are; operations by themselves want
+// them in every column.
+// CHECK-LABEL: hydra.entry @repeated
+// CHECK: %[[ALL:.*]] = hydra.broadcast {{.*}} {hydra.view}
+// CHECK: %[[COPY:.*]] = hydra.copy %[[ALL]]
+// CHECK: hydra.mul %{{.*}}, %[[COPY]]
+// GROUPS-LABEL: hydra.entry @repeated
+// GROUPS: %[[ALL:.*]] = hydra.broadcast {{.*}} {hydra.view}
+// GROUPS-NOT: hydra.copy
+// GROUPS: hydra.fused rows = [5] inner = [4, 3] ({{.*}} = %[[ALL]]
+hydra.model @m version 1 {
+  hydra.entry @repeated(%x: [5, 4, 3] f32, %r: [5, 4] f32) {
+    %c = hydra.reshape %r shape = [5, 4, 1]
+    %all = hydra.broadcast %c shape = [5, 4, 3]
+    %y = hydra.mul %x, %all
+    %s = hydra.sum %y axes = [1, 2]
+    hydra.return y = %y, s = %s
+  }
+}

@@ -40,6 +40,80 @@ plan.module @step {
 
 // -----
 
+// What leads to an update by steps that only lead there goes with it while the main stream has as much to do behind it:
+// three copies are as much as the update and two steps before it, and less than three.
+// CHECK-LABEL: plan.module @chains
+// CHECK: label = "first"{{.*}}signals = [[FIRST:[0-9]+]] : i64
+// CHECK-NOT: stream = 1
+// CHECK: label = "second"{{.*}}stream = 1 : i64, waits = array<i64: [[FIRST]]>
+// CHECK: label = "third"{{.*}}stream = 1
+// CHECK: label = "adamw"{{.*}}stream = 1
+// CHECK-NOT: stream = 1
+// CHECK: plan.output
+plan.module @chains {
+  %w = plan.buffer persistent param : memref<8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8xf32>
+  plan.kernel @turn rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @adamw rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    %y = plan.buffer transient other : memref<8xf32>
+    %g0 = plan.buffer transient grad : memref<8xf32>
+    %g1 = plan.buffer transient grad : memref<8xf32>
+    %g2 = plan.buffer transient grad : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    plan.launch @turn(read %x : memref<8xf32>, write %g0 : memref<8xf32>) {label = "first"}
+    plan.launch @turn(read %g0 : memref<8xf32>, write %g1 : memref<8xf32>) {label = "second"}
+    plan.launch @turn(read %g1 : memref<8xf32>, write %g2 : memref<8xf32>) {label = "third"}
+    plan.launch @adamw(read %g2 : memref<8xf32>, update %w : memref<8xf32>) {label = "adamw"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "1"}
+    plan.copy(%y : memref<8xf32>) -> (%x : memref<8xf32>) {label = "2"}
+    plan.copy(%x : memref<8xf32>) -> (%y : memref<8xf32>) {label = "3"}
+    plan.output "y" = %y : memref<8xf32>
+  }
+}
+
+// -----
+
+// What is made of parameters and constants goes to stream 2, by as many steps as that takes. What reads the batch too, and
+// what reads constants alone, stays.
+// CHECK-LABEL: plan.module @variables
+// CHECK: plan.fill{{.*}}label = "ones"{{.*}}signals = [[ONES:[0-9]+]] : i64
+// CHECK: label = "power"{{.*}}stream = 2
+// CHECK: label = "table"{{.*}}signals = [[TABLE:[0-9]+]] : i64, stream = 2 : i64, waits = array<i64: [[ONES]]>
+// CHECK: label = "apply"
+// CHECK-NOT: stream
+// CHECK-SAME: waits = array<i64: [[TABLE]]>
+// CHECK: label = "of constants"
+// CHECK-NOT: stream
+// CHECK: label = "gradient"{{.*}}stream = 1
+plan.module @variables {
+  %w = plan.buffer persistent param : memref<8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8xf32>
+  plan.kernel @turn rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @both rows 8 grain 8 [memref<8xf32>, memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @adamw rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.program @train {
+    %x = plan.buffer transient other : memref<8xf32>
+    %ones = plan.buffer transient other : memref<8xf32>
+    %a = plan.buffer transient other : memref<8xf32>
+    %b = plan.buffer transient other : memref<8xf32>
+    %c = plan.buffer transient other : memref<8xf32>
+    %d = plan.buffer transient other : memref<8xf32>
+    %g = plan.buffer transient grad : memref<8xf32>
+    plan.input "x" = %x values 0 : memref<8xf32>
+    plan.fill 1.0 -> (%ones : memref<8xf32>) {label = "ones"}
+    plan.launch @turn(read %w : memref<8xf32>, write %a : memref<8xf32>) {label = "power"}
+    plan.launch @both(read %a : memref<8xf32>, read %ones : memref<8xf32>, write %b : memref<8xf32>) {label = "table"}
+    plan.launch @both(read %b : memref<8xf32>, read %x : memref<8xf32>, write %c : memref<8xf32>) {label = "apply"}
+    plan.launch @turn(read %ones : memref<8xf32>, write %d : memref<8xf32>) {label = "of constants"}
+    plan.launch @both(read %c : memref<8xf32>, read %d : memref<8xf32>, write %g : memref<8xf32>) {label = "gradient"}
+    plan.launch @adamw(read %g : memref<8xf32>, update %w : memref<8xf32>) {label = "adamw"}
+  }
+}
+
+// -----
+
 // Without updates everything keeps one stream.
 // CHECK-LABEL: plan.module @forward
 // CHECK: plan.program @logits {

@@ -123,3 +123,28 @@ plan.module @inside {
     plan.output "b" = %b : memref<8xf32>
   }
 }
+
+// -----
+
+// What only an update reads runs beside the main stream: it is not joined with what that reads.
+// CHECK-LABEL: plan.module @sides
+// CHECK-NOT: plan.together
+// CHECK: plan.output
+plan.module @sides {
+  %w = plan.buffer persistent param : memref<8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8xf32>
+  plan.kernel @k rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @adamw rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.program @train {
+    %a = plan.buffer transient other : memref<8xf32>
+    plan.input "a" = %a values 0 : memref<8xf32>
+    %g = plan.buffer transient grad : memref<8xf32>
+    plan.copy(%a : memref<8xf32>) -> (%g : memref<8xf32>)
+    %b = plan.buffer transient other : memref<8xf32>
+    plan.copy(%a : memref<8xf32>) -> (%b : memref<8xf32>)
+    plan.launch @adamw(read %g : memref<8xf32>, update %w : memref<8xf32>)
+    %f = plan.buffer transient other : memref<8xf32>
+    plan.launch @k(read %b : memref<8xf32>, write %f : memref<8xf32>)
+    plan.output "f" = %f : memref<8xf32>
+  }
+}

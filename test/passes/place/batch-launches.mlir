@@ -55,3 +55,27 @@ plan.module @views {
     plan.output "out" = %out : memref<8xf32>
   }
 }
+
+// -----
+
+// What only an update reads runs beside the main stream: it does not share a launch with what that reads.
+// CHECK-LABEL: plan.module @sides
+// CHECK-NOT: instances
+// CHECK: plan.launch @square
+// CHECK-NEXT: plan.launch @square
+plan.module @sides {
+  %w = plan.buffer persistent param : memref<8xf32>
+  plan.variable parameter "w" = %w init <zeros> : memref<8xf32>
+  plan.kernel @square rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.kernel @adamw rows 8 grain 8 [memref<8xf32>, memref<8xf32>] {}
+  plan.program @train {
+    %a = plan.buffer transient other : memref<8xf32>
+    %g = plan.buffer transient grad : memref<8xf32>
+    %b = plan.buffer transient other : memref<8xf32>
+    plan.input "a" = %a values 0 : memref<8xf32>
+    plan.launch @square(read %a : memref<8xf32>, write %g : memref<8xf32>) {label = "square"}
+    plan.launch @square(read %a : memref<8xf32>, write %b : memref<8xf32>) {label = "square"}
+    plan.launch @adamw(read %g : memref<8xf32>, update %w : memref<8xf32>) {label = "adamw"}
+    plan.output "b" = %b : memref<8xf32>
+  }
+}

@@ -7,8 +7,8 @@
 // KERNEL-NOT: plan.kernel @loop
 
 // The steps of @recurrence work number by number: a thread for each of 24 carries its own in a register, and asks for those
-// of eight iterations at once.
-// KERNEL: plan.kernel @lanes_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 32, 0] source "{{.*}}if (lane >= 24){{.*}}first += 8{{.*}}if (first + ahead < 9)
+// of 64 iterations at once, since there are few.
+// KERNEL: plan.kernel @lanes_{{[0-9]+}} rows 0 grain 0 launch [1, 1, 1, 32, 0] source "{{.*}}if (lane >= 24){{.*}}first += 64{{.*}}if (first + ahead < 131)
 // KERNEL-NOT: plan.kernel @lanes
 hydra.model @m version 1 bound {symbols = {}} {
   hydra.entry @walk(%chunk0: tensor<64x1x128xf32>, %carried0: tensor<64x128xf32>) walk <8 over [1] carried 1 stacked [1]> {
@@ -39,15 +39,15 @@ hydra.model @m version 1 bound {symbols = {}} {
     hydra.return end = %end : tensor<1x128xf32>
   }
 
-  hydra.entry @recurrence(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>, %kept0: tensor<3x1x8xf32>) walk <9 over [1] carried 1 stacked [1]> {
+  hydra.entry @recurrence(%chunk0: tensor<3x1x8xf32>, %carried0: tensor<3x1x8xf32>, %kept0: tensor<3x1x8xf32>) walk <131 over [1] carried 1 stacked [1]> {
     %turned = hydra.mul %carried0, %kept0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
     %next = hydra.add %turned, %chunk0 : tensor<3x1x8xf32>, tensor<3x1x8xf32>
     hydra.return joined0 = %carried0, carried0 = %next : tensor<3x1x8xf32>, tensor<3x1x8xf32>
   }
   // CHECK-LABEL: plan.program @g
-  // CHECK: plan.loop 9({{.*}}) slices 24 {
-  hydra.entry @g(%x: tensor<3x9x8xf32>, %start: tensor<3x1x8xf32>, %q: tensor<3x1x8xf32>) {
-    %all, %end = hydra.loop @recurrence(%x, %start, %q) : (tensor<3x9x8xf32>, tensor<3x1x8xf32>, tensor<3x1x8xf32>) -> (tensor<3x9x8xf32>, tensor<3x1x8xf32>)
-    hydra.return all = %all, end = %end : tensor<3x9x8xf32>, tensor<3x1x8xf32>
+  // CHECK: plan.loop 131({{.*}}) slices 24 {
+  hydra.entry @g(%x: tensor<3x131x8xf32>, %start: tensor<3x1x8xf32>, %q: tensor<3x1x8xf32>) {
+    %all, %end = hydra.loop @recurrence(%x, %start, %q) : (tensor<3x131x8xf32>, tensor<3x1x8xf32>, tensor<3x1x8xf32>) -> (tensor<3x131x8xf32>, tensor<3x1x8xf32>)
+    hydra.return all = %all, end = %end : tensor<3x131x8xf32>, tensor<3x1x8xf32>
   }
 }

@@ -313,6 +313,17 @@ TEST_F(RowCodegenTest, StridedOperandsAndResults) {
   }
   broadcast.inputLayouts.resize(2);
   expectMatches(program, inputs, broadcast);
+  for (int64_t inner : {32, 12, 3}) { // one number for so many columns
+    SCOPED_TRACE(inner);
+    start({{3, 4}, {5, inner}}, {{RowForm::Tile, RowType::F32}, {RowForm::Tile, RowType::BF16}});
+    program = finish({{in(0) + in(1), RowForm::Tile}});
+    inputs = randomInputs(program, 8);
+    for (int64_t i = 0; i < 60 * inner; ++i)
+      inputs[0][i] = inputs[0][i / inner * inner];
+    RunOptions repeated;
+    repeated.inputLayouts = {{20, 5, 1, 0}, {}};
+    expectMatches(program, inputs, repeated);
+  }
 }
 
 TEST_F(RowCodegenTest, TransposedElementwise) {

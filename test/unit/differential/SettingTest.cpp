@@ -65,10 +65,10 @@ TEST(Setting, DrawsLeaveOutEveryPassAndReachEveryFlag) {
   EXPECT_EQ(words.size(), 26u);
   for (const PassEntry &pass : pipelinePasses()) {
     const bool onlyCuda =
-        pass.name == "hydra-fuse-loops" || pass.name == "hydra-fuse-epilogues" ||
-        pass.name == "hydra-batch-launches" || pass.name == "hydra-batch-copies" ||
-        pass.name == "hydra-overlap-collectives" || pass.name == "hydra-fill-idle" ||
-        pass.name == "hydra-assign-streams";
+        pass.name == "hydra-add-products" || pass.name == "hydra-fuse-loops" ||
+        pass.name == "hydra-fuse-epilogues" || pass.name == "hydra-batch-launches" ||
+        pass.name == "hydra-batch-copies" || pass.name == "hydra-overlap-collectives" ||
+        pass.name == "hydra-fill-idle" || pass.name == "hydra-assign-streams";
     const bool onlyAdapters = pass.name == "hydra-fuse-adapters"; // in FinetuneTest
     if (!pass.required && !onlyCuda && !onlyAdapters)
       EXPECT_TRUE(left.contains(pass.name)) << pass.name;
@@ -87,7 +87,8 @@ TEST(Setting, BitsAreThoseOfNumericsChangingPasses) {
   EXPECT_EQ(key("--mode=train --offload=optimizer"), key("--mode=train"));
   EXPECT_NE(key("--disable-pass=hydra-fuse-qkv"), key(""));
   EXPECT_NE(key("--precision=bf16"), key(""));
-  EXPECT_EQ(key("--mode=train --mesh=data:2 --exchange-bytes=0"), key("--mode=train --mesh=data:2"));
+  EXPECT_EQ(key("--mode=train --mesh=data:2 --exchange-bytes=0"),
+            key("--mode=train --mesh=data:2"));
   EXPECT_NE(key("--mode=train --accum=2 --mesh=data:2 --accum-exchange=last"),
             key("--mode=train --accum=2 --mesh=data:2"));
   EXPECT_NE(key("-O0"), key(""));

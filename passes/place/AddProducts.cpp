@@ -1,0 +1,132 @@
+// hydra-add-products: a matmul adds to the tensor that its product would be added to.
+#include "dialects/hydra/Build.h"
+#include "dialects/plan/Plan.h"
+#include "passes/Passes.h"
+#include "passes/place/Batches.h"
+
+using namespace mlir;
+
+namespace hydra {
+
+#define GEN_PASS_DEF_ADDPRODUCTS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// A matmul of as few rows has kernels of its own that add to nothing.
+constexpr int64_t kFewRows = 16;
+
+/// Whatever uses bytes of a buffer, by whichever name.
+SmallVector<Operation *> usersOf(plan::BufferOp buffer) {
+  SmallVector<Operation *> users;
+  SmallVector<Value> names{buffer.getBuffer()};
+  while (!names.empty())
+    for (Operation *user : names.pop_back_val().getUsers())
+      if (auto view = dyn_cast<plan::ViewOp>(user))
+        names.push_back(view.getView());
+      else
+        users.push_back(user);
+  return users;
+}
+
+/// Whether a kernel does nothing but add two tensors of f32, of one shape.
+bool onlyAdds(plan::KernelOp kernel) {
+  auto groups = kernel.getBody().getOps<FusedOp>();
+  if (groups.empty())
+    return false;
+  Block &block = (*groups.begin()).getBlock();
+  if (block.getNumArguments() != 2 || !llvm::hasSingleElement(block.without_terminator()))
+    return false;
+  auto add = dyn_cast<AddOp>(block.front());
+  if (!add || !build::typeOf(add->getResult(0)).getElementType().isF32() ||
+      block.getTerminator()->getNumOperands() != 1)
+    return false;
+  const Value first = add->getOperand(0), second = add->getOperand(1);
+  return first != second && first.getType() == second.getType() &&
+         llvm::is_contained(block.getArguments(), first) &&
+         llvm::is_contained(block.getArguments(), second);
+}
+
+struct AddProducts : impl::AddProductsBase<AddProducts> {
+  void runOnOperation() override {
+    for (auto module : getOperation().getOps<plan::PlanModuleOp>()) {
+      SetVector<Operation *> unused;
+      for (auto program : module.getBody().getOps<plan::ProgramOp>())
+        for (auto launch : llvm::make_early_inc_range(program.getBody().getOps<plan::LaunchOp>())) {
+          auto kernel = module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr());
+          if (!onlyAdds(kernel) || !fold(launch))
+            continue;
+          unused.insert(kernel);
+          ++added;
+        }
+      module.walk([&](plan::LaunchOp launch) {
+        unused.remove(module.lookupSymbol<plan::KernelOp>(launch.getKernelAttr()));
+      });
+      for (Operation *kernel : unused)
+        kernel->erase();
+    }
+  }
+
+private:
+  /// Lets the matmul do it that makes one of two terms, if the sum lies where the other was.
+  static bool fold(plan::LaunchOp launch) {
+    if (launch.getAccess() != ArrayRef<int64_t>{plan::kRead, plan::kRead, plan::kWrite} ||
+        launch.getLimit())
+      return false;
+    const Value sum = launch.getArgs()[2];
+    for (unsigned i : {0u, 1u}) {
+      const Value term = launch.getArgs()[i], product = launch.getArgs()[1 - i];
+      plan::MatmulOp matmul =
+          plan::sameElements(term, sum) ? producerOf(product, launch) : plan::MatmulOp();
+      if (!matmul || !canAddTo(matmul, term, launch))
+        continue;
+      auto type = cast<MemRefType>(term.getType());
+      // What it would have stored is the sum; what it reads as well is the term.
+      matmul.setBytes(matmul.getBytes() +
+                      type.getNumElements() * type.getElementTypeBitWidth() / 8);
+      moveBefore(term, matmul);
+      matmul.getCMutable().assign(term);
+      matmul.setAccumulate(true);
+      launch.erase();
+      return true;
+    }
+    return false;
+  }
+
+  /// The matmul in front of a launch that makes what nothing but the launch reads.
+  static plan::MatmulOp producerOf(Value product, plan::LaunchOp launch) {
+    plan::BufferOp buffer = plan::placeOf(product).buffer;
+    plan::MatmulOp matmul;
+    if (!buffer.isTransient())
+      return matmul;
+    for (Operation *user : usersOf(buffer)) {
+      if (user == launch)
+        continue;
+      if (matmul || !isa<plan::MatmulOp>(user))
+        return {};
+      matmul = cast<plan::MatmulOp>(user);
+    }
+    const bool makes = matmul && matmul->getBlock() == launch->getBlock() &&
+                       matmul->isBeforeInBlock(launch) &&
+                       plan::sameElements(matmul.getC(), product);
+    return makes ? matmul : plan::MatmulOp();
+  }
+
+  /// Whether a matmul may change a term where the matmul stands, and its library can add.
+  static bool canAddTo(plan::MatmulOp matmul, Value term, plan::LaunchOp launch) {
+    auto type = cast<MemRefType>(term.getType());
+    plan::BufferOp buffer = plan::placeOf(term).buffer;
+    if (matmul.getBias() || matmul.getScaleA() || matmul.getGelu() || matmul.getAccumulate() ||
+        type.getNumElements() <= kFewRows * type.getShape().back() || !buffer.isTransient() ||
+        plan::alignmentOf(term) < plan::alignmentOf(matmul.getC()))
+      return false;
+    // In between it is neither made nor read.
+    return llvm::none_of(usersOf(buffer), [&](Operation *user) {
+      Operation *at = launch->getBlock()->findAncestorOpInBlock(*user);
+      return at && at != launch && !at->isBeforeInBlock(matmul) && at->isBeforeInBlock(launch);
+    });
+  }
+};
+
+} // namespace
+} // namespace hydra
