@@ -111,6 +111,9 @@ struct CudaBackend : TargetBackend {
   Wants wants() const override {
     return {.fusedLoops = true, .batchedLaunches = true, .streams = true};
   }
+  std::string transformRefusal(const runtime::FftSpec &spec) const override {
+    return runtime::transformRefusal(fileKind(), spec);
+  }
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {
     return cuda::expandSteps(module, target);
