@@ -33,13 +33,36 @@ const TargetBackend &backendOf(const Target &target) {
 
 namespace {
 
+/// What a step transforms.
+runtime::FftSpec describe(plan::FftOp op) {
+  const Value rows = op.getInverse() ? op.getTo() : op.getFrom();
+  auto type = cast<MemRefType>(rows.getType());
+  runtime::FftSpec spec;
+  spec.length = type.getShape().back();
+  spec.rows = type.getNumElements() / spec.length;
+  spec.inverse = op.getInverse();
+  return spec;
+}
+
+LogicalResult checkTransforms(plan::PlanModuleOp module, const TargetBackend &backend) {
+  const WalkResult result = module.walk([&](plan::FftOp op) {
+    const std::string refusal = backend.transformRefusal(describe(op));
+    if (refusal.empty())
+      return WalkResult::advance();
+    op.emitError() << refusal;
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct Expansion : plan::KernelExpansionInterface {
   using KernelExpansionInterface::KernelExpansionInterface;
 
   LogicalResult expand(plan::PlanModuleOp module, TargetAttr target) const override {
     for (const TargetBackend *backend : backends())
       if (backend->name() == target.getBackend())
-        return backend->expandKernels(module, target);
+        return failure(failed(checkTransforms(module, *backend)) ||
+                       failed(backend->expandKernels(module, target)));
     return module.emitError() << "is for the backend '" << target.getBackend()
                               << "', which does not exist";
   }

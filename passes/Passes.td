@@ -603,8 +603,8 @@ def LowerLosses : Pass<"hydra-lower-losses", "::mlir::ModuleOp"> {
     that reads the logits or the tensor once. What depends on all rows (the number of labels that count, the
     clip factor) becomes a sum over rows and a few scalars between groups. Reductions over dimensions
     in the middle become a transposition and a reduction over the last. What `hydra.irfft` transforms
-    is multiplied by 0 in the imaginary parts of its ends, unless they are known to be 0: cuFFT reads them at
-    some lengths. *Numerics-changing*: sums go in another order than in the operation they replace.
+    becomes 0 in the imaginary parts of its ends, whatever they are, unless they are known to be 0: cuFFT reads
+    them at some lengths. *Numerics-changing*: sums go in another order than in the operation they replace.
   }];
   let statistics = [Statistic<"lowered", "lowered", "operations written out">];
 }

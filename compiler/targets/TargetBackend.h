@@ -4,6 +4,7 @@
 #include "compiler/codegen/CompiledKernels.h"
 #include "dialects/hydra/Target.h"
 #include "dialects/plan/Plan.h"
+#include "runtime/calls/FftCall.h"
 
 #include <filesystem>
 #include <string>
@@ -51,6 +52,10 @@ public:
 
   /// Whether its executor runs plans with a mesh.
   virtual bool hasCollectives() const { return false; }
+
+  /// Why its executor has no such transform, with what it takes; empty where it has one:
+  /// hydra-expand-kernels refuses the step then, at its place in the model.
+  virtual std::string transformRefusal(const runtime::FftSpec &) const { return {}; }
 
   /// Replaces steps by launches of its own kernels: hydra-expand-kernels.
   virtual llvm::LogicalResult expandKernels(plan::PlanModuleOp, TargetAttr) const {

@@ -62,12 +62,13 @@ struct Circle {
 /// Factors of the numbers of a spectrum.
 struct Factors {
   double inside = 1.0; ///< of both parts
-  double ends = 1.0;   ///< of the real parts of the first and the last; of their imaginary parts: 0
+  double ends = 1.0;   ///< of the real parts of the first and the last; their imaginary parts: 0
 };
 
 } // namespace
 
-/// A spectrum times factors that depend on where a number stands in it.
+/// A spectrum times factors that depend on where a number stands in it. Imaginary parts of its ends
+/// are 0 whatever they were: 0 times what is not finite would not be.
 static Value scaleSpectrum(OpBuilder &b, Location loc, Value spectrum, Factors factors) {
   ArrayRef<int64_t> shape = build::shapeOf(spectrum);
   const SmallVector<int64_t> one(shape.take_back(2));
@@ -88,7 +89,10 @@ static Value scaleSpectrum(OpBuilder &b, Location loc, Value spectrum, Factors f
                                build::constant(b, loc, isReal.getType(), -factors.inside));
   Value weights = AddOp::create(b, loc, MulOp::create(b, loc, isEnd, atEnds),
                                 build::constant(b, loc, isEnd.getType(), factors.inside));
-  return MulOp::create(b, loc, spectrum, build::broadcast(b, loc, weights, shape));
+  Value everywhere = build::broadcast(b, loc, weights, shape);
+  Value zero = build::constant(b, loc, everywhere.getType(), 0.0);
+  Value isNothing = CompareOp::create(b, loc, everywhere, zero, b.getStringAttr("eq"));
+  return SelectOp::create(b, loc, isNothing, zero, MulOp::create(b, loc, spectrum, everywhere));
 }
 
 //===-- rfft --------------------------------------------------------------------------------===//
@@ -167,7 +171,7 @@ void IrfftOp::vjp(OpBuilder &b, ValueRange g, MutableArrayRef<Value> grads) {
 
 bool IrfftOp::needsRowWiseForm() { return !getRealEnds(); }
 
-/// The same of a spectrum whose ends are real, which is made of it by one more factor.
+/// The same of a spectrum whose ends are real.
 SmallVector<Value> IrfftOp::buildRowWiseForm(OpBuilder &b) {
   Value real = scaleSpectrum(b, getLoc(), getY(), {.inside = 1.0, .ends = 1.0});
   return {IrfftOp::create(b, getLoc(), real, b.getUnitAttr())};

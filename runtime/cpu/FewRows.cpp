@@ -13,7 +13,7 @@ constexpr int64_t kLanes = 16;
 /// Of bf16 the library multiplies more rows faster, where the CPU has products of bf16: a 124M
 /// GPT-2 adds a token to each of 8 texts in 23 ms by both, to each of 16 in 43 ms by a sweep and in
 /// 30 ms by oneDNN.
-constexpr int64_t kMostRows = 16, kMostBf16Rows = 8;
+constexpr int64_t kMostBf16Rows = 8;
 
 const FewRowsBuild &build() {
   if (__builtin_cpu_supports("x86-64-v4"))
@@ -29,26 +29,31 @@ bool hydra::runtime::isFewRows(const MatmulSpec &spec) {
   const bool one = std::ranges::all_of(spec.batch, [](int64_t size) { return size == 1; });
   const bool floats =
       spec.a.dtype == DType::F32 || spec.a.dtype == DType::BF16 || spec.a.dtype == DType::F16;
-  const int64_t most = spec.a.dtype == DType::BF16 && !spec.widen ? kMostBf16Rows : kMostRows;
-  return one && floats && spec.m <= most && !spec.accumulate && !spec.gelu && !spec.tf32 &&
-         (spec.k == 1 || (spec.a.columnStride == 1 && spec.b.rowStride == 1)) &&
-         (spec.n == 1 || spec.c.columnStride == 1);
+  const int64_t most = spec.a.dtype == DType::BF16 && !spec.widen ? kMostBf16Rows : mostFewRows;
+  return one && floats && spec.m <= most && !spec.accumulate && !spec.gelu && !spec.tf32;
 }
 
 FewRows::FewRows(const MatmulSpec &spec)
-    : shape{spec.m, spec.n, spec.k, spec.a.rowStride, spec.b.columnStride, spec.c.rowStride},
-      operands(spec.a.dtype), results(spec.c.dtype), givenStride(spec.a.rowStride) {
-  copied = operands != DType::F32 || spec.k % kLanes != 0;
+    : shape{spec.m,
+            spec.n,
+            spec.k,
+            {spec.a.rowStride, spec.a.columnStride},
+            {spec.b.rowStride, spec.b.columnStride},
+            {spec.c.rowStride, spec.c.columnStride}},
+      operands(spec.a.dtype), results(spec.c.dtype), givenA(shape.a),
+      alongSums(spec.k == 1 || spec.b.rowStride == 1) {
+  copied =
+      operands != DType::F32 || (alongSums && (spec.k % kLanes != 0 || spec.a.columnStride != 1));
   if (copied)
-    shape.strideA = (spec.k + kLanes - 1) / kLanes * kLanes;
+    shape.a = {(spec.k + kLanes - 1) / kLanes * kLanes, 1};
   // A task reads for some microseconds: as long as it takes to start one.
   constexpr int64_t bytesOfTask = 32 << 10, unit = 16;
-  const int64_t row = spec.k * static_cast<int64_t>(support::byteSize(operands));
-  columnsOfTask = (bytesOfTask / row + unit) / unit * unit;
+  const int64_t column = spec.k * static_cast<int64_t>(support::byteSize(operands));
+  columnsOfTask = (bytesOfTask / column + unit) / unit * unit;
 }
 
 size_t FewRows::scratchBytesPerWorker() const {
-  return copied ? static_cast<size_t>(shape.m * shape.strideA) * sizeof(float) : 0;
+  return copied ? static_cast<size_t>(shape.m * shape.a.row) * sizeof(float) : 0;
 }
 
 const float *FewRows::widened(const void *a, const WorkerScratch &scratch) const {
@@ -56,9 +61,10 @@ const float *FewRows::widened(const void *a, const WorkerScratch &scratch) const
     return static_cast<const float *>(a);
   auto *rows = reinterpret_cast<float *>(scratch.of(0));
   for (int64_t i = 0; i < shape.m; ++i) {
-    float *to = rows + i * shape.strideA;
+    float *to = rows + i * shape.a.row;
     const auto copy = [&](auto *from, auto widen) {
-      std::transform(from + i * givenStride, from + i * givenStride + shape.k, to, widen);
+      for (int64_t k = 0; k < shape.k; ++k)
+        to[k] = widen(from[i * givenA.row + k * givenA.column]);
     };
     if (operands == DType::F32)
       copy(static_cast<const float *>(a), [](float x) { return x; });
@@ -66,19 +72,20 @@ const float *FewRows::widened(const void *a, const WorkerScratch &scratch) const
       copy(static_cast<const uint16_t *>(a), support::bf16ToFloat);
     else
       copy(static_cast<const uint16_t *>(a), support::f16ToFloat);
-    std::fill(to + shape.k, to + shape.strideA, 0.0F);
+    std::fill(to + shape.k, to + shape.a.row, 0.0F);
   }
   return rows;
 }
 
-void FewRows::run(const void *a, const void *w, const void *bias, void *c, ThreadPool &pool,
+void FewRows::run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
                   const WorkerScratch &scratch) const {
   static const FewRowsBuild &best = build();
   const float *rows = widened(a, scratch);
-  const auto share = [&]<typename T, typename C>(FewRowsKernel<T, C> kernel) {
+  const auto share = [&]<typename T, typename C>(const FewRowsKernels<T, C> &kernels) {
+    const FewRowsKernel<T, C> kernel = alongSums ? kernels.alongSums : kernels.acrossSums;
     const int64_t tasks = (shape.n + columnsOfTask - 1) / columnsOfTask;
     pool.parallelFor(tasks, [&](int64_t task, unsigned) {
-      kernel(shape, rows, static_cast<const T *>(w), static_cast<const C *>(bias),
+      kernel(shape, rows, static_cast<const T *>(b), static_cast<const C *>(bias),
              static_cast<C *>(c), task * columnsOfTask,
              std::min(shape.n, (task + 1) * columnsOfTask));
     });

@@ -8,29 +8,44 @@
 
 namespace hydra::runtime {
 
-/// c[m, n] = sum over k of a[m, k] w[n, k], plus bias[n]; rows are dense, strides in elements. Rows
-/// of a are f32, with zeros behind k up to a multiple of 16.
-struct FewRowsShape {
-  int64_t m = 0, n = 0, k = 0;
-  int64_t strideA = 0, strideW = 0, strideC = 0;
+constexpr int64_t mostFewRows = 16;
+
+/// The elements of a matrix, in elements from one to the next.
+struct FewRowsStrides {
+  int64_t row = 0, column = 0;
 };
 
-/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16, whose weight lies as
-/// a linear layer's does.
+/// c[m, n] = sum over k of a[m, k] b[k, n], plus bias[n].
+struct FewRowsShape {
+  int64_t m = 0, n = 0, k = 0;
+  FewRowsStrides a, b, c;
+};
+
+/// Whether a matmul is one: one matrix of at most 16 rows in f32, bf16 or f16. Nothing is asked of
+/// how operands lie, which hydra-assign-layouts changes and may not change a bit by.
 bool isFewRows(const MatmulSpec &spec);
 
 /// What each build of FewRowsKernels.cpp gives: columns [begin, end) of c, of operands T and
-/// results T or f32. The bias may be null.
+/// results T or f32; begin is a multiple of 16. The bias may be null.
 template <typename T, typename C>
-using FewRowsKernel = void (*)(const FewRowsShape &shape, const float *a, const T *w, const C *bias,
+using FewRowsKernel = void (*)(const FewRowsShape &shape, const float *a, const T *b, const C *bias,
                                C *c, int64_t begin, int64_t end);
 
+/// Two ways of the same sums, in the same order.
+template <typename T, typename C> struct FewRowsKernels {
+  /// Columns of b are dense, as the rows of a linear layer's weight are. Rows of a are dense, with
+  /// zeros behind k up to a multiple of 16.
+  FewRowsKernel<T, C> alongSums;
+  /// Rows of b are dense.
+  FewRowsKernel<T, C> acrossSums;
+};
+
 struct FewRowsBuild {
-  FewRowsKernel<float, float> f32;
-  FewRowsKernel<BF16, BF16> bf16;
-  FewRowsKernel<BF16, float> bf16ToF32;
-  FewRowsKernel<F16, F16> f16;
-  FewRowsKernel<F16, float> f16ToF32;
+  FewRowsKernels<float, float> f32;
+  FewRowsKernels<BF16, BF16> bf16;
+  FewRowsKernels<BF16, float> bf16ToF32;
+  FewRowsKernels<F16, F16> f16;
+  FewRowsKernels<F16, float> f16ToF32;
 };
 
 namespace baseline {
@@ -44,7 +59,7 @@ extern const FewRowsBuild fewRowsBuild;
 }
 
 /// Columns of c are shared out by shape alone, and the sum of each is of 16 lanes, along k in
-/// order, whatever rows are beside it: its bits depend on neither threads nor m.
+/// order, whatever rows are beside it: its bits depend on neither threads, m nor how operands lie.
 class FewRows {
 public:
   /// Of a matmul that is one.
@@ -52,17 +67,18 @@ public:
 
   size_t scratchBytesPerWorker() const;
 
-  void run(const void *a, const void *w, const void *bias, void *c, ThreadPool &pool,
+  void run(const void *a, const void *b, const void *bias, void *c, ThreadPool &pool,
            const WorkerScratch &scratch) const;
 
 private:
-  /// The rows of a as kernels take them: where they lie, or a copy.
+  /// a as kernels take it: where it lies, or a copy.
   const float *widened(const void *a, const WorkerScratch &scratch) const;
 
   FewRowsShape shape;
   support::DType operands, results;
-  int64_t givenStride = 0; ///< of a
-  bool copied = false;     ///< a is
+  FewRowsStrides givenA;
+  bool alongSums = false; ///< columns of b are dense
+  bool copied = false;    ///< a is
   int64_t columnsOfTask = 0;
 };
 

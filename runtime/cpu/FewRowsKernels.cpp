@@ -1,7 +1,10 @@
 // Few rows times a matrix, built once for each CPU level (see CMakeLists.txt).
 //
-// Computes c = a wT, some rows of w at a time times a few of a, which stay in the cache. Traffic: w
-// once. Limit: memory, or the rate of multiply-adds where w was in a cache and rows are many.
+// Computes c = a b in two ways, by how b lies, and each element alike: 16 partial sums, of which
+// number l adds up the products of k = l, l + 16, ... in order, and then the tree of `sumLanes`.
+// Along sums: some columns of b at a time times a few rows of a, which stay in the cache. Across
+// sums: 16 x 16 blocks of b times all rows of a. Traffic: b once. Limit: memory, or the rate of
+// multiply-adds where b was in a cache and rows are many.
 #include "runtime/cpu/FewRows.h"
 
 #include "runtime/cpu/TileMath.h"
@@ -36,9 +39,9 @@ HYDRA_INLINE float sumOf(Vec v) {
   return c[0] + c[1];
 }
 
-/// Rows of a times rows of w; each sum is of lanes, along k in order. `first` also asks for the
-/// rows of w behind these: the hardware sees where a row goes on, and not where the next ones
-/// begin.
+/// Rows of a times rows of w, the columns of b; each sum is of lanes, along k in order. `first`
+/// also asks for the rows of w behind these: the hardware sees where a row goes on, and not where
+/// the next ones begin.
 template <typename T, typename C, int RowsA, int RowsW>
 void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
                   bool first) {
@@ -46,9 +49,9 @@ void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bi
   const auto add = [&](int64_t k, auto loadOf) {
     Vec x[RowsA];
     for (int i = 0; i < RowsA; ++i)
-      x[i] = load(a + i * s.strideA + k);
+      x[i] = load(a + i * s.a.row + k);
     for (int j = 0; j < RowsW; ++j) {
-      const Vec y = loadOf(w + j * s.strideW + k);
+      const Vec y = loadOf(w + j * s.b.column + k);
       for (int i = 0; i < RowsA; ++i)
         sums[i][j] += x[i] * y;
     }
@@ -58,14 +61,14 @@ void multiplyRows(const FewRowsShape &s, const float *a, const T *w, const C *bi
   for (int64_t k = 0; k < whole; k += lanes) {
     if (first && k % line == 0)
       for (int j = 0; j < RowsW; ++j)
-        __builtin_prefetch(w + (j + RowsW) * s.strideW + k);
+        __builtin_prefetch(w + (j + RowsW) * s.b.column + k);
     add(k, [](const T *from) { return load(from); });
   }
   if (whole < s.k)
     add(whole, [&](const T *from) { return loadPart(from, s.k - whole); });
   for (int i = 0; i < RowsA; ++i)
     for (int j = 0; j < RowsW; ++j)
-      assign(c[i * s.strideC + j], sumOf(sums[i][j]) + (bias ? widen(bias[j]) : 0.0f));
+      assign(c[i * s.c.row + j * s.c.column], sumOf(sums[i][j]) + (bias ? widen(bias[j]) : 0.0f));
 }
 
 /// All rows of a, `RowsA` at a time and the rest fewer.
@@ -73,25 +76,74 @@ template <typename T, typename C, int RowsA, int RowsW>
 void multiplyAll(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
                  int64_t i = 0) {
   for (; i + RowsA <= s.m; i += RowsA)
-    multiplyRows<T, C, RowsA, RowsW>(s, a + i * s.strideA, w, bias, c + i * s.strideC, i == 0);
+    multiplyRows<T, C, RowsA, RowsW>(s, a + i * s.a.row, w, bias, c + i * s.c.row, i == 0);
   if constexpr (RowsA > 1)
     multiplyAll<T, C, RowsA - 1, RowsW>(s, a, w, bias, c, i);
 }
 
 template <typename T, typename C>
-void multiply(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c, int64_t begin,
-              int64_t end) {
+void multiplyAlong(const FewRowsShape &s, const float *a, const T *w, const C *bias, C *c,
+                   int64_t begin, int64_t end) {
   const auto biasAt = [&](int64_t j) { return bias ? bias + j : nullptr; };
   int64_t j = begin;
   for (; j + rowsOfW <= end; j += rowsOfW)
-    multiplyAll<T, C, rowsOfA, rowsOfW>(s, a, w + j * s.strideW, biasAt(j), c + j);
+    multiplyAll<T, C, rowsOfA, rowsOfW>(s, a, w + j * s.b.column, biasAt(j), c + j * s.c.column);
   for (; j < end; ++j)
-    multiplyAll<T, C, rowsOfA, 1>(s, a, w + j * s.strideW, biasAt(j), c + j);
+    multiplyAll<T, C, rowsOfA, 1>(s, a, w + j * s.b.column, biasAt(j), c + j * s.c.column);
 }
+
+/// Lane l of all sums of 16 columns of b: with partial sums along the first index of the vectors,
+/// the tree of `sumLanes` adds whole vectors.
+HYDRA_INLINE Vec sumParts(Vec *parts) {
+  for (int64_t width = lanes / 2; width > 0; width /= 2)
+    for (int64_t l = 0; l < width; ++l)
+      parts[l] += parts[l + width];
+  return parts[0];
+}
+
+/// All rows of a times `columns` columns of b, at most 16. A block of 16 x 16 elements of b is
+/// widened once for all rows; behind k there are zeros, as `multiplyRows` has them. Asks for the
+/// next block: rows of b may lie so far apart that the hardware does not see where they go on.
+template <typename T, typename C>
+void multiplyPanel(const FewRowsShape &s, const float *a, const T *b, const C *bias, C *c,
+                   int64_t columns) {
+  Vec sums[mostFewRows][lanes] = {};
+  for (int64_t k = 0; k < s.k; k += lanes) {
+    const int64_t count = smaller(lanes, s.k - k);
+    Vec block[lanes] = {};
+    for (int64_t l = 0; l < count; ++l) {
+      const T *row = b + (k + l) * s.b.row;
+      __builtin_prefetch(row + lanes * s.b.row);
+      block[l] = columns == lanes ? load(row) : loadPart(row, columns);
+    }
+    for (int64_t i = 0; i < s.m; ++i)
+      for (int64_t l = 0; l < lanes; ++l) {
+        const float factor = l < count ? a[i * s.a.row + (k + l) * s.a.column] : 0.0f;
+        sums[i][l] += splat(factor) * block[l];
+      }
+  }
+  for (int64_t i = 0; i < s.m; ++i) {
+    float row[lanes];
+    store(row, sumParts(sums[i]));
+    for (int64_t j = 0; j < columns; ++j)
+      assign(c[i * s.c.row + j * s.c.column], row[j] + (bias ? widen(bias[j]) : 0.0f));
+  }
+}
+
+template <typename T, typename C>
+void multiplyAcross(const FewRowsShape &s, const float *a, const T *b, const C *bias, C *c,
+                    int64_t begin, int64_t end) {
+  for (int64_t j = begin; j < end; j += lanes)
+    multiplyPanel<T, C>(s, a, b + j, bias ? bias + j : nullptr, c + j * s.c.column,
+                        smaller(lanes, end - j));
+}
+
+template <typename T, typename C>
+constexpr FewRowsKernels<T, C> kernels = {multiplyAlong<T, C>, multiplyAcross<T, C>};
 
 } // namespace
 
-const FewRowsBuild fewRowsBuild = {multiply<float, float>, multiply<BF16, BF16>,
-                                   multiply<BF16, float>, multiply<F16, F16>, multiply<F16, float>};
+const FewRowsBuild fewRowsBuild = {kernels<float, float>, kernels<BF16, BF16>, kernels<BF16, float>,
+                                   kernels<F16, F16>, kernels<F16, float>};
 
 } // namespace hydra::runtime::HYDRA_CPU_LEVEL

@@ -6,13 +6,12 @@
 #include <kissfft/kiss_fft.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <numbers>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,10 +38,6 @@ Complex turnOf(int64_t part, int64_t whole) {
 using LibraryPlan = std::unique_ptr<std::remove_pointer_t<kiss_fft_cfg>, void (*)(void *)>;
 
 LibraryPlan planOf(int64_t count, bool inverse) {
-  // The library adds two places as int.
-  if (count > std::numeric_limits<int>::max() / 2)
-    support::fail("a transform of {} complex numbers; kissfft takes at most {}", count,
-                  std::numeric_limits<int>::max() / 2);
   LibraryPlan plan(kiss_fft_alloc(static_cast<int>(count), inverse ? 1 : 0, nullptr, nullptr),
                    [](void *memory) { kiss_fft_free(memory); });
   if (!plan)
@@ -52,12 +47,7 @@ LibraryPlan planOf(int64_t count, bool inverse) {
 
 /// Whether the library has a butterfly for every factor. Others take it time that grows with their
 /// square, and memory whenever it runs.
-bool hasButterflies(int64_t count) {
-  for (const int64_t factor : {2, 3, 5})
-    while (count % factor == 0)
-      count /= factor;
-  return count == 1;
-}
+bool hasButterflies(int64_t count) { return hasFactorsUpTo(kissfftFactor, count); }
 
 /// Of so many complex numbers, without a factor. With k t = (k^2 + t^2 - (k - t)^2) / 2 it is a
 /// convolution by a chirp, for which the transforms of a power of two will do (Bluestein 1970).
@@ -87,7 +77,7 @@ public:
 
 private:
   void prepareChirp(bool inverse) {
-    const auto size = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * count - 1)));
+    const int64_t size = chirpLength(count);
     there = planOf(size, /*inverse=*/false);
     back = planOf(size, /*inverse=*/true);
     chirp.reserve(static_cast<size_t>(count));
@@ -183,7 +173,12 @@ void joinPairs(const FftTables &tables, int64_t half, const Complex *y, Complex 
 
 } // namespace
 
-Fft::Fft(const FftSpec &spec) : spec(spec), tables(FftTables::of(spec.length, spec.inverse)) {}
+Fft::Fft(const FftSpec &spec) : spec(spec) {
+  const std::string refusal = transformRefusal(planfile::TargetKind::cpu, spec);
+  if (!refusal.empty())
+    support::fail("{}", refusal);
+  tables = FftTables::of(spec.length, spec.inverse);
+}
 
 size_t Fft::scratchBytesPerWorker() const {
   return static_cast<size_t>(spec.length / 2 + tables->inner.scratch()) * sizeof(Complex);

@@ -27,7 +27,7 @@ bool Writer::layering() {
   for (int64_t more = random.pick<int64_t>({0, 1, 1, 1, 2}); more > 0; --more)
     inits.push_back(tame(any()));
   auto pairs = [&](const char *prefix, const std::vector<Value> &values, bool rows) {
-    std::string text;
+    std::vector<Value> parts;
     for (const Value &v : values) {
       Value part{.name = fresh(prefix), .shape = v.shape, .element = v.element};
       part.size = rows ? v.size : std::max(1.5, v.size);
@@ -35,14 +35,17 @@ bool Writer::layering() {
       part.final = rows ? v.final : 1000000;
       if (rows)
         part.shape.erase(part.shape.begin());
-      text += (text.empty() ? "%" : ", %") + part.name + " = %" + v.name;
-      inside.push_back(part);
+      parts.push_back(part);
     }
-    return text;
+    inside.insert(inside.end(), parts.begin(), parts.end());
+    return parts;
   };
-  const std::string over = pairs("r", sequences, true), carry = pairs("h", inits, false);
+  const std::vector<Value> rows = pairs("r", sequences, true), carried = pairs("h", inits, false);
+  const Passed over = passed(rows, sequences), carry = passed(carried, inits);
   open(inside);
   block().stack = stack;
+  fieldsOf(over.bundle, rows);
+  fieldsOf(carry.bundle, carried);
   steps(random.between(1, 5));
   std::vector<Value> yielded, results;
   for (int64_t more = inits.empty() ? 1 : random.pick<int64_t>({0, 0, 1, 2}); more > 0; --more)
@@ -55,19 +58,24 @@ bool Writer::layering() {
       yielded.push_back(*y);
       results.push_back(result);
     }
-  for (size_t i = 0; i < inits.size(); ++i) {
-    yielded.push_back(stepBetween(inside[sequences.size() + i], layers));
-    results.push_back(inside[sequences.size() + i]);
-  }
+  std::vector<Value> next, ends = carried;
+  for (const Value &value : carried)
+    next.push_back(stepBetween(value, layers));
+  const bool together = !carry.bundle.empty();
+  const std::string yields = listOf(yielded, next, together ? bundleOf(next) : "");
   const std::string body = close();
-  for (Value &r : results)
-    r.name = fresh("v");
-  line((results.empty() ? "" : nameList(results) + " = ") + "hydra.for @" + name +
-       (over.empty() ? "" : " over(" + over + ")") +
-       (carry.empty() ? "" : " carry(" + carry + ")") + " {");
+  for (std::vector<Value> *list : {&results, &ends})
+    for (Value &r : *list)
+      r.name = fresh("v");
+  const std::string end = together ? fresh("b") : "", all = listOf(results, ends, end);
+  line((all.empty() ? "" : all + " = ") + "hydra.for @" + name +
+       (over.list.empty() ? "" : " over(" + over.list + ")") +
+       (carry.list.empty() ? "" : " carry(" + carry.list + ")") + " {");
   block().text += body;
-  line("  hydra.yield" + (yielded.empty() ? "" : " " + nameList(yielded)));
+  line("  hydra.yield" + (yields.empty() ? "" : " " + yields));
   line("}");
+  fieldsOf(end, ends);
+  results.insert(results.end(), ends.begin(), ends.end());
   for (const Value &r : results)
     remember(r);
   return true;

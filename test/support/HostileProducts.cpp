@@ -147,11 +147,14 @@ bool Writer::transforms() {
   spectrum.shape.push_back(Dim(2));
   spectrum.size = x.size * std::sqrt(static_cast<double>(rows[axis].size));
   Value y = tame(emit("rfft", {x}, "", spectrum));
+  std::string attributes;
   if (random.chance(0.5)) // the cosine of the ends' imaginary parts is not 0
     y = unary(random.pick<std::string>({"tanh", "cos", "silu"}), y, 0.8);
+  else if (random.chance(0.4))
+    attributes = "real_ends";
   Value result{.shape = rows};
   result.size = y.size * std::sqrt(2.0 * static_cast<double>(rows[axis].size));
-  tame(emit("irfft", {y}, "", result));
+  tame(emit("irfft", {y}, attributes, result));
   return true;
 }
 

@@ -33,15 +33,6 @@ Value Writer::stepBetween(const Value &carried, int64_t count) {
   return bounded;
 }
 
-/// `%a = %x, %b = %y`.
-static std::string assignments(const std::vector<Value> &inside,
-                               const std::vector<Value> &outside) {
-  std::string text;
-  for (size_t i = 0; i < inside.size(); ++i)
-    text += (i ? ", %" : "%") + inside[i].name + " = %" + outside[i].name;
-  return text;
-}
-
 bool Writer::scanning() {
   std::optional<Value> x = find([](const Value &v) {
     return v.element != Element::I1 && v.rank() > 0 &&
@@ -121,8 +112,14 @@ bool Writer::scanning() {
     part.final = 1000000;
     inside.push_back(part);
   }
+  const auto middle = static_cast<int64_t>(sequences.size());
+  const std::vector<Value> here(inside.begin(), inside.begin() + middle),
+      carried(inside.begin() + middle, inside.end());
+  const Passed over = passed(here, sequences), carry = passed(carried, inits);
   open(inside);
   block().scan = depth;
+  fieldsOf(over.bundle, here);
+  fieldsOf(carry.bundle, carried);
   steps(random.chance(0.6) ? random.between(1, 3) : random.between(3, 8));
 
   std::vector<Value> yielded, results;
@@ -154,29 +151,25 @@ bool Writer::scanning() {
     results.push_back(*x);
     results.back().name = fresh("v");
   }
-  for (size_t i = 0; i < inits.size(); ++i) {
-    const Value &carried = inside[sequences.size() + i];
-    yielded.push_back(stepBetween(carried, chunks));
-    Value result = carried;
-    result.name = fresh("v");
-    results.push_back(result);
+  std::vector<Value> next, ends;
+  for (const Value &value : carried) {
+    next.push_back(stepBetween(value, chunks));
+    Value end = value;
+    end.name = fresh("v");
+    ends.push_back(end);
   }
+  const bool together = !carry.bundle.empty();
+  const std::string yields = listOf(yielded, next, together ? bundleOf(next) : "");
   const std::string body = close();
-  line(nameList(results) + " = hydra.scan axis = " + std::to_string(axis) +
-       " chunk = " + std::to_string(chunk) + " over(" +
-       assignments({inside.begin(), inside.begin() + static_cast<int64_t>(sequences.size())},
-                   sequences) +
-       ")" +
-       (inits.empty() ? ""
-                      : " carry(" +
-                            assignments({inside.begin() + static_cast<int64_t>(sequences.size()),
-                                         inside.end()},
-                                        inits) +
-                            ")") +
-       " {");
+  const std::string end = together ? fresh("b") : "";
+  line(listOf(results, ends, end) + " = hydra.scan axis = " + std::to_string(axis) +
+       " chunk = " + std::to_string(chunk) + " over(" + over.list + ")" +
+       (inits.empty() ? "" : " carry(" + carry.list + ")") + " {");
   block().text += body;
-  line("  hydra.yield " + nameList(yielded));
+  line("  hydra.yield " + yields);
   line("}");
+  fieldsOf(end, ends);
+  results.insert(results.end(), ends.begin(), ends.end());
   for (const Value &r : results)
     if (random.chance(0.9))
       remember(r);
@@ -223,8 +216,13 @@ bool Writer::prefixScanning() {
   wide[axis] = Dim(1);
   const std::optional<Value> outside =
       random.chance(0.3) && canWrite(wide) ? std::optional(make(wide)) : std::nullopt;
+  const Passed over = passed(here, sequences);
+  const bool together = !over.bundle.empty();
+  const std::string earlier = together ? fresh("b") : "";
   open(inside);
   ++block().scan;
+  fieldsOf(over.bundle, here);
+  fieldsOf(earlier, before);
   std::vector<Value> yielded;
   switch (form) {
   case 0:
@@ -251,6 +249,7 @@ bool Writer::prefixScanning() {
   }
   if (outside)
     yielded[0] = binary("add", yielded[0], *outside, 2.0);
+  const std::string yields = listOf({}, yielded, together ? bundleOf(yielded) : "");
   const std::string body = close();
   std::vector<Value> results;
   for (const Value &s : sequences) {
@@ -261,11 +260,13 @@ bool Writer::prefixScanning() {
     result.repeatable = result.distinct = false;
     results.push_back(result);
   }
-  line(nameList(results) + " = hydra.prefix_scan axis = " + std::to_string(axis) + " over(" +
-       assignments(here, sequences) + ") combine(" + nameList(before) + ") {");
+  const std::string all = together ? fresh("b") : "";
+  line(listOf({}, results, all) + " = hydra.prefix_scan axis = " + std::to_string(axis) + " over(" +
+       over.list + ") combine(" + listOf({}, before, earlier) + ") {");
   block().text += body;
-  line("  hydra.yield " + nameList(yielded));
+  line("  hydra.yield " + yields);
   line("}");
+  fieldsOf(all, results);
   for (const Value &r : results)
     remember(r);
   for (const Value &r : results)

@@ -40,20 +40,50 @@ public:
   }
 
 private:
-  void writeGroups() {
-    auto group = [&](const std::string &name, const std::string &more) {
-      w.groupLines += "  hydra.group @" + name +
-                      " adamw(beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, " + more + ")\n";
+  /// An optimizer, and settings of it before those that all have.
+  std::string optimizer(bool ofMatrices) {
+    const auto either = [&](const char *setting) {
+      return std::string(setting) + (w.random.chance(0.5) ? " = true, " : " = false, ");
     };
-    group("default", w.random.chance(0.5) ? "wd = 0.0" : "wd = 0.1");
+    const std::string adam = "beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, ";
+    switch (w.random.below(ofMatrices ? 10 : 9)) {
+    case 0:
+      return "sgd(";
+    case 1:
+      return "sgd(momentum = 0.9, " + either("nesterov");
+    case 2:
+      return "lion(beta1 = 0.9, beta2 = 0.99, ";
+    case 3:
+      return "adafactor(threshold = " + w.random.pick<std::string>({"1.0, ", "0.1, "});
+    case 4:
+      return "adamw8bit(" + adam +
+             "min_size = " + std::to_string(w.random.pick<int64_t>({1, 8, 4096})) + ", ";
+    case 9:
+      return "muon(steps = " + std::to_string(w.random.between(1, 5)) + ", " + either("nesterov") +
+             either("match_adamw");
+    default:
+      return "adamw(" + adam;
+    }
+  }
+
+  void writeGroups() {
+    auto group = [&](const std::string &name, bool ofMatrices, const std::string &more) {
+      w.groupLines += "  hydra.group @" + name + " " + optimizer(ofMatrices) + more + ")\n";
+    };
+    group("default", false, w.random.chance(0.5) ? "wd = 0.0" : "wd = 0.1");
     if (w.random.chance(0.5)) {
-      group("slow", "wd = 0.01, lr_scale = 0.25");
+      group("slow", false, "wd = 0.01, lr_scale = 0.25");
       w.groups.push_back("slow");
     }
     if (w.random.chance(0.3)) {
-      group("free", "wd = 0.0, lr_scale = 2.0");
+      group("free", false, "wd = 0.0, lr_scale = 2.0");
       w.groups.push_back("free");
     }
+    if (w.random.chance(0.3)) {
+      group("matrices", true, "wd = 0.01");
+      w.matrixGroups.push_back("matrices");
+    }
+    w.mayFreeze = w.random.chance(0.2);
   }
 
   Value labelsOf(const Shape &shape) {

@@ -97,8 +97,12 @@ Value Writer::parameter(const Shape &shape, Element element) {
     text += std::string(" ") + textOf(element);
   text += " init = " +
           (perLayer && random.chance(0.2) ? std::string("normal(1.0 / (layer + 1))") : start.text);
-  if (!groups.empty() && random.chance(0.4))
+  if (!matrixGroups.empty() && shape.size() == 2 && random.chance(0.3))
+    text += " group = @" + random.pick(matrixGroups);
+  else if (!groups.empty() && random.chance(0.4))
     text += " group = @" + random.pick(groups);
+  if (mayFreeze && random.chance(0.15))
+    text += " frozen";
   if (perLayer)
     stacks[static_cast<size_t>(home.stack)].lines += "    " + text + "\n";
   else {

@@ -124,6 +124,46 @@ Value Writer::emit(const std::string &op, const std::vector<Value> &operands,
   return result;
 }
 
+std::string Writer::bundleOf(const std::vector<Value> &values) {
+  const std::string name = fresh("b");
+  std::string fields;
+  for (size_t i = 0; i < values.size(); ++i)
+    fields += (i ? ", f" : "f") + std::to_string(i) + " = %" + values[i].name;
+  line("%" + name + " = hydra.bundle " + fields);
+  return name;
+}
+
+void Writer::fieldsOf(const std::string &bundle, const std::vector<Value> &values) {
+  if (bundle.empty())
+    return;
+  for (size_t i = 0; i < values.size(); ++i)
+    line("%" + values[i].name + " = hydra.field %" + bundle + " name = \"f" + std::to_string(i) +
+         "\"");
+}
+
+Writer::Passed Writer::passed(const std::vector<Value> &inside, const std::vector<Value> &outside) {
+  Passed result;
+  if (outside.size() > 1 && random.chance(0.25)) {
+    const std::string whole = bundleOf(outside);
+    result.bundle = fresh("b");
+    result.list = "%" + result.bundle + " = %" + whole;
+    return result;
+  }
+  for (size_t i = 0; i < inside.size(); ++i)
+    result.list += (i ? ", %" : "%") + inside[i].name + " = %" + outside[i].name;
+  return result;
+}
+
+std::string Writer::listOf(const std::vector<Value> &front, const std::vector<Value> &behind,
+                           const std::string &bundle) const {
+  if (bundle.empty()) {
+    std::vector<Value> all = front;
+    all.insert(all.end(), behind.begin(), behind.end());
+    return nameList(all);
+  }
+  return nameList(front) + (front.empty() ? "%" : ", %") + bundle;
+}
+
 void Writer::open(const std::vector<Value> &arguments) {
   Block inner;
   inner.scan = blocks.empty() ? 0 : block().scan;

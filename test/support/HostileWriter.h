@@ -163,7 +163,9 @@ public:
     std::string lines;
   };
   std::string symbolLines, groupLines, variableLines, definitionLines;
-  std::vector<std::string> groups; ///< that parameters may belong to
+  std::vector<std::string> groups;       ///< that parameters may belong to
+  std::vector<std::string> matrixGroups; ///< the same of matrices alone
+  bool mayFreeze = false;                ///< some parameters are not trained
   std::vector<Stack> stacks;
   std::vector<std::string> arguments;
   std::string dims;      ///< symbols of the entry
@@ -230,6 +232,19 @@ private:
   Value stepBetween(const Value &carried, int64_t chunks);
   std::string condition();
   std::string nameList(const std::vector<Value> &values) const;
+  /// Writes a bundle of these, and returns its name.
+  std::string bundleOf(const std::vector<Value> &values);
+  /// Writes the fields of such a bundle, under the names of the values; none of one without a name.
+  void fieldsOf(const std::string &bundle, const std::vector<Value> &values);
+  /// What a body goes over or carries.
+  struct Passed {
+    std::string list;   ///< `%a = %x, %b = %y`
+    std::string bundle; ///< what the body has all of them as; empty: each is a value
+  };
+  Passed passed(const std::vector<Value> &inside, const std::vector<Value> &outside);
+  /// The names of both, those behind as one bundle if that has a name.
+  std::string listOf(const std::vector<Value> &front, const std::vector<Value> &behind,
+                     const std::string &bundle) const;
 
   struct Callable {
     std::string name;

@@ -18,7 +18,7 @@ std::string randomCausalModel(uint64_t seed) {
     ++values;
   };
   for (int64_t i = 0, count = 3 + draw(6); i < count; ++i)
-    switch (draw(7)) {
+    switch (draw(11)) {
     case 0:
       made("tanh(linear(" + any() + ", @w" + std::to_string(draw(3)) + "))");
       break;
@@ -68,6 +68,55 @@ std::string randomCausalModel(uint64_t seed) {
       line(result + ", " + end + " = hydra.scan axis = 1 chunk = 1 over(%row = " + any() +
            ") carry(%state = " + zero +
            ") { %next = hydra.let tanh(%state * 0.7 + %row) hydra.yield %next, %next }");
+      made(result + " + " + any());
+      break;
+    }
+    case 6: { // a linear recurrence: factors and terms
+      const std::string factors = fresh(), products = fresh(), result = fresh();
+      line(factors + " = hydra.let sigmoid(" + any() + ")");
+      line(products + ", " + result + " = hydra.prefix_scan axis = 1 over(%factor = " + factors +
+           ", %term = " + any() +
+           ") combine(%product, %sum) { %p = hydra.let %product * %factor %s = hydra.let %sum * "
+           "%factor + %term hydra.yield %p, %s }");
+      made("tanh(" + result + ") + " + any());
+      break;
+    }
+    case 7: { // several states as one
+      const std::string zero = fresh(), start = fresh(), result = fresh(), end = fresh();
+      line(zero + " = hydra.let broadcast(reshape(@n, [1, 1, D]), [B, 1, D])");
+      line(start + " = hydra.bundle fast = " + zero + ", slow = " + zero);
+      line(result + ", " + end + " = hydra.scan axis = 1 chunk = 1 over(%row = " + any() +
+           ") carry(%state = " + start +
+           ") { %next = hydra.let bundle(fast = tanh(%state.fast * 0.7 + %row), slow = %state.slow "
+           "* 0.5 + sin(%state.fast)) %y = hydra.let %next.fast + %state.slow hydra.yield %y, "
+           "%next }");
+      made(result + " + " + any());
+      break;
+    }
+    case 8: { // all tokens of a call, from the state before them
+      const std::string zero = fresh(), result = fresh(), end = fresh();
+      line(zero + " = hydra.let broadcast(reshape(@n, [1, 1, D]), [B, 1, D])");
+      line(result + ", " + end + " = hydra.scan axis = 1 chunk = S over(%rows = " + any() +
+           ") carry(%state = " + zero +
+           ") { %sums = hydra.prefix_scan axis = 1 over(%here = %rows) combine(%before) { %both = "
+           "hydra.let %before + %here hydra.yield %both } %y = hydra.let %sums + %state %next = "
+           "hydra.let %state + sum(%rows, 1) hydra.yield %y, %next }");
+      made("tanh(" + result + " * 0.3)");
+      break;
+    }
+    case 9: { // a scan over pieces of each row
+      const std::string zero = fresh(), result = fresh(), end = fresh(),
+                        piece = std::to_string(2 + draw(7)); // of 8: no loop, which a batch refuses
+      line(zero + " = hydra.let broadcast(reshape(@n, [1, 1, D]), [B, 1, D])");
+      line(
+          result + ", " + end + " = hydra.scan axis = 1 chunk = 1 over(%row = " + any() +
+          ") carry(%state = " + zero +
+          ") { %first = hydra.let slice(%state, axis = 2, start = 0, size = 1) %all, %last = "
+          "hydra.scan axis = 2 chunk = " +
+          piece +
+          " over(%piece = %row, %old = %state) carry(%at = %first) { %then = hydra.let tanh(%at * "
+          "0.5 + mean(%piece, 2)) %y = hydra.let %old * 0.5 + %piece * %then hydra.yield %y, %then "
+          "} %next = hydra.let tanh(%all) hydra.yield %next, %next }");
       made(result + " + " + any());
       break;
     }

@@ -60,6 +60,9 @@ struct CpuBackend : TargetBackend {
   StringRef name() const override { return "cpu"; }
   planfile::TargetKind fileKind() const override { return planfile::TargetKind::cpu; }
   bool hasCollectives() const override { return true; }
+  std::string transformRefusal(const runtime::FftSpec &spec) const override {
+    return runtime::transformRefusal(fileKind(), spec);
+  }
 
   /// Its steps are the executor's functions; attention_grad gets the bytes that it works in.
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr) const override {

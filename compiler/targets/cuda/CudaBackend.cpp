@@ -130,6 +130,9 @@ struct CudaBackend : TargetBackend {
             .streams = true,
             .tiles = true};
   }
+  std::string transformRefusal(const runtime::FftSpec &spec) const override {
+    return runtime::transformRefusal(fileKind(), spec);
+  }
 
   LogicalResult expandKernels(plan::PlanModuleOp module, TargetAttr target) const override {
     return cuda::expandSteps(module, target);

@@ -52,10 +52,10 @@ void vary(ModelOp model, uint64_t seed, TensorMap &variables) {
       return;
     Random random(seedOf(seed, name, 0));
     RefTensor &tensor = variables[name];
+    const bool ofSquares = role == VariableRole::moment &&
+                           (name.ends_with(".v") || name.ends_with(".r") || name.ends_with(".c"));
     for (double &v : tensor.data)
-      v = role == VariableRole::moment && name.ends_with(".v")
-              ? 0.01 + 0.1 * std::abs(random.uniform())
-              : v + 0.5 * random.uniform();
+      v = ofSquares ? 0.01 + 0.1 * std::abs(random.uniform()) : v + 0.5 * random.uniform();
     roundTo(tensor, element);
   };
   for (Operation &op : model.getBody().front()) {
@@ -129,7 +129,8 @@ Oracle::Oracle(Compiler &compiler, const Case &source, const Setting &setting)
     return;
   }
   if (ready && precisionPolicy(setting.precision)->quantizes)
-    ready = compiler.run(*module, createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
+    ready = compiler.run(*module,
+                         createQuantizeMatmuls(quantizeMatmulsOptions(setting.quantization())));
   if (ready && (ready = draw(source, setting))) {
     std::optional<TensorMap> exact = interpretWork(*module, todo, {}),
                              rounded = interpretWork(*module, todo, {.round = true});

@@ -48,12 +48,14 @@ hydra.model @m version 1 {
 
 // -----
 
-// Ends of a spectrum become real where nobody says that they are.
+// Ends of a spectrum become real where nobody says that they are, also those that are not finite.
 // CHECK-LABEL: hydra.entry @transforms
 // CHECK: %[[S:.*]] = hydra.rfft %x : tensor<3x6xf32>
 // CHECK: hydra.irfft %[[S]] real_ends : tensor<3x4x2xf32>
 // CHECK: %[[W:.*]] = hydra.broadcast %{{.*}} shape = [3, 4, 2] : tensor<4x2xf32>
-// CHECK: %[[R:.*]] = hydra.mul %y, %[[W]]
+// CHECK: %[[N:.*]] = hydra.compare %[[W]], %[[ZERO:.*]] is = "eq"
+// CHECK: %[[M:.*]] = hydra.mul %y, %[[W]]
+// CHECK: %[[R:.*]] = hydra.select %[[N]], %[[ZERO]], %[[M]]
 // CHECK: hydra.irfft %[[R]] real_ends : tensor<3x4x2xf32>
 // CHECK-NOT: hydra.irfft
 hydra.model @m version 1 {

@@ -1,11 +1,12 @@
 // Few rows times a matrix against a plain evaluation in double, over sizes, formats and gaps; the
-// bits against the number of threads and of rows.
+// bits against the number of threads and of rows, and where operands lie.
 #include "runtime/cpu/FewRows.h"
 
 #include "runtime/support/DType.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -32,6 +33,22 @@ struct Numbers {
     read();
   }
   void read() { support::toDoubles(dtype, bytes, values); }
+
+  /// Puts the elements of a matrix where other strides have them, with NaN between; what it is
+  /// then.
+  MatmulOperand moved(int64_t rows, int64_t columns, const MatmulOperand &from, int64_t rowStride,
+                      int64_t columnStride) {
+    std::vector<double> others(
+        static_cast<size_t>(std::max(rows * rowStride, columns * columnStride)), std::nan(""));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        others[static_cast<size_t>(i * rowStride + j * columnStride)] =
+            values[static_cast<size_t>(i * from.rowStride + j * from.columnStride)];
+    values = std::move(others);
+    bytes.resize(values.size() * support::byteSize(dtype));
+    support::fromDoubles(dtype, values, bytes);
+    return {from.dtype, {}, rowStride, columnStride};
+  }
 };
 
 struct Product {
@@ -105,22 +122,53 @@ TEST(FewRows, AgreeWithDouble) {
   }
 }
 
-TEST(FewRows, AreOfOneMatrixWhoseRowsLieAlongTheSum) {
+/// hydra-assign-layouts may give an operand other strides, and may not move a bit by that.
+TEST(FewRows, LayoutsDoNotMoveBits) {
+  std::mt19937 random(5);
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
+  const std::vector<std::pair<DType, DType>> formats = {{DType::F32, DType::F32},
+                                                        {DType::BF16, DType::BF16},
+                                                        {DType::BF16, DType::F32},
+                                                        {DType::F16, DType::F16},
+                                                        {DType::F16, DType::F32}};
+  for (int round = 0; round < 200; ++round) {
+    const auto [operands, results] = formats[static_cast<size_t>(below(5))];
+    const int64_t m = 1 + below(16), n = 1 + below(round % 3 ? 40 : 900), k = 1 + below(300);
+    const Product plain(operands, results, m, n, k, 0, below(2) == 0, random);
+    Product reference = plain;
+    const std::vector<double> expected = reference.run(1, m);
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+    for (const bool otherA : {false, true})
+      for (const bool otherB : {false, true})
+        for (const int64_t gap : {0, 3}) {
+          Product other = plain;
+          if (otherA)
+            other.spec.a = other.a.moved(m, k, plain.spec.a, 1, m + gap);
+          if (otherB)
+            other.spec.b = other.w.moved(k, n, plain.spec.b, n + gap, 1);
+          EXPECT_EQ(other.run(1 + static_cast<unsigned>(gap), m), expected)
+              << (otherA ? "a by columns " : "") << (otherB ? "b by rows " : "") << "gap " << gap;
+        }
+  }
+}
+
+TEST(FewRows, AreOneMatrixHoweverItLies) {
   std::mt19937 random(1);
   const auto spec = [&] {
     return Product(DType::F32, DType::F32, 16, 8, 8, 0, false, random).spec;
   };
-  EXPECT_TRUE(isFewRows(spec()));
-  const auto without = [&](auto change) {
+  const auto with = [&](auto change) {
     MatmulSpec other = spec();
     change(other);
-    EXPECT_FALSE(isFewRows(other));
+    return isFewRows(other);
   };
-  without([](MatmulSpec &s) { s.m = 17; });
-  without([](MatmulSpec &s) { s.m = 9, s.a.dtype = s.b.dtype = DType::BF16, s.widen = false; });
-  without([](MatmulSpec &s) { s.accumulate = true; });
-  without([](MatmulSpec &s) { s.tf32 = true; });
-  without([](MatmulSpec &s) { s.batch = {2}; });
-  without([](MatmulSpec &s) { std::swap(s.b.rowStride, s.b.columnStride); });
-  without([](MatmulSpec &s) { std::swap(s.a.rowStride, s.a.columnStride); });
+  EXPECT_TRUE(isFewRows(spec()));
+  EXPECT_TRUE(with([](MatmulSpec &s) { std::swap(s.b.rowStride, s.b.columnStride); }));
+  EXPECT_TRUE(with([](MatmulSpec &s) { std::swap(s.a.rowStride, s.a.columnStride); }));
+  EXPECT_FALSE(with([](MatmulSpec &s) { s.m = 17; }));
+  EXPECT_FALSE(
+      with([](MatmulSpec &s) { s.m = 9, s.a.dtype = s.b.dtype = DType::BF16, s.widen = false; }));
+  EXPECT_FALSE(with([](MatmulSpec &s) { s.accumulate = true; }));
+  EXPECT_FALSE(with([](MatmulSpec &s) { s.tf32 = true; }));
+  EXPECT_FALSE(with([](MatmulSpec &s) { s.batch = {2}; }));
 }

@@ -100,6 +100,8 @@ TEST(Fft, CountsNumbersInsideOfASpectrumTwice) {
 TEST(Fft, RefusesRowsThatTheLibraryCannotCount) {
   for (const int bits : {31, 33})
     EXPECT_THROW(Fft({1, int64_t{1} << bits, false}), hydra::support::Error);
+  const int64_t twiceAPrime = 2 * ((int64_t{1} << 28) + 3); // by a power of two
+  EXPECT_THROW(Fft({1, twiceAPrime, false}), hydra::support::Error);
 }
 
 } // namespace
