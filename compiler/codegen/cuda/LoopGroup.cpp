@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "dialects/hydra/RowForms.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -17,6 +18,8 @@ namespace {
 using Kind = RowNode::Kind;
 
 constexpr int64_t kWarp = 32;
+/// Numbers of a lane that are kept until several turns store them.
+constexpr int64_t kMostKept = 16;
 
 class GroupText {
 public:
@@ -34,17 +37,45 @@ public:
   }
 
   std::string write(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
-    // As often for every warp, where rows divide up evenly.
-    const int64_t together = kLoopThreads / lanes;
-    if (rows % together == 0)
-      text = formatv("_Pragma(\"unroll 4\") for (int part = 0; part < {0}; ++part) {{\n"
-                     "const int row = threadIdx.x / {1} + part * {2};\n",
-                     rows / together, lanes, together);
-    else
+    const int64_t together = kLoopThreads / lanes, turns = rows / together;
+    const std::string lane = formatv("const int lane = threadIdx.x % {0};\n", lanes);
+    if (rows % together != 0) {
       text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += {2}) {{\n", lanes, rows,
                      together);
-    text += formatv("const int lane = threadIdx.x % {0};\n", lanes);
-    return writeNodes(inputs, results);
+      text += lane;
+      return writeNodes(inputs, results);
+    }
+    // As often for every warp, where rows divide up evenly.
+    const int64_t atOnce = turnsAtOnce(turns);
+    auto rowsOf = [&](int64_t turns, StringRef first) {
+      return formatv("_Pragma(\"unroll 4\") for (int part = 0; part < {0}; ++part) {{\n"
+                     "const int row = threadIdx.x / {1} + ({2}part) * {3};\n{4}",
+                     turns, lanes, first, together, lane)
+          .str();
+    };
+    if (atOnce == 1) {
+      text = rowsOf(turns, "");
+      return writeNodes(inputs, results);
+    }
+    // All that several turns store is computed before: else each would wait for the one before, of
+    // which no compiler knows whether it stores what this one loads.
+    text = formatv("for (int turn = 0; turn < {0}; turn += {1}) {{\n", turns, atOnce);
+    const llvm::SmallSetVector<unsigned, 4> nodes = storedNodes();
+    for (unsigned node : nodes)
+      text += formatv("{0} kept{1}[{2}]{3};\n", numberType(program.nodes[node].type), node, atOnce,
+                      variesOverColumns(node) ? formatv("[{0}]", parts).str() : "");
+    text += rowsOf(atOnce, "turn + ");
+    defineAll(inputs);
+    for (unsigned node : nodes)
+      if (variesOverColumns(node))
+        forColumns(formatv("kept{0}[part][j] = n{0}[j];", node).str());
+      else
+        text += formatv("kept{0}[part] = n{0};\n", node);
+    text += "}\n" + rowsOf(atOnce, "turn + ");
+    for (unsigned node : nodes)
+      text += formatv("const auto &n{0} = kept{0}[part];\n", node);
+    storeAll(results);
+    return text + "}\n}\n";
   }
 
   /// Of numbers in registers, two columns of a row at a time.
@@ -74,11 +105,48 @@ public:
 
 private:
   std::string writeNodes(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+    defineAll(inputs);
+    storeAll(results);
+    return text + "}\n";
+  }
+
+  void defineAll(ArrayRef<SliceTensor> inputs) {
     for (auto [i, node] : llvm::enumerate(program.nodes))
       define(i, node, inputs);
+  }
+
+  void storeAll(ArrayRef<SliceTensor> results) {
     for (auto [result, tensor] : llvm::zip(program.results, results))
       store(result, tensor);
-    return text + "}\n";
+  }
+
+  /// The node that is stored: of one that is rounded to what the tensor has, what is rounded, since
+  /// storing does that.
+  unsigned storedNode(const RowResult &result) const {
+    const RowNode &node = program.nodes[result.node];
+    if (node.kind != Kind::Cast || !isNarrow(node.type) || node.type != result.type)
+      return result.node;
+    const RowNode &exact = program.nodes[node.inputs[0]];
+    return isFloat(exact.type) && exact.form == node.form ? node.inputs[0] : result.node;
+  }
+
+  llvm::SmallSetVector<unsigned, 4> storedNodes() const {
+    llvm::SmallSetVector<unsigned, 4> nodes;
+    for (const RowResult &result : program.results)
+      nodes.insert(storedNode(result));
+    return nodes;
+  }
+
+  /// How many of a warp's turns are computed before the first of them stores: as many as have room
+  /// for what they store.
+  int64_t turnsAtOnce(int64_t turns) const {
+    int64_t each = 0; // numbers of a lane
+    for (unsigned node : storedNodes())
+      each += variesOverColumns(node) ? parts : 1;
+    int64_t atOnce = std::min<int64_t>(turns, 4);
+    while (atOnce > 1 && (turns % atOnce != 0 || atOnce * each > kMostKept))
+      --atOnce;
+    return atOnce;
   }
 
   bool variesOverColumns(unsigned node) const {
@@ -284,18 +352,19 @@ private:
   }
 
   void store(const RowResult &result, const SliceTensor &tensor) {
-    std::string to = element(tensor), value = name(result.node);
+    const unsigned node = storedNode(result);
+    std::string to = element(tensor), value = name(node);
     std::string statement = isFloat(result.type) ? formatv("assign({0}, {1});", to, value).str()
                                                  : formatv("{0} = {1};", to, value).str();
-    const bool wide = isWide(tensor, result.type) && variesOverColumns(result.node);
+    const bool wide = isWide(tensor, result.type) && variesOverColumns(node);
     if (wide && !held.empty())
-      text += formatv("{{ const int column = first; storeTwo(&{0}, n{1}[0], n{1}[1]); }\n", to,
-                      result.node);
+      text +=
+          formatv("{{ const int column = first; storeTwo(&{0}, n{1}[0], n{1}[1]); }\n", to, node);
     else if (wide)
-      forFours(formatv("storeFour(&{0}, n{1} + j);", to, result.node).str());
+      forFours(formatv("storeFour(&{0}, n{1} + j);", to, node).str());
     else if (hydra::variesOverColumns(*formOfShape(program.domain, tensor.type.getShape())))
       forColumns(statement);
-    else if (variesOverColumns(result.node)) // one column
+    else if (variesOverColumns(node)) // one column
       text += "if (lane == 0) { const int j = 0, column = 0; " + statement + " }\n";
     else
       text += "if (lane == 0) { " + statement + " }\n";

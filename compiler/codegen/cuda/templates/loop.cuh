@@ -219,14 +219,67 @@ __device__ __forceinline__ void addProduct(Held<M, N> &c, const A &a, const B &b
   }
 }
 
-/// Elements of a slice, moved by all threads of the block.
+/// The pieces of a slice, shared out among the threads of a block. Thread t has pieces t, t + kLoopThreads and so on. Where
+/// these lie a distance from its first that is the same for all threads (`even`), only the first is looked for.
+template <typename... Dims> struct Pieces;
+template <> struct Pieces<> {
+  static constexpr int64 count = 1, farthest = 0;
+  static constexpr bool even = true;
+  template <typename Offset> static __device__ __forceinline__ void add(unsigned, Offset &, Offset &) {}
+};
+/// Dimensions from the outermost to the innermost.
+template <typename First, typename... Rest> struct Pieces<First, Rest...> {
+  using Inner = Pieces<Rest...>;
+  static constexpr int64 count = First::size * Inner::count;
+  static constexpr int64 farthest = Inner::farthest + (First::size - 1) * (First::to > First::from ? First::to : First::from);
+  static constexpr bool even = Inner::even && (kLoopThreads % count == 0 || count % kLoopThreads == 0);
+  template <typename Offset> static __device__ __forceinline__ void add(unsigned piece, Offset &to, Offset &from) {
+    const unsigned at = piece / unsigned(Inner::count) % unsigned(First::size);
+    to += Offset(at) * Offset(First::to);
+    from += Offset(at) * Offset(First::from);
+    Inner::add(piece, to, from);
+  }
+};
+template <bool Small> struct OffsetType {
+  using Type = unsigned;
+};
+template <> struct OffsetType<false> {
+  using Type = int64;
+};
+
+/// move(to, from, i) for every piece i of a thread that is one of `Count`, with its offsets on both sides. Instructions
+/// count: the warps of a block take turns in issuing them.
+template <int Count, typename... Dims, typename Move> __device__ __forceinline__ void forPieces(Move move) {
+  using All = Pieces<Dims...>;
+  using Offset = typename OffsetType<(All::farthest < int64(1) << 31)>::Type;
+  constexpr int turns = (Count + kLoopThreads - 1) / kLoopThreads;
+  Offset firstTo = 0, firstFrom = 0;
+  All::add(threadIdx.x, firstTo, firstFrom);
+#pragma unroll 8
+  for (int i = 0; i < turns; ++i) {
+    const unsigned piece = threadIdx.x + i * kLoopThreads;
+    Offset to = 0, from = 0;
+    if constexpr (All::even) {
+      All::add(i * kLoopThreads, to, from);
+      to += firstTo, from += firstFrom;
+    } else {
+      All::add(piece, to, from);
+    }
+    if (Count % kLoopThreads == 0 || piece < Count)
+      move(to, from, i);
+  }
+}
+
+/// Elements of a slice, moved by all threads of the block. Source and target have nothing in common.
 template <typename T, int Count, typename... Dims>
 __device__ __forceinline__ void copySlice(T *to, const T *from) {
-#pragma unroll 4
-  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
-    int64 toOffset = 0, fromOffset = 0;
-    Offsets<Dims...>::split(e, toOffset, fromOffset);
-    to[toOffset] = from[fromOffset];
+  constexpr int turns = (Count + kLoopThreads - 1) / kLoopThreads;
+  if constexpr (turns > 1 && turns <= 4) { // all are read before the first is written
+    T pieces[turns];
+    forPieces<Count, Dims...>([&](auto, auto offset, int i) { pieces[i] = from[offset]; });
+    forPieces<Count, Dims...>([&](auto offset, auto, int i) { to[offset] = pieces[i]; });
+  } else {
+    forPieces<Count, Dims...>([&](auto toOffset, auto fromOffset, int) { to[toOffset] = from[fromOffset]; });
   }
 }
 
@@ -261,12 +314,7 @@ __device__ __forceinline__ void waitForFetches(uint32 barrier, int iteration) {
 
 template <int Count, typename... Dims>
 __device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
-#pragma unroll 4
-  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
-    int64 toOffset = 0, fromOffset = 0;
-    Offsets<Dims...>::split(e, toOffset, fromOffset);
-    copyAsync(to + toOffset, from + fromOffset, true);
-  }
+  forPieces<Count, Dims...>([&](auto toOffset, auto fromOffset, int) { copyAsync(to + toOffset, from + fromOffset, true); });
 }
 /// The first thread of `warp` asks for it.
 template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
