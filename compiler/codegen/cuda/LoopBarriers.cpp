@@ -51,6 +51,16 @@ LoopWait LoopBarriers::waitOf(const LoopStep &step) const {
   return wait;
 }
 
-void LoopBarriers::note(const LoopStep &step) { touched.append(touchesOf(step)); }
+SmallVector<LoopWait> LoopBarriers::waitsOf(ArrayRef<LoopStep> steps) {
+  SmallVector<LoopWait> waits;
+  touched.clear(); // all threads have met
+  for (const LoopStep &step : steps) {
+    waits.push_back(waitOf(step));
+    if (waits.back() == LoopWait::Block)
+      touched.clear();
+    touched.append(touchesOf(step));
+  }
+  return waits;
+}
 
 } // namespace hydra::cuda

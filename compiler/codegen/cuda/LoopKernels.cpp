@@ -12,6 +12,8 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <functional>
+
 using namespace mlir;
 using llvm::formatv;
 
@@ -23,7 +25,8 @@ class Writer {
 public:
   Writer(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared, int64_t multiprocessors)
       : loop(loop), slices(*loop.getSlices()), steps(steps), places(loop, steps, mostShared),
-        barriers(places), each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
+        waits(LoopBarriers(places).waitsOf(steps)),
+        each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
         parts(ceilDiv(loop.getCount(), each)),
         count(parts > 1 ? "iterations" : std::to_string(loop.getCount())) {}
 
@@ -38,17 +41,18 @@ public:
       ask(tile);
     std::string body;
     for (auto [number, step] : llvm::enumerate(steps)) {
-      if (LoopWait wait = barriers.waitOf(step); wait == LoopWait::Block)
+      if (waits[number] == LoopWait::Block)
         body += barrier(number);
-      else if (wait == LoopWait::Warp)
+      else if (waits[number] == LoopWait::Warp)
         body += "__syncwarp();\n";
-      barriers.note(step);
       body += textOf(step);
     }
     if (!fetches.empty() || !stores.empty())
       body += barrier(steps.size());
     if (!fetches.empty()) // of chunks that were stored just now
       body += barrier(steps.size());
+    for (const Begun &move : begun)
+      body += move.text(move.next, move.turns);
     std::string advance, ready; // what is waited for in front of an iteration
     if (fetched > 0) {
       const std::string expect = formatv("expectFetches(fetches, {0});\n", fetched);
@@ -102,6 +106,17 @@ public:
   }
 
 private:
+  /// A copy of a chunk by the threads of the block, in turns.
+  struct Move {
+    const LoopTile *tile;
+    int64_t turns;
+    std::function<std::string(int64_t, int64_t)> text; ///< of turns from .. to
+  };
+  /// One that goes on behind barriers.
+  struct Begun : Move {
+    int64_t each, next; ///< turns behind a barrier, and the next one
+  };
+
   /// How many blocks at most share out the iterations of a slice: more than one where no iteration
   /// needs another, and each has what it makes for itself in shared memory.
   int64_t mostParts(int64_t multiprocessors) {
@@ -131,10 +146,9 @@ private:
         .Case([&](plan::CopyOp) { return copy(step); });
   }
 
-  /// A barrier of the block in front of step `number`, and the copies that it lets begin.
+  /// A barrier of the block in front of step `number`, and the copies that it lets begin or go on.
   std::string barrier(size_t number) {
-    std::string text = "__syncthreads();\n";
-    barriers.clear();
+    std::string text = "__syncthreads();\n" + goOn();
     nextWarp = 0;
     // A chunk that is stored gives way to the next behind another barrier.
     llvm::erase_if(fetches, [&](const Move &move) {
@@ -142,15 +156,41 @@ private:
           llvm::any_of(stores, [&](const Move &store) { return store.tile == move.tile; });
       if (isStored || std::max(move.tile->lastReader, move.tile->lastWriter) >= number)
         return false;
-      text += move.text;
+      text += move.text(0, move.turns);
       return true;
     });
     llvm::erase_if(stores, [&](const Move &move) {
       if (move.tile->lastWriter >= number)
         return false;
-      text += move.text;
+      text += move.tile->read ? move.text(0, move.turns) : begin(move, number);
       return true;
     });
+    return text;
+  }
+
+  /// The first turns of copies that may take until the end of the iteration, behind the barrier in
+  /// front of step `number`. Memory takes what a block stores, and gives what it fetches, more
+  /// slowly than its threads ask: instead of waiting for that, they ask for a part behind every
+  /// barrier.
+  std::string begin(const Move &move, size_t number) {
+    const int64_t barriersLeft =
+        number < steps.size() ? llvm::count(ArrayRef(waits).drop_front(number + 1), LoopWait::Block)
+                              : 0;
+    const int64_t each = std::max<int64_t>(1, move.turns / (barriersLeft + 1));
+    if (each < move.turns)
+      begun.push_back({move, each, each});
+    return move.text(0, std::min(each, move.turns));
+  }
+
+  /// The next turns of those.
+  std::string goOn() {
+    std::string text;
+    for (Begun &move : begun) {
+      const int64_t end = std::min(move.next + move.each, move.turns);
+      text += move.text(move.next, end);
+      move.next = end;
+    }
+    llvm::erase_if(begun, [](const Begun &move) { return move.next == move.turns; });
     return text;
   }
 
@@ -175,28 +215,39 @@ private:
         fetched += pieces.size() * 16;
       const int64_t warp = wholeChunks % kLoopWarps;
       wholeChunks += whole;
-      auto fetch = [&](const std::string &to, const std::string &from) {
+      auto fetch = [=](const std::string &to, const std::string &from) {
         return whole      ? pieces.fetchWhole(to, from, warp)
                : wide > 1 ? pieces.fetchPieces(to, from)
                           : pieces.copy(to, from);
       };
       firstChunks += fetch(near, far);
-      auto next = [&](const std::string &to) {
-        return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", count,
-                       fetch(to, formatv("{0} + ({1})", far, stride)))
-            .str();
+      // That of the next iteration, if there is one.
+      auto next = [=, count = count](const std::string &to) {
+        return [=](int64_t begin, int64_t end) {
+          const std::string from = formatv("{0} + ({1})", far, stride).str();
+          return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", count,
+                         whole || wide == 1 ? fetch(to, from)
+                                            : pieces.fetchTurns(to, from, begin, end))
+              .str();
+        };
       };
+      const int64_t turns = whole || wide == 1 ? 1 : pieces.turns();
       if (tile.odd) {
         turn += formatv("{0} = {1};\n", near,
                         at(formatv("(iteration % 2 ? {0} : {1})", *tile.odd, tile.begin)));
-        turn += next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)));
+        turn += begin(
+            {&tile, turns, next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)))},
+            0);
       } else {
-        fetches.push_back({&tile, next(near)});
+        fetches.push_back({&tile, turns, next(near)});
       }
     }
-    if (tile.written)
-      stores.push_back(
-          {&tile, LoopPieces(value, tile.sliced, wide, strides, tile.strides).copy(far, near)});
+    if (tile.written) {
+      const LoopPieces pieces(value, tile.sliced, wide, strides, tile.strides);
+      stores.push_back({&tile, pieces.turns(), [=](int64_t begin, int64_t end) {
+                          return pieces.copyTurns(far, near, begin, end);
+                        }});
+    }
   }
 
   /// Asks for the lines of the next chunk of a sequence that stays outside.
@@ -365,19 +416,14 @@ private:
     return groupText(program, sliced, inputs, results);
   }
 
-  struct Move {
-    const LoopTile *tile;
-    std::string text;
-  };
-
   plan::LoopOp loop;
   int64_t slices;
   ArrayRef<LoopStep> steps;
   LoopPlacement places;
-  LoopBarriers barriers;
-  const int64_t each, parts; ///< iterations of a block, and blocks of a slice
-  const std::string count;   ///< of iterations of the block, as text
-  int64_t nextWarp = 0;      ///< of those that begin the next matmul
+  const SmallVector<LoopWait> waits; ///< in front of each step
+  const int64_t each, parts;         ///< iterations of a block, and blocks of a slice
+  const std::string count;           ///< of iterations of the block, as text
+  int64_t nextWarp = 0;              ///< of those that begin the next matmul
   SmallVector<Value> arguments;
   // Variables that point into shared memory, or not: what one step slices, another may read whole.
   DenseMap<Value, std::string> inside;
@@ -385,6 +431,7 @@ private:
   DenseMap<Operation *, std::string> held; ///< names of registers
   // Copies of chunks that the next barrier may let begin: those of the next iteration, and back.
   std::vector<Move> fetches, stores;
+  std::vector<Begun> begun;
   bool waitsForPieces = false;
   int64_t wholeChunks = 0, fetched = 0; ///< how many are fetched whole, and their bytes
   std::string declarations, carryIn, carryOut, firstChunks, turn;

@@ -247,40 +247,46 @@ template <> struct OffsetType<false> {
   using Type = int64;
 };
 
-/// move(to, from, i) for every piece i of a thread that is one of `Count`, with its offsets on both sides. Instructions
-/// count: the warps of a block take turns in issuing them.
-template <int Count, typename... Dims, typename Move> __device__ __forceinline__ void forPieces(Move move) {
+/// In how many turns the threads of a block move so many pieces, one at a time.
+constexpr int turnsOf(int count) { return (count + kLoopThreads - 1) / kLoopThreads; }
+
+/// move(to, from, turn) for the piece that a thread moves in each turn from `Begin` to `End`, with its offsets on both
+/// sides. Instructions count: the warps of a block take turns in issuing them.
+template <int Begin, int End, int Count, typename... Dims, typename Move>
+__device__ __forceinline__ void forTurns(Move move) {
   using All = Pieces<Dims...>;
   using Offset = typename OffsetType<(All::farthest < int64(1) << 31)>::Type;
-  constexpr int turns = (Count + kLoopThreads - 1) / kLoopThreads;
   Offset firstTo = 0, firstFrom = 0;
   All::add(threadIdx.x, firstTo, firstFrom);
 #pragma unroll 8
-  for (int i = 0; i < turns; ++i) {
-    const unsigned piece = threadIdx.x + i * kLoopThreads;
+  for (int turn = Begin; turn < End; ++turn) {
+    const unsigned piece = threadIdx.x + turn * kLoopThreads;
     Offset to = 0, from = 0;
     if constexpr (All::even) {
-      All::add(i * kLoopThreads, to, from);
+      All::add(turn * kLoopThreads, to, from);
       to += firstTo, from += firstFrom;
     } else {
       All::add(piece, to, from);
     }
     if (Count % kLoopThreads == 0 || piece < Count)
-      move(to, from, i);
+      move(to, from, turn);
   }
 }
 
-/// Elements of a slice, moved by all threads of the block. Source and target have nothing in common.
-template <typename T, int Count, typename... Dims>
-__device__ __forceinline__ void copySlice(T *to, const T *from) {
-  constexpr int turns = (Count + kLoopThreads - 1) / kLoopThreads;
-  if constexpr (turns > 1 && turns <= 4) { // all are read before the first is written
-    T pieces[turns];
-    forPieces<Count, Dims...>([&](auto, auto offset, int i) { pieces[i] = from[offset]; });
-    forPieces<Count, Dims...>([&](auto offset, auto, int i) { to[offset] = pieces[i]; });
+/// Elements of a slice that is moved by all threads of the block: those of some turns. Source and target have nothing in
+/// common.
+template <int Begin, int End, typename T, int Count, typename... Dims>
+__device__ __forceinline__ void copyTurns(T *to, const T *from) {
+  if constexpr (End - Begin > 1 && End - Begin <= 4) { // all are read before the first is written
+    T pieces[End - Begin];
+    forTurns<Begin, End, Count, Dims...>([&](auto, auto offset, int turn) { pieces[turn - Begin] = from[offset]; });
+    forTurns<Begin, End, Count, Dims...>([&](auto offset, auto, int turn) { to[offset] = pieces[turn - Begin]; });
   } else {
-    forPieces<Count, Dims...>([&](auto toOffset, auto fromOffset, int) { to[toOffset] = from[fromOffset]; });
+    forTurns<Begin, End, Count, Dims...>([&](auto toOffset, auto fromOffset, int) { to[toOffset] = from[fromOffset]; });
   }
+}
+template <typename T, int Count, typename... Dims> __device__ __forceinline__ void copySlice(T *to, const T *from) {
+  copyTurns<0, turnsOf(Count), T, Count, Dims...>(to, from);
 }
 
 // Chunks of a slice are fetched while the threads go on: in pieces of 16 bytes by all of them, or, where they lie
@@ -312,9 +318,14 @@ __device__ __forceinline__ void waitForFetches(uint32 barrier, int iteration) {
 #endif
 }
 
+template <int Begin, int End, int Count, typename... Dims>
+__device__ __forceinline__ void fetchTurns(uint4 *to, const uint4 *from) {
+  forTurns<Begin, End, Count, Dims...>(
+      [&](auto toOffset, auto fromOffset, int) { copyAsync(to + toOffset, from + fromOffset, true); });
+}
 template <int Count, typename... Dims>
 __device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
-  forPieces<Count, Dims...>([&](auto toOffset, auto fromOffset, int) { copyAsync(to + toOffset, from + fromOffset, true); });
+  fetchTurns<0, turnsOf(Count), Count, Dims...>(to, from);
 }
 /// The first thread of `warp` asks for it.
 template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
