@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/cuda/LoopBarriers.h"
 #include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/LoopJoin.h"
 #include "compiler/codegen/cuda/LoopPieces.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
@@ -443,6 +444,7 @@ FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, TargetAttr target) {
   FailureOr<std::vector<LoopStep>> steps = loopSteps(loop);
   if (failed(steps))
     return failure();
+  joinGroups(loop, *steps);
   return Writer(loop, *steps, target.getBlockShared(), target.getMultiprocessors()).write();
 }
 
