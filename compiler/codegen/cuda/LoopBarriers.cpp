@@ -16,13 +16,8 @@ SmallVector<LoopBarriers::Touch> LoopBarriers::touchesOf(const LoopStep &step) c
     plan::Place place = plan::placeOf(arg);
     if (places.registers().contains(place.buffer)) // every thread has its own
       continue;
-    MemRefType type = typeOf(arg);
-    SmallVector<int64_t> strides = plan::stridesOf(type);
-    int64_t extent = 1;
-    for (unsigned d = step.sliced[i]; d < strides.size(); ++d)
-      extent += (type.getDimSize(d) - 1) * strides[d];
     touches.push_back({arg, step.writes(i), byRows ? &step.program->domain : nullptr, place.bytes,
-                       place.bytes + extent * ((type.getElementTypeBitWidth() + 7) / 8)});
+                       sliceEnd(arg, step.sliced[i])});
   }
   return touches;
 }

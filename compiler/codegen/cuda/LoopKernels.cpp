@@ -365,8 +365,10 @@ private:
         .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 
-  /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
-  std::string matrix(const LoopStep &step, unsigned i, bool transposed) {
+  /// A matrix of the template from the last two dimensions, or the first `rows` of it; `transposed`
+  /// exchanges them.
+  std::string matrix(const LoopStep &step, unsigned i, bool transposed,
+                     std::optional<int64_t> rows = std::nullopt) {
     Value value = step.args[i];
     MemRefType type = typeOf(value);
     SmallVector<int64_t> strides = places.stridesOf(value);
@@ -375,26 +377,51 @@ private:
     if (transposed)
       std::swap(down, across);
     return formatv("Matrix<{0}, {1}, {2}, {3}, {4}, {5}, {6}>{{{7}}", cType(type.getElementType()),
-                   type.getDimSize(down), type.getDimSize(across), strides[down], strides[across],
-                   places.alignmentOf(value, 1), places.isShared(value) ? "true" : "false",
-                   pointer(value, step.sliced[i]));
+                   rows.value_or(type.getDimSize(down)), type.getDimSize(across), strides[down],
+                   strides[across], places.alignmentOf(value, 1),
+                   places.isShared(value) ? "true" : "false", pointer(value, step.sliced[i]));
+  }
+
+  /// How many rows of a matmul's result steps of the iteration read, in tiles of 16; all where
+  /// others might.
+  int64_t rowsRead(const LoopStep &step) {
+    Value result = step.args[2];
+    const int64_t all = typeOf(result).getShape().end()[-2];
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(result));
+    plan::BufferOp buffer = bufferOfIteration(result);
+    if (!buffer || !places.sharedForm(buffer) || strides.back() != 1)
+      return all;
+    const int64_t begin = plan::placeOf(result).bytes;
+    int64_t end = begin;
+    for (const LoopStep &other : steps)
+      for (auto [i, arg] : llvm::enumerate(other.args)) {
+        if (plan::placeOf(arg).buffer != buffer || (&other == &step && i == 2))
+          continue;
+        if (&other == &step || other.writes(i))
+          return all;
+        end = std::max(end, sliceEnd(arg, other.sliced[i]));
+      }
+    const int64_t row = strides.end()[-2] * elementBytes(typeOf(result).getElementType()),
+                  rows = ceilDiv(end - begin, 16 * row) * 16;
+    return rows > 0 ? std::min(rows, all) : all;
   }
 
   std::string matmul(const LoopStep &step, plan::MatmulOp op) {
-    std::string a = matrix(step, 0, op.getTransposeA()), b = matrix(step, 1, !op.getTransposeB()),
-                elements = pointer(step.args[0], 0);
+    const int64_t rows = rowsRead(step);
+    std::string a = matrix(step, 0, op.getTransposeA(), rows),
+                b = matrix(step, 1, !op.getTransposeB()), elements = pointer(step.args[0], 0);
     if (auto registers = held.find(plan::placeOf(step.args[2]).buffer); registers != held.end())
       return formatv("addProduct({0}, {1}, {2}, {3});\n", registers->second, a, b, elements);
     // Matmuls that nothing keeps apart begin with the warps that the one before leaves idle.
     const int64_t first = nextWarp;
     ArrayRef<int64_t> result = typeOf(step.args[2]).getShape();
     // Tiles of 32 rows where they divide up, as multiplySlice has them.
-    const int64_t down = (result.end()[-2] + 15) / 16, across = (result.back() + 15) / 16;
+    const int64_t down = (rows + 15) / 16, across = (result.back() + 15) / 16;
     nextWarp += (down % 2 == 0 ? down / 2 : down) * across;
     nextWarp %= kLoopWarps;
     return formatv("multiplySlice<{0}, {1}{2}>({3}, {4}, {5}, {6}, {7});\n",
                    op.getAccumulate() ? "true" : "false", first, op.getCompute() ? ", true" : "",
-                   matrix(step, 2, false), a, b, elements, pointer(step.args[1], 0));
+                   matrix(step, 2, false, rows), a, b, elements, pointer(step.args[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//
