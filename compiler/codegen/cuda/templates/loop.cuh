@@ -248,7 +248,7 @@ template <> struct OffsetType<false> {
 };
 
 /// In how many turns the threads of a block move so many pieces, one at a time.
-constexpr int turnsOf(int count) { return (count + kLoopThreads - 1) / kLoopThreads; }
+template <int Count> constexpr int turnsOf = (Count + kLoopThreads - 1) / kLoopThreads;
 
 /// move(to, from, turn) for the piece that a thread moves in each turn from `Begin` to `End`, with its offsets on both
 /// sides. Instructions count: the warps of a block take turns in issuing them.
@@ -286,7 +286,7 @@ __device__ __forceinline__ void copyTurns(T *to, const T *from) {
   }
 }
 template <typename T, int Count, typename... Dims> __device__ __forceinline__ void copySlice(T *to, const T *from) {
-  copyTurns<0, turnsOf(Count), T, Count, Dims...>(to, from);
+  copyTurns<0, turnsOf<Count>, T, Count, Dims...>(to, from);
 }
 
 // Chunks of a slice are fetched while the threads go on: in pieces of 16 bytes by all of them, or, where they lie
@@ -325,7 +325,7 @@ __device__ __forceinline__ void fetchTurns(uint4 *to, const uint4 *from) {
 }
 template <int Count, typename... Dims>
 __device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
-  fetchTurns<0, turnsOf(Count), Count, Dims...>(to, from);
+  fetchTurns<0, turnsOf<Count>, Count, Dims...>(to, from);
 }
 /// The first thread of `warp` asks for it.
 template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
