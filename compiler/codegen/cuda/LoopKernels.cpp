@@ -214,7 +214,8 @@ private:
       waitsForPieces |= wide > 1 && !whole;
       if (whole)
         fetched += pieces.size() * 16;
-      const int64_t warp = wholeChunks % kLoopWarps;
+      // The last ones first: matmuls begin with the first.
+      const int64_t warp = kLoopWarps - 1 - wholeChunks % kLoopWarps;
       wholeChunks += whole;
       auto fetch = [=](const std::string &to, const std::string &from) {
         return whole      ? pieces.fetchWhole(to, from, warp)
@@ -236,9 +237,13 @@ private:
       if (tile.odd) {
         turn += formatv("{0} = {1};\n", near,
                         at(formatv("(iteration % 2 ? {0} : {1})", *tile.odd, tile.begin)));
-        turn += begin(
-            {&tile, turns, next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)))},
-            0);
+        const Move move{&tile, turns,
+                        next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)))};
+        // What one thread asks for is asked for behind the first barrier: in front of it all work.
+        if (whole)
+          begun.push_back({move, 1, 0});
+        else
+          turn += begin(move, 0);
       } else {
         fetches.push_back({&tile, turns, next(near)});
       }

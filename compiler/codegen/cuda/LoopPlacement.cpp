@@ -169,9 +169,10 @@ void LoopPlacement::place() {
     placeTiles(true);
   placeTiles(false);
   // Others are copied while later steps of the same iteration run.
-  for (auto &[value, tile] : tiles)
-    if (tile.ofMatmul && tile.read && !tile.written)
-      tile.odd = place(tile.bytes, -1, INT64_MAX);
+  for (bool ofMatmuls : {true, false})
+    for (auto &[value, tile] : tiles)
+      if (tile.ofMatmul == ofMatmuls && tile.read && !tile.written)
+        tile.odd = place(tile.bytes, -1, INT64_MAX);
 }
 
 /// Strides of a tile, row by row, where matmuls read columns with a pad behind each; false where it

@@ -46,8 +46,8 @@ struct LoopRegisters {
 /// Keeps carried matrices that only matmuls add to, and groups read number by number, in registers,
 /// where there are enough. Gives other buffers of which every slice has its own part a place in
 /// shared memory: those that are carried for the whole loop, those of an iteration as long as they
-/// live; between the two come the chunks that matmuls read, and last all others, and room for the
-/// next chunk of a matmul beside the present one.
+/// live; between the two come the chunks that matmuls read, and last all others, and room for next
+/// chunks beside the present ones, first for those of matmuls.
 class LoopPlacement {
 public:
   /// `mostShared`: bytes of shared memory that a block can have.
