@@ -23,10 +23,15 @@ constexpr int64_t kMostKept = 16;
 
 class GroupText {
 public:
-  GroupText(const RowProgram &program, int64_t sliced)
+  GroupText(const RowProgram &program, int64_t sliced, bool rowOfThread = false)
       : program(program), sliced(sliced), columns(program.domain.columns()) {
     for (int64_t size : ArrayRef(program.domain.rowShape).drop_front(sliced))
       rows *= size;
+    if (rowOfThread) {
+      lanes = 1;
+      parts = llvm::PowerOf2Ceil(columns);
+      return;
+    }
     // Rows that divide up evenly can share a warp.
     lanes = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(columns));
     if (rows % (kWarp / lanes) != 0)
@@ -37,6 +42,12 @@ public:
   }
 
   std::string write(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+    if (lanes == 1 && parts > 1) { // by the last warps: matmuls begin with the first
+      text = formatv("for (int row = {0} - threadIdx.x; row < {1}; row += {2}) {{\n"
+                     "const int lane = 0;\n",
+                     kLoopThreads - 1, rows, kLoopThreads);
+      return writeNodes(inputs, results);
+    }
     const int64_t together = kLoopThreads / lanes, turns = rows / together;
     const std::string lane = formatv("const int lane = threadIdx.x % {0};\n", lanes);
     if (rows % together != 0) {
@@ -162,7 +173,7 @@ private:
     std::string column = !held.empty() ? "first + j"
                          : width == 1  ? formatv("lane + j * {0}", lanes).str()
                                        : "lane * 4 + j / 4 * 128 + j % 4";
-    const bool isPartial = held.empty() && columns % lanes != 0;
+    const bool isPartial = held.empty() && columns != lanes * parts;
     text += formatv(
         "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
         parts, column, isPartial ? formatv("if (column < {0}) ", columns).str() : "", statement);
@@ -253,7 +264,20 @@ private:
   void reduce(unsigned number, const RowNode &node) {
     const bool max = node.code == static_cast<unsigned>(RowReduction::Max);
     std::string x = name(node.inputs[0]);
-    text += formatv("float n{0} = {1};\n", number, max ? "-INFINITY" : "0.0f");
+    const char *none = max ? "-INFINITY" : "0.0f";
+    if (lanes == 1 && variesOverColumns(node.inputs[0])) { // each column as if a lane had it
+      text += formatv("float own{0}[{1}];\n"
+                      "_Pragma(\"unroll\") for (int j = 0; j < {1}; ++j) own{0}[j] = {2};\n",
+                      number, parts, none);
+      forColumns(formatv(max ? "own{0}[j] = fmaxf(own{0}[j], {1});"
+                             : "own{0}[j] = __fadd_rn(own{0}[j], {1});",
+                         number, x)
+                     .str());
+      text += formatv("const float n{0} = overOwn<{1}, {2}>(own{0});\n", number,
+                      max ? "true" : "false", parts);
+      return;
+    }
+    text += formatv("float n{0} = {1};\n", number, none);
     if (variesOverColumns(node.inputs[0])) {
       forColumns(
           formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
@@ -422,9 +446,9 @@ std::string loadedText(RowType type, const std::string &element) {
   return type == RowType::I1 ? element + " != 0" : element;
 }
 
-std::string groupText(const RowProgram &program, int64_t sliced, ArrayRef<SliceTensor> inputs,
-                      ArrayRef<SliceTensor> results) {
-  return GroupText(program, sliced).write(inputs, results);
+std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThread,
+                      ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+  return GroupText(program, sliced, rowOfThread).write(inputs, results);
 }
 
 std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,

@@ -446,7 +446,7 @@ private:
       return heldGroupText(program, sliced, registers->second, results);
     for (unsigned i = 0; i < program.inputs.size(); ++i)
       inputs.push_back(tensor(i));
-    return groupText(program, sliced, inputs, results);
+    return groupText(program, sliced, places.hasRowOfThread(step), inputs, results);
   }
 
   plan::LoopOp loop;

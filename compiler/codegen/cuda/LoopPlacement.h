@@ -73,6 +73,10 @@ public:
   /// Whether two buffers have bytes of shared memory in common, one after the other.
   bool shareBytes(mlir::Operation *a, mlir::Operation *b) const;
 
+  /// Whether a thread has a whole row of a group, instead of lanes that share it: rows are short,
+  /// and those side by side lie side by side.
+  bool hasRowOfThread(const LoopStep &step) const;
+
   /// The strides of a value where it lies now.
   llvm::SmallVector<int64_t> stridesOf(mlir::Value value) const;
   /// Bytes by which every slice's rows are aligned: the first element, and those that lie any

@@ -31,6 +31,17 @@ template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float 
   return x;
 }
 
+/// Over numbers of one thread, in the order in which as many lanes would.
+template <bool Max, int Left, int Count> __device__ __forceinline__ float overOwn(float (&x)[Count]) {
+  if constexpr (Left > 1) {
+#pragma unroll
+    for (int i = 0; i < Left / 2; ++i)
+      x[i] = Max ? fmaxf(x[i], x[i + Left / 2]) : __fadd_rn(x[i], x[i + Left / 2]);
+    return overOwn<Max, Left / 2>(x);
+  }
+  return x[0];
+}
+
 __device__ __forceinline__ void loadFour(float *to, const float *from) {
   const float4 x = *reinterpret_cast<const float4 *>(from);
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
