@@ -230,8 +230,8 @@ __device__ __forceinline__ void addProduct(Held<M, N> &c, const A &a, const B &b
   }
 }
 
-/// The pieces of a slice, shared out among the threads of a block. Thread t has pieces t, t + kLoopThreads and so on. Where
-/// these lie a distance from its first that is the same for all threads (`even`), only the first is looked for.
+/// The pieces of a slice, shared out among the threads of a block: thread t has pieces t, t + kLoopThreads and so on.
+/// Where these lie a distance from its first that is the same for all threads (`even`), only the first is looked for.
 template <typename... Dims> struct Pieces;
 template <> struct Pieces<> {
   static constexpr int64 count = 1, farthest = 0;
@@ -242,7 +242,8 @@ template <> struct Pieces<> {
 template <typename First, typename... Rest> struct Pieces<First, Rest...> {
   using Inner = Pieces<Rest...>;
   static constexpr int64 count = First::size * Inner::count;
-  static constexpr int64 farthest = Inner::farthest + (First::size - 1) * (First::to > First::from ? First::to : First::from);
+  static constexpr int64 farthest =
+      Inner::farthest + (First::size - 1) * (First::to > First::from ? First::to : First::from);
   static constexpr bool even = Inner::even && (kLoopThreads % count == 0 || count % kLoopThreads == 0);
   template <typename Offset> static __device__ __forceinline__ void add(unsigned piece, Offset &to, Offset &from) {
     const unsigned at = piece / unsigned(Inner::count) % unsigned(First::size);
@@ -284,8 +285,8 @@ __device__ __forceinline__ void forTurns(Move move) {
   }
 }
 
-/// Elements of a slice that is moved by all threads of the block: those of some turns. Source and target have nothing in
-/// common.
+/// Elements of a slice that is moved by all threads of the block: those of some turns. Source and target have nothing
+/// in common.
 template <int Begin, int End, typename T, int Count, typename... Dims>
 __device__ __forceinline__ void copyTurns(T *to, const T *from) {
   if constexpr (End - Begin > 1 && End - Begin <= 4) { // all are read before the first is written
