@@ -9,20 +9,16 @@ namespace hydra::cuda {
 
 SmallVector<LoopBarriers::Touch> LoopBarriers::touchesOf(const LoopStep &step) const {
   SmallVector<Touch> touches;
-  const bool byRows = step.program && llvm::none_of(step.args, [&](Value arg) {
-                        return places.registers().contains(plan::placeOf(arg).buffer);
-                      });
+  const bool byRows =
+      step.program && !places.hasRowOfThread(step) && llvm::none_of(step.args, [&](Value arg) {
+        return places.registers().contains(plan::placeOf(arg).buffer);
+      });
   for (auto [i, arg] : llvm::enumerate(step.args)) {
     plan::Place place = plan::placeOf(arg);
     if (places.registers().contains(place.buffer)) // every thread has its own
       continue;
-    MemRefType type = typeOf(arg);
-    SmallVector<int64_t> strides = plan::stridesOf(type);
-    int64_t extent = 1;
-    for (unsigned d = step.sliced[i]; d < strides.size(); ++d)
-      extent += (type.getDimSize(d) - 1) * strides[d];
     touches.push_back({arg, step.writes(i), byRows ? &step.program->domain : nullptr, place.bytes,
-                       place.bytes + extent * ((type.getElementTypeBitWidth() + 7) / 8)});
+                       sliceEnd(arg, step.sliced[i])});
   }
   return touches;
 }
@@ -51,6 +47,16 @@ LoopWait LoopBarriers::waitOf(const LoopStep &step) const {
   return wait;
 }
 
-void LoopBarriers::note(const LoopStep &step) { touched.append(touchesOf(step)); }
+SmallVector<LoopWait> LoopBarriers::waitsOf(ArrayRef<LoopStep> steps) {
+  SmallVector<LoopWait> waits;
+  touched.clear(); // all threads have met
+  for (const LoopStep &step : steps) {
+    waits.push_back(waitOf(step));
+    if (waits.back() == LoopWait::Block)
+      touched.clear();
+    touched.append(touchesOf(step));
+  }
+  return waits;
+}
 
 } // namespace hydra::cuda

@@ -13,14 +13,12 @@ class LoopBarriers {
 public:
   LoopBarriers(const LoopPlacement &places) : places(places) {}
 
-  /// What `step` waits for. A group's rows are the same warp's in every group of the same domain.
-  LoopWait waitOf(const LoopStep &step) const;
-  /// Notes what `step`, the next one, touches.
-  void note(const LoopStep &step);
-  /// All threads have met.
-  void clear() { touched.clear(); }
+  /// What each of the steps of an iteration waits for. A group's rows are the same warp's in every
+  /// group of the same domain.
+  llvm::SmallVector<LoopWait> waitsOf(llvm::ArrayRef<LoopStep> steps);
 
 private:
+  LoopWait waitOf(const LoopStep &step) const;
   struct Touch {
     mlir::Value value;
     bool writes;

@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "dialects/hydra/RowForms.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -17,13 +18,20 @@ namespace {
 using Kind = RowNode::Kind;
 
 constexpr int64_t kWarp = 32;
+/// Numbers of a lane that are kept until several turns store them.
+constexpr int64_t kMostKept = 16;
 
 class GroupText {
 public:
-  GroupText(const RowProgram &program, int64_t sliced)
+  GroupText(const RowProgram &program, int64_t sliced, bool rowOfThread = false)
       : program(program), sliced(sliced), columns(program.domain.columns()) {
     for (int64_t size : ArrayRef(program.domain.rowShape).drop_front(sliced))
       rows *= size;
+    if (rowOfThread) {
+      lanes = 1;
+      parts = llvm::PowerOf2Ceil(columns);
+      return;
+    }
     // Rows that divide up evenly can share a warp.
     lanes = std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(columns));
     if (rows % (kWarp / lanes) != 0)
@@ -34,17 +42,51 @@ public:
   }
 
   std::string write(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
-    // As often for every warp, where rows divide up evenly.
-    const int64_t together = kLoopThreads / lanes;
-    if (rows % together == 0)
-      text = formatv("_Pragma(\"unroll 4\") for (int part = 0; part < {0}; ++part) {{\n"
-                     "const int row = threadIdx.x / {1} + part * {2};\n",
-                     rows / together, lanes, together);
-    else
+    if (lanes == 1 && parts > 1) { // by the last warps: matmuls begin with the first
+      text = formatv("for (int row = {0} - threadIdx.x; row < {1}; row += {2}) {{\n"
+                     "const int lane = 0;\n",
+                     kLoopThreads - 1, rows, kLoopThreads);
+      return writeNodes(inputs, results);
+    }
+    const int64_t together = kLoopThreads / lanes, turns = rows / together;
+    const std::string lane = formatv("const int lane = threadIdx.x % {0};\n", lanes);
+    if (rows % together != 0) {
       text = formatv("for (int row = threadIdx.x / {0}; row < {1}; row += {2}) {{\n", lanes, rows,
                      together);
-    text += formatv("const int lane = threadIdx.x % {0};\n", lanes);
-    return writeNodes(inputs, results);
+      text += lane;
+      return writeNodes(inputs, results);
+    }
+    // As often for every warp, where rows divide up evenly.
+    const int64_t atOnce = turnsAtOnce(turns);
+    auto rowsOf = [&](int64_t turns, StringRef first) {
+      return formatv("_Pragma(\"unroll 4\") for (int part = 0; part < {0}; ++part) {{\n"
+                     "const int row = threadIdx.x / {1} + ({2}part) * {3};\n{4}",
+                     turns, lanes, first, together, lane)
+          .str();
+    };
+    if (atOnce == 1) {
+      text = rowsOf(turns, "");
+      return writeNodes(inputs, results);
+    }
+    // All that several turns store is computed before: else each would wait for the one before, of
+    // which no compiler knows whether it stores what this one loads.
+    text = formatv("for (int turn = 0; turn < {0}; turn += {1}) {{\n", turns, atOnce);
+    const llvm::SmallSetVector<unsigned, 4> nodes = storedNodes();
+    for (unsigned node : nodes)
+      text += formatv("{0} kept{1}[{2}]{3};\n", numberType(program.nodes[node].type), node, atOnce,
+                      variesOverColumns(node) ? formatv("[{0}]", parts).str() : "");
+    text += rowsOf(atOnce, "turn + ");
+    defineAll(inputs);
+    for (unsigned node : nodes)
+      if (variesOverColumns(node))
+        forColumns(formatv("kept{0}[part][j] = n{0}[j];", node).str());
+      else
+        text += formatv("kept{0}[part] = n{0};\n", node);
+    text += "}\n" + rowsOf(atOnce, "turn + ");
+    for (unsigned node : nodes)
+      text += formatv("const auto &n{0} = kept{0}[part];\n", node);
+    storeAll(results);
+    return text + "}\n}\n";
   }
 
   /// Of numbers in registers, two columns of a row at a time.
@@ -74,11 +116,48 @@ public:
 
 private:
   std::string writeNodes(ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+    defineAll(inputs);
+    storeAll(results);
+    return text + "}\n";
+  }
+
+  void defineAll(ArrayRef<SliceTensor> inputs) {
     for (auto [i, node] : llvm::enumerate(program.nodes))
       define(i, node, inputs);
+  }
+
+  void storeAll(ArrayRef<SliceTensor> results) {
     for (auto [result, tensor] : llvm::zip(program.results, results))
       store(result, tensor);
-    return text + "}\n";
+  }
+
+  /// The node that is stored: of one that is rounded to what the tensor has, what is rounded, since
+  /// storing does that.
+  unsigned storedNode(const RowResult &result) const {
+    const RowNode &node = program.nodes[result.node];
+    if (node.kind != Kind::Cast || !isNarrow(node.type) || node.type != result.type)
+      return result.node;
+    const RowNode &exact = program.nodes[node.inputs[0]];
+    return isFloat(exact.type) && exact.form == node.form ? node.inputs[0] : result.node;
+  }
+
+  llvm::SmallSetVector<unsigned, 4> storedNodes() const {
+    llvm::SmallSetVector<unsigned, 4> nodes;
+    for (const RowResult &result : program.results)
+      nodes.insert(storedNode(result));
+    return nodes;
+  }
+
+  /// How many of a warp's turns are computed before the first of them stores: as many as have room
+  /// for what they store.
+  int64_t turnsAtOnce(int64_t turns) const {
+    int64_t each = 0; // numbers of a lane
+    for (unsigned node : storedNodes())
+      each += variesOverColumns(node) ? parts : 1;
+    int64_t atOnce = std::min<int64_t>(turns, 4);
+    while (atOnce > 1 && (turns % atOnce != 0 || atOnce * each > kMostKept))
+      --atOnce;
+    return atOnce;
   }
 
   bool variesOverColumns(unsigned node) const {
@@ -94,7 +173,7 @@ private:
     std::string column = !held.empty() ? "first + j"
                          : width == 1  ? formatv("lane + j * {0}", lanes).str()
                                        : "lane * 4 + j / 4 * 128 + j % 4";
-    const bool isPartial = held.empty() && columns % lanes != 0;
+    const bool isPartial = held.empty() && columns != lanes * parts;
     text += formatv(
         "_Pragma(\"unroll\") for (int j = 0; j < {0}; ++j) {{ const int column = {1}; {2}{3} }\n",
         parts, column, isPartial ? formatv("if (column < {0}) ", columns).str() : "", statement);
@@ -185,7 +264,20 @@ private:
   void reduce(unsigned number, const RowNode &node) {
     const bool max = node.code == static_cast<unsigned>(RowReduction::Max);
     std::string x = name(node.inputs[0]);
-    text += formatv("float n{0} = {1};\n", number, max ? "-INFINITY" : "0.0f");
+    const char *none = max ? "-INFINITY" : "0.0f";
+    if (lanes == 1 && variesOverColumns(node.inputs[0])) { // each column as if a lane had it
+      text += formatv("float own{0}[{1}];\n"
+                      "_Pragma(\"unroll\") for (int j = 0; j < {1}; ++j) own{0}[j] = {2};\n",
+                      number, parts, none);
+      forColumns(formatv(max ? "own{0}[j] = fmaxf(own{0}[j], {1});"
+                             : "own{0}[j] = __fadd_rn(own{0}[j], {1});",
+                         number, x)
+                     .str());
+      text += formatv("const float n{0} = overOwn<{1}, {2}>(own{0});\n", number,
+                      max ? "true" : "false", parts);
+      return;
+    }
+    text += formatv("float n{0} = {1};\n", number, none);
     if (variesOverColumns(node.inputs[0])) {
       forColumns(
           formatv(max ? "n{0} = fmaxf(n{0}, {1});" : "n{0} = __fadd_rn(n{0}, {1});", number, x)
@@ -284,18 +376,19 @@ private:
   }
 
   void store(const RowResult &result, const SliceTensor &tensor) {
-    std::string to = element(tensor), value = name(result.node);
+    const unsigned node = storedNode(result);
+    std::string to = element(tensor), value = name(node);
     std::string statement = isFloat(result.type) ? formatv("assign({0}, {1});", to, value).str()
                                                  : formatv("{0} = {1};", to, value).str();
-    const bool wide = isWide(tensor, result.type) && variesOverColumns(result.node);
+    const bool wide = isWide(tensor, result.type) && variesOverColumns(node);
     if (wide && !held.empty())
-      text += formatv("{{ const int column = first; storeTwo(&{0}, n{1}[0], n{1}[1]); }\n", to,
-                      result.node);
+      text +=
+          formatv("{{ const int column = first; storeTwo(&{0}, n{1}[0], n{1}[1]); }\n", to, node);
     else if (wide)
-      forFours(formatv("storeFour(&{0}, n{1} + j);", to, result.node).str());
+      forFours(formatv("storeFour(&{0}, n{1} + j);", to, node).str());
     else if (hydra::variesOverColumns(*formOfShape(program.domain, tensor.type.getShape())))
       forColumns(statement);
-    else if (variesOverColumns(result.node)) // one column
+    else if (variesOverColumns(node)) // one column
       text += "if (lane == 0) { const int j = 0, column = 0; " + statement + " }\n";
     else
       text += "if (lane == 0) { " + statement + " }\n";
@@ -353,9 +446,9 @@ std::string loadedText(RowType type, const std::string &element) {
   return type == RowType::I1 ? element + " != 0" : element;
 }
 
-std::string groupText(const RowProgram &program, int64_t sliced, ArrayRef<SliceTensor> inputs,
-                      ArrayRef<SliceTensor> results) {
-  return GroupText(program, sliced).write(inputs, results);
+std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThread,
+                      ArrayRef<SliceTensor> inputs, ArrayRef<SliceTensor> results) {
+  return GroupText(program, sliced, rowOfThread).write(inputs, results);
 }
 
 std::string heldGroupText(const RowProgram &program, int64_t sliced, StringRef held,

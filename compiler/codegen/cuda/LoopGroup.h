@@ -24,9 +24,9 @@ std::string offsetText(const std::string &index, llvm::ArrayRef<int64_t> sizes,
 
 /// A loop over the rows of the slice, of which `row` and `slice` are the variables; `sliced`
 /// leading dimensions of the group's rows tell slices apart. `inputs` and `results` are in the
-/// group's order.
-std::string groupText(const RowProgram &program, int64_t sliced, llvm::ArrayRef<SliceTensor> inputs,
-                      llvm::ArrayRef<SliceTensor> results);
+/// group's order. A thread has a whole row (`rowOfThread`), or lanes side by side share it.
+std::string groupText(const RowProgram &program, int64_t sliced, bool rowOfThread,
+                      llvm::ArrayRef<SliceTensor> inputs, llvm::ArrayRef<SliceTensor> results);
 
 /// The same where the only input is a matrix in registers, `held`, and the group works number by
 /// number: every thread does its own.

@@ -3,6 +3,7 @@
 
 #include "compiler/codegen/cuda/LoopBarriers.h"
 #include "compiler/codegen/cuda/LoopGroup.h"
+#include "compiler/codegen/cuda/LoopJoin.h"
 #include "compiler/codegen/cuda/LoopPieces.h"
 #include "compiler/codegen/cuda/LoopPlacement.h"
 #include "compiler/codegen/cuda/StepLauncher.h"
@@ -11,6 +12,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <functional>
 
 using namespace mlir;
 using llvm::formatv;
@@ -23,7 +26,8 @@ class Writer {
 public:
   Writer(plan::LoopOp loop, ArrayRef<LoopStep> steps, int64_t mostShared, int64_t multiprocessors)
       : loop(loop), slices(*loop.getSlices()), steps(steps), places(loop, steps, mostShared),
-        barriers(places), each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
+        waits(LoopBarriers(places).waitsOf(steps)),
+        each(ceilDiv(loop.getCount(), mostParts(multiprocessors))),
         parts(ceilDiv(loop.getCount(), each)),
         count(parts > 1 ? "iterations" : std::to_string(loop.getCount())) {}
 
@@ -38,17 +42,18 @@ public:
       ask(tile);
     std::string body;
     for (auto [number, step] : llvm::enumerate(steps)) {
-      if (LoopWait wait = barriers.waitOf(step); wait == LoopWait::Block)
+      if (waits[number] == LoopWait::Block)
         body += barrier(number);
-      else if (wait == LoopWait::Warp)
+      else if (waits[number] == LoopWait::Warp)
         body += "__syncwarp();\n";
-      barriers.note(step);
       body += textOf(step);
     }
     if (!fetches.empty() || !stores.empty())
       body += barrier(steps.size());
     if (!fetches.empty()) // of chunks that were stored just now
       body += barrier(steps.size());
+    for (const Begun &move : begun)
+      body += move.text(move.next, move.turns);
     std::string advance, ready; // what is waited for in front of an iteration
     if (fetched > 0) {
       const std::string expect = formatv("expectFetches(fetches, {0});\n", fetched);
@@ -102,6 +107,17 @@ public:
   }
 
 private:
+  /// A copy of a chunk by the threads of the block, in turns.
+  struct Move {
+    const LoopTile *tile;
+    int64_t turns;
+    std::function<std::string(int64_t, int64_t)> text; ///< of turns from .. to
+  };
+  /// One that goes on behind barriers.
+  struct Begun : Move {
+    int64_t each, next; ///< turns behind a barrier, and the next one
+  };
+
   /// How many blocks at most share out the iterations of a slice: more than one where no iteration
   /// needs another, and each has what it makes for itself in shared memory.
   int64_t mostParts(int64_t multiprocessors) {
@@ -131,10 +147,9 @@ private:
         .Case([&](plan::CopyOp) { return copy(step); });
   }
 
-  /// A barrier of the block in front of step `number`, and the copies that it lets begin.
+  /// A barrier of the block in front of step `number`, and the copies that it lets begin or go on.
   std::string barrier(size_t number) {
-    std::string text = "__syncthreads();\n";
-    barriers.clear();
+    std::string text = "__syncthreads();\n" + goOn();
     nextWarp = 0;
     // A chunk that is stored gives way to the next behind another barrier.
     llvm::erase_if(fetches, [&](const Move &move) {
@@ -142,15 +157,41 @@ private:
           llvm::any_of(stores, [&](const Move &store) { return store.tile == move.tile; });
       if (isStored || std::max(move.tile->lastReader, move.tile->lastWriter) >= number)
         return false;
-      text += move.text;
+      text += move.text(0, move.turns);
       return true;
     });
     llvm::erase_if(stores, [&](const Move &move) {
       if (move.tile->lastWriter >= number)
         return false;
-      text += move.text;
+      text += move.tile->read ? move.text(0, move.turns) : begin(move, number);
       return true;
     });
+    return text;
+  }
+
+  /// The first turns of copies that may take until the end of the iteration, behind the barrier in
+  /// front of step `number`. Memory takes what a block stores, and gives what it fetches, more
+  /// slowly than its threads ask: instead of waiting for that, they ask for a part behind every
+  /// barrier.
+  std::string begin(const Move &move, size_t number) {
+    const int64_t barriersLeft =
+        number < steps.size() ? llvm::count(ArrayRef(waits).drop_front(number + 1), LoopWait::Block)
+                              : 0;
+    const int64_t each = std::max<int64_t>(1, move.turns / (barriersLeft + 1));
+    if (each < move.turns)
+      begun.push_back({move, each, each});
+    return move.text(0, std::min(each, move.turns));
+  }
+
+  /// The next turns of those.
+  std::string goOn() {
+    std::string text;
+    for (Begun &move : begun) {
+      const int64_t end = std::min(move.next + move.each, move.turns);
+      text += move.text(move.next, end);
+      move.next = end;
+    }
+    llvm::erase_if(begun, [](const Begun &move) { return move.next == move.turns; });
     return text;
   }
 
@@ -173,30 +214,46 @@ private:
       waitsForPieces |= wide > 1 && !whole;
       if (whole)
         fetched += pieces.size() * 16;
-      const int64_t warp = wholeChunks % kLoopWarps;
+      // The last ones first: matmuls begin with the first.
+      const int64_t warp = kLoopWarps - 1 - wholeChunks % kLoopWarps;
       wholeChunks += whole;
-      auto fetch = [&](const std::string &to, const std::string &from) {
+      auto fetch = [=](const std::string &to, const std::string &from) {
         return whole      ? pieces.fetchWhole(to, from, warp)
                : wide > 1 ? pieces.fetchPieces(to, from)
                           : pieces.copy(to, from);
       };
       firstChunks += fetch(near, far);
-      auto next = [&](const std::string &to) {
-        return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", count,
-                       fetch(to, formatv("{0} + ({1})", far, stride)))
-            .str();
+      // That of the next iteration, if there is one.
+      auto next = [=, count = count](const std::string &to) {
+        return [=](int64_t begin, int64_t end) {
+          const std::string from = formatv("{0} + ({1})", far, stride).str();
+          return formatv("if (iteration + 1 < {0}) {{\n{1}}\n", count,
+                         whole || wide == 1 ? fetch(to, from)
+                                            : pieces.fetchTurns(to, from, begin, end))
+              .str();
+        };
       };
+      const int64_t turns = whole || wide == 1 ? 1 : pieces.turns();
       if (tile.odd) {
         turn += formatv("{0} = {1};\n", near,
                         at(formatv("(iteration % 2 ? {0} : {1})", *tile.odd, tile.begin)));
-        turn += next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)));
+        const Move move{&tile, turns,
+                        next(at(formatv("(iteration % 2 ? {0} : {1})", tile.begin, *tile.odd)))};
+        // What one thread asks for is asked for behind the first barrier: in front of it all work.
+        if (whole)
+          begun.push_back({move, 1, 0});
+        else
+          turn += begin(move, 0);
       } else {
-        fetches.push_back({&tile, next(near)});
+        fetches.push_back({&tile, turns, next(near)});
       }
     }
-    if (tile.written)
-      stores.push_back(
-          {&tile, LoopPieces(value, tile.sliced, wide, strides, tile.strides).copy(far, near)});
+    if (tile.written) {
+      const LoopPieces pieces(value, tile.sliced, wide, strides, tile.strides);
+      stores.push_back({&tile, pieces.turns(), [=](int64_t begin, int64_t end) {
+                          return pieces.copyTurns(far, near, begin, end);
+                        }});
+    }
   }
 
   /// Asks for the lines of the next chunk of a sequence that stays outside.
@@ -313,8 +370,10 @@ private:
         .copy(pointer(to, step.sliced[1]), pointer(from, step.sliced[0]));
   }
 
-  /// A matrix of the template from the last two dimensions; `transposed` exchanges them.
-  std::string matrix(const LoopStep &step, unsigned i, bool transposed) {
+  /// A matrix of the template from the last two dimensions, or the first `rows` of it; `transposed`
+  /// exchanges them.
+  std::string matrix(const LoopStep &step, unsigned i, bool transposed,
+                     std::optional<int64_t> rows = std::nullopt) {
     Value value = step.args[i];
     MemRefType type = typeOf(value);
     SmallVector<int64_t> strides = places.stridesOf(value);
@@ -323,26 +382,51 @@ private:
     if (transposed)
       std::swap(down, across);
     return formatv("Matrix<{0}, {1}, {2}, {3}, {4}, {5}, {6}>{{{7}}", cType(type.getElementType()),
-                   type.getDimSize(down), type.getDimSize(across), strides[down], strides[across],
-                   places.alignmentOf(value, 1), places.isShared(value) ? "true" : "false",
-                   pointer(value, step.sliced[i]));
+                   rows.value_or(type.getDimSize(down)), type.getDimSize(across), strides[down],
+                   strides[across], places.alignmentOf(value, 1),
+                   places.isShared(value) ? "true" : "false", pointer(value, step.sliced[i]));
+  }
+
+  /// How many rows of a matmul's result steps of the iteration read, in tiles of 16; all where
+  /// others might.
+  int64_t rowsRead(const LoopStep &step) {
+    Value result = step.args[2];
+    const int64_t all = typeOf(result).getShape().end()[-2];
+    SmallVector<int64_t> strides = plan::stridesOf(typeOf(result));
+    plan::BufferOp buffer = bufferOfIteration(result);
+    if (!buffer || !places.sharedForm(buffer) || strides.back() != 1)
+      return all;
+    const int64_t begin = plan::placeOf(result).bytes;
+    int64_t end = begin;
+    for (const LoopStep &other : steps)
+      for (auto [i, arg] : llvm::enumerate(other.args)) {
+        if (plan::placeOf(arg).buffer != buffer || (&other == &step && i == 2))
+          continue;
+        if (&other == &step || other.writes(i))
+          return all;
+        end = std::max(end, sliceEnd(arg, other.sliced[i]));
+      }
+    const int64_t row = strides.end()[-2] * elementBytes(typeOf(result).getElementType()),
+                  rows = ceilDiv(end - begin, 16 * row) * 16;
+    return rows > 0 ? std::min(rows, all) : all;
   }
 
   std::string matmul(const LoopStep &step, plan::MatmulOp op) {
-    std::string a = matrix(step, 0, op.getTransposeA()), b = matrix(step, 1, !op.getTransposeB()),
-                elements = pointer(step.args[0], 0);
+    const int64_t rows = rowsRead(step);
+    std::string a = matrix(step, 0, op.getTransposeA(), rows),
+                b = matrix(step, 1, !op.getTransposeB()), elements = pointer(step.args[0], 0);
     if (auto registers = held.find(plan::placeOf(step.args[2]).buffer); registers != held.end())
       return formatv("addProduct({0}, {1}, {2}, {3});\n", registers->second, a, b, elements);
     // Matmuls that nothing keeps apart begin with the warps that the one before leaves idle.
     const int64_t first = nextWarp;
     ArrayRef<int64_t> result = typeOf(step.args[2]).getShape();
     // Tiles of 32 rows where they divide up, as multiplySlice has them.
-    const int64_t down = (result.end()[-2] + 15) / 16, across = (result.back() + 15) / 16;
+    const int64_t down = (rows + 15) / 16, across = (result.back() + 15) / 16;
     nextWarp += (down % 2 == 0 ? down / 2 : down) * across;
     nextWarp %= kLoopWarps;
     return formatv("multiplySlice<{0}, {1}{2}>({3}, {4}, {5}, {6}, {7});\n",
                    op.getAccumulate() ? "true" : "false", first, op.getCompute() ? ", true" : "",
-                   matrix(step, 2, false), a, b, elements, pointer(step.args[1], 0));
+                   matrix(step, 2, false, rows), a, b, elements, pointer(step.args[1], 0));
   }
 
   //===-- Groups ----------------------------------------------------------------------------===//
@@ -362,22 +446,17 @@ private:
       return heldGroupText(program, sliced, registers->second, results);
     for (unsigned i = 0; i < program.inputs.size(); ++i)
       inputs.push_back(tensor(i));
-    return groupText(program, sliced, inputs, results);
+    return groupText(program, sliced, places.hasRowOfThread(step), inputs, results);
   }
-
-  struct Move {
-    const LoopTile *tile;
-    std::string text;
-  };
 
   plan::LoopOp loop;
   int64_t slices;
   ArrayRef<LoopStep> steps;
   LoopPlacement places;
-  LoopBarriers barriers;
-  const int64_t each, parts; ///< iterations of a block, and blocks of a slice
-  const std::string count;   ///< of iterations of the block, as text
-  int64_t nextWarp = 0;      ///< of those that begin the next matmul
+  const SmallVector<LoopWait> waits; ///< in front of each step
+  const int64_t each, parts;         ///< iterations of a block, and blocks of a slice
+  const std::string count;           ///< of iterations of the block, as text
+  int64_t nextWarp = 0;              ///< of those that begin the next matmul
   SmallVector<Value> arguments;
   // Variables that point into shared memory, or not: what one step slices, another may read whole.
   DenseMap<Value, std::string> inside;
@@ -385,6 +464,7 @@ private:
   DenseMap<Operation *, std::string> held; ///< names of registers
   // Copies of chunks that the next barrier may let begin: those of the next iteration, and back.
   std::vector<Move> fetches, stores;
+  std::vector<Begun> begun;
   bool waitsForPieces = false;
   int64_t wholeChunks = 0, fetched = 0; ///< how many are fetched whole, and their bytes
   std::string declarations, carryIn, carryOut, firstChunks, turn;
@@ -396,6 +476,7 @@ FailureOr<LoopKernel> writeLoopKernel(plan::LoopOp loop, TargetAttr target) {
   FailureOr<std::vector<LoopStep>> steps = loopSteps(loop);
   if (failed(steps))
     return failure();
+  joinGroups(loop, *steps);
   return Writer(loop, *steps, target.getBlockShared(), target.getMultiprocessors()).write();
 }
 

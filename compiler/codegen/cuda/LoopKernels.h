@@ -5,7 +5,8 @@
 // another wrote. Buffers that live within an iteration, and those that are carried from one to the
 // next, lie in shared memory as far as it reaches, the rest where the plan has put it. Groups of
 // row-wise operations give a warp to each row, with a part of its columns in every lane; matmuls
-// of 16-bit floats use the tensor cores.
+// of 16-bit floats use the tensor cores. Groups of the same rows are one (LoopJoin.h). What chunks
+// are fetched and stored is spread over the barriers of an iteration.
 //
 // Where no iteration needs another (areIterationsApart) and slices leave multiprocessors idle,
 // several blocks share out the iterations of a slice.

@@ -55,6 +55,22 @@ std::string LoopPieces::fetchPieces(const std::string &to, const std::string &fr
                  count, dims, to, from);
 }
 
+int64_t LoopPieces::turns() const { return (count + kLoopThreads - 1) / kLoopThreads; }
+
+std::string LoopPieces::copyTurns(const std::string &to, const std::string &from, int64_t begin,
+                                  int64_t end) const {
+  return formatv("copyTurns<{0}, {1}, {2}, {3}{4}>(reinterpret_cast<{2} *>({5}), "
+                 "reinterpret_cast<const {2} *>({6}));\n",
+                 begin, end, type, count, dims, to, from);
+}
+
+std::string LoopPieces::fetchTurns(const std::string &to, const std::string &from, int64_t begin,
+                                   int64_t end) const {
+  return formatv("fetchTurns<{0}, {1}, {2}{3}>(reinterpret_cast<uint4 *>({4}), "
+                 "reinterpret_cast<const uint4 *>({5}));\n",
+                 begin, end, count, dims, to, from);
+}
+
 std::string LoopPieces::fetchWhole(const std::string &to, const std::string &from,
                                    int64_t warp) const {
   return formatv("fetchWhole<{0}>(reinterpret_cast<uint4 *>({1}), reinterpret_cast<const uint4 "

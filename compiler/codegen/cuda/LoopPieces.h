@@ -24,9 +24,17 @@ public:
   /// Whether all lie side by side on both sides.
   bool isDense() const { return row == count; }
 
+  /// In how many turns the threads of a block move the slice, a piece each.
+  int64_t turns() const;
+
   std::string copy(const std::string &to, const std::string &from) const;
   /// Begins to copy pieces of 16 bytes.
   std::string fetchPieces(const std::string &to, const std::string &from) const;
+  /// The same for the turns from `begin` to `end` alone.
+  std::string copyTurns(const std::string &to, const std::string &from, int64_t begin,
+                        int64_t end) const;
+  std::string fetchTurns(const std::string &to, const std::string &from, int64_t begin,
+                         int64_t end) const;
   /// Begins to copy all at once, by one warp, what is dense.
   std::string fetchWhole(const std::string &to, const std::string &from, int64_t warp) const;
   /// Asks for the lines of pieces of 16 bytes.

@@ -169,9 +169,10 @@ void LoopPlacement::place() {
     placeTiles(true);
   placeTiles(false);
   // Others are copied while later steps of the same iteration run.
-  for (auto &[value, tile] : tiles)
-    if (tile.ofMatmul && tile.read && !tile.written)
-      tile.odd = place(tile.bytes, -1, INT64_MAX);
+  for (bool ofMatmuls : {true, false})
+    for (auto &[value, tile] : tiles)
+      if (tile.ofMatmul == ofMatmuls && tile.read && !tile.written)
+        tile.odd = place(tile.bytes, -1, INT64_MAX);
 }
 
 /// Strides of a tile, row by row, where matmuls read columns with a pad behind each; false where it
@@ -280,6 +281,28 @@ bool LoopPlacement::isShared(Value value) const {
 bool LoopPlacement::shareBytes(Operation *a, Operation *b) const {
   const LoopBuffer *x = sharedForm(a), *y = sharedForm(b);
   return x && y && x->begin < y->begin + y->bytes && y->begin < x->begin + x->bytes;
+}
+
+/// Columns of rows that a thread has the registers for.
+static constexpr int64_t kMostOfThread = 16;
+
+bool LoopPlacement::hasRowOfThread(const LoopStep &step) const {
+  const RowProgram &program = *step.program;
+  const int64_t columns = program.domain.columns(), dims = program.domain.rowShape.size();
+  if (columns == 1 || columns > kMostOfThread || dims == 0 || program.domain.rowShape.back() < 32 ||
+      held.contains(plan::placeOf(step.args[0]).buffer) ||
+      llvm::any_of(program.results,
+                   [](const RowResult &result) { return variesOverColumns(result.form); }))
+    return false;
+  bool any = false;
+  for (auto [i, input] : llvm::enumerate(program.inputs)) {
+    if (input.form != RowForm::Tile)
+      continue;
+    any = true;
+    if (step.sliced[i] >= dims || stridesOf(step.args[i])[dims - 1] != 1)
+      return false;
+  }
+  return any;
 }
 
 SmallVector<int64_t> LoopPlacement::stridesOf(Value value) const {

@@ -46,8 +46,8 @@ struct LoopRegisters {
 /// Keeps carried matrices that only matmuls add to, and groups read number by number, in registers,
 /// where there are enough. Gives other buffers of which every slice has its own part a place in
 /// shared memory: those that are carried for the whole loop, those of an iteration as long as they
-/// live; between the two come the chunks that matmuls read, and last all others, and room for the
-/// next chunk of a matmul beside the present one.
+/// live; between the two come the chunks that matmuls read, and last all others, and room for next
+/// chunks beside the present ones, first for those of matmuls.
 class LoopPlacement {
 public:
   /// `mostShared`: bytes of shared memory that a block can have.
@@ -72,6 +72,10 @@ public:
   bool isShared(mlir::Value value) const;
   /// Whether two buffers have bytes of shared memory in common, one after the other.
   bool shareBytes(mlir::Operation *a, mlir::Operation *b) const;
+
+  /// Whether a thread has a whole row of a group, instead of lanes that share it: rows are short,
+  /// and those side by side lie side by side.
+  bool hasRowOfThread(const LoopStep &step) const;
 
   /// The strides of a value where it lies now.
   llvm::SmallVector<int64_t> stridesOf(mlir::Value value) const;

@@ -19,6 +19,15 @@ int64_t firstElement(plan::LoopOp loop, Value value) {
   return back / elementBytes(typeOf(value).getElementType());
 }
 
+int64_t sliceEnd(Value value, unsigned sliced) {
+  MemRefType type = typeOf(value);
+  SmallVector<int64_t> strides = plan::stridesOf(type);
+  int64_t extent = 1;
+  for (unsigned d = sliced; d < strides.size(); ++d)
+    extent += (type.getDimSize(d) - 1) * strides[d];
+  return plan::placeOf(value).bytes + extent * elementBytes(type.getElementType());
+}
+
 Value wholeOf(plan::LoopOp loop, Value value) {
   const int64_t stride = strideOf(loop, value);
   if (stride == 0)

@@ -34,6 +34,10 @@ int64_t strideOf(plan::LoopOp loop, mlir::Value value);
 /// Where the first iteration finds a value, in elements from the lowest address of all.
 int64_t firstElement(plan::LoopOp loop, mlir::Value value);
 
+/// Where the first slice of a value that leaves its first `sliced` dimensions ends, in bytes from
+/// the beginning of its buffer.
+int64_t sliceEnd(mlir::Value value, unsigned sliced);
+
 /// What a kernel touches of an argument in all iterations: a view with the iterations as its first
 /// dimension, from the lowest address on. The loops around move it as they move the argument.
 mlir::Value wholeOf(plan::LoopOp loop, mlir::Value value);

@@ -31,6 +31,17 @@ template <bool Max, int Lanes> __device__ __forceinline__ float overLanes(float 
   return x;
 }
 
+/// Over numbers of one thread, in the order in which as many lanes would.
+template <bool Max, int Left, int Count> __device__ __forceinline__ float overOwn(float (&x)[Count]) {
+  if constexpr (Left > 1) {
+#pragma unroll
+    for (int i = 0; i < Left / 2; ++i)
+      x[i] = Max ? fmaxf(x[i], x[i + Left / 2]) : __fadd_rn(x[i], x[i + Left / 2]);
+    return overOwn<Max, Left / 2>(x);
+  }
+  return x[0];
+}
+
 __device__ __forceinline__ void loadFour(float *to, const float *from) {
   const float4 x = *reinterpret_cast<const float4 *>(from);
   to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
@@ -219,15 +230,75 @@ __device__ __forceinline__ void addProduct(Held<M, N> &c, const A &a, const B &b
   }
 }
 
-/// Elements of a slice, moved by all threads of the block.
-template <typename T, int Count, typename... Dims>
-__device__ __forceinline__ void copySlice(T *to, const T *from) {
-#pragma unroll 4
-  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
-    int64 toOffset = 0, fromOffset = 0;
-    Offsets<Dims...>::split(e, toOffset, fromOffset);
-    to[toOffset] = from[fromOffset];
+/// The pieces of a slice, shared out among the threads of a block: thread t has pieces t, t + kLoopThreads and so on.
+/// Where these lie a distance from its first that is the same for all threads (`even`), only the first is looked for.
+template <typename... Dims> struct Pieces;
+template <> struct Pieces<> {
+  static constexpr int64 count = 1, farthest = 0;
+  static constexpr bool even = true;
+  template <typename Offset> static __device__ __forceinline__ void add(unsigned, Offset &, Offset &) {}
+};
+/// Dimensions from the outermost to the innermost.
+template <typename First, typename... Rest> struct Pieces<First, Rest...> {
+  using Inner = Pieces<Rest...>;
+  static constexpr int64 count = First::size * Inner::count;
+  static constexpr int64 farthest =
+      Inner::farthest + (First::size - 1) * (First::to > First::from ? First::to : First::from);
+  static constexpr bool even = Inner::even && (kLoopThreads % count == 0 || count % kLoopThreads == 0);
+  template <typename Offset> static __device__ __forceinline__ void add(unsigned piece, Offset &to, Offset &from) {
+    const unsigned at = piece / unsigned(Inner::count) % unsigned(First::size);
+    to += Offset(at) * Offset(First::to);
+    from += Offset(at) * Offset(First::from);
+    Inner::add(piece, to, from);
   }
+};
+template <bool Small> struct OffsetType {
+  using Type = unsigned;
+};
+template <> struct OffsetType<false> {
+  using Type = int64;
+};
+
+/// In how many turns the threads of a block move so many pieces, one at a time.
+template <int Count> constexpr int turnsOf = (Count + kLoopThreads - 1) / kLoopThreads;
+
+/// move(to, from, turn) for the piece that a thread moves in each turn from `Begin` to `End`, with its offsets on both
+/// sides. Instructions count: the warps of a block take turns in issuing them.
+template <int Begin, int End, int Count, typename... Dims, typename Move>
+__device__ __forceinline__ void forTurns(Move move) {
+  using All = Pieces<Dims...>;
+  using Offset = typename OffsetType<(All::farthest < int64(1) << 31)>::Type;
+  Offset firstTo = 0, firstFrom = 0;
+  All::add(threadIdx.x, firstTo, firstFrom);
+#pragma unroll 8
+  for (int turn = Begin; turn < End; ++turn) {
+    const unsigned piece = threadIdx.x + turn * kLoopThreads;
+    Offset to = 0, from = 0;
+    if constexpr (All::even) {
+      All::add(turn * kLoopThreads, to, from);
+      to += firstTo, from += firstFrom;
+    } else {
+      All::add(piece, to, from);
+    }
+    if (Count % kLoopThreads == 0 || piece < Count)
+      move(to, from, turn);
+  }
+}
+
+/// Elements of a slice that is moved by all threads of the block: those of some turns. Source and target have nothing
+/// in common.
+template <int Begin, int End, typename T, int Count, typename... Dims>
+__device__ __forceinline__ void copyTurns(T *to, const T *from) {
+  if constexpr (End - Begin > 1 && End - Begin <= 4) { // all are read before the first is written
+    T pieces[End - Begin];
+    forTurns<Begin, End, Count, Dims...>([&](auto, auto offset, int turn) { pieces[turn - Begin] = from[offset]; });
+    forTurns<Begin, End, Count, Dims...>([&](auto offset, auto, int turn) { to[offset] = pieces[turn - Begin]; });
+  } else {
+    forTurns<Begin, End, Count, Dims...>([&](auto toOffset, auto fromOffset, int) { to[toOffset] = from[fromOffset]; });
+  }
+}
+template <typename T, int Count, typename... Dims> __device__ __forceinline__ void copySlice(T *to, const T *from) {
+  copyTurns<0, turnsOf<Count>, T, Count, Dims...>(to, from);
 }
 
 // Chunks of a slice are fetched while the threads go on: in pieces of 16 bytes by all of them, or, where they lie
@@ -259,14 +330,14 @@ __device__ __forceinline__ void waitForFetches(uint32 barrier, int iteration) {
 #endif
 }
 
+template <int Begin, int End, int Count, typename... Dims>
+__device__ __forceinline__ void fetchTurns(uint4 *to, const uint4 *from) {
+  forTurns<Begin, End, Count, Dims...>(
+      [&](auto toOffset, auto fromOffset, int) { copyAsync(to + toOffset, from + fromOffset, true); });
+}
 template <int Count, typename... Dims>
 __device__ __forceinline__ void fetchPieces(uint4 *to, const uint4 *from) {
-#pragma unroll 4
-  for (int e = threadIdx.x; e < Count; e += kLoopThreads) {
-    int64 toOffset = 0, fromOffset = 0;
-    Offsets<Dims...>::split(e, toOffset, fromOffset);
-    copyAsync(to + toOffset, from + fromOffset, true);
-  }
+  fetchTurns<0, turnsOf<Count>, Count, Dims...>(to, from);
 }
 /// The first thread of `warp` asks for it.
 template <int Count> __device__ __forceinline__ void fetchWhole(uint4 *to, const uint4 *from, uint32 barrier, int warp) {
