@@ -3,15 +3,18 @@
 // c = a b of 16-bit numbers, summed in rising order of k, in f32. A tile is 128 rows and `Width` columns of c. As
 // many blocks as there are multiprocessors take tiles in turn: one warp has the engine fill a ring of stages, 64
 // of k each, and runs ahead into the next tile; two warpgroups have 64 rows of the tile each, in registers, and
-// multiply what the ring has (wgmma, both operands in shared memory). Either operand may have k along its rows or
-// along its columns. What lies outside of an operand is zero: the engine fills it in, so every size will do
-// whose rows are of 16-byte pieces. Every sum has one order, whichever block does it.
+// multiply what the ring has (wgmma, both operands in shared memory); a warp for each of these has the engine
+// store what it puts into two buffers, 128 bytes of each row at a time, while the next tile is multiplied. Tiles that
+// do not suffice for all blocks are split along k: the last part to be done adds all of them, in their order.
+// Either operand may have k along its rows or along its columns. What lies outside of a matrix is zero, and is not
+// stored: the engine sees to it, so every size will do whose rows are of 16-byte pieces. Every sum has one order,
+// whichever block does it.
 //
 // The engine knows a matrix by a map of 128 bytes (tensormap), which a block writes for itself, into memory that
 // nobody else uses: of a group of rows that only the device knows, too, and no address has to be known before.
 //
 // Traffic: a tile reads (128 + Width) K numbers, from the second cache where tiles that run together share them:
-// `Band` tiles of rows go through all columns before the next. Limit: wgmma.
+// bands of 16 tiles of rows go through all columns before the next. Limit: wgmma.
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -29,36 +32,39 @@ constexpr int kGroups = 2, kHeight = kGroups * kTile, kDepth = 64, kThreads = 12
 #define HYDRA_L112 HYDRA_L104 ",%104,%105,%106,%107,%108,%109,%110,%111"
 #define HYDRA_L120 HYDRA_L112 ",%112,%113,%114,%115,%116,%117,%118,%119"
 #define HYDRA_L128 HYDRA_L120 ",%120,%121,%122,%123,%124,%125,%126,%127"
-#define HYDRA_O96(how) HYDRA_O64(how), HYDRA_O8(how, 16), HYDRA_O8(how, 18), HYDRA_O8(how, 20), HYDRA_O8(how, 22)
-#define HYDRA_O128(how) HYDRA_O96(how), HYDRA_O8(how, 24), HYDRA_O8(how, 26), HYDRA_O8(how, 28), HYDRA_O8(how, 30)
+#define HYDRA_O72(how) HYDRA_O64(how), HYDRA_O8(how, 16)
+#define HYDRA_O80(how) HYDRA_O72(how), HYDRA_O8(how, 18)
+#define HYDRA_O88(how) HYDRA_O80(how), HYDRA_O8(how, 20)
+#define HYDRA_O96(how) HYDRA_O88(how), HYDRA_O8(how, 22)
+#define HYDRA_O104(how) HYDRA_O96(how), HYDRA_O8(how, 24)
+#define HYDRA_O112(how) HYDRA_O104(how), HYDRA_O8(how, 26)
+#define HYDRA_O120(how) HYDRA_O112(how), HYDRA_O8(how, 28)
+#define HYDRA_O128(how) HYDRA_O120(how), HYDRA_O8(how, 30)
 
 /// c[64 x N] = a b, or c += a b where `add`: sixteen of k, along rows of an operand or (`BySum`) its columns.
-template <typename T, int N, bool ABySum, bool BBySum> struct WideMatmul;
-#define HYDRA_WIDE_MATMUL(T, N, LIST, OUTPUTS, x0, x1, x2, A, B)                                                  \
-  template <> struct WideMatmul<T, N, A, B> {                                                                    \
+template <typename T, int N> struct WideMatmul;
+#define HYDRA_WIDE_MATMUL(T, N, LIST, OUTPUTS, x0, x1, x2, x3, x4)                                               \
+  template <> struct WideMatmul<T, N> {                                                                          \
+    template <bool ABySum, bool BBySum>                                                                          \
     static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64 a, uint64 b, int add) {              \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #x2 ", 0;\n"                                             \
                    "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #T "." #T " {" LIST "}, "                    \
-                   "%" #x0 ", %" #x1 ", p, 1, 1, " #A ", " #B ";\n}"                                             \
+                   "%" #x0 ", %" #x1 ", p, 1, 1, %" #x3 ", %" #x4 ";\n}"                                         \
                    : OUTPUTS("+f")                                                                               \
-                   : "l"(a), "l"(b), "r"(add));                                                                  \
+                   : "l"(a), "l"(b), "r"(add), "n"(int(ABySum)), "n"(int(BBySum)));                              \
     }                                                                                                            \
   };
-#define HYDRA_WIDE_MATMULS(T, A, B)                                                                              \
-  HYDRA_WIDE_MATMUL(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, A, B)                                               \
-  HYDRA_WIDE_MATMUL(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, A, B)                                              \
-  HYDRA_WIDE_MATMUL(T, 192, HYDRA_L96, HYDRA_O96, 96, 97, 98, A, B)                                              \
-  HYDRA_WIDE_MATMUL(T, 256, HYDRA_L128, HYDRA_O128, 128, 129, 130, A, B)
-HYDRA_WIDE_MATMULS(bf16, 0, 0)
-HYDRA_WIDE_MATMULS(bf16, 0, 1)
-HYDRA_WIDE_MATMULS(bf16, 1, 1)
-HYDRA_WIDE_MATMULS(f16, 0, 0)
-HYDRA_WIDE_MATMULS(f16, 0, 1)
-HYDRA_WIDE_MATMULS(f16, 1, 1)
+#define HYDRA_WIDE_MATMULS(T)                                                                                    \
+  HYDRA_WIDE_MATMUL(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36) \
+  HYDRA_WIDE_MATMUL(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68) \
+  HYDRA_WIDE_MATMUL(T, 192, HYDRA_L96, HYDRA_O96, 96, 97, 98, 99, 100) \
+  HYDRA_WIDE_MATMUL(T, 256, HYDRA_L128, HYDRA_O128, 128, 129, 130, 131, 132)
+HYDRA_WIDE_MATMULS(bf16)
+HYDRA_WIDE_MATMULS(f16)
 
 //===-- Maps -----------------------------------------------------------------------------------===//
 
-/// Matrices of 16-bit numbers behind each other. `stride`: bytes between rows, a multiple of 16.
+/// Matrices behind each other, of numbers of 2 or 4 bytes. `stride`: bytes between rows, a multiple of 16.
 struct Matrices {
   const void *base;
   uint32 columns, rows, count;
@@ -71,8 +77,9 @@ constexpr int kMapBytes = 128;
   asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type " [%0], " place "%1;" ::"r"(image),    \
                constraint(value)                                                                                 \
                : "memory")
-/// Writes the map of matrices, in boxes of 64 columns and `rows` rows, and makes it known to the engine. By a warp;
+/// Writes the map of matrices, in boxes of 128 bytes of `rows` rows, and makes it known to the engine. By a warp;
 /// `image`: 128 bytes of shared memory, `map`: of global memory.
+template <int Bytes>
 __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const Matrices &of, uint32 rows) {
   const int lane = threadIdx.x % 32;
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(image + 4 * lane), "r"(0) : "memory");
@@ -80,7 +87,7 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
   if (lane == 0) {
     HYDRA_SET_MAP("global_address", "b64", "l", "", of.base);
     HYDRA_SET_MAP("rank", "b32", "n", "", 2); // less one
-    HYDRA_SET_MAP("box_dim", "b32", "n", "0, ", kBlock);
+    HYDRA_SET_MAP("box_dim", "b32", "n", "0, ", 128 / Bytes);
     HYDRA_SET_MAP("box_dim", "b32", "r", "1, ", rows);
     HYDRA_SET_MAP("box_dim", "b32", "n", "2, ", 1);
     HYDRA_SET_MAP("global_dim", "b32", "r", "0, ", of.columns);
@@ -91,10 +98,10 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
     HYDRA_SET_MAP("element_stride", "b32", "n", "0, ", 1);
     HYDRA_SET_MAP("element_stride", "b32", "n", "1, ", 1);
     HYDRA_SET_MAP("element_stride", "b32", "n", "2, ", 1);
-    HYDRA_SET_MAP("elemtype", "b32", "n", "", 1);      // 16 bits, as they are
+    HYDRA_SET_MAP("elemtype", "b32", "n", "", Bytes == 2 ? 1 : 2); // u16, u32: bits as they are
     HYDRA_SET_MAP("interleave_layout", "b32", "n", "", 0);
-    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", 3);  // of 128 bytes
-    HYDRA_SET_MAP("fill_mode", "b32", "n", "", 0);     // zeros
+    HYDRA_SET_MAP("swizzle_mode", "b32", "n", "", 3); // of 128 bytes
+    HYDRA_SET_MAP("fill_mode", "b32", "n", "", 0); // zeros
   }
   __syncwarp();
   asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;\n"
@@ -113,11 +120,23 @@ __device__ __forceinline__ void copyBox(uint32 to, const unsigned char *map, int
                : "memory");
 }
 
+/// A box from shared memory to (column, row, matrix) on; what lies outside of the matrix is left out.
+__device__ __forceinline__ void storeBox(const unsigned char *map, int column, int row, int matrix, uint32 from) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];\n"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(column), "r"(row), "r"(matrix), "r"(from)
+               : "memory");
+}
+/// Waits until at most `Pending` boxes of this thread are still read.
+template <int Pending> __device__ __forceinline__ void waitForStores() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
+}
+
 //===-- Work -----------------------------------------------------------------------------------===//
 
-/// A tile of c: rows [row, end) and columns from `column` on, and how many are summed. `matrix`: of b, and of c.
+/// A tile of c, of a group: where it begins, and how many are summed.
 struct Tile {
-  int matrix, row, end, column, sums;
+  int group, row, column, sums;
 };
 
 /// The tile of that number of a matrix of `height` times `columns` tiles, in bands of rows.
@@ -165,8 +184,8 @@ template <int Rows, int Groups> struct RowTiles {
 /// y = x w^T by groups, or x w where `Transposed`; zeros in rows without a group.
 template <int Rows, int Groups, int N, int K, bool Transposed, int Width, typename T, typename O>
 struct LinearByGroups {
-  static constexpr bool aBySum = false, bBySum = Transposed, mapsChange = false;
-  static constexpr int stride = N, width = N, columns = (N + Width - 1) / Width;
+  static constexpr bool aBySum = false, bBySum = Transposed, operandsChange = false, resultChanges = true;
+  static constexpr int width = N, columns = (N + Width - 1) / Width, steps = (K + kDepth - 1) / kDepth;
   const T *x, *w;
   const int *offsets;
   O *y;
@@ -178,23 +197,27 @@ struct LinearByGroups {
     auto group = RowTiles<Rows, Groups>::find(offsets, number / columns);
     int height = (group.end - group.begin + kHeight - 1) / kHeight;
     Raster raster(number - group.before * columns, height, columns);
-    int row = group.begin + raster.row * kHeight;
-    return {group.number, row, min(row + kHeight, group.end), raster.column * Width, group.number < Groups ? K : 0};
+    return {group.number, group.begin + raster.row * kHeight, raster.column * Width, group.number < Groups ? K : 0};
   }
   __device__ __forceinline__ Matrices a(const Tile &) const { return {x, K, Rows, 1, K * sizeof(T)}; }
   __device__ __forceinline__ Matrices b(const Tile &) const {
     constexpr uint32 rows = Transposed ? K : N, columns = Transposed ? N : K;
     return {w, columns, rows, Groups, columns * sizeof(T)};
   }
-  static __device__ __forceinline__ int matrixOfB(const Tile &tile) { return tile.matrix; }
-  __device__ __forceinline__ O *c(const Tile &) const { return y; }
+  /// Rows up to the end of the tile's group.
+  __device__ __forceinline__ Matrices c(const Tile &tile) const {
+    const int end = grouped::beginOf<Rows, Groups>(offsets, tile.group + 1);
+    return {y, N, uint32(end), 1, N * sizeof(O)};
+  }
+  static __device__ __forceinline__ int matrixOfB(const Tile &tile) { return tile.group; }
+  static __device__ __forceinline__ int matrixOfC(const Tile &) { return 0; }
 };
 
 /// c[e] = a^T b over the rows of group e: [N, K].
 template <int Rows, int Groups, int N, int K, int Width, typename T, typename O> struct OuterByGroups {
-  static constexpr bool aBySum = true, bBySum = true, mapsChange = true;
-  static constexpr int stride = K, width = K, columns = (K + Width - 1) / Width,
-                       height = (N + kHeight - 1) / kHeight;
+  static constexpr bool aBySum = true, bBySum = true, operandsChange = true, resultChanges = false;
+  static constexpr int width = K, columns = (K + Width - 1) / Width, height = (N + kHeight - 1) / kHeight,
+                       steps = (Rows / Groups + kDepth - 1) / kDepth; // of most groups, perhaps
   const T *left, *right;
   const int *offsets;
   O *to;
@@ -204,36 +227,76 @@ template <int Rows, int Groups, int N, int K, int Width, typename T, typename O>
   __device__ __forceinline__ Tile at(int number) const {
     int e = number / (height * columns);
     Raster raster(number - e * height * columns, height, columns);
-    int row = raster.row * kHeight;
-    return {e, row, min(row + kHeight, N), raster.column * Width, max(begin(e + 1) - begin(e), 0)};
+    return {e, raster.row * kHeight, raster.column * Width, max(begin(e + 1) - begin(e), 0)};
   }
   __device__ __forceinline__ Matrices a(const Tile &tile) const {
-    return {left + int64(begin(tile.matrix)) * N, N, uint32(tile.sums), 1, N * sizeof(T)};
+    return {left + int64(begin(tile.group)) * N, N, uint32(tile.sums), 1, N * sizeof(T)};
   }
   __device__ __forceinline__ Matrices b(const Tile &tile) const {
-    return {right + int64(begin(tile.matrix)) * K, K, uint32(tile.sums), 1, K * sizeof(T)};
+    return {right + int64(begin(tile.group)) * K, K, uint32(tile.sums), 1, K * sizeof(T)};
   }
+  __device__ __forceinline__ Matrices c(const Tile &) const { return {to, K, N, Groups, K * sizeof(O)}; }
   static __device__ __forceinline__ int matrixOfB(const Tile &) { return 0; }
-  __device__ __forceinline__ O *c(const Tile &tile) const { return to + int64(tile.matrix) * N * K; }
+  static __device__ __forceinline__ int matrixOfC(const Tile &tile) { return tile.group; }
+};
+
+/// What a block does at a time: a tile, or the sums [begin, end) of one that is split.
+struct Unit {
+  Tile tile;
+  int begin, end;
+  int part, parts, place; // of the split tiles
+};
+
+/// All of a launch. What is left when every block has had as many tiles as any other is split into parts, as many
+/// as there are blocks for, but not so many that adding them takes longer than they save: a part is written and
+/// read again in about the time of two steps.
+template <typename Work> struct Units {
+  const Work &work;
+  int whole, parts, count;
+
+  __device__ __forceinline__ explicit Units(const Work &work) : work(work) {
+    const int tiles = work.count(), rest = tiles % int(gridDim.x);
+    whole = tiles - rest;
+    parts = rest == 0 ? 1 : min(int(gridDim.x) / rest, mostParts());
+    count = whole + rest * parts;
+  }
+  static __device__ constexpr int mostParts() {
+    int most = 1;
+    while (2 * (most + 1) * (most + 1) <= Work::steps)
+      ++most;
+    return most;
+  }
+  __device__ __forceinline__ Unit at(int number) const {
+    if (number < whole) {
+      Tile tile = work.at(number);
+      return {tile, 0, tile.sums, 0, 1, 0};
+    }
+    const int place = (number - whole) / parts, part = (number - whole) % parts;
+    Tile tile = work.at(whole + place);
+    const int64 steps = (tile.sums + kDepth - 1) / kDepth;
+    return {tile, int(steps * part / parts) * kDepth, min(tile.sums, int(steps * (part + 1) / parts) * kDepth), part, parts, place};
+  }
 };
 
 //===-- The kernel -----------------------------------------------------------------------------===//
 
-/// Where a stage of the ring is full and empty. All threads of a role keep the same place in it.
-template <int Stages> struct TileRing {
-  uint32 barriers;
+/// Stages that one side fills and the other empties. Threads that use it keep the same place in it.
+template <int Stages> struct Turns {
+  static constexpr int bytes = 16 * Stages;
+  uint32 barriers; // of each stage: full, empty
   int stage = 0, phase = 0;
 
-  __device__ __forceinline__ explicit TileRing(uint32 barriers) : barriers(barriers) {}
+  __device__ __forceinline__ explicit Turns(uint32 barriers) : barriers(barriers) {}
   __device__ __forceinline__ uint32 full() const { return barriers + 16 * stage; }
   __device__ __forceinline__ uint32 empty(int which) const { return barriers + 16 * which + 8; }
-  __device__ __forceinline__ void init() const {
+  __device__ __forceinline__ void init(int fillers, int emptiers) const {
     for (int i = 0; i < Stages; ++i) {
-      initBarrier(barriers + 16 * i, 1);
-      initBarrier(empty(i), 4 * kGroups); // a thread of each warp
+      initBarrier(barriers + 16 * i, fillers);
+      initBarrier(empty(i), emptiers);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
+  __device__ __forceinline__ void awaitFull() const { waitFor(full(), phase); }
+  __device__ __forceinline__ void awaitEmpty() const { waitFor(empty(stage), phase ^ 1); }
   __device__ __forceinline__ void next() {
     if (++stage == Stages) {
       stage = 0;
@@ -274,139 +337,306 @@ template <typename Work, int Width> struct Stage {
 #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k) {
       const uint32 a = at + group * kBlockBytes, b = at + aBytes;
-      WideMatmul<T, Width, Work::aBySum, Work::bBySum>::run(
+      WideMatmul<T, Width>::template run<Work::aBySum, Work::bBySum>(
           c, Work::aBySum ? rowsSummed(a, k) : columnsSummed(a, k),
           Work::bBySum ? rowsSummed(b, k) : columnsSummed(b, k), !first || k > 0);
     }
   }
 };
 
-/// Words [i] of lanes s of four that follow each other become words [s] of lanes i.
-__device__ __forceinline__ void transposeQuad(uint32 (&w)[4]) {
-  const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
-  uint32 x = __shfl_xor_sync(~0u, high ? w[0] : w[2], 2), y = __shfl_xor_sync(~0u, high ? w[1] : w[3], 2);
-  uint32 low0 = high ? x : w[0], low1 = high ? y : w[1], high0 = high ? w[2] : x, high1 = high ? w[3] : y;
-  x = __shfl_xor_sync(~0u, odd ? low0 : low1, 1);
-  y = __shfl_xor_sync(~0u, odd ? high0 : high1, 1);
-  w[0] = odd ? x : low0;
-  w[1] = odd ? low1 : x;
-  w[2] = odd ? y : high0;
-  w[3] = odd ? high1 : y;
-}
-
-/// A warpgroup's 64 rows of a tile from row `row` on, within its limits.
-template <int Stride, int Columns, int Width>
-__device__ __forceinline__ void storeTile(float *to, const float (&c)[Width / 8][4], int row, int end, int column) {
-  const int lane = threadIdx.x % 32;
-  row += threadIdx.x / 32 % 4 * 16 + lane / 4;
-  to += int64(row) * Stride + column + lane % 4 * 2;
+/// Puts 128 bytes of each of a warpgroup's 64 rows into a buffer, swizzled: the numbers c[first] and on, as O.
+template <typename O, int N>
+__device__ __forceinline__ void putRows(uint32 buffer, const float (&c)[N][4], int first) {
+  const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 % 4 * 16;
+  if constexpr (sizeof(O) == 4) {
+    const int row = warpRow + lane / 4, at = lane % 4 * 8;
 #pragma unroll
-  for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < 2; ++half)
 #pragma unroll
-    for (int n = 0; n < Width / 8; ++n)
-      if (row + 8 * half < end && column + n * 8 < Columns)
-        *reinterpret_cast<float2 *>(to + 8 * half * Stride + n * 8) = make_float2(c[n][2 * half], c[n][2 * half + 1]);
-}
-template <int Stride, int Columns, int Width, typename O>
-__device__ __forceinline__ void storeTile(O *to, const float (&c)[Width / 8][4], int row, int end, int column) {
-  const int lane = threadIdx.x % 32;
-  row += threadIdx.x / 32 % 4 * 16 + lane / 4;
-  column += lane % 4 * 8;
-  to += int64(row) * Stride + column;
-#pragma unroll
-  for (int n = 0; n < Width / 8; n += 4)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      uint32 words[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        words[i] = pack<O>(c[n + i][2 * half], c[n + i][2 * half + 1]);
-      transposeQuad(words);
-      if (row + 8 * half < end && column + n * 8 < Columns)
-        *reinterpret_cast<uint4 *>(to + 8 * half * Stride + n * 8) = make_uint4(words[0], words[1], words[2], words[3]);
-    }
-}
-
-/// All tiles of some work. `maps`: (Stages + 1) pairs for each block where maps change, else one.
-template <typename Work, typename T, int Width, int Stages>
-__device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *maps) {
-  using Stage = hopper_matmul::Stage<Work, Width>;
-  // Swizzles count from multiples of 1024 bytes.
-  extern __shared__ __align__(1024) unsigned short blocks1024[];
-  const uint32 stages = sharedAddress(blocks1024), image = stages + Stages * Stage::bytes;
-  TileRing<Stages> ring(image + kMapBytes);
-  if (threadIdx.x == 0)
-    ring.init();
-  __syncthreads();
-  const int count = work.count(), group = threadIdx.x / 128;
-
-  if (group == kGroups) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); // what finds tiles does not fit fewer
-    if (threadIdx.x / 32 % 4 != 0)
-      return;
-    // A pair of maps is written again when the ring has gone around since its last use.
-    constexpr int slots = Work::mapsChange ? Stages + 1 : 1;
-    maps += int64(blockIdx.x) * slots * 2 * kMapBytes;
-    int slot = 0, mapped = -1;
-    for (int number = blockIdx.x; number < count; number += gridDim.x) {
-      const Tile tile = work.at(number);
-      if (tile.sums > 0 && (mapped < 0 || (Work::mapsChange && tile.matrix != mapped))) {
-        slot = slot + 1 == slots ? 0 : slot + 1;
-        writeMap(image, maps + slot * 2 * kMapBytes, work.a(tile), Stage::aBoxRows);
-        writeMap(image, maps + slot * 2 * kMapBytes + kMapBytes, work.b(tile), Stage::bBoxRows);
-        mapped = tile.matrix;
+      for (int n = 0; n < 4; ++n) {
+        const int piece = (2 * n + at / 16) ^ (row % 8);
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(buffer + (row + 8 * half) * 128 + piece * 16 + at % 16),
+                     "f"(c[first + n][2 * half]), "f"(c[first + n][2 * half + 1])
+                     : "memory");
       }
-      for (int k = 0; k < tile.sums; k += kDepth, ring.next())
-        if (threadIdx.x % 32 == 0) {
-          waitFor(ring.empty(ring.stage), ring.phase ^ 1);
-          Stage::fetch(stages + ring.stage * Stage::bytes, maps + slot * 2 * kMapBytes, tile, k, ring.full());
-        }
-      __syncwarp();
+  } else {
+    const int row = warpRow + lane % 16;
+#pragma unroll
+    for (int n = 0; n < 8; n += 2) {
+      const int piece = (n + lane / 16) ^ (row % 8);
+      const float(&x)[4] = c[first + n], (&y)[4] = c[first + n + 1];
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(buffer + row * 128 + piece * 16),
+                   "r"(pack<O>(x[0], x[1])), "r"(pack<O>(x[2], x[3])), "r"(pack<O>(y[0], y[1])), "r"(pack<O>(y[2], y[3]))
+                   : "memory");
     }
+  }
+}
+
+__device__ __forceinline__ void writeShared(uint32 to, int x) {
+  asm volatile("st.shared.s32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
+}
+__device__ __forceinline__ int readShared(uint32 from) {
+  int x;
+  asm volatile("ld.shared.s32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+  return x;
+}
+
+/// What a block has besides registers. In shared memory: stages, buffers of results, images of maps, barriers.
+template <typename Work, typename O, int Width, int Stages> struct Block {
+  using Stage = hopper_matmul::Stage<Work, Width>;
+  static constexpr int bufferBytes = kTile * 128, buffers = 2, columns = 128 / int(sizeof(O)); // of a buffer
+  static constexpr int width = Width;
+  static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : 1, mapsBytes = (2 * operandMaps + kGroups) * kMapBytes;
+
+  uint32 stages, results, images, barriers, words;
+  unsigned char *maps;   // of the operands by pairs, of the results of each warpgroup
+  float4 *sums;          // of parts
+  int *done;             // parts of each tile, by warpgroups
+
+  __device__ __forceinline__ Block(const void *shared, unsigned char *scratch, int *done) : done(done) {
+    stages = sharedAddress(shared);
+    results = stages + Stages * Stage::bytes;
+    images = results + kGroups * buffers * bufferBytes;
+    barriers = images + (1 + kGroups) * kMapBytes;
+    words = barriers + Turns<Stages>::bytes + kGroups * Turns<buffers>::bytes;
+    maps = scratch + int64(blockIdx.x) * mapsBytes;
+    sums = reinterpret_cast<float4 *>(scratch + int64(gridDim.x) * mapsBytes);
+  }
+  __device__ __forceinline__ Turns<Stages> ring() const { return Turns<Stages>(barriers); }
+  __device__ __forceinline__ Turns<buffers> resultsOf(int group) const {
+    return Turns<buffers>(barriers + Turns<Stages>::bytes + group * Turns<buffers>::bytes);
+  }
+  __device__ __forceinline__ uint32 buffer(int group, int which) const {
+    return results + (group * buffers + which) * bufferBytes;
+  }
+  /// Whether what is in a buffer is to be stored, or stands for a tile that is stored elsewhere.
+  __device__ __forceinline__ uint32 isStored(int group, int which) const { return words + 4 * (group * buffers + which); }
+  /// Whether a warpgroup's part of a tile was the last to be done.
+  __device__ __forceinline__ uint32 isLast(int group) const { return words + 4 * (kGroups * buffers + group); }
+  /// Before all roles begin.
+  __device__ __forceinline__ void init() const {
+    if (threadIdx.x == 0) {
+      ring().init(1, 4 * kGroups); // a thread of each warp
+      for (int group = 0; group < kGroups; ++group)
+        resultsOf(group).init(128, 1);
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+  }
+};
+
+/// The warp that has operands fetched.
+template <typename Work, typename Block> __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
+  using Stage = typename Block::Stage;
+  const Units<Work> units(work);
+  auto ring = block.ring();
+  // A pair of maps is written again when the ring has gone around since its last use.
+  int slot = 0, mapped = -1;
+  const unsigned char *maps = block.maps;
+  for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
+    const Unit unit = units.at(number);
+    if (unit.begin < unit.end && (mapped < 0 || (Work::operandsChange && unit.tile.group != mapped))) {
+      slot = slot + 1 == Block::operandMaps ? 0 : slot + 1;
+      unsigned char *to = block.maps + slot * 2 * kMapBytes;
+      writeMap<2>(block.images, to, work.a(unit.tile), Stage::aBoxRows);
+      writeMap<2>(block.images, to + kMapBytes, work.b(unit.tile), Stage::bBoxRows);
+      mapped = unit.tile.group;
+      maps = to;
+    }
+    for (int k = unit.begin; k < unit.end; k += kDepth, ring.next())
+      if (threadIdx.x % 32 == 0) {
+        ring.awaitEmpty();
+        Stage::fetch(block.stages + ring.stage * Stage::bytes, maps, unit.tile, k, ring.full());
+      }
+    __syncwarp();
+  }
+}
+
+/// The warp that has results of a warpgroup stored.
+template <typename O, typename Work, typename Block>
+__device__ __forceinline__ void storeAll(const Work &work, const Block &block, int group) {
+  const Units<Work> units(work);
+  auto turns = block.resultsOf(group);
+  unsigned char *map = block.maps + (2 * Block::operandMaps + group) * kMapBytes;
+  int mapped = -1, pending = -1;
+  for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
+    const Tile tile = units.at(number).tile;
+    if (mapped < 0 || (Work::resultChanges && tile.group != mapped)) {
+      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); // nothing uses the map before
+      __syncwarp();
+      writeMap<sizeof(O)>(block.images + (1 + group) * kMapBytes, map, work.c(tile), kTile);
+      mapped = tile.group;
+    }
+    const int pieces = min(Block::width, Work::width - tile.column);
+    // By one thread, which the engine tells what it has read. A buffer is empty when the next is being read.
+    for (int i = 0; threadIdx.x % 32 == 0 && i < pieces; i += Block::columns, turns.next()) {
+      turns.awaitFull();
+      const bool isStored = readShared(block.isStored(group, turns.stage));
+      if (isStored) {
+        storeBox(map, tile.column + i, tile.row + group * kTile, Work::matrixOfC(tile), block.buffer(group, turns.stage));
+        waitForStores<1>();
+      } else {
+        waitForStores<0>();
+      }
+      if (pending >= 0)
+        arrive(turns.empty(pending));
+      pending = isStored ? turns.stage : -1;
+      if (!isStored) {
+        arrive(turns.empty(turns.stage));
+        i = pieces;
+      }
+    }
+    __syncwarp();
+  }
+  waitForStores<0>();
+}
+
+/// What other blocks have written meanwhile.
+__device__ __forceinline__ float4 loadFresh(const float4 *from) {
+  float4 x;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+               : "l"(from)
+               : "memory");
+  return x;
+}
+
+/// Adds the sums of all parts of a tile, by the warpgroup that is done last. False for the others.
+template <int N, typename Block>
+__device__ __forceinline__ bool joinParts(const Block &block, const Unit &unit, int group, float (&c)[N][4]) {
+  const int thread = threadIdx.x % 128;
+  auto at = [&](int part) {
+    return block.sums + ((int64(unit.place) * unit.parts + part) * kGroups + group) * N * 128 + thread;
+  };
+  float4 *own = at(unit.part);
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    own[n * 128] = make_float4(c[n][0], c[n][1], c[n][2], c[n][3]);
+  __threadfence();
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+  if (thread == 0) {
+    int *done = block.done + kGroups * unit.place + group;
+    const bool isLast = atomicAdd(done, 1) == unit.parts - 1;
+    if (isLast)
+      *done = 0; // as it was
+    writeShared(block.isLast(group), isLast);
+  }
+  asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+  if (!readShared(block.isLast(group)))
+    return false;
+  __threadfence();
+  clear(c);
+  constexpr int flight = 8; // loads of a thread
+#pragma unroll
+  for (int first = 0; first < N; first += flight)
+    for (int part = 0; part < unit.parts; ++part) {
+      const float4 *from = at(part) + first * 128;
+      float4 x[flight];
+#pragma unroll
+      for (int n = 0; n < flight; ++n)
+        x[n] = loadFresh(from + n * 128);
+#pragma unroll
+      for (int n = 0; n < flight; ++n) {
+        c[first + n][0] += x[n].x;
+        c[first + n][1] += x[n].y;
+        c[first + n][2] += x[n].z;
+        c[first + n][3] += x[n].w;
+      }
+    }
+  return true;
+}
+
+/// Hands the rows of a warpgroup to the warp that has them stored.
+template <typename O, typename Work, typename Block, int N>
+__device__ __forceinline__ void putTile(const Block &block, const Unit &unit, int group,
+                                        Turns<Block::buffers> &turns, float (&c)[N][4]) {
+  auto hand = [&](bool isStored) {
+    if (threadIdx.x % 128 == 0)
+      writeShared(block.isStored(group, turns.stage), isStored);
+    shareWithMatmuls(); // and with the engine
+    arrive(turns.full());
+    turns.next();
+  };
+  if (unit.parts > 1 && !joinParts(block, unit, group, c)) {
+    turns.awaitEmpty();
+    hand(false);
     return;
   }
+#pragma unroll
+  for (int column = 0; column < Block::width; column += Block::columns)
+    if (unit.tile.column + column < Work::width) {
+      turns.awaitEmpty();
+      putRows<O>(block.buffer(group, turns.stage), c, column / 8);
+      hand(true);
+    }
+}
 
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-  Tile tile = work.at(blockIdx.x);
-  for (int number = blockIdx.x; number < count; number += gridDim.x) {
-    const Tile current = tile;
+/// A warpgroup that multiplies.
+template <typename T, typename O, int Width, typename Work, typename Block>
+__device__ __forceinline__ void multiplyAll(const Work &work, const Block &block, int group) {
+  const Units<Work> units(work);
+  auto ring = block.ring();
+  auto turns = block.resultsOf(group);
+  Unit next = units.at(blockIdx.x);
+  for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
+    const Unit unit = next;
     float c[Width / 8][4];
     clear(c);
-    for (int k = 0; k < current.sums; k += kDepth, ring.next()) {
-      waitFor(ring.full(), ring.phase);
+    for (int k = unit.begin; k < unit.end; k += kDepth, ring.next()) {
+      ring.awaitFull();
       beginMatmuls();
-      Stage::template multiply<T>(c, stages + ring.stage * Stage::bytes, group, k == 0);
+      Block::Stage::template multiply<T>(c, block.stages + ring.stage * Block::Stage::bytes, group, k == unit.begin);
       commitMatmuls();
       // The matmuls of the stage before are done.
       asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-      if (k > 0 && threadIdx.x % 32 == 0)
+      if (k > unit.begin && threadIdx.x % 32 == 0)
         arrive(ring.empty(ring.last()));
     }
-    tile = work.at(number + gridDim.x); // while the last matmuls run
+    next = units.at(number + gridDim.x); // while the last matmuls run
     waitForMatmuls<0>(c);
-    if (current.sums > 0 && threadIdx.x % 32 == 0)
+    if (unit.begin < unit.end && threadIdx.x % 32 == 0)
       arrive(ring.empty(ring.last()));
-    storeTile<Work::stride, Work::width, Width>(work.c(current), c, current.row + group * kTile, current.end,
-                                                current.column);
+    putTile<O, Work>(block, unit, group, turns, c);
+  }
+}
+
+/// All tiles of some work. `scratch`: Block::mapsBytes for each block, and where `done` counts, 512 Width for the sums
+/// of a part; `done`: kGroups zeros for each block, left as they are.
+template <typename T, typename O, int Width, int Stages, typename Work>
+__device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *scratch, int *done) {
+  // Swizzles count from multiples of 1024 bytes.
+  extern __shared__ __align__(1024) unsigned short blocks1024[];
+  const Block<Work, O, Width, Stages> block(blocks1024, scratch, done);
+  block.init();
+  const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
+  if (group == kGroups) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    if (warp == kGroups)
+      fetchAll(work, block);
+    else if (warp < kGroups)
+      storeAll<O>(work, block, warp);
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    multiplyAll<T, O, Width>(work, block, group);
   }
 }
 
 } // namespace hopper_matmul
 
-/// As groupedLinear of grouped.cuh; `maps`: 256 bytes for each block.
+/// As groupedLinear of grouped.cuh; `scratch` and `done` are multiplyTiles'.
 template <int Rows, int Groups, int N, int K, bool Transposed, int Width, int Stages, typename T, typename O>
 __device__ __forceinline__ void groupedLinearHopper(const T *x, const T *w, const int *offsets, O *y,
-                                                    unsigned char *maps) {
+                                                    unsigned char *scratch, int *done) {
   using Work = hopper_matmul::LinearByGroups<Rows, Groups, N, K, Transposed, Width, T, O>;
-  hopper_matmul::multiplyTiles<Work, T, Width, Stages>(Work{x, w, offsets, y}, maps);
+  hopper_matmul::multiplyTiles<T, O, Width, Stages>(Work{x, w, offsets, y}, scratch, done);
 }
 
-/// As groupedOuter of grouped.cuh; `maps`: 256 (Stages + 1) bytes for each block.
+/// As groupedOuter of grouped.cuh; the same.
 template <int Rows, int Groups, int N, int K, int Width, int Stages, typename T, typename O>
 __device__ __forceinline__ void groupedOuterHopper(const T *a, const T *b, const int *offsets, O *c,
-                                                   unsigned char *maps) {
+                                                   unsigned char *scratch, int *done) {
   using Work = hopper_matmul::OuterByGroups<Rows, Groups, N, K, Width, T, O>;
-  hopper_matmul::multiplyTiles<Work, T, Width, Stages>(Work{a, b, offsets, c}, maps);
+  hopper_matmul::multiplyTiles<T, O, Width, Stages>(Work{a, b, offsets, c}, scratch, done);
 }
 
 #endif // __CUDA_ARCH_FEAT_SM90_ALL
