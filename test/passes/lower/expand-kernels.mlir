@@ -2,6 +2,7 @@
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>}' --hydra-expand-kernels | FileCheck %s
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=BULK
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, features = ["clusters"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=CLUSTERS
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=WARPGROUPS
 // RUN: not hydra-opt %s --hydra-set-target='target={#hydra.target<name = "x", backend = "abacus", architecture = "">}' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A copy and an attention gradient are kernels of the CUDA backend, with the working memory that these
@@ -50,6 +51,18 @@
 // CHECK: plan.launch @[[SMALL]](read {{.*}}, read {{.*}}, write {{.*}})
 // CHECK: plan.matmul
 // CHECK: plan.matmul
+
+// Rows in groups: by warps, or where the target has them by warpgroups, which have memory for maps and for parts of tiles, and
+// counters of their own, which are cleared together; what has no rows of 16-byte pieces is neither's.
+// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [6, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
+// CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
+// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}} groupedOuterHopper<256, 3, 192, 64, 64, 8>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} {{.*}} groupedLinearPlain<256, 3, 6, 64, false, false>(a0, a1, a2, a3);
+// WARPGROUPS-LABEL: plan.program @grouped
+// WARPGROUPS: plan.launch @copies{{.*}}(write %[[SECOND:[^ ]*]] : memref<16xi32>, write %[[FIRST:[^ ]*]] : memref<16xi32>)
+// WARPGROUPS: plan.launch @grouped_linear{{.*}}write %{{[^ ]*}} : memref<256x192xbf16>, write %{{[^ ]*}} : memref<{{[0-9]+}}xi32>, update %[[FIRST]] : memref<16xi32>)
+// WARPGROUPS: plan.launch @grouped_outer{{.*}}write %{{[^ ]*}} : memref<3x192x64xf32>, write %{{[^ ]*}} : memref<{{[0-9]+}}xi32>, update %[[SECOND]] : memref<16xi32>)
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>
@@ -123,5 +136,23 @@ plan.module @m {
     plan.output "c" = %c : memref<2x3x16x16xf32>
     plan.output "d" = %d : memref<2x3x16x16xf32>
     plan.output "e" = %e : memref<2x3x16x16xf32>
+  }
+  plan.program @grouped {
+    %x = plan.buffer transient other : memref<256x64xbf16>
+    plan.input "x" = %x values 0 : memref<256x64xbf16>
+    %offsets = plan.buffer transient other : memref<4xi32>
+    plan.input "offsets" = %offsets values 0 : memref<4xi32>
+    %w = plan.buffer transient other : memref<3x192x64xbf16>
+    plan.fill 1.0 -> (%w : memref<3x192x64xbf16>) {label = "fill"}
+    %y = plan.buffer transient other : memref<256x192xbf16>
+    plan.grouped_linear(%x : memref<256x64xbf16>, %w : memref<3x192x64xbf16>, %offsets : memref<4xi32>) -> (%y : memref<256x192xbf16>) {label = "grouped_linear", op_class = #hydra.op_class<gemm>}
+    %c = plan.buffer transient other : memref<3x192x64xf32>
+    plan.grouped_outer(%y : memref<256x192xbf16>, %x : memref<256x64xbf16>, %offsets : memref<4xi32>) -> (%c : memref<3x192x64xf32>) {label = "grouped_outer", op_class = #hydra.op_class<gemm>}
+    %narrow = plan.buffer transient other : memref<3x6x64xbf16>
+    plan.fill 1.0 -> (%narrow : memref<3x6x64xbf16>) {label = "fill"}
+    %z = plan.buffer transient other : memref<256x6xbf16>
+    plan.grouped_linear(%x : memref<256x64xbf16>, %narrow : memref<3x6x64xbf16>, %offsets : memref<4xi32>) -> (%z : memref<256x6xbf16>) {label = "grouped_linear", op_class = #hydra.op_class<gemm>}
+    plan.output "c" = %c : memref<3x192x64xf32>
+    plan.output "z" = %z : memref<256x6xbf16>
   }
 }
