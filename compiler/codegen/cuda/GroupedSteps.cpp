@@ -44,17 +44,20 @@ void launchGrouped(StepLauncher &launcher, StringRef name, const std::string &ca
 }
 
 /// How templates/matmul_hopper.cuh multiplies: tiles of 128 rows and `width` columns, by as many
-/// blocks as there are multiprocessors.
+/// blocks as there are multiprocessors, which have a ring of stages and, for each warpgroup,
+/// buffers.
 struct WarpgroupTiles {
-  int64_t blocks, width, stages, sharedBytes, scratchBytes;
+  int64_t blocks, width, stages, buffers, sharedBytes, scratchBytes;
 
   static constexpr int64_t kWarpgroups = 2, kWarpgroupThreads = 128 * (kWarpgroups + 1);
 
-  /// Of `columns`; `perGroup`: the operands' maps are written for every group, as many pairs as the
-  /// ring has stages and one. Nothing where a block's memory does not hold a ring.
-  static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, bool perGroup) {
+  /// Of results with `columns` of `resultBytes` a number, of about `sums` products each.
+  /// `perGroup`: the operands' maps are written for every group, as many pairs as the ring has
+  /// stages and one. Nothing where the target has no warpgroups, or no memory for their ring.
+  static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, int64_t sums,
+                                          int64_t resultBytes, bool perGroup) {
     constexpr int64_t kNarrowest = 64, kWidest = 256, kDepth = 64, kNumber = 2, kMap = 128,
-                      kBarriers = 16, kBuffers = 2, kBuffer = 64 * 128, kLeastStages = 2;
+                      kBarriers = 16, kWord = 4, kLine = 128, kRows = 64, kLeast = 2;
     if (!target.has(kWarpgroupMatmul))
       return std::nullopt;
     WarpgroupTiles tiles;
@@ -65,15 +68,21 @@ struct WarpgroupTiles {
     for (int64_t w = kWidest - kNarrowest; w >= kNarrowest; w -= kNarrowest)
       if (traffic(w) < traffic(tiles.width))
         tiles.width = w;
-    const int64_t stage = (kSide + tiles.width) * kDepth * kNumber + kBarriers;
-    const int64_t rest = kWarpgroups * kBuffers * (kBuffer + kBarriers) + (1 + kWarpgroups) * kMap +
-                         kWarpgroups * (kBuffers + 1) * 4;
-    tiles.stages = (target.getBlockShared() - rest) / stage;
-    tiles.sharedBytes = tiles.stages * stage + rest;
+    // Short sums are stored often: as much of a tile as fits is buffered, beside three stages. Long
+    // ones want four.
+    const int64_t wanted = ceilDiv(sums, kDepth) < 64 ? 3 : 4;
+    const int64_t stage = (kSide + tiles.width) * kDepth * kNumber + kBarriers,
+                  buffer = kWarpgroups * (kRows * kLine + kBarriers + kWord),
+                  rest = (1 + kWarpgroups) * kMap + kWarpgroups * kWord;
+    const int64_t shared = target.getBlockShared() - rest;
+    tiles.buffers = std::clamp((shared - wanted * stage) / buffer, kLeast,
+                               std::max(kLeast, tiles.width * resultBytes / kLine));
+    tiles.stages = (shared - tiles.buffers * buffer) / stage;
+    tiles.sharedBytes = rest + tiles.buffers * buffer + tiles.stages * stage;
     const int64_t maps = 2 * (perGroup ? tiles.stages + 1 : 1) + kWarpgroups;
     // And the sums of a part of a tile.
     tiles.scratchBytes = tiles.blocks * (maps * kMap + kSide * tiles.width * 4);
-    return tiles.stages >= kLeastStages ? std::optional(tiles) : std::nullopt;
+    return tiles.stages >= kLeast ? std::optional(tiles) : std::nullopt;
   }
 
   void launch(StepLauncher &launcher, StringRef name, StringRef call,
@@ -89,7 +98,8 @@ struct WarpgroupTiles {
     args.push_back(launcher.ownCounters(kWarpgroups * blocks));
     launcher.launch(
         name, types,
-        llvm::formatv("{0}, {1}, {2}>(a0, a1, a2, a3, a4, a5);", call, width, stages).str(),
+        llvm::formatv("{0}, {1}, {2}, {3}>(a0, a1, a2, a3, a4, a5);", call, width, stages, buffers)
+            .str(),
         {blocks, 1, 1, kWarpgroupThreads, sharedBytes}, args,
         {plan::kRead, plan::kRead, plan::kRead, plan::kWrite, plan::kWrite, plan::kUpdate});
   }
@@ -119,7 +129,10 @@ void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op) {
   const bool tiled =
       isTiled(op.getX()) && isTiled(op.getW()) && n % 8 == 0 && plan::alignmentOf(op.getY()) >= 16;
   const auto warpgroups =
-      tiled ? WarpgroupTiles::of(launcher.target, n, /*perGroup=*/false) : std::nullopt;
+      tiled
+          ? WarpgroupTiles::of(launcher.target, n, k,
+                               elementBytes(typeOf(op.getY()).getElementType()), /*perGroup=*/false)
+          : std::nullopt;
   const int64_t side = tiled ? kSide : kPlainSide;
   std::string call = llvm::formatv("groupedLinear{0}<{1}, {2}, {3}, {4}, {5}",
                                    warpgroups ? "Hopper"
@@ -143,7 +156,10 @@ void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op) {
   const int64_t groups = typeOf(op.getC()).getDimSize(0), k = typeOf(op.getB()).getDimSize(1);
   const bool tiled = isTiled(op.getA()) && isTiled(op.getB()) && plan::alignmentOf(op.getC()) >= 16;
   const auto warpgroups =
-      tiled ? WarpgroupTiles::of(launcher.target, k, /*perGroup=*/true) : std::nullopt;
+      tiled
+          ? WarpgroupTiles::of(launcher.target, k, rows / groups,
+                               elementBytes(typeOf(op.getC()).getElementType()), /*perGroup=*/true)
+          : std::nullopt;
   const int64_t side = tiled ? kSide : kPlainSide;
   std::string call = llvm::formatv("groupedOuter{0}<{1}, {2}, {3}, {4}",
                                    warpgroups ? "Hopper"

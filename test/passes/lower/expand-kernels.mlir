@@ -54,10 +54,10 @@
 
 // Rows in groups: by warps, or where the target has them by warpgroups, which have memory for maps and for parts of tiles, and
 // counters of their own, which are cleared together; what has no rows of 16-byte pieces is neither's.
-// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [6, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
+// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [10, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
 // CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
-// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4>(a0, a1, a2, a3, a4, a5);
-// WARPGROUPS-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}} groupedOuterHopper<256, 3, 192, 64, 64, 8>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4, 3>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}} groupedOuterHopper<256, 3, 192, 64, 64, 8, 2>(a0, a1, a2, a3, a4, a5);
 // WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} {{.*}} groupedLinearPlain<256, 3, 6, 64, false, false>(a0, a1, a2, a3);
 // WARPGROUPS-LABEL: plan.program @grouped
 // WARPGROUPS: plan.launch @copies{{.*}}(write %[[SECOND:[^ ]*]] : memref<16xi32>, write %[[FIRST:[^ ]*]] : memref<16xi32>)

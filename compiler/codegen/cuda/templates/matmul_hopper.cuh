@@ -4,7 +4,7 @@
 // many blocks as there are multiprocessors take tiles in turn: one warp has the engine fill a ring of stages, 64
 // of k each, and runs ahead into the next tile; two warpgroups have 64 rows of the tile each, in registers, and
 // multiply what the ring has (wgmma, both operands in shared memory); a warp for each of these has the engine
-// store what it puts into two buffers, 128 bytes of each row at a time, while the next tile is multiplied. Tiles that
+// store what it puts into buffers, 128 bytes of each row at a time, while the next tile is multiplied. Tiles that
 // do not suffice for all blocks are split along k: the last part to be done adds all of them, in their order.
 // Either operand may have k along its rows or along its columns. What lies outside of a matrix is zero, and is not
 // stored: the engine sees to it, so every size will do whose rows are of 16-byte pieces. Every sum has one order,
@@ -382,10 +382,11 @@ __device__ __forceinline__ int readShared(uint32 from) {
 }
 
 /// What a block has besides registers. In shared memory: stages, buffers of results, images of maps, barriers.
-template <typename Work, typename O, int Width, int Stages> struct Block {
+template <typename Work, typename O, int Width, int Stages, int Buffers> struct Block {
   using Stage = hopper_matmul::Stage<Work, Width>;
-  static constexpr int bufferBytes = kTile * 128, buffers = 2, columns = 128 / int(sizeof(O)); // of a buffer
-  static constexpr int width = Width;
+  static constexpr int bufferBytes = kTile * 128, columns = 128 / int(sizeof(O)); // of a buffer
+  static constexpr int width = Width, buffers = Buffers;
+  static_assert(Stages > 1 && Buffers > 1, "one is emptied when the next has been filled");
   static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : 1, mapsBytes = (2 * operandMaps + kGroups) * kMapBytes;
 
   uint32 stages, results, images, barriers, words;
@@ -581,7 +582,8 @@ __device__ __forceinline__ void multiplyAll(const Work &work, const Block &block
   for (int number = blockIdx.x; number < units.count; number += gridDim.x) {
     const Unit unit = next;
     float c[Width / 8][4];
-    clear(c);
+    if (unit.begin >= unit.end)
+      clear(c);
     for (int k = unit.begin; k < unit.end; k += kDepth, ring.next()) {
       ring.awaitFull();
       beginMatmuls();
@@ -602,11 +604,11 @@ __device__ __forceinline__ void multiplyAll(const Work &work, const Block &block
 
 /// All tiles of some work. `scratch`: Block::mapsBytes for each block, and where `done` counts, 512 Width for the sums
 /// of a part; `done`: kGroups zeros for each block, left as they are.
-template <typename T, typename O, int Width, int Stages, typename Work>
+template <typename T, typename O, int Width, int Stages, int Buffers, typename Work>
 __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *scratch, int *done) {
   // Swizzles count from multiples of 1024 bytes.
   extern __shared__ __align__(1024) unsigned short blocks1024[];
-  const Block<Work, O, Width, Stages> block(blocks1024, scratch, done);
+  const Block<Work, O, Width, Stages, Buffers> block(blocks1024, scratch, done);
   block.init();
   const int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4;
   if (group == kGroups) {
@@ -624,19 +626,19 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
 } // namespace hopper_matmul
 
 /// As groupedLinear of grouped.cuh; `scratch` and `done` are multiplyTiles'.
-template <int Rows, int Groups, int N, int K, bool Transposed, int Width, int Stages, typename T, typename O>
+template <int Rows, int Groups, int N, int K, bool Transposed, int Width, int Stages, int Buffers, typename T, typename O>
 __device__ __forceinline__ void groupedLinearHopper(const T *x, const T *w, const int *offsets, O *y,
                                                     unsigned char *scratch, int *done) {
   using Work = hopper_matmul::LinearByGroups<Rows, Groups, N, K, Transposed, Width, T, O>;
-  hopper_matmul::multiplyTiles<T, O, Width, Stages>(Work{x, w, offsets, y}, scratch, done);
+  hopper_matmul::multiplyTiles<T, O, Width, Stages, Buffers>(Work{x, w, offsets, y}, scratch, done);
 }
 
 /// As groupedOuter of grouped.cuh; the same.
-template <int Rows, int Groups, int N, int K, int Width, int Stages, typename T, typename O>
+template <int Rows, int Groups, int N, int K, int Width, int Stages, int Buffers, typename T, typename O>
 __device__ __forceinline__ void groupedOuterHopper(const T *a, const T *b, const int *offsets, O *c,
                                                    unsigned char *scratch, int *done) {
   using Work = hopper_matmul::OuterByGroups<Rows, Groups, N, K, Width, T, O>;
-  hopper_matmul::multiplyTiles<T, O, Width, Stages>(Work{a, b, offsets, c}, scratch, done);
+  hopper_matmul::multiplyTiles<T, O, Width, Stages, Buffers>(Work{a, b, offsets, c}, scratch, done);
 }
 
 #endif // __CUDA_ARCH_FEAT_SM90_ALL
