@@ -22,6 +22,9 @@
 // Small matmuls of 16-bit numbers whose batch no one distance reaches are one launch, with a block for each; one that the
 // library's call covers is the library's, as are those of f32.
 // CHECK-DAG: plan.kernel @[[SMALL:small_matmuls_[0-9]+]] rows 0 grain 0 launch [6, 1, 1, 128, 2560] source "{{.*}}(const bf16 * a0, const bf16 * a1, float * a2) { letLaterBegin(); waitForEarlier(); const int64 matrix = blockIdx.x; multiplySmall<false, 128>(Matrix<float, 16, 16, 16, 1, {{[0-9]+}}, false>{a2 + ((matrix) * 256)}, SmallMatrix<bf16, 16, 32, 64, 1>{a0 + ((matrix % 3) * 1024 + (matrix / 3) * 32)}, SmallMatrix<bf16, 16, 32, 32, 1>{a1 + ((matrix) * 512)}, a0);
+// Rows in groups are multiplied by warps; where the target has warpgroups, see the end, by those.
+// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [10, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
+// CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
@@ -52,10 +55,8 @@
 // CHECK: plan.matmul
 // CHECK: plan.matmul
 
-// Rows in groups: by warps, or where the target has them by warpgroups, which have memory for maps and for parts of tiles, and
-// counters of their own, which are cleared together; what has no rows of 16-byte pieces is neither's.
-// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [10, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
-// CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
+// Warpgroups have memory for maps and for parts of tiles, and counters of their own, which are cleared together; rows that are
+// not of 16-byte pieces are no work for them.
 // WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4, 3>(a0, a1, a2, a3, a4, a5);
 // WARPGROUPS-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}} groupedOuterHopper<256, 3, 192, 64, 64, 8, 2>(a0, a1, a2, a3, a4, a5);
 // WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} {{.*}} groupedLinearPlain<256, 3, 6, 64, false, false>(a0, a1, a2, a3);
