@@ -20,7 +20,7 @@
 
 namespace hopper_matmul {
 
-constexpr int kGroups = 2, kHeight = kGroups * kTile, kDepth = 64, kThreads = 128 * (kGroups + 1);
+constexpr int kGroups = 2, kHeight = kGroups * kTile, kDepth = 64;
 
 //===-- Matmuls of many columns ----------------------------------------------------------------===//
 
@@ -55,9 +55,9 @@ template <typename T, int N> struct WideMatmul;
     }                                                                                                            \
   };
 #define HYDRA_WIDE_MATMULS(T)                                                                                    \
-  HYDRA_WIDE_MATMUL(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36) \
-  HYDRA_WIDE_MATMUL(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68) \
-  HYDRA_WIDE_MATMUL(T, 192, HYDRA_L96, HYDRA_O96, 96, 97, 98, 99, 100) \
+  HYDRA_WIDE_MATMUL(T, 64, HYDRA_L32, HYDRA_O32, 32, 33, 34, 35, 36)                                             \
+  HYDRA_WIDE_MATMUL(T, 128, HYDRA_L64, HYDRA_O64, 64, 65, 66, 67, 68)                                            \
+  HYDRA_WIDE_MATMUL(T, 192, HYDRA_L96, HYDRA_O96, 96, 97, 98, 99, 100)                                           \
   HYDRA_WIDE_MATMUL(T, 256, HYDRA_L128, HYDRA_O128, 128, 129, 130, 131, 132)
 HYDRA_WIDE_MATMULS(bf16)
 HYDRA_WIDE_MATMULS(f16)
@@ -104,7 +104,8 @@ __device__ __forceinline__ void writeMap(uint32 image, unsigned char *map, const
     HYDRA_SET_MAP("fill_mode", "b32", "n", "", 0); // zeros
   }
   __syncwarp();
-  asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;\n"
+  asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+               "[%0], [%1], 128;\n"
                "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map),
                "r"(image)
                : "memory");
@@ -274,7 +275,8 @@ template <typename Work> struct Units {
     const int place = (number - whole) / parts, part = (number - whole) % parts;
     Tile tile = work.at(whole + place);
     const int64 steps = (tile.sums + kDepth - 1) / kDepth;
-    return {tile, int(steps * part / parts) * kDepth, min(tile.sums, int(steps * (part + 1) / parts) * kDepth), part, parts, place};
+    const int begin = int(steps * part / parts) * kDepth, end = int(steps * (part + 1) / parts) * kDepth;
+    return {tile, begin, min(tile.sums, end), part, parts, place};
   }
 };
 
@@ -365,8 +367,10 @@ __device__ __forceinline__ void putRows(uint32 buffer, const float (&c)[N][4], i
     for (int n = 0; n < 8; n += 2) {
       const int piece = (n + lane / 16) ^ (row % 8);
       const float(&x)[4] = c[first + n], (&y)[4] = c[first + n + 1];
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(buffer + row * 128 + piece * 16),
-                   "r"(pack<O>(x[0], x[1])), "r"(pack<O>(x[2], x[3])), "r"(pack<O>(y[0], y[1])), "r"(pack<O>(y[2], y[3]))
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                       buffer + row * 128 + piece * 16),
+                   "r"(pack<O>(x[0], x[1])), "r"(pack<O>(x[2], x[3])), "r"(pack<O>(y[0], y[1])),
+                   "r"(pack<O>(y[2], y[3]))
                    : "memory");
     }
   }
@@ -387,12 +391,13 @@ template <typename Work, typename O, int Width, int Stages, int Buffers> struct 
   static constexpr int bufferBytes = kTile * 128, columns = 128 / int(sizeof(O)); // of a buffer
   static constexpr int width = Width, buffers = Buffers;
   static_assert(Stages > 1 && Buffers > 1, "one is emptied when the next has been filled");
-  static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : 1, mapsBytes = (2 * operandMaps + kGroups) * kMapBytes;
+  static constexpr int operandMaps = Work::operandsChange ? Stages + 1 : 1,
+                       mapsBytes = (2 * operandMaps + kGroups) * kMapBytes;
 
   uint32 stages, results, images, barriers, words;
-  unsigned char *maps;   // of the operands by pairs, of the results of each warpgroup
-  float4 *sums;          // of parts
-  int *done;             // parts of each tile, by warpgroups
+  unsigned char *maps; // of the operands by pairs, of the results of each warpgroup
+  float4 *sums;        // of parts
+  int *done;           // parts of each tile, by warpgroups
 
   __device__ __forceinline__ Block(const void *shared, unsigned char *scratch, int *done) : done(done) {
     stages = sharedAddress(shared);
@@ -411,7 +416,9 @@ template <typename Work, typename O, int Width, int Stages, int Buffers> struct 
     return results + (group * buffers + which) * bufferBytes;
   }
   /// Whether what is in a buffer is to be stored, or stands for a tile that is stored elsewhere.
-  __device__ __forceinline__ uint32 isStored(int group, int which) const { return words + 4 * (group * buffers + which); }
+  __device__ __forceinline__ uint32 isStored(int group, int which) const {
+    return words + 4 * (group * buffers + which);
+  }
   /// Whether a warpgroup's part of a tile was the last to be done.
   __device__ __forceinline__ uint32 isLast(int group) const { return words + 4 * (kGroups * buffers + group); }
   /// Before all roles begin.
@@ -427,7 +434,8 @@ template <typename Work, typename O, int Width, int Stages, int Buffers> struct 
 };
 
 /// The warp that has operands fetched.
-template <typename Work, typename Block> __device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
+template <typename Work, typename Block>
+__device__ __forceinline__ void fetchAll(const Work &work, const Block &block) {
   using Stage = typename Block::Stage;
   const Units<Work> units(work);
   auto ring = block.ring();
@@ -469,12 +477,13 @@ __device__ __forceinline__ void storeAll(const Work &work, const Block &block, i
       mapped = tile.group;
     }
     const int pieces = min(Block::width, Work::width - tile.column);
-    // By one thread, which the engine tells what it has read. A buffer is empty when the next is being read.
+    // By one thread, which the engine tells what it has read. A buffer is found empty when the next is handed over.
     for (int i = 0; threadIdx.x % 32 == 0 && i < pieces; i += Block::columns, turns.next()) {
       turns.awaitFull();
       const bool isStored = readShared(block.isStored(group, turns.stage));
       if (isStored) {
-        storeBox(map, tile.column + i, tile.row + group * kTile, Work::matrixOfC(tile), block.buffer(group, turns.stage));
+        storeBox(map, tile.column + i, tile.row + group * kTile, Work::matrixOfC(tile),
+                 block.buffer(group, turns.stage));
         waitForStores<1>();
       } else {
         waitForStores<0>();
@@ -602,8 +611,8 @@ __device__ __forceinline__ void multiplyAll(const Work &work, const Block &block
   }
 }
 
-/// All tiles of some work. `scratch`: Block::mapsBytes for each block, and where `done` counts, 512 Width for the sums
-/// of a part; `done`: kGroups zeros for each block, left as they are.
+/// All tiles of some work. `scratch`: Block::mapsBytes, and 512 Width for the sums of a part of a tile, for each block;
+/// `done`: kGroups zeros for each, left as they are.
 template <typename T, typename O, int Width, int Stages, int Buffers, typename Work>
 __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *scratch, int *done) {
   // Swizzles count from multiples of 1024 bytes.
@@ -626,7 +635,8 @@ __device__ __forceinline__ void multiplyTiles(const Work &work, unsigned char *s
 } // namespace hopper_matmul
 
 /// As groupedLinear of grouped.cuh; `scratch` and `done` are multiplyTiles'.
-template <int Rows, int Groups, int N, int K, bool Transposed, int Width, int Stages, int Buffers, typename T, typename O>
+template <int Rows, int Groups, int N, int K, bool Transposed, int Width, int Stages, int Buffers, typename T,
+          typename O>
 __device__ __forceinline__ void groupedLinearHopper(const T *x, const T *w, const int *offsets, O *y,
                                                     unsigned char *scratch, int *done) {
   using Work = hopper_matmul::LinearByGroups<Rows, Groups, N, K, Transposed, Width, T, O>;
