@@ -123,6 +123,7 @@ experts-few bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=1 --seq=5
 experts-odd fp32,tf32,bf16,f16 test/gpu/Inputs/experts.mlir --preset=odd --batch=3 --seq=37
 experts-one bf16 test/gpu/Inputs/experts.mlir --preset=one --batch=2 --seq=200
 experts-all bf16 test/gpu/Inputs/experts.mlir --preset=all --batch=2 --seq=333
+experts-long bf16,f16 test/gpu/Inputs/experts.mlir --preset=long --batch=2 --seq=160
 experts-narrow fp32,bf16 test/gpu/Inputs/experts.mlir --preset=tiles --set narrow=true --batch=4 --seq=300
 FAMILIES
 rm "$out/cpu.fb"

@@ -11,7 +11,7 @@ namespace hydra::cuda {
 
 namespace {
 
-/// As in templates/grouped.cuh.
+/// As in templates/grouped.cuh; tiles of templates/matmul_hopper.cuh are as high.
 constexpr int64_t kSide = 128, kPlainSide = 64, kThreads = 256;
 constexpr int64_t kSharedBytes = 4 * 2 * 128 * (32 + 8) * 2;
 
@@ -34,12 +34,76 @@ SmallVector<std::string> parameterTypes(Value operand, Value result) {
   return {in, in, "const int *", (cType(typeOf(result).getElementType()) + " *").str()};
 }
 
-void launchGrouped(StepLauncher &launcher, StringRef name, const std::string &body,
-                   const LaunchShape &shape, ArrayRef<Value> args) {
-  const SmallVector<std::string> types = parameterTypes(args[0], args[3]);
-  launcher.launch(name, SmallVector<StringRef>(types.begin(), types.end()), body, shape, args,
+/// A call of a template with these operands, behind its name and its first arguments.
+void launchGrouped(StepLauncher &launcher, StringRef name, const std::string &call,
+                   const LaunchShape &shape, ArrayRef<Value> operands) {
+  const SmallVector<std::string> types = parameterTypes(operands[0], operands[3]);
+  launcher.launch(name, SmallVector<StringRef>(types.begin(), types.end()),
+                  call + ">(a0, a1, a2, a3);", shape, operands,
                   {plan::kRead, plan::kRead, plan::kRead, plan::kWrite});
 }
+
+/// How templates/matmul_hopper.cuh multiplies: tiles of 128 rows and `width` columns, by as many
+/// blocks as there are multiprocessors, which have a ring of stages and, for each warpgroup,
+/// buffers.
+struct WarpgroupTiles {
+  int64_t blocks, width, stages, buffers, sharedBytes, scratchBytes;
+
+  static constexpr int64_t kWarpgroups = 2, kWarpgroupThreads = 128 * (kWarpgroups + 1);
+
+  /// Of results with `columns` of `resultBytes` a number, of about `sums` products each.
+  /// `perGroup`: the operands' maps are written for every group, as many pairs as the ring has
+  /// stages and one. Nothing where the target has no warpgroups, or no memory for their ring.
+  static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, int64_t sums,
+                                          int64_t resultBytes, bool perGroup) {
+    constexpr int64_t kNarrowest = 64, kWidest = 256, kDepth = 64, kNumber = 2, kMap = 128,
+                      kBarriers = 16, kWord = 4, kLine = 128, kRows = 64, kLeast = 2;
+    if (!target.has(kWarpgroupMatmul))
+      return std::nullopt;
+    WarpgroupTiles tiles;
+    tiles.blocks = target.getMultiprocessors();
+    // All widths multiply as much, but for what is beyond the last column: fewest bytes are read.
+    auto traffic = [&](int64_t w) { return ceilDiv(columns, w) * (kSide + w); };
+    tiles.width = kWidest;
+    for (int64_t w = kWidest - kNarrowest; w >= kNarrowest; w -= kNarrowest)
+      if (traffic(w) < traffic(tiles.width))
+        tiles.width = w;
+    // Short sums are stored often: as much of a tile as fits is buffered, beside three stages. Long
+    // ones want four.
+    const int64_t wanted = ceilDiv(sums, kDepth) < 64 ? 3 : 4;
+    const int64_t stage = (kSide + tiles.width) * kDepth * kNumber + kBarriers,
+                  buffer = kWarpgroups * (kRows * kLine + kBarriers + kWord),
+                  rest = (1 + kWarpgroups) * kMap + kWarpgroups * kWord;
+    const int64_t shared = target.getBlockShared() - rest;
+    tiles.buffers = std::clamp((shared - wanted * stage) / buffer, kLeast,
+                               std::max(kLeast, tiles.width * resultBytes / kLine));
+    tiles.stages = (shared - tiles.buffers * buffer) / stage;
+    tiles.sharedBytes = rest + tiles.buffers * buffer + tiles.stages * stage;
+    const int64_t maps = 2 * (perGroup ? tiles.stages + 1 : 1) + kWarpgroups;
+    // And the sums of a part of a tile.
+    tiles.scratchBytes = tiles.blocks * (maps * kMap + kSide * tiles.width * 4);
+    return tiles.stages >= kLeast ? std::optional(tiles) : std::nullopt;
+  }
+
+  void launch(StepLauncher &launcher, StringRef name, StringRef call,
+              ArrayRef<Value> operands) const {
+    const SmallVector<std::string> known = parameterTypes(operands[0], operands[3]);
+    SmallVector<StringRef> types(known.begin(), known.end());
+    types.append({"unsigned char *", "int *"});
+    SmallVector<Value> args(operands);
+    args.push_back(
+        plan::BufferOp::create(launcher.b, operands[0].getLoc(),
+                               MemRefType::get({scratchBytes / 4}, launcher.b.getI32Type()),
+                               plan::Segment::transient, plan::Category::workspace, IntegerAttr()));
+    args.push_back(launcher.ownCounters(kWarpgroups * blocks));
+    launcher.launch(
+        name, types,
+        llvm::formatv("{0}, {1}, {2}, {3}>(a0, a1, a2, a3, a4, a5);", call, width, stages, buffers)
+            .str(),
+        {blocks, 1, 1, kWarpgroupThreads, sharedBytes}, args,
+        {plan::kRead, plan::kRead, plan::kRead, plan::kWrite, plan::kWrite, plan::kUpdate});
+  }
+};
 
 } // namespace
 
@@ -64,31 +128,53 @@ void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op) {
   const int64_t groups = typeOf(op.getW()).getDimSize(0), n = typeOf(op.getY()).getDimSize(1);
   const bool tiled =
       isTiled(op.getX()) && isTiled(op.getW()) && n % 8 == 0 && plan::alignmentOf(op.getY()) >= 16;
+  const auto warpgroups =
+      tiled
+          ? WarpgroupTiles::of(launcher.target, n, k,
+                               elementBytes(typeOf(op.getY()).getElementType()), /*perGroup=*/false)
+          : std::nullopt;
   const int64_t side = tiled ? kSide : kPlainSide;
-  std::string body = llvm::formatv("groupedLinear{0}<{1}, {2}, {3}, {4}, {5}", tiled ? "" : "Plain",
+  std::string call = llvm::formatv("groupedLinear{0}<{1}, {2}, {3}, {4}, {5}",
+                                   warpgroups ? "Hopper"
+                                   : tiled    ? ""
+                                              : "Plain",
                                    rows, groups, n, k, flag(op.getTransposed()))
                          .str();
+  const Value operands[] = {op.getX(), op.getW(), op.getOffsets(), op.getY()};
+  if (warpgroups)
+    return warpgroups->launch(launcher, "grouped_linear", call, operands);
   if (!tiled)
-    body += ", " + flag(op.getCompute().has_value());
+    call += ", " + flag(op.getCompute().has_value());
   launchGrouped(
-      launcher, "grouped_linear", body + ">(a0, a1, a2, a3);",
+      launcher, "grouped_linear", call,
       {ceilDiv(n, side) * mostTiles(rows, groups, side), 1, 1, kThreads, tiled ? kSharedBytes : 0},
-      {op.getX(), op.getW(), op.getOffsets(), op.getY()});
+      operands);
 }
 
 void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op) {
   const int64_t rows = typeOf(op.getA()).getDimSize(0), n = typeOf(op.getA()).getDimSize(1);
   const int64_t groups = typeOf(op.getC()).getDimSize(0), k = typeOf(op.getB()).getDimSize(1);
   const bool tiled = isTiled(op.getA()) && isTiled(op.getB()) && plan::alignmentOf(op.getC()) >= 16;
+  const auto warpgroups =
+      tiled
+          ? WarpgroupTiles::of(launcher.target, k, rows / groups,
+                               elementBytes(typeOf(op.getC()).getElementType()), /*perGroup=*/true)
+          : std::nullopt;
   const int64_t side = tiled ? kSide : kPlainSide;
-  std::string body =
-      llvm::formatv("groupedOuter{0}<{1}, {2}, {3}, {4}", tiled ? "" : "Plain", rows, groups, n, k)
-          .str();
+  std::string call = llvm::formatv("groupedOuter{0}<{1}, {2}, {3}, {4}",
+                                   warpgroups ? "Hopper"
+                                   : tiled    ? ""
+                                              : "Plain",
+                                   rows, groups, n, k)
+                         .str();
+  const Value operands[] = {op.getA(), op.getB(), op.getOffsets(), op.getC()};
+  if (warpgroups)
+    return warpgroups->launch(launcher, "grouped_outer", call, operands);
   if (!tiled)
-    body += ", " + flag(op.getCompute().has_value());
-  launchGrouped(launcher, "grouped_outer", body + ">(a0, a1, a2, a3);",
+    call += ", " + flag(op.getCompute().has_value());
+  launchGrouped(launcher, "grouped_outer", call,
                 {ceilDiv(k, side), ceilDiv(n, side), groups, kThreads, tiled ? kSharedBytes : 0},
-                {op.getA(), op.getB(), op.getOffsets(), op.getC()});
+                operands);
 }
 
 } // namespace hydra::cuda

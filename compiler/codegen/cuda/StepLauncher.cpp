@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/StepLauncher.h"
 
 #include "dialects/hydra/NumberFormats.h"
+#include "dialects/plan/KernelExpansion.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -75,15 +76,31 @@ void StepLauncher::launch(StringRef name, ArrayRef<StringRef> parameters, String
 Value StepLauncher::zeroCounters(int64_t count) {
   auto program = step->getParentOfType<plan::ProgramOp>();
   Value &known = counters[{program, count}];
-  if (known)
-    return known;
+  if (!known)
+    known = createCounters(program, count);
+  return known;
+}
+
+Value StepLauncher::ownCounters(int64_t count) {
+  return createCounters(step->getParentOfType<plan::ProgramOp>(), count);
+}
+
+Value StepLauncher::createCounters(plan::ProgramOp program, int64_t count) {
+  constexpr int64_t kFillsOfLaunch = 64; // an argument each
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&program.getBody().front());
-  known =
+  Value created =
       plan::BufferOp::create(b, step.getLoc(), MemRefType::get({count}, b.getI32Type()),
                              plan::Segment::transient, plan::Category::workspace, IntegerAttr());
-  plan::FillOp::create(b, step.getLoc(), known, llvm::APFloat(0.0));
-  return known;
+  // Fills that stand side by side, behind all of their buffers, are one launch.
+  Fills &known = fills[program];
+  if (known.first)
+    b.setInsertionPoint(known.first);
+  known.first = plan::FillOp::create(b, step.getLoc(), created, llvm::APFloat(0.0));
+  // No batch of another pass has a negative number.
+  known.first->setAttr(plan::kTogetherAttr,
+                       b.getI64IntegerAttr(-1 - known.count++ / kFillsOfLaunch));
+  return created;
 }
 
 plan::KernelOp StepLauncher::kernel(Location loc, StringRef name, StringRef text,

@@ -86,6 +86,8 @@ public:
   /// `count` counters (i32) of the step's program, zero when it begins. Steps that take them as an
   /// operand that they update have to leave them zero.
   mlir::Value zeroCounters(int64_t count);
+  /// The same, for this step alone: steps that share none may run at the same time.
+  mlir::Value ownCounters(int64_t count);
 
   plan::LaunchOp last; ///< of the step; null: none
 
@@ -96,11 +98,20 @@ public:
                         Waits waits = Waits::First);
 
 private:
+  /// New counters of a program, zero when it begins.
+  mlir::Value createCounters(plan::ProgramOp program, int64_t count);
+
   plan::PlanModuleOp module;
   plan::StepInterface step;
   llvm::SmallVector<plan::StepInterface> taken; ///< with it
   llvm::StringMap<plan::KernelOp> kernels;      ///< by text and shape
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::Value> counters; ///< of programs
+  /// Of counters, that a program begins with.
+  struct Fills {
+    plan::FillOp first;
+    int64_t count = 0;
+  };
+  llvm::DenseMap<mlir::Operation *, Fills> fills;
   int64_t stepFlops = 0, stepBytes = 0, remainingFlops = 0, remainingBytes = 0;
 };
 
@@ -130,7 +141,7 @@ void expandMovements(StepLauncher &launcher, llvm::ArrayRef<plan::StepInterface>
 void expandCompact(StepLauncher &launcher, plan::CompactOp op);
 llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp op);
 
-/// Rows in groups (templates/routing.cuh, grouped.cuh).
+/// Rows in groups (templates/routing.cuh, grouped.cuh, matmul_hopper.cuh).
 void expandRoute(StepLauncher &launcher, plan::RouteOp op);
 void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op);
 void expandGroupedOuter(StepLauncher &launcher, plan::GroupedOuterOp op);

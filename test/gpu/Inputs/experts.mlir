@@ -7,6 +7,7 @@ hydra.model @experts version 1 {
   hydra.preset @odd {D = 60, F = 100, V = 97, E = 3, K = 1}
   hydra.preset @one {D = 64, F = 96, V = 97, E = 1, K = 1}
   hydra.preset @all {D = 32, F = 40, V = 97, E = 3, K = 3}
+  hydra.preset @long {D = 640, F = 1088, V = 97, E = 5, K = 2}
   hydra.preset @mixtral {D = 4096, F = 14336, V = 97, E = 8, K = 2}
   hydra.group @default adamw(beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, wd = 0.0)
   hydra.param @e [V, D] init = normal(1.0)

@@ -2,6 +2,7 @@
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_80", multiprocessors = 8>}' --hydra-expand-kernels | FileCheck %s
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 100000, features = ["bulk_copies"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=BULK
 // RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, features = ["clusters"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=CLUSTERS
+// RUN: hydra-opt %s --hydra-set-target='target={#hydra.target<name = "gpu", backend = "cuda", architecture = "sm_90a", multiprocessors = 8, block_shared = 232448, features = ["wgmma"]>}' --hydra-expand-kernels | FileCheck %s --check-prefix=WARPGROUPS
 // RUN: not hydra-opt %s --hydra-set-target='target={#hydra.target<name = "x", backend = "abacus", architecture = "">}' --hydra-expand-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 
 // A copy and an attention gradient are kernels of the CUDA backend, with the working memory that these
@@ -21,6 +22,9 @@
 // Small matmuls of 16-bit numbers whose batch no one distance reaches are one launch, with a block for each; one that the
 // library's call covers is the library's, as are those of f32.
 // CHECK-DAG: plan.kernel @[[SMALL:small_matmuls_[0-9]+]] rows 0 grain 0 launch [6, 1, 1, 128, 2560] source "{{.*}}(const bf16 * a0, const bf16 * a1, float * a2) { letLaterBegin(); waitForEarlier(); const int64 matrix = blockIdx.x; multiplySmall<false, 128>(Matrix<float, 16, 16, 16, 1, {{[0-9]+}}, false>{a2 + ((matrix) * 256)}, SmallMatrix<bf16, 16, 32, 64, 1>{a0 + ((matrix % 3) * 1024 + (matrix / 3) * 32)}, SmallMatrix<bf16, 16, 32, 32, 1>{a1 + ((matrix) * 512)}, a0);
+// Rows in groups are multiplied by warps; where the target has warpgroups, see the end, by those.
+// CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [10, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
+// CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
 // CHECK-LABEL: plan.program @p
 // CHECK: plan.launch @copy_{{[0-9]+}}(write {{.*}}, read {{.*}}) {bytes = 64 : i64, {{.*}}signals = 3 : i64
 // CHECK: plan.matmul
@@ -50,6 +54,16 @@
 // CHECK: plan.launch @[[SMALL]](read {{.*}}, read {{.*}}, write {{.*}})
 // CHECK: plan.matmul
 // CHECK: plan.matmul
+
+// Warpgroups have memory for maps and for parts of tiles, and counters of their own, which are cleared together; rows that are
+// not of 16-byte pieces are no work for them.
+// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4, 3>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}} groupedOuterHopper<256, 3, 192, 64, 64, 8, 2>(a0, a1, a2, a3, a4, a5);
+// WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} {{.*}} groupedLinearPlain<256, 3, 6, 64, false, false>(a0, a1, a2, a3);
+// WARPGROUPS-LABEL: plan.program @grouped
+// WARPGROUPS: plan.launch @copies{{.*}}(write %[[SECOND:[^ ]*]] : memref<16xi32>, write %[[FIRST:[^ ]*]] : memref<16xi32>)
+// WARPGROUPS: plan.launch @grouped_linear{{.*}}write %{{[^ ]*}} : memref<256x192xbf16>, write %{{[^ ]*}} : memref<{{[0-9]+}}xi32>, update %[[FIRST]] : memref<16xi32>)
+// WARPGROUPS: plan.launch @grouped_outer{{.*}}write %{{[^ ]*}} : memref<3x192x64xf32>, write %{{[^ ]*}} : memref<{{[0-9]+}}xi32>, update %[[SECOND]] : memref<16xi32>)
 plan.module @m {
   %weights = plan.buffer persistent param at 0 : memref<70x32xbf16>
   %slots = plan.buffer persistent act.state at 8192 : memref<1x1x2048x64xbf16>
@@ -123,5 +137,23 @@ plan.module @m {
     plan.output "c" = %c : memref<2x3x16x16xf32>
     plan.output "d" = %d : memref<2x3x16x16xf32>
     plan.output "e" = %e : memref<2x3x16x16xf32>
+  }
+  plan.program @grouped {
+    %x = plan.buffer transient other : memref<256x64xbf16>
+    plan.input "x" = %x values 0 : memref<256x64xbf16>
+    %offsets = plan.buffer transient other : memref<4xi32>
+    plan.input "offsets" = %offsets values 0 : memref<4xi32>
+    %w = plan.buffer transient other : memref<3x192x64xbf16>
+    plan.fill 1.0 -> (%w : memref<3x192x64xbf16>) {label = "fill"}
+    %y = plan.buffer transient other : memref<256x192xbf16>
+    plan.grouped_linear(%x : memref<256x64xbf16>, %w : memref<3x192x64xbf16>, %offsets : memref<4xi32>) -> (%y : memref<256x192xbf16>) {label = "grouped_linear", op_class = #hydra.op_class<gemm>}
+    %c = plan.buffer transient other : memref<3x192x64xf32>
+    plan.grouped_outer(%y : memref<256x192xbf16>, %x : memref<256x64xbf16>, %offsets : memref<4xi32>) -> (%c : memref<3x192x64xf32>) {label = "grouped_outer", op_class = #hydra.op_class<gemm>}
+    %narrow = plan.buffer transient other : memref<3x6x64xbf16>
+    plan.fill 1.0 -> (%narrow : memref<3x6x64xbf16>) {label = "fill"}
+    %z = plan.buffer transient other : memref<256x6xbf16>
+    plan.grouped_linear(%x : memref<256x64xbf16>, %narrow : memref<3x6x64xbf16>, %offsets : memref<4xi32>) -> (%z : memref<256x6xbf16>) {label = "grouped_linear", op_class = #hydra.op_class<gemm>}
+    plan.output "c" = %c : memref<3x192x64xf32>
+    plan.output "z" = %z : memref<256x6xbf16>
   }
 }
