@@ -53,15 +53,16 @@ struct WarpgroupTiles {
 
   /// Of results with `columns` of `resultBytes` a number, of about `sums` products each.
   /// `perGroup`: the operands' maps are written for every group, as many pairs as the ring has
-  /// stages and one. Nothing where the target has no warpgroups, or no memory for their ring.
+  /// stages and one. Nothing where the target has no warpgroups, does not say how many
+  /// multiprocessors it has, or has no memory for their ring.
   static std::optional<WarpgroupTiles> of(TargetAttr target, int64_t columns, int64_t sums,
                                           int64_t resultBytes, bool perGroup) {
     constexpr int64_t kNarrowest = 64, kWidest = 256, kDepth = 64, kNumber = 2, kMap = 128,
                       kBarriers = 16, kWord = 4, kLine = 128, kRows = 64, kLeast = 2;
-    if (!target.has(kWarpgroupMatmul))
-      return std::nullopt;
     WarpgroupTiles tiles;
     tiles.blocks = target.getMultiprocessors();
+    if (!target.has(kWarpgroupMatmul) || tiles.blocks < 1)
+      return std::nullopt;
     // All widths multiply as much, but for what is beyond the last column: fewest bytes are read.
     auto traffic = [&](int64_t w) { return ceilDiv(columns, w) * (kSide + w); };
     tiles.width = kWidest;
