@@ -172,12 +172,13 @@ private:
   /// The first turns of copies that may take until the end of the iteration, behind the barrier in
   /// front of step `number`. Memory takes what a block stores, and gives what it fetches, more
   /// slowly than its threads ask: instead of waiting for that, they ask for a part behind every
-  /// barrier.
+  /// barrier. The next iteration waits for what is fetched, so nothing of that is left for the end.
   std::string begin(const Move &move, size_t number) {
     const int64_t barriersLeft =
         number < steps.size() ? llvm::count(ArrayRef(waits).drop_front(number + 1), LoopWait::Block)
                               : 0;
-    const int64_t each = std::max<int64_t>(1, move.turns / (barriersLeft + 1));
+    const int64_t each = move.tile->odd ? ceilDiv(move.turns, barriersLeft + 1)
+                                        : std::max<int64_t>(1, move.turns / (barriersLeft + 1));
     if (each < move.turns)
       begun.push_back({move, each, each});
     return move.text(0, std::min(each, move.turns));
@@ -394,7 +395,8 @@ private:
     const int64_t all = typeOf(result).getShape().end()[-2];
     SmallVector<int64_t> strides = plan::stridesOf(typeOf(result));
     plan::BufferOp buffer = bufferOfIteration(result);
-    if (!buffer || !places.sharedForm(buffer) || strides.back() != 1)
+    // One tile is all; the stride of a single row may be anything.
+    if (all <= 16 || !buffer || !places.sharedForm(buffer) || strides.back() != 1)
       return all;
     const int64_t begin = plan::placeOf(result).bytes;
     int64_t end = begin;
