@@ -408,7 +408,8 @@ int run(const RunOptions &options, runtime::Channel *channel, uint32_t localRank
                             .evaluationSets = texts.evaluationSets(),
                             .maxBadSteps = options.maxBadSteps,
                             .resume = checkpoint ? &*checkpoint : nullptr,
-                            .ranks = channel});
+                            .ranks = channel,
+                            .runs = !options.dryRun});
   if (channel)
     agreeOnBegin(file, executor, session, seed, *channel);
   if (channel && leads && checkpoint)
