@@ -396,7 +396,7 @@ private:
       for (Operation *user : seen[i].getUsers()) {
         if (isa<QuantizeOp>(user))
           return true;
-        if (isa<ReshapeOp, SliceOp, TransposeOp, CopyOp, MulOp, AddOp>(user))
+        if (isa<ReshapeOp, SliceOp, TransposeOp, CopyOp, ConcatOp, MulOp, AddOp>(user))
           seen.insert(user->result_begin(), user->result_end());
       }
     return false;
