@@ -516,7 +516,7 @@ def GatherQuantized : Pass<"hydra-gather-quantized", "::mlir::ModuleOp"> {
 
     A unit stays as it is where anything else reads some of it too: layers that are kept in bf16 beside others of the
     same element of a stack, operands that have a scale for each row (of which the backward pass needs those of columns, which no
-    rank has whole). They are counted. *Exact.*
+    rank has whole) or block; and scales that are made behind the first gather. They are counted. *Exact.*
   }];
   let statistics = [Statistic<"units", "units", "units that are gathered in 8 bits">,
                     Statistic<"left", "left", "units of 8-bit operands that are gathered as they are">];

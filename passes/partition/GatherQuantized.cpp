@@ -42,7 +42,8 @@ struct Gathered {
 /// Finds what reads a gathered unit.
 class Readers {
 public:
-  explicit Readers(Gathered &gathered) : gathered(gathered) {}
+  /// `first`: of all gathers of units that the program has.
+  Readers(Gathered &gathered, AllGatherOp first) : gathered(gathered), first(first) {}
 
   /// Whether that is nothing but its weights in 8 bits, each by a scale of its own that does not
   /// wait for what is gathered.
@@ -159,11 +160,12 @@ private:
     });
   }
 
-  /// Scales are all known before, or all made of the magnitudes of their weights.
+  /// Scales are all known before anything is gathered, or all made of the magnitudes of their
+  /// weights.
   bool haveScalesBefore() {
     gathered.present = isPresent(gathered.weights.front());
     return llvm::all_of(gathered.weights, [&](const Weight &weight) {
-      return gathered.present ? isPresent(weight) : !waits(weight.scale);
+      return gathered.present ? isPresent(weight) : isKnownBefore(weight.scale);
     });
   }
 
@@ -180,19 +182,14 @@ private:
     return false;
   }
 
-  bool waits(Value scale) const {
-    llvm::SetVector<Value> seen;
-    seen.insert(scale);
-    for (size_t i = 0; i < seen.size(); ++i) {
-      if (seen[i] == gathered.gather.getY())
-        return true;
-      if (Operation *op = seen[i].getDefiningOp())
-        seen.insert(op->operand_begin(), op->operand_end());
-    }
-    return false;
+  /// Pieces of all units are quantized behind the last of these scales.
+  bool isKnownBefore(Value scale) {
+    Operation *op = scale.getDefiningOp();
+    return !op || op->isBeforeInBlock(first);
   }
 
   Gathered &gathered;
+  AllGatherOp first;
 };
 
 /// Lets a program gather units in 8 bits.
@@ -363,11 +360,14 @@ struct GatherQuantized : impl::GatherQuantizedBase<GatherQuantized> {
 private:
   void run(EntryOp entry) {
     SmallVector<Gathered> taken;
+    AllGatherOp first;
     for (auto gather : entry.getBody().front().getOps<AllGatherOp>()) {
       std::optional<Gathered> unit = unitIn(gather);
       if (!unit)
         continue;
-      if (Readers(*unit).areQuantized())
+      if (!first)
+        first = gather;
+      if (Readers(*unit, first).areQuantized())
         taken.push_back(std::move(*unit));
       else if (readsEightBits(gather.getY()))
         ++left;
@@ -396,7 +396,7 @@ private:
       for (Operation *user : seen[i].getUsers()) {
         if (isa<QuantizeOp>(user))
           return true;
-        if (isa<ReshapeOp, SliceOp, TransposeOp, CopyOp, MulOp, AddOp>(user))
+        if (isa<ReshapeOp, SliceOp, TransposeOp, CopyOp, ConcatOp, MulOp, AddOp>(user))
           seen.insert(user->result_begin(), user->result_end());
       }
     return false;

@@ -194,7 +194,8 @@ void Session::setValues() {
     setFirstValues();
   if (options.averages)
     useAverages(file, executor, rank(), GivenTensors(*options.averages));
-  deriveVariables(file.plan(), executor);
+  if (options.runs)
+    deriveVariables(file.plan(), executor);
 }
 
 void Session::setFirstValues() {

@@ -44,6 +44,7 @@ struct SessionOptions {
   int64_t maxBadSteps = 32; // steps in a row that may change nothing, since they are not finite
   const Checkpoint *resume = nullptr; // where to begin
   Ranks *ranks = nullptr;             // of a plan with a mesh
+  bool runs = true; // or no program is run (--dry-run), and what they derive is not there
 };
 
 /// A plan on an executor, with its variables set and its inputs at hand. On several ranks each has

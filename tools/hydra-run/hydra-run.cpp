@@ -247,7 +247,8 @@ runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *ch
           .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
           .profile = !options.profile.empty(),
-          .ranks = channel};
+          .ranks = channel,
+          .runs = !options.dryRun};
 }
 
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
@@ -371,7 +372,8 @@ sessionOptions(const RunOptions &options,
           .evaluationSets = texts.evaluationSets(),
           .maxBadSteps = options.maxBadSteps,
           .resume = checkpoint,
-          .ranks = channel};
+          .ranks = channel,
+          .runs = !options.dryRun};
 }
 
 /// Rows of the start-up table on how a session trains and where it begins.

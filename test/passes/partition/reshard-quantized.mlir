@@ -10,7 +10,7 @@ hydra.model @m version 1 mesh <["gpu"], [2]> bound {} {
 
   // CHECK-LABEL: hydra.entry @loss
   // CHECK: hydra.all_gather %unit.a.f8E4M3FN axis = 0 number = 0
-  // CHECK: %[[Q:.*]] = hydra.quantize
+  // CHECK: %[[Q:.*]] = hydra.quantize %{{.*}} : tensor<1x1024xbf16>
   // CHECK: hydra.all_gather %[[Q]] axis = 0 number = 1
   // CHECK: hydra.all_gather %unit.c axis = 0 number = 2
   // CHECK: %[[A:.*]] = hydra.all_gather %unit.a.f8E4M3FN axis = 0 number = 3
