@@ -13,8 +13,8 @@ using hydra::support::fail;
 Loader::Loader(std::unique_ptr<const RowOrder> rowsInOrder, const LoaderOptions &options)
     : order(std::move(rowsInOrder)), settings(options), claimed(options.first),
       delivered(options.first) {
-  if (settings.threads == 0)
-    settings.ahead = 0;
+  if (settings.threads == 0 || settings.ahead == 0) // one without the other reads nothing ahead
+    settings.threads = settings.ahead = 0;
   reserve();
   startThreads();
 }

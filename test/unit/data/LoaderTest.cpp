@@ -165,7 +165,7 @@ TEST_F(LoaderTest, BatchesDependOnSeedAndNumberAlone) {
   const LoaderOptions options{.batch = 4, .length = 16};
   const std::vector<BatchRows> whole = batches(files, options, 11, 200); // more than two epochs
   for (const int threads : {0, 1, 2, 7})
-    for (const int ahead : {1, 3, 8}) {
+    for (const int ahead : {0, 1, 3, 8}) {
       LoaderOptions other = options;
       other.threads = threads;
       other.ahead = ahead;
