@@ -295,9 +295,9 @@ def Optimizer : Pass<"hydra-optimizer", "::mlir::ModuleOp"> {
     its learning rate. `batch-filter` adds the scalar `loss_limit`: where it is positive and the loss is above it, the step
     is refused, but counts as any other for the scale of the loss. `group-norms` adds outputs, the norm of the gradients of each group; the global norm
     then adds up squares group by group. `grad-histograms` adds, for each group, how many of its gradients
-    (what is applied, before clipping) have which magnitude, as counts by powers of two: one more
-    read of all gradients, and 64 comparisons of each,
-    which are values in memory where hydra-form-fusions does not run.
+    (what is applied, before clipping) have which magnitude, as counts by powers of two
+    (`hydra.count_exponents`): one more read of all gradients. Those that wait for a norm are counted by one operation,
+    in one launch; others each where it is made, so that it can still be updated and given up there.
   }];
   let options = [
     ListOption<"programs", "programs", "std::string", "programs to extend (default: loss)">,

@@ -76,6 +76,12 @@ planfile::ActionUnion actionOf(plan::FillOp op) {
 }
 planfile::ActionUnion actionOf(plan::CompactOp) { return action(planfile::CompactT()); }
 planfile::ActionUnion actionOf(plan::RouteOp) { return action(planfile::RouteT()); }
+planfile::ActionUnion actionOf(plan::CountExponentsOp op) {
+  planfile::CountExponentsT counting;
+  counting.first = static_cast<int64_t>(op.getFirst());
+  counting.scaled = op.getScaled();
+  return action(counting);
+}
 planfile::ActionUnion actionOf(plan::GroupedLinearOp op) {
   planfile::GroupedLinearT linear;
   linear.transposed = op.getTransposed();
@@ -145,7 +151,7 @@ planfile::ActionUnion ActionWriter::actionOf(plan::StepInterface step) {
       .Case<plan::MatmulOp, plan::AttentionOp, plan::AttentionGradOp, plan::CachedAttentionOp,
             plan::EmbeddingGradOp, plan::CopyOp, plan::FillOp, plan::CompactOp, plan::RouteOp,
             plan::GroupedLinearOp, plan::GroupedOuterOp, plan::SampleOp, plan::AllGatherOp,
-            plan::AllToAllOp, plan::TransferOp, plan::FftOp>(
+            plan::AllToAllOp, plan::TransferOp, plan::FftOp, plan::CountExponentsOp>(
           [](auto op) { return hydra::actionOf(op); });
 }
 

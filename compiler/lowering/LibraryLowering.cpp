@@ -255,6 +255,21 @@ struct RouteLowering : plan::PlanLoweringOpInterface::ExternalModel<RouteLowerin
   }
 };
 
+/// Counters begin as zeros.
+struct CountExponentsLowering
+    : plan::PlanLoweringOpInterface::ExternalModel<CountExponentsLowering, CountExponentsOp> {
+  LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
+    auto counting = cast<CountExponentsOp>(op);
+    SmallVector<Value> reads = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return lowering.source(operand); });
+    Value counts = lowering.target(counting.getCounts());
+    addFill(lowering, op, counts, 0.0);
+    addStep<plan::CountExponentsOp>(lowering, op, reads, counts, counting.getFirst(),
+                                    counting.getScaled());
+    return success();
+  }
+};
+
 struct GroupedLinearLowering
     : plan::PlanLoweringOpInterface::ExternalModel<GroupedLinearLowering, GroupedLinearOp> {
   LogicalResult lowerToPlan(Operation *op, Lowering &lowering) const {
@@ -417,6 +432,7 @@ void registerLibraryLowerings(DialectRegistry &registry) {
     EmbeddingGradOp::attachInterface<EmbeddingGradLowering>(*context);
     CompactOp::attachInterface<CompactLowering>(*context);
     RouteOp::attachInterface<RouteLowering>(*context);
+    CountExponentsOp::attachInterface<CountExponentsLowering>(*context);
     GroupedLinearOp::attachInterface<GroupedLinearLowering>(*context);
     GroupedOuterOp::attachInterface<GroupedOuterLowering>(*context);
     RfftOp::attachInterface<TransformLowering<RfftOp>>(*context);

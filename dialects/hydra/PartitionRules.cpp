@@ -246,6 +246,19 @@ struct GroupedOuters : RuleOf<GroupedOuters, GroupedOuterOp> {
   }
 };
 
+//===-- Counts ------------------------------------------------------------------------------===//
+
+/// Each rank counts its rows, whatever their order.
+struct ExponentCounts : RuleOf<ExponentCounts, CountExponentsOp> {
+  void partition(Operation *op, int64_t, Spreads in, Spreads out) const {
+    const unsigned before = cast<CountExponentsOp>(op).getScaled() ? 1 : 0;
+    if (!llvm::all_of(in.drop_front(before), [](const Spread &s) { return s.isRows(); }))
+      return together(in, out);
+    fill(in.take_front(before), Spread::same());
+    out[0] = Spread::part();
+  }
+};
+
 //===-- Transforms --------------------------------------------------------------------------===//
 
 /// Each row by itself; they are linear.
@@ -311,6 +324,7 @@ void attachPartitionRules(MLIRContext &context) {
   attach<Collectives, AllGatherOp, AllToAllOp, AllReduceOp, ReduceScatterOp>(context);
   attach<Together, GlobalNormOp, AdamW8bitOp>(context);
   MatmulOp::attachInterface<Matmuls>(context);
+  CountExponentsOp::attachInterface<ExponentCounts>(context);
   EmbeddingOp::attachInterface<Embeddings>(context);
   EmbeddingGradOp::attachInterface<EmbeddingGrads>(context);
   RopeOp::attachInterface<Rotations>(context);

@@ -205,6 +205,11 @@ SmallVector<Access> FillOp::getAccesses() { return readsFirst(*this, 0); }
 SmallVector<Access> EmbeddingGradOp::getAccesses() { return readsFirst(*this, 2); }
 SmallVector<Access> CompactOp::getAccesses() { return readsFirst(*this, 1); }
 SmallVector<Access> RouteOp::getAccesses() { return readsFirst(*this, 1); }
+SmallVector<Access> CountExponentsOp::getAccesses() {
+  SmallVector<Access> accesses = readsFirst(*this, getTensors().size());
+  accesses.back() = kUpdate;
+  return accesses;
+}
 SmallVector<Access> GroupedLinearOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> GroupedOuterOp::getAccesses() { return readsFirst(*this, 3); }
 SmallVector<Access> FftOp::getAccesses() { return readsFirst(*this, 1); }

@@ -408,6 +408,18 @@ def RouteOp : Plan_StepOp<"route"> {
   }];
 }
 
+def CountExponentsOp : Plan_StepOp<"count_exponents"> {
+  let summary = "adds to counters how many elements of tensors are nearest to which power of two";
+  let description = [{
+    runtime/calls/CountCall.h says which counter has a number. With `scaled` the first tensor is a factor.
+  }];
+  let arguments = !con((ins Variadic<Plan_Buffer>:$tensors, Plan_Buffer:$counts, I64Attr:$first,
+                            UnitAttr:$scaled), work, order);
+  let assemblyFormat = [{
+    `(` $tensors `:` type($tensors) `)` `->` `(` $counts `:` type($counts) `)` attr-dict
+  }];
+}
+
 class Plan_GroupedOp<string mnemonic>
     : Plan_StepOp<mnemonic, [DeclareOpInterfaceMethods<StepInterface, ["computedIn"]>]>;
 

@@ -55,7 +55,7 @@ Value gradientNorm(OpBuilder &b, Location loc, const Gradients &gradients, Value
 }
 
 void giveGradHistograms(OpBuilder &b, Location loc, const Gradients &gradients, Value inverse,
-                        GiveOutput give) {
+                        bool apart, GiveOutput give) {
   for (auto &[name, members] : byGroup(gradients)) {
     SmallVector<Value> whole, cut;
     int64_t padding = 0; // what belongs to no member of a unit
@@ -70,9 +70,9 @@ void giveGradHistograms(OpBuilder &b, Location loc, const Gradients &gradients, 
     }
     Value counts;
     if (!whole.empty())
-      counts = countExponents(b, loc, whole, inverse, 0);
+      counts = countExponents(b, loc, whole, inverse, 0, apart);
     if (!cut.empty()) {
-      Value these = countExponents(b, loc, cut, inverse, padding);
+      Value these = countExponents(b, loc, cut, inverse, padding, apart);
       counts = counts ? AddOp::create(b, loc, counts, these).getResult() : these;
     }
     give(kGradHistogram + name, counts);

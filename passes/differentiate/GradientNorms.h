@@ -22,9 +22,9 @@ mlir::Value gradientNorm(mlir::OpBuilder &b, mlir::Location loc, const Gradients
                          mlir::Value inverse, bool groups, GiveOutput give);
 
 /// Outputs that count the magnitudes of the gradients of each group, times `inverse` unless that is
-/// null.
+/// null. `apart`, without it: each gradient is counted where it is made.
 void giveGradHistograms(mlir::OpBuilder &b, mlir::Location loc, const Gradients &gradients,
-                        mlir::Value inverse, GiveOutput give);
+                        mlir::Value inverse, bool apart, GiveOutput give);
 
 /// min(1, clip / (norm + 1e-6)), or 1 when clip is not positive: models.md section 1.3.
 mlir::Value clipScale(mlir::OpBuilder &b, mlir::Location loc, mlir::Value norm, mlir::Value clip);

@@ -271,8 +271,8 @@ private:
       step.scale = DivOp::create(b, loc, build::constant(b, loc, scalar, 1.0), step.factor);
     }
     const Value inverse = step.scale;
-    if (gradHistograms)
-      giveGradHistograms(b, loc, gradients, inverse, give);
+    if (gradHistograms) // without a norm no gradient waits for the others
+      giveGradHistograms(b, loc, gradients, inverse, /*apart=*/!clip && !step.lossScale, give);
     if (clip || step.lossScale) {
       const Location clipped = withPhase(loc, Phase::clip);
       Value norm = gradientNorm(b, clipped, gradients, inverse, groupNorms, give);

@@ -3,6 +3,7 @@
 
 #include "runtime/calls/AttentionCall.h"
 #include "runtime/calls/CollectiveCall.h"
+#include "runtime/calls/CountCall.h"
 #include "runtime/calls/FftCall.h"
 #include "runtime/calls/GroupedCalls.h"
 #include "runtime/calls/MatmulCall.h"
@@ -67,6 +68,9 @@ void checkCall(const CallSite &site) {
     return;
   case Action::Route:
     describeRoute(site);
+    return;
+  case Action::CountExponents:
+    describeCountExponents(site);
     return;
   case Action::GroupedLinear:
     describeGroupedLinear(site);

@@ -33,6 +33,8 @@ std::unique_ptr<LibraryCall> hydra::runtime::prepareCall(const CallSite &site,
     return prepareAllToAll(site, resources.ranks);
   case Action::Route:
     return prepareRoute(site);
+  case Action::CountExponents:
+    return prepareCountExponents(site);
   case Action::GroupedLinear:
     return prepareGroupedLinear(site, resources.threads);
   case Action::GroupedOuter:

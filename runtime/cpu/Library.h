@@ -49,6 +49,7 @@ std::unique_ptr<LibraryCall> prepareTransfer(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareFill(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareCompact(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareRoute(const CallSite &site);
+std::unique_ptr<LibraryCall> prepareCountExponents(const CallSite &site);
 std::unique_ptr<LibraryCall> prepareGroupedLinear(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareGroupedOuter(const CallSite &site, unsigned threads);
 std::unique_ptr<LibraryCall> prepareFft(const CallSite &site);

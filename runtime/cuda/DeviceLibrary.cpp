@@ -219,6 +219,7 @@ const DeviceCall &DeviceLibrary::prepare(const CallSite &site, std::span<const C
   case Action::Fill:
   case Action::Compact:
   case Action::Route:
+  case Action::CountExponents:
   case Action::GroupedLinear:
   case Action::GroupedOuter:
     break;

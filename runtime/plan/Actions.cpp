@@ -48,6 +48,8 @@ std::string_view wordOf(Action action) {
     return "transfer";
   case Action::Route:
     return "route";
+  case Action::CountExponents:
+    return "count_exponents";
   case Action::GroupedLinear:
     return "grouped_linear";
   case Action::GroupedOuter:
@@ -125,6 +127,9 @@ std::vector<ActionField> fieldsOf(const ActionView &action) {
   } else if (const auto *exchange = action.as<AllToAll>()) {
     fields.list.emplace_back("axis", exchange->axis());
     fields.integer("wire_bytes", static_cast<int64_t>(exchange->wire_bytes()));
+  } else if (const auto *counting = action.as<CountExponents>()) {
+    fields.list.emplace_back("first", counting->first());
+    fields.flag("scaled", counting->scaled());
   } else if (const auto *fill = action.as<Fill>()) {
     fields.real("value", fill->value());
   }

@@ -157,6 +157,38 @@ bool Writer::choosing() {
   return true;
 }
 
+/// How many numbers have which exponent: small whole ones, maybe times a power of two, which no
+/// rounding moves over a limit.
+bool Writer::counting() {
+  const auto numbers = [&] {
+    const Shape shape = randomShape(1, 3);
+    const Value i = iota(shape, random.below(static_cast<int64_t>(shape.size())));
+    const Value most = constant(static_cast<double>(random.below(100)), {}, Element::I32);
+    return cast(binary("min", i, most, 0.0), Element::F32);
+  };
+  std::vector<Value> operands;
+  const bool scaled = random.chance(0.4);
+  if (scaled)
+    operands.push_back(constant(std::ldexp(1.0, static_cast<int>(random.between(-3, 3)))));
+  const int64_t count = random.between(1, 8);
+  int64_t elements = 0;
+  for (int64_t n = random.between(1, 3); n > 0; --n) {
+    operands.push_back(numbers());
+    elements += operands.back().count();
+  }
+  Value result{.shape = {Dim(count)}, .element = Element::I32};
+  result.final = elements;
+  result.repeatable = true;
+  const Value counts = emit("count_exponents", operands,
+                            "first = " + std::to_string(random.between(-4, 4)) +
+                                " count = " + std::to_string(count) + (scaled ? " scaled" : ""),
+                            result);
+  Value whole = cast(counts, Element::F32);
+  if (random.chance(0.7))
+    tame(whole);
+  return true;
+}
+
 /// Some rows are gathered, worked on and brought back.
 bool Writer::routing() {
   std::optional<Value> x = find([](const Value &v) { return v.isFloat() && v.rank() == 2; });

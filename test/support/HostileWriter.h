@@ -212,6 +212,7 @@ private:
   bool routing();
   bool grouping();
   bool choosing();
+  bool counting();
   bool writtenAttention();
   bool gating();
   bool projecting();

@@ -192,6 +192,31 @@ bool OpWriter::grouping() {
   return true;
 }
 
+/// How many tokens have which number of digits: whole numbers, so that no rounding moves one over a
+/// limit.
+bool OpWriter::magnitudes() {
+  if (!scope.inEntry)
+    return false;
+  const Shape all{dim("B"), dim("S")};
+  const Operand x = op("cast", {Operand{"tokens", all}}, "to = f32", all, 10.0);
+  std::vector<Operand> operands{x};
+  if (random.chance(0.5)) { // another tensor, which is the same on all ranks
+    const Shape own{{"5", 5}};
+    const Operand i = op("iota", {}, "shape = [5] axis = 0", own, 2.0);
+    operands.push_back(op("cast", {i}, "to = f32", own, 2.0));
+  }
+  std::string flags = "first = -1 count = 6";
+  if (random.chance(0.3)) {
+    operands.insert(operands.begin(), constant(0.25));
+    flags += " scaled";
+  }
+  const Shape shape{{"6", 6}};
+  const double size = static_cast<double>(elementsOf(all));
+  const Operand counts = op("count_exponents", operands, flags, shape, size);
+  remember(tame(op("cast", {counts}, "to = f32", shape, size)));
+  return true;
+}
+
 /// The spectrum of rows, which zeros make twice as long, and rows of what becomes of it.
 bool OpWriter::transforms() {
   const std::optional<Operand> x = withRank(1, 3);

@@ -81,6 +81,7 @@ private:
   bool embedding();
   bool routing();
   bool grouping();
+  bool magnitudes();
   bool norm();
   bool softmax();
   bool transforms();

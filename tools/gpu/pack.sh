@@ -117,6 +117,7 @@ hydra-static fp32,bf16 models/hydra.mlir --preset=ref --set mor=static,mod=stati
 hydra-counts fp32 models/hydra.mlir --preset=ref --batch=4 --seq=160
 hydra-blend fp32 models/hydra.mlir --preset=ref --set blend=true --set loss_aware=0.3 --batch=2 --seq=32 --scalar s=0.3 --scalar warm=0.4
 gate fp32 test/tools/hydrac/Inputs/gate.mlir --batch=4 --seq=160
+counting fp32 test/gpu/Inputs/counting.mlir --batch=5 --seq=333
 experts-tiles fp32,tf32,bf16,f16 test/gpu/Inputs/experts.mlir --preset=tiles --batch=4 --seq=300
 experts-many fp32,bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=3 --seq=167
 experts-few bf16 test/gpu/Inputs/experts.mlir --preset=many --batch=1 --seq=5

@@ -452,10 +452,6 @@ static void checkUpdate(const HydracOptions &options) {
     support::fail("--batch-filter is for --mode=train");
   if (options.gradHistograms && options.compile.mode != Mode::Train)
     support::fail("--grad-histograms is for --mode=train");
-  // What fuses nothing.
-  if (options.gradHistograms && options.hasSafeForm() && !options.impliesSafeForm())
-    support::fail("--grad-histograms is not for --safe: the safe form would need memory for 64 "
-                  "counters of each gradient");
   if (options.compile.update.averages() && options.compile.mode != Mode::Train)
     support::fail("--average is for --mode=train, which has updates");
 }

@@ -99,6 +99,8 @@ private:
         .Case<plan::EmbeddingGradOp>([&](auto op) { return expandEmbeddingGrad(launcher, op); })
         .Case<plan::CompactOp>([&](auto op) { return expandCompact(launcher, op), success(); })
         .Case<plan::RouteOp>([&](auto op) { return expandRoute(launcher, op), success(); })
+        .Case<plan::CountExponentsOp>(
+            [&](auto op) { return expandCountExponents(launcher, op), success(); })
         .Case<plan::GroupedLinearOp>(
             [&](auto op) { return expandGroupedLinear(launcher, op), success(); })
         .Case<plan::GroupedOuterOp>(

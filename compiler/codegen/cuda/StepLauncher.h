@@ -141,6 +141,9 @@ void expandMovements(StepLauncher &launcher, llvm::ArrayRef<plan::StepInterface>
 void expandCompact(StepLauncher &launcher, plan::CompactOp op);
 llvm::LogicalResult expandEmbeddingGrad(StepLauncher &launcher, plan::EmbeddingGradOp op);
 
+/// Counts of exponents (templates/counting.cuh), many tensors in a launch.
+void expandCountExponents(StepLauncher &launcher, plan::CountExponentsOp op);
+
 /// Rows in groups (templates/routing.cuh, grouped.cuh, matmul_hopper.cuh).
 void expandRoute(StepLauncher &launcher, plan::RouteOp op);
 void expandGroupedLinear(StepLauncher &launcher, plan::GroupedLinearOp op);

@@ -336,7 +336,14 @@ hydra.model @everything version 1 {
     // CHECK-NEXT: hydra.take_rows %{{.*}}, %[[PLACE]], %[[INDEX]]
     // BOUND-NEXT: hydra.take_rows %{{.*}}, %[[PLACE]], %[[INDEX]] : tensor<4x8xf32>, tensor<2x2xi32>, tensor<4xi32>
     %back = hydra.take_rows %z, %place, %index
-    hydra.return y = %back, c = %c, group = %group
+    %four = hydra.constant value = 4.0
+    // CHECK: hydra.count_exponents %x, %[[Y]] count = 2 * D first = -8
+    // BOUND: hydra.count_exponents %x, %[[Y]] count = 16 first = -8 : tensor<2x8xf32>, tensor<4x12xf32>
+    %counts = hydra.count_exponents %x, %y first = -8 count = 2 * D
+    // CHECK: hydra.count_exponents %{{.*}}, %x count = 1 first = 0 scaled
+    // BOUND: hydra.count_exponents %{{.*}}, %x count = 1 first = 0 scaled : tensor<f32>, tensor<2x8xf32>
+    %all = hydra.count_exponents %four, %x scaled first = 0 count = 1
+    hydra.return y = %back, c = %c, group = %group, counts = %counts, all = %all
   }
 
   // CHECK-LABEL: hydra.entry @products

@@ -98,6 +98,9 @@ plan.module @all {
     %experts = plan.buffer transient other : memref<3x8x16xf32>
     // CHECK: plan.route(%{{.*}} : memref<4x3xi1>) -> (%{{.*}} : memref<8xi32>, %{{.*}} : memref<8xi32>, %{{.*}} : memref<4x2xi32>, %{{.*}} : memref<4xi32>) {stream = 1 : i64}
     plan.route(%pairs : memref<4x3xi1>) -> (%sorted : memref<8xi32>, %groups : memref<8xi32>, %places : memref<4x2xi32>, %offsets : memref<4xi32>) {stream = 1 : i64}
+    %counts = plan.buffer transient other : memref<8xi32>
+    // CHECK: plan.count_exponents(%{{.*}}, %{{.*}} : memref<4x16xf32>, memref<4x8xf32>) -> (%{{.*}} : memref<8xi32>) {first = -4 : i64, stream = 1 : i64}
+    plan.count_exponents(%x, %y : memref<4x16xf32>, memref<4x8xf32>) -> (%counts : memref<8xi32>) {first = -4 : i64, stream = 1 : i64}
     // CHECK: plan.grouped_linear(%{{.*}} : memref<4x16xf32>, %{{.*}} : memref<3x8x16xf32>, %{{.*}} : memref<4xi32>) -> (%{{.*}} : memref<4x8xf32>) {compute = tf32, stream = 1 : i64, transposed}
     plan.grouped_linear(%x : memref<4x16xf32>, %experts : memref<3x8x16xf32>, %offsets : memref<4xi32>) -> (%y : memref<4x8xf32>) {transposed, compute = tf32, stream = 1 : i64}
     // CHECK: plan.grouped_outer(%{{.*}} : memref<4x8xf32>, %{{.*}} : memref<4x16xf32>, %{{.*}} : memref<4xi32>) -> (%{{.*}} : memref<3x8x16xf32>) {stream = 1 : i64}

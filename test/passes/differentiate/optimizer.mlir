@@ -97,13 +97,9 @@
 // MORE: %[[KEPT:.*]] = hydra.guard %[[OK]], %[[AVERAGE]], %w.average
 // MORE: hydra.return loss = %{{.*}}, grad_norm.default = %{{.*}}, grad_norm.slow = %{{.*}}, grad_norm.plain = %{{.*}}, grad_norm.plainest = %{{.*}}, grad_norm = %{{.*}} @w.average = %[[KEPT]]
 
-// The nearest exponents of the gradients of every group are counted, by one sum over all elements.
-// COUNTS: %[[L:.*]] = hydra.log
-// COUNTS: %[[I:.*]] = hydra.cast %{{.*}} to = i32 : tensor<1x4xf32>
-// COUNTS: %[[R:.*]] = hydra.reshape %[[I]] shape = [1, 4, 1]
-// COUNTS: %[[N:.*]] = hydra.iota axis = 2 {{.*}}shape = [1, 1, 64]
-// COUNTS: hydra.compare {{.*}} is = "eq" : tensor<1x4x64xi32>
-// COUNTS: %[[COUNTS:.*]] = hydra.sum %{{.*}} axes = [0, 1] : tensor<1x4x64xf32>
+// The nearest exponents of the gradients of every group are counted (grad-histograms.mlir).
+// COUNTS: hydra.count_exponents %{{.*}} count = 64 first = -40 : tensor<4xf32>
+// COUNTS: %[[COUNTS:[0-9]+]] = hydra.cast %{{.*}} to = f32 : tensor<64xi32>
 // COUNTS: hydra.return loss = %{{.*}}, grad_histogram.default = %[[COUNTS]], grad_histogram.slow = %{{.*}}, grad_histogram.plain = %{{.*}}, grad_histogram.plainest = %{{.*}}, applied = %
 
 // Before update 3 an average is the parameter.

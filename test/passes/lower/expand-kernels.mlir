@@ -23,6 +23,9 @@
 // Small matmuls of 16-bit numbers whose batch no one distance reaches are one launch, with a block for each; one that the
 // library's call covers is the library's, as are those of f32.
 // CHECK-DAG: plan.kernel @[[SMALL:small_matmuls_[0-9]+]] rows 0 grain 0 launch [6, 1, 1, 128, 2560] source "{{.*}}(const bf16 * a0, const bf16 * a1, float * a2) { letLaterBegin(); waitForEarlier(); const int64 matrix = blockIdx.x; multiplySmall<false, 128>(Matrix<float, 16, 16, 16, 1, {{[0-9]+}}, false>{a2 + ((matrix) * 256)}, SmallMatrix<bf16, 16, 32, 64, 1>{a0 + ((matrix % 3) * 1024 + (matrix / 3) * 32)}, SmallMatrix<bf16, 16, 32, 32, 1>{a1 + ((matrix) * 512)}, a0);
+// Tensors of one format are counted in one launch, with blocks for each; those of another in another one.
+// CHECK-DAG: plan.kernel @[[COUNT:count_exponents_[0-9]+]] rows 0 grain 0 launch [3, 1, 1, 256, 0] source "{{.*}}(const float * a0, const float * a1, const float * a2, int * a3) { letLaterBegin(); waitForEarlier(); Counted<float> of{a0, 70000, 0}; if (blockIdx.x >= 2) of = {a1, 8, 2}; countExponents<-40, 64, 65536, true>(of, *a2, a3); }
+// CHECK-DAG: plan.kernel @[[ROUNDED:count_exponents_[0-9]+]] rows 0 grain 0 launch [1, 1, 1, 256, 0] source "{{.*}} Counted<bf16> of{a0, 96, 0}; countExponents<-40, 64, 65536, true>(of, *a1, a2); }
 // Rows in groups are multiplied by warps; where the target has warpgroups, see the end, by those.
 // CHECK-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [10, 1, 1, 256, {{[0-9]+}}] source "{{.*}} groupedLinear<256, 3, 192, 64, false>(a0, a1, a2, a3);
 // CHECK-DAG: plan.kernel @grouped_outer_{{[0-9]+}} rows 0 grain 0 launch [1, 2, 3, 256, {{[0-9]+}}] source "{{.*}} groupedOuter<256, 3, 192, 64>(a0, a1, a2, a3);
@@ -56,6 +59,9 @@
 // CHECK: plan.matmul
 // CHECK: plan.matmul
 
+// CHECK-LABEL: plan.program @counts
+// CHECK: plan.launch @[[COUNT]](read %{{.*}} : memref<70000xf32>, read %{{.*}} : memref<2x4xf32>, read %{{.*}} : memref<f32>, update %[[N:.*]] : memref<64xi32>) {bytes = 280032 : i64, flops = 70008 : i64
+// CHECK: plan.launch @[[ROUNDED]](read %{{.*}} : memref<3x1x32xbf16>, read %{{.*}} : memref<f32>, update %[[N]] : memref<64xi32>) {bytes = 192 : i64, flops = 96 : i64
 // Warpgroups have memory for maps and for parts of tiles, and counters of their own, which are cleared together; rows that are
 // not of 16-byte pieces are no work for them.
 // WARPGROUPS-DAG: plan.kernel @grouped_linear_{{[0-9]+}} rows 0 grain 0 launch [8, 1, 1, 384, {{[0-9]+}}] source "{{.*}}unsigned char * a4, int * a5) {{.*}} groupedLinearHopper<256, 3, 192, 64, false, 192, 4, 3>(a0, a1, a2, a3, a4, a5);
@@ -141,6 +147,20 @@ plan.module @m {
     plan.output "c" = %c : memref<2x3x16x16xf32>
     plan.output "d" = %d : memref<2x3x16x16xf32>
     plan.output "e" = %e : memref<2x3x16x16xf32>
+  }
+  plan.program @counts {
+    %a = plan.buffer transient other : memref<70000xf32>
+    %b = plan.buffer transient other : memref<3x1x32xbf16>
+    %c = plan.buffer transient other : memref<2x4xf32>
+    %factor = plan.buffer transient other : memref<f32>
+    %n = plan.buffer transient other : memref<64xi32>
+    plan.input "a" = %a values 0 : memref<70000xf32>
+    plan.input "b" = %b values 0 : memref<3x1x32xbf16>
+    plan.input "c" = %c values 0 : memref<2x4xf32>
+    plan.input "factor" = %factor values 0 : memref<f32>
+    plan.fill 0.0 -> (%n : memref<64xi32>) {label = "fill"}
+    plan.count_exponents(%factor, %a, %b, %c : memref<f32>, memref<70000xf32>, memref<3x1x32xbf16>, memref<2x4xf32>) -> (%n : memref<64xi32>) {first = -40 : i64, scaled, label = "count_exponents", op_class = #hydra.op_class<gather_scatter>}
+    plan.output "n" = %n : memref<64xi32>
   }
   plan.program @grouped {
     %x = plan.buffer transient other : memref<256x64xbf16>

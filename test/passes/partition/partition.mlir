@@ -6,6 +6,7 @@
 // RUN: hydra-opt %t/loop.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-differentiate --hydra-partition | FileCheck %t/loop.mlir
 // RUN: hydra-opt %t/numbers.mlir --hydra-bind="batch=4 set=S=9 mesh=data:2" --hydra-apply-dropout="programs=loss" --hydra-differentiate --hydra-partition | FileCheck %t/numbers.mlir
 // RUN: hydra-opt %t/routing.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/routing.mlir
+// RUN: hydra-opt %t/counts.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/counts.mlir
 // RUN: hydra-opt %t/groups.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/groups.mlir
 // RUN: hydra-opt %t/blocks.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/blocks.mlir
 // RUN: hydra-opt %t/forms.mlir --hydra-bind="batch=4 mesh=data:2" --hydra-partition | FileCheck %t/forms.mlir
@@ -147,6 +148,22 @@ hydra.model @m version 1 {
     %some = hydra.let tanh(take_rows(%x, %index, %place))
     %y = hydra.let take_rows(%some, %place, %index)
     hydra.return y = %y, n = %n
+  }
+}
+
+//--- counts.mlir
+// Every rank counts its own rows, and what is a part of a sum once that is added up.
+hydra.model @m version 1 {
+  // CHECK: %[[OWN:.*]] = hydra.count_exponents %x count = 8 first = -4 : tensor<2x3xf32>
+  // CHECK: %[[N:.*]] = hydra.all_reduce %[[OWN]] over = "data" ranks = 2 : tensor<8xi32>
+  // CHECK: %[[SUM:.*]] = hydra.all_reduce %{{.*}} over = "data" ranks = 2 : tensor<3xf32>
+  // CHECK: %[[M:.*]] = hydra.count_exponents %[[SUM]] count = 8 first = -4 : tensor<3xf32>
+  // CHECK: hydra.return n = %[[N]], m = %[[M]]
+  hydra.entry @loss(%x: [B, 3] f32) dims(B) {
+    %n = hydra.count_exponents %x first = -4 count = 8
+    %sum = hydra.sum %x axes = [0]
+    %m = hydra.count_exponents %sum first = -4 count = 8
+    hydra.return n = %n, m = %m
   }
 }
 

@@ -149,6 +149,30 @@ TEST(Reference, RoutingBringsRowsTogetherAndBack) {
         {1, 0, 1, 0, 1, 1, 0, 0});
 }
 
+TEST(Reference, ExponentsAreCountedOverAllOperands) {
+  const auto check = [](const std::string &operation, const std::vector<double> &expected) {
+    SmallModel m;
+    m.parameters = {{"x", {2, 4}}, {"z", {3}}, {"factor", {}}};
+    m.resultShape = {static_cast<int64_t>(expected.size())};
+    m.code = "    %n = hydra.count_exponents " + operation + "\n    %y = hydra.cast %n to = f32\n";
+    SmallProgram program(m);
+    ASSERT_EQ(program.error, "") << operation;
+    TensorMap values = m.values(1);
+    const double infinity = std::numeric_limits<double>::infinity();
+    values["x"] = RefTensor(llvm::ArrayRef<int64_t>{2, 4});
+    values["x"].data = {0.0, -1.0, 1.5, std::nan(""), infinity, 0.4, -3.0, 1e-30};
+    values["z"] = RefTensor(llvm::ArrayRef<int64_t>{3});
+    values["z"].data = {1.0, 2.0, -infinity};
+    values["factor"] = RefTensor(llvm::ArrayRef<int64_t>());
+    values["factor"].data = {4.0};
+    EXPECT_EQ(program.evaluate(values).data, expected) << operation;
+  };
+  check("%x first = -1 count = 3", {4, 1, 3});
+  check("%x, %z first = -1 count = 4", {4, 2, 2, 3});
+  check("%factor, %x, %z scaled first = 1 count = 4", {4, 2, 2, 3});
+  check("%z first = 0 count = 1", {3});
+}
+
 TEST(Reference, RowsInGroupsHaveAMatrixEach) {
   TensorMap values;
   const auto give = [&](const char *name, std::vector<int64_t> shape, std::vector<double> data) {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
@@ -330,6 +331,38 @@ TEST(CpuExecutor, TransformsBringRowsBackTimesTheirLength) {
   }
 }
 
+TEST(CpuExecutor, ExponentsAreAddedToCounters) {
+  using hydra::planfile::DType;
+  PlanBuilder builder;
+  constexpr size_t kElements = 200'000; // of several tasks
+  const uint32_t factor = builder.tensor("factor", {}), x = builder.tensor("x", {4, kElements / 4}),
+                 y = builder.tensor("y", {3}, SegmentKind::transient, DType::bf16),
+                 counts = builder.tensor("counts", {4}, SegmentKind::transient, DType::i32);
+  hydra::planfile::CountExponentsT scaled;
+  scaled.first = 1;
+  scaled.scaled = true;
+  builder.program("main",
+                  blocks(call(scaled, {reads(factor), reads(x), reads(y), updates(counts)})));
+  const PlanFile file = builder.load();
+  for (const unsigned threads : {1, 3}) {
+    CpuExecutor executor(file, {.threads = threads});
+    std::vector<float> numbers(kElements, 0.5F); // 2
+    numbers.front() = std::numeric_limits<float>::quiet_NaN();
+    numbers[1] = numbers.back() = -std::numeric_limits<float>::infinity();
+    numbers[2] = 1.5F; // 6
+    writeFloats(executor, factor, {4.0F});
+    writeFloats(executor, x, numbers);
+    const std::vector<uint16_t> rounded = {0x3f80, 0xc000, 0x0000}; // 1, -2, 0
+    executor.write(y, std::as_bytes(std::span(rounded)));
+    const std::vector<int32_t> before = {100, 0, 0, 1};
+    executor.write(counts, std::as_bytes(std::span(before)));
+    executor.run(0);
+    std::vector<int32_t> found(4);
+    executor.read(counts, std::as_writable_bytes(std::span(found)));
+    EXPECT_EQ(found, (std::vector<int32_t>{100 + kElements - 4 + 2, 1, 2, 3}));
+  }
+}
+
 TEST(CpuExecutor, EmbeddingGradientCopyAndFill) {
   PlanBuilder builder;
   const uint32_t tokens =
@@ -576,6 +609,23 @@ TEST(CpuExecutor, RefusesCallsThatDoNotFit) {
   refuses("spectra have shape [2, 4, 2]; expected a dense [2, 5, 2]", FftT(), [](PlanBuilder &b) {
     return std::vector{reads(b.tensor("x", {2, 8})), writes(b.tensor("y", {2, 4, 2}))};
   });
+  hydra::planfile::CountExponentsT counting;
+  const auto counters = [](PlanBuilder &b, int64_t count) {
+    return updates(
+        b.tensor("counts", {count}, SegmentKind::transient, hydra::planfile::DType::i32));
+  };
+  refuses("1 arguments; expected at least 2", counting,
+          [&](PlanBuilder &b) { return std::vector{counters(b, 4)}; });
+  refuses("has 255 counters; expected from 1 to 254, dense", counting,
+          [&](PlanBuilder &b) { return std::vector{reads(b.tensor("x", {2})), counters(b, 255)}; });
+  refuses("argument 0 is i32; expected f32, bf16 or f16", counting, [&](PlanBuilder &b) {
+    return std::vector{
+        reads(b.tensor("x", {2}, SegmentKind::transient, hydra::planfile::DType::i32)),
+        counters(b, 4)};
+  });
+  counting.first = 125;
+  refuses("counts from exponent 125 on; expected from -126 to 124", counting,
+          [&](PlanBuilder &b) { return std::vector{reads(b.tensor("x", {2})), counters(b, 4)}; });
   AttentionT attention;
   attention.scale = 1.0;
   refuses("expected a multiple", attention, [](PlanBuilder &b) {
