@@ -641,7 +641,7 @@ def FuseEpilogues : Pass<"hydra-fuse-epilogues", "::mlir::ModuleOp"> {
     `epilogues` of its library: it is applied to the sums before they are rounded, one read of B S F
     elements and a launch less; its argument is written beside it where the backward pass needs it. Biases
     are part of `hydra.linear` already. Behind hydra-recompute, which may recompute the GELU from its
-    argument. What cuBLASLt also has and does not pay is in docs/performance.md. *Numerics-changing*.
+    argument. What cuBLASLt also has and does not pay is in docs/laboratory.md. *Numerics-changing*.
   }];
   let options = [ListOption<"epilogues", "epilogues", "std::string",
                             "what the library's matmuls can apply: gelu">];

@@ -50,7 +50,7 @@ megalodon 4 models/megalodon.mlir --preset=bytes --seq=64
 hydra 4 models/hydra.mlir --preset=bytes --seq=64
 FAMILIES
 
-# The rows of docs/performance.md: a name, rows of the batch of one GPU, and flags.
+# The rows of docs/laboratory.md: a name, rows of the batch of one GPU, and flags.
 while read -r name batch flags; do
   compile models/cs336.mlir --precision=bf16 $flags --batch="$batch" -o "$out/bench/$name-one.fb"
   for kind in ddp zero1 fsdp; do
