@@ -48,9 +48,13 @@ static std::string versionText(const char *name, Function *function) {
     return "";
   return (Twine(name) + " " + Twine(major) + "." + Twine(minor)).str();
 }
-/// Options that change the code are part of the version.
-static constexpr std::array<const char *, 2> kSourceOptions = {"--std=c++17",
-                                                               "--extra-device-vectorization"};
+
+/// Options that change the code are part of the version. Lambdas of templates are device
+/// code without being called so. Generated code has names that nothing reads: of an error, only the
+/// error is told.
+static constexpr std::array<const char *, 4> kSourceOptions = {
+    "--std=c++17", "--extra-device-vectorization", "--device-as-default-execution-space",
+    "--disable-warnings"};
 static constexpr const char *kAssembleOption = "-O3";
 
 std::string sourceCompilerVersion() {
@@ -96,8 +100,9 @@ Expected<CompiledSource> compileSource(const std::string &source, const std::str
   if (create(&program, source.c_str(), "hydra_templates.cu", 0, nullptr, nullptr) != 0)
     return createStringError("NVRTC refuses to start");
   std::string target = "--gpu-architecture=" + architecture;
-  std::array<const char *, 3> options = {target.c_str(), kSourceOptions[0], kSourceOptions[1]};
-  int status = compile(program, options.size(), options.data());
+  SmallVector<const char *, 8> options{target.c_str()};
+  options.append(kSourceOptions.begin(), kSourceOptions.end());
+  int status = compile(program, static_cast<int>(options.size()), options.data());
   if (status != 0) {
     std::vector<uint8_t> log = read(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
     destroy(&program);
