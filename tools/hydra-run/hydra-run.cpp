@@ -247,8 +247,7 @@ runtime::CudaOptions cudaOptions(const RunOptions &options, runtime::Channel *ch
           .poison = options.poison,
           .allowNondeterministic = options.allowNondeterministic,
           .profile = !options.profile.empty(),
-          .ranks = channel,
-          .runs = !options.dryRun};
+          .ranks = channel};
 }
 
 std::vector<runtime::NamedAxis> meshOf(const runtime::PlanFile &file) {
