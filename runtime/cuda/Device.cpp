@@ -122,6 +122,10 @@ void Event::makeWait(CUstream stream) const {
   driver().check(driver().cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
 }
 
+void Event::wait() const {
+  driver().check(driver().cuEventSynchronize(event), "cannot wait for an event");
+}
+
 double Event::secondsSince(const Event &begin) const {
   float milliseconds = 0.0f;
   driver().check(driver().cuEventElapsedTime(&milliseconds, begin.event, event),
