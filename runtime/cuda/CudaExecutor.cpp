@@ -66,7 +66,7 @@ public:
             "cannot clear GPU memory");
     }
     host.emplace(plan.segments()->Get(static_cast<uint32_t>(SegmentKind::host))->size(),
-                 file.origin());
+                 file.origin(), hostThreads());
     transfers.emplace(device);
     if (options.ranks)
       connectRanks();
@@ -305,7 +305,7 @@ private:
 
   /// Calls work(begin, size) for parts of so many bytes, on the threads of the host.
   void inParts(size_t size, const std::function<void(size_t begin, size_t size)> &work) {
-    constexpr size_t part = size_t{4} << 20;
+    constexpr size_t part = size_t{1} << 20;
     parallelFor(static_cast<int64_t>((size + part - 1) / part), [&](int64_t task) {
       const size_t begin = static_cast<size_t>(task) * part;
       work(begin, std::min(part, size - begin));

@@ -45,8 +45,9 @@ private:
 class HostMemory {
 public:
   HostMemory() = default;
-  /// Zeros. Throws Error, beginning with `what`, when there is not so much.
-  HostMemory(size_t bytes, const std::string &what);
+  /// Zeros, which so many threads write. Throws Error, beginning with `what`, when there is not so
+  /// much.
+  HostMemory(size_t bytes, const std::string &what, unsigned threads = 1);
   ~HostMemory();
   HostMemory(HostMemory &&other) noexcept { *this = std::move(other); }
   HostMemory &operator=(HostMemory &&other) noexcept {
