@@ -218,7 +218,9 @@ void CpuExecutor::inParts(size_t size, FunctionRef<void(size_t, size_t)> work) {
 }
 
 void CpuExecutor::readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) {
-  std::memcpy(values.data(), placeOf(tensor, begin, values.size()), values.size());
+  const std::byte *place = placeOf(tensor, begin, values.size());
+  inParts(values.size(),
+          [&](size_t at, size_t size) { std::memcpy(values.data() + at, place + at, size); });
 }
 
 void CpuExecutor::setProfiling(bool on) {

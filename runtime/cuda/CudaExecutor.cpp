@@ -163,7 +163,8 @@ public:
 
   void readRange(uint32_t tensor, uint64_t begin, std::span<std::byte> values) override {
     if (const std::byte *place = onHost(tensor, begin, values.size()))
-      std::memcpy(values.data(), place, values.size());
+      inParts(values.size(),
+              [&](size_t at, size_t size) { std::memcpy(values.data() + at, place + at, size); });
     else
       transfers->readRange(*plan.tensors()->Get(tensor), addressOf(tensor), begin, values);
   }
